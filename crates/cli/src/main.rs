@@ -1,0 +1,2 @@
+//! `evenkeel`
+fn main() {}

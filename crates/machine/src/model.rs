@@ -1,0 +1,232 @@
+//! What a machine is.
+
+use crate::units::{MicroWatts, Nanos};
+
+/// The most kinds of core that one machine may have. A bound, because the statistics that
+/// mechanisms and policies share are plain arrays per kind (in the kernel, too).
+pub const MAX_KINDS: usize = 8;
+
+/// Capacity of the fastest kind at its highest operating point, as Linux has it.
+pub const FULL_CAPACITY: u32 = 1024;
+
+/// A kind of core, by rank: 0 is the fastest of the machine. Two kinds of equal capacity keep
+/// the order of the machine file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KindId(pub u8);
+
+/// A logical core (what Linux calls a CPU). Numbers are dense from 0, in the order of the machine file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CoreId(pub u32);
+
+/// A cluster: cores of one kind that share a clock and a last private cache level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClusterId(pub u32);
+
+impl KindId {
+    /// As an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+impl CoreId {
+    /// As an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+impl ClusterId {
+    /// As an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One value per kind of core, indexed by [`KindId`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PerKind<T>(pub [T; MAX_KINDS]);
+
+impl<T: Copy> PerKind<T> {
+    /// The same value for every kind.
+    pub const fn all(value: T) -> Self {
+        Self([value; MAX_KINDS])
+    }
+}
+
+impl<T> std::ops::Index<KindId> for PerKind<T> {
+    type Output = T;
+    fn index(&self, kind: KindId) -> &T {
+        &self.0[kind.index()]
+    }
+}
+
+impl<T> std::ops::IndexMut<KindId> for PerKind<T> {
+    fn index_mut(&mut self, kind: KindId) -> &mut T {
+        &mut self.0[kind.index()]
+    }
+}
+
+/// An asymmetric machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// Name, as the result record gives it.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// Where the figures come from.
+    pub source: String,
+    /// Kinds of core, fastest first; at least one, at most [`MAX_KINDS`].
+    pub kinds: Vec<Kind>,
+    /// Clusters, in the order of the file.
+    pub clusters: Vec<Cluster>,
+    /// Logical cores; `cores[i].id == CoreId(i)`.
+    pub cores: Vec<Core>,
+    /// What scheduling costs.
+    pub costs: Costs,
+    /// Memory bandwidth that all cores share, bytes per second; `None`: no limit modelled.
+    pub bandwidth: Option<u64>,
+    /// Speed of each of two busy SMT siblings, relative to one alone (0, 1].
+    pub smt_speed: f64,
+    /// A power sensor that reads at an interval; `None`: none described.
+    pub sensor_interval: Option<Nanos>,
+}
+
+/// A kind of core.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kind {
+    /// `big`, `little`, `prime`, `P`, `E`, …
+    pub name: String,
+    /// Speed at the highest operating point relative to the fastest kind (1024); at least 1.
+    pub capacity: u32,
+    /// Operating points, slowest first; at least one.
+    pub opps: Vec<OperatingPoint>,
+    /// Power of one core that is on but has nothing to run; `None`: no power model.
+    pub idle_power: Option<MicroWatts>,
+}
+
+impl Kind {
+    /// The highest operating point.
+    pub fn top(&self) -> &OperatingPoint {
+        &self.opps[self.opps.len() - 1]
+    }
+}
+
+/// A frequency that a cluster can run at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OperatingPoint {
+    /// Clock.
+    pub khz: u64,
+    /// Speed at this clock relative to the fastest kind's highest (1024). A fraction: rounding it
+    /// would show in the ratios of slow cores.
+    pub capacity: f64,
+    /// Power of one busy core, its cluster's share not included; `None`: no power model.
+    pub busy_power: Option<MicroWatts>,
+}
+
+/// Cores that share a clock and a cache.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cluster {
+    /// All cores of a cluster are of this kind.
+    pub kind: KindId,
+    /// Its logical cores.
+    pub cores: Vec<CoreId>,
+    /// Power drawn while any of its cores is busy, beside the cores' own; `None`: no power model.
+    pub power: Option<MicroWatts>,
+    /// Size of the cache that its cores share, bytes; 0: none.
+    pub cache_bytes: u64,
+    /// Bandwidth to memory that its cores share, bytes per second; `None`: no limit modelled.
+    pub bandwidth: Option<u64>,
+}
+
+/// A logical core.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Core {
+    /// Its number.
+    pub id: CoreId,
+    /// Its kind.
+    pub kind: KindId,
+    /// Its cluster.
+    pub cluster: ClusterId,
+    /// The SMT sibling on the same physical core, if there is one.
+    pub sibling: Option<CoreId>,
+}
+
+/// What scheduling costs. Defaults: machines.md of the specification.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// Time lost at each context switch.
+    pub context_switch: Nanos,
+    /// Time lost when a thread resumes on another core of its cluster.
+    pub migration_within: Nanos,
+    /// Time lost when a thread resumes in another cluster.
+    pub migration_across: Nanos,
+    /// Rate at which a moved thread's working set is fetched again, bytes per second; `None`: refill is free.
+    pub refill_bandwidth: Option<u64>,
+    /// Size of the private cache that even a move within the cluster loses, bytes.
+    pub private_cache_bytes: u64,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self {
+            context_switch: Nanos(2_000),
+            migration_within: Nanos(10_000),
+            migration_across: Nanos(30_000),
+            refill_bandwidth: Some(4_000_000_000),
+            private_cache_bytes: 32 << 10,
+        }
+    }
+}
+
+impl Costs {
+    /// Scheduling that costs nothing: the model of the analytical studies.
+    pub const FREE: Self = Self {
+        context_switch: Nanos::ZERO,
+        migration_within: Nanos::ZERO,
+        migration_across: Nanos::ZERO,
+        refill_bandwidth: None,
+        private_cache_bytes: 0,
+    };
+}
+
+impl Machine {
+    /// The kind of a core.
+    pub fn kind_of(&self, core: CoreId) -> &Kind {
+        &self.kinds[self.cores[core.index()].kind.index()]
+    }
+
+    /// Rank of the slowest kind.
+    pub fn slowest(&self) -> KindId {
+        KindId((self.kinds.len() - 1) as u8)
+    }
+
+    /// The cores of a kind, by number.
+    pub fn cores_of(&self, kind: KindId) -> impl Iterator<Item = CoreId> + '_ {
+        self.cores.iter().filter(move |core| core.kind == kind).map(|core| core.id)
+    }
+
+    /// How far apart two cores are: 0 the same, 1 in one cluster, 2 in two.
+    pub fn distance(&self, a: CoreId, b: CoreId) -> usize {
+        if a == b {
+            0
+        } else if self.cores[a.index()].cluster == self.cores[b.index()].cluster {
+            1
+        } else {
+            2
+        }
+    }
+
+    /// Whether every kind has a power for each operating point, so that energy can be told.
+    pub fn has_power_model(&self) -> bool {
+        self.kinds.iter().all(|kind| kind.idle_power.is_some() && kind.opps.iter().all(|opp| opp.busy_power.is_some()))
+            && self.clusters.iter().all(|cluster| cluster.power.is_some())
+    }
+
+    /// Cores in use by kind, fastest first: `4big+4little`.
+    pub fn cores_label(&self) -> String {
+        let counts = self.kinds.iter().enumerate().map(|(rank, kind)| {
+            let count = self.cores_of(KindId(rank as u8)).count();
+            format!("{count}{}", kind.name)
+        });
+        counts.collect::<Vec<_>>().join("+")
+    }
+}

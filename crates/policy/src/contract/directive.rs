@@ -1,0 +1,232 @@
+//! What a policy says: directives, and nothing else.
+//!
+//! Each must be possible to carry out on every mechanism, in the simulator, by affinity, and in BPF inside
+//! the kernel, where a queue is a dispatch queue and nothing may wait for the policy. Each is
+//! harmless when it comes late: one that names a thread that has ended, or that no longer runs, is dropped.
+
+use evenkeel_machine::{CoreId, Nanos, PerKind};
+
+use super::{QueueId, ThreadId};
+
+/// Whether the virtual times of a queue are comparable with those of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// One virtual time for all queues made so: a thread takes its time along when it changes queues.
+    Shared,
+    /// The queue's own, as of a core's run queue in Linux: a thread that comes from another queue keeps its
+    /// distance to the queue's floor, not its absolute time.
+    Own,
+}
+
+/// A thread's place in its queue: the least key goes first, equal keys first come, first served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Key = virtual time, which grows by `ran x charge(kind) / weight` (see [`Directive::Charge`]). A thread that
+    /// wakes is brought forward to the floor of its queue less the credit of [`Directive::Sleeper`].
+    VirtualTime {
+        /// Weight; nice 0 is 1024.
+        weight: u32,
+        /// Where it starts from.
+        start: Start,
+    },
+    /// Key = a deadline. A core whose last thread this was not sees it postponed by distance:
+    /// \[the same core, the same cluster, another cluster\].
+    Deadline {
+        /// Due at.
+        at: Nanos,
+        /// Once a slice has been used up, the deadline becomes now + this.
+        renew: Nanos,
+        /// By how much it is postponed, by distance.
+        postpone: [Nanos; 3],
+    },
+    /// Key = a number of the policy's own, which grows by `step` whenever a slice has been used up: a round, or, with
+    /// step 0, a priority.
+    Fixed {
+        /// Now.
+        key: u64,
+        /// Added per slice used up.
+        step: u64,
+    },
+    /// Key = order of arrival.
+    Arrival,
+}
+
+/// Where a virtual time starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// As it is.
+    Keep,
+    /// At the floor of the thread's queue: the virtual time of the thread that was picked last.
+    Floor,
+    /// At this.
+    At(u64),
+}
+
+/// How long a thread may run once picked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// By kind of core.
+    pub time: PerKind<Nanos>,
+    /// Divide by the number of runnable threads of the queue, but never below this. `None`: do not divide.
+    pub divided_to: Option<Nanos>,
+    /// What is left when the thread blocks or is preempted is kept, and renewed only when used up (rounds, credit).
+    pub carry: bool,
+}
+
+impl Slice {
+    /// The same on every kind, granted anew at each pick.
+    pub const fn of(time: Nanos) -> Self {
+        Self { time: PerKind::all(time), divided_to: None, carry: false }
+    }
+}
+
+/// Queues among which a core chooses at equal rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tier {
+    /// Which; earlier ones win ties.
+    pub queues: Vec<QueueId>,
+    /// By what it chooses.
+    pub choose: Choose,
+}
+
+/// By what a core chooses within a tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choose {
+    /// The queue whose first thread has the least key.
+    LeastKey,
+    /// The queue with the greatest weight of waiting threads.
+    MostLoaded,
+}
+
+impl Tier {
+    /// A tier that chooses by least key.
+    pub fn least_key(queues: impl Into<Vec<QueueId>>) -> Self {
+        Self { queues: queues.into(), choose: Choose::LeastKey }
+    }
+
+    /// A tier that chooses by load.
+    pub fn most_loaded(queues: impl Into<Vec<QueueId>>) -> Self {
+        Self { queues: queues.into(), choose: Choose::MostLoaded }
+    }
+}
+
+/// What a policy says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Directive {
+    /// Makes the next queue: its number is the count of those made before.
+    MakeQueue(Clock),
+    /// The thread waits in this queue when runnable. One that waits elsewhere moves now; one that runs goes on.
+    Assign(ThreadId, QueueId),
+    /// The thread's place in its queue.
+    Order(ThreadId, Order),
+    /// How fast its virtual time grows on each kind, of 1024 (1024 unless said).
+    Charge(ThreadId, PerKind<u32>),
+    /// How long it may run once picked.
+    Slice(ThreadId, Slice),
+    /// What the core takes from: tiers in order. None: the core is not used; its thread is preempted.
+    Serve {
+        /// Which core.
+        core: CoreId,
+        /// First to last.
+        tiers: Vec<Tier>,
+        /// A thread that the core takes from another queue is assigned to this one from then on.
+        adopt: Option<QueueId>,
+    },
+    /// The order in which idle cores are looked at when a thread arrives in the queue; those that do not serve it are passed over.
+    Prefer(QueueId, Vec<CoreId>),
+    /// A thread that arrives in the queue, with no idle core to take it, preempts a running thread of the same queue whose key is greater
+    /// by more than this (the greatest of them); never unless said.
+    Preemption(QueueId, Option<u64>),
+    /// How far below its queue's floor a thread that wakes may start, in virtual time (Linux: half a latency); 0 unless said.
+    Sleeper(QueueId, u64),
+    /// Two threads trade places: if both run, their cores; otherwise nothing.
+    Swap(ThreadId, ThreadId),
+    /// The thread, running or waiting, runs on this core next; what runs there goes back to its queue.
+    Move(ThreadId, CoreId),
+    /// The core's thread goes back to its queue, and the core picks again.
+    Preempt(CoreId),
+    /// When to be asked again: every so often, from now. `Nanos::ZERO`: not.
+    Timer(Nanos),
+}
+
+/// Collects what a policy says in answer to events.
+#[derive(Debug, Default)]
+pub struct Directives {
+    said: Vec<Directive>,
+    queues: u32,
+}
+
+impl Directives {
+    /// Says one.
+    pub fn say(&mut self, directive: Directive) {
+        self.said.push(directive);
+    }
+
+    /// Makes a queue.
+    pub fn make_queue(&mut self, clock: Clock) -> QueueId {
+        let queue = QueueId(self.queues);
+        self.queues += 1;
+        self.said.push(Directive::MakeQueue(clock));
+        queue
+    }
+
+    /// See [`Directive::Assign`].
+    pub fn assign(&mut self, thread: ThreadId, queue: QueueId) {
+        self.said.push(Directive::Assign(thread, queue));
+    }
+
+    /// See [`Directive::Order`].
+    pub fn order(&mut self, thread: ThreadId, order: Order) {
+        self.said.push(Directive::Order(thread, order));
+    }
+
+    /// See [`Directive::Charge`].
+    pub fn charge(&mut self, thread: ThreadId, per_kind: PerKind<u32>) {
+        self.said.push(Directive::Charge(thread, per_kind));
+    }
+
+    /// See [`Directive::Slice`].
+    pub fn slice(&mut self, thread: ThreadId, slice: Slice) {
+        self.said.push(Directive::Slice(thread, slice));
+    }
+
+    /// See [`Directive::Serve`].
+    pub fn serve(&mut self, core: CoreId, tiers: Vec<Tier>, adopt: Option<QueueId>) {
+        self.said.push(Directive::Serve { core, tiers, adopt });
+    }
+
+    /// See [`Directive::Prefer`].
+    pub fn prefer(&mut self, queue: QueueId, cores: Vec<CoreId>) {
+        self.said.push(Directive::Prefer(queue, cores));
+    }
+
+    /// See [`Directive::Swap`].
+    pub fn swap(&mut self, a: ThreadId, b: ThreadId) {
+        self.said.push(Directive::Swap(a, b));
+    }
+
+    /// See [`Directive::Move`].
+    pub fn move_to(&mut self, thread: ThreadId, core: CoreId) {
+        self.said.push(Directive::Move(thread, core));
+    }
+
+    /// See [`Directive::Preempt`].
+    pub fn preempt(&mut self, core: CoreId) {
+        self.said.push(Directive::Preempt(core));
+    }
+
+    /// See [`Directive::Timer`].
+    pub fn timer(&mut self, period: Nanos) {
+        self.said.push(Directive::Timer(period));
+    }
+
+    /// What has been said, in order; it is forgotten here.
+    pub fn drain(&mut self) -> std::vec::Drain<'_, Directive> {
+        self.said.drain(..)
+    }
+
+    /// Whether nothing has been said.
+    pub fn is_empty(&self) -> bool {
+        self.said.is_empty()
+    }
+}

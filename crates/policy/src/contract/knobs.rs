@@ -1,0 +1,172 @@
+//! Knobs: the parameters of a policy, with defaults, units and bounds, set by name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The value of a knob.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A number, in the knob's unit.
+    Number(f64),
+    /// One of a set of words.
+    Word(&'static str),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Word(word) => f.write_str(word),
+        }
+    }
+}
+
+/// What a knob is.
+#[derive(Clone, Copy, Debug)]
+pub enum Knob {
+    /// A number within bounds.
+    Number {
+        /// Name, as in `--set name=value`.
+        name: &'static str,
+        /// Default.
+        default: f64,
+        /// Least and greatest value.
+        bounds: (f64, f64),
+        /// Unit, or an empty string.
+        unit: &'static str,
+        /// What it does, and where its default comes from.
+        about: &'static str,
+    },
+    /// One of a set of words; the first is the default.
+    Word {
+        /// Name, as in `--set name=value`.
+        name: &'static str,
+        /// Possible values, the default first.
+        words: &'static [&'static str],
+        /// What it does.
+        about: &'static str,
+    },
+}
+
+impl Knob {
+    /// Name, as in `--set name=value`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Number { name, .. } | Self::Word { name, .. } => name,
+        }
+    }
+
+    /// What it does.
+    pub const fn about(&self) -> &'static str {
+        match self {
+            Self::Number { about, .. } | Self::Word { about, .. } => about,
+        }
+    }
+
+    /// The value that it has unless set.
+    pub fn default(&self) -> Value {
+        match self {
+            Self::Number { default, .. } => Value::Number(*default),
+            Self::Word { words, .. } => Value::Word(words[0]),
+        }
+    }
+
+    fn parse(&self, text: &str) -> Result<Value, String> {
+        match self {
+            Self::Number { bounds: (least, greatest), unit, .. } => {
+                let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+                let expected = || format!("expected a number from {least} to {greatest}{unit}");
+                let number: f64 = text.parse().map_err(|_| expected())?;
+                if number.is_nan() || number < *least || number > *greatest {
+                    return Err(expected());
+                }
+                Ok(Value::Number(number))
+            }
+            Self::Word { words, .. } => words
+                .iter()
+                .find(|word| **word == text)
+                .map(|word| Value::Word(word))
+                .ok_or_else(|| format!("expected one of {}", words.join(", "))),
+        }
+    }
+}
+
+/// A knob that does not exist, or a value that it cannot take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KnobError {
+    /// No such knob.
+    #[error("{policy} has no knob '{name}'; it has {known}")]
+    Unknown {
+        /// Policy.
+        policy: String,
+        /// As asked for.
+        name: String,
+        /// What there is, for people.
+        known: String,
+    },
+    /// Not a value of it.
+    #[error("knob {name} of {policy}: '{text}' found, {expected}")]
+    Bad {
+        /// Policy.
+        policy: String,
+        /// Knob.
+        name: String,
+        /// As given.
+        text: String,
+        /// What would do.
+        expected: String,
+    },
+}
+
+/// Every knob of one policy, with the value in force.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Knobs(BTreeMap<&'static str, Value>);
+
+impl Knobs {
+    /// Defaults of `known`, overridden by `set` (name, value), the last one counting.
+    ///
+    /// # Errors
+    /// A name that is not known, a value that does not fit.
+    pub fn new(policy: &str, known: &[Knob], set: &[(String, String)]) -> Result<Self, KnobError> {
+        let mut values: BTreeMap<_, _> = known.iter().map(|knob| (knob.name(), knob.default())).collect();
+        for (name, text) in set {
+            let knob = known.iter().find(|knob| knob.name() == name).ok_or_else(|| KnobError::Unknown {
+                policy: policy.into(),
+                name: name.clone(),
+                known: match known {
+                    [] => "none".into(),
+                    _ => known.iter().map(Knob::name).collect::<Vec<_>>().join(", "),
+                },
+            })?;
+            let value = knob.parse(text).map_err(|expected| KnobError::Bad {
+                policy: policy.into(),
+                name: name.clone(),
+                text: text.clone(),
+                expected,
+            })?;
+            values.insert(knob.name(), value);
+        }
+        Ok(Self(values))
+    }
+
+    /// A number. Panics where the policy asks for a knob that it did not declare: a mistake in its own file.
+    pub fn number(&self, name: &str) -> f64 {
+        match self.0.get(name) {
+            Some(Value::Number(number)) => *number,
+            other => unreachable!("knob {name} is {other:?}, not a number"),
+        }
+    }
+
+    /// A word. Panics as [`Knobs::number`] does.
+    pub fn word(&self, name: &str) -> &'static str {
+        match self.0.get(name) {
+            Some(Value::Word(word)) => word,
+            other => unreachable!("knob {name} is {other:?}, not a word"),
+        }
+    }
+
+    /// All, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.0.iter().map(|(name, value)| (*name, value))
+    }
+}

@@ -1,0 +1,38 @@
+//! The contract between policies and mechanisms.
+//!
+//! A mechanism runs threads: it owns the run queues, picks the next thread, charges time and wakes idle
+//! cores. A policy decides: which thread belongs on which cores, in what order, and when two
+//! threads trade places. It is told [`Event`]s, sees a [`View`], and answers with [`Directives`];
+//! it does no input or output, reads no clock and starts nothing.
+
+mod directive;
+mod ids;
+mod knobs;
+mod view;
+
+pub use directive::{Choose, Clock, Directive, Directives, Order, Slice, Start, Tier};
+pub use ids::{AppId, QueueId, ThreadId};
+pub use knobs::{Knob, KnobError, Knobs, Value};
+pub use view::{CoreStats, Event, Interest, State, ThreadStats, View};
+
+/// Decides who runs where. Written once, runs on every mechanism.
+pub trait Policy: Send {
+    /// Which events it wants to be told, beside starts, ends, timers, and cores that come and go.
+    fn interest(&self) -> Interest {
+        Interest::NONE
+    }
+
+    /// Before anything runs: makes queues, says what each core serves. The view has no threads yet.
+    ///
+    /// # Errors
+    /// A machine on which this policy makes no sense, in a sentence for people.
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String>;
+
+    /// Something happened. Events of one instant come in order of cause, each with the view as it is after all of them.
+    fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives);
+
+    /// One or more sentences for people on what the policy had to do differently on this machine, after `start`.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,200 @@
+//! What a policy sees: events, and statistics per thread, as plain data.
+
+use evenkeel_machine::{CoreId, KindId, Machine, Nanos, PerKind, Work};
+
+use super::{AppId, QueueId, ThreadId};
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A thread started; it waits until the policy has assigned it, or, where the policy is late, in queue 0.
+    Started(ThreadId),
+    /// It ended.
+    Exited(ThreadId),
+    /// It became runnable again, woken by a thread or by time. Its assignment, if it comes in time, counts for this wake-up.
+    Woke(ThreadId),
+    /// It waits for something that is not a core.
+    Blocked(ThreadId),
+    /// It reached a milestone: barrier, join, end.
+    Milestone(ThreadId),
+    /// It left a critical section (took a lock, and has given it up).
+    CriticalSection(ThreadId),
+    /// A core that was not running it took it up.
+    Picked(ThreadId, CoreId),
+    /// It has used up its slice on this core.
+    SliceUsed(ThreadId, CoreId),
+    /// A core found nothing to run.
+    CoreIdle(CoreId),
+    /// A core came.
+    CoreOnline(CoreId),
+    /// A core left; its thread waits in its queue.
+    CoreOffline(CoreId),
+    /// The timer that the policy asked for.
+    Timer,
+}
+
+/// Which events a policy wants to be told. What nobody wants costs nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interest(u16);
+
+impl Interest {
+    /// Nothing but starts, ends, timers, and cores that come and go, which everybody is told.
+    pub const NONE: Self = Self(0);
+    /// [`Event::Woke`].
+    pub const WOKE: Self = Self(1);
+    /// [`Event::Blocked`].
+    pub const BLOCKED: Self = Self(1 << 1);
+    /// [`Event::Milestone`].
+    pub const MILESTONE: Self = Self(1 << 2);
+    /// [`Event::CriticalSection`].
+    pub const CRITICAL_SECTION: Self = Self(1 << 3);
+    /// [`Event::Picked`].
+    pub const PICKED: Self = Self(1 << 4);
+    /// [`Event::SliceUsed`].
+    pub const SLICE_USED: Self = Self(1 << 5);
+    /// [`Event::CoreIdle`].
+    pub const CORE_IDLE: Self = Self(1 << 6);
+    /// Not an event: [`ThreadStats::load`] must be kept.
+    pub const LOAD: Self = Self(1 << 7);
+
+    /// Both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether all of `other` is wanted.
+    pub const fn wants(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Waits for a core.
+    #[default]
+    Ready,
+    /// Has one.
+    Running,
+    /// Waits for something else.
+    Blocked,
+    /// Ended.
+    Exited,
+}
+
+/// Statistics of one thread, up to date when the policy is asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThreadStats {
+    /// Its application.
+    pub app: AppId,
+    /// Thread group in the application.
+    pub group: u32,
+    /// Index among the threads of its application, in order of start.
+    pub index_in_app: u32,
+    /// The thread that forked it.
+    pub parent: Option<ThreadId>,
+    /// Weight: nice 0 is 1024, Linux's table.
+    pub weight: u32,
+    /// What it is doing.
+    pub state: State,
+    /// Core that it runs on, or ran on last; core 0 before it first ran (`runs` tells).
+    pub core: CoreId,
+    /// How often it has been picked.
+    pub runs: u64,
+    /// Queue that it is assigned to; `None` before the first assignment.
+    pub queue: Option<QueueId>,
+    /// Virtual time.
+    pub virtual_time: u64,
+    /// When it started.
+    pub started: Nanos,
+    /// Time on each kind of core.
+    pub time_on: PerKind<Nanos>,
+    /// Time blocked.
+    pub blocked: Nanos,
+    /// Time waiting for a core.
+    pub waiting: Nanos,
+    /// Since when it has been in its present state.
+    pub since: Nanos,
+    /// Work retired.
+    pub retired: Work,
+    /// Work retired since its last milestone.
+    pub since_milestone: Work,
+    /// Work until its next milestone, as far as the estimator knows it; `None`: it does not.
+    pub to_milestone: Option<Work>,
+    /// Speedup factor on each kind relative to the slowest (so 1 there), by the estimator.
+    pub speedup: PerKind<f32>,
+    /// PELT load average, 0 to 1024: runnable time, scaled by the capacity of the core where it ran; only with [`Interest::LOAD`].
+    pub load: u32,
+    /// Whether it may run on some cores only; [`View::allowed`] tells which.
+    pub restricted: bool,
+}
+
+impl ThreadStats {
+    /// Time on cores of any kind.
+    pub fn run_time(&self) -> Nanos {
+        self.time_on.0.iter().copied().sum()
+    }
+
+    /// Whether it runs or waits for a core.
+    pub fn runnable(&self) -> bool {
+        matches!(self.state, State::Ready | State::Running)
+    }
+}
+
+/// What a policy sees of one core.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CoreStats {
+    /// Whether it can run threads.
+    pub online: bool,
+    /// What it runs.
+    pub running: Option<ThreadId>,
+    /// Utilisation, 0 to 1024 of its own time (PELT); only with [`Interest::LOAD`].
+    pub utilisation: u32,
+}
+
+/// What a policy sees.
+pub struct View<'a> {
+    /// Time since the start of the run.
+    pub now: Nanos,
+    /// The machine: kinds are ranked, 0 the fastest.
+    pub machine: &'a Machine,
+    /// By core.
+    pub cores: &'a [CoreStats],
+    /// By thread; those that ended stay, with [`State::Exited`].
+    pub threads: &'a [ThreadStats],
+    /// Threads that have not ended, in order of start.
+    pub live: &'a [ThreadId],
+    /// Number of waiting threads, by queue.
+    pub waiting: &'a [u32],
+    /// For threads with [`ThreadStats::restricted`]: the cores that they may run on, by thread.
+    pub affinity: &'a [Option<Box<[CoreId]>>],
+}
+
+impl View<'_> {
+    /// Statistics of a thread.
+    pub fn thread(&self, thread: ThreadId) -> &ThreadStats {
+        &self.threads[thread.index()]
+    }
+
+    /// The kind of a core.
+    pub fn kind(&self, core: CoreId) -> KindId {
+        self.machine.cores[core.index()].kind
+    }
+
+    /// Whether a thread may run on a core.
+    pub fn allowed(&self, thread: ThreadId, core: CoreId) -> bool {
+        !self.thread(thread).restricted
+            || self.affinity[thread.index()].as_ref().is_none_or(|cores| cores.contains(&core))
+    }
+
+    /// Live threads that run or wait for a core, in order of start.
+    pub fn runnable(&self) -> impl Iterator<Item = ThreadId> + '_ {
+        self.live.iter().copied().filter(|&thread| self.thread(thread).runnable())
+    }
+
+    /// Cores that can run threads, by number.
+    pub fn online(&self) -> impl Iterator<Item = CoreId> + '_ {
+        self.machine.cores.iter().map(|core| core.id).filter(|&core| self.cores[core.index()].online)
+    }
+}

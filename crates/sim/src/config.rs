@@ -1,0 +1,64 @@
+//! How a run is to be carried out, beside machine, workload and policy.
+
+use evenkeel_machine::Nanos;
+
+/// Settings of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Seed of whatever chance plays in (estimator errors).
+    pub seed: u64,
+    /// Where a policy's speedup factors come from.
+    pub estimator: Estimator,
+    /// How clusters choose their clock.
+    pub governor: Governor,
+    /// A policy's directives take effect this long after the event that they answer.
+    pub decision_latency: Nanos,
+    /// Ends the run after this, whatever still runs.
+    pub duration: Option<Nanos>,
+    /// Events after which a run is given up as endless.
+    pub event_limit: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            estimator: Estimator::Oracle,
+            governor: Governor::Performance,
+            decision_latency: Nanos::ZERO,
+            duration: None,
+            event_limit: u64::MAX,
+        }
+    }
+}
+
+/// Where speedup factors come from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Estimator {
+    /// The true ones of the phase that the thread is in.
+    Oracle,
+    /// Those of the thread's whole run, measured beforehand.
+    Offline,
+    /// From the speed last seen on each kind; 1 until a thread has run on two.
+    Sampled,
+    /// The true ones with a relative error, drawn per thread and phase from a normal distribution of this standard deviation.
+    Modelled {
+        /// Standard deviation, relative (0.1 = 10 %).
+        error: f64,
+    },
+}
+
+/// How a cluster chooses its clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Governor {
+    /// The highest operating point, always.
+    Performance,
+    /// The highest operating point that does not exceed this clock, always (the lowest where all do).
+    Fixed {
+        /// Clock.
+        khz: u64,
+    },
+    /// Linux's: the lowest point with 1.25 times the capacity of the greatest utilisation of its cores (PELT), no sooner
+    /// than 1 ms after the last change.
+    Schedutil,
+}

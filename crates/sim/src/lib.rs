@@ -1,0 +1,60 @@
+//! The simulated mechanism: a discrete-event engine, and uneven cores, queues, synchronisation, contention
+//! and energy on it. Policies decide through the contract of `evenkeel-policy`, and only through it.
+
+mod config;
+mod latency;
+mod outcome;
+mod trace;
+
+pub use config::{Config, Estimator, Governor};
+pub use latency::Latencies;
+pub use outcome::{AppOutcome, CoreOutcome, Outcome, SensorLog, ThreadOutcome};
+pub use trace::{Deaf, Entry, Listener, Log};
+
+use evenkeel_machine::Machine;
+use evenkeel_policy::Policy;
+use evenkeel_workload::Application;
+
+/// Why a run could not be carried out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimError {
+    /// The policy makes no sense on this machine.
+    #[error("{0}")]
+    Policy(String),
+    /// The workload cannot run: in a sentence for people.
+    #[error("{app}: {what}")]
+    Workload {
+        /// Application.
+        app: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// All threads that are left wait for each other.
+    #[error("deadlock after {at}: {waiting}")]
+    Deadlock {
+        /// When.
+        at: String,
+        /// Who waits for what.
+        waiting: String,
+    },
+    /// Nothing ends it.
+    #[error("{app} never ends: give --duration, or global.duration in an rt-app file")]
+    Endless {
+        /// Application.
+        app: String,
+    },
+}
+
+/// Runs applications together on a machine under a policy.
+///
+/// # Errors
+/// See [`SimError`].
+pub fn run<L: Listener>(
+    _machine: &Machine,
+    _apps: &[Application],
+    _policy: &mut dyn Policy,
+    _config: &Config,
+    _listener: &mut L,
+) -> Result<Outcome, SimError> {
+    Err(SimError::Policy("the simulator is not there yet".into()))
+}

@@ -1,0 +1,103 @@
+//! What a run came to: raw totals, from which `metrics` makes numbers.
+
+use evenkeel_machine::{CoreId, FemtoJoules, Nanos, PerKind, Work};
+use evenkeel_policy::AppId;
+
+use crate::latency::Latencies;
+
+/// Totals of one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// From the start to the end of the run.
+    pub makespan: Nanos,
+    /// By application.
+    pub apps: Vec<AppOutcome>,
+    /// By thread, in order of start.
+    pub threads: Vec<ThreadOutcome>,
+    /// By core.
+    pub cores: Vec<CoreOutcome>,
+    /// Energy drawn by each cluster beside its cores, by cluster; `None`: no power model.
+    pub cluster_energy: Option<Vec<FemtoJoules>>,
+    /// A thread resumed on another core than its last.
+    pub migrations: u64,
+    /// Pairs of threads that traded places.
+    pub swaps: u64,
+    /// A core took up another thread than it ran before.
+    pub context_switches: u64,
+    /// From wake-up to running, by kind of the core that ran it.
+    pub wakeup_latency: Vec<Latencies>,
+    /// What a sensor that reads at an interval saw of the whole machine; `None`: none described.
+    pub sensor: Option<SensorLog>,
+    /// Notes of the policy for people.
+    pub notes: Vec<String>,
+}
+
+/// Totals of one application.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AppOutcome {
+    /// Name.
+    pub name: String,
+    /// Threads that it had, forked ones included, in its first execution.
+    pub threads: u32,
+    /// How long each of its executions took, first to last; more than one where it repeats. Empty where the run's
+    /// duration ended it.
+    pub completions: Vec<Nanos>,
+    /// When the run's duration ended it before it was done.
+    pub cut_at: Option<Nanos>,
+    /// Work retired in all executions.
+    pub retired: Work,
+}
+
+/// Totals of one thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadOutcome {
+    /// Name.
+    pub name: String,
+    /// Its application.
+    pub app: AppId,
+    /// Start.
+    pub started: Nanos,
+    /// End; `None`: the run ended first.
+    pub ended: Option<Nanos>,
+    /// Time on each kind.
+    pub time_on: PerKind<Nanos>,
+    /// Time waiting for a core.
+    pub waiting: Nanos,
+    /// Time blocked.
+    pub blocked: Nanos,
+    /// Work retired.
+    pub retired: Work,
+    /// Times that it resumed on another core.
+    pub migrations: u64,
+    /// Times that it was picked.
+    pub runs: u64,
+}
+
+/// Totals of one core.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoreOutcome {
+    /// Its number.
+    pub core: CoreId,
+    /// Time with a thread on it.
+    pub busy: Nanos,
+    /// Time without.
+    pub idle: Nanos,
+    /// Drawn by the core itself; `None`: no power model.
+    pub energy: Option<FemtoJoules>,
+}
+
+/// Readings of a power sensor at an interval.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SensorLog {
+    /// Time between readings.
+    pub interval: Nanos,
+    /// Power of the whole machine at each reading, microwatts; the first after one interval.
+    pub microwatts: Vec<u64>,
+}
+
+impl SensorLog {
+    /// What someone who multiplies each reading by the interval takes the energy for.
+    pub fn energy(&self) -> FemtoJoules {
+        FemtoJoules(self.microwatts.iter().map(|&uw| u128::from(uw) * u128::from(self.interval.0)).sum())
+    }
+}

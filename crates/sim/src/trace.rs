@@ -1,0 +1,75 @@
+//! What happened in a run, for those who draw it. A run without a listener pays nothing for this.
+
+use evenkeel_machine::{ClusterId, CoreId, MicroWatts, Nanos, Work};
+use evenkeel_policy::{AppId, ThreadId};
+
+/// Hears what happens, in order of time.
+pub trait Listener {
+    /// Whether it hears at all: where not, the engine leaves the calls out.
+    const HEARS: bool = true;
+    /// A thread started.
+    fn started(&mut self, _at: Nanos, _thread: ThreadId, _app: AppId, _name: &str) {}
+    /// A thread ended.
+    fn ended(&mut self, _at: Nanos, _thread: ThreadId) {}
+    /// A thread had a core from `from` to `to`; `retired` is its work up to `to`.
+    fn ran(&mut self, _thread: ThreadId, _core: CoreId, _from: Nanos, _to: Nanos, _retired: Work) {}
+    /// `by` (none: a timer or a device) made `thread` runnable.
+    fn woke(&mut self, _at: Nanos, _thread: ThreadId, _by: Option<ThreadId>) {}
+    /// A cluster's clock is this from now on.
+    fn frequency(&mut self, _at: Nanos, _cluster: ClusterId, _khz: u64) {}
+    /// A core draws this from now on, its cluster's share not included.
+    fn power(&mut self, _at: Nanos, _core: CoreId, _power: MicroWatts) {}
+    /// Two threads traded places.
+    fn swapped(&mut self, _at: Nanos, _a: ThreadId, _b: ThreadId) {}
+}
+
+/// Hears nothing.
+pub struct Deaf;
+
+impl Listener for Deaf {
+    const HEARS: bool = false;
+}
+
+/// Keeps everything, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Log {
+    /// What happened.
+    pub entries: Vec<Entry>,
+}
+
+/// One thing that happened: see [`Listener`].
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are those of the listener's calls")]
+pub enum Entry {
+    Started { at: Nanos, thread: ThreadId, app: AppId, name: String },
+    Ended { at: Nanos, thread: ThreadId },
+    Ran { thread: ThreadId, core: CoreId, from: Nanos, to: Nanos, retired: Work },
+    Woke { at: Nanos, thread: ThreadId, by: Option<ThreadId> },
+    Frequency { at: Nanos, cluster: ClusterId, khz: u64 },
+    Power { at: Nanos, core: CoreId, power: MicroWatts },
+    Swapped { at: Nanos, a: ThreadId, b: ThreadId },
+}
+
+impl Listener for Log {
+    fn started(&mut self, at: Nanos, thread: ThreadId, app: AppId, name: &str) {
+        self.entries.push(Entry::Started { at, thread, app, name: name.into() });
+    }
+    fn ended(&mut self, at: Nanos, thread: ThreadId) {
+        self.entries.push(Entry::Ended { at, thread });
+    }
+    fn ran(&mut self, thread: ThreadId, core: CoreId, from: Nanos, to: Nanos, retired: Work) {
+        self.entries.push(Entry::Ran { thread, core, from, to, retired });
+    }
+    fn woke(&mut self, at: Nanos, thread: ThreadId, by: Option<ThreadId>) {
+        self.entries.push(Entry::Woke { at, thread, by });
+    }
+    fn frequency(&mut self, at: Nanos, cluster: ClusterId, khz: u64) {
+        self.entries.push(Entry::Frequency { at, cluster, khz });
+    }
+    fn power(&mut self, at: Nanos, core: CoreId, power: MicroWatts) {
+        self.entries.push(Entry::Power { at, core, power });
+    }
+    fn swapped(&mut self, at: Nanos, a: ThreadId, b: ThreadId) {
+        self.entries.push(Entry::Swapped { at, a, b });
+    }
+}

@@ -1,0 +1,13 @@
+//! What runs: applications of threads whose programs are trees of steps, and task graphs; built-in
+//! programs and readers for the formats that scheduler engineers bring.
+
+mod graph;
+mod model;
+mod phase;
+
+pub use graph::{BadEdge, Task, TaskGraph, TaskId};
+pub use model::{
+    Application, BarrierId, ChannelId, Class, ConditionId, DeviceId, GraphId, LockId, LoopId, ParallelLoop, PhaseId,
+    Program, ProgramId, Repeat, SemaphoreId, Step, ThreadSpec, TimerId, TimerMode,
+};
+pub use phase::{Phase, Scaling};

@@ -1,0 +1,99 @@
+//! Phases: how fast a thread runs on each kind of core, and what else it asks of the machine.
+//!
+//! A workload is made for no machine in particular, so a phase does not list kinds. It states how
+//! its speed depends on the capacity of the core that it is on:
+//!
+//! ```text
+//! speed(c) = ipc x f_s x (c / c_s)^sensitivity       [instructions per second]
+//! ```
+//!
+//! with `c` the capacity of the core at its present operating point, `c_s` and `f_s` the capacity and the clock of the machine's
+//! slowest kind at its highest operating point. A sensitivity of 1 is work that scales with capacity
+//! (rt-app's `run`); 0 is work that waits for memory at the same pace everywhere. A speedup factor
+//! measured on one machine so carries over to others, to any number of kinds, and to other clocks.
+//!
+//! What this does not model: programs whose order of speed differs from that of the capacities (a kind that
+//! is faster for one program and slower for another), and vector units that only one kind has.
+
+use evenkeel_machine::{FULL_CAPACITY, Machine};
+
+/// How speed depends on capacity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scaling {
+    /// Speed is proportional to capacity.
+    Capacity,
+    /// Exactly this speedup factor from the slowest to the fastest kind of whatever machine it runs on (1 or more);
+    /// kinds between them by their capacity.
+    Factor(f64),
+    /// A speedup factor that was measured where the capacities of the two kinds had a given ratio (greater than 1).
+    MeasuredAt {
+        /// Speed on the faster kind / speed on the slower.
+        factor: f64,
+        /// Capacity of the faster kind / capacity of the slower, there.
+        capacity_ratio: f64,
+    },
+}
+
+/// What a piece of work is like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// Name for people.
+    pub name: String,
+    /// How its speed depends on the core.
+    pub scaling: Scaling,
+    /// Instructions per cycle on the slowest kind of the machine. Greater than 0.
+    pub ipc: f64,
+    /// Bytes moved to and from memory per instruction: what it wants of the shared bandwidth.
+    pub bytes_per_instruction: f64,
+    /// Bytes that must be in the cache again after a move.
+    pub working_set: u64,
+    /// Power while it runs, relative to the machine's busy power (1).
+    pub activity: f64,
+    /// Work is in nanoseconds on the machine's fastest core, not in instructions: `ipc` is not used.
+    pub reference_time: bool,
+}
+
+impl Phase {
+    /// Compute-bound work: no memory traffic, activity 1, one instruction per cycle.
+    pub fn new(name: impl Into<String>, scaling: Scaling) -> Self {
+        Self {
+            name: name.into(),
+            scaling,
+            ipc: 1.0,
+            bytes_per_instruction: 0.0,
+            working_set: 0,
+            activity: 1.0,
+            reference_time: false,
+        }
+    }
+
+    /// Exponent of the speed's dependence on capacity, on this machine.
+    pub fn sensitivity(&self, machine: &Machine) -> f64 {
+        match self.scaling {
+            Scaling::Capacity => 1.0,
+            Scaling::MeasuredAt { factor, capacity_ratio } => factor.ln() / capacity_ratio.ln(),
+            Scaling::Factor(factor) => {
+                let fast = f64::from(machine.kinds[0].capacity);
+                let slow = f64::from(machine.kinds[machine.slowest().index()].capacity);
+                if fast > slow { factor.ln() / (fast / slow).ln() } else { 0.0 }
+            }
+        }
+    }
+
+    /// Speed on a core of `capacity` (of 1024, at its present operating point), in units of work per nanosecond.
+    pub fn speed(&self, machine: &Machine, capacity: f64) -> f64 {
+        let sensitivity = self.sensitivity(machine);
+        if self.reference_time {
+            return (capacity / f64::from(FULL_CAPACITY)).powf(sensitivity);
+        }
+        let slow = &machine.kinds[machine.slowest().index()];
+        let cycles_per_ns = slow.top().khz as f64 / 1e6;
+        self.ipc * cycles_per_ns * (capacity / slow.top().capacity).powf(sensitivity)
+    }
+
+    /// Speedup factor of the fastest kind over the slowest, on this machine.
+    pub fn speedup_factor(&self, machine: &Machine) -> f64 {
+        let slow = machine.kinds[machine.slowest().index()].top().capacity;
+        self.speed(machine, machine.kinds[0].top().capacity) / self.speed(machine, slow)
+    }
+}
