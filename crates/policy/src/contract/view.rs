@@ -124,6 +124,8 @@ pub struct ThreadStats {
     pub to_milestone: Option<Work>,
     /// Speedup factor on each kind relative to the slowest (so 1 there), by the estimator.
     pub speedup: PerKind<f32>,
+    /// The same for the thread's whole run, measured beforehand; like `speedup` where the mechanism has no such measurement.
+    pub speedup_offline: PerKind<f32>,
     /// PELT load average, 0 to 1024: runnable time, scaled by the capacity of the core where it ran; only with [`Interest::LOAD`].
     pub load: u32,
     /// Whether it may run on some cores only; [`View::allowed`] tells which.
