@@ -1,0 +1,189 @@
+//! The result record, `schema/result.schema.json`: what one run came to, in the order and the words of the schema.
+//!
+//! Beyond the schema, as properties of its own: `sensor`, and the least, the mean and the kinds of
+//! `wakeup_latency_us`.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+/// The version of the schema that a record follows.
+pub const SCHEMA: &str = "evenkeel.result/1";
+
+/// What one run came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Name of the machine.
+    pub machine: String,
+    /// Cores in use by kind, fastest first: `4big+4little`.
+    pub cores: String,
+    /// Name of the policy.
+    pub policy: String,
+    /// Every knob of the policy with the value in force, defaults included.
+    #[serde(default)]
+    pub knobs: IndexMap<String, Knob>,
+    /// The workloads that ran together, as they were asked for.
+    pub workloads: Vec<String>,
+    /// Seed.
+    pub seed: u64,
+    /// From the start to the end of the run, seconds; 0 where the run failed.
+    pub makespan_s: f64,
+    /// Time on one core of the slowest kind / makespan, for a single application.
+    #[serde(default)]
+    pub speedup: Option<f64>,
+    /// Energy, joules; `None`: the machine has no power model.
+    pub energy_j: Option<f64>,
+    /// Energy / makespan, watts.
+    pub mean_power_w: Option<f64>,
+    /// Energy-delay product, joule seconds.
+    pub edp_js: Option<f64>,
+    /// Greatest slowdown / least slowdown; `None` for one application.
+    pub unfairness: Option<f64>,
+    /// Aggregate speedup: sum over applications of (time alone on the slowest cores / completion, less 1).
+    pub asp: Option<f64>,
+    /// System throughput: sum over applications of 1 / slowdown (Eyerman and Eeckhout, IEEE Micro 2008).
+    pub stp: Option<f64>,
+    /// Average normalised turnaround time: mean slowdown (Eyerman and Eeckhout, IEEE Micro 2008).
+    pub antt: Option<f64>,
+    /// A thread resumed on another core than its last.
+    pub migrations: u64,
+    /// Pairs of threads that traded places.
+    pub swaps: u64,
+    /// A core took up another thread than it ran before.
+    pub context_switches: u64,
+    /// By application.
+    pub apps: Vec<AppRow>,
+    /// By kind of core, fastest first.
+    pub kinds: IndexMap<String, KindRow>,
+    /// By thread, in order of start; only where asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<Vec<ThreadRow>>,
+    /// From wake-up to running, microseconds; `None`: no thread woke.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wakeup_latency_us: Option<WakeupLatency>,
+    /// The energy as the machine's sensor sees it; `None`: none described.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensor: Option<SensorRow>,
+    /// Host time of the run, seconds: the only field that may differ between identical runs.
+    pub wall_s: f64,
+    /// Why the run failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The value of a knob.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Knob {
+    /// A number, in the knob's unit.
+    Number(f64),
+    /// A word.
+    Word(String),
+}
+
+/// One application of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AppRow {
+    /// Name.
+    pub name: String,
+    /// Threads that it had, forked ones included.
+    pub threads: u32,
+    /// Completion time, seconds: of one that repeats the geometric mean, of one that was cut the time until then.
+    pub completion_s: f64,
+    /// Completion time / completion time alone with all the fastest cores; of one that was cut, by progress.
+    pub slowdown: f64,
+    /// Completion time alone with all the fastest cores, seconds.
+    #[serde(default)]
+    pub alone_fast_s: f64,
+    /// Completion time alone with all the slowest cores, seconds.
+    #[serde(default)]
+    pub alone_slow_s: f64,
+    /// Time of its threads on each kind, seconds.
+    #[serde(default)]
+    pub time_on_kind_s: IndexMap<String, f64>,
+    /// Time that its threads waited for a core, seconds.
+    #[serde(default)]
+    pub wait_s: f64,
+    /// Time that its threads were blocked, seconds.
+    #[serde(default)]
+    pub blocked_s: f64,
+    /// Times that a thread of it resumed on another core.
+    #[serde(default)]
+    pub migrations: u64,
+}
+
+/// One kind of core in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KindRow {
+    /// Time that its cores had a thread, seconds, summed.
+    pub busy_s: f64,
+    /// Time that its cores had none, seconds, summed.
+    pub idle_s: f64,
+    /// Energy of its cores and clusters, joules; `None`: no power model.
+    pub energy_j: Option<f64>,
+    /// Energy / makespan, watts.
+    pub mean_power_w: Option<f64>,
+}
+
+/// One thread of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThreadRow {
+    /// Name.
+    pub name: String,
+    /// Name of its application.
+    pub app: String,
+    /// Start, seconds since the run's.
+    pub started_s: f64,
+    /// End, seconds since the run's start; `None`: the run ended first.
+    pub ended_s: Option<f64>,
+    /// Time on each kind, seconds.
+    pub time_on_kind_s: IndexMap<String, f64>,
+    /// Time waiting for a core, seconds.
+    pub wait_s: f64,
+    /// Time blocked, seconds.
+    pub blocked_s: f64,
+    /// Work retired, in the units of its phases.
+    pub retired: u64,
+    /// Times that it resumed on another core.
+    pub migrations: u64,
+    /// Times that it was picked.
+    pub runs: u64,
+}
+
+/// Latencies, microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencySummary {
+    /// Median.
+    pub p50: f64,
+    /// What 99 % do not exceed.
+    pub p99: f64,
+    /// Greatest.
+    pub max: f64,
+    /// Least.
+    pub least: f64,
+    /// Mean.
+    pub mean: f64,
+}
+
+/// From wake-up to running.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WakeupLatency {
+    /// Of all wake-ups.
+    #[serde(flatten)]
+    pub all: LatencySummary,
+    /// By kind of the core that ran the thread, fastest first; a kind on which none woke is left out.
+    #[serde(default)]
+    pub kinds: IndexMap<String, LatencySummary>,
+}
+
+/// What someone who reads the machine's power sensor at its interval takes the energy for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SensorRow {
+    /// Time between readings, seconds.
+    pub interval_s: f64,
+    /// Readings.
+    pub readings: u64,
+    /// Sum of readings x interval, joules.
+    pub energy_j: f64,
+}
