@@ -6,5 +6,6 @@ mod units;
 
 pub use model::{
     Cluster, ClusterId, Core, CoreId, Costs, FULL_CAPACITY, Kind, KindId, MAX_KINDS, Machine, OperatingPoint, PerKind,
+    Reference,
 };
 pub use units::{FemtoJoules, MicroWatts, Nanos, Work};

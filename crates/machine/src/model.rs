@@ -88,6 +88,28 @@ pub struct Machine {
     pub smt_speed: f64,
     /// A power sensor that reads at an interval; `None`: none described.
     pub sensor_interval: Option<Nanos>,
+    /// What phases measure speed against. A part of a machine keeps that of the whole.
+    pub reference: Reference,
+}
+
+/// The two kinds that phases measure speed against: the slowest and the fastest of a whole machine, each at its highest
+/// operating point. Kept when a part of a machine is taken, so that a core is as fast alone as among the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reference {
+    /// Clock of the slowest kind.
+    pub slowest_khz: u64,
+    /// Capacity of the slowest kind (of 1024), not rounded.
+    pub slowest_capacity: f64,
+    /// Capacity of the fastest kind (of 1024), not rounded.
+    pub fastest_capacity: f64,
+}
+
+impl Reference {
+    /// Of a whole machine; `None` where there is no kind. `kinds` as in [`Machine::kinds`]: fastest first.
+    pub fn of(kinds: &[Kind]) -> Option<Self> {
+        let (fastest, slowest) = (kinds.first()?.top(), kinds.last()?.top());
+        Some(Self { slowest_khz: slowest.khz, slowest_capacity: slowest.capacity, fastest_capacity: fastest.capacity })
+    }
 }
 
 /// A kind of core.
@@ -101,6 +123,8 @@ pub struct Kind {
     pub opps: Vec<OperatingPoint>,
     /// Power of one core that is on but has nothing to run; `None`: no power model.
     pub idle_power: Option<MicroWatts>,
+    /// Where its figures come from: what is measured, what derived. May be empty.
+    pub source: String,
 }
 
 impl Kind {
@@ -120,6 +144,10 @@ pub struct OperatingPoint {
     pub capacity: f64,
     /// Power of one busy core, its cluster's share not included; `None`: no power model.
     pub busy_power: Option<MicroWatts>,
+    /// Power that a cluster at this point draws while any of its cores is busy, beside the cores' own; `None`: no power
+    /// model. It belongs to the point and not to the cluster because measured clusters draw twice as much at their
+    /// highest clock as at a middle one (machines/odroid-xu3.toml, machines/juno-r0.toml).
+    pub cluster_power: Option<MicroWatts>,
 }
 
 /// Cores that share a clock and a cache.
@@ -129,8 +157,6 @@ pub struct Cluster {
     pub kind: KindId,
     /// Its logical cores.
     pub cores: Vec<CoreId>,
-    /// Power drawn while any of its cores is busy, beside the cores' own; `None`: no power model.
-    pub power: Option<MicroWatts>,
     /// Size of the cache that its cores share, bytes; 0: none.
     pub cache_bytes: u64,
     /// Bandwidth to memory that its cores share, bytes per second; `None`: no limit modelled.
@@ -217,8 +243,10 @@ impl Machine {
 
     /// Whether every kind has a power for each operating point, so that energy can be told.
     pub fn has_power_model(&self) -> bool {
-        self.kinds.iter().all(|kind| kind.idle_power.is_some() && kind.opps.iter().all(|opp| opp.busy_power.is_some()))
-            && self.clusters.iter().all(|cluster| cluster.power.is_some())
+        self.kinds.iter().all(|kind| {
+            let known = |opp: &OperatingPoint| opp.busy_power.is_some() && opp.cluster_power.is_some();
+            kind.idle_power.is_some() && kind.opps.iter().all(known)
+        })
     }
 
     /// Cores in use by kind, fastest first: `4big+4little`.

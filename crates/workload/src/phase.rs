@@ -8,7 +8,7 @@
 //! ```
 //!
 //! with `c` the capacity of the core at its present operating point, `c_s` and `f_s` the capacity and the clock of the machine's
-//! slowest kind at its highest operating point. A sensitivity of 1 is work that scales with capacity
+//! slowest kind at its highest operating point ([`Machine::reference`]: of the whole machine, also where only a part of it is used). A sensitivity of 1 is work that scales with capacity
 //! (rt-app's `run`); 0 is work that waits for memory at the same pace everywhere. A speedup factor
 //! measured on one machine so carries over to others, to any number of kinds, and to other clocks.
 //!
@@ -22,7 +22,7 @@ use evenkeel_machine::{FULL_CAPACITY, Machine};
 pub enum Scaling {
     /// Speed is proportional to capacity.
     Capacity,
-    /// Exactly this speedup factor from the slowest to the fastest kind of whatever machine it runs on (1 or more);
+    /// Exactly this speedup factor from the slowest to the fastest kind of whatever whole machine it runs on (1 or more);
     /// kinds between them by their capacity.
     Factor(f64),
     /// A speedup factor that was measured where the capacities of the two kinds had a given ratio (greater than 1).
@@ -73,8 +73,8 @@ impl Phase {
             Scaling::Capacity => 1.0,
             Scaling::MeasuredAt { factor, capacity_ratio } => factor.ln() / capacity_ratio.ln(),
             Scaling::Factor(factor) => {
-                let fast = f64::from(machine.kinds[0].capacity);
-                let slow = f64::from(machine.kinds[machine.slowest().index()].capacity);
+                let fast = machine.reference.fastest_capacity;
+                let slow = machine.reference.slowest_capacity;
                 if fast > slow { factor.ln() / (fast / slow).ln() } else { 0.0 }
             }
         }
@@ -86,12 +86,12 @@ impl Phase {
         if self.reference_time {
             return (capacity / f64::from(FULL_CAPACITY)).powf(sensitivity);
         }
-        let slow = &machine.kinds[machine.slowest().index()];
-        let cycles_per_ns = slow.top().khz as f64 / 1e6;
-        self.ipc * cycles_per_ns * (capacity / slow.top().capacity).powf(sensitivity)
+        let reference = &machine.reference;
+        let cycles_per_ns = reference.slowest_khz as f64 / 1e6;
+        self.ipc * cycles_per_ns * (capacity / reference.slowest_capacity).powf(sensitivity)
     }
 
-    /// Speedup factor of the fastest kind over the slowest, on this machine.
+    /// Speedup factor of the fastest kind over the slowest, of those that this machine, or part of one, has.
     pub fn speedup_factor(&self, machine: &Machine) -> f64 {
         let slow = machine.kinds[machine.slowest().index()].top().capacity;
         self.speed(machine, machine.kinds[0].top().capacity) / self.speed(machine, slow)
