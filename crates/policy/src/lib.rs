@@ -3,6 +3,10 @@
 pub mod contract;
 pub mod graph;
 pub mod loops;
+pub mod os;
 pub mod registry;
+
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use contract::*;

@@ -1,6 +1,7 @@
 //! Every policy by name: what it is, where it comes from, its knobs, and how to make one.
 
 use crate::contract::{Knob, KnobError, Knobs, Policy};
+use crate::os;
 
 /// One policy of the operating-system level.
 pub struct Entry {
@@ -30,4 +31,71 @@ pub enum MakeError {
     /// Knobs.
     #[error(transparent)]
     Knobs(#[from] KnobError),
+}
+
+/// All that have a name of their own, in the order in which `evenkeel policies` lists them.
+pub static ENTRIES: &[Entry] = &[os::pinned::ENTRY];
+
+/// Names at least this similar (Jaro-Winkler, 0 to 1) are worth a hint.
+const SIMILAR: f64 = 0.75;
+
+/// Makes a policy: its knobs are the defaults, overridden by `set` (name, value).
+///
+/// # Errors
+/// A name or a knob that is not there, a value that does not fit.
+pub fn make(name: &str, set: &[(String, String)]) -> Result<Box<dyn Policy>, MakeError> {
+    let (knobs, make) = find(name)?;
+    Ok(make(&Knobs::new(name, knobs, set)?))
+}
+
+/// The knobs of a policy as [`make`] would have them.
+///
+/// # Errors
+/// As [`make`].
+pub fn knobs(name: &str, set: &[(String, String)]) -> Result<Knobs, MakeError> {
+    Ok(Knobs::new(name, find(name)?.0, set)?)
+}
+
+type Maker = Box<dyn Fn(&Knobs) -> Box<dyn Policy>>;
+
+fn find(name: &str) -> Result<(&'static [Knob], Maker), MakeError> {
+    if let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) {
+        return Ok((entry.knobs, Box::new(entry.make)));
+    }
+    let hint = ENTRIES
+        .iter()
+        .map(|entry| (strsim::jaro_winkler(entry.name, name), entry.name))
+        .filter(|(similarity, _)| *similarity >= SIMILAR)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map_or_else(String::new, |(_, nearest)| format!(" (did you mean {nearest}?)"));
+    Err(MakeError::Unknown { name: name.into(), hint })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_policy_can_be_made_with_its_defaults_and_has_a_name_of_its_own() {
+        for (i, entry) in ENTRIES.iter().enumerate() {
+            assert!(make(entry.name, &[]).is_ok(), "{}", entry.name);
+            assert!(ENTRIES[..i].iter().all(|other| other.name != entry.name), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn a_name_with_a_slip_gets_a_hint_and_a_wild_one_gets_none() {
+        let message = |name| make(name, &[]).err().map(|error| error.to_string());
+        assert_eq!(
+            message("pined").as_deref(),
+            Some("no policy 'pined' (did you mean pinned?); `evenkeel policies` lists them")
+        );
+        assert_eq!(message("zzzz").as_deref(), Some("no policy 'zzzz'; `evenkeel policies` lists them"));
+    }
+
+    #[test]
+    fn a_knob_that_is_not_there_is_named() {
+        let error = make("pinned", &[("up".into(), "1".into())]).err().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), Some("pinned has no knob 'up'; it has none"));
+    }
 }

@@ -1,0 +1,6 @@
+//! Policies of the operating-system level: which thread runs on which core. One file a policy; each says what it is, where it
+//! comes from, its rule and its knobs on its first screen.
+
+mod fair;
+
+pub mod pinned;

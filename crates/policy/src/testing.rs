@@ -1,0 +1,290 @@
+//! A bench for policies: a machine of big and little cores, threads whose statistics the test sets, events that it delivers,
+//! and what the policy said. Nothing runs by itself: the bench carries directives out only as far as the view shows them
+//! (queue, core, who runs), so that a test sees the policy alone.
+
+use evenkeel_machine::{
+    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, Nanos, OperatingPoint, PerKind, Work,
+};
+
+use crate::contract::{
+    AppId, CoreStats, Directive, Directives, Event, Policy, QueueId, State, ThreadId, ThreadStats, Tier, View,
+};
+
+/// Capacity of the bench's little cores.
+pub const LITTLE: u32 = 512;
+
+/// A machine of one cluster per kind: capacities fastest first, and how many cores of each.
+pub fn machine(kinds: &[(&str, u32, u32)]) -> Machine {
+    let mut cores = Vec::new();
+    let mut clusters = Vec::new();
+    for (rank, &(_, _, count)) in kinds.iter().enumerate() {
+        let (kind, cluster) = (KindId(rank as u8), ClusterId(rank as u32));
+        let first = cores.len() as u32;
+        let ids: Vec<_> = (first..first + count).map(CoreId).collect();
+        cores.extend(ids.iter().map(|&id| Core { id, kind, cluster, sibling: None }));
+        clusters.push(Cluster { kind, cores: ids, power: Some(MicroWatts(0)), cache_bytes: 1 << 20, bandwidth: None });
+    }
+    let kinds = kinds
+        .iter()
+        .map(|&(name, capacity, _)| Kind {
+            name: name.into(),
+            capacity,
+            opps: vec![OperatingPoint {
+                khz: 1_000_000,
+                capacity: f64::from(capacity),
+                busy_power: Some(MicroWatts(1)),
+            }],
+            idle_power: Some(MicroWatts(0)),
+        })
+        .collect();
+    Machine {
+        name: "bench".into(),
+        description: String::new(),
+        source: String::new(),
+        kinds,
+        clusters,
+        cores,
+        costs: Costs::FREE,
+        bandwidth: None,
+        smt_speed: 1.0,
+        sensor_interval: None,
+    }
+}
+
+/// A policy on the bench.
+pub struct Bench {
+    /// The machine.
+    pub machine: Machine,
+    /// Time, as the view tells it; the test moves it.
+    pub now: Nanos,
+    /// Statistics by core; the test may change them.
+    pub cores: Vec<CoreStats>,
+    /// Statistics by thread; the test may change them.
+    pub threads: Vec<ThreadStats>,
+    /// What the policy said last, in order.
+    pub said: Vec<Directive>,
+    /// What it said before anything ran.
+    pub said_at_start: Vec<Directive>,
+    live: Vec<ThreadId>,
+    waiting: Vec<u32>,
+    affinity: Vec<Option<Box<[CoreId]>>>,
+    tiers: Vec<Vec<Tier>>,
+    policy: Box<dyn Policy>,
+    say: Directives,
+}
+
+impl Bench {
+    /// A policy on `big` cores (numbers first) and `little` ones of half their capacity.
+    pub fn start(big: u32, little: u32, policy: Box<dyn Policy>) -> Self {
+        match (big, little) {
+            (0, little) => Self::on(machine(&[("little", 1024, little)]), policy),
+            (big, 0) => Self::on(machine(&[("big", 1024, big)]), policy),
+            _ => Self::on(machine(&[("big", 1024, big), ("little", LITTLE, little)]), policy),
+        }
+    }
+
+    /// A policy on any machine. Panics where the policy refuses it.
+    pub fn on(machine: Machine, policy: Box<dyn Policy>) -> Self {
+        Self::try_on(machine, policy).unwrap_or_else(|why| panic!("refused: {why}"))
+    }
+
+    /// A policy on any machine, or why it refuses.
+    pub fn try_on(machine: Machine, policy: Box<dyn Policy>) -> Result<Self, String> {
+        let count = machine.cores.len();
+        let mut bench = Self {
+            machine,
+            now: Nanos::ZERO,
+            cores: vec![CoreStats { online: true, running: None, utilisation: 0 }; count],
+            threads: Vec::new(),
+            said: Vec::new(),
+            said_at_start: Vec::new(),
+            live: Vec::new(),
+            waiting: Vec::new(),
+            affinity: Vec::new(),
+            tiers: vec![Vec::new(); count],
+            policy,
+            say: Directives::default(),
+        };
+        let view =
+            view(&bench.machine, bench.now, &bench.cores, &bench.threads, &bench.live, &bench.waiting, &bench.affinity);
+        bench.policy.start(&view, &mut bench.say)?;
+        bench.carry_out();
+        bench.said_at_start.clone_from(&bench.said);
+        Ok(bench)
+    }
+
+    /// What the policy has to tell people.
+    pub fn notes(&self) -> Vec<String> {
+        self.policy.notes()
+    }
+
+    /// Tells the policy of an event and carries out what it says; see `said`.
+    pub fn deliver(&mut self, event: Event) -> &[Directive] {
+        self.waiting.fill(0);
+        for thread in &self.threads {
+            if let (State::Ready, Some(queue)) = (thread.state, thread.queue) {
+                self.waiting[queue.index()] += 1;
+            }
+        }
+        let view = view(&self.machine, self.now, &self.cores, &self.threads, &self.live, &self.waiting, &self.affinity);
+        self.policy.event(event, &view, &mut self.say);
+        self.carry_out();
+        &self.said
+    }
+
+    /// A thread of this application starts, ready.
+    pub fn spawn(&mut self, app: u32) -> ThreadId {
+        self.spawn_thread(app, None)
+    }
+
+    /// A thread starts that may run on these cores only.
+    pub fn spawn_on(&mut self, app: u32, cores: &[CoreId]) -> ThreadId {
+        self.spawn_thread(app, Some(cores.into()))
+    }
+
+    fn spawn_thread(&mut self, app: u32, affinity: Option<Box<[CoreId]>>) -> ThreadId {
+        let thread = ThreadId(self.threads.len() as u32);
+        let index_in_app = self.threads.iter().filter(|other| other.app == AppId(app)).count() as u32;
+        self.threads.push(ThreadStats {
+            app: AppId(app),
+            group: 0,
+            index_in_app,
+            parent: None,
+            weight: 1024,
+            state: State::Ready,
+            core: CoreId(0),
+            runs: 0,
+            queue: None,
+            virtual_time: 0,
+            started: self.now,
+            time_on: PerKind::all(Nanos::ZERO),
+            blocked: Nanos::ZERO,
+            waiting: Nanos::ZERO,
+            since: self.now,
+            retired: Work::ZERO,
+            since_milestone: Work::ZERO,
+            to_milestone: None,
+            speedup: PerKind::all(1.0),
+            speedup_offline: PerKind::all(1.0),
+            load: 0,
+            restricted: affinity.is_some(),
+        });
+        self.affinity.push(affinity);
+        self.live.push(thread);
+        self.deliver(Event::Started(thread));
+        thread
+    }
+
+    /// Puts a thread on a core, displacing whatever runs there; the policy is not told.
+    pub fn run(&mut self, thread: ThreadId, core: CoreId) {
+        if let Some(before) = self.cores[core.index()].running.replace(thread) {
+            self.threads[before.index()].state = State::Ready;
+        }
+        let stats = &mut self.threads[thread.index()];
+        if stats.state == State::Running && stats.core != core {
+            self.cores[stats.core.index()].running = None;
+        }
+        (stats.state, stats.core, stats.since) = (State::Running, core, self.now);
+        stats.runs += 1;
+    }
+
+    /// A thread blocks, and the policy is told.
+    pub fn block(&mut self, thread: ThreadId) {
+        self.leave(thread, State::Blocked);
+        self.deliver(Event::Blocked(thread));
+    }
+
+    /// A thread wakes, and the policy is told.
+    pub fn wake(&mut self, thread: ThreadId) {
+        let stats = &mut self.threads[thread.index()];
+        (stats.state, stats.since) = (State::Ready, self.now);
+        self.deliver(Event::Woke(thread));
+    }
+
+    /// A thread ends, and the policy is told.
+    pub fn exit(&mut self, thread: ThreadId) {
+        self.leave(thread, State::Exited);
+        self.live.retain(|&other| other != thread);
+        self.deliver(Event::Exited(thread));
+    }
+
+    /// A core comes or goes, and the policy is told.
+    pub fn set_online(&mut self, core: CoreId, online: bool) {
+        self.cores[core.index()].online = online;
+        if let (false, Some(thread)) = (online, self.cores[core.index()].running.take()) {
+            self.threads[thread.index()].state = State::Ready;
+        }
+        self.deliver(if online { Event::CoreOnline(core) } else { Event::CoreOffline(core) });
+    }
+
+    /// The queue that a thread is assigned to.
+    pub fn queue_of(&self, thread: ThreadId) -> Option<QueueId> {
+        self.threads[thread.index()].queue
+    }
+
+    /// The queues that a core serves, tier by tier.
+    pub fn serves(&self, core: CoreId) -> Vec<QueueId> {
+        self.tiers[core.index()].iter().flat_map(|tier| tier.queues.iter().copied()).collect()
+    }
+
+    fn leave(&mut self, thread: ThreadId, state: State) {
+        let stats = &mut self.threads[thread.index()];
+        if stats.state == State::Running {
+            self.cores[stats.core.index()].running = None;
+        }
+        (stats.state, stats.since) = (state, self.now);
+    }
+
+    fn carry_out(&mut self) {
+        self.said = self.say.drain().collect();
+        let said = std::mem::take(&mut self.said);
+        let mut moves = Vec::new();
+        for directive in &said {
+            match *directive {
+                Directive::MakeQueue(_) => self.waiting.push(0),
+                Directive::Assign(thread, queue) => {
+                    assert!(queue.index() < self.waiting.len(), "assigned to {queue:?}, which is not there");
+                    self.threads[thread.index()].queue = Some(queue);
+                }
+                Directive::Serve { core, ref tiers, .. } => {
+                    self.tiers[core.index()].clone_from(tiers);
+                    if let (true, Some(thread)) = (tiers.is_empty(), self.cores[core.index()].running) {
+                        self.leave(thread, State::Ready);
+                    }
+                }
+                Directive::Move(thread, core) if self.threads[thread.index()].runnable() => moves.push((thread, core)),
+                Directive::Swap(a, b) => {
+                    let (one, two) = (self.threads[a.index()], self.threads[b.index()]);
+                    if one.state == State::Running && two.state == State::Running {
+                        moves.extend([(a, two.core), (b, one.core)]);
+                    }
+                }
+                Directive::Preempt(core) => {
+                    if let Some(thread) = self.cores[core.index()].running {
+                        self.leave(thread, State::Ready);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for &(thread, _) in &moves {
+            self.leave(thread, State::Ready);
+        }
+        for (thread, core) in moves {
+            self.run(thread, core);
+        }
+        self.said = said;
+    }
+}
+
+fn view<'a>(
+    machine: &'a Machine,
+    now: Nanos,
+    cores: &'a [CoreStats],
+    threads: &'a [ThreadStats],
+    live: &'a [ThreadId],
+    waiting: &'a [u32],
+    affinity: &'a [Option<Box<[CoreId]>>],
+) -> View<'a> {
+    View { now, machine, cores, threads, live, waiting, affinity }
+}
