@@ -4,6 +4,7 @@
 mod graph;
 mod model;
 mod phase;
+mod validate;
 
 pub use graph::{BadEdge, Task, TaskGraph, TaskId};
 pub use model::{
@@ -11,3 +12,4 @@ pub use model::{
     Program, ProgramId, Repeat, SemaphoreId, Step, ThreadSpec, TimerId, TimerMode,
 };
 pub use phase::{Phase, Scaling};
+pub use validate::MAX_LOOP_DEPTH;

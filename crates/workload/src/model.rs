@@ -64,8 +64,10 @@ pub struct Application {
     pub semaphores: Vec<u32>,
     /// Per bounded queue, its capacity in items. At least 1.
     pub channels: Vec<u32>,
-    /// Periodic timers.
+    /// Number of periodic timers that its threads share: who uses one moves it on for all.
     pub timers: u32,
+    /// Number of periodic timers that each thread has of its own, numbered on from `timers` (rt-app's `unique`).
+    pub private_timers: u32,
     /// Number of devices; requests to one device queue first come, first served.
     pub devices: u32,
     /// Parallel loops.
@@ -185,7 +187,8 @@ pub enum Step {
     },
     /// Off the core for this long.
     Sleep(Nanos),
-    /// Waits for the next multiple of the period: drift-free. No sleep where that is in the past.
+    /// Waits for the next multiple of the period: drift-free. No sleep where that is in the past. The first use of a timer
+    /// counts from when the thread that uses it started (after its delay); for a forked thread, from when the application did.
     Timer {
         /// Which.
         timer: TimerId,
@@ -198,7 +201,7 @@ pub enum Step {
     Barrier(BarrierId),
     /// Takes a lock, waiting in line.
     Lock(LockId),
-    /// Gives a lock up; the first in line gets it.
+    /// Gives a lock up; the first in line gets it. Whoever does so: a plain mutex does not ask for its owner.
     Unlock(LockId),
     /// Gives the lock up, waits for a signal, takes the lock again.
     Wait {
@@ -265,6 +268,19 @@ pub enum Step {
     RunTasks(GraphId),
     /// Declares a milestone: a point where the thread would wait for its peers.
     Milestone,
+    /// Changes the thread's scheduling class from here on.
+    SetClass(Class),
+    /// Changes the thread's nice value from here on, -20 to 19.
+    SetNice(i8),
+    /// Changes the cores that the thread may run on from here on (not empty); `None`: all.
+    SetAffinity(Option<Arc<[CoreId]>>),
+    /// Changes the thread's utilisation clamps from here on, 0 to 1024; `None`: stays as it is.
+    SetClamps {
+        /// Lower clamp.
+        util_min: Option<u32>,
+        /// Upper clamp.
+        util_max: Option<u32>,
+    },
 }
 
 /// What a timer's next expiry counts from.
@@ -273,7 +289,7 @@ pub enum TimerMode {
     /// From the last expiry, or from now where the thread came late (rt-app's default).
     #[default]
     Relative,
-    /// From the first use, always: a thread that comes late catches up.
+    /// From where the first use counts, always: a thread that comes late catches up.
     Absolute,
 }
 

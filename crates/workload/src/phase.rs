@@ -43,7 +43,8 @@ pub struct Phase {
     pub scaling: Scaling,
     /// Instructions per cycle on the slowest kind of the machine. Greater than 0.
     pub ipc: f64,
-    /// Bytes moved to and from memory per instruction: what it wants of the shared bandwidth.
+    /// Bytes moved to and from memory per instruction (per unit of work where `reference_time`): what it wants of the
+    /// shared bandwidth.
     pub bytes_per_instruction: f64,
     /// Bytes that must be in the cache again after a move.
     pub working_set: u64,
