@@ -3,7 +3,8 @@
 //! (queue, core, who runs), so that a test sees the policy alone.
 
 use evenkeel_machine::{
-    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, Nanos, OperatingPoint, PerKind, Work,
+    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, Nanos, OperatingPoint, PerKind,
+    Reference, Work,
 };
 
 use crate::contract::{
@@ -22,9 +23,9 @@ pub fn machine(kinds: &[(&str, u32, u32)]) -> Machine {
         let first = cores.len() as u32;
         let ids: Vec<_> = (first..first + count).map(CoreId).collect();
         cores.extend(ids.iter().map(|&id| Core { id, kind, cluster, sibling: None }));
-        clusters.push(Cluster { kind, cores: ids, power: Some(MicroWatts(0)), cache_bytes: 1 << 20, bandwidth: None });
+        clusters.push(Cluster { kind, cores: ids, cache_bytes: 1 << 20, bandwidth: None });
     }
-    let kinds = kinds
+    let kinds: Vec<_> = kinds
         .iter()
         .map(|&(name, capacity, _)| Kind {
             name: name.into(),
@@ -33,10 +34,15 @@ pub fn machine(kinds: &[(&str, u32, u32)]) -> Machine {
                 khz: 1_000_000,
                 capacity: f64::from(capacity),
                 busy_power: Some(MicroWatts(1)),
+                cluster_power: Some(MicroWatts(0)),
             }],
             idle_power: Some(MicroWatts(0)),
+            source: String::new(),
         })
         .collect();
+    let (fastest, slowest) = (kinds[0].top(), kinds[kinds.len() - 1].top());
+    let reference =
+        Reference { slowest_khz: slowest.khz, slowest_capacity: slowest.capacity, fastest_capacity: fastest.capacity };
     Machine {
         name: "bench".into(),
         description: String::new(),
@@ -48,6 +54,7 @@ pub fn machine(kinds: &[(&str, u32, u32)]) -> Machine {
         bandwidth: None,
         smt_speed: 1.0,
         sensor_interval: None,
+        reference,
     }
 }
 
