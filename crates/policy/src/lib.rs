@@ -1,5 +1,6 @@
 //! Who runs where: the contract between policies and mechanisms, and one file a policy.
 
+pub mod bounds;
 pub mod contract;
 pub mod graph;
 pub mod loops;
