@@ -1,1 +1,4 @@
-//! report
+//! Finished runs for people and other programs: tables for a terminal, CSV, a page with plots, a trace for Perfetto.
+
+mod labels;
+pub mod perfetto;
