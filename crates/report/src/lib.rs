@@ -1,4 +1,7 @@
 //! Finished runs for people and other programs: tables for a terminal, CSV, a page with plots, a trace for Perfetto.
 
+mod columns;
+pub mod csv;
 mod labels;
 pub mod perfetto;
+pub mod table;
