@@ -69,7 +69,8 @@ pub struct Slice {
     pub time: PerKind<Nanos>,
     /// Divide by the number of runnable threads of the queue, but never below this. `None`: do not divide.
     pub divided_to: Option<Nanos>,
-    /// What is left when the thread blocks or is preempted is kept, and renewed only when used up (rounds, credit).
+    /// What is left when the thread blocks or is preempted is kept, as a share of the slice so that it means the same on every kind,
+    /// and renewed only when used up (rounds, credit).
     pub carry: bool,
 }
 
