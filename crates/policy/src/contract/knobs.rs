@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use evenkeel_machine::Nanos;
+
 /// The value of a knob.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -155,6 +157,11 @@ impl Knobs {
             Some(Value::Number(number)) => *number,
             other => unreachable!("knob {name} is {other:?}, not a number"),
         }
+    }
+
+    /// A number of milliseconds, as time.
+    pub fn millis(&self, name: &str) -> Nanos {
+        Nanos((self.number(name) * 1e6) as u64)
     }
 
     /// A word. Panics as [`Knobs::number`] does.

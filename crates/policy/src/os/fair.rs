@@ -1,13 +1,19 @@
-//! What the policies that share a core as Linux does have in common: figures of CFS, and the order of cores.
+//! What the policies that share cores as Linux does have in common: the figures of CFS, its queues, and balance by weight.
 
 use evenkeel_machine::{CoreId, Machine, Nanos, PerKind};
 
-use crate::contract::Slice;
+use super::homes::Homes;
+use super::level::{Lot, level};
+use crate::contract::{Clock, Directive, Directives, Order, QueueId, Slice, Start, State, ThreadId, View};
 
 /// Slice of a core's only thread. Linux CFS (kernel/sched/fair.c up to 6.5): four `sysctl_sched_min_granularity`.
 const SLICE_ALONE: Nanos = Nanos::from_millis(3);
 /// Least slice: CFS's `sysctl_sched_min_granularity`.
 const SLICE_LEAST: Nanos = Nanos::from_micros(750);
+/// A thread that wakes preempts one that is ahead by more than this, in nanoseconds of virtual time: CFS's `sysctl_sched_wakeup_granularity`.
+const WAKEUP_MARGIN: u64 = 1_000_000;
+/// Credit of a thread that wakes, in nanoseconds of virtual time: half of CFS's `sysctl_sched_latency` of 6 ms (`GENTLE_FAIR_SLEEPERS`).
+const SLEEPER_CREDIT: u64 = 3_000_000;
 
 /// 3 ms, divided by the number of runnable threads of the queue, at least 0.75 ms.
 pub const SLICE: Slice = Slice { time: PerKind::all(SLICE_ALONE), divided_to: Some(SLICE_LEAST), carry: false };
@@ -17,4 +23,59 @@ pub fn fast_first(machine: &Machine) -> Vec<CoreId> {
     let mut cores: Vec<_> = machine.cores.iter().map(|core| core.id).collect();
     cores.sort_by_key(|core| (machine.cores[core.index()].kind, *core));
     cores
+}
+
+/// A core, then the others of its cluster, then the rest, each part in the order of `cores`.
+pub fn nearest_first(machine: &Machine, core: CoreId, cores: &[CoreId]) -> Vec<CoreId> {
+    let at = |distance| cores.iter().copied().filter(move |&other| machine.distance(core, other) == distance);
+    at(0).chain(at(1)).chain(at(2)).collect()
+}
+
+/// Makes a queue as one of CFS: its own clock, preemption at wake-up, credit for sleepers.
+pub fn make_queue(say: &mut Directives) -> QueueId {
+    let queue = say.make_queue(Clock::Own);
+    say.say(Directive::Preemption(queue, Some(WAKEUP_MARGIN)));
+    say.say(Directive::Sleeper(queue, SLEEPER_CREDIT));
+    queue
+}
+
+/// A thread starts in a queue made so.
+pub fn enter(thread: ThreadId, queue: QueueId, view: &View<'_>, say: &mut Directives) {
+    say.assign(thread, queue);
+    say.order(thread, Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor });
+    say.slice(thread, SLICE);
+}
+
+/// A thread woke, blocked or ended: its weight counts where it belongs, or no more. With a view newer than
+/// the event, the view is right.
+pub fn recount(homes: &mut Homes, thread: ThreadId, view: &View<'_>) {
+    let stats = view.thread(thread);
+    match stats.queue {
+        Some(queue) if stats.runnable() => homes.put(thread, queue, stats.weight),
+        _ => homes.leave(thread),
+    }
+}
+
+/// Periodic balance of the open queues by weight; who waits may move to where `may` lets it. O(threads + queues), and O(log queues) a move.
+pub fn balance(homes: &mut Homes, may: impl Fn(ThreadId, QueueId) -> bool, view: &View<'_>, say: &mut Directives) {
+    homes.sync(view, |thread| view.thread(thread).weight);
+    let open: Vec<_> = (0..view.waiting.len() as u32).map(QueueId).filter(|&queue| homes.is_open(queue)).collect();
+    let mut lot_of = vec![None; view.waiting.len()];
+    let mut lots = Vec::with_capacity(open.len());
+    for &queue in &open {
+        lot_of[queue.index()] = Some(lots.len());
+        lots.push(Lot { capacity: 1, weight: homes.load(queue), movable: Vec::new() });
+    }
+    for &thread in view.live {
+        let stats = view.thread(thread);
+        if stats.state == State::Ready
+            && let Some(lot) = stats.queue.and_then(|queue| lot_of[queue.index()])
+        {
+            lots[lot].movable.push((stats.weight, thread));
+        }
+    }
+    for (thread, target) in level(&mut lots, 0, |thread, lot| may(thread, open[lot])) {
+        homes.put(thread, open[target], view.thread(thread).weight);
+        say.assign(thread, open[target]);
+    }
 }

@@ -2,5 +2,8 @@
 //! comes from, its rule and its knobs on its first screen.
 
 mod fair;
+mod homes;
+mod level;
 
+pub mod linux;
 pub mod pinned;

@@ -13,7 +13,7 @@
 
 use evenkeel_machine::CoreId;
 
-use crate::contract::{Clock, Directives, Event, Knobs, Order, Policy, QueueId, Start, ThreadId, Tier, View};
+use crate::contract::{Directives, Event, Knobs, Policy, QueueId, ThreadId, Tier, View};
 use crate::os::fair;
 use crate::registry::Entry;
 
@@ -42,19 +42,13 @@ impl Pinned {
             .map(|step| self.fast_first[(first + step) % cores])
             .find(|&core| view.cores[core.index()].online && view.allowed(thread, core))
     }
-
-    fn assign(&self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
-        if let Some(core) = self.core_for(thread, view) {
-            say.assign(thread, QueueId(core.0));
-        }
-    }
 }
 
 impl Policy for Pinned {
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
         self.fast_first = fair::fast_first(view.machine);
         for core in &view.machine.cores {
-            let own = say.make_queue(Clock::Own);
+            let own = fair::make_queue(say);
             say.serve(core.id, vec![Tier::least_key([own])], None);
             say.prefer(own, vec![core.id]);
         }
@@ -64,13 +58,15 @@ impl Policy for Pinned {
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         match event {
             Event::Started(thread) => {
-                self.assign(thread, view, say);
-                say.order(thread, Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor });
-                say.slice(thread, fair::SLICE);
+                if let Some(core) = self.core_for(thread, view) {
+                    fair::enter(thread, QueueId(core.0), view, say);
+                }
             }
             Event::CoreOffline(_) | Event::CoreOnline(_) => {
                 for &thread in view.live {
-                    self.assign(thread, view, say);
+                    if let Some(core) = self.core_for(thread, view) {
+                        say.assign(thread, QueueId(core.0));
+                    }
                 }
             }
             _ => {}

@@ -1,0 +1,132 @@
+//! Levelling: waiting threads go from the core with the greatest load to the one with the least, as long as that helps.
+//!
+//! ```text
+//! load(core) = sum of the weights of its threads / capacity
+//! move of weight w from s to d helps  <=>  (W_d + w) / c_d < W_s / c_s
+//! ```
+//!
+//! Each move takes the greatest weight that does not turn the difference round, else the least that helps. It lowers the greater
+//! load of the two, so the loads in descending order fall lexicographically and levelling ends. O(log n) a move
+//! for n cores, beside the removal from a list.
+
+use std::collections::BTreeSet;
+
+use crate::contract::ThreadId;
+
+/// What one core has.
+#[derive(Clone, Debug, Default)]
+pub struct Lot {
+    /// Capacity, of 1024; at least 1. All the same where asymmetry is not to count.
+    pub capacity: u64,
+    /// Weight of all its threads.
+    pub weight: u64,
+    /// Those of them that may move, with their weights.
+    pub movable: Vec<(u32, ThreadId)>,
+}
+
+/// Loads are compared as fractions of this.
+const UNIT: u64 = 1 << 20;
+
+impl Lot {
+    fn load(&self) -> u64 {
+        self.weight * UNIT / self.capacity
+    }
+}
+
+/// The load of one thread of this weight on a core of this capacity: what `within` of [`level`] is said in.
+pub fn load_of(weight: u32, capacity: u64) -> u64 {
+    u64::from(weight) * UNIT / capacity
+}
+
+/// Levels until no move helps, or greatest and least load differ by no more than `within`. Returns who goes to which lot,
+/// in order; `may` tells whether a thread may.
+pub fn level(lots: &mut [Lot], within: u64, may: impl Fn(ThreadId, usize) -> bool) -> Vec<(ThreadId, usize)> {
+    for lot in lots.iter_mut() {
+        lot.movable.sort_by_key(|&(weight, _)| weight);
+    }
+    let mut by_load: BTreeSet<(u64, usize)> = lots.iter().enumerate().map(|(i, lot)| (lot.load(), i)).collect();
+    let mut moves = Vec::new();
+    // A lot from which nothing can move to the least loaded leaves `by_load`: as the least load only rises, nothing will later.
+    while let (Some(&(most, source)), Some(&(least, target))) = (by_load.last(), by_load.first()) {
+        if most - least <= within {
+            break;
+        }
+        by_load.remove(&(most, source));
+        if let Some(chosen) = choose(&lots[source], &lots[target], |thread| may(thread, target)) {
+            by_load.remove(&(least, target));
+            let (weight, thread) = lots[source].movable.remove(chosen);
+            lots[source].weight -= u64::from(weight);
+            lots[target].weight += u64::from(weight);
+            by_load.insert((lots[source].load(), source));
+            by_load.insert((lots[target].load(), target));
+            moves.push((thread, target));
+        }
+    }
+    moves
+}
+
+/// Which of the source's movable threads to give to the target.
+fn choose(source: &Lot, target: &Lot, may: impl Fn(ThreadId) -> bool) -> Option<usize> {
+    let ideal = (source.weight * target.capacity).saturating_sub(target.weight * source.capacity)
+        / (source.capacity + target.capacity);
+    let split = source.movable.partition_point(|&(weight, _)| u64::from(weight) <= ideal);
+    let allowed = |&i: &usize| may(source.movable[i].1);
+    let chosen = (0..split).rev().find(allowed).or_else(|| (split..source.movable.len()).find(allowed))?;
+    let weight = u64::from(source.movable[chosen].0);
+    ((target.weight + weight) * source.capacity < source.weight * target.capacity).then_some(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn lot(capacity: u64, weights: &[u32]) -> Lot {
+        Lot {
+            capacity,
+            weight: weights.iter().map(|&weight| u64::from(weight)).sum(),
+            movable: weights.iter().map(|&weight| (weight, ThreadId(weight))).collect(),
+        }
+    }
+
+    #[test]
+    fn equal_counts_differ_by_one_at_most() {
+        let mut lots = [lot(1, &[1; 7]), lot(1, &[]), lot(1, &[1])];
+        level(&mut lots, 0, |_, _| true);
+        let mut counts = lots.map(|lot| lot.weight);
+        counts.sort_unstable();
+        assert_eq!(counts, [2, 3, 3]);
+    }
+
+    #[test]
+    fn a_core_twice_as_fast_gets_twice_the_weight() {
+        let mut lots = [lot(1024, &[]), lot(512, &[1; 6])];
+        level(&mut lots, 0, |_, _| true);
+        assert_eq!(lots.map(|lot| lot.weight), [4, 2]);
+    }
+
+    #[test]
+    fn what_may_not_move_stays() {
+        let mut lots = [lot(1, &[1; 4]), lot(1, &[])];
+        assert_eq!(level(&mut lots, 0, |_, _| false), []);
+    }
+
+    proptest! {
+        #[test]
+        fn levelling_loses_nobody_and_never_raises_the_greatest_load(
+            weights in prop::collection::vec((1u64..=4, prop::collection::vec(1u32..2000, 0..12)), 1..6),
+        ) {
+            let mut lots: Vec<_> = weights.iter().map(|(capacity, weights)| lot(capacity * 256, weights)).collect();
+            let most = |lots: &[Lot]| lots.iter().map(Lot::load).max();
+            let total = |lots: &[Lot]| lots.iter().map(|lot| lot.weight).sum::<u64>();
+            let before = (most(&lots), total(&lots));
+            let moves = level(&mut lots, 0, |_, _| true);
+            prop_assert!(most(&lots) <= before.0);
+            prop_assert_eq!(total(&lots), before.1);
+            let stayed: usize = lots.iter().map(|lot| lot.movable.len()).sum();
+            let threads: usize = weights.iter().map(|(_, weights)| weights.len()).sum();
+            prop_assert_eq!(stayed + moves.len(), threads);
+        }
+    }
+}
