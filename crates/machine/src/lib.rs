@@ -1,11 +1,19 @@
 //! What a machine is: kinds of core (any number), cores, clusters, operating points, power, and
 //! what scheduling costs; presets with their sources, and the reader for machine files.
 
+mod error;
+mod file;
 mod model;
+mod part;
+mod preset;
 mod units;
 
+pub use error::{MachineError, Place};
+pub use file::{MAX_CORES, MAX_FILE_BYTES};
 pub use model::{
     Cluster, ClusterId, Core, CoreId, Costs, FULL_CAPACITY, Kind, KindId, MAX_KINDS, Machine, OperatingPoint, PerKind,
     Reference,
 };
+pub use part::SubsetError;
+pub use preset::{Preset, presets};
 pub use units::{FemtoJoules, MicroWatts, Nanos, Work};
