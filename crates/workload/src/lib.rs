@@ -4,6 +4,7 @@
 mod graph;
 mod model;
 mod phase;
+pub mod rtapp;
 mod validate;
 
 pub use graph::{BadEdge, Task, TaskGraph, TaskId};

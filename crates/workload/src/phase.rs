@@ -15,7 +15,7 @@
 //! What this does not model: programs whose order of speed differs from that of the capacities (a kind that
 //! is faster for one program and slower for another), and vector units that only one kind has.
 
-use evenkeel_machine::{FULL_CAPACITY, Machine};
+use evenkeel_machine::{CoreId, FULL_CAPACITY, Machine};
 
 /// How speed depends on capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,8 +50,11 @@ pub struct Phase {
     pub working_set: u64,
     /// Power while it runs, relative to the machine's busy power (1).
     pub activity: f64,
-    /// Work is in nanoseconds on the machine's fastest core, not in instructions: `ipc` is not used.
+    /// Work is in nanoseconds on the machine's fastest core (or on `reference_core`), not in instructions: `ipc` is not used.
     pub reference_time: bool,
+    /// Where `reference_time`: the core, at its highest operating point, whose nanoseconds are meant. `None`, or a core that
+    /// the machine does not have: the fastest.
+    pub reference_core: Option<CoreId>,
 }
 
 impl Phase {
@@ -65,6 +68,7 @@ impl Phase {
             working_set: 0,
             activity: 1.0,
             reference_time: false,
+            reference_core: None,
         }
     }
 
@@ -85,7 +89,9 @@ impl Phase {
     pub fn speed(&self, machine: &Machine, capacity: f64) -> f64 {
         let sensitivity = self.sensitivity(machine);
         if self.reference_time {
-            return (capacity / f64::from(FULL_CAPACITY)).powf(sensitivity);
+            let core = self.reference_core.filter(|core| core.index() < machine.cores.len());
+            let reference = core.map_or(f64::from(FULL_CAPACITY), |core| machine.kind_of(core).top().capacity);
+            return (capacity / reference).powf(sensitivity);
         }
         let reference = &machine.reference;
         let cycles_per_ns = reference.slowest_khz as f64 / 1e6;

@@ -123,6 +123,14 @@ impl Application {
         }
     }
 
+    /// Whether these steps hold a loop that runs for ever in no time.
+    pub(crate) fn spins(&self, steps: &[Step]) -> bool {
+        steps.iter().any(|step| match step {
+            Step::Loop { times, body } => (times.is_none() && !self.may_take_time(body)) || self.spins(body),
+            _ => false,
+        })
+    }
+
     /// Whether a pass over these steps can take time or block at all. One that cannot, for ever, would hold the clock still.
     pub(crate) fn may_take_time(&self, steps: &[Step]) -> bool {
         steps.iter().any(|step| match step {

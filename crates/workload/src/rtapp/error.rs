@@ -1,0 +1,142 @@
+//! What can be wrong with an rt-app file, and where.
+
+use std::fmt;
+
+/// The longest piece of a file that an error shows, in characters.
+const SHOWN_CHARACTERS: usize = 60;
+
+/// An rt-app file that cannot be read or carried out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}:{column}: {place}{problem}")]
+pub struct RtAppError {
+    /// The file's name as it was given.
+    pub file: Box<str>,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// The task, phase and key that it is about, ending in `: `; empty where the text itself is at fault.
+    pub place: Box<str>,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// A byte that is part of no UTF-8 character.
+    #[error("not UTF-8 text")]
+    NotUtf8,
+    /// The text is not of rt-app's dialect of JSON.
+    #[error("{found} found, expected {expected}")]
+    Syntax {
+        /// What stands there.
+        found: String,
+        /// What could.
+        expected: &'static str,
+    },
+    /// Objects and arrays nest too deep.
+    #[error("nested deeper than {0} levels")]
+    TooDeep(usize),
+    /// A value of a wrong type or out of its range.
+    #[error("{found} found, expected {expected}")]
+    Value {
+        /// The value as it stands there.
+        found: String,
+        /// What could.
+        expected: &'static str,
+    },
+    /// A key that means nothing here.
+    #[error("unknown {what}{near}")]
+    Unknown {
+        /// What it would have to be: `key`, `key or event`, `task`.
+        what: &'static str,
+        /// Known ones that look alike.
+        near: Near,
+    },
+    /// A property given twice in one object. rt-app takes one or the other depending on how it is started.
+    #[error("given twice")]
+    Twice,
+    /// Something that has to be there is not.
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    /// More than Evenkeel reads.
+    #[error("{found} {what}, at most {most} are read")]
+    TooMany {
+        /// How many there are.
+        found: u64,
+        /// Of what.
+        what: &'static str,
+        /// How many there may be.
+        most: u64,
+    },
+    /// Each thing can be said, but not together.
+    #[error("{0}")]
+    Contradiction(String),
+}
+
+/// Known names that are close to one that is not known. Shows as nothing where there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Near(pub Vec<String>);
+
+impl fmt::Display for Near {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quoted: Vec<String> = self.0.iter().map(|name| format!("'{name}'")).collect();
+        if quoted.is_empty() { Ok(()) } else { write!(f, "; do you mean {}?", quoted.join(" or ")) }
+    }
+}
+
+impl Near {
+    /// The (at most three) of `known` that look most like `name`.
+    pub(super) fn matches<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        /// Jaro-Winkler likeness from which on a name is worth suggesting.
+        const ALIKE: f64 = 0.82;
+        let name = cut(name);
+        let mut alike: Vec<(f64, &str)> = known
+            .into_iter()
+            .map(|candidate| (strsim::jaro_winkler(&name, &cut(candidate)), candidate))
+            .filter(|(likeness, _)| *likeness >= ALIKE)
+            .collect();
+        alike.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+        Self(alike.into_iter().take(3).map(|(_, candidate)| cut(candidate)).collect())
+    }
+}
+
+/// A problem with its place in the text, before that is turned into line and column.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// Byte offset.
+    pub at: usize,
+    /// As [`RtAppError::place`].
+    pub place: String,
+    pub problem: Problem,
+}
+
+impl Fault {
+    pub(super) fn text(at: usize, problem: Problem) -> Self {
+        Self { at, place: String::new(), problem }
+    }
+
+    /// With the line and the column that its offset has in `text`. What follows the offset does not matter.
+    pub(super) fn within(self, file: &str, text: &[u8]) -> RtAppError {
+        let before = String::from_utf8_lossy(&text[..self.at.min(text.len())]);
+        let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+        let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+        RtAppError {
+            file: file.into(),
+            line: u32::try_from(line).unwrap_or(u32::MAX),
+            column: u32::try_from(column).unwrap_or(u32::MAX),
+            place: self.place.into(),
+            problem: self.problem,
+        }
+    }
+}
+
+/// The beginning of a piece of text, on one line, for people.
+pub(super) fn cut(text: &str) -> String {
+    let mut shown: String = text.chars().take(SHOWN_CHARACTERS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(SHOWN_CHARACTERS).is_some() {
+        shown.push('…');
+    }
+    shown
+}

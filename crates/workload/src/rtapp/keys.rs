@@ -1,0 +1,138 @@
+//! The words of rt-app's grammar (doc/tutorial.txt and src/rt-app_parse_config.c of scheduler-tools/rt-app).
+
+/// Events, in the order in which a key's beginning is compared with them: the first that fits is meant, so `run2` and `runend`
+/// are runs and `runtime1` is a runtime.
+pub const EVENTS: [(&str, Event); 20] = [
+    ("lock", Event::Lock),
+    ("unlock", Event::Unlock),
+    ("wait", Event::Wait),
+    ("signal", Event::Signal),
+    ("broad", Event::Broadcast),
+    ("sync", Event::Sync),
+    ("sleep", Event::Sleep),
+    ("runtime", Event::Runtime),
+    ("run", Event::Run),
+    ("timer", Event::Timer),
+    ("suspend", Event::Suspend),
+    ("resume", Event::Resume),
+    ("memrun", Event::MemRun),
+    ("mem", Event::Mem),
+    ("iorun", Event::IoRun),
+    ("yield", Event::Yield),
+    ("barrier", Event::Barrier),
+    ("fork", Event::Fork),
+    ("sem_post", Event::SemaphorePost),
+    ("sem_wait", Event::SemaphoreWait),
+];
+
+/// What an event does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    Lock,
+    Unlock,
+    Wait,
+    Signal,
+    Broadcast,
+    Sync,
+    Sleep,
+    Runtime,
+    Run,
+    Timer,
+    Suspend,
+    Resume,
+    MemRun,
+    Mem,
+    IoRun,
+    Yield,
+    Barrier,
+    Fork,
+    SemaphorePost,
+    SemaphoreWait,
+}
+
+impl Event {
+    /// The event that a key means.
+    pub fn of(key: &str) -> Option<Self> {
+        if key == MEMBIND_OF_THE_TUTORIAL {
+            return None;
+        }
+        EVENTS.iter().find(|(prefix, _)| key.starts_with(prefix)).map(|&(_, event)| event)
+    }
+}
+
+/// Sections of a file.
+pub const SECTIONS: [&str; 3] = ["tasks", "global", "resources"];
+
+/// Keys of `global`.
+pub const GLOBAL: [&str; 16] = [
+    "duration",
+    "calibration",
+    "default_policy",
+    "pi_enabled",
+    "lock_pages",
+    "logdir",
+    "log_basename",
+    "log_size",
+    "ftrace",
+    "gnuplot",
+    "io_device",
+    "mem_buffer_size",
+    "cumulative_slack",
+    // Of older versions; the examples that come with rt-app still give the first.
+    "frag",
+    "fragment",
+    "spacing",
+];
+
+/// Properties that a task and a phase may have.
+pub const SHARED: [&str; 11] = [
+    "loop",
+    "policy",
+    "priority",
+    "cpus",
+    "util_min",
+    "util_max",
+    "taskgroup",
+    "dl-runtime",
+    "dl-period",
+    "dl-deadline",
+    "nodes_membind",
+];
+
+/// The name that rt-app's tutorial gives `nodes_membind`. It begins as the event `mem` does, but is not one.
+pub const MEMBIND_OF_THE_TUTORIAL: &str = "membind_nodes";
+
+/// Properties of a task only. `period` and `deadline` are older names of `dl-period` and `dl-deadline`.
+pub const TASK: [&str; 5] = ["instance", "delay", "phases", "period", "deadline"];
+
+/// Everything that may stand in a task, to suggest where something else does.
+pub fn of_a_task() -> impl Iterator<Item = &'static str> {
+    TASK.into_iter().chain(of_a_phase())
+}
+
+/// Everything that may stand in a phase.
+pub fn of_a_phase() -> impl Iterator<Item = &'static str> {
+    SHARED.into_iter().chain(EVENTS.iter().map(|&(name, _)| name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longer_of_two_events_that_begin_alike_is_meant_where_it_fits() {
+        assert_eq!(Event::of("runtime1"), Some(Event::Runtime));
+        assert_eq!(Event::of("run_end"), Some(Event::Run));
+        assert_eq!(Event::of("memrun"), Some(Event::MemRun));
+        assert_eq!(Event::of("mem2"), Some(Event::Mem));
+        assert_eq!(Event::of("broadcast"), Some(Event::Broadcast));
+        assert_eq!(Event::of("Run"), None);
+    }
+
+    #[test]
+    fn no_property_is_taken_for_an_event() {
+        for key in SHARED.into_iter().chain(TASK).chain([MEMBIND_OF_THE_TUTORIAL]) {
+            assert_eq!(Event::of(key), None, "{key}");
+        }
+    }
+}

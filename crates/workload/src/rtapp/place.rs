@@ -1,0 +1,108 @@
+//! Values of the tree as the types that keys ask for, and where one stands for the message when it is not.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use super::error::{Fault, Near, Problem, cut};
+use super::json::{Member, Node, Value};
+
+/// The greatest whole number that rt-app holds (32 bits); it would silently take a greater one for this.
+pub const GREATEST: i64 = i32::MAX as i64;
+
+/// Which part of the file is read.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'a> {
+    Root,
+    Global,
+    Resource(&'a str),
+    Task(&'a str),
+    Phase(&'a str, &'a str),
+}
+
+impl Place<'_> {
+    pub fn fault(self, at: usize, problem: Problem) -> Fault {
+        let place = match self {
+            Self::Root => String::new(),
+            Self::Global => "global: ".to_owned(),
+            Self::Resource(name) => format!("resource '{}': ", cut(name)),
+            Self::Task(task) => format!("task '{}': ", cut(task)),
+            Self::Phase(task, phase) => format!("task '{}', phase '{}': ", cut(task), cut(phase)),
+        };
+        Fault { at, place, problem }
+    }
+
+    /// A fault of a key of this part.
+    pub fn fault_of(self, at: usize, key: &str, problem: Problem) -> Fault {
+        let mut fault = self.fault(at, problem);
+        fault.place.push_str(&format!("{}: ", cut(key)));
+        fault
+    }
+
+    pub fn contradiction(self, member: &Member, what: impl Into<String>) -> Fault {
+        self.fault_of(member.value_at(), &member.key, Problem::Contradiction(what.into()))
+    }
+
+    pub fn unknown<'k>(self, member: &Member, what: &'static str, known: impl IntoIterator<Item = &'k str>) -> Fault {
+        let near = Near::matches(&member.key, known);
+        self.fault_of(member.at, &member.key, Problem::Unknown { what, near })
+    }
+
+    pub fn wrong(self, member: &Member, expected: &'static str) -> Fault {
+        let found = member.shown();
+        self.fault_of(member.value_at(), &member.key, Problem::Value { found, expected })
+    }
+
+    pub fn integer(self, member: &Member, range: RangeInclusive<i64>, expected: &'static str) -> Result<i64, Fault> {
+        match value(member) {
+            Some(Value::Integer(number)) if range.contains(number) => Ok(*number),
+            _ => Err(self.wrong(member, expected)),
+        }
+    }
+
+    /// A whole number from 0 on.
+    pub fn natural(self, member: &Member, expected: &'static str) -> Result<u64, Fault> {
+        self.integer(member, 0..=GREATEST, expected).map(i64::unsigned_abs)
+    }
+
+    pub fn text<'t>(self, member: &'t Member, expected: &'static str) -> Result<&'t str, Fault> {
+        match value(member) {
+            Some(Value::Text(text)) => Ok(text),
+            _ => Err(self.wrong(member, expected)),
+        }
+    }
+
+    pub fn boolean(self, member: &Member) -> Result<bool, Fault> {
+        match value(member) {
+            Some(Value::Bool(value)) => Ok(*value),
+            _ => Err(self.wrong(member, "true or false")),
+        }
+    }
+
+    pub fn array<'t>(self, member: &'t Member, expected: &'static str) -> Result<&'t [Node], Fault> {
+        match value(member) {
+            Some(Value::Array(nodes)) => Ok(nodes),
+            _ => Err(self.wrong(member, expected)),
+        }
+    }
+
+    pub fn object<'t>(self, member: &'t Member, expected: &'static str) -> Result<&'t [Member], Fault> {
+        match value(member) {
+            Some(Value::Object(members)) => Ok(members),
+            _ => Err(self.wrong(member, expected)),
+        }
+    }
+}
+
+fn value(member: &Member) -> Option<&Value> {
+    member.value.as_ref().map(|node| &node.value)
+}
+
+/// The properties that an object has given so far: each may be given once.
+#[derive(Default)]
+pub struct Given<'a>(BTreeSet<&'a str>);
+
+impl<'a> Given<'a> {
+    pub fn once(&mut self, place: Place<'_>, member: &'a Member) -> Result<(), Fault> {
+        if self.0.insert(&member.key) { Ok(()) } else { Err(place.fault_of(member.at, &member.key, Problem::Twice)) }
+    }
+}
