@@ -56,26 +56,38 @@ pub fn recount(homes: &mut Homes, thread: ThreadId, view: &View<'_>) {
     }
 }
 
-/// Periodic balance of the open queues by weight; who waits may move to where `may` lets it. O(threads + queues), and O(log queues) a move.
+/// A thread belongs to another queue from now on.
+pub fn rehome(homes: &mut Homes, thread: ThreadId, queue: QueueId, view: &View<'_>, say: &mut Directives) {
+    say.assign(thread, queue);
+    if view.thread(thread).runnable() {
+        homes.put(thread, queue, view.thread(thread).weight);
+    }
+}
+
+/// Periodic balance by weight of the open queues of each class among themselves; who waits may move to where `may` lets it.
+/// O(threads + queues), and O(log queues) a move.
 pub fn balance(homes: &mut Homes, may: impl Fn(ThreadId, QueueId) -> bool, view: &View<'_>, say: &mut Directives) {
     homes.sync(view, |thread| view.thread(thread).weight);
-    let open: Vec<_> = (0..view.waiting.len() as u32).map(QueueId).filter(|&queue| homes.is_open(queue)).collect();
-    let mut lot_of = vec![None; view.waiting.len()];
-    let mut lots = Vec::with_capacity(open.len());
-    for &queue in &open {
-        lot_of[queue.index()] = Some(lots.len());
+    let mut place = vec![None; homes.len()];
+    let mut classes: Vec<(Vec<QueueId>, Vec<Lot>)> = vec![Default::default(); homes.classes()];
+    for queue in (0..homes.len() as u32).map(QueueId).filter(|&queue| homes.is_open(queue)) {
+        let class = homes.class(queue);
+        let (queues, lots) = &mut classes[class];
+        place[queue.index()] = Some((class, queues.len()));
+        queues.push(queue);
         lots.push(Lot { capacity: 1, weight: homes.load(queue), movable: Vec::new() });
     }
     for &thread in view.live {
         let stats = view.thread(thread);
         if stats.state == State::Ready
-            && let Some(lot) = stats.queue.and_then(|queue| lot_of[queue.index()])
+            && let Some((class, lot)) = stats.queue.and_then(|queue| place.get(queue.index()).copied().flatten())
         {
-            lots[lot].movable.push((stats.weight, thread));
+            classes[class].1[lot].movable.push((stats.weight, thread));
         }
     }
-    for (thread, target) in level(&mut lots, 0, |thread, lot| may(thread, open[lot])) {
-        homes.put(thread, open[target], view.thread(thread).weight);
-        say.assign(thread, open[target]);
+    for (queues, lots) in &mut classes {
+        for (thread, target) in level(lots, 0, |thread, lot| may(thread, queues[lot])) {
+            rehome(homes, thread, queues[target], view, say);
+        }
     }
 }

@@ -46,6 +46,21 @@ impl Homes {
         homes
     }
 
+    /// Number of queues.
+    pub fn len(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// Number of classes.
+    pub fn classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// The class of a queue.
+    pub fn class(&self, queue: QueueId) -> usize {
+        self.queues[queue.index()].class
+    }
+
     /// The load of a queue.
     pub fn load(&self, queue: QueueId) -> u64 {
         self.queues[queue.index()].load

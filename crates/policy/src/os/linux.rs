@@ -110,10 +110,7 @@ impl Policy for Linux {
                     if view.thread(thread).queue == Some(QueueId(core.0))
                         && let Some(queue) = self.least_loaded(thread, view)
                     {
-                        say.assign(thread, queue);
-                        if view.thread(thread).runnable() {
-                            self.homes.put(thread, queue, view.thread(thread).weight);
-                        }
+                        fair::rehome(&mut self.homes, thread, queue, view, say);
                     }
                 }
             }

@@ -5,5 +5,6 @@ mod fair;
 mod homes;
 mod level;
 
+pub mod gts;
 pub mod linux;
 pub mod pinned;

@@ -1,0 +1,349 @@
+//! `gts`: global task scheduling (HMP): every core is in use, a thread goes up or down by its own load.
+//!
+//! ```text
+//! load_k(t) = min(1024, load(t) x 1024 / capacity(k)),  load(t) by PELT: 1024 means always runnable at the scale of kind k
+//!   on a core of kind k > 0, load_k(t) > up           -> belongs on kind k-1 (up)
+//!   on a core of kind k, load_{k+1}(t) < down         -> belongs on kind k+1 (down)
+//! judged at every tick and at wake-up; goes to an idle core of that kind, else to the least loaded there
+//! a core that goes idle, not of the slowest kind, pulls the heaviest thread that runs on the kind below and has load > up
+//! starts    an idle core, faster kinds first; else the least loaded of the fastest kind (HMP boosts new threads)
+//! ```
+//!
+//! Two kinds: up is big, down is little, and loads are judged at little-core scale. More kinds: ranked by capacity, each
+//! adjacent pair by the same rule.
+//!
+//! Within a kind it is as [`super::linux`]: fair queues per core, idle pull, balance by weight. With `offload`, as Linaro's patches do
+//! it, an idle core also takes threads that wait (not those that run) for a busy faster kind, so that no thread waits
+//! while a slower core idles. A thread taken so is not sent up again at a tick as long as the least loaded core
+//! above has no fewer threads than its own: else the two rules would pass it to and fro.
+//!
+//! A thread younger than one half-life of PELT (32 ms) is not sent down: its load has not settled.
+//!
+//! Source: Poirier, "In Kernel Switcher / big.LITTLE MP", Linaro 2013; Linaro's HMP patches (`hmp_up_migration`, `hmp_down_migration`,
+//! `hmp_idle_pull`, `hmp_offload_down`), whose thresholds of 700 and 256 are the defaults.
+//!
+//! Knobs: `up` (700 of 1024), `down` (256 of 1024), `tick` (4 ms), `offload` (on).
+
+use evenkeel_machine::{CoreId, FULL_CAPACITY, KindId, Nanos};
+
+use super::fair;
+use super::homes::Homes;
+use crate::contract::{Directives, Event, Interest, Knob, Knobs, Policy, QueueId, ThreadId, Tier, View};
+use crate::registry::Entry;
+
+/// In the list of policies.
+pub const ENTRY: Entry = Entry {
+    name: "gts",
+    summary: "global task scheduling: heavy threads up, light threads down, by PELT load",
+    source: "Linaro's HMP patches (big.LITTLE MP), 2013",
+    knobs: &[
+        Knob::Number {
+            name: "up",
+            default: 700.0,
+            bounds: (0.0, 1024.0),
+            unit: "of 1024",
+            about: "a thread with a greater load at the slower kind's scale goes up (hmp_up_threshold)",
+        },
+        Knob::Number {
+            name: "down",
+            default: 256.0,
+            bounds: (0.0, 1024.0),
+            unit: "of 1024",
+            about: "a thread with a lesser load at the slower kind's scale goes down (hmp_down_threshold)",
+        },
+        Knob::Number {
+            name: "tick",
+            default: 4.0,
+            bounds: (0.1, 1_000.0),
+            unit: "ms",
+            about: "time between checks: the kernel's tick at 250 Hz",
+        },
+        Knob::Word {
+            name: "offload",
+            words: &["on", "off"],
+            about: "whether an idle core takes threads that wait for a faster kind (hmp_offload_down)",
+        },
+    ],
+    make: |knobs| Box::new(Gts::new(knobs)),
+};
+
+/// PELT's half-life: until then a new thread's load says little.
+const SETTLE: Nanos = Nanos::from_millis(32);
+
+/// See the file's head.
+#[derive(Debug)]
+pub struct Gts {
+    up: u64,
+    down: u64,
+    tick: Nanos,
+    offload: bool,
+    /// Queue `q` is core `q`'s; its class is the core's kind.
+    homes: Homes,
+    kinds: usize,
+}
+
+impl Gts {
+    fn new(knobs: &Knobs) -> Self {
+        Self {
+            up: knobs.number("up") as u64,
+            down: knobs.number("down") as u64,
+            tick: knobs.millis("tick"),
+            offload: knobs.word("offload") == "on",
+            homes: Homes::default(),
+            kinds: 0,
+        }
+    }
+
+    /// The least loaded core of a kind that the thread may run on, and its load.
+    fn least(&self, kind: KindId, thread: ThreadId, view: &View<'_>) -> Option<(u64, QueueId)> {
+        self.homes.least(kind.index(), |queue| view.allowed(thread, CoreId(queue.0)))
+    }
+
+    /// An idle core, faster kinds first; else the least loaded one of the fastest kind that the thread may run on.
+    fn first_place(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
+        let least: Vec<_> = (0..self.kinds).filter_map(|k| self.least(KindId(k as u8), thread, view)).collect();
+        let idle = least.iter().find(|&&(load, _)| load == 0);
+        idle.or(least.first()).map(|&(_, queue)| queue)
+    }
+
+    /// The kind that a thread belongs on, given the kind it is on.
+    fn belongs(&self, thread: ThreadId, on: KindId, view: &View<'_>) -> KindId {
+        let stats = view.thread(thread);
+        let at_scale = |kind: KindId| {
+            let capacity = view.machine.kinds[kind.index()].capacity.max(1);
+            (u64::from(stats.load) * u64::from(FULL_CAPACITY) / u64::from(capacity)).min(u64::from(FULL_CAPACITY))
+        };
+        let (above, below) = (on.0.checked_sub(1).map(KindId), KindId(on.0 + 1));
+        let settled = view.now.saturating_sub(stats.started) >= SETTLE;
+        match above {
+            Some(above) if at_scale(on) > self.up => above,
+            _ if below.index() < self.kinds && settled && at_scale(below) < self.down => below,
+            _ => on,
+        }
+    }
+
+    /// Judges a runnable thread and moves it where it belongs; `woke`: it runs nowhere yet, so that load there does not keep it.
+    fn judge(&mut self, thread: ThreadId, woke: bool, view: &View<'_>, say: &mut Directives) {
+        let Some(home) = self.homes.of(thread) else { return };
+        let on = view.kind(CoreId(home.0));
+        let to = self.belongs(thread, on, view);
+        if to == on {
+            return;
+        }
+        let Some((load, queue)) = self.least(to, thread, view) else { return };
+        if self.offload && to < on && !woke && load > 0 && load >= self.homes.load(home) {
+            return;
+        }
+        let stats = view.thread(thread);
+        self.homes.put(thread, queue, stats.weight);
+        say.assign(thread, queue);
+        if view.cores[stats.core.index()].running == Some(thread) {
+            match view.cores[queue.index()].running {
+                None => say.move_to(thread, CoreId(queue.0)),
+                Some(_) => say.preempt(stats.core),
+            }
+        }
+    }
+
+    /// A core with nothing to do pulls the heaviest thread that runs one kind below it.
+    fn pull(&mut self, core: CoreId, view: &View<'_>, say: &mut Directives) {
+        let below = KindId(view.kind(core).0 + 1);
+        if below.index() >= self.kinds || view.cores[core.index()].running.is_some() {
+            return;
+        }
+        let heaviest = view
+            .machine
+            .cores_of(below)
+            .filter_map(|other| view.cores[other.index()].running)
+            .filter(|&thread| view.thread(thread).queue.is_some() && view.allowed(thread, core))
+            .filter(|&thread| self.belongs(thread, below, view) < below)
+            .max_by_key(|&thread| (view.thread(thread).load, std::cmp::Reverse(thread)));
+        if let Some(thread) = heaviest {
+            self.homes.put(thread, QueueId(core.0), view.thread(thread).weight);
+            say.assign(thread, QueueId(core.0));
+            say.move_to(thread, core);
+        }
+    }
+}
+
+impl Policy for Gts {
+    fn interest(&self) -> Interest {
+        Interest::LOAD.and(Interest::WOKE).and(Interest::BLOCKED).and(Interest::CORE_IDLE)
+    }
+
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+        self.kinds = view.machine.kinds.len();
+        let cores = fair::fast_first(view.machine);
+        self.homes = Homes::new(view.machine.cores.iter().map(|core| (core.kind.index(), core.id.0)));
+        for core in &view.machine.cores {
+            let own = fair::make_queue(say);
+            let of_kind =
+                |kind| view.machine.cores_of(kind).filter(|&other| other != core.id).map(|other| QueueId(other.0));
+            let mut tiers = vec![Tier::least_key([own]), Tier::most_loaded(of_kind(core.kind).collect::<Vec<_>>())];
+            if self.offload {
+                let faster = (0..core.kind.0).rev().map(|kind| of_kind(KindId(kind)).collect::<Vec<_>>());
+                tiers.extend(faster.map(Tier::most_loaded));
+            }
+            say.serve(core.id, tiers, Some(own));
+            say.prefer(own, fair::nearest_first(view.machine, core.id, &cores));
+            self.homes.open(own, view.cores[core.id.index()].online);
+        }
+        say.timer(self.tick);
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
+        match event {
+            Event::Started(thread) => {
+                if let Some(queue) = self.first_place(thread, view) {
+                    self.homes.put(thread, queue, view.thread(thread).weight);
+                    fair::enter(thread, queue, view, say);
+                }
+            }
+            Event::Woke(thread) => {
+                fair::recount(&mut self.homes, thread, view);
+                if view.thread(thread).runnable() {
+                    self.judge(thread, true, view, say);
+                }
+            }
+            Event::Blocked(thread) | Event::Exited(thread) => self.homes.leave(thread),
+            Event::CoreIdle(core) => self.pull(core, view, say),
+            Event::Timer => {
+                // Balance within a kind only: between kinds load decides, not the number of threads.
+                fair::balance(&mut self.homes, |thread, queue| view.allowed(thread, CoreId(queue.0)), view, say);
+                for thread in view.runnable() {
+                    self.judge(thread, false, view, say);
+                }
+            }
+            Event::CoreOnline(core) => self.homes.open(QueueId(core.0), true),
+            Event::CoreOffline(core) => {
+                self.homes.open(QueueId(core.0), false);
+                for &thread in view.live {
+                    if view.thread(thread).queue == Some(QueueId(core.0))
+                        && let Some(queue) = self.first_place(thread, view)
+                    {
+                        fair::rehome(&mut self.homes, thread, queue, view, say);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Directive;
+    use crate::registry::make;
+    use crate::testing::{Bench, LITTLE, machine};
+
+    fn bench(big: u32, little: u32, set: &[(&str, &str)]) -> Bench {
+        let set: Vec<_> = set.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect();
+        Bench::start(big, little, make("gts", &set).unwrap())
+    }
+
+    /// A thread on a core, as old as `now`, with this load.
+    fn running(bench: &mut Bench, core: u32, load: u32) -> ThreadId {
+        let thread = bench.spawn(0);
+        bench.threads[thread.index()].queue = Some(QueueId(core));
+        bench.threads[thread.index()].load = load;
+        bench.run(thread, CoreId(core));
+        thread
+    }
+
+    #[test]
+    fn new_threads_take_idle_big_cores_then_idle_little_ones_then_share_the_big() {
+        let mut bench = bench(1, 1, &[]);
+        let threads: Vec<_> = (0..3).map(|_| bench.spawn(0)).collect();
+        let queues: Vec<_> = threads.iter().map(|&thread| bench.queue_of(thread)).collect();
+        assert_eq!(queues, [0, 1, 0].map(|queue| Some(QueueId(queue))));
+    }
+
+    #[test]
+    fn a_thread_that_is_always_busy_on_a_little_core_moves_to_an_idle_big_one() {
+        let mut bench = bench(1, 1, &[]);
+        let thread = running(&mut bench, 1, LITTLE);
+        bench.deliver(Event::Timer);
+        assert_eq!(bench.queue_of(thread), Some(QueueId(0)));
+        assert_eq!(bench.cores[0].running, Some(thread));
+    }
+
+    #[test]
+    fn a_light_thread_moves_down_once_its_load_has_settled() {
+        let mut bench = bench(1, 1, &[]);
+        let thread = running(&mut bench, 0, 100);
+        bench.deliver(Event::Timer);
+        assert_eq!(bench.queue_of(thread), Some(QueueId(0)), "too young to judge");
+        bench.now = SETTLE;
+        bench.deliver(Event::Timer);
+        assert_eq!(bench.queue_of(thread), Some(QueueId(1)));
+    }
+
+    #[test]
+    fn loads_are_judged_at_little_core_scale() {
+        let mut bench = bench(1, 1, &[]);
+        bench.now = SETTLE;
+        // 130 x 1024 / 512 = 260: no less than the threshold of 256.
+        let thread = running(&mut bench, 0, 130);
+        bench.threads[thread.index()].started = Nanos::ZERO;
+        bench.now = SETTLE + SETTLE;
+        bench.deliver(Event::Timer);
+        assert_eq!(bench.queue_of(thread), Some(QueueId(0)));
+        bench.threads[thread.index()].load = 127;
+        bench.deliver(Event::Timer);
+        assert_eq!(bench.queue_of(thread), Some(QueueId(1)));
+    }
+
+    #[test]
+    fn an_offloaded_thread_is_not_passed_to_and_fro() {
+        for (offload, home) in [("on", 1), ("off", 0)] {
+            let mut bench = bench(1, 1, &[("offload", offload)]);
+            running(&mut bench, 0, 1024);
+            let second = running(&mut bench, 1, LITTLE);
+            bench.deliver(Event::Timer);
+            assert_eq!(bench.queue_of(second), Some(QueueId(home)), "offload={offload}");
+        }
+    }
+
+    #[test]
+    fn with_offload_a_little_core_serves_the_big_ones_too_and_never_the_other_way() {
+        assert_eq!(bench(1, 2, &[]).serves(CoreId(1)), [1, 2, 0].map(QueueId));
+        assert_eq!(bench(1, 2, &[]).serves(CoreId(0)), [QueueId(0)]);
+        assert_eq!(bench(1, 2, &[("offload", "off")]).serves(CoreId(1)), [1, 2].map(QueueId));
+    }
+
+    #[test]
+    fn an_idle_big_core_pulls_the_heaviest_thread_of_the_little_cores_if_it_is_heavy() {
+        let mut bench = bench(1, 3, &[]);
+        let light = running(&mut bench, 1, 200);
+        assert_eq!(bench.deliver(Event::CoreIdle(CoreId(0))), []);
+        let heavy = running(&mut bench, 2, 500);
+        running(&mut bench, 3, 400);
+        bench.deliver(Event::CoreIdle(CoreId(0)));
+        assert!(bench.said.contains(&Directive::Move(heavy, CoreId(0))));
+        assert_eq!(bench.queue_of(light), Some(QueueId(1)));
+    }
+
+    #[test]
+    fn with_three_kinds_a_thread_climbs_one_kind_at_a_time() {
+        let machine = machine(&[("prime", 1024, 1), ("big", 800, 1), ("little", 300, 1)]);
+        let mut bench = Bench::on(machine, make("gts", &[]).unwrap());
+        let thread = running(&mut bench, 2, 300);
+        bench.deliver(Event::Timer);
+        assert_eq!(bench.queue_of(thread), Some(QueueId(1)));
+        bench.threads[thread.index()].load = 800;
+        bench.deliver(Event::Timer);
+        assert_eq!(bench.queue_of(thread), Some(QueueId(0)));
+    }
+
+    #[test]
+    fn a_thread_that_wakes_light_goes_to_a_little_core() {
+        let mut bench = bench(1, 1, &[]);
+        let thread = running(&mut bench, 0, 0);
+        bench.block(thread);
+        bench.now = SETTLE;
+        bench.wake(thread);
+        assert_eq!(bench.queue_of(thread), Some(QueueId(1)));
+    }
+}
