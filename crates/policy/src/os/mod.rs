@@ -4,7 +4,10 @@
 mod fair;
 mod homes;
 mod level;
+mod switching;
 
+pub mod cs;
 pub mod gts;
+pub mod iks;
 pub mod linux;
 pub mod pinned;
