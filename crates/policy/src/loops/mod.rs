@@ -2,6 +2,14 @@
 
 use evenkeel_machine::{KindId, Nanos};
 
+mod dynamic;
+mod guided;
+mod static_;
+
+pub use dynamic::Dynamic;
+pub use guided::Guided;
+pub use static_::Static;
+
 /// Hands out the iterations of one execution of a loop.
 pub trait LoopPolicy: Send {
     /// An execution begins: `iterations` to hand out to `workers`.
@@ -13,4 +21,92 @@ pub trait LoopPolicy: Send {
 
     /// A chunk took this long: what the ratio of kinds is sampled from.
     fn done(&mut self, _worker: u32, _kind: KindId, _iterations: u64, _time: Nanos) {}
+}
+
+/// Names of the loop policies.
+pub const NAMES: &[&str] = &["static", "dynamic", "guided"];
+
+/// A loop schedule that is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LoopError {
+    /// No such policy.
+    #[error("no loop schedule '{name}'; there are {}, each with ',CHUNK' where wanted", NAMES.join(", "))]
+    Unknown {
+        /// As asked for.
+        name: String,
+    },
+    /// Not a chunk.
+    #[error("loop schedule '{schedule}': '{chunk}' is not a chunk; expected a whole number of iterations, at least 1")]
+    Chunk {
+        /// As asked for.
+        schedule: String,
+        /// The part that does not fit.
+        chunk: String,
+    },
+}
+
+/// Makes a loop policy from `name` or `name,chunk`, as OpenMP's `OMP_SCHEDULE` has it. Spaces around the parts do not count.
+///
+/// # Errors
+/// A name that is not there, a chunk that is no whole number of 1 or more.
+pub fn make(schedule: &str) -> Result<Box<dyn LoopPolicy>, LoopError> {
+    let (name, chunk) = match schedule.split_once(',') {
+        None => (schedule.trim(), None),
+        Some((name, text)) => {
+            let chunk = text.trim().parse().ok().filter(|&chunk: &u64| chunk > 0);
+            let bad = || LoopError::Chunk { schedule: schedule.into(), chunk: text.trim().into() };
+            (name.trim(), Some(chunk.ok_or_else(bad)?))
+        }
+    };
+    match name {
+        "static" => Ok(Box::new(Static::new(chunk))),
+        "dynamic" => Ok(Box::new(Dynamic::new(chunk.unwrap_or(1)))),
+        "guided" => Ok(Box::new(Guided::new(chunk.unwrap_or(1)))),
+        _ => Err(LoopError::Unknown { name: name.into() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_schedule_that_is_none_is_named() {
+        let message = |schedule| make(schedule).err().map(|error| error.to_string());
+        assert_eq!(
+            message("dinamic,4").as_deref(),
+            Some("no loop schedule 'dinamic'; there are static, dynamic, guided, each with ',CHUNK' where wanted")
+        );
+        for chunk in ["0", "-1", "x", "", "1,2", "99999999999999999999"] {
+            let error = make(&format!("dynamic,{chunk}")).err();
+            let expected = LoopError::Chunk { schedule: format!("dynamic,{chunk}"), chunk: chunk.into() };
+            assert_eq!(error, Some(expected));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_iteration_is_handed_out_once_in_whatever_order_workers_come(
+            policy in 0..NAMES.len(),
+            chunk in prop::option::of(1u64..20),
+            iterations in 0u64..300,
+            order in prop::collection::vec(0u32..5, 400),
+        ) {
+            let chunk = chunk.map_or_else(String::new, |chunk| format!(",{chunk}"));
+            let mut policy = make(&format!("{}{chunk}", NAMES[policy])).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            // Two executions: the second must not remember the first.
+            for _ in 0..2 {
+                policy.start(iterations, 5);
+                let mut seen = vec![0; iterations as usize];
+                let asks = order.iter().copied().chain((0..5).flat_map(|worker| [worker; 300]));
+                for (first, count) in asks.filter_map(|worker| policy.take(worker, KindId(0))) {
+                    prop_assert!(count > 0);
+                    seen[first as usize..(first + count) as usize].iter_mut().for_each(|times| *times += 1);
+                }
+                prop_assert!(seen.iter().all(|&times| times == 1));
+            }
+        }
+    }
 }

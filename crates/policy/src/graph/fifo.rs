@@ -1,0 +1,57 @@
+//! `fifo`: first ready, first served, whatever the core. One queue for all workers.
+//!
+//! Source: the breadth-first schedulers of task runtimes (Nanos++ `bf`; Duran, Corbalán and Ayguadé, IWOMP 2008). Unaware of
+//! kinds, and the baseline that the aware ones are measured against.
+
+use std::collections::VecDeque;
+
+use evenkeel_machine::KindId;
+use evenkeel_workload::{TaskGraph, TaskId};
+
+use super::{GraphPolicy, WorkerId};
+
+/// See the file's head.
+#[derive(Clone, Debug, Default)]
+pub struct Fifo {
+    ready: VecDeque<TaskId>,
+}
+
+impl GraphPolicy for Fifo {
+    fn start(&mut self, _graph: &TaskGraph, _workers: u32) {
+        self.ready.clear();
+    }
+
+    fn ready(&mut self, _graph: &TaskGraph, task: TaskId, _by: Option<WorkerId>) {
+        self.ready.push_back(task);
+    }
+
+    fn take(&mut self, _worker: WorkerId, _kind: KindId) -> Option<TaskId> {
+        self.ready.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_go_in_the_order_in_which_they_became_ready_to_any_kind() {
+        let graph = TaskGraph::default();
+        let mut policy = Fifo::default();
+        policy.start(&graph, 2);
+        for task in [2, 0, 1] {
+            policy.ready(&graph, TaskId(task), None);
+        }
+        let taken: Vec<_> = (0..4).map(|i| policy.take(WorkerId(i % 2), KindId(i as u8 % 2))).collect();
+        assert_eq!(taken, [Some(TaskId(2)), Some(TaskId(0)), Some(TaskId(1)), None]);
+    }
+
+    #[test]
+    fn a_new_graph_starts_with_nothing_ready() {
+        let graph = TaskGraph::default();
+        let mut policy = Fifo::default();
+        policy.ready(&graph, TaskId(0), None);
+        policy.start(&graph, 1);
+        assert_eq!(policy.take(WorkerId(0), KindId(0)), None);
+    }
+}
