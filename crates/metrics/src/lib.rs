@@ -1,5 +1,14 @@
 //! From a finished run to numbers: slowdown, unfairness, ASP, STP, ANTT, energy, latencies, as one result record.
 
+mod alone;
+mod build;
+pub mod measures;
+mod progress;
 mod record;
+mod summary;
 
+pub use alone::{Alone, AloneCache, AloneError};
+pub use build::Subject;
+pub use progress::Progress;
 pub use record::{AppRow, KindRow, Knob, LatencySummary, Record, SCHEMA, SensorRow, ThreadRow, WakeupLatency};
+pub use summary::{Relative, relative};

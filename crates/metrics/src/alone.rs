@@ -1,0 +1,145 @@
+//! How an application does alone: what slowdown and speedup measure against.
+//!
+//! An application runs alone under `pinned`, once, on all the fastest cores in use, on all the slowest, and on one core
+//! of the slowest kind of the whole machine. Its affinities are lifted there: they name cores that such a part of the machine does not have.
+//! An application alone does the same however it is scheduled beside others, so its runs are kept and shared.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use evenkeel_machine::{KindId, Machine, Nanos};
+use evenkeel_policy::registry;
+use evenkeel_sim::{Config, Deaf, Estimator, SimError};
+use evenkeel_workload::{Application, Repeat};
+use rayon::prelude::*;
+
+use crate::progress::Progress;
+
+/// How one application does alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Alone {
+    /// On all the fastest cores in use.
+    pub fast: Progress,
+    /// On all the slowest cores in use.
+    pub slow: Progress,
+    /// On one core of the slowest kind of the whole machine; only for an application that has the run for itself.
+    pub one_slow: Option<Progress>,
+}
+
+/// Why an application could not be measured alone.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AloneError {
+    /// The run failed.
+    #[error("{app} alone on {cores}: {source}")]
+    Run {
+        /// Application.
+        app: String,
+        /// Cores that it had.
+        cores: String,
+        /// What happened.
+        source: SimError,
+    },
+    /// No `pinned` to run it under.
+    #[error(transparent)]
+    Policy(#[from] registry::MakeError),
+}
+
+/// One run alone to be measured, or measured.
+struct Kept {
+    machine: Machine,
+    app: Application,
+    config: Config,
+    progress: Arc<OnceLock<Result<Progress, AloneError>>>,
+}
+
+/// Runs alone, each carried out once. Threads may share it: who comes second for the same run waits for the first.
+#[derive(Default)]
+pub struct AloneCache {
+    kept: Mutex<Vec<Kept>>,
+}
+
+impl AloneCache {
+    /// Measures each of the applications that run together on `used`, which is `whole` or a part of it.
+    ///
+    /// # Errors
+    /// A run that fails, as one that never ends and has no duration.
+    pub fn measure(
+        &self,
+        whole: &Machine,
+        used: &Machine,
+        apps: &[Application],
+        config: &Config,
+    ) -> Result<Vec<Alone>, AloneError> {
+        let config = alone_config(apps, config);
+        let fast = used.only_kind(KindId(0));
+        let slow = used.only_kind(used.slowest());
+        let one_slow = (apps.len() == 1).then(|| whole.one_core(whole.slowest()));
+        let of = |app: &Application| -> Result<Alone, AloneError> {
+            let on = |machine| self.progress(machine, app, &config);
+            let (fast, (slow, one_slow)) =
+                rayon::join(|| on(&fast), || rayon::join(|| on(&slow), || one_slow.as_ref().map(on).transpose()));
+            Ok(Alone { fast: fast?, slow: slow?, one_slow: one_slow? })
+        };
+        apps.par_iter().map(of).collect()
+    }
+
+    fn progress(&self, machine: &Machine, app: &Application, config: &Config) -> Result<Progress, AloneError> {
+        let slot = {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let same = |it: &&Kept| it.app == *app && it.config == *config && it.machine == *machine;
+            match kept.iter().find(same) {
+                Some(it) => Arc::clone(&it.progress),
+                None => {
+                    let progress = Arc::new(OnceLock::new());
+                    kept.push(Kept {
+                        machine: machine.clone(),
+                        app: app.clone(),
+                        config: config.clone(),
+                        progress: Arc::clone(&progress),
+                    });
+                    progress
+                }
+            }
+        };
+        slot.get_or_init(|| run_alone(machine, app, config)).clone()
+    }
+
+    /// How many runs it has carried out or is about to.
+    pub fn len(&self) -> usize {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether it has carried out none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The settings of the run, less what does not touch an application under `pinned`; with the earliest end that any of the
+/// applications sets, so that one that never ends alone ends here as it does there.
+fn alone_config(apps: &[Application], config: &Config) -> Config {
+    let durations = apps.iter().filter_map(|app| app.duration).chain(config.duration);
+    Config {
+        seed: Config::default().seed,
+        estimator: Estimator::Oracle,
+        decision_latency: Nanos::ZERO,
+        duration: durations.min(),
+        ..config.clone()
+    }
+}
+
+fn run_alone(machine: &Machine, app: &Application, config: &Config) -> Result<Progress, AloneError> {
+    let mut app = Application { repeat: Repeat::Once, ..app.clone() };
+    for thread in app.threads.iter_mut().chain(&mut app.templates) {
+        thread.affinity = None;
+    }
+    let failed = |source| AloneError::Run { app: app.name.clone(), cores: machine.cores_label(), source };
+    let mut policy = registry::make("pinned", &[])?;
+    let outcome =
+        evenkeel_sim::run(machine, std::slice::from_ref(&app), policy.as_mut(), config, &mut Deaf).map_err(failed)?;
+    let of = |it| Progress::of(it, &outcome);
+    outcome
+        .apps
+        .first()
+        .map(of)
+        .ok_or_else(|| failed(SimError::Workload { app: app.name.clone(), what: "no outcome".into() }))
+}
