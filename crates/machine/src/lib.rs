@@ -1,6 +1,7 @@
 //! What a machine is: kinds of core (any number), cores, clusters, operating points, power, and
 //! what scheduling costs; presets with their sources, and the reader for machine files.
 
+mod describe;
 mod error;
 mod file;
 mod model;
@@ -8,6 +9,7 @@ mod part;
 mod preset;
 mod units;
 
+pub use describe::{ClusterRow, CostRow, Description, KindRow, PointRow};
 pub use error::{MachineError, Place};
 pub use file::{MAX_CORES, MAX_FILE_BYTES};
 pub use model::{

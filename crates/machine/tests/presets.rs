@@ -173,3 +173,13 @@ fn what_cannot_be_a_machine_file_is_refused_without_being_read_whole() {
     #[cfg(target_os = "linux")]
     assert!(matches!(Machine::load("/dev/zero"), Err(MachineError::TooLarge { .. })));
 }
+
+#[test]
+fn the_example_of_the_documentation_is_a_machine_file() {
+    let page = include_str!("../../../docs/machines.md");
+    let example = page.split("```").find_map(|block| block.strip_prefix("toml\nname")).unwrap();
+    let machine = Machine::parse(&format!("name{example}"), "docs/machines.md").unwrap();
+    assert_eq!(machine.cores_label(), "6big+4little");
+    assert!(machine.has_power_model());
+    assert_eq!(machine.costs, Costs::default());
+}
