@@ -6,8 +6,10 @@ pub mod graph;
 pub mod loops;
 pub mod os;
 pub mod registry;
+mod weight;
 
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub use contract::*;
+pub use weight::{DEFAULT_WEIGHT, IDLE_WEIGHT, weight_of};

@@ -13,10 +13,10 @@ pub struct Config {
     pub governor: Governor,
     /// A policy's directives take effect this long after the event that they answer.
     pub decision_latency: Nanos,
+    /// Policy by which the workers of task graphs choose tasks, by name.
+    pub graph_policy: String,
     /// Ends the run after this, whatever still runs.
     pub duration: Option<Nanos>,
-    /// Events after which a run is given up as endless.
-    pub event_limit: u64,
 }
 
 impl Default for Config {
@@ -26,8 +26,8 @@ impl Default for Config {
             estimator: Estimator::Oracle,
             governor: Governor::Performance,
             decision_latency: Nanos::ZERO,
+            graph_policy: "fifo".into(),
             duration: None,
-            event_limit: u64::MAX,
         }
     }
 }

@@ -1,9 +1,26 @@
 //! The simulated mechanism: a discrete-event engine, and uneven cores, queues, synchronisation, contention
 //! and energy on it. Policies decide through the contract of `evenkeel-policy`, and only through it.
 
+mod apps;
+mod carry_out;
 mod config;
+mod contention;
+mod dispatch;
+mod engine;
+mod estimator;
+mod execute;
 mod latency;
+mod load;
+mod mechanism;
+mod objects;
 mod outcome;
+mod pelt;
+mod power;
+mod program;
+mod runqueue;
+mod shared_work;
+mod speed;
+mod thread;
 mod trace;
 
 pub use config::{Config, Estimator, Governor};
@@ -50,11 +67,11 @@ pub enum SimError {
 /// # Errors
 /// See [`SimError`].
 pub fn run<L: Listener>(
-    _machine: &Machine,
-    _apps: &[Application],
-    _policy: &mut dyn Policy,
-    _config: &Config,
-    _listener: &mut L,
+    machine: &Machine,
+    apps: &[Application],
+    policy: &mut dyn Policy,
+    config: &Config,
+    listener: &mut L,
 ) -> Result<Outcome, SimError> {
-    Err(SimError::Policy("the simulator is not there yet".into()))
+    mechanism::Mechanism::new(machine, apps, policy, config, listener)?.run()
 }

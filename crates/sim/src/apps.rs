@@ -1,0 +1,306 @@
+//! Applications come and go: their threads start, fork and end, and an application that repeats starts again.
+
+use std::collections::BTreeMap;
+
+use evenkeel_machine::{CoreId, Machine, Nanos};
+use evenkeel_policy::{AppId, Event, Interest, State, ThreadId};
+use evenkeel_workload::{Application, Class, Repeat, ThreadSpec};
+
+use crate::SimError;
+use crate::config::Config;
+use crate::mechanism::{Mechanism, fresh_stats, priority, weight_of};
+use crate::objects::{Objects, check_policies};
+use crate::program::{self, Flat, Op, Row};
+use crate::thread::{Thread, WaitsFor};
+use crate::trace::Listener;
+
+/// One application of a run.
+#[derive(Default)]
+pub struct App {
+    pub objects: Objects,
+    pub programs: Vec<Flat>,
+    pub first_row: Row,
+    /// When its present execution began.
+    pub began: Nanos,
+    /// Threads of the present execution that have not ended.
+    pub live: u32,
+    /// Threads that it has had in the present execution.
+    pub threads: u32,
+    pub threads_at_first: u32,
+    pub completions: Vec<Nanos>,
+    pub cut_at: Option<Nanos>,
+    /// First thread of each name.
+    pub by_name: BTreeMap<Box<str>, ThreadId>,
+    graph_workers: Vec<u32>,
+    forked: u32,
+}
+
+impl App {
+    fn is_done(&self, repeat: Repeat) -> bool {
+        let wanted = match repeat {
+            Repeat::Once => 1,
+            Repeat::UntilLongestEnded(times) => times.max(1) as usize,
+        };
+        self.cut_at.is_some() || self.completions.len() >= wanted
+    }
+}
+
+/// Checks all applications and lays their programs out.
+pub fn set_up(
+    machine: &Machine,
+    specs: &[Application],
+    config: &Config,
+    ops: &mut Vec<Op>,
+) -> Result<Vec<App>, SimError> {
+    let mut first_row = 0;
+    let mut apps = Vec::with_capacity(specs.len());
+    for spec in specs {
+        let wrong = |what: String| SimError::Workload { app: spec.name.clone(), what };
+        spec.validate().map_err(wrong)?;
+        check_policies(spec, &config.graph_policy).map_err(wrong)?;
+        check_affinities(machine, spec).map_err(wrong)?;
+        let programs = program::lay_out(spec, first_row, ops).map_err(wrong)?;
+        let endless = spec.threads.iter().any(|thread| programs[thread.program.index()].endless);
+        if endless && spec.duration.is_none() && config.duration.is_none() {
+            return Err(SimError::Endless { app: spec.name.clone() });
+        }
+        let graph_workers = (0..spec.graphs.len() as u32)
+            .map(|graph| {
+                let runs = |thread: &&ThreadSpec| programs[thread.program.index()].graphs.contains(&graph);
+                spec.threads.iter().filter(runs).count() as u32
+            })
+            .collect();
+        apps.push(App { programs, first_row, graph_workers, ..App::default() });
+        first_row += spec.phases.len() as u32;
+    }
+    Ok(apps)
+}
+
+fn check_affinities(machine: &Machine, spec: &Application) -> Result<(), String> {
+    for thread in spec.threads.iter().chain(&spec.templates) {
+        if let Some(cores) = &thread.affinity
+            && !cores.iter().any(|core| core.index() < machine.cores.len())
+        {
+            let cores: Vec<_> = cores.iter().map(|core| core.0.to_string()).collect();
+            let last = machine.cores.len() - 1;
+            return Err(format!(
+                "{} may run on cores {} only, and there are 0 to {last}",
+                thread.name,
+                cores.join(", ")
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl<L: Listener> Mechanism<'_, L> {
+    /// An application starts, or starts again.
+    pub fn start_app(&mut self, app: usize) {
+        let spec = &self.specs[app];
+        let state = &mut self.apps[app];
+        state.objects = Objects::new(spec, &state.graph_workers);
+        state.objects.devices.fill(self.now);
+        state.began = self.now;
+        state.live = 0;
+        state.threads = 0;
+        state.forked = 0;
+        state.by_name.clear();
+        if let Some(duration) = spec.duration {
+            let slot = crate::engine::Slot(self.app_slots + app as u32);
+            self.calendar.set(slot, self.now + duration, priority::END);
+        }
+        for thread in &spec.threads {
+            self.add(app, thread, thread.name.as_str().into(), None);
+        }
+        if spec.threads.is_empty() {
+            self.complete(app);
+        }
+    }
+
+    /// Makes a thread of an application, which starts after its delay.
+    fn add(&mut self, app: usize, spec: &ThreadSpec, name: Box<str>, parent: Option<ThreadId>) -> ThreadId {
+        let state = &mut self.apps[app];
+        let index_in_app = state.threads;
+        state.threads += 1;
+        state.live += 1;
+        let flat = &state.programs[spec.program.index()];
+        let mut thread = Thread::new(name.clone(), flat.start, flat.depth, spec.class);
+        thread.nice = spec.nice;
+        thread.util_min = spec.util_min;
+        thread.util_max = spec.util_max;
+        thread.parent = parent.map(|parent| parent.0);
+        let total: f64 = flat.work.iter().map(|(_, work)| work).sum();
+        thread.mean_distance = (total / flat.milestones) as u64;
+        thread.row = state.first_row;
+        let mut stats =
+            fresh_stats(AppId(app as u32), spec.group, index_in_app, parent, weight_of(spec.class, spec.nice));
+        stats.speedup_offline = self.speeds.mixed_speedup(self.machine, &flat.work);
+        let cores = self.cores.len();
+        let affinity = spec.affinity.as_ref().map(|affinity| {
+            let here = affinity.iter().copied().filter(|core| core.index() < cores);
+            here.collect::<Box<[CoreId]>>()
+        });
+        let id = self.add_thread(thread, stats, affinity);
+        self.apps[app].by_name.entry(name).or_insert(id);
+        if spec.delay == Nanos::ZERO {
+            self.begin(id);
+        } else {
+            let slot = self.thread_slot(id);
+            self.calendar.set(slot, self.now + spec.delay, priority::HAPPENS);
+        }
+        id
+    }
+
+    /// A thread starts.
+    fn begin(&mut self, thread: ThreadId) {
+        let app = self.stats[thread.index()].app;
+        let state = &mut self.threads[thread.index()];
+        state.started = true;
+        state.waits_for = WaitsFor::Nothing;
+        state.load = crate::pelt::Pelt::new(0.0, self.now);
+        if let Class::Deadline { runtime, period, .. } = state.class {
+            state.budget = runtime;
+            state.period_end = self.now + period;
+        }
+        let normal = state.normal();
+        let stats = &mut self.stats[thread.index()];
+        stats.started = self.now;
+        stats.since = self.now;
+        stats.state = State::Ready;
+        self.first_row(thread);
+        if normal {
+            let at = self.live.partition_point(|&live| live < thread);
+            self.live.insert(at, thread);
+            self.events.push(Event::Started(thread));
+            if self.interest.wants(Interest::MILESTONE) {
+                self.foresee(thread);
+            }
+        }
+        if L::HEARS {
+            self.listener.started(self.now, thread, app, &self.threads[thread.index()].name);
+        }
+        self.arrive(thread);
+    }
+
+    /// What a thread waited for by time has come: its start, its wake-up, its budget.
+    pub fn thread_time(&mut self, thread: ThreadId) {
+        match self.threads[thread.index()].waits_for {
+            WaitsFor::Start => self.begin(thread),
+            WaitsFor::Budget => {
+                let state = &mut self.threads[thread.index()];
+                if let Class::Deadline { runtime, period, .. } = state.class {
+                    state.budget = runtime;
+                    state.period_end = self.now + period;
+                }
+                self.wake(thread, None);
+            }
+            _ => self.wake(thread, None),
+        }
+    }
+
+    /// A thread makes another.
+    pub fn fork(&mut self, thread: ThreadId, app: AppId, template: u32) {
+        let specs = self.specs;
+        let spec = &specs[app.index()].templates[template as usize];
+        let forked = &mut self.apps[app.index()].forked;
+        let name = format!("{}-{forked}", spec.name).into_boxed_str();
+        *forked += 1;
+        self.threads[thread.index()].children += 1;
+        self.add(app.index(), spec, name, Some(thread));
+    }
+
+    /// A thread has ended: its core is free.
+    pub fn end_thread(&mut self, core: usize, thread: ThreadId) {
+        self.stop(core);
+        self.call(core);
+        if self.threads[thread.index()].normal() && self.interest.wants(Interest::MILESTONE) {
+            self.events.push(Event::Milestone(thread));
+        }
+        self.leave(thread);
+        if let Some(parent) = self.threads[thread.index()].parent {
+            let state = &mut self.threads[parent as usize];
+            state.children -= 1;
+            if state.children == 0 && state.waits_for == WaitsFor::Children {
+                self.wake(ThreadId(parent), Some(thread));
+            }
+        }
+        let app = self.stats[thread.index()].app.index();
+        self.apps[app].live -= 1;
+        if self.apps[app].live == 0 {
+            self.complete(app);
+        }
+    }
+
+    /// Marks a thread, which has no core any more, as ended.
+    fn leave(&mut self, thread: ThreadId) {
+        let stats = &mut self.stats[thread.index()];
+        stats.state = State::Exited;
+        stats.since = self.now;
+        let state = &mut self.threads[thread.index()];
+        state.ended = Some(self.now);
+        state.loop_rounds = Box::default();
+        state.graph_rounds = Box::default();
+        if state.normal() {
+            if let Ok(at) = self.live.binary_search(&thread) {
+                self.live.remove(at);
+            }
+            self.events.push(Event::Exited(thread));
+        }
+        if L::HEARS {
+            self.listener.ended(self.now, thread);
+        }
+    }
+
+    fn complete(&mut self, app: usize) {
+        let state = &mut self.apps[app];
+        state.completions.push(self.now - state.began);
+        if state.completions.len() == 1 {
+            state.threads_at_first = state.threads;
+        }
+        let slot = crate::engine::Slot(self.app_slots + app as u32);
+        self.calendar.cancel(slot);
+        self.check_for_end();
+        if !self.ended && self.specs[app].repeat != Repeat::Once {
+            self.start_app(app);
+        }
+    }
+
+    fn check_for_end(&mut self) {
+        self.ended = self.apps.iter().zip(self.specs).all(|(app, spec)| app.is_done(spec.repeat));
+    }
+
+    /// The duration of an application is over: whatever it still does ends.
+    pub fn cut_app(&mut self, app: usize) {
+        let state = &mut self.apps[app];
+        state.cut_at = Some(self.now - state.began);
+        state.threads_at_first = state.threads_at_first.max(state.threads);
+        for index in 0..self.threads.len() {
+            let thread = ThreadId(index as u32);
+            if self.stats[index].app.index() != app || self.threads[index].ended.is_some() {
+                continue;
+            }
+            self.account_state(thread);
+            let slot = self.thread_slot(thread);
+            self.calendar.cancel(slot);
+            self.take_out(thread);
+            self.leave(thread);
+        }
+        self.check_for_end();
+    }
+
+    /// Adds up the state that a thread is torn out of.
+    fn account_state(&mut self, thread: ThreadId) {
+        let stats = &mut self.stats[thread.index()];
+        let since = self.now - stats.since;
+        match stats.state {
+            State::Running => {
+                let core = stats.core.index();
+                self.stop(core);
+                self.call(core);
+            }
+            State::Ready => stats.waiting += since,
+            State::Blocked if self.threads[thread.index()].started => stats.blocked += since,
+            State::Blocked | State::Exited => {}
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Directives, carried out. One that names what is not there (any more) is dropped: it came late.
+
+use evenkeel_machine::CoreId;
+use evenkeel_policy::{Clock, Directive, Order, QueueId, State, ThreadId, Tier};
+
+use crate::dispatch::weight_in;
+use crate::mechanism::{Mechanism, NONE, Queue};
+use crate::thread::{CHARGE_SHIFT, Place};
+use crate::trace::Listener;
+
+impl<L: Listener> Mechanism<'_, L> {
+    /// Does what a policy says.
+    pub fn carry_out(&mut self, directive: Directive) {
+        match directive {
+            Directive::MakeQueue(clock) => self.make_queue(clock),
+            Directive::Assign(thread, queue) if self.is_queue(queue) && self.is_placed(thread) => {
+                self.reassign(thread, queue);
+            }
+            Directive::Order(thread, order) if self.is_placed(thread) => self.reorder(thread, order),
+            Directive::Charge(thread, charge) if self.is_placed(thread) => {
+                self.account_thread(thread);
+                self.threads[thread.index()].charge = charge;
+                self.renew_virtual_rate(thread);
+            }
+            Directive::Slice(thread, slice) if self.is_placed(thread) => self.threads[thread.index()].slice = slice,
+            Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
+            Directive::Prefer(queue, mut cores) if self.is_queue(queue) => {
+                cores.retain(|&core| self.is_core(core));
+                self.queues[queue.index()].prefer = cores;
+            }
+            Directive::Preemption(queue, margin) if self.is_queue(queue) => {
+                self.queues[queue.index()].preemption = margin;
+            }
+            Directive::Sleeper(queue, credit) if self.is_queue(queue) => self.queues[queue.index()].sleeper = credit,
+            Directive::Swap(a, b) => self.swap(a, b),
+            Directive::Move(thread, core) if self.is_core(core) && self.is_placed(thread) => {
+                self.hand_over(thread, core)
+            }
+            Directive::Preempt(core) if self.is_core(core) => {
+                let running = self.cores[core.index()].running;
+                if running != NONE && self.threads[running as usize].normal() {
+                    self.requeue(core.index());
+                }
+            }
+            Directive::Timer(period) => self.set_timer(period),
+            _ => {}
+        }
+    }
+
+    fn is_queue(&self, queue: QueueId) -> bool {
+        queue.index() < self.queues.len()
+    }
+
+    fn is_core(&self, core: CoreId) -> bool {
+        core.index() < self.cores.len()
+    }
+
+    /// Whether it exists, has not ended, and is the policy's to place.
+    fn is_placed(&self, thread: ThreadId) -> bool {
+        self.threads.get(thread.index()).is_some_and(|state| state.ended.is_none() && state.normal())
+    }
+
+    fn make_queue(&mut self, clock: Clock) {
+        self.queues.push(Queue { own_clock: clock == Clock::Own, ..Queue::default() });
+        self.waiting.push(0);
+        for core in &mut self.cores {
+            core.serves.push(false);
+        }
+    }
+
+    fn reassign(&mut self, thread: ThreadId, queue: QueueId) {
+        if self.stats[thread.index()].queue == Some(queue) {
+            return;
+        }
+        let place = self.threads[thread.index()].place;
+        let waits = matches!(place, Place::Queue(_) | Place::Local(_));
+        if waits {
+            self.take_out(thread);
+        } else {
+            self.account_thread(thread);
+        }
+        self.assign(thread, queue);
+        if waits {
+            self.arrive(thread);
+        }
+    }
+
+    fn reorder(&mut self, thread: ThreadId, order: Order) {
+        let queued = matches!(self.threads[thread.index()].place, Place::Queue(_));
+        if queued {
+            self.take_out(thread);
+        } else {
+            self.account_thread(thread);
+        }
+        self.threads[thread.index()].order = order;
+        if queued {
+            self.arrive(thread);
+        } else if self.stats[thread.index()].state == State::Running {
+            self.apply_start(thread);
+            self.renew_virtual_rate(thread);
+        }
+    }
+
+    /// A running thread's virtual time is set at once, not when it next waits.
+    fn apply_start(&mut self, thread: ThreadId) {
+        let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
+        if let Order::VirtualTime { start, .. } = &mut state.order
+            && let evenkeel_policy::Start::At(at) = *start
+        {
+            stats.virtual_time = at;
+            *start = evenkeel_policy::Start::Keep;
+        }
+    }
+
+    fn account_thread(&mut self, thread: ThreadId) {
+        let stats = &self.stats[thread.index()];
+        if stats.state == State::Running {
+            let core = stats.core.index();
+            self.account(core);
+        }
+    }
+
+    fn renew_virtual_rate(&mut self, thread: ThreadId) {
+        let stats = &self.stats[thread.index()];
+        if stats.state == State::Running {
+            let state = &self.threads[thread.index()];
+            let core = &mut self.cores[stats.core.index()];
+            let charge = u64::from(state.charge[core.kind]) << CHARGE_SHIFT;
+            core.virtual_rate = charge / u64::from(weight_in(&state.order, stats.weight).max(1));
+        }
+    }
+
+    fn serve(&mut self, core: CoreId, mut tiers: Vec<Tier>, adopt: Option<QueueId>) {
+        let queues = self.queues.len();
+        for tier in &mut tiers {
+            tier.queues.retain(|queue| queue.index() < queues);
+        }
+        tiers.retain(|tier| !tier.queues.is_empty());
+        let index = core.index();
+        for queue in &mut self.queues {
+            queue.servers.retain(|&server| server != core.0);
+        }
+        for queue in tiers.first().map_or(&[][..], |tier| &tier.queues) {
+            self.queues[queue.index()].servers.push(core.0);
+        }
+        let state = &mut self.cores[index];
+        state.serves.fill(false);
+        for queue in tiers.iter().flat_map(|tier| &tier.queues) {
+            state.serves[queue.index()] = true;
+        }
+        state.used = !tiers.is_empty();
+        state.tiers = tiers;
+        state.adopt = adopt.filter(|queue| queue.index() < queues);
+        if !state.used && state.running != NONE && self.threads[state.running as usize].normal() {
+            self.requeue(index);
+        }
+        self.note_idle(index);
+        self.stirred = true;
+        if self.restricted {
+            self.place_restricted_again();
+        }
+    }
+
+    /// Who serves what has changed: threads that may run on some cores only may have lost theirs, or found one.
+    fn place_restricted_again(&mut self) {
+        for index in 0..self.threads.len() {
+            let thread = ThreadId(index as u32);
+            if self.stats[index].restricted && matches!(self.threads[index].place, Place::Queue(_) | Place::Local(_)) {
+                self.take_out(thread);
+                self.arrive(thread);
+            }
+        }
+    }
+
+    fn swap(&mut self, a: ThreadId, b: ThreadId) {
+        if a == b || !self.is_placed(a) || !self.is_placed(b) {
+            return;
+        }
+        let (of_a, of_b) = (&self.stats[a.index()], &self.stats[b.index()]);
+        if of_a.state != State::Running || of_b.state != State::Running {
+            return;
+        }
+        let (core_a, core_b) = (of_a.core.index(), of_b.core.index());
+        if !self.allowed(a, core_b) || !self.allowed(b, core_a) {
+            return;
+        }
+        self.stop(core_a);
+        self.stop(core_b);
+        self.reserve(a, core_b);
+        self.reserve(b, core_a);
+        self.swaps += 1;
+        if L::HEARS {
+            self.listener.swapped(self.now, a, b);
+        }
+    }
+
+    fn hand_over(&mut self, thread: ThreadId, core: CoreId) {
+        let target = core.index();
+        let stats = &self.stats[thread.index()];
+        let runs_there = stats.state == State::Running && stats.core == core;
+        if runs_there || !self.allowed(thread, target) || !self.core_stats[target].online {
+            return;
+        }
+        let displaced = self.cores[target].running;
+        if displaced != NONE && !self.threads[displaced as usize].normal() {
+            return;
+        }
+        match stats.state {
+            State::Running => {
+                let from = stats.core.index();
+                self.stop(from);
+                self.call(from);
+            }
+            State::Ready => self.take_out(thread),
+            State::Blocked | State::Exited => return,
+        }
+        self.requeue(target);
+        self.reserve(thread, target);
+    }
+
+    /// The thread, which is nowhere now, is the next on a core, whose former next goes back to its queue.
+    fn reserve(&mut self, thread: ThreadId, core: usize) {
+        let former = std::mem::replace(&mut self.cores[core].reserved, thread.0);
+        self.threads[thread.index()].place = Place::Reserved(core as u32);
+        if former != NONE && former != thread.0 {
+            self.arrive(ThreadId(former));
+        }
+        self.call(core);
+    }
+}

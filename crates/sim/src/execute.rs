@@ -1,0 +1,472 @@
+//! Threads go through their programs: every step that takes no time, until one computes, waits or ends.
+
+use evenkeel_machine::{CoreId, Nanos, Work};
+use evenkeel_policy::{AppId, Event, Interest, State, ThreadId};
+use evenkeel_workload::TimerMode;
+
+use crate::config::Estimator;
+use crate::mechanism::{Mechanism, priority, weight_of};
+use crate::objects::Objects;
+use crate::program::{self, Op, Row};
+use crate::thread::{Part, WaitsFor};
+use crate::trace::Listener;
+
+/// What a thread does after its steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It has work to do on its core.
+    Computes,
+    /// It lets others go first, with work to do after.
+    Yields,
+    /// It waits, or has ended: the core is free.
+    Gone,
+}
+
+/// Steps of one thread in one instant after which it is taken for a loop that takes no time.
+const MAX_STEPS: u32 = 10_000_000;
+
+impl<L: Listener> Mechanism<'_, L> {
+    /// What threads of an application meet at.
+    pub fn objects(&mut self, app: AppId) -> &mut Objects {
+        &mut self.apps[app.index()].objects
+    }
+
+    /// Carries a thread on from where it is. Its work so far is done.
+    pub fn execute(&mut self, core: usize, thread: ThreadId) -> Next {
+        let app = self.stats[thread.index()].app;
+        if let Some(next) = self.end_part(core, thread, app) {
+            return next;
+        }
+        for _ in 0..MAX_STEPS {
+            if let Some(next) = self.step(core, thread, app) {
+                return next;
+            }
+        }
+        self.failure = Some(crate::SimError::Workload {
+            app: self.specs[app.index()].name.clone(),
+            what: format!("{} goes round without taking time", self.threads[thread.index()].name),
+        });
+        Next::Computes
+    }
+
+    /// Sets the work to do next. Nothing at all is no work.
+    pub fn compute(&mut self, thread: ThreadId, work: u64, row: Row, part: Part) -> Option<Next> {
+        let state = &mut self.threads[thread.index()];
+        state.part = part;
+        state.remaining = work;
+        state.wall = false;
+        self.enter_row(thread, row);
+        Some(Next::Computes)
+    }
+
+    fn step(&mut self, core: usize, thread: ThreadId, app: AppId) -> Option<Next> {
+        let pc = self.threads[thread.index()].pc as usize;
+        self.threads[thread.index()].pc += 1;
+        match self.ops[pc] {
+            Op::Compute { work: 0, .. } | Op::Busy { time: Nanos::ZERO, .. } => None,
+            Op::Compute { work, row } => self.compute(thread, work, row, Part::Step),
+            Op::Busy { time, row } => {
+                self.enter_row(thread, row);
+                let state = &mut self.threads[thread.index()];
+                state.part = Part::Step;
+                state.remaining = time.0;
+                state.wall = true;
+                Some(Next::Computes)
+            }
+            Op::Sleep(Nanos::ZERO) => None,
+            Op::Sleep(time) => self.sleep_until(core, thread, self.now + time),
+            Op::Timer { timer, period, mode } => self.timer(core, thread, app, timer, period, mode),
+            Op::Barrier(barrier) => self.barrier(core, thread, app, barrier),
+            Op::Lock(lock) => self.lock(core, thread, app, lock),
+            Op::Unlock(lock) => self.unlock(thread, app, lock),
+            Op::Wait { condition, lock } => self.wait(core, thread, app, condition, lock),
+            Op::Signal(condition) => self.signal(thread, app, condition),
+            Op::Broadcast(condition) => {
+                while !self.objects(app).conditions[condition as usize].line.is_empty() {
+                    self.signal(thread, app, condition);
+                }
+                None
+            }
+            Op::SignalAndWait { condition, lock } => {
+                self.signal(thread, app, condition);
+                self.wait(core, thread, app, condition, lock)
+            }
+            Op::Post(semaphore) => self.post(thread, app, semaphore),
+            Op::TakeSemaphore(semaphore) => {
+                let object = &mut self.objects(app).semaphores[semaphore as usize];
+                if object.count > 0 {
+                    object.count -= 1;
+                    return None;
+                }
+                object.line.push_back(thread);
+                self.gone(core, thread, WaitsFor::Semaphore(semaphore))
+            }
+            Op::Send(channel) => self.send(core, thread, app, channel),
+            Op::Receive { channel, exit } => self.receive(core, thread, app, channel, exit),
+            Op::Close { channel, senders } => self.close(thread, app, channel, senders),
+            Op::Io { device, time } => {
+                let now = self.now;
+                let free = &mut self.objects(app).devices[device as usize];
+                *free = (*free).max(now) + time;
+                let done = *free;
+                if done == now { None } else { self.sleep_until(core, thread, done) }
+            }
+            Op::Fork(template) => {
+                self.fork(thread, app, template);
+                None
+            }
+            Op::JoinAll => {
+                self.milestone(thread);
+                if self.threads[thread.index()].children == 0 {
+                    return None;
+                }
+                self.gone(core, thread, WaitsFor::Children)
+            }
+            Op::Suspend => self.gone(core, thread, WaitsFor::Resume),
+            Op::Resume(ref name) => {
+                let found = self.apps[app.index()].by_name.get(name).copied();
+                if let Some(other) = found
+                    && self.threads[other.index()].waits_for == WaitsFor::Resume
+                {
+                    self.wake(other, Some(thread));
+                }
+                None
+            }
+            Op::Yield => {
+                // The work after it decides whether it computes; nothing to compute yet is work of no length.
+                let row = self.threads[thread.index()].row;
+                self.compute(thread, 0, row, Part::Step);
+                Some(Next::Yields)
+            }
+            Op::LoopStart { depth, times, end } => {
+                let state = &mut self.threads[thread.index()];
+                match times {
+                    Some(0) => state.pc = end,
+                    times => state.rounds[depth as usize] = times.unwrap_or(u64::MAX),
+                }
+                None
+            }
+            Op::LoopEnd { depth, body } => {
+                let state = &mut self.threads[thread.index()];
+                let left = &mut state.rounds[depth as usize];
+                if *left != u64::MAX {
+                    *left -= 1;
+                }
+                if *left > 0 {
+                    state.pc = body;
+                }
+                None
+            }
+            Op::ParallelFor(shared) => {
+                self.threads[thread.index()].pc = pc as u32;
+                self.take_chunk(core, thread, app, shared)
+            }
+            Op::RunTasks(shared) => {
+                self.threads[thread.index()].pc = pc as u32;
+                self.take_task(core, thread, app, shared)
+            }
+            Op::Milestone => {
+                self.milestone(thread);
+                None
+            }
+            Op::SetClass(class) => {
+                self.set_class(thread, class);
+                None
+            }
+            Op::SetNice(nice) => {
+                self.set_nice(thread, nice);
+                None
+            }
+            Op::SetAffinity(ref cores) => {
+                let cores = cores.as_ref().map(|cores| cores.iter().copied().collect());
+                self.set_affinity(core, thread, cores)
+            }
+            Op::SetClamps { util_min, util_max } => {
+                let state = &mut self.threads[thread.index()];
+                state.util_min = util_min.unwrap_or(state.util_min);
+                state.util_max = util_max.unwrap_or(state.util_max);
+                None
+            }
+            Op::End => {
+                self.end_thread(core, thread);
+                Some(Next::Gone)
+            }
+        }
+    }
+
+    /// Blocks, and leaves the core.
+    pub fn gone(&mut self, core: usize, thread: ThreadId, waits_for: WaitsFor) -> Option<Next> {
+        self.block(core, thread, waits_for);
+        Some(Next::Gone)
+    }
+
+    fn sleep_until(&mut self, core: usize, thread: ThreadId, at: Nanos) -> Option<Next> {
+        let slot = self.thread_slot(thread);
+        self.calendar.set(slot, at, priority::HAPPENS);
+        self.gone(core, thread, WaitsFor::Time)
+    }
+
+    fn timer(
+        &mut self,
+        core: usize,
+        thread: ThreadId,
+        app: AppId,
+        timer: u32,
+        period: Nanos,
+        mode: TimerMode,
+    ) -> Option<Next> {
+        let now = self.now;
+        let first = match self.threads[thread.index()].parent {
+            None => self.stats[thread.index()].started,
+            Some(_) => self.apps[app.index()].began,
+        };
+        let shared = self.specs[app.index()].timers;
+        let next = if timer < shared {
+            &mut self.apps[app.index()].objects.timers[timer as usize]
+        } else {
+            let own = self.specs[app.index()].private_timers as usize;
+            let timers = &mut self.threads[thread.index()].timers;
+            if timers.is_empty() {
+                *timers = vec![None; own].into_boxed_slice();
+            }
+            &mut timers[(timer - shared) as usize]
+        };
+        let due = next.unwrap_or(first).saturating_add(period);
+        *next = Some(match mode {
+            TimerMode::Relative => due.max(now),
+            TimerMode::Absolute => due,
+        });
+        if due <= now { None } else { self.sleep_until(core, thread, due) }
+    }
+
+    fn barrier(&mut self, core: usize, thread: ThreadId, app: AppId, barrier: u32) -> Option<Next> {
+        self.milestone(thread);
+        let object = &mut self.objects(app).barriers[barrier as usize];
+        if object.arrived.len() + 1 < object.parties as usize {
+            object.arrived.push_back(thread);
+            return self.gone(core, thread, WaitsFor::Barrier(barrier));
+        }
+        while let Some(other) = self.objects(app).barriers[barrier as usize].arrived.pop_front() {
+            self.wake(other, Some(thread));
+        }
+        None
+    }
+
+    fn lock(&mut self, core: usize, thread: ThreadId, app: AppId, lock: u32) -> Option<Next> {
+        self.threads[thread.index()].in_critical_section = true;
+        let object = &mut self.objects(app).locks[lock as usize];
+        if object.owner.is_none() {
+            object.owner = Some(thread);
+            return None;
+        }
+        object.line.push_back(thread);
+        self.gone(core, thread, WaitsFor::Lock(lock))
+    }
+
+    /// Passes a lock on to the first in line.
+    fn pass_on(&mut self, thread: ThreadId, app: AppId, lock: u32) {
+        let object = &mut self.objects(app).locks[lock as usize];
+        object.owner = object.line.pop_front();
+        if let Some(next) = object.owner {
+            self.wake(next, Some(thread));
+        }
+    }
+
+    fn unlock(&mut self, thread: ThreadId, app: AppId, lock: u32) -> Option<Next> {
+        self.pass_on(thread, app, lock);
+        let was_in = std::mem::take(&mut self.threads[thread.index()].in_critical_section);
+        if was_in && self.interest.wants(Interest::CRITICAL_SECTION) && self.threads[thread.index()].normal() {
+            self.stats[thread.index()].since_milestone = Work::ZERO;
+            self.events.push(Event::CriticalSection(thread));
+        }
+        None
+    }
+
+    fn wait(&mut self, core: usize, thread: ThreadId, app: AppId, condition: u32, lock: Option<u32>) -> Option<Next> {
+        if let Some(lock) = lock {
+            self.pass_on(thread, app, lock);
+        }
+        self.objects(app).conditions[condition as usize].line.push_back((thread, lock));
+        self.gone(core, thread, WaitsFor::Condition(condition))
+    }
+
+    fn signal(&mut self, thread: ThreadId, app: AppId, condition: u32) -> Option<Next> {
+        let objects = self.objects(app);
+        let (other, lock) = objects.conditions[condition as usize].line.pop_front()?;
+        if let Some(lock) = lock {
+            let object = &mut objects.locks[lock as usize];
+            if object.owner.is_some() {
+                // Woken, but it has to stand in line for its lock.
+                object.line.push_back(other);
+                self.threads[other.index()].waits_for = WaitsFor::Lock(lock);
+                return None;
+            }
+            object.owner = Some(other);
+        }
+        self.wake(other, Some(thread));
+        None
+    }
+
+    fn post(&mut self, thread: ThreadId, app: AppId, semaphore: u32) -> Option<Next> {
+        let object = &mut self.objects(app).semaphores[semaphore as usize];
+        match object.line.pop_front() {
+            Some(other) => self.wake(other, Some(thread)),
+            None => object.count = object.count.saturating_add(1),
+        }
+        None
+    }
+
+    fn send(&mut self, core: usize, thread: ThreadId, app: AppId, channel: u32) -> Option<Next> {
+        let object = &mut self.objects(app).channels[channel as usize];
+        if let Some(receiver) = object.receivers.pop_front() {
+            self.wake(receiver, Some(thread));
+            return None;
+        }
+        if object.items < object.capacity {
+            object.items += 1;
+            return None;
+        }
+        object.senders.push_back(thread);
+        self.gone(core, thread, WaitsFor::Room(channel))
+    }
+
+    fn receive(&mut self, core: usize, thread: ThreadId, app: AppId, channel: u32, exit: u32) -> Option<Next> {
+        let object = &mut self.objects(app).channels[channel as usize];
+        if object.items > 0 {
+            object.items -= 1;
+            if let Some(sender) = object.senders.pop_front() {
+                object.items += 1;
+                self.wake(sender, Some(thread));
+            }
+            return None;
+        }
+        if object.closed {
+            self.leave_loop(thread, exit);
+            return None;
+        }
+        object.receivers.push_back(thread);
+        self.gone(core, thread, WaitsFor::Item(channel))
+    }
+
+    fn close(&mut self, thread: ThreadId, app: AppId, channel: u32, senders: u32) -> Option<Next> {
+        let object = &mut self.objects(app).channels[channel as usize];
+        object.closings += 1;
+        if object.closings < senders {
+            return None;
+        }
+        object.closed = true;
+        while let Some(receiver) = self.objects(app).channels[channel as usize].receivers.pop_front() {
+            let receive = self.threads[receiver.index()].pc - 1;
+            if let Op::Receive { exit, .. } = self.ops[receive as usize] {
+                self.leave_loop(receiver, exit);
+            }
+            self.wake(receiver, Some(thread));
+        }
+        None
+    }
+
+    fn leave_loop(&mut self, thread: ThreadId, exit: u32) {
+        // Outside a loop there is nothing to leave: it goes on.
+        if exit != u32::MAX {
+            self.threads[thread.index()].pc = exit;
+        }
+    }
+
+    /// A thread is where it waits for its peers.
+    pub fn milestone(&mut self, thread: ThreadId) {
+        self.stats[thread.index()].since_milestone = Work::ZERO;
+        if !self.interest.wants(Interest::MILESTONE) || !self.threads[thread.index()].normal() {
+            return;
+        }
+        self.events.push(Event::Milestone(thread));
+        self.foresee(thread);
+    }
+
+    /// Work until the next milestone, for policies that want to know, from estimators that can.
+    pub fn foresee(&mut self, thread: ThreadId) {
+        let state = &self.threads[thread.index()];
+        let to_milestone = match self.config.estimator {
+            Estimator::Oracle => {
+                let spec = &self.specs[self.stats[thread.index()].app.index()];
+                let share = |op: &Op| match op {
+                    Op::ParallelFor(shared) => {
+                        let shared = &spec.loops[*shared as usize];
+                        Work((shared.iterations * shared.work.0) / u64::from(shared.workers.max(1)))
+                    }
+                    Op::RunTasks(graph) => {
+                        let tasks = &spec.graphs[*graph as usize].tasks;
+                        let total: u64 = tasks.iter().map(|task| task.work.0).sum();
+                        Work(total / spec.threads.len().max(1) as u64)
+                    }
+                    _ => Work::ZERO,
+                };
+                program::distance(&self.ops, state.pc as usize, &state.rounds, share)
+            }
+            Estimator::Offline => Some(Work(state.mean_distance)),
+            Estimator::Sampled | Estimator::Modelled { .. } => None,
+        };
+        self.stats[thread.index()].to_milestone = to_milestone;
+    }
+
+    fn set_class(&mut self, thread: ThreadId, class: evenkeel_workload::Class) {
+        let was_normal = self.threads[thread.index()].normal();
+        let state = &mut self.threads[thread.index()];
+        state.class = class;
+        if let evenkeel_workload::Class::Deadline { runtime, period, .. } = class {
+            state.budget = runtime;
+            state.period_end = self.now + period;
+        }
+        self.stats[thread.index()].weight = weight_of(class, state.nice);
+        match (was_normal, self.threads[thread.index()].normal()) {
+            // The policy sees normal threads only: to it, one that leaves them ends, and one that joins them starts.
+            (true, false) => {
+                self.live.retain(|&live| live != thread);
+                self.events.push(Event::Exited(thread));
+            }
+            (false, true) => {
+                let at = self.live.partition_point(|&live| live < thread);
+                self.live.insert(at, thread);
+                self.events.push(Event::Started(thread));
+            }
+            _ => {}
+        }
+        let core = self.stats[thread.index()].core;
+        if self.stats[thread.index()].state == State::Running {
+            self.grant_slice(core.index());
+        }
+    }
+
+    fn set_nice(&mut self, thread: ThreadId, nice: i8) {
+        let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
+        state.nice = nice;
+        let before = std::mem::replace(&mut stats.weight, weight_of(state.class, nice));
+        // The policy set its weight from the thread's: it keeps its ratio to it until the policy says otherwise.
+        if let evenkeel_policy::Order::VirtualTime { weight, .. } = &mut state.order {
+            let scaled = u64::from(*weight) * u64::from(stats.weight) / u64::from(before.max(1));
+            *weight = scaled.clamp(1, u64::from(u32::MAX)) as u32;
+        }
+    }
+
+    fn set_affinity(&mut self, core: usize, thread: ThreadId, cores: Option<Box<[CoreId]>>) -> Option<Next> {
+        let cores: Option<Box<[CoreId]>> =
+            cores.map(|cores| cores.iter().copied().filter(|core| core.index() < self.cores.len()).collect());
+        if cores.as_ref().is_some_and(|cores| cores.is_empty()) {
+            self.failure = Some(crate::SimError::Workload {
+                app: self.specs[self.stats[thread.index()].app.index()].name.clone(),
+                what: format!("{} may run on no core of this machine", self.threads[thread.index()].name),
+            });
+            return None;
+        }
+        self.stats[thread.index()].restricted = cores.is_some();
+        self.restricted |= cores.is_some();
+        self.affinity[thread.index()] = cores;
+        if self.allowed(thread, core) {
+            return None;
+        }
+        // It is on a core that it may not use any more: it leaves it with no work, and goes on where it is placed.
+        let row = self.threads[thread.index()].row;
+        self.compute(thread, 0, row, Part::Step);
+        self.requeue(core);
+        Some(Next::Gone)
+    }
+}

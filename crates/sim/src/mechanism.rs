@@ -1,0 +1,696 @@
+//! The mechanism: its state, and the loop over instants.
+//!
+//! An instant has three parts, and the order of its parts is all that keeps policies sequential and runs
+//! deterministic:
+//!
+//! 1. *It happens.* Every event of this time: work ends, slices are used up, timers expire. Threads go through
+//!    their steps until each computes, waits or ends; whoever becomes ready is only noted.
+//! 2. *The policy is asked*, once, about all of it; what it says is carried out (now, or after the decision latency).
+//! 3. *Cores take up threads.* Who is ready goes into the queue that it is assigned to, idle cores are found,
+//!    and every core that needs a thread picks one.
+//!
+//! What part 3 brings up (a core that found nothing) starts another round of 2 and 3 in the same instant.
+
+use std::collections::VecDeque;
+
+use evenkeel_machine::{CoreId, KindId, Machine, MicroWatts, Nanos, PerKind, Work};
+use evenkeel_policy::{
+    AppId, Choose, Clock, CoreStats, Directive, Directives, Event, Interest, Policy, QueueId, Slice, State, ThreadId,
+    ThreadStats, Tier, View,
+};
+use evenkeel_workload::{Application, Class};
+
+use crate::apps::App;
+use crate::config::{Config, Governor};
+use crate::engine::{Calendar, Slot};
+use crate::latency::Latencies;
+use crate::outcome::{AppOutcome, CoreOutcome, Outcome, SensorLog, ThreadOutcome};
+use crate::pelt::Pelt;
+use crate::power::Meter;
+use crate::program::Op;
+use crate::runqueue::{Places, RunQueue};
+use crate::speed::{Speeds, point_for};
+use crate::thread::{Thread, WaitsFor};
+use crate::trace::Listener;
+use crate::{SimError, apps};
+
+/// Priorities within an instant: what happens, then the ends, then who only looks.
+pub mod priority {
+    pub const HAPPENS: u8 = 0;
+    pub const LATE: u8 = 1;
+    pub const TIMER: u8 = 2;
+    pub const GOVERNOR: u8 = 3;
+    pub const SENSOR: u8 = 4;
+    pub const END: u8 = 5;
+}
+
+const TIMER_SLOT: Slot = Slot(0);
+const SENSOR_SLOT: Slot = Slot(1);
+const END_SLOT: Slot = Slot(2);
+const LATE_SLOT: Slot = Slot(3);
+const FIRST_FREE_SLOT: u32 = 4;
+
+/// Rounds of asking and dispatching within one instant before time goes on regardless.
+const MAX_ROUNDS: u32 = 16;
+
+/// Passes over one instant after which it is taken for a loop that takes no time.
+const MAX_PASSES: u32 = 1_000_000;
+
+/// Time with nothing but a policy's timer after which a run in which somebody still waits for a core is given up.
+const PATIENCE: Nanos = Nanos(60_000_000_000);
+
+/// No thread, no core.
+pub const NONE: u32 = u32::MAX;
+
+/// A core as the mechanism keeps it.
+pub struct Core {
+    pub kind: KindId,
+    pub cluster: usize,
+    pub sibling: Option<usize>,
+    /// Thread that it runs, or [`NONE`].
+    pub running: u32,
+    /// Thread that it ran last.
+    pub last: u32,
+    /// Next, before any queue.
+    pub reserved: u32,
+    /// Whether it is on the list of cores that need a thread.
+    pub called: bool,
+    /// Whether it counts as busy for power, siblings and the governor: what was so at the end of the last instant.
+    pub busy: bool,
+    /// Whether it takes threads at all.
+    pub used: bool,
+    pub accounted: Nanos,
+    pub picked_at: Nanos,
+    pub slice_end: Nanos,
+    pub work_end: Nanos,
+    /// Units of work per nanosecond of the running thread, with everything that slows it.
+    pub rate: f64,
+    /// Speed of the running thread before contention for bandwidth.
+    pub speed: f64,
+    /// Share of the bandwidth that it wants that it gets.
+    pub granted: f64,
+    /// Bytes per nanosecond that it wants.
+    pub demand: f64,
+    /// What it gets, while it is being shared out.
+    pub wish: f64,
+    /// Virtual time of the running thread per nanosecond.
+    pub virtual_rate: u64,
+    pub busy_time: Nanos,
+    pub meter: Meter,
+    pub tiers: Vec<Tier>,
+    pub adopt: Option<QueueId>,
+    /// By queue.
+    pub serves: Vec<bool>,
+    /// Threads that must run here, whatever the policy serves here.
+    pub local: RunQueue,
+    pub local_turn: bool,
+    pub busy_average: Pelt,
+    pub utilisation: Pelt,
+}
+
+/// A queue that the policy made.
+#[derive(Default)]
+pub struct Queue {
+    pub waiting: RunQueue,
+    pub own_clock: bool,
+    /// Greatest virtual time that was picked from it.
+    pub floor: u64,
+    pub prefer: Vec<CoreId>,
+    pub preemption: Option<u64>,
+    pub sleeper: u64,
+    /// Cores that have it in their first tier: whom an arrival may preempt.
+    pub servers: Vec<u32>,
+    /// Whether any of its threads has a deadline that is postponed by distance.
+    pub postpones: bool,
+}
+
+/// A cluster as the mechanism keeps it.
+pub struct ClusterState {
+    pub opp: usize,
+    pub busy: u32,
+    pub meter: Meter,
+    pub changed_at: Nanos,
+    pub ever_changed: bool,
+}
+
+/// One run.
+pub struct Mechanism<'a, L> {
+    pub machine: &'a Machine,
+    pub specs: &'a [Application],
+    pub config: &'a Config,
+    pub listener: &'a mut L,
+    pub policy: &'a mut dyn Policy,
+    pub interest: Interest,
+    pub now: Nanos,
+    pub calendar: Calendar,
+    pub speeds: Speeds,
+    pub ops: Vec<Op>,
+    pub apps: Vec<App>,
+    pub threads: Vec<Thread>,
+    pub stats: Vec<ThreadStats>,
+    pub affinity: Vec<Option<Box<[CoreId]>>>,
+    pub live: Vec<ThreadId>,
+    pub cores: Vec<Core>,
+    pub core_stats: Vec<CoreStats>,
+    pub clusters: Vec<ClusterState>,
+    pub queues: Vec<Queue>,
+    pub waiting: Vec<u32>,
+    pub places: Places,
+    /// Threads of a higher class that wait for a core.
+    pub urgent: RunQueue,
+    pub sequence: u64,
+    /// How many threads wait in queues of whatever sort.
+    pub ready: u32,
+    /// How many cores are idle and used; which, as bits.
+    pub idle: u32,
+    pub idle_bits: Vec<u64>,
+    pub events: Vec<Event>,
+    pub arrivals: Vec<ThreadId>,
+    pub called: Vec<u32>,
+    pub say: Directives,
+    pub late: VecDeque<(Nanos, Vec<Directive>)>,
+    pub period: Nanos,
+    pub bandwidth_changed: bool,
+    /// Something became ready, or who serves what has changed, while cores idle.
+    pub stirred: bool,
+    pub restricted: bool,
+    pub ended: bool,
+    /// Events of the calendar that only look: they do not keep a run alive.
+    pub lookers: usize,
+    pub quiet_since: Nanos,
+    pub thread_slots: u32,
+    pub governor_slots: u32,
+    pub app_slots: u32,
+    pub migrations: u64,
+    pub swaps: u64,
+    pub context_switches: u64,
+    pub latency: Vec<Latencies>,
+    pub sensor: Option<SensorLog>,
+    pub has_power: bool,
+    pub tracks_load: bool,
+    pub failure: Option<SimError>,
+    pub scratch: crate::contention::Scratch,
+}
+
+impl<'a, L: Listener> Mechanism<'a, L> {
+    /// Sets everything up and lets the policy lay out its queues.
+    pub fn new(
+        machine: &'a Machine,
+        specs: &'a [Application],
+        policy: &'a mut dyn Policy,
+        config: &'a Config,
+        listener: &'a mut L,
+    ) -> Result<Self, SimError> {
+        let mut ops = Vec::new();
+        let apps = apps::set_up(machine, specs, config, &mut ops)?;
+        let interest = policy.interest();
+        let cores = machine.cores.len();
+        let governor_slots = FIRST_FREE_SLOT;
+        let app_slots = governor_slots + machine.clusters.len() as u32;
+        let core_slots = app_slots + specs.len() as u32;
+        let has_power = machine.has_power_model();
+        let mut this = Self {
+            machine,
+            specs,
+            config,
+            listener,
+            policy,
+            interest,
+            now: Nanos::ZERO,
+            calendar: Calendar::default(),
+            speeds: Speeds::new(machine, specs),
+            ops,
+            apps,
+            threads: Vec::new(),
+            stats: Vec::new(),
+            affinity: Vec::new(),
+            live: Vec::new(),
+            cores: machine.cores.iter().map(|core| Core::new(machine, core.id)).collect(),
+            core_stats: vec![CoreStats { online: true, ..CoreStats::default() }; cores],
+            clusters: Vec::new(),
+            queues: Vec::new(),
+            waiting: Vec::new(),
+            places: Places::default(),
+            urgent: RunQueue::default(),
+            sequence: 0,
+            ready: 0,
+            idle: 0,
+            idle_bits: vec![0; cores.div_ceil(64)],
+            events: Vec::new(),
+            arrivals: Vec::new(),
+            called: Vec::new(),
+            say: Directives::default(),
+            late: VecDeque::new(),
+            period: Nanos::ZERO,
+            bandwidth_changed: false,
+            stirred: false,
+            restricted: false,
+            ended: false,
+            lookers: 0,
+            quiet_since: Nanos::ZERO,
+            thread_slots: core_slots + cores as u32,
+            governor_slots,
+            app_slots,
+            migrations: 0,
+            swaps: 0,
+            context_switches: 0,
+            latency: vec![Latencies::default(); machine.kinds.len()],
+            sensor: machine.sensor_interval.map(|interval| SensorLog { interval, microwatts: Vec::new() }),
+            has_power,
+            tracks_load: interest.wants(Interest::LOAD) || config.governor == Governor::Schedutil,
+            failure: None,
+            scratch: crate::contention::Scratch::default(),
+        };
+        this.calendar.grow(this.thread_slots as usize);
+        this.clusters = machine.clusters.iter().enumerate().map(|(i, _)| this.cluster_at_start(i)).collect();
+        for core in 0..cores {
+            this.cores[core].meter = Meter::new(this.idle_power(core));
+        }
+        this.start_policy()?;
+        Ok(this)
+    }
+
+    fn cluster_at_start(&self, cluster: usize) -> ClusterState {
+        let kind = &self.machine.kinds[self.machine.clusters[cluster].kind.index()];
+        let opp = match self.config.governor {
+            Governor::Performance => kind.opps.len() - 1,
+            Governor::Fixed { khz } => point_for(self.machine, evenkeel_machine::ClusterId(cluster as u32), khz),
+            Governor::Schedutil => 0,
+        };
+        ClusterState { opp, busy: 0, meter: Meter::new(MicroWatts::ZERO), changed_at: Nanos::ZERO, ever_changed: false }
+    }
+
+    fn start_policy(&mut self) -> Result<(), SimError> {
+        let view = View {
+            now: self.now,
+            machine: self.machine,
+            cores: &self.core_stats,
+            threads: &self.stats,
+            live: &self.live,
+            waiting: &self.waiting,
+            affinity: &self.affinity,
+        };
+        self.policy.start(&view, &mut self.say).map_err(SimError::Policy)?;
+        let said: Vec<_> = self.say.drain().collect();
+        let serves = said.iter().any(|directive| matches!(directive, Directive::Serve { .. }));
+        for directive in said {
+            self.carry_out(directive);
+        }
+        // A policy that says nothing must not keep the machine from running.
+        if self.queues.is_empty() {
+            self.carry_out(Directive::MakeQueue(Clock::Shared));
+        }
+        if !serves {
+            for core in 0..self.cores.len() {
+                let tiers = vec![Tier { queues: vec![QueueId(0)], choose: Choose::LeastKey }];
+                self.carry_out(Directive::Serve { core: CoreId(core as u32), tiers, adopt: None });
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs to the end.
+    pub fn run(mut self) -> Result<Outcome, SimError> {
+        for app in 0..self.apps.len() {
+            self.start_app(app);
+        }
+        if let Some(duration) = self.config.duration {
+            self.calendar.set(END_SLOT, duration, priority::END);
+        }
+        if let Some(interval) = self.machine.sensor_interval
+            && self.has_power
+        {
+            self.lookers += 1;
+            self.calendar.set(SENSOR_SLOT, interval, priority::SENSOR);
+        }
+        self.settle();
+        let mut passes = 0;
+        while !self.ended {
+            let Some(time) = self.calendar.next_time() else { return Err(self.stuck()) };
+            if time > self.now {
+                passes = 0;
+                self.check_for_silence(time)?;
+                self.now = time;
+            } else {
+                passes += 1;
+                if passes > MAX_PASSES {
+                    return Err(self.timeless());
+                }
+            }
+            while let Some(slot) = self.calendar.pop_at(time) {
+                self.happen(slot);
+            }
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
+            self.settle();
+        }
+        Ok(self.finish())
+    }
+
+    /// Nothing that is left can bring the run forward.
+    fn check_for_silence(&mut self, time: Nanos) -> Result<(), SimError> {
+        if self.calendar.len() > self.lookers {
+            self.quiet_since = time;
+            return Ok(());
+        }
+        let waits_for_core = self.ready > 0 && self.lookers > 0;
+        if waits_for_core && time.saturating_sub(self.quiet_since) < PATIENCE {
+            return Ok(());
+        }
+        Err(self.stuck())
+    }
+
+    fn happen(&mut self, slot: Slot) {
+        match slot {
+            TIMER_SLOT => {
+                self.events.push(Event::Timer);
+                self.calendar.set(TIMER_SLOT, self.now + self.period, priority::TIMER);
+            }
+            SENSOR_SLOT => self.read_sensor(),
+            END_SLOT => self.ended = true,
+            LATE_SLOT => self.carry_out_late(),
+            Slot(slot) if slot >= self.thread_slots => {
+                self.thread_time(ThreadId(slot - self.thread_slots));
+            }
+            Slot(slot) if slot >= self.core_slots() => self.core_time((slot - self.core_slots()) as usize),
+            Slot(slot) if slot >= self.app_slots => self.cut_app((slot - self.app_slots) as usize),
+            Slot(slot) => self.govern((slot - self.governor_slots) as usize),
+        }
+    }
+
+    fn core_slots(&self) -> u32 {
+        self.app_slots + self.specs.len() as u32
+    }
+
+    /// The calendar's slot of a core.
+    pub fn core_slot(&self, core: usize) -> Slot {
+        Slot(self.core_slots() + core as u32)
+    }
+
+    /// The calendar's slot of a thread.
+    pub fn thread_slot(&self, thread: ThreadId) -> Slot {
+        Slot(self.thread_slots + thread.0)
+    }
+
+    fn read_sensor(&mut self) {
+        let cores: u64 = self.cores.iter().map(|core| core.meter.power().0).sum();
+        let clusters: u64 = self.clusters.iter().map(|cluster| cluster.meter.power().0).sum();
+        if let Some(sensor) = &mut self.sensor {
+            sensor.microwatts.push(cores + clusters);
+            self.calendar.set(SENSOR_SLOT, self.now + sensor.interval, priority::SENSOR);
+        }
+    }
+
+    /// Parts 2 and 3 of an instant.
+    fn settle(&mut self) {
+        for _ in 0..MAX_ROUNDS {
+            if !self.events.is_empty() {
+                self.ask();
+            }
+            self.place_arrivals();
+            self.dispatch();
+            if self.stirred {
+                self.sweep();
+            }
+            if self.events.is_empty() {
+                break;
+            }
+        }
+        if self.bandwidth_changed {
+            self.share_bandwidth();
+        }
+    }
+
+    /// Tells the policy what has happened, and carries out what it says.
+    fn ask(&mut self) {
+        self.refresh_stats();
+        let mut events = std::mem::take(&mut self.events);
+        let view = View {
+            now: self.now,
+            machine: self.machine,
+            cores: &self.core_stats,
+            threads: &self.stats,
+            live: &self.live,
+            waiting: &self.waiting,
+            affinity: &self.affinity,
+        };
+        for &event in &events {
+            self.policy.event(event, &view, &mut self.say);
+        }
+        events.clear();
+        self.events = events;
+        if self.say.is_empty() {
+            return;
+        }
+        if self.config.decision_latency == Nanos::ZERO {
+            let mut say = std::mem::take(&mut self.say);
+            for directive in say.drain() {
+                self.carry_out(directive);
+            }
+            self.say = say;
+        } else {
+            let due = self.now + self.config.decision_latency;
+            self.late.push_back((due, self.say.drain().collect()));
+            if self.late.len() == 1 {
+                self.calendar.set(LATE_SLOT, due, priority::LATE);
+            }
+        }
+    }
+
+    fn carry_out_late(&mut self) {
+        while let Some((due, _)) = self.late.front() {
+            if *due > self.now {
+                self.calendar.set(LATE_SLOT, *due, priority::LATE);
+                break;
+            }
+            for directive in self.late.pop_front().map(|(_, said)| said).unwrap_or_default() {
+                self.carry_out(directive);
+            }
+        }
+    }
+
+    /// Sets or stops the policy's timer.
+    pub fn set_timer(&mut self, period: Nanos) {
+        if self.period > Nanos::ZERO {
+            self.lookers -= 1;
+            self.calendar.cancel(TIMER_SLOT);
+        }
+        self.period = period;
+        if period > Nanos::ZERO {
+            self.lookers += 1;
+            self.calendar.set(TIMER_SLOT, self.now + period, priority::TIMER);
+        }
+    }
+
+    /// Ends whatever still runs, and adds up.
+    fn finish(mut self) -> Outcome {
+        for core in 0..self.cores.len() {
+            if self.cores[core].running != NONE {
+                self.account(core);
+                self.hear_run(core);
+            }
+            self.cores[core].meter.set(self.now, MicroWatts::ZERO);
+        }
+        for cluster in &mut self.clusters {
+            cluster.meter.set(self.now, MicroWatts::ZERO);
+        }
+        let now = self.now;
+        let threads = self.threads.iter().zip(&mut self.stats).map(|(thread, stats)| {
+            let since = now - stats.since.min(now);
+            match stats.state {
+                State::Ready => stats.waiting += since,
+                State::Blocked if thread.started => stats.blocked += since,
+                _ => {}
+            }
+            ThreadOutcome {
+                name: thread.name.to_string(),
+                app: stats.app,
+                started: stats.started,
+                ended: thread.ended,
+                time_on: stats.time_on,
+                waiting: stats.waiting,
+                blocked: stats.blocked,
+                retired: stats.retired,
+                migrations: thread.migrations,
+                runs: stats.runs,
+            }
+        });
+        let threads: Vec<_> = threads.collect();
+        let apps = self.specs.iter().zip(&self.apps).enumerate().map(|(i, (spec, app))| AppOutcome {
+            name: spec.name.clone(),
+            threads: app.threads_at_first,
+            completions: app.completions.clone(),
+            cut_at: app.completions.is_empty().then_some(app.cut_at.unwrap_or(now)),
+            retired: threads.iter().filter(|thread| thread.app == AppId(i as u32)).map(|thread| thread.retired).sum(),
+        });
+        Outcome {
+            makespan: now,
+            apps: apps.collect(),
+            threads: threads.clone(),
+            cores: self
+                .cores
+                .iter()
+                .enumerate()
+                .map(|(i, core)| CoreOutcome {
+                    core: CoreId(i as u32),
+                    busy: core.busy_time,
+                    idle: now - core.busy_time,
+                    energy: self.has_power.then_some(core.meter.energy()),
+                })
+                .collect(),
+            cluster_energy: self
+                .has_power
+                .then(|| self.clusters.iter().map(|cluster| cluster.meter.energy()).collect()),
+            migrations: self.migrations,
+            swaps: self.swaps,
+            context_switches: self.context_switches,
+            wakeup_latency: self.latency,
+            sensor: self.sensor.filter(|_| self.has_power),
+            notes: self.policy.notes(),
+        }
+    }
+
+    /// Everybody waits for everybody.
+    fn stuck(&self) -> SimError {
+        let of = |thread: &Thread, stats: &ThreadStats| match (stats.state, thread.waits_for) {
+            (State::Ready, _) => "a core, which the policy serves it nowhere".to_owned(),
+            (_, WaitsFor::Barrier(i)) => format!("barrier {i}"),
+            (_, WaitsFor::Lock(i)) => format!("lock {i}"),
+            (_, WaitsFor::Condition(i)) => format!("condition {i}"),
+            (_, WaitsFor::Semaphore(i)) => format!("semaphore {i}"),
+            (_, WaitsFor::Room(i)) => format!("room in queue {i}"),
+            (_, WaitsFor::Item(i)) => format!("an item in queue {i}"),
+            (_, WaitsFor::Children) => "its children".to_owned(),
+            (_, WaitsFor::Resume) => "being resumed".to_owned(),
+            (_, WaitsFor::Task(i)) => format!("a task of graph {i}"),
+            (_, other) => format!("{other:?}"),
+        };
+        let waiting: Vec<_> = self
+            .threads
+            .iter()
+            .zip(&self.stats)
+            .filter(|(thread, _)| thread.ended.is_none())
+            .map(|(thread, stats)| format!("{} waits for {}", thread.name, of(thread, stats)))
+            .collect();
+        const SHOWN: usize = 5;
+        let more = match waiting.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        SimError::Deadlock {
+            at: self.now.to_string(),
+            waiting: format!("{}{more}", waiting[..waiting.len().min(SHOWN)].join(", ")),
+        }
+    }
+
+    fn timeless(&self) -> SimError {
+        let busiest = self.cores.iter().find(|core| core.running != NONE).map(|core| core.running as usize);
+        SimError::Workload {
+            app: busiest.map_or_else(String::new, |t| self.specs[self.stats[t].app.index()].name.clone()),
+            what: format!("at {} threads go round without taking time: a loop of steps that last nothing", self.now),
+        }
+    }
+
+    /// Adds a thread to those of the run, not started yet. Its slot in the calendar is its own from now on.
+    pub fn add_thread(&mut self, thread: Thread, mut stats: ThreadStats, affinity: Option<Box<[CoreId]>>) -> ThreadId {
+        let id = ThreadId(self.threads.len() as u32);
+        stats.restricted = affinity.is_some();
+        self.restricted |= stats.restricted;
+        self.threads.push(thread);
+        self.stats.push(stats);
+        self.affinity.push(affinity);
+        self.places.grow(self.threads.len());
+        self.calendar.grow(self.thread_slots as usize + self.threads.len());
+        id
+    }
+
+    /// Whether a thread may run on a core.
+    pub fn allowed(&self, thread: ThreadId, core: usize) -> bool {
+        match &self.affinity[thread.index()] {
+            None => true,
+            Some(cores) => cores.contains(&CoreId(core as u32)),
+        }
+    }
+}
+
+impl Core {
+    fn new(machine: &Machine, id: CoreId) -> Self {
+        let core = &machine.cores[id.index()];
+        Self {
+            kind: core.kind,
+            cluster: core.cluster.index(),
+            sibling: core.sibling.map(CoreId::index),
+            running: NONE,
+            last: NONE,
+            reserved: NONE,
+            called: false,
+            busy: false,
+            used: false,
+            accounted: Nanos::ZERO,
+            picked_at: Nanos::ZERO,
+            slice_end: Nanos::MAX,
+            work_end: Nanos::MAX,
+            rate: 1.0,
+            speed: 1.0,
+            granted: 1.0,
+            demand: 0.0,
+            wish: 0.0,
+            virtual_rate: 0,
+            busy_time: Nanos::ZERO,
+            meter: Meter::default(),
+            tiers: Vec::new(),
+            adopt: None,
+            serves: Vec::new(),
+            local: RunQueue::default(),
+            local_turn: false,
+            busy_average: Pelt::default(),
+            utilisation: Pelt::default(),
+        }
+    }
+}
+
+/// Statistics of a thread that has not started.
+pub fn fresh_stats(app: AppId, group: u32, index_in_app: u32, parent: Option<ThreadId>, weight: u32) -> ThreadStats {
+    ThreadStats {
+        app,
+        group,
+        index_in_app,
+        parent,
+        weight,
+        state: State::Blocked,
+        core: CoreId(0),
+        runs: 0,
+        queue: None,
+        virtual_time: 0,
+        started: Nanos::ZERO,
+        time_on: PerKind::all(Nanos::ZERO),
+        blocked: Nanos::ZERO,
+        waiting: Nanos::ZERO,
+        since: Nanos::ZERO,
+        retired: Work::ZERO,
+        since_milestone: Work::ZERO,
+        to_milestone: None,
+        speedup: PerKind::all(1.0),
+        speedup_offline: PerKind::all(1.0),
+        load: 0,
+        restricted: false,
+    }
+}
+
+/// How long a slice lasts on a kind, with so many runnable in the queue.
+pub fn slice_length(slice: &Slice, kind: KindId, runnable: usize) -> Nanos {
+    let time = slice.time[kind];
+    match slice.divided_to {
+        Some(least) if runnable > 1 => Nanos((time.0 / runnable as u64).max(least.0)),
+        _ => time,
+    }
+}
+
+/// Weight of a class and a nice value.
+pub fn weight_of(class: Class, nice: i8) -> u32 {
+    match class {
+        Class::Idle => evenkeel_policy::IDLE_WEIGHT,
+        _ => evenkeel_policy::weight_of(nice),
+    }
+}

@@ -1,0 +1,153 @@
+//! What threads of one application meet at: barriers, locks, condition variables, semaphores, bounded queues,
+//! devices, timers, shared loops, task graphs. Plain states; who blocks and who wakes is for `execute` to carry out.
+//!
+//! All hand over directly: a lock that is given up belongs to the first in line at once, an item that is sent goes to the first that
+//! waits. So nobody who is woken has to try again, and lines are strictly first come, first served.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use evenkeel_machine::Nanos;
+use evenkeel_policy::ThreadId;
+use evenkeel_policy::graph::{self, GraphPolicy};
+use evenkeel_policy::loops::{self, LoopPolicy};
+use evenkeel_workload::{Application, TaskGraph, TaskId};
+
+/// Threads that wait for something, first come first.
+pub type Line = VecDeque<ThreadId>;
+
+#[derive(Debug, Default)]
+pub struct Barrier {
+    pub parties: u32,
+    pub arrived: Line,
+}
+
+#[derive(Debug, Default)]
+pub struct Lock {
+    pub owner: Option<ThreadId>,
+    pub line: Line,
+}
+
+#[derive(Debug, Default)]
+pub struct Condition {
+    /// Waiting, with the lock that each takes again when woken.
+    pub line: VecDeque<(ThreadId, Option<u32>)>,
+}
+
+#[derive(Debug, Default)]
+pub struct Semaphore {
+    pub count: u32,
+    pub line: Line,
+}
+
+#[derive(Debug, Default)]
+pub struct Channel {
+    pub capacity: u32,
+    pub items: u32,
+    pub senders: Line,
+    pub receivers: Line,
+    pub closings: u32,
+    pub closed: bool,
+}
+
+/// One execution of a shared loop.
+pub struct LoopRun {
+    pub policy: Box<dyn LoopPolicy>,
+    pub arrived: u32,
+    pub finished: u32,
+}
+
+#[derive(Default)]
+pub struct SharedLoop {
+    /// Executions that somebody is in, oldest first: threads may be rounds apart where no barrier holds them.
+    pub runs: VecDeque<LoopRun>,
+    /// Number of the oldest.
+    pub first: u32,
+}
+
+/// One execution of a task graph.
+pub struct GraphRun {
+    pub policy: Box<dyn GraphPolicy>,
+    /// Predecessors that each task still waits for, plus one until it has been created.
+    pub missing: Vec<u32>,
+    pub created: u32,
+    pub done: u32,
+    pub workers: u32,
+    pub finished: u32,
+    /// Workers for whom there was no task.
+    pub line: Line,
+}
+
+pub struct SharedGraph {
+    pub graph: Arc<TaskGraph>,
+    /// Threads that run it.
+    pub workers: u32,
+    pub runs: VecDeque<GraphRun>,
+    pub first: u32,
+}
+
+impl GraphRun {
+    /// One of the things that a task waits for has happened; whether it was the last.
+    pub fn release(&mut self, task: TaskId) -> bool {
+        let missing = &mut self.missing[task.index()];
+        *missing -= 1;
+        *missing == 0
+    }
+}
+
+/// All of one application.
+#[derive(Default)]
+pub struct Objects {
+    pub barriers: Vec<Barrier>,
+    pub locks: Vec<Lock>,
+    pub conditions: Vec<Condition>,
+    pub semaphores: Vec<Semaphore>,
+    pub channels: Vec<Channel>,
+    /// Next expiry, once used.
+    pub timers: Vec<Option<Nanos>>,
+    /// When each device is free again.
+    pub devices: Vec<Nanos>,
+    pub loops: Vec<SharedLoop>,
+    pub graphs: Vec<SharedGraph>,
+}
+
+impl Objects {
+    /// As they are before the application starts. `graph_workers`: threads that run each graph.
+    pub fn new(app: &Application, graph_workers: &[u32]) -> Self {
+        fn many<T: Default>(count: usize) -> Vec<T> {
+            std::iter::repeat_with(T::default).take(count).collect()
+        }
+        Self {
+            barriers: app.barriers.iter().map(|&parties| Barrier { parties, ..Barrier::default() }).collect(),
+            locks: many(app.locks as usize),
+            conditions: many(app.conditions as usize),
+            semaphores: app.semaphores.iter().map(|&count| Semaphore { count, ..Semaphore::default() }).collect(),
+            channels: app.channels.iter().map(|&capacity| Channel { capacity, ..Channel::default() }).collect(),
+            timers: vec![None; app.timers as usize],
+            devices: vec![Nanos::ZERO; app.devices as usize],
+            loops: many(app.loops.len()),
+            graphs: app
+                .graphs
+                .iter()
+                .zip(graph_workers)
+                .map(|(graph, &workers)| SharedGraph {
+                    graph: Arc::clone(graph),
+                    workers,
+                    runs: VecDeque::new(),
+                    first: 0,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The policies of an application's loops and graphs exist, and fit.
+pub fn check_policies(app: &Application, graph_policy: &str) -> Result<(), String> {
+    for shared in &app.loops {
+        loops::make(&shared.schedule).map_err(|error| error.to_string())?;
+    }
+    if !app.graphs.is_empty() {
+        graph::make(graph_policy).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}

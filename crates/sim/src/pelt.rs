@@ -1,0 +1,68 @@
+//! Per-entity load tracking: the average of a signal with a half-life of 32 periods of 1024 us.
+//!
+//! Linux adds up periods; between changes of the signal that sum is an exponential, so here it is one, exact at any instant
+//! and with nothing to do in between. What this does not model: the kernel's rounding to whole
+//! periods, and that it looks only at ticks and switches.
+
+use evenkeel_machine::Nanos;
+
+/// Half-life: 32 periods of 1024 us (kernel/sched/pelt.c, `LOAD_AVG_PERIOD`).
+pub const HALF_LIFE: Nanos = Nanos(32 * 1_024_000);
+
+/// An average that follows a signal.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pelt {
+    average: f64,
+    since: Nanos,
+}
+
+impl Pelt {
+    /// Starts at a value.
+    pub fn new(average: f64, since: Nanos) -> Self {
+        Self { average, since }
+    }
+
+    /// The average now, the signal having been `signal` since the last update.
+    pub fn at(&self, now: Nanos, signal: f64) -> f64 {
+        let elapsed = now.saturating_sub(self.since);
+        signal + (self.average - signal) * (-(elapsed.0 as f64) / HALF_LIFE.0 as f64).exp2()
+    }
+
+    /// Notes that the signal was `signal` until now.
+    pub fn update(&mut self, now: Nanos, signal: f64) {
+        self.average = self.at(now, signal);
+        self.since = now;
+    }
+
+    /// How long from the last update until the average exceeds `level` if the signal stays; none where it never does.
+    pub fn until_above(&self, level: f64, signal: f64) -> Option<Nanos> {
+        if self.average > level {
+            return Some(Nanos::ZERO);
+        }
+        if signal <= level {
+            return None;
+        }
+        let half_lives = ((signal - self.average) / (signal - level)).log2();
+        Some(Nanos((half_lives * HALF_LIFE.0 as f64).ceil() as u64 + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_a_full_load_is_reached_after_one_half_life() {
+        let pelt = Pelt::default();
+        assert!((pelt.at(HALF_LIFE, 1024.0) - 512.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_level_is_crossed_when_foretold() {
+        let pelt = Pelt::new(100.0, Nanos::ZERO);
+        let when = pelt.until_above(700.0, 1024.0).unwrap();
+        assert!(pelt.at(when, 1024.0) > 700.0);
+        assert!(pelt.at(Nanos(when.0 - 1000), 1024.0) < 700.0);
+        assert_eq!(pelt.until_above(1024.0, 1024.0), None);
+    }
+}

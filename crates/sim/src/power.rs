@@ -1,0 +1,171 @@
+//! Power and energy: piecewise constant, integrated exactly whenever it changes.
+
+use evenkeel_machine::{ClusterId, CoreId, FemtoJoules, MicroWatts, Nanos};
+
+use crate::config::Governor;
+use crate::mechanism::{Mechanism, NONE};
+use crate::trace::Listener;
+
+/// Integrates a power.
+#[derive(Clone, Debug, Default)]
+pub struct Meter {
+    power: MicroWatts,
+    since: Nanos,
+    energy: FemtoJoules,
+}
+
+impl Meter {
+    /// Starts at time 0 with a power.
+    pub fn new(power: MicroWatts) -> Self {
+        Self { power, ..Self::default() }
+    }
+
+    /// The power from now on.
+    pub fn set(&mut self, now: Nanos, power: MicroWatts) {
+        self.energy += FemtoJoules::integral(self.power, now - self.since);
+        self.since = now;
+        self.power = power;
+    }
+
+    /// The power at present.
+    pub fn power(&self) -> MicroWatts {
+        self.power
+    }
+
+    /// The energy up to the last change.
+    pub fn energy(&self) -> FemtoJoules {
+        self.energy
+    }
+}
+
+impl<L: Listener> Mechanism<'_, L> {
+    /// Power of an idle core; two siblings share that of their physical core.
+    pub fn idle_power(&self, core: usize) -> MicroWatts {
+        let kind = &self.machine.kinds[self.cores[core].kind.index()];
+        let power = kind.idle_power.unwrap_or_default();
+        if self.cores[core].sibling.is_some() { MicroWatts(power.0 / 2) } else { power }
+    }
+
+    /// Sets the power of a core to what it does now.
+    pub fn repower(&mut self, core: usize) {
+        if !self.has_power {
+            return;
+        }
+        let state = &self.cores[core];
+        let power = if state.running == NONE {
+            self.idle_power(core)
+        } else {
+            let opp = self.clusters[state.cluster].opp;
+            let busy = self.machine.kinds[state.kind.index()].opps[opp].busy_power.unwrap_or_default();
+            let row = self.threads[state.running as usize].row;
+            let activity = self.speeds.character(row).activity;
+            // Two busy siblings draw the power of one core together.
+            let shared = state.sibling.is_some_and(|sibling| self.cores[sibling].running != NONE);
+            let power = busy.0 as f64 * activity * if shared { 0.5 } else { 1.0 };
+            MicroWatts(power.round() as u64)
+        };
+        let meter = &mut self.cores[core].meter;
+        if meter.power() != power {
+            meter.set(self.now, power);
+            if L::HEARS {
+                self.listener.power(self.now, CoreId(core as u32), power);
+            }
+        }
+    }
+
+    /// Sets the power of a cluster to what its clock and its cores ask for.
+    fn repower_cluster(&mut self, cluster: usize) {
+        let kind = self.machine.clusters[cluster].kind;
+        let group = &mut self.clusters[cluster];
+        let power = match group.busy {
+            0 => MicroWatts::ZERO,
+            _ => self.machine.kinds[kind.index()].opps[group.opp].cluster_power.unwrap_or_default(),
+        };
+        group.meter.set(self.now, power);
+    }
+
+    /// Notes that a core has become busy or idle, where that is so: for its cluster, its sibling, its load, and who looks for idle cores.
+    pub fn settle_core(&mut self, core: usize) {
+        let busy = self.cores[core].running != NONE;
+        if busy == self.cores[core].busy {
+            self.note_idle(core);
+            return;
+        }
+        if self.tracks_load {
+            self.note_utilisation(core);
+        }
+        let state = &mut self.cores[core];
+        state.busy = busy;
+        if !busy && state.demand > 0.0 {
+            state.demand = 0.0;
+            self.bandwidth_changed = true;
+        }
+        let cluster = state.cluster;
+        let sibling = state.sibling;
+        let group = &mut self.clusters[cluster];
+        let before = group.busy;
+        group.busy = if busy { before + 1 } else { before - 1 };
+        if self.has_power && (before == 0 || group.busy == 0) {
+            self.repower_cluster(cluster);
+        }
+        self.note_idle(core);
+        if let Some(sibling) = sibling
+            && self.cores[sibling].running != NONE
+        {
+            self.account(sibling);
+            self.set_rate(sibling);
+            self.repower(sibling);
+            self.schedule(sibling);
+        }
+        if self.config.governor == Governor::Schedutil {
+            self.govern(cluster);
+        }
+    }
+
+    /// Keeps the set of idle cores.
+    pub fn note_idle(&mut self, core: usize) {
+        let idle = self.cores[core].running == NONE && self.cores[core].used && self.core_stats[core].online;
+        let bit = 1u64 << (core % 64);
+        let word = &mut self.idle_bits[core / 64];
+        let was = *word & bit != 0;
+        if idle != was {
+            *word ^= bit;
+            self.idle = if idle { self.idle + 1 } else { self.idle - 1 };
+        }
+    }
+
+    /// Sets the clock of a cluster.
+    pub fn set_clock(&mut self, cluster: usize, opp: usize) {
+        let cores: Vec<usize> = self.machine.clusters[cluster].cores.iter().map(|core| core.index()).collect();
+        for &core in &cores {
+            self.note_utilisation(core);
+            if self.cores[core].running != NONE {
+                self.account(core);
+            }
+        }
+        let group = &mut self.clusters[cluster];
+        group.opp = opp;
+        group.changed_at = self.now;
+        group.ever_changed = true;
+        self.hear_clock(cluster);
+        if self.has_power {
+            self.repower_cluster(cluster);
+        }
+        for &core in &cores {
+            if self.cores[core].running != NONE {
+                self.set_rate(core);
+                self.repower(core);
+                self.schedule(core);
+            }
+        }
+    }
+
+    /// Tells the listener of a cluster's clock.
+    pub fn hear_clock(&mut self, cluster: usize) {
+        if L::HEARS {
+            let kind = self.machine.clusters[cluster].kind;
+            let khz = self.machine.kinds[kind.index()].opps[self.clusters[cluster].opp].khz;
+            self.listener.frequency(self.now, ClusterId(cluster as u32), khz);
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Programs as the simulator runs them: trees of steps laid out flat, with jumps for loops, and what can be
+//! said of a program without running it.
+
+use std::sync::Arc;
+
+use evenkeel_machine::{CoreId, Nanos, Work};
+use evenkeel_workload::{Application, Class, GraphId, LoopId, PhaseId, ProgramId, Step, TimerMode};
+
+/// A character of work: a phase of one application, dense over all applications of a run.
+pub type Row = u32;
+
+/// One step, flat. Objects are numbered within their application.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    Compute {
+        work: u64,
+        row: Row,
+    },
+    Busy {
+        time: Nanos,
+        row: Row,
+    },
+    Sleep(Nanos),
+    Timer {
+        timer: u32,
+        period: Nanos,
+        mode: TimerMode,
+    },
+    Barrier(u32),
+    Lock(u32),
+    Unlock(u32),
+    Wait {
+        condition: u32,
+        lock: Option<u32>,
+    },
+    Signal(u32),
+    Broadcast(u32),
+    SignalAndWait {
+        condition: u32,
+        lock: Option<u32>,
+    },
+    Post(u32),
+    TakeSemaphore(u32),
+    Send(u32),
+    /// Jumps to `exit` where the queue is closed and empty.
+    Receive {
+        channel: u32,
+        exit: u32,
+    },
+    Close {
+        channel: u32,
+        senders: u32,
+    },
+    Io {
+        device: u32,
+        time: Nanos,
+    },
+    Fork(u32),
+    JoinAll,
+    Suspend,
+    Resume(Box<str>),
+    Yield,
+    /// Starts a loop of `times` rounds (none: for ever); `end` is behind it.
+    LoopStart {
+        depth: u8,
+        times: Option<u64>,
+        end: u32,
+    },
+    LoopEnd {
+        depth: u8,
+        body: u32,
+    },
+    ParallelFor(u32),
+    RunTasks(u32),
+    Milestone,
+    SetClass(Class),
+    SetNice(i8),
+    SetAffinity(Option<Arc<[CoreId]>>),
+    SetClamps {
+        util_min: Option<u32>,
+        util_max: Option<u32>,
+    },
+    End,
+}
+
+/// One program, laid out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flat {
+    /// Index of its first op.
+    pub start: u32,
+    /// How deep its loops nest.
+    pub depth: u8,
+    /// Whether it can run for ever: a loop without an end, and no queue whose closing would end it.
+    pub endless: bool,
+    /// Work by row, a shared loop's and graph's counted in the thread's share; endless loops once.
+    pub work: Vec<(Row, f64)>,
+    /// Milestones that it passes, its end included; endless loops once.
+    pub milestones: f64,
+    /// Loops and graphs that it takes part in.
+    pub loops: Vec<u32>,
+    /// See `loops`.
+    pub graphs: Vec<u32>,
+}
+
+/// Loops nest this deep at most.
+pub const MAX_DEPTH: usize = 64;
+
+/// Lays the programs of an application out behind `ops`.
+pub fn lay_out(app: &Application, first_row: Row, ops: &mut Vec<Op>) -> Result<Vec<Flat>, String> {
+    (0..app.programs.len())
+        .map(|index| {
+            let mut layout = Layout { app, first_row, ops, flat: Flat::default(), workers: 1.0 };
+            layout.flat.start = layout.ops.len() as u32;
+            layout.workers = f64::from(threads_of(app, ProgramId(index as u32)).max(1));
+            layout.steps(&app.programs[index].steps, 0, 1.0)?;
+            layout.flat.milestones += 1.0;
+            layout.ops.push(Op::End);
+            Ok(layout.flat)
+        })
+        .collect()
+}
+
+/// How many of an application's first threads run a program.
+fn threads_of(app: &Application, program: ProgramId) -> u32 {
+    app.threads.iter().filter(|thread| thread.program == program).count() as u32
+}
+
+struct Layout<'a> {
+    app: &'a Application,
+    first_row: Row,
+    ops: &'a mut Vec<Op>,
+    flat: Flat,
+    workers: f64,
+}
+
+impl Layout<'_> {
+    fn steps(&mut self, steps: &[Step], depth: usize, rounds: f64) -> Result<(), String> {
+        steps.iter().try_for_each(|step| self.step(step, depth, rounds))
+    }
+
+    fn step(&mut self, step: &Step, depth: usize, rounds: f64) -> Result<(), String> {
+        let op = match *step {
+            Step::Compute { work, phase } => {
+                self.count(phase, work.0 as f64 * rounds);
+                Op::Compute { work: work.0, row: self.first_row + phase.0 }
+            }
+            Step::Busy { time, phase } => Op::Busy { time, row: self.first_row + phase.0 },
+            Step::Sleep(time) => Op::Sleep(time),
+            Step::Timer { timer, period, mode } => Op::Timer { timer: timer.0, period, mode },
+            Step::Barrier(barrier) => {
+                self.flat.milestones += rounds;
+                Op::Barrier(barrier.0)
+            }
+            Step::Lock(lock) => Op::Lock(lock.0),
+            Step::Unlock(lock) => Op::Unlock(lock.0),
+            Step::Wait { condition, lock } => Op::Wait { condition: condition.0, lock: lock.map(|lock| lock.0) },
+            Step::Signal(condition) => Op::Signal(condition.0),
+            Step::Broadcast(condition) => Op::Broadcast(condition.0),
+            Step::SignalAndWait { condition, lock } => {
+                Op::SignalAndWait { condition: condition.0, lock: lock.map(|lock| lock.0) }
+            }
+            Step::SemaphorePost(semaphore) => Op::Post(semaphore.0),
+            Step::SemaphoreWait(semaphore) => Op::TakeSemaphore(semaphore.0),
+            Step::Send(channel) => Op::Send(channel.0),
+            // The exit is known once the loop around it has been laid out.
+            Step::Receive(channel) => Op::Receive { channel: channel.0, exit: UNKNOWN },
+            Step::Close { channel, senders } => Op::Close { channel: channel.0, senders },
+            Step::Io { device, time } => Op::Io { device: device.0, time },
+            Step::Fork(template) => Op::Fork(template),
+            Step::JoinAll => {
+                self.flat.milestones += rounds;
+                Op::JoinAll
+            }
+            Step::Suspend => Op::Suspend,
+            Step::Resume(ref name) => Op::Resume(name.as_str().into()),
+            Step::Yield => Op::Yield,
+            Step::Loop { times, ref body } => return self.repeat(times, body, depth, rounds),
+            Step::ParallelFor(shared) => self.parallel_for(shared, rounds),
+            Step::RunTasks(graph) => self.run_tasks(graph, rounds),
+            Step::Milestone => {
+                self.flat.milestones += rounds;
+                Op::Milestone
+            }
+            Step::SetClass(class) => Op::SetClass(class),
+            Step::SetNice(nice) => Op::SetNice(nice),
+            Step::SetAffinity(ref cores) => Op::SetAffinity(cores.clone()),
+            Step::SetClamps { util_min, util_max } => Op::SetClamps { util_min, util_max },
+        };
+        self.ops.push(op);
+        Ok(())
+    }
+
+    fn repeat(&mut self, times: Option<u64>, body: &[Step], depth: usize, rounds: f64) -> Result<(), String> {
+        if depth >= MAX_DEPTH {
+            return Err(format!("loops nest deeper than {MAX_DEPTH}"));
+        }
+        self.flat.depth = self.flat.depth.max(depth as u8 + 1);
+        let start = self.ops.len();
+        self.ops.push(Op::LoopStart { depth: depth as u8, times, end: UNKNOWN });
+        self.steps(body, depth + 1, rounds * times.unwrap_or(1) as f64)?;
+        self.ops.push(Op::LoopEnd { depth: depth as u8, body: start as u32 + 1 });
+        let end = self.ops.len() as u32;
+        self.ops[start] = Op::LoopStart { depth: depth as u8, times, end };
+        let mut closes = false;
+        for op in &mut self.ops[start..] {
+            if let Op::Receive { exit, .. } = op
+                && *exit == UNKNOWN
+            {
+                *exit = end;
+                closes = true;
+            }
+        }
+        if times.is_none() && !closes {
+            self.flat.endless = true;
+        }
+        Ok(())
+    }
+
+    fn parallel_for(&mut self, shared: LoopId, rounds: f64) -> Op {
+        let spec = &self.app.loops[shared.index()];
+        let share = spec.iterations as f64 * spec.work.0 as f64 / f64::from(spec.workers.max(1));
+        self.count(spec.phase, share * rounds);
+        let index = shared.0;
+        if !self.flat.loops.contains(&index) {
+            self.flat.loops.push(index);
+        }
+        Op::ParallelFor(index)
+    }
+
+    fn run_tasks(&mut self, graph: GraphId, rounds: f64) -> Op {
+        let tasks = &self.app.graphs[graph.index()].tasks;
+        let mut by_phase: Vec<(PhaseId, f64)> = Vec::new();
+        for task in tasks {
+            match by_phase.iter_mut().find(|(phase, _)| *phase == task.phase) {
+                Some((_, work)) => *work += task.work.0 as f64,
+                None => by_phase.push((task.phase, task.work.0 as f64)),
+            }
+        }
+        for (phase, work) in by_phase {
+            self.count(phase, work / self.workers * rounds);
+        }
+        let index = graph.0;
+        if !self.flat.graphs.contains(&index) {
+            self.flat.graphs.push(index);
+        }
+        Op::RunTasks(index)
+    }
+
+    fn count(&mut self, phase: PhaseId, work: f64) {
+        let row = self.first_row + phase.0;
+        match self.flat.work.iter_mut().find(|(known, _)| *known == row) {
+            Some((_, sum)) => *sum += work,
+            None => self.flat.work.push((row, work)),
+        }
+    }
+}
+
+const UNKNOWN: u32 = u32::MAX;
+
+/// Ops that [`distance`] looks at before it gives up.
+const HORIZON: u32 = 10_000;
+
+/// Work from an op to the next milestone, given the rounds left of the loops around it; none where that is further than can be
+/// seen. Work of shared loops and graphs counts in equal shares.
+pub fn distance(ops: &[Op], mut pc: usize, rounds: &[u64], share: impl Fn(&Op) -> Work) -> Option<Work> {
+    let mut rounds = rounds.to_vec();
+    let mut work = 0u64;
+    for _ in 0..HORIZON {
+        match &ops[pc] {
+            Op::Compute { work: more, .. } => work = work.saturating_add(*more),
+            op @ (Op::ParallelFor(_) | Op::RunTasks(_)) => work = work.saturating_add(share(op).0),
+            Op::Barrier(_) | Op::JoinAll | Op::Milestone | Op::End => return Some(Work(work)),
+            Op::LoopStart { depth, times, end } => {
+                if *times == Some(0) {
+                    pc = *end as usize;
+                    continue;
+                }
+                rounds[*depth as usize] = times.unwrap_or(u64::MAX);
+            }
+            Op::LoopEnd { depth, body } => {
+                let left = &mut rounds[*depth as usize];
+                *left = left.saturating_sub(1);
+                if *left > 0 {
+                    pc = *body as usize;
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        pc += 1;
+    }
+    None
+}

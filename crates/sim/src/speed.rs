@@ -1,0 +1,152 @@
+//! How fast each character of work runs on each operating point: a table, made once.
+
+use evenkeel_machine::{ClusterId, KindId, MAX_KINDS, Machine, PerKind};
+use evenkeel_workload::{Application, Phase};
+
+use crate::program::Row;
+
+/// What the engine needs of a phase.
+#[derive(Clone, Debug)]
+pub struct Character {
+    /// Bytes per unit of work.
+    pub bytes: f64,
+    /// Bytes to fetch again after a move.
+    pub working_set: u64,
+    /// Power while it runs, of the busy power.
+    pub activity: f64,
+    /// Speedup factor on each kind relative to the slowest of the machine, at the highest operating points.
+    pub speedup: PerKind<f32>,
+}
+
+/// Speeds in units of work per nanosecond.
+#[derive(Debug)]
+pub struct Speeds {
+    characters: Vec<Character>,
+    table: Vec<f64>,
+    first_of_kind: [u32; MAX_KINDS],
+    stride: usize,
+    /// Whether any work wants bandwidth.
+    pub memory: bool,
+}
+
+impl Speeds {
+    /// For all phases of all applications, in order.
+    pub fn new(machine: &Machine, apps: &[Application]) -> Self {
+        let mut first_of_kind = [0; MAX_KINDS];
+        let mut stride = 0;
+        for (rank, kind) in machine.kinds.iter().enumerate() {
+            first_of_kind[rank] = stride as u32;
+            stride += kind.opps.len();
+        }
+        let phases = || apps.iter().flat_map(|app| &app.phases);
+        let table = phases()
+            .flat_map(|phase| {
+                let points = machine.kinds.iter().flat_map(|kind| &kind.opps);
+                points.map(move |opp| phase.speed(machine, opp.capacity))
+            })
+            .collect();
+        let characters: Vec<_> = phases().map(|phase| character(machine, phase)).collect();
+        let memory = characters.iter().any(|character| character.bytes > 0.0);
+        Self { characters, table, first_of_kind, stride, memory }
+    }
+
+    /// Units of work per nanosecond, before contention.
+    pub fn speed(&self, row: Row, kind: KindId, opp: usize) -> f64 {
+        self.table[row as usize * self.stride + self.first_of_kind[kind.index()] as usize + opp]
+    }
+
+    /// How many.
+    pub fn characters(&self) -> usize {
+        self.characters.len()
+    }
+
+    /// The rest.
+    pub fn character(&self, row: Row) -> &Character {
+        &self.characters[row as usize]
+    }
+
+    /// Speedup factors of a mix of work, relative to the slowest kind: the ratio of the whole times.
+    pub fn mixed_speedup(&self, machine: &Machine, work: &[(Row, f64)]) -> PerKind<f32> {
+        let time = |kind: KindId| -> f64 {
+            let top = machine.kinds[kind.index()].opps.len() - 1;
+            work.iter().map(|&(row, work)| work / self.speed(row, kind, top)).sum()
+        };
+        let slow = time(machine.slowest());
+        let mut speedup = PerKind::all(1.0);
+        if slow > 0.0 {
+            for rank in 0..machine.kinds.len() {
+                let kind = KindId(rank as u8);
+                speedup[kind] = (slow / time(kind)) as f32;
+            }
+        }
+        speedup
+    }
+}
+
+fn character(machine: &Machine, phase: &Phase) -> Character {
+    let slow = machine.slowest();
+    let at_top = |kind: KindId| phase.speed(machine, machine.kinds[kind.index()].top().capacity);
+    let mut speedup = PerKind::all(1.0);
+    for rank in 0..machine.kinds.len() {
+        let kind = KindId(rank as u8);
+        speedup[kind] = (at_top(kind) / at_top(slow)) as f32;
+    }
+    Character { bytes: phase.bytes_per_instruction, working_set: phase.working_set, activity: phase.activity, speedup }
+}
+
+/// Shares a bandwidth among demands, max-min fair: whoever wants less than an equal share gets it all, the rest share what is left
+/// equally. Writes to `granted`, in the order of `demands`.
+pub fn share(bandwidth: f64, demands: &[f64], order: &mut Vec<u32>, granted: &mut Vec<f64>) {
+    granted.clear();
+    granted.extend_from_slice(demands);
+    if demands.iter().sum::<f64>() <= bandwidth {
+        return;
+    }
+    order.clear();
+    order.extend(0..demands.len() as u32);
+    order.sort_by(|&a, &b| demands[a as usize].total_cmp(&demands[b as usize]).then(a.cmp(&b)));
+    let mut left = bandwidth;
+    for (done, &i) in order.iter().enumerate() {
+        let level = left / (demands.len() - done) as f64;
+        granted[i as usize] = demands[i as usize].min(level);
+        left -= granted[i as usize];
+    }
+}
+
+/// The highest operating point of a cluster's kind that does not exceed a clock; the lowest where all do.
+pub fn point_for(machine: &Machine, cluster: ClusterId, khz: u64) -> usize {
+    let opps = &machine.kinds[machine.clusters[cluster.index()].kind.index()].opps;
+    opps.iter().rposition(|opp| opp.khz <= khz).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shared(bandwidth: f64, demands: &[f64]) -> Vec<f64> {
+        let mut granted = Vec::new();
+        share(bandwidth, demands, &mut Vec::new(), &mut granted);
+        granted
+    }
+
+    #[test]
+    fn who_wants_little_gets_it_and_the_rest_share_equally() {
+        assert_eq!(shared(10.0, &[1.0, 20.0, 20.0]), [1.0, 4.5, 4.5]);
+        assert_eq!(shared(10.0, &[1.0, 2.0, 3.0]), [1.0, 2.0, 3.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn all_of_a_scarce_bandwidth_is_given_and_nobody_gets_more_than_asked(
+            demands in prop::collection::vec(0.0f64..100.0, 1..20), bandwidth in 1.0f64..500.0,
+        ) {
+            let granted = shared(bandwidth, &demands);
+            let total: f64 = granted.iter().sum();
+            prop_assert!((total - bandwidth.min(demands.iter().sum())).abs() < 1e-6);
+            for (granted, demand) in granted.iter().zip(&demands) {
+                prop_assert!(granted <= demand);
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! A thread as the mechanism keeps it: what the policy does not see of it.
+
+use evenkeel_machine::{FULL_CAPACITY, Nanos, PerKind};
+use evenkeel_policy::{Order, Slice, Start};
+use evenkeel_workload::{Class, TaskId};
+
+use crate::pelt::Pelt;
+use crate::program::Row;
+
+/// Where a thread stands that has no core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// In no queue: it runs, is blocked, or has ended.
+    #[default]
+    Nowhere,
+    /// Ready, but not placed yet in this instant.
+    Arriving,
+    /// In a queue of the policy.
+    Queue(u32),
+    /// In the queue of a core for threads that no core serves that they may run on.
+    Local(u32),
+    /// Among those of a higher class.
+    Urgent,
+    /// Next on this core.
+    Reserved(u32),
+}
+
+/// What the present work is part of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// A step of its own.
+    #[default]
+    Step,
+    /// A chunk of a shared loop: worker and iterations, taken up at `since`.
+    Chunk { shared: u32, worker: u32, iterations: u64, since: Nanos },
+    /// A task of a graph, taken up at `since`.
+    Task { shared: u32, task: TaskId, since: Nanos },
+    /// Creating the next task of a graph.
+    Create { shared: u32 },
+}
+
+/// What a blocked thread waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WaitsFor {
+    #[default]
+    Nothing,
+    Time,
+    Start,
+    Barrier(u32),
+    Lock(u32),
+    Condition(u32),
+    Semaphore(u32),
+    Room(u32),
+    Item(u32),
+    Children,
+    Resume,
+    Task(u32),
+    Budget,
+}
+
+/// Virtual time per nanosecond is kept in units of 2^-16.
+pub const CHARGE_SHIFT: u32 = 16;
+
+#[derive(Debug)]
+pub struct Thread {
+    pub name: Box<str>,
+    /// Index into the ops of the run.
+    pub pc: u32,
+    /// Rounds left of the loops around `pc`, by depth.
+    pub rounds: Box<[u64]>,
+    /// What is left to do before the next op: work, or, where `wall`, nanoseconds.
+    pub remaining: u64,
+    pub wall: bool,
+    pub row: Row,
+    pub part: Part,
+    /// Nanoseconds to lose before anything else.
+    pub overhead: u64,
+    /// Nanoseconds of lost progress still to be suffered, at half speed.
+    pub refill: u64,
+    pub order: Order,
+    pub charge: PerKind<u32>,
+    pub slice: Slice,
+    /// Share of a carried slice that is left, of [`WHOLE_SLICE`]; 0: a new one is due.
+    pub slice_left: u64,
+    pub place: Place,
+    pub class: Class,
+    pub nice: i8,
+    pub waits_for: WaitsFor,
+    /// Set at a wake-up, until it runs.
+    pub woken_at: Option<Nanos>,
+    pub started: bool,
+    pub ended: Option<Nanos>,
+    pub migrations: u64,
+    pub parent: Option<u32>,
+    pub children: u32,
+    /// Work between two milestones in the mean of its program: what a profile of it says.
+    pub mean_distance: u64,
+    /// Rounds of shared loops and graphs that it has been through; made when first needed.
+    pub loop_rounds: Box<[u32]>,
+    pub graph_rounds: Box<[u32]>,
+    /// Worker number in the shared loop that it is in.
+    pub worker: Option<u32>,
+    pub load: Pelt,
+    pub load_signal: f64,
+    /// Speeds last seen, by kind (0: never), for the sampling estimator.
+    pub seen: PerKind<f32>,
+    pub util_min: u32,
+    pub util_max: u32,
+    /// Deadline class: end of the present period, and budget left in it.
+    pub period_end: Nanos,
+    pub budget: Nanos,
+    pub in_critical_section: bool,
+    /// Next expiry of each timer of its own, once used.
+    pub timers: Box<[Option<Nanos>]>,
+}
+
+impl Thread {
+    pub fn new(name: Box<str>, pc: u32, depth: u8, class: Class) -> Self {
+        Self {
+            name,
+            pc,
+            rounds: vec![0; depth as usize].into_boxed_slice(),
+            remaining: 0,
+            wall: false,
+            row: 0,
+            part: Part::Step,
+            overhead: 0,
+            refill: 0,
+            order: Order::VirtualTime { weight: 1024, start: Start::Keep },
+            charge: PerKind::all(FULL_CAPACITY),
+            slice: Slice::of(DEFAULT_SLICE),
+            slice_left: 0,
+            place: Place::Nowhere,
+            class,
+            nice: 0,
+            timers: Box::default(),
+            waits_for: WaitsFor::Start,
+            woken_at: None,
+            started: false,
+            ended: None,
+            migrations: 0,
+            parent: None,
+            children: 0,
+            mean_distance: 0,
+            loop_rounds: Box::default(),
+            graph_rounds: Box::default(),
+            worker: None,
+            load: Pelt::default(),
+            load_signal: 0.0,
+            seen: PerKind::all(0.0),
+            util_min: 0,
+            util_max: FULL_CAPACITY,
+            period_end: Nanos::ZERO,
+            budget: Nanos::ZERO,
+            in_critical_section: false,
+        }
+    }
+
+    /// Whether the policy places it.
+    pub fn normal(&self) -> bool {
+        matches!(self.class, Class::Normal | Class::Idle)
+    }
+}
+
+/// A whole slice, as carried slices are counted: shares, because a slice lasts differently on each kind.
+pub const WHOLE_SLICE: u64 = 1 << 32;
+
+/// Slice of a thread for which the policy has not set one.
+pub const DEFAULT_SLICE: Nanos = Nanos(3_000_000);
+
+/// A slice of SCHED_RR (`RR_TIMESLICE`, 100 ms).
+pub const ROUND_ROBIN_SLICE: Nanos = Nanos(100_000_000);
