@@ -6,6 +6,7 @@ pub mod graph;
 pub mod loops;
 pub mod os;
 pub mod registry;
+pub mod speedup;
 mod weight;
 
 #[cfg(test)]

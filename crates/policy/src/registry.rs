@@ -34,7 +34,17 @@ pub enum MakeError {
 }
 
 /// All that have a name of their own, in the order in which `evenkeel policies` lists them.
-pub static ENTRIES: &[Entry] = &[os::pinned::ENTRY, os::linux::ENTRY, os::gts::ENTRY, os::cs::ENTRY, os::iks::ENTRY];
+pub static ENTRIES: &[Entry] = &[
+    // Baselines.
+    os::pinned::ENTRY,
+    os::linux::ENTRY,
+    os::gts::ENTRY,
+    os::cs::ENTRY,
+    os::iks::ENTRY,
+    // Speedup and fairness.
+    os::acfs::ENTRY,
+    os::acfs::STATIC_ENTRY,
+];
 
 /// Names at least this similar (Jaro-Winkler, 0 to 1) are worth a hint.
 const SIMILAR: f64 = 0.75;

@@ -3,9 +3,11 @@
 
 mod fair;
 mod homes;
+mod kind_queues;
 mod level;
 mod switching;
 
+pub mod acfs;
 pub mod cs;
 pub mod gts;
 pub mod iks;

@@ -1,0 +1,253 @@
+//! What `acfs` says on the bench.
+
+use evenkeel_machine::{CoreId, KindId};
+
+use super::*;
+use crate::contract::Directive;
+use crate::registry::make;
+use crate::testing::{Bench, machine};
+
+const BIG: KindId = KindId(0);
+const LITTLE: KindId = KindId(1);
+
+fn policy(set: &[(&str, &str)]) -> Box<dyn Policy> {
+    let set: Vec<_> = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    make("acfs", &set).unwrap()
+}
+
+/// As many applications of one thread as there are cores, thread i on core i, all with this speedup factor.
+fn full(big: u32, little: u32, factor: f32, set: &[(&str, &str)]) -> Bench {
+    let mut bench = Bench::start(big, little, policy(set));
+    for core in 0..big + little {
+        let thread = bench.spawn(core);
+        bench.threads[thread.index()].speedup[BIG] = factor;
+        bench.threads[thread.index()].speedup_offline[BIG] = factor;
+        bench.run(thread, CoreId(core));
+    }
+    bench.now = Nanos::from_secs(1);
+    bench
+}
+
+fn swaps(said: &[Directive]) -> Vec<(u32, u32)> {
+    let swap = |directive: &Directive| match directive {
+        Directive::Swap(a, b) => Some((a.0, b.0)),
+        _ => None,
+    };
+    said.iter().filter_map(swap).collect()
+}
+
+fn charge_on_little(said: &[Directive], thread: ThreadId) -> Option<f64> {
+    said.iter().rev().find_map(|directive| match directive {
+        Directive::Charge(one, charge) if *one == thread => Some(f64::from(charge[LITTLE]) / UNIT_CHARGE),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_new_thread_takes_the_idlest_cores_fast_ones_first_and_starts_at_the_greatest_v() {
+    let mut bench = Bench::start(1, 1, policy(&[]));
+    let first = bench.spawn(0);
+    bench.run(first, CoreId(0));
+    bench.threads[first.index()].virtual_time = 700;
+    bench.now = Nanos::from_millis(1);
+    let second = bench.spawn(1);
+    assert!(
+        bench
+            .said
+            .contains(&Directive::Order(second, Order::VirtualTime { weight: 1024 * FINE, start: Start::At(700) }))
+    );
+    assert_eq!(bench.queue_of(first).map(|queue| queue.0), Some(0));
+    assert_eq!(bench.queue_of(second).map(|queue| queue.0), Some(1));
+}
+
+#[test]
+fn virtual_time_grows_more_slowly_on_slow_cores_by_the_speedup_of_the_application() {
+    let mut bench = full(2, 2, 4.0, &[]);
+    let said = bench.deliver(Event::Timer).to_vec();
+    for thread in 0..4 {
+        assert_eq!(charge_on_little(&said, ThreadId(thread)), Some(0.25));
+    }
+}
+
+#[test]
+fn an_application_of_many_threads_gains_less_than_its_threads_do() {
+    let mut bench = Bench::start(1, 3, policy(&[]));
+    for core in 0..4 {
+        let thread = bench.spawn(0);
+        bench.threads[thread.index()].speedup[BIG] = 3.0;
+        bench.run(thread, CoreId(core));
+    }
+    let said = bench.deliver(Event::Timer).to_vec();
+    // n = 4, B = 1: 1 + (3 - 1) / (floor(3 / 2) + 1)² = 1.5.
+    let charge = charge_on_little(&said, ThreadId(0)).unwrap();
+    assert!((charge - 1.0 / 1.5).abs() < 1e-4, "{charge}");
+}
+
+#[test]
+fn two_threads_swap_when_v_differs_by_more_than_the_threshold_and_not_before() {
+    // N = 2, B = 1: threshold = 850 ms / 2 x (1 - 1/2) x 2 (2 - 1) / 2 = 212.5 ms.
+    let threshold = 212_500_000;
+    let mut bench = full(1, 1, 2.0, &[]);
+    bench.threads[0].virtual_time = threshold;
+    assert_eq!(swaps(bench.deliver(Event::Timer)), []);
+    bench.threads[0].virtual_time = threshold + 1;
+    assert_eq!(swaps(bench.deliver(Event::Timer)), [(0, 1)]);
+    assert_eq!(bench.queue_of(ThreadId(0)).map(|queue| queue.0), Some(1));
+    assert_eq!(bench.queue_of(ThreadId(1)).map(|queue| queue.0), Some(0));
+}
+
+#[test]
+fn the_adjusted_threshold_keeps_the_period_whatever_the_numbers_and_the_fixed_one_does_not() {
+    for (set, threshold) in [("adjusted", 318_750_000), ("fixed", 212_500_000)] {
+        let mut bench = full(1, 3, 2.0, &[("threshold", set)]);
+        bench.threads[0].virtual_time = threshold;
+        assert_eq!(swaps(bench.deliver(Event::Timer)), [], "{set}");
+        bench.threads[0].virtual_time = threshold + 1;
+        assert_eq!(swaps(bench.deliver(Event::Timer)).len(), 1, "{set}");
+    }
+}
+
+#[test]
+fn the_furthest_ahead_trades_with_the_furthest_behind_until_nobody_is_far_off() {
+    let mut bench = full(2, 3, 2.0, &[]);
+    for (thread, ms) in [2_000, 3_000, 100, 0, 2_900].into_iter().enumerate() {
+        bench.threads[thread].virtual_time = ms * 1_000_000;
+    }
+    assert_eq!(swaps(bench.deliver(Event::Timer)), [(1, 3), (0, 2)]);
+}
+
+#[test]
+fn nobody_moves_while_there_is_a_fast_core_for_everyone() {
+    let mut bench = Bench::start(2, 2, policy(&[]));
+    for core in [0, 2] {
+        let thread = bench.spawn(core);
+        bench.threads[thread.index()].speedup[BIG] = 3.0;
+        bench.run(thread, CoreId(core));
+    }
+    bench.threads[0].virtual_time = 60_000_000_000;
+    let said = bench.deliver(Event::Timer).to_vec();
+    assert_eq!(swaps(&said), []);
+    assert!(
+        said.contains(&Directive::Move(ThreadId(1), CoreId(1))),
+        "the fast core that idles takes the other: {said:?}"
+    );
+}
+
+#[test]
+fn a_fast_core_that_goes_idle_pulls_the_thread_that_is_furthest_behind() {
+    let mut bench = full(1, 2, 2.0, &[]);
+    (bench.threads[1].virtual_time, bench.threads[2].virtual_time) = (9, 5);
+    bench.exit(ThreadId(0));
+    assert!(bench.deliver(Event::CoreIdle(CoreId(0))).contains(&Directive::Move(ThreadId(2), CoreId(0))));
+}
+
+#[test]
+fn two_fast_cores_that_go_idle_at_once_pull_two_threads() {
+    let mut bench = full(2, 2, 2.0, &[]);
+    bench.exit(ThreadId(0));
+    bench.exit(ThreadId(1));
+    bench.deliver(Event::CoreIdle(CoreId(0)));
+    bench.deliver(Event::CoreIdle(CoreId(1)));
+    let places: Vec<_> = bench.cores.iter().map(|core| core.running.map(|thread| thread.0)).collect();
+    assert_eq!(places, [Some(2), Some(3), None, None]);
+}
+
+#[test]
+fn with_more_threads_than_cores_each_kind_has_its_share_rounded_down_for_fast_ones() {
+    let mut bench = Bench::start(1, 1, policy(&[]));
+    let threads: Vec<_> = (0..5).map(|app| bench.spawn(app)).collect();
+    let on_fast = |bench: &Bench| threads.iter().filter(|&&thread| bench.queue_of(thread).unwrap().0 == 0).count();
+    assert_eq!(on_fast(&bench), 2);
+    for &thread in &threads {
+        bench.threads[thread.index()].queue = bench.queue_of(threads[0]);
+    }
+    bench.run(threads[0], CoreId(0));
+    bench.deliver(Event::Timer);
+    assert_eq!(on_fast(&bench), 2);
+}
+
+#[test]
+fn a_waiting_thread_that_is_behind_takes_the_place_of_the_running_one_that_is_ahead() {
+    let mut bench = full(1, 1, 2.0, &[]);
+    let (third, fourth) = (bench.spawn(2), bench.spawn(3));
+    bench.threads[0].virtual_time = 9_000_000_000;
+    bench.threads[1].virtual_time = 8_950_000_000;
+    for (thread, v) in [(third, 8_990_000_000), (fourth, 8_000_000_000)] {
+        bench.threads[thread.index()].virtual_time = v;
+        bench.threads[thread.index()].queue = bench.queue_of(ThreadId(1));
+    }
+    bench.threads[third.index()].queue = bench.queue_of(ThreadId(0));
+    let said = bench.deliver(Event::Timer).to_vec();
+    assert!(said.contains(&Directive::Move(fourth, CoreId(0))), "{said:?}");
+}
+
+#[test]
+fn priorities_and_uf_go_into_the_weight() {
+    let mut bench = full(1, 2, 2.0, &[("uf", "3")]);
+    bench.threads[0].speedup[BIG] = 4.0;
+    bench.threads[1].weight = 2048;
+    bench.threads[2].speedup[BIG] = 3.0;
+    let said = bench.deliver(Event::Timer).to_vec();
+    let weight = |thread| {
+        said.iter().find_map(|directive| match directive {
+            Directive::Order(one, Order::VirtualTime { weight, .. }) if one.0 == thread => Some(*weight / FINE),
+            _ => None,
+        })
+    };
+    assert_eq!((weight(0), weight(1), weight(2)), (Some(3 * 1024), Some(2048), Some(2 * 1024)));
+}
+
+#[test]
+fn a_weight_and_a_charge_are_said_once() {
+    let mut bench = full(2, 2, 2.0, &[]);
+    bench.deliver(Event::Timer);
+    bench.now = Nanos::from_secs(2);
+    assert_eq!(bench.deliver(Event::Timer), []);
+}
+
+#[test]
+fn a_thread_that_slept_falls_no_further_behind_than_a_swap_period() {
+    let mut bench = full(1, 1, 2.0, &[]);
+    bench.block(ThreadId(1));
+    bench.threads[0].virtual_time = 5_000_000_000;
+    let said = bench.deliver(Event::Timer).to_vec();
+    let brought = Order::VirtualTime { weight: 1024 * FINE, start: Start::At(4_150_000_000) };
+    assert!(said.contains(&Directive::Order(ThreadId(1), brought)), "{said:?}");
+}
+
+#[test]
+fn the_static_one_goes_by_whole_run_factors() {
+    let mut bench = Bench::start(1, 1, make("acfs-static", &[]).unwrap());
+    let thread = bench.spawn(0);
+    bench.run(thread, CoreId(0));
+    bench.threads[0].speedup[BIG] = 4.0;
+    bench.threads[0].speedup_offline[BIG] = 2.0;
+    assert_eq!(charge_on_little(bench.deliver(Event::Timer), thread), Some(0.5));
+}
+
+#[test]
+fn three_kinds_trade_pair_by_pair_and_nobody_twice_at_once() {
+    let mut bench = Bench::on(machine(&[("prime", 1024, 1), ("big", 768, 1), ("little", 256, 1)]), policy(&[]));
+    for core in 0..3 {
+        let thread = bench.spawn(core);
+        bench.threads[thread.index()].speedup.0[..3].copy_from_slice(&[4.0, 3.0, 1.0]);
+        bench.threads[thread.index()].virtual_time = u64::from(2 - core) * 10_000_000_000;
+        bench.run(thread, CoreId(core));
+    }
+    assert_eq!(swaps(bench.deliver(Event::Timer)), [(0, 1)]);
+    bench.now = Nanos::from_millis(4);
+    assert_eq!(swaps(bench.deliver(Event::Timer)), [(0, 2)]);
+}
+
+#[test]
+fn threads_bound_to_their_cores_stay_and_others_trade_in_their_stead() {
+    let mut bench = Bench::start(2, 1, policy(&[]));
+    let bound = bench.spawn_on(0, &[CoreId(0)]);
+    let (free, behind) = (bench.spawn(1), bench.spawn(2));
+    for (thread, core, v) in [(bound, 0, 9), (free, 1, 8), (behind, 2, 0)] {
+        bench.threads[thread.index()].virtual_time = v * 1_000_000_000;
+        bench.threads[thread.index()].speedup[BIG] = 2.0;
+        bench.run(thread, CoreId(core));
+    }
+    assert_eq!(swaps(bench.deliver(Event::Timer)), [(free.0, behind.0)]);
+}
