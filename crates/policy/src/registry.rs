@@ -42,8 +42,11 @@ pub static ENTRIES: &[Entry] = &[
     os::cs::ENTRY,
     os::iks::ENTRY,
     // Speedup and fairness.
+    os::round_robin::ENTRY,
+    os::hsp::ENTRY,
     os::acfs::ENTRY,
     os::acfs::STATIC_ENTRY,
+    os::opt_unfairness::ENTRY,
 ];
 
 /// Names at least this similar (Jaro-Winkler, 0 to 1) are worth a hint.

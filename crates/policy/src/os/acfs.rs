@@ -33,9 +33,9 @@
 
 use evenkeel_machine::{MAX_KINDS, Nanos, PerKind};
 
-use super::kind_queues::KindQueues;
+use super::kind_queues::{KindQueues, REFRESH, SLICE, TICK, millis};
 use crate::contract::{
-    Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, State, ThreadId, ThreadStats, View,
+    Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, State, ThreadId, ThreadStats, View,
 };
 use crate::registry::Entry;
 use crate::speedup::{Applications, Rule, Source};
@@ -68,33 +68,6 @@ const KNOBS: &[Knob] = &[
     SLICE,
 ];
 
-/// How often a policy looks at running threads.
-pub(super) const TICK: Knob = Knob::Number {
-    name: "tick",
-    default: 4.0,
-    bounds: (0.1, 1_000.0),
-    unit: "ms",
-    about: "how often running threads are looked at (Linux's tick at 250 Hz)",
-};
-
-/// How often a policy asks for speedup factors.
-pub(super) const REFRESH: Knob = Knob::Number {
-    name: "refresh",
-    default: 200.0,
-    bounds: (0.1, 60_000.0),
-    unit: "ms",
-    about: "how often speedup factors are refreshed (JPDC 102)",
-};
-
-/// How long a thread runs while others wait.
-pub(super) const SLICE: Knob = Knob::Number {
-    name: "slice",
-    default: 4.0,
-    bounds: (0.1, 1_000.0),
-    unit: "ms",
-    about: "how long a thread runs while others wait for its kind of core (one tick)",
-};
-
 /// In the list of policies.
 pub const ENTRY: Entry = Entry {
     name: "acfs",
@@ -118,11 +91,6 @@ pub const STATIC_ENTRY: Entry = Entry {
 const FINE: u32 = 64;
 /// A charge of 1, in these parts.
 const UNIT_CHARGE: f64 = (1024 * FINE) as f64;
-
-/// From a knob in milliseconds.
-pub(super) fn millis(knobs: &Knobs, name: &str) -> Nanos {
-    Nanos((knobs.number(name) * 1e6) as u64)
-}
 
 /// See the file's head.
 #[derive(Debug)]
@@ -293,7 +261,7 @@ impl Policy for Acfs {
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
-        self.queues.start(view, say);
+        self.queues.start(Clock::Shared, view, say);
         self.queues.keep_sleepers(say);
         say.timer(self.tick);
         Ok(())

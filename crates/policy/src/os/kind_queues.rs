@@ -18,8 +18,40 @@ use std::cmp::Ordering;
 
 use evenkeel_machine::{CoreId, KindId, MAX_KINDS, Nanos};
 
-use crate::contract::{Clock, Directive, Directives, QueueId, State, ThreadId, ThreadStats, Tier, View};
+use crate::contract::{Clock, Directive, Directives, Knob, Knobs, QueueId, State, ThreadId, ThreadStats, Tier, View};
 use crate::speedup::Kinds;
+
+/// How often a policy looks at running threads.
+pub const TICK: Knob = Knob::Number {
+    name: "tick",
+    default: 4.0,
+    bounds: (0.1, 1_000.0),
+    unit: "ms",
+    about: "how often running threads are looked at (Linux's tick at 250 Hz)",
+};
+
+/// How often a policy asks for speedup factors.
+pub const REFRESH: Knob = Knob::Number {
+    name: "refresh",
+    default: 200.0,
+    bounds: (0.1, 60_000.0),
+    unit: "ms",
+    about: "how often speedup factors are refreshed (JPDC 102)",
+};
+
+/// How long a thread runs while others wait.
+pub const SLICE: Knob = Knob::Number {
+    name: "slice",
+    default: 3.0,
+    bounds: (0.1, 1_000.0),
+    unit: "ms",
+    about: "how long a thread runs while others wait for its kind of core (Linux CFS: 3 ms)",
+};
+
+/// From a knob in milliseconds.
+pub fn millis(knobs: &Knobs, name: &str) -> Nanos {
+    Nanos((knobs.number(name) * 1e6) as u64)
+}
 
 /// See the file's head. Ranks count the kinds that have cores, 0 the fastest.
 #[derive(Debug)]
@@ -55,10 +87,10 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     }
 
     /// Makes the queues, and says what each core serves.
-    pub fn start(&mut self, view: &View<'_>, say: &mut Directives) {
+    pub fn start(&mut self, clock: Clock, view: &View<'_>, say: &mut Directives) {
         let machine = view.machine;
         self.kinds = (0..machine.kinds.len() as u8).map(KindId).filter(|&k| machine.cores_of(k).count() > 0).collect();
-        self.queues = self.kinds.iter().map(|_| say.make_queue(Clock::Shared)).collect();
+        self.queues = self.kinds.iter().map(|_| say.make_queue(clock)).collect();
         self.claims = self.kinds.iter().map(|_| Vec::new()).collect();
         self.ranks = [self.kinds.len().saturating_sub(1); MAX_KINDS];
         for (rank, kind) in self.kinds.iter().enumerate() {
@@ -84,19 +116,22 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         }
     }
 
-    /// Counts online cores and runnable threads per kind, and looks who idles. O(cores).
+    /// Counts online cores and runnable threads per kind, and looks who idles. O(cores). While threads wait, every core counts as
+    /// taken: one that runs nothing has just given its thread up, and picks another before time goes on.
     pub fn count(&mut self, view: &View<'_>) {
         self.online.clear();
         self.online.resize(self.kinds.len(), 0);
         self.counts.clear();
         self.counts.extend(self.queues.iter().map(|queue| view.waiting.get(queue.index()).copied().unwrap_or(0)));
+        let waiting = self.counts.iter().any(|&count| count > 0);
         self.idle.clear();
         for (core, stats) in view.machine.cores.iter().zip(view.cores).filter(|(_, stats)| stats.online) {
             let rank = self.ranks[core.kind.index()];
             self.online[rank] += 1;
-            match stats.running {
-                Some(_) => self.counts[rank] += 1,
-                None => self.idle.push(core.id),
+            if waiting || stats.running.is_some() {
+                self.counts[rank] += 1;
+            } else {
+                self.idle.push(core.id);
             }
         }
     }
@@ -255,7 +290,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
                     waiting.push((claim(thread, stats), thread));
                 }
             }
-            waiting.sort_by(ascending);
+            waiting.sort_unstable_by(ascending);
             let mut waiting_left = &waiting[..];
             for (receiver, &share) in shares.iter().enumerate().take(self.len()) {
                 while surplus > 0 && self.counts[receiver] < share {
@@ -321,8 +356,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         if !wants(faster, least.0, greatest.0) {
             return;
         }
-        fast.sort_by(ascending);
-        slow.sort_by(|a, b| ascending(b, a));
+        fast.sort_unstable_by(ascending);
+        slow.sort_unstable_by(|a, b| ascending(b, a));
         let (mut fast, mut slow) = (fast.iter().copied().peekable(), slow.iter().copied().peekable());
         while let (Some(&(low, a)), Some(&(high, b))) = (fast.peek(), slow.peek()) {
             if !wants(faster, low, high) {

@@ -3,7 +3,7 @@
 use evenkeel_machine::{CoreId, KindId};
 
 use super::*;
-use crate::contract::Directive;
+use crate::contract::{Directive, QueueId};
 use crate::registry::make;
 use crate::testing::{Bench, machine};
 
@@ -158,12 +158,14 @@ fn with_more_threads_than_cores_each_kind_has_its_share_rounded_down_for_fast_on
     let threads: Vec<_> = (0..5).map(|app| bench.spawn(app)).collect();
     let on_fast = |bench: &Bench| threads.iter().filter(|&&thread| bench.queue_of(thread).unwrap().0 == 0).count();
     assert_eq!(on_fast(&bench), 2);
+    let (fast, slow) = (Some(QueueId(0)), Some(QueueId(1)));
     for &thread in &threads {
-        bench.threads[thread.index()].queue = bench.queue_of(threads[0]);
+        bench.threads[thread.index()].queue = if thread == threads[1] { slow } else { fast };
     }
     bench.run(threads[0], CoreId(0));
+    bench.run(threads[1], CoreId(1));
     bench.deliver(Event::Timer);
-    assert_eq!(on_fast(&bench), 2);
+    assert_eq!(on_fast(&bench), 2, "one runs there, and one of the four that wait stays");
 }
 
 #[test]

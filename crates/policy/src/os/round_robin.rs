@@ -1,0 +1,239 @@
+//! `round-robin`: applications share the fast cores equally, whatever they gain from them.
+//!
+//! Source: Becchi and Crowley, "Dynamic thread assignment on heterogeneous multiprocessor architectures", Computing Frontiers 2006;
+//! the period is that of Saez et al., JPDC 102 (2017).
+//!
+//! Every `period` (850 ms), for each application `a` and the `j`-th of its runnable threads (that with the least time on
+//! fast cores first):
+//!
+//! ```text
+//! turn(a, j) = time of a's threads on fast cores so far + j period          least turn first
+//! ```
+//!
+//! A thread on a slow core takes the place of one on a fast core with the same turn or a later one. So the fast cores are dealt out one
+//! by one, each to the application that has had least of them, the period to come counted in, and the fast-core time of every
+//! application tends to `B / n` of the whole, `n` being the number of applications (one that cannot use so much leaves the rest
+//! to the others). An application that comes later starts even with the one that has had least.
+//!
+//! Three or more kinds: adjacent pairs trade by the same rule, and time counts by rank: 1 on the fastest, 0 on the slowest, those
+//! between evenly spaced. Idle cores, more threads than cores: [`super::kind_queues`].
+//!
+//! Knobs: see [`ENTRY`].
+
+use evenkeel_machine::Nanos;
+
+use super::kind_queues::{KindQueues, SLICE, millis};
+use crate::contract::{
+    AppId, Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId, ThreadStats, View,
+};
+use crate::registry::Entry;
+use crate::speedup::Kinds;
+
+/// In the list of policies.
+pub const ENTRY: Entry = Entry {
+    name: "round-robin",
+    summary: "applications take turns on the fast cores",
+    source: "Becchi and Crowley, Computing Frontiers 2006",
+    knobs: &[
+        Knob::Number {
+            name: "period",
+            default: 850.0,
+            bounds: (1.0, 60_000.0),
+            unit: "ms",
+            about: "how often threads rotate (JPDC 102's swap period)",
+        },
+        SLICE,
+    ],
+    make: |knobs| Box::new(RoundRobin::new(knobs)),
+};
+
+/// See the file's head.
+#[derive(Debug)]
+pub struct RoundRobin {
+    period: Nanos,
+    slice: Nanos,
+    queues: KindQueues<i64>,
+    /// By thread: fast-core time already counted, and the claim (the turn, negated).
+    threads: Vec<(u64, i64)>,
+    /// By application: fast-core time; `None` before its first thread.
+    apps: Vec<Option<u64>>,
+    /// Scratch: runnable threads in order of application and fast-core time.
+    order: Vec<(AppId, u64, ThreadId)>,
+}
+
+/// Time on fast cores, ns: those between the fastest and the slowest kind count in part.
+fn fast_time(stats: &ThreadStats, kinds: Kinds<'_>) -> u64 {
+    let slowest = kinds.kinds.len() - 1;
+    let weighted = kinds.kinds.iter().enumerate().map(|(rank, &kind)| stats.time_on[kind].0 * (slowest - rank) as u64);
+    weighted.sum::<u64>() / slowest.max(1) as u64
+}
+
+impl RoundRobin {
+    fn new(knobs: &Knobs) -> Self {
+        Self {
+            period: millis(knobs, "period"),
+            slice: millis(knobs, "slice"),
+            queues: KindQueues::new(),
+            threads: Vec::new(),
+            apps: Vec::new(),
+            order: Vec::new(),
+        }
+    }
+
+    fn started(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
+        let stats = view.thread(thread);
+        if self.threads.len() <= thread.index() {
+            self.threads.resize(thread.index() + 1, (0, 0));
+        }
+        if self.apps.len() <= stats.app.index() {
+            self.apps.resize(stats.app.index() + 1, None);
+        }
+        if self.apps[stats.app.index()].is_none() {
+            let others = view.live.iter().filter_map(|&other| self.apps[view.thread(other).app.index()]);
+            let least = others.min().unwrap_or(0);
+            self.apps[stats.app.index()] = Some(least);
+        }
+        self.queues.place(thread, view, say);
+        say.slice(thread, Slice::of(self.slice));
+        say.order(thread, Order::VirtualTime { weight: stats.weight, start: Start::Floor });
+    }
+
+    /// Adds what a thread has had since to its application.
+    fn count_time(&mut self, thread: ThreadId, view: &View<'_>) {
+        let stats = view.thread(thread);
+        let now = fast_time(stats, self.queues.kinds());
+        let (counted, app) = (&mut self.threads[thread.index()].0, &mut self.apps[stats.app.index()]);
+        *app = Some(app.unwrap_or(0) + (now - *counted));
+        *counted = now;
+    }
+
+    fn rotate(&mut self, view: &View<'_>, say: &mut Directives) {
+        self.queues.count(view);
+        for &thread in view.live {
+            self.count_time(thread, view);
+        }
+        self.order.clear();
+        let keyed = view.runnable().map(|thread| (view.thread(thread).app, self.threads[thread.index()].0, thread));
+        self.order.extend(keyed);
+        self.order.sort_unstable();
+        let mut turn = (None, 0);
+        for &(app, _, thread) in &self.order {
+            let had = self.apps[app.index()].unwrap_or(0);
+            turn = if turn.0 == Some(app) { (turn.0, turn.1 + self.period.0) } else { (Some(app), had) };
+            self.threads[thread.index()].1 = -(turn.1 as i64);
+        }
+        let threads = &self.threads;
+        let claim = |thread: ThreadId, _: &_| threads[thread.index()].1;
+        self.queues.pull_all(view, claim, say);
+        self.queues.balance(view, claim, say);
+        self.queues.exchange(view, true, claim, |_, a, b| b >= a, say);
+    }
+}
+
+impl Policy for RoundRobin {
+    fn interest(&self) -> Interest {
+        Interest::CORE_IDLE
+    }
+
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+        self.queues.start(Clock::Own, view, say);
+        say.timer(self.period);
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
+        match event {
+            Event::Started(thread) => self.started(thread, view, say),
+            Event::Exited(thread) => {
+                self.count_time(thread, view);
+                self.queues.ended(thread, view);
+            }
+            Event::CoreIdle(core) => {
+                let threads = &self.threads;
+                self.queues.pull(core, view, |thread, _| threads[thread.index()].1, say);
+            }
+            Event::CoreOnline(_) | Event::CoreOffline(_) => self.queues.count(view),
+            Event::Timer => self.rotate(view, say),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_machine::{CoreId, KindId};
+
+    use super::*;
+    use crate::registry::make;
+    use crate::testing::Bench;
+
+    /// Threads of these applications, thread i on core i while there are cores.
+    fn bench(big: u32, little: u32, apps: &[u32]) -> Bench {
+        let mut bench = Bench::start(big, little, make("round-robin", &[]).unwrap());
+        for (i, &app) in (0..).zip(apps) {
+            let thread = bench.spawn(app);
+            if i < big + little {
+                bench.run(thread, CoreId(i));
+            }
+        }
+        bench
+    }
+
+    /// Lets periods pass; fast-core time by application, in periods.
+    fn shares(bench: &mut Bench, big: usize, periods: u32) -> Vec<f64> {
+        let period = Nanos::from_millis(850);
+        for _ in 0..periods {
+            bench.now += period;
+            for core in 0..bench.cores.len() {
+                if let Some(thread) = bench.cores[core].running {
+                    let kind = KindId(u8::from(core >= big));
+                    bench.threads[thread.index()].time_on[kind] += period;
+                }
+            }
+            bench.deliver(Event::Timer);
+        }
+        let apps = bench.threads.iter().map(|stats| stats.app.index()).max().unwrap() + 1;
+        let mut shares = vec![0.0; apps];
+        for stats in &bench.threads {
+            shares[stats.app.index()] += stats.time_on[KindId(0)].0 as f64 / period.0 as f64;
+        }
+        shares
+    }
+
+    #[test]
+    fn four_applications_on_two_fast_cores_have_half_the_time_each() {
+        assert_eq!(shares(&mut bench(2, 2, &[0, 1, 2, 3]), 2, 100), [50.0; 4]);
+    }
+
+    #[test]
+    fn three_applications_on_one_fast_core_have_a_third_each() {
+        assert_eq!(shares(&mut bench(1, 2, &[0, 1, 2]), 1, 99), [33.0; 3]);
+    }
+
+    #[test]
+    fn an_application_of_many_threads_has_no_more_than_one_of_few() {
+        let shares = shares(&mut bench(2, 4, &[0, 0, 0, 0, 1, 1]), 2, 100);
+        assert!(shares.iter().all(|share| (share - 100.0).abs() <= 2.0), "{shares:?}");
+    }
+
+    #[test]
+    fn what_an_application_of_one_thread_cannot_use_goes_to_the_other() {
+        assert_eq!(shares(&mut bench(3, 1, &[0, 1, 1, 1]), 3, 100), [100.0, 200.0]);
+    }
+
+    #[test]
+    fn the_threads_of_an_application_take_turns() {
+        let mut bench = bench(1, 2, &[0, 0, 0]);
+        shares(&mut bench, 1, 99);
+        assert!(bench.threads.iter().all(|stats| stats.time_on[KindId(0)] == Nanos::from_millis(33 * 850)));
+    }
+
+    #[test]
+    fn an_application_that_comes_later_does_not_make_up_for_the_time_before() {
+        let mut bench = bench(1, 1, &[0]);
+        shares(&mut bench, 1, 50);
+        let late = bench.spawn(1);
+        bench.run(late, CoreId(1));
+        assert_eq!(shares(&mut bench, 1, 50), [75.0, 25.0]);
+    }
+}
