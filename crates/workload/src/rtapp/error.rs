@@ -91,7 +91,7 @@ impl Near {
     pub(super) fn matches<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         /// Jaro-Winkler likeness from which on a name is worth suggesting.
         const ALIKE: f64 = 0.82;
-        let name = cut(name);
+        let name = cut(name).to_lowercase();
         let mut alike: Vec<(f64, &str)> = known
             .into_iter()
             .map(|candidate| (strsim::jaro_winkler(&name, &cut(candidate)), candidate))

@@ -21,6 +21,9 @@ mod place;
 mod schedule;
 mod task;
 
+#[cfg(test)]
+mod shipped;
+
 pub use error::{Near, Problem, RtAppError};
 pub use memory::{
     CHASE_MEMORY_NS, CHASE_NS, DEFAULT_BUFFER_BYTES, DEVICE_NS_PER_BYTE, FILL_BYTES_PER_NS, LINE_BYTES, NULL_WRITE_NS,
@@ -33,16 +36,6 @@ use json::{Member, Value};
 use place::{Given, Place};
 
 use crate::model::Application;
-
-/// The keys and events that are read, to check documentation and examples against.
-pub mod grammar {
-    pub use super::keys::{GLOBAL, MEMBIND_OF_THE_TUTORIAL, SECTIONS, SHARED, TASK};
-
-    /// Events, in the order in which a key's beginning is compared with them.
-    pub fn events() -> impl Iterator<Item = &'static str> {
-        super::keys::EVENTS.iter().map(|&(name, _)| name)
-    }
-}
 
 /// Reads an rt-app file. `file_name` is for messages, and its stem names the application.
 ///

@@ -79,6 +79,10 @@ impl<'t> Parameters<'t> {
         Ok(())
     }
 
+    fn has_budget(&self) -> bool {
+        self.runtime.is_some() || self.period.is_some() || self.deadline.is_some()
+    }
+
     /// Takes a member if it is one of these parameters.
     pub fn take(&mut self, place: Place<'_>, member: &'t Member, notes: &mut Notes) -> Result<bool, Fault> {
         const CLAMP: &str = "a utilisation from 0 to 1024, or -1 for the system's default";
@@ -202,7 +206,7 @@ impl Schedule {
         notes: &mut Notes,
     ) -> Result<Vec<Step>, Fault> {
         let mut steps = Vec::new();
-        if given.policy.is_some() || given.priority.is_some() || given.runtime.is_some() {
+        if given.policy.is_some() || given.priority.is_some() || given.has_budget() {
             self.set_class(given, given.policy.is_some(), place, at, notes)?;
             steps.push(Step::SetClass(self.class));
             if matches!(self.policy, Policy::Other | Policy::Batch) {
@@ -234,7 +238,7 @@ impl Schedule {
         }
         let default = if fresh { self.policy.default_priority() } else { self.priority };
         self.priority = given.priority.map_or(default, |(priority, _)| priority);
-        let budget_given = given.runtime.is_some() || given.period.is_some() || given.deadline.is_some();
+        let budget_given = given.has_budget();
         if budget_given && self.policy != Policy::Deadline {
             notes.add("dl-runtime, dl-period, dl-deadline of a thread that is not SCHED_DEADLINE: without effect");
         }
