@@ -198,13 +198,15 @@ fn core_counts_are_bounded_before_anything_is_allocated() {
     for found in ["4000000000", "65_537", "0xffff_ffff", "0x7fff_ffff_ffff_ffff"] {
         assert_eq!(
             message("cores = 4", &format!("cores = {found}")),
-            format!("x.toml:22:9: cluster 2: cores: {found} found, expected a number of cores, at most {MAX_CORES}")
+            format!(
+                "x.toml:22:9: cluster 2: cores: {found} found, expected a whole number of cores, at most {MAX_CORES}"
+            )
         );
     }
     for found in ["0", "-3", "1.5", "\"four\"", "0xffff_ffff_ffff_ffff"] {
         assert_eq!(
             message("cores = 4", &format!("cores = {found}")),
-            format!("x.toml:22:9: cluster 2: cores: {found} found, expected a number of cores, 1 or more")
+            format!("x.toml:22:9: cluster 2: cores: {found} found, expected a whole number of cores, 1 or more")
         );
     }
     assert_eq!(

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_machine::{
-    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, Nanos, OperatingPoint, Reference,
-    presets,
+    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MachineError, MicroWatts, Nanos, OperatingPoint,
+    Reference, presets,
 };
 use proptest::prelude::*;
 
@@ -171,4 +171,15 @@ proptest! {
             Err(error) => prop_assert!(error.place().is_some_and(|place| place.line <= text.matches('\n').count() + 1)),
         }
     }
+}
+
+#[test]
+fn a_file_of_thirty_thousand_clusters_is_read_and_written() {
+    let kind = "name = \"x\"\n[[kinds]]\nname = \"a\"\ndmips_mhz = 1\nmax_mhz = 1\n";
+    let clusters = "[[clusters]]\nkind = \"a\"\ncores = 2\n".repeat(30_000);
+    let machine = Machine::parse(&format!("{kind}{clusters}"), "long").unwrap();
+    assert_eq!(machine.cores.len(), 60_000);
+    assert_eq!(machine.subset("59999a").unwrap().clusters.len(), 30_000);
+    // Written with all figures it is longer than a machine file may be, and so it is refused, not read in part.
+    assert!(matches!(Machine::parse(&machine.to_toml(), "written"), Err(MachineError::TooLarge { .. })));
 }

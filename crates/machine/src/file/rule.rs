@@ -64,8 +64,8 @@ pub(super) const MICROSECONDS: Rule = Rule::from_zero("a number of microseconds"
 pub(super) const MILLISECONDS: Rule = Rule::positive("a number of milliseconds", 1e9);
 pub(super) const MEGABYTES_PER_SECOND: Rule = Rule::positive("a number of MB/s", 1e9);
 pub(super) const KIBIBYTES: Rule = Rule::from_zero("a number of KiB", 1e9);
-pub(super) const CORES: Rule = Rule::whole("a number of cores", 1.0, MAX_CORES as f64);
-pub(super) const SMT_CORES: Rule = Rule::whole("a number of cores", 0.0, MAX_CORES as f64);
+pub(super) const CORES: Rule = Rule::whole("a whole number of cores", 1.0, MAX_CORES as f64);
+pub(super) const SMT_CORES: Rule = Rule::whole("a whole number of cores", 0.0, MAX_CORES as f64);
 pub(super) const SPEED: Rule = Rule::positive("a relative speed", 1.0);
 pub(super) const SMT: Rule = Rule::whole("1 or 2 threads per core", 1.0, 2.0);
 /// Of the whole machine, where the file is a part of one.
