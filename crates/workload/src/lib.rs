@@ -4,7 +4,9 @@
 mod graph;
 mod model;
 mod phase;
+pub mod programs;
 pub mod rtapp;
+mod total;
 mod validate;
 
 pub use graph::{BadEdge, Task, TaskGraph, TaskId};
@@ -13,4 +15,5 @@ pub use model::{
     Program, ProgramId, Repeat, SemaphoreId, Step, ThreadSpec, TimerId, TimerMode,
 };
 pub use phase::{Phase, Scaling};
+pub use total::ideal_speedup;
 pub use validate::MAX_LOOP_DEPTH;

@@ -1,0 +1,184 @@
+//! Every built-in workload by name, and how a name or a path becomes applications.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use super::args::Args;
+use super::build::Context;
+use super::error::WorkloadError;
+use super::{fairness, parsec, system};
+use crate::model::Application;
+
+/// The greatest size: a thousand times the studies' inputs.
+const MOST_SIZE: f64 = 1_000.0;
+
+/// How alike (Jaro-Winkler) a name must be to be offered instead of one that is not there.
+const LIKENESS: f64 = 0.8;
+
+/// How many alike names are offered.
+const OFFERED: usize = 3;
+
+/// What people see of a built-in workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkloadInfo {
+    /// Name, as in `-w name`.
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: String,
+    /// Program, paper or system that it comes from.
+    pub source: &'static str,
+    /// Shapes, the default first; empty where there is only one.
+    pub shapes: &'static [&'static str],
+    /// Knobs.
+    pub knobs: &'static [KnobInfo],
+}
+
+/// A knob of a built-in workload, as in `-w name:knob=value`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnobInfo {
+    /// Name.
+    pub name: &'static str,
+    /// What it is unless said.
+    pub default: &'static str,
+    /// What it does, with its unit or its words.
+    pub meaning: &'static str,
+}
+
+/// A built-in workload: what people see, and what makes it.
+pub(super) struct Entry {
+    pub(super) info: WorkloadInfo,
+    pub(super) build: Build,
+}
+
+/// Makes the applications of a built-in workload.
+pub(super) type Build = fn(&Args, &Context) -> Result<Vec<Application>, WorkloadError>;
+
+/// Entries, and what people see of them, side by side.
+struct Registry {
+    builds: Vec<Build>,
+    infos: Vec<WorkloadInfo>,
+}
+
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
+    let entries = [parsec::entries(), fairness::entries(), system::entries()].into_iter().flatten();
+    let (builds, infos) = entries.map(|entry| (entry.build, entry.info)).unzip();
+    Registry { builds, infos }
+});
+
+/// All built-in workloads, by family.
+pub fn list() -> &'static [WorkloadInfo] {
+    &REGISTRY.infos
+}
+
+/// Makes a workload from the name of a built-in one with its arguments, or from a file, whose format is told from its
+/// content. The result is deterministic: equal specifications and contexts give equal applications.
+///
+/// # Errors
+/// See [`WorkloadError`].
+pub fn load(spec: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
+    if !(ctx.size > 0.0 && ctx.size <= MOST_SIZE) {
+        return Err(WorkloadError::Size { found: ctx.size, most: MOST_SIZE });
+    }
+    let head = spec.split(':').next().unwrap_or(spec);
+    if let Some(index) = REGISTRY.infos.iter().position(|info| info.name == head) {
+        let (info, build) = (&REGISTRY.infos[index], REGISTRY.builds[index]);
+        let args = Args::parse(spec)?;
+        let knobs: Vec<_> = info.knobs.iter().map(|knob| knob.name).collect();
+        args.check(info.shapes, &knobs)?;
+        return build(&args, ctx);
+    }
+    if Path::new(spec).exists() {
+        return load_file(Path::new(spec));
+    }
+    Err(WorkloadError::Unknown { name: spec.to_owned(), hint: hint(head) })
+}
+
+fn load_file(path: &Path) -> Result<Vec<Application>, WorkloadError> {
+    let io = |source| WorkloadError::Io { path: path.to_owned(), source };
+    std::fs::read(path).map_err(io)?;
+    Err(WorkloadError::Format { path: path.to_owned(), expected: "rt-app JSON" })
+}
+
+fn hint(name: &str) -> String {
+    let lower = name.to_lowercase();
+    let mut alike: Vec<_> = REGISTRY
+        .infos
+        .iter()
+        .map(|info| (strsim::jaro_winkler(&lower, &info.name.to_lowercase()), info.name))
+        .filter(|(likeness, _)| *likeness >= LIKENESS)
+        .collect();
+    alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let names: Vec<_> = alike.into_iter().take(OFFERED).map(|(_, name)| name).collect();
+    if names.is_empty() { String::new() } else { format!(" (did you mean {}?)", names.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_machine::Machine;
+
+    use super::*;
+
+    fn specs() -> impl Iterator<Item = String> {
+        list().iter().flat_map(|info| {
+            let shaped = info.shapes.iter().map(|shape| format!("{}:{shape}", info.name));
+            std::iter::once(info.name.to_owned()).chain(shaped)
+        })
+    }
+
+    #[test]
+    fn everything_built_in_is_valid_and_the_same_twice_on_every_preset() {
+        for preset in evenkeel_machine::presets() {
+            let machine = Machine::preset(preset.name).unwrap();
+            let ctx = Context { size: 0.02, ..Context::new(&machine) };
+            for spec in specs() {
+                let apps = load(&spec, &ctx).unwrap();
+                assert!(!apps.is_empty(), "{spec}");
+                for app in &apps {
+                    assert_eq!(app.validate(), Ok(()), "{spec} on {}", preset.name);
+                }
+                assert_eq!(apps, load(&spec, &ctx).unwrap(), "{spec}");
+            }
+        }
+    }
+
+    #[test]
+    fn everything_built_in_can_be_made_for_one_thread_and_for_more_than_there_is_to_do() {
+        let machine = Machine::preset("odroid-xu3-paper").unwrap();
+        for threads in [1, 200] {
+            let ctx = Context { size: 0.001, threads: Some(threads), ..Context::new(&machine) };
+            for spec in specs() {
+                load(&spec, &ctx).unwrap().iter().for_each(|app| assert_eq!(app.validate(), Ok(()), "{spec}"));
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_told_apart_and_every_default_of_a_knob_is_stated() {
+        let mut names: Vec<_> = list().iter().map(|info| info.name).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        assert!(list().iter().flat_map(|info| info.knobs).all(|knob| !knob.default.is_empty()));
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_is_answered_with_those_near_it() {
+        let machine = Machine::preset("odroid-xu3").unwrap();
+        let said = |spec: &str| load(spec, &Context::new(&machine)).unwrap_err().to_string();
+        let error = said("blackshole:tasks");
+        assert!(error.contains("did you mean blackscholes") && error.contains("`evenkeel workloads`"), "{error}");
+        assert!(!said("zzzz").contains("did you mean"));
+        assert!(said("dedup:loop-static").contains("no shape 'loop-static'; shapes: pinned, tasks"));
+        assert!(said("spin:shape=1").contains("no knob 'shape'; knobs: threads, seconds"));
+    }
+
+    #[test]
+    fn a_size_that_is_no_amount_is_refused() {
+        let machine = Machine::preset("odroid-xu3").unwrap();
+        for size in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {
+            let refused = load("spin", &Context { size, ..Context::new(&machine) });
+            assert!(matches!(refused, Err(WorkloadError::Size { .. })), "{size}");
+        }
+    }
+}
