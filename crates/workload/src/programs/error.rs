@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::graph::BadEdge;
+use crate::rtapp::RtAppError;
 
 /// Why a workload could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +92,17 @@ pub enum WorkloadError {
         /// Why.
         source: std::io::Error,
     },
+    /// A file that is longer than any that is read.
+    #[error("{path}: longer than {most} bytes")]
+    FileTooLong {
+        /// File.
+        path: PathBuf,
+        /// The bound.
+        most: u64,
+    },
+    /// An rt-app file.
+    #[error(transparent)]
+    RtApp(#[from] RtAppError),
     /// A file of no known format.
     #[error("{path}: not a workload: expected {expected}")]
     Format {

@@ -1,5 +1,7 @@
 //! Every built-in workload by name, and how a name or a path becomes applications.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -8,9 +10,16 @@ use super::build::Context;
 use super::error::WorkloadError;
 use super::{fairness, parsec, system};
 use crate::model::Application;
+use crate::rtapp;
 
 /// The greatest size: a thousand times the studies' inputs.
 const MOST_SIZE: f64 = 1_000.0;
+
+/// The longest workload file, bytes.
+pub const MOST_FILE_BYTES: u64 = 64 << 20;
+
+/// Names longer than this resemble nothing built in: no likeness is computed.
+const LONGEST_NAME: usize = 64;
 
 /// How alike (Jaro-Winkler) a name must be to be offered instead of one that is not there.
 const LIKENESS: f64 = 0.8;
@@ -95,11 +104,22 @@ pub fn load(spec: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError
 
 fn load_file(path: &Path) -> Result<Vec<Application>, WorkloadError> {
     let io = |source| WorkloadError::Io { path: path.to_owned(), source };
-    std::fs::read(path).map_err(io)?;
-    Err(WorkloadError::Format { path: path.to_owned(), expected: "rt-app JSON" })
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells a file that is too long from one that is just not.
+    File::open(path).map_err(io)?.take(MOST_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
+    if bytes.len() as u64 > MOST_FILE_BYTES {
+        return Err(WorkloadError::FileTooLong { path: path.to_owned(), most: MOST_FILE_BYTES });
+    }
+    if rtapp::looks_like_rtapp(&bytes) {
+        return Ok(vec![rtapp::parse(&bytes, &path.display().to_string())?]);
+    }
+    Err(WorkloadError::Format { path: path.to_owned(), expected: "rt-app JSON (an object with 'tasks')" })
 }
 
 fn hint(name: &str) -> String {
+    if name.len() > LONGEST_NAME {
+        return String::new();
+    }
     let lower = name.to_lowercase();
     let mut alike: Vec<_> = REGISTRY
         .infos
