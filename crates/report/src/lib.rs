@@ -2,6 +2,10 @@
 
 mod columns;
 pub mod csv;
+pub mod html;
 mod labels;
 pub mod perfetto;
 pub mod table;
+mod timeline;
+
+pub use timeline::{MOST_STRETCHES, Stretch, Timeline, TimelineThread};

@@ -94,7 +94,7 @@ fn compare_table(all: &[Record], numbers: &[usize], names: &[String], shown: &[&
 }
 
 /// Whether no other run is better, and one is worse.
-fn is_best(column: &Column, row: &Record, rows: &[&Record]) -> bool {
+pub(crate) fn is_best(column: &Column, row: &Record, rows: &[&Record]) -> bool {
     let Some(value) = column.value(row) else { return false };
     let others = || rows.iter().filter_map(|row| column.value(row));
     match column.best {

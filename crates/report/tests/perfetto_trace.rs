@@ -108,7 +108,7 @@ impl Read {
 
 #[test]
 fn every_run_of_the_log_is_a_slice_of_its_core_under_its_threads_name() {
-    let log = common::log(&common::machine(2), 7, 500, 3);
+    let log = common::log(&common::machine(2), 2, 7, 500, 3);
     let mut runs = vec![];
     for entry in &log.entries {
         if let Entry::Ran { thread, core, from, to, .. } = entry {
@@ -124,7 +124,7 @@ fn every_run_of_the_log_is_a_slice_of_its_core_under_its_threads_name() {
 
 #[test]
 fn progress_never_falls_and_ends_at_the_work_retired() {
-    let log = common::log(&common::machine(2), 5, 100, 9);
+    let log = common::log(&common::machine(2), 2, 5, 100, 9);
     let read = read(2, &log);
     for thread in 0..5 {
         let of_thread = |entry: &Entry| match entry {
@@ -139,7 +139,7 @@ fn progress_never_falls_and_ends_at_the_work_retired() {
 
 #[test]
 fn the_machines_power_is_that_of_its_cores_and_of_clusters_that_run() {
-    let log = common::log(&common::machine(1), 2, 40, 5);
+    let log = common::log(&common::machine(1), 2, 2, 40, 5);
     let read = read(1, &log);
     let (big, little) = (read.counter("power of core 0 (big)"), read.counter("power of core 1 (little)"));
     for (at, total) in read.counter("power of the machine") {
@@ -190,7 +190,7 @@ fn an_arrow_leads_from_the_waker_to_the_woken_threads_next_run() {
 
 #[test]
 fn a_log_of_another_machine_is_refused() {
-    let log = common::log(&common::machine(4), 9, 3, 1);
+    let log = common::log(&common::machine(4), 2, 9, 3, 1);
     let refused = write(&common::machine(2), &[], &log, std::io::sink());
     assert!(matches!(refused, Err(TraceError::UnknownCore { core: 4, cores: 4, .. })), "{refused:?}");
 }
@@ -200,7 +200,7 @@ fn same_log_same_bytes() {
     let (machine, mut traces) = (common::machine(2), BTreeSet::new());
     for _ in 0..2 {
         let mut bytes = vec![];
-        write(&machine, &[], &common::log(&machine, 6, 50, 2), &mut bytes).unwrap();
+        write(&machine, &[], &common::log(&machine, 2, 6, 50, 2), &mut bytes).unwrap();
         traces.insert(bytes);
     }
     assert_eq!(traces.len(), 1);
@@ -217,7 +217,7 @@ fn perfettos_own_definitions_read_the_trace_back() {
         return;
     }
     let machine = common::machine(2);
-    let log = common::log(&machine, 7, 200, 4);
+    let log = common::log(&machine, 2, 7, 200, 4);
     let file = tempfile::NamedTempFile::new().unwrap();
     write(&machine, &["alpha".into(), "beta".into()], &log, file.as_file()).unwrap();
     let script = here.join("../../tests/perfetto_readback.py");

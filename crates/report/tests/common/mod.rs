@@ -58,9 +58,9 @@ impl Dice {
     }
 }
 
-/// A log in which `threads` threads of two applications trade places every 4 ms or so, waking each other, with changes
+/// A log in which `threads` threads of `apps` applications trade places every 4 ms or so, waking each other, with changes
 /// of clock and power: `rounds` of them.
-pub fn log(machine: &Machine, threads: u32, rounds: u64, seed: u64) -> Log {
+pub fn log(machine: &Machine, apps: u32, threads: u32, rounds: u64, seed: u64) -> Log {
     let mut dice = Dice(seed);
     let mut log = Log::default();
     for (cluster, of) in machine.clusters.iter().enumerate() {
@@ -68,7 +68,7 @@ pub fn log(machine: &Machine, threads: u32, rounds: u64, seed: u64) -> Log {
         log.entries.push(Entry::Frequency { at: Nanos(0), cluster: ClusterId(cluster as u32), khz });
     }
     for thread in 0..threads {
-        let (thread, app) = (ThreadId(thread), AppId(u32::from(thread >= threads / 2)));
+        let (thread, app) = (ThreadId(thread), AppId(thread * apps / threads));
         log.entries.push(Entry::Started { at: Nanos(0), thread, app, name: format!("worker {}", thread.0) });
     }
     let mut order: Vec<u32> = (0..threads).collect();

@@ -1,0 +1,26 @@
+// The parts of Apache ECharts that the page needs; build.sh makes echarts.min.js of them.
+import { BarChart, CustomChart, ScatterChart } from "echarts/charts";
+import {
+  DataZoomInsideComponent,
+  DataZoomSliderComponent,
+  GridComponent,
+  MarkLineComponent,
+  TooltipComponent,
+} from "echarts/components";
+import { connect, graphic, init, use } from "echarts/core";
+import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
+
+use([
+  BarChart,
+  CanvasRenderer,
+  CustomChart,
+  DataZoomInsideComponent,
+  DataZoomSliderComponent,
+  GridComponent,
+  MarkLineComponent,
+  SVGRenderer,
+  ScatterChart,
+  TooltipComponent,
+]);
+
+export { connect, graphic, init };

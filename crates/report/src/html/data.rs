@@ -1,0 +1,223 @@
+//! What the page's plots are drawn from.
+
+use std::collections::BTreeMap;
+
+use evenkeel_metrics::Record;
+use serde::Serialize;
+
+use crate::labels;
+use crate::timeline::Timeline;
+
+/// Stretches of all timelines together, so that a page stays small.
+const MOST_STRETCHES_IN_ALL: usize = 100_000;
+/// Ticks in the longest run of a page: finer than any screen.
+const TICKS: u64 = 1_000_000;
+
+/// All plots' data.
+#[derive(Debug, Serialize)]
+pub(super) struct Data {
+    /// By name with the knobs that differ, in order of first appearance.
+    pub policies: Vec<String>,
+    /// Index of the policy that others are compared with.
+    pub baseline: usize,
+    /// Workloads that ran together, on a machine.
+    pub groups: Vec<Workload>,
+    /// One for each policy and group that has a run.
+    pub points: Vec<Point>,
+    /// Kinds of core that any machine has, in order of first appearance.
+    pub kinds: Vec<String>,
+    /// Who ran where.
+    pub timelines: Vec<Lanes>,
+}
+
+/// What the points of one place of a plot have in common.
+#[derive(Debug, Serialize)]
+pub(super) struct Workload {
+    /// Short: the workloads alone where all is of one machine.
+    pub name: String,
+}
+
+/// One policy on one group: the mean over seeds where there are several.
+#[derive(Debug, Serialize)]
+pub(super) struct Point {
+    pub group: usize,
+    pub policy: usize,
+    pub runs: usize,
+    pub time_s: f64,
+    pub energy_j: Option<f64>,
+    pub edp_js: Option<f64>,
+    pub unfairness: Option<f64>,
+    pub asp: Option<f64>,
+    pub stp: Option<f64>,
+    /// Busy and idle core-seconds by kind.
+    pub kinds: Vec<Option<(f64, f64)>>,
+}
+
+/// A timeline.
+#[derive(Debug, Serialize)]
+pub(super) struct Lanes {
+    pub group: usize,
+    pub policy: usize,
+    pub lanes: Vec<String>,
+    pub apps: Vec<String>,
+    /// Name, application and number within it, by thread.
+    pub threads: Vec<(String, usize, usize)>,
+    /// Ticks of this many seconds.
+    pub tick_s: f64,
+    pub end: u64,
+    /// By lane, flat: thread, ticks since the end of the stretch before, length in ticks.
+    pub stretches: Vec<Vec<u64>>,
+    /// Seconds in a column, where only the longest runs are shown.
+    pub column_s: Option<f64>,
+}
+
+impl Data {
+    /// Of records that did not fail. `baseline` by name; the first policy where there is none of this name.
+    pub fn new(records: &[Record], timelines: &[Timeline], baseline: Option<&str>) -> Self {
+        let labels = labels::policies(records);
+        let mut policies: Vec<String> = vec![];
+        let policy_of: Vec<usize> = labels
+            .into_iter()
+            .map(|label| {
+                policies.iter().position(|known| *known == label).unwrap_or_else(|| {
+                    policies.push(label);
+                    policies.len() - 1
+                })
+            })
+            .collect();
+        let named = |wanted: &str| {
+            policies
+                .iter()
+                .position(|label| label == wanted)
+                .or_else(|| records.iter().position(|record| record.policy == wanted).map(|record| policy_of[record]))
+        };
+        let baseline = baseline.and_then(named).unwrap_or(0);
+
+        let mut kinds: Vec<String> = vec![];
+        for kind in records.iter().flat_map(|record| record.kinds.keys()) {
+            if !kinds.contains(kind) {
+                kinds.push(kind.clone());
+            }
+        }
+        let groups = labels::groups(records);
+        let mut group_of = vec![0; records.len()];
+        let mut points = vec![];
+        for (number, group) in groups.iter().enumerate() {
+            let mut runs = BTreeMap::<usize, Vec<&Record>>::new();
+            for &record in &group.records {
+                group_of[record] = number;
+                if records[record].error.is_none() {
+                    runs.entry(policy_of[record]).or_default().push(&records[record]);
+                }
+            }
+            points.extend(runs.into_iter().map(|(policy, runs)| Point::new(number, policy, &runs, &kinds)));
+        }
+
+        let most = MOST_STRETCHES_IN_ALL / timelines.len().max(1);
+        let end = timelines.iter().map(|timeline| timeline.end.0).max().unwrap_or(0);
+        let tick_ns = end.div_ceil(TICKS).max(1);
+        let shown = timelines.iter().filter(|timeline| timeline.record < records.len());
+        let timelines = shown
+            .map(|timeline| {
+                let record = timeline.record;
+                let mut timeline = timeline.clone();
+                timeline.limit(most);
+                Lanes::new(group_of[record], policy_of[record], timeline, tick_ns)
+            })
+            .collect();
+        let one_machine = groups.iter().all(|group| {
+            groups.first().is_some_and(|first| (&first.machine, &first.cores) == (&group.machine, &group.cores))
+        });
+        let groups = groups
+            .into_iter()
+            .map(|group| Workload { name: if one_machine { group.workload } else { group.title() } })
+            .collect();
+        Self { policies, baseline, groups, points, kinds, timelines }
+    }
+
+    /// Whether a policy that ran has not run all groups.
+    pub fn incomplete(&self) -> bool {
+        let runs = |policy| self.points.iter().filter(|point| point.policy == policy).count();
+        (0..self.policies.len()).map(runs).any(|runs| runs > 0 && runs < self.groups.len())
+    }
+
+    /// Whether any point has this measure.
+    pub fn any(&self, measure: impl Fn(&Point) -> Option<f64>) -> bool {
+        self.points.iter().any(|point| measure(point).is_some())
+    }
+
+    /// The geometric mean, over all groups in which both have it, of a policy's measure divided by the baseline's.
+    /// `None` where there is no such group.
+    pub fn against_baseline(&self, policy: usize, measure: impl Fn(&Point) -> Option<f64>) -> Option<f64> {
+        let of = |group: usize, policy: usize| {
+            let point = self.points.iter().find(|point| (point.group, point.policy) == (group, policy));
+            point.and_then(&measure).filter(|value| *value > 0.0)
+        };
+        let ratios = (0..self.groups.len()).filter_map(|group| Some(of(group, policy)? / of(group, self.baseline)?));
+        let logs: Vec<f64> = ratios.map(f64::ln).collect();
+        (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+    }
+}
+
+impl Point {
+    fn new(group: usize, policy: usize, runs: &[&Record], kinds: &[String]) -> Self {
+        let mean = |measure: &dyn Fn(&Record) -> Option<f64>| {
+            let values: Option<Vec<f64>> = runs.iter().map(|run| measure(run).filter(|v| v.is_finite())).collect();
+            values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let kind = |kind: &String| {
+            let of = |part: &dyn Fn(&evenkeel_metrics::KindRow) -> f64| mean(&|run| run.kinds.get(kind).map(part));
+            Some((of(&|row| row.busy_s)?, of(&|row| row.idle_s)?))
+        };
+        Self {
+            group,
+            policy,
+            runs: runs.len(),
+            time_s: mean(&|run| Some(run.makespan_s)).unwrap_or(0.0),
+            energy_j: mean(&|run| run.energy_j),
+            edp_js: mean(&|run| run.edp_js),
+            unfairness: mean(&|run| run.unfairness),
+            asp: mean(&|run| run.asp),
+            stp: mean(&|run| run.stp),
+            kinds: kinds.iter().map(kind).collect(),
+        }
+    }
+}
+
+impl Lanes {
+    fn new(group: usize, policy: usize, timeline: Timeline, tick_ns: u64) -> Self {
+        // Only threads that are seen, in the order that the log has them.
+        let mut seen: BTreeMap<usize, usize> = timeline.stretches.iter().map(|stretch| (stretch.thread, 0)).collect();
+        let mut threads = vec![];
+        let mut in_app = BTreeMap::<usize, usize>::new();
+        for (place, (number, shown)) in seen.iter_mut().enumerate() {
+            *shown = place;
+            if let Some(thread) = timeline.threads.get(*number) {
+                let nth = in_app.entry(thread.app).or_default();
+                threads.push((thread.name.clone(), thread.app, *nth));
+                *nth += 1;
+            }
+        }
+        let mut stretches = vec![vec![]; timeline.lanes.len()];
+        let mut ends = vec![0; timeline.lanes.len()];
+        for stretch in &timeline.stretches {
+            let (from, to) = (stretch.from.0 / tick_ns, stretch.to.0 / tick_ns);
+            let thread = seen.get(&stretch.thread).copied().unwrap_or(0) as u64;
+            if let (Some(lane), Some(end)) = (stretches.get_mut(stretch.lane), ends.get_mut(stretch.lane)) {
+                lane.extend([thread, from.saturating_sub(*end), to - from]);
+                *end = to;
+            }
+        }
+        Self {
+            group,
+            policy,
+            lanes: timeline.lanes,
+            apps: timeline.apps,
+            threads,
+            tick_s: tick_ns as f64 / 1e9,
+            end: timeline.end.0.div_ceil(tick_ns),
+            stretches,
+            column_s: timeline.column.map(|column| column.as_secs_f64()),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! A page with plots: one file that needs nothing else, for a screen, a phone and paper.
+//!
+//! Drawn by Apache ECharts, which the page holds (see assets/echarts). Without scripts the tables and the text remain.
+
+mod data;
+mod escape;
+mod parts;
+
+use evenkeel_metrics::Record;
+
+use crate::timeline::Timeline;
+use data::Data;
+use escape::{json, text};
+
+const STYLE: &str = include_str!("../../assets/page.css");
+const PLOTS: &str = include_str!("../../assets/page.js");
+const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");
+
+/// What a page says beside the records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// Heading; empty: made from the records.
+    pub title: String,
+    /// The policy that others are compared with; `None`, or not among the records: the first record's.
+    pub baseline: Option<String>,
+    /// Machines that records name.
+    pub machines: Vec<Described>,
+    /// Workloads that records name.
+    pub workloads: Vec<Described>,
+    /// Policies that records name.
+    pub policies: Vec<Described>,
+    /// What made the records: `evenkeel 0.1.0`.
+    pub made_by: String,
+    /// The command that made the records, for those who want to run it again; empty: not known.
+    pub command: String,
+}
+
+/// Something that a page names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Described {
+    /// Name, as records have it.
+    pub name: String,
+    /// A sentence.
+    pub text: String,
+    /// Where it, or its figures, come from; may be empty.
+    pub source: String,
+}
+
+/// A page of plots and tables of records, with timelines of some of them.
+///
+/// The same input gives the same bytes. Timelines together show at most some 60,000 stretches; the page says where one is
+/// coarser than the run.
+pub fn page(records: &[Record], timelines: &[Timeline], meta: &Meta) -> String {
+    let data = Data::new(records, timelines, meta.baseline.as_deref());
+    let title = if meta.title.is_empty() { parts::title(records) } else { meta.title.clone() };
+    let mut page = String::with_capacity(ECHARTS.len() + (256 << 10));
+    page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
+    // Nothing is ever fetched: whatever a name holds, the browser asks no one.
+    page.push_str(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n",
+    );
+    page.push_str(&format!("<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n", text(&title)));
+    page.push_str(&format!("<header>\n<h1>{}</h1>\n", text(&title)));
+    page.push_str(&parts::setting(records, &data));
+    page.push_str("</header>\n<main>\n");
+    page.push_str(&parts::summary(&data));
+    page.push_str(&parts::plots(&data));
+    page.push_str(&parts::runs(records));
+    page.push_str(&parts::measures(records));
+    page.push_str(&parts::sources(meta));
+    page.push_str("</main>\n");
+    page.push_str(&format!("<footer>{}</footer>\n", parts::footer(meta)));
+    page.push_str(&format!("<script type=\"application/json\" id=\"data\">{}</script>\n", json(&data)));
+    page.push_str(&format!("<script>\n{ECHARTS}</script>\n<script>\n{PLOTS}</script>\n</body>\n</html>\n"));
+    page
+}

@@ -1,0 +1,119 @@
+// Opens pages from disk in headless Chromium, on a desktop, on a phone, in the dark, on paper and without scripts. Fails on an error
+// on the console, a request to anything but the page, a plot that is not drawn, or a page wider than its window.
+//
+// Usage: node html_page.mjs PICTURES PAGE...
+
+import { mkdirSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const [pictures, ...pages] = process.argv.slice(2);
+if (!pages.length) {
+  console.error("usage: node html_page.mjs PICTURES PAGE...");
+  process.exit(2);
+}
+mkdirSync(pictures, { recursive: true });
+
+const VIEWS = [
+  { name: "desktop", viewport: { width: 1280, height: 900 } },
+  { name: "desktop-dark", viewport: { width: 1280, height: 900 }, colorScheme: "dark" },
+  { name: "phone", viewport: { width: 360, height: 740 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
+  { name: "no-script", viewport: { width: 360, height: 740 }, javaScriptEnabled: false },
+];
+
+const faults = [];
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ],
+});
+
+for (const path of pages) {
+  const url = pathToFileURL(resolve(path)).href;
+  const name = basename(path, ".html");
+  for (const { name: view, ...options } of VIEWS) {
+    const context = await browser.newContext(options);
+    const page = await context.newPage();
+    const fault = (what) => faults.push(`${name}, ${view}: ${what}`);
+    page.on("console", (message) => ["error", "warning"].includes(message.type()) && fault(`console: ${message.text()}`));
+    page.on("pageerror", (error) => fault(`error: ${error.message}`));
+    page.on("dialog", (dialog) => (fault(`dialog: ${dialog.message()}`), dialog.dismiss()));
+    page.on("request", (request) => {
+      if (request.url() !== url && !request.url().startsWith("data:")) fault(`request: ${request.url()}`);
+    });
+    await page.goto(url, { waitUntil: "load" });
+    await page.screenshot({ path: join(pictures, `${name}-${view}.png`), fullPage: true });
+
+    const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    if (wider > 0) fault(`${wider} px wider than the window`);
+    if (options.javaScriptEnabled === false) {
+      const rows = await page.locator("table tbody tr").count();
+      const records = name === "empty" ? 0 : 1;
+      if (rows < records) fault("no table without scripts");
+    } else {
+      for (const what of await page.evaluate(undrawn)) fault(what);
+      if (view === "desktop") await use(page, fault);
+      await page.emulateMedia({ media: "print", colorScheme: "light" });
+      if (view === "desktop") await page.pdf({ path: join(pictures, `${name}.pdf`), preferCSSPageSize: true, printBackground: true });
+    }
+    await context.close();
+  }
+}
+await browser.close();
+for (const fault of faults) console.error(fault);
+console.log(`${pages.length} pages in ${VIEWS.length} views: ${faults.length} faults`);
+process.exit(faults.length ? 1 : 0);
+
+// Plots without a drawing: an SVG needs shapes with an area, a canvas more than one colour.
+function undrawn() {
+  const faults = [];
+  for (const plot of document.querySelectorAll("[data-plot]")) {
+    const said = `plot ${plot.dataset.plot}`;
+    const svgs = [...plot.querySelectorAll("svg")];
+    const canvases = [...plot.querySelectorAll("canvas")];
+    if (!svgs.length && !canvases.length) faults.push(`${said} is not drawn`);
+    for (const svg of svgs) {
+      const shapes = [...svg.querySelectorAll("path")].filter((shape) => {
+        const { width, height } = shape.getBBox();
+        return width > 0 && height > 0 && shape.getAttribute("fill") !== "none";
+      });
+      if (!shapes.length) faults.push(`${said} is empty`);
+      if (!svg.querySelector("text")) faults.push(`${said} has no labels`);
+      if (svg.getBoundingClientRect().right > innerWidth) faults.push(`${said} is cut off`);
+    }
+    for (const canvas of canvases) {
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      const colors = new Set();
+      for (let at = 0; at < data.length; at += 4 * 7) if (data[at + 3] === 255) colors.add((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]);
+      if (colors.size < 2) faults.push(`${said} is empty`);
+    }
+  }
+  return faults;
+}
+
+// Every choice redraws, and a pointer over a plot shows a tooltip.
+async function use(page, fault) {
+  for (const choice of await page.locator("[data-choice]").all()) {
+    const last = await choice.locator("option").last().getAttribute("value");
+    await choice.selectOption(last);
+    for (const what of await page.evaluate(undrawn)) fault(`after a choice, ${what}`);
+  }
+  for (const kind of ["speedup", "kinds"]) {
+    const plot = page.locator(`[data-plot="${kind}"] svg`);
+    if (!(await plot.count())) continue;
+    await plot.scrollIntoViewIfNeeded();
+    const box = await plot.boundingBox();
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 3);
+    await page.waitForTimeout(100);
+    const tips = await page.locator(`[data-plot="${kind}"] > div:last-child`).innerText();
+    if (!/\d/.test(tips)) fault(`plot ${kind} has no tooltip`);
+  }
+}
