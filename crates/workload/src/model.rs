@@ -46,7 +46,7 @@ index!(/// A task graph of its application.
 pub struct Application {
     /// Name, as the result record gives it.
     pub name: String,
-    /// Phases that its steps refer to.
+    /// Phases that its steps refer to; at least one. Threads start in the first.
     pub phases: Vec<Phase>,
     /// Programs that its threads run. A thread that is forked runs one, too.
     pub programs: Vec<Program>,

@@ -18,6 +18,9 @@ impl Application {
     }
 
     fn validate_objects(&self) -> Result<(), String> {
+        if self.phases.is_empty() {
+            return Err("no phase, and a thread is always in one".to_owned());
+        }
         for (i, phase) in self.phases.iter().enumerate() {
             check_phase(phase).map_err(|what| format!("phase {i} '{}': {what}", phase.name))?;
         }
@@ -299,6 +302,14 @@ mod tests {
         assert!(check_class(budget(0, 2, 3)).is_err());
         assert!(check_class(budget(3, 2, 3)).is_err());
         assert!(check_class(budget(1, 4, 3)).is_err());
+    }
+
+    #[test]
+    fn an_application_has_a_phase_even_if_it_never_computes() {
+        let mut app = application(vec![Step::Sleep(Nanos(1))]);
+        assert_eq!(app.validate(), Ok(()));
+        app.phases.clear();
+        assert!(app.validate().is_err());
     }
 
     #[test]

@@ -33,6 +33,11 @@ fn a_run_is_work_in_time_of_the_fastest_core_and_a_runtime_is_time() {
 }
 
 #[test]
+fn a_file_that_never_computes_has_a_phase_all_the_same() {
+    assert_eq!(task("'loop': 1, 'sleep': 5").0.phases.len(), 1);
+}
+
+#[test]
 fn the_application_is_named_after_the_file_and_its_threads_as_rt_app_does() {
     let app = read("{'tasks': {'a': {'instance': 2, 'run': 1}, 'b': {'run': 1}}}");
     let names: Vec<&str> = app.threads.iter().map(|thread| thread.name.as_str()).collect();

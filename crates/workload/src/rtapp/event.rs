@@ -68,7 +68,7 @@ impl<'t> Task<'t> {
 
 impl<'t> Events<'t> {
     pub fn new(global: Global, resources: Resources, notes: Notes, tasks: BTreeMap<&'t str, usize>) -> Self {
-        Self {
+        let mut events = Self {
             global,
             notes,
             resources,
@@ -78,7 +78,10 @@ impl<'t> Events<'t> {
             tasks,
             forked: Vec::new(),
             templates: BTreeMap::new(),
-        }
+        };
+        // Phase 0, in which threads start whether they run or not.
+        events.run_phase();
+        events
     }
 
     pub fn is_forked(&self, task: usize) -> bool {
