@@ -2,6 +2,7 @@
 
 use crate::contract::{Knob, KnobError, Knobs, Policy};
 use crate::os;
+use crate::os::combination::Choices;
 
 /// One policy of the operating-system level.
 pub struct Entry {
@@ -47,12 +48,19 @@ pub static ENTRIES: &[Entry] = &[
     os::acfs::ENTRY,
     os::acfs::STATIC_ENTRY,
     os::opt_unfairness::ENTRY,
+    // Threads of one program: assignment, wake-up, balance.
+    os::combination::LIN,
+    os::combination::SCALED_LOAD,
+    os::combination::RR,
+    os::combination::FCA_AGE,
+    os::combination::AGE,
 ];
 
 /// Names at least this similar (Jaro-Winkler, 0 to 1) are worth a hint.
 const SIMILAR: f64 = 0.75;
 
-/// Makes a policy: its knobs are the defaults, overridden by `set` (name, value).
+/// Makes a policy: its knobs are the defaults, overridden by `set` (name, value). Beside [`ENTRIES`], any
+/// assignment-wake-balance name of [`os::combination`] will do.
 ///
 /// # Errors
 /// A name or a knob that is not there, a value that does not fit.
@@ -74,6 +82,9 @@ type Maker = Box<dyn Fn(&Knobs) -> Box<dyn Policy>>;
 fn find(name: &str) -> Result<(&'static [Knob], Maker), MakeError> {
     if let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) {
         return Ok((entry.knobs, Box::new(entry.make)));
+    }
+    if let Some(choices) = Choices::from_name(name) {
+        return Ok((choices.knobs(), Box::new(move |knobs| choices.make(knobs))));
     }
     let hint = ENTRIES
         .iter()
@@ -104,6 +115,14 @@ mod tests {
             Some("no policy 'pined' (did you mean pinned?); `evenkeel policies` lists them")
         );
         assert_eq!(message("zzzz").as_deref(), Some("no policy 'zzzz'; `evenkeel policies` lists them"));
+    }
+
+    #[test]
+    fn a_combination_of_three_parts_can_be_made_and_one_of_two_or_four_cannot() {
+        assert!(make("aaa-fw-rrb", &[]).is_ok());
+        for name in ["aaa-fw", "aaa-fw-rrb-age", "fw-aaa-rrb", "", "--"] {
+            assert!(matches!(make(name, &[]), Err(MakeError::Unknown { .. })), "{name}");
+        }
     }
 
     #[test]

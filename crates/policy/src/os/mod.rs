@@ -8,6 +8,7 @@ mod level;
 mod switching;
 
 pub mod acfs;
+pub mod combination;
 pub mod cs;
 pub mod gts;
 pub mod hsp;

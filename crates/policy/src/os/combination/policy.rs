@@ -1,0 +1,337 @@
+//! A combination at work: what each of the three choices does, in directives.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use evenkeel_machine::{CoreId, KindId, Nanos};
+
+use super::ageing::Ageing;
+use super::groups::Groups;
+use super::{Assignment, Balance, Choices, Wake};
+use crate::contract::{
+    Clock, Directives, Event, Interest, Knobs, Order, Policy, QueueId, Slice, Start, State, ThreadId, Tier, View,
+};
+use crate::os::fair;
+use crate::os::homes::Homes;
+use crate::os::level::{Lot, level, load_of};
+
+/// Threads per core of a group beyond which a start does not deal all anew: the new thread goes by scaled load, and
+/// the next timer deals.
+const CROWDED: usize = 8;
+
+/// What each thread weighs in [`Homes`]: threads are counted.
+const ONE: u32 = 1;
+
+/// Three choices at work. Queue `q` is core `q`'s.
+#[derive(Debug)]
+pub struct Combination {
+    choices: Choices,
+    interval: Nanos,
+    kinds: Vec<KindId>,
+    /// Class of a queue: its core's kind; load: number of threads.
+    homes: Homes,
+    /// Where age takes part: what threads have before them, and who deals with whom (of no cores before the start).
+    ageing: Option<(Ageing, Groups)>,
+    /// `rrb`: whose turn it is among threads and among fast cores.
+    turn: (u32, u32),
+}
+
+impl Combination {
+    /// From the three choices and the values of their knobs.
+    pub fn new(choices: Choices, knobs: &Knobs) -> Self {
+        Self {
+            choices,
+            interval: knobs.millis("interval"),
+            kinds: Vec::new(),
+            homes: Homes::default(),
+            ageing: choices.by_age().then(|| (Ageing::new(knobs), Groups::default())),
+            turn: (0, 0),
+        }
+    }
+
+    /// Whether idle cores take what waits elsewhere by themselves.
+    fn pulls(&self) -> bool {
+        self.choices.balance != Balance::Age
+    }
+
+    fn least(&self, kind: KindId, thread: ThreadId, view: &View<'_>) -> Option<(u64, QueueId)> {
+        self.homes.least(kind.index(), |queue| view.allowed(thread, CoreId(queue.0)))
+    }
+
+    /// By kind, the least loaded core that a thread may run on, fastest kind first.
+    fn candidates<'a>(
+        &'a self,
+        thread: ThreadId,
+        view: &'a View<'_>,
+    ) -> impl Iterator<Item = (KindId, u64, QueueId)> + 'a {
+        self.kinds
+            .iter()
+            .filter_map(move |&kind| self.least(kind, thread, view).map(|(load, queue)| (kind, load, queue)))
+    }
+
+    fn idle(&self, queue: QueueId, thread: ThreadId, view: &View<'_>) -> bool {
+        self.homes.is_open(queue) && self.homes.load(queue) == 0 && view.allowed(thread, CoreId(queue.0))
+    }
+
+    fn fewest_threads(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
+        self.candidates(thread, view).min_by_key(|&(_, load, queue)| (load, queue)).map(|(_, _, queue)| queue)
+    }
+
+    fn fast_core_first(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
+        self.candidates(thread, view).min_by_key(|&(kind, load, queue)| (load, kind, queue)).map(|(_, _, queue)| queue)
+    }
+
+    fn least_scaled_load(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
+        let after = |kind: KindId, load: u64| {
+            // Fractions of equal value must compare equal, for the tie goes to the slowest: cross-multiplied, not divided.
+            (load + 1, u64::from(view.machine.kinds[kind.index()].capacity.max(1)))
+        };
+        self.candidates(thread, view)
+            .min_by(|&(kind, load, queue), &(other_kind, other_load, other_queue)| {
+                let (a, b) = (after(kind, load), after(other_kind, other_load));
+                (a.0 * b.1).cmp(&(b.0 * a.1)).then((Reverse(kind), queue).cmp(&(Reverse(other_kind), other_queue)))
+            })
+            .map(|(_, _, queue)| queue)
+    }
+
+    fn started(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
+        let place = match self.choices.assignment {
+            Assignment::FewestThreads => self.fewest_threads(thread, view),
+            Assignment::FastCoreFirst => self.fast_core_first(thread, view),
+            Assignment::LeastScaledLoad | Assignment::Age => self.least_scaled_load(thread, view),
+        };
+        let Some(queue) = place else { return };
+        // The group that deals the thread with its own now; none where age does not assign, or too many would have to be dealt.
+        let group = match (&self.ageing, self.choices.assignment) {
+            (Some((_, groups)), Assignment::Age) => {
+                Some(groups.emptiest()).filter(|&group| groups.crowd(group) < CROWDED)
+            }
+            _ => None,
+        };
+        self.settle(thread, queue, group);
+        say.assign(thread, queue);
+        say.order(thread, Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor });
+        say.slice(thread, Slice::of(self.interval));
+        if let Some(group) = group {
+            self.deal(group..group + 1, view, say);
+        }
+    }
+
+    fn woke(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
+        let stats = view.thread(thread);
+        let Some(previous) = stats.queue.filter(|_| stats.runnable()) else { return };
+        let kind = view.kind(CoreId(previous.0));
+        let idle = |kind: KindId| self.least(kind, thread, view).filter(|&(load, _)| load == 0).map(|(_, queue)| queue);
+        let place = match self.choices.wake {
+            Wake::Previous => None,
+            Wake::Fast => self.candidates(thread, view).next().map(|(_, _, queue)| queue),
+            Wake::Idle if self.idle(previous, thread, view) => None,
+            Wake::Idle => idle(kind).or_else(|| self.kinds.iter().find_map(|&kind| idle(kind))),
+            Wake::FastIdle => self.kinds.iter().find_map(|&candidate| {
+                let stays = candidate == kind && self.idle(previous, thread, view);
+                if stays { Some(previous) } else { idle(candidate) }
+            }),
+        };
+        let queue = place.unwrap_or(previous);
+        self.settle(thread, queue, None);
+        if queue != previous {
+            say.assign(thread, queue);
+        }
+    }
+
+    /// A runnable thread belongs to a queue from now on, and to a group: this one, or that of the queue's core.
+    fn settle(&mut self, thread: ThreadId, queue: QueueId, group: Option<usize>) {
+        self.homes.put(thread, queue, ONE);
+        if let Some((_, groups)) = &mut self.ageing {
+            let group = group.unwrap_or_else(|| groups.of_core(CoreId(queue.0)));
+            groups.join(thread, group);
+        }
+    }
+
+    fn left(&mut self, thread: ThreadId) {
+        self.homes.leave(thread);
+        if let Some((_, groups)) = &mut self.ageing {
+            groups.leave(thread);
+        }
+    }
+
+    fn balance(&mut self, view: &View<'_>, say: &mut Directives) {
+        match self.choices.balance {
+            Balance::EqualCounts => self.level(|_| 1, 0, view, say),
+            Balance::ScaledLoad => {
+                let capacity = |kind: KindId| u64::from(view.machine.kinds[kind.index()].capacity.max(1));
+                self.level(capacity, load_of(ONE, capacity(view.machine.slowest())), view, say);
+            }
+            Balance::RoundRobin => self.take_turns(view, say),
+            Balance::Age => {
+                let Some((ageing, groups)) = &mut self.ageing else { return };
+                groups.trade(ageing, view);
+                // In one go: a thread that leaves a group's core makes room for one that comes from another group.
+                let all = 0..groups.len();
+                self.deal(all, view, say);
+            }
+        }
+    }
+
+    fn level(&mut self, capacity: impl Fn(KindId) -> u64, within: u64, view: &View<'_>, say: &mut Directives) {
+        let cores: Vec<_> = view.online().collect();
+        let mut place = vec![None; view.cores.len()];
+        let mut lots = Vec::with_capacity(cores.len());
+        for (i, &core) in cores.iter().enumerate() {
+            place[core.index()] = Some(i);
+            let weight = self.homes.load(QueueId(core.0));
+            lots.push(Lot { capacity: capacity(view.kind(core)), weight, movable: Vec::new() });
+        }
+        for &thread in view.live {
+            let stats = view.thread(thread);
+            if stats.state == State::Ready
+                && let Some(lot) = stats.queue.and_then(|queue| place.get(queue.index()).copied().flatten())
+            {
+                lots[lot].movable.push((ONE, thread));
+            }
+        }
+        let changes = level(&mut lots, within, |thread, lot| view.allowed(thread, cores[lot]));
+        let changes = changes.into_iter().map(|(thread, lot)| (thread, QueueId(cores[lot].0))).collect();
+        self.shift(changes, view, say);
+    }
+
+    /// The next thread on a slow core and one on the next fast core trade places; where the fast core has fewer threads than
+    /// the slow one, the thread just goes.
+    fn take_turns(&mut self, view: &View<'_>, say: &mut Directives) {
+        let on = |thread: &ThreadId, fast: bool| {
+            let queue = view.thread(*thread).queue;
+            queue.is_some_and(|queue| (view.kind(CoreId(queue.0)) == KindId(0)) == fast)
+        };
+        let next = |from: u32, fast: bool, may: &dyn Fn(ThreadId) -> bool| {
+            let all = || view.runnable().filter(|thread| on(thread, fast) && may(*thread));
+            all().find(|thread| thread.0 >= from).or_else(|| all().next())
+        };
+        let fast: Vec<_> = view.online().filter(|&core| view.kind(core) == KindId(0)).collect();
+        let Some(&core) = fast.get(self.turn.1 as usize % fast.len().max(1)) else { return };
+        let Some(up) = next(self.turn.0, false, &|thread| view.allowed(thread, core)) else { return };
+        let Some(from) = view.thread(up).queue else { return };
+        self.turn = (up.0 + 1, self.turn.1.wrapping_add(1));
+        let to = QueueId(core.0);
+        let mut changes = vec![(up, to)];
+        if self.homes.load(to) >= self.homes.load(from) {
+            let running = view.cores[core.index()].running;
+            let at_core =
+                |thread: ThreadId| view.thread(thread).queue == Some(to) && view.allowed(thread, CoreId(from.0));
+            let down = running.filter(|&thread| at_core(thread)).or_else(|| next(0, true, &at_core));
+            // Nobody there may go down: who is up must not be crowded.
+            let Some(down) = down else { return };
+            changes.push((down, from));
+        }
+        self.shift(changes, view, say);
+    }
+
+    /// Groups deal their threads.
+    fn deal(&mut self, which: Range<usize>, view: &View<'_>, say: &mut Directives) {
+        let Some((ageing, groups)) = &mut self.ageing else { return };
+        let homes = &self.homes;
+        let dealt = which.flat_map(|group| groups.deal(group, ageing, homes, view));
+        let changes = dealt
+            .filter(|&(thread, queue)| homes.of(thread) != Some(queue) && view.allowed(thread, CoreId(queue.0)))
+            .collect();
+        self.shift(changes, view, say);
+    }
+
+    /// Threads change queues. One that runs changes cores at once where the core it goes to is free or becomes so;
+    /// otherwise when its slice ends.
+    fn shift(&mut self, changes: Vec<(ThreadId, QueueId)>, view: &View<'_>, say: &mut Directives) {
+        let running_on = |thread: ThreadId| {
+            let core = view.thread(thread).core;
+            (view.cores[core.index()].running == Some(thread)).then_some(core)
+        };
+        let mut free: Vec<_> = view.cores.iter().map(|core| core.online && core.running.is_none()).collect();
+        for core in changes.iter().filter_map(|&(thread, _)| running_on(thread)) {
+            free[core.index()] = true;
+        }
+        for (thread, queue) in changes {
+            self.settle(thread, queue, None);
+            say.assign(thread, queue);
+            if running_on(thread).is_some() && std::mem::take(&mut free[queue.index()]) {
+                say.move_to(thread, CoreId(queue.0));
+            }
+        }
+    }
+}
+
+impl Policy for Combination {
+    fn interest(&self) -> Interest {
+        let mut interest = Interest::WOKE.and(Interest::BLOCKED);
+        interest = interest.and(if self.pulls() { Interest::PICKED } else { Interest::CORE_IDLE });
+        let critical = self.ageing.as_ref().is_some_and(|(ageing, _)| ageing.critical_sections);
+        if critical { interest.and(Interest::CRITICAL_SECTION) } else { interest }
+    }
+
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+        self.kinds = (0..view.machine.kinds.len()).map(|rank| KindId(rank as u8)).collect();
+        self.homes = Homes::new(view.machine.cores.iter().map(|core| (core.kind.index(), core.id.0)));
+        if let Some((_, groups)) = &mut self.ageing {
+            *groups = Groups::new(&fair::fast_first(view.machine));
+        }
+        for core in &view.machine.cores {
+            let own = say.make_queue(Clock::Own);
+            let mut tiers = vec![Tier::least_key([own])];
+            if self.pulls() {
+                let others: Vec<_> =
+                    view.machine.cores.iter().map(|other| QueueId(other.id.0)).filter(|&q| q != own).collect();
+                tiers.push(Tier::most_loaded(others));
+            }
+            say.serve(core.id, tiers, self.pulls().then_some(own));
+            // Where a thread goes is chosen here, at its start and at wake-up, not by the mechanism.
+            say.prefer(own, vec![core.id]);
+            self.homes.open(own, view.cores[core.id.index()].online);
+        }
+        say.timer(self.interval);
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
+        match event {
+            Event::Started(thread) => self.started(thread, view, say),
+            Event::Woke(thread) => self.woke(thread, view, say),
+            Event::Blocked(thread) | Event::Exited(thread) => self.left(thread),
+            Event::Picked(thread, _) => {
+                let stats = view.thread(thread);
+                if let Some(queue) =
+                    stats.queue.filter(|&queue| stats.runnable() && self.homes.of(thread) != Some(queue))
+                {
+                    self.settle(thread, queue, None);
+                }
+            }
+            Event::CriticalSection(thread) => {
+                if let Some((ageing, _)) = &mut self.ageing {
+                    ageing.left_critical_section(thread, view);
+                }
+            }
+            Event::CoreIdle(core) => {
+                if let (Balance::Age, Some((_, groups))) = (self.choices.balance, &self.ageing) {
+                    let group = groups.of_core(core);
+                    self.deal(group..group + 1, view, say);
+                }
+            }
+            Event::Timer => {
+                if self.pulls() {
+                    self.homes.sync(view, |_| ONE);
+                }
+                self.balance(view, say);
+            }
+            Event::CoreOnline(core) => self.homes.open(QueueId(core.0), true),
+            Event::CoreOffline(core) => {
+                self.homes.open(QueueId(core.0), false);
+                let stranded = view.live.iter().filter(|thread| view.thread(**thread).queue == Some(QueueId(core.0)));
+                for &thread in stranded {
+                    if let Some(queue) = self.least_scaled_load(thread, view) {
+                        say.assign(thread, queue);
+                        if view.thread(thread).runnable() {
+                            self.settle(thread, queue, None);
+                        }
+                    }
+                }
+            }
+            Event::Milestone(_) | Event::SliceUsed(..) => {}
+        }
+    }
+}
