@@ -99,7 +99,7 @@ function undrawn() {
   return faults;
 }
 
-// Every choice redraws, and a pointer over a plot shows a tooltip.
+// Every choice redraws, a pointer over a plot shows a tooltip, and the slider of the last timeline zooms the first.
 async function use(page, fault) {
   for (const choice of await page.locator("[data-choice]").all()) {
     const last = await choice.locator("option").last().getAttribute("value");
@@ -115,5 +115,21 @@ async function use(page, fault) {
     await page.waitForTimeout(100);
     const tips = await page.locator(`[data-plot="${kind}"] > div:last-child`).innerText();
     if (!/\d/.test(tips)) fault(`plot ${kind} has no tooltip`);
+  }
+  const lanes = page.locator('[data-plot="timeline"] canvas');
+  if (await lanes.count()) {
+    const drawn = () => lanes.first().evaluate((canvas) => canvas.toDataURL());
+    const before = await drawn();
+    await lanes.last().scrollIntoViewIfNeeded();
+    const box = await lanes.last().boundingBox();
+    // From the slider's left end to the middle.
+    const y = box.y + box.height - 15;
+    await page.mouse.move(box.x + 111, y);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width / 2, y, { steps: 5 });
+    await page.mouse.up();
+    await page.waitForTimeout(200);
+    if ((await drawn()) === before) fault("the slider does not zoom the first timeline");
+    await page.screenshot({ path: join(pictures, `${basename(page.url(), ".html")}-zoomed.png`) });
   }
 }

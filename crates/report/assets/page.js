@@ -99,7 +99,8 @@
     });
     const full = data.groups.map((group) => group.name);
     if (groups.length > 1) full.push("geometric mean");
-    const letters = Math.max(...full.map((label) => label.length));
+    // "geometric mean" takes two lines where labels stand side by side.
+    const letters = Math.max(9, ...data.groups.map((group) => group.name.length));
     const width = printing ? PAPER_WIDTH : element.clientWidth;
     const sideways = narrow() || full.length * Math.min(letters, 18) * 7 > width || full.length * others.length * 7 > width;
     const labels = full.map((label) => short(label, narrow() ? 14 : 24));
@@ -113,7 +114,10 @@
         ...axis.axisLabel,
         interval: 0,
         hideOverlap: false,
-        formatter: (label, index) => (index >= groups.length ? `{mean|${label}}` : label),
+        formatter: (label, index) => {
+          if (index < groups.length) return label;
+          return sideways ? `{mean|${label}}` : label.split(" ").map((word) => `{mean|${word}}`).join("\n");
+        },
         rich: { mean: { fontWeight: 600, color: ink, fontSize: 12 } },
       },
     };
@@ -130,7 +134,7 @@
       label: { show: false },
       data: [sideways ? { xAxis: 1 } : { yAxis: 1 }],
     };
-    const height = sideways ? 62 + full.length * (others.length * (others.length > 5 ? 9 : 11) + 12) : printing ? 190 : 270;
+    const height = sideways ? 62 + full.length * (others.length * (others.length > 5 || printing ? 8 : 11) + (printing ? 8 : 12)) : printing ? 190 : 270;
     start(element, height, "svg").setOption({
       ...options,
       grid: sideways
@@ -274,10 +278,11 @@
     return key;
   }
 
-  // A colour of one of HUES, in a shade for each round.
+  // A colour for what there may be many of: beyond the hues that there are, in lighter and darker shades.
   function shaded(number) {
-    const hex = HUES[number % HUES.length];
-    const round = Math.floor(number / HUES.length) % 3;
+    const hues = [...HUES, "#5b3f8c", "#8a8f96", "#6b4e2e"];
+    const hex = hues[number % hues.length];
+    const round = Math.floor(number / hues.length) % 3;
     if (round === 0) return hex;
     const toward = round === 1 ? 255 : 0;
     const mix = (at) => Math.round(parseInt(hex.slice(at, at + 2), 16) * 0.6 + toward * 0.4);

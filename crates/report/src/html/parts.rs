@@ -199,7 +199,7 @@ fn timelines(data: &Data) -> String {
     html.push_str(&section(
         "Who ran where",
         "A lane for each core; gaps are idle time. All policies have the same scale of time. <span class=\"screen\">Drag the \
-         ends of the slider under the last lane to zoom all of them, or hold Ctrl and turn the wheel.</span>",
+         ends of the slider under the last lane to zoom all of them<span class=\"mouse\">, or hold Ctrl and turn the wheel</span>.</span>",
     ));
     let mut groups: Vec<usize> = data.timelines.iter().map(|timeline| timeline.group).collect();
     groups.sort_unstable();
