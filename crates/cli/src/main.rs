@@ -1,2 +1,51 @@
-//! `evenkeel`
-fn main() {}
+//! `evenkeel`: schedulers for uneven cores, compared on models of real machines.
+
+mod args;
+mod commands;
+mod error;
+mod output;
+mod parse;
+mod plan;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
+use crate::args::{Cli, Command};
+use crate::error::Failure;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return not_parsed(&error),
+    };
+    let done = match cli.command {
+        Command::Machines(args) => commands::machines::list(&args),
+        Command::Policies(args) => commands::policies::list(&args),
+        Command::Workloads(args) => commands::workloads::list(&args),
+        Command::Show(what) => commands::show(&what),
+        Command::Simulate(args) => commands::simulate::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Completions { shell } => commands::generate::completions(shell),
+        Command::Man { folder } => commands::generate::man(&folder),
+    };
+    done.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
+}
+
+/// Help and version are not mistakes; they come this way, too.
+fn not_parsed(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // Nothing is lost where the reader has gone.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            ExitCode::from(2)
+        }
+        _ => Failure::usage(error::one_line(error)).report(),
+    }
+}

@@ -1,0 +1,114 @@
+//! `evenkeel compare`: the same workloads under several policies.
+
+use evenkeel_metrics::{Record, relative};
+use evenkeel_report::Timeline;
+use evenkeel_report::{csv, table as results};
+use evenkeel_sim::Deaf;
+use indicatif::{ParallelProgressIterator as _, ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+
+use crate::args::CompareArgs;
+use crate::error::{Failure, Result, say};
+use crate::output::{OutputFile, print, print_json};
+use crate::plan::{Finished, Plan, say_notes};
+use crate::{commands::page, table};
+
+/// Carries out all runs and reports them, in the order asked for: each workload under each policy.
+///
+/// # Errors
+/// Bad input; a run failed (the others go on); an output could not be written.
+pub fn run(args: &CompareArgs) -> Result {
+    let plan = Plan::new(&args.run, args.policies().map_err(Failure::usage)?, args.each)?;
+    let baseline = baseline(args, &plan)?;
+    let html = args.html.as_deref().map(OutputFile::begin).transpose()?;
+    let mut notes = plan.notes();
+
+    let (mut records, mut timelines) = (Vec::new(), Vec::new());
+    for (run, timeline) in carry_out(args, &plan, html.is_some())? {
+        notes.extend(run.notes);
+        records.push(run.record);
+        timelines.extend(timeline);
+    }
+    say_notes(&notes);
+    for record in &records {
+        if let Some(error) = &record.error {
+            say("error", &format!("{} under {}: {error}", record.workloads.join(" + "), record.policy));
+        }
+    }
+
+    if let Some(file) = html {
+        page::write(&plan, &records, &timelines, baseline, file)?;
+    }
+    if args.json {
+        print_json(&records)?;
+    } else if args.csv {
+        let mut text = Vec::new();
+        csv::write(&records, &mut text).map_err(|error| Failure::Failed(error.into()))?;
+        print(&String::from_utf8_lossy(&text))?;
+    } else {
+        print(&(results::compare(&records, table::style()) + &means(&plan, &records, baseline)))?;
+    }
+    if records.iter().any(|record| record.error.is_some()) { Err(Failure::Said) } else { Ok(()) }
+}
+
+/// Index of the policy that others are set in relation to.
+fn baseline(args: &CompareArgs, plan: &Plan) -> Result<usize> {
+    let Some(wanted) = &args.baseline else { return Ok(0) };
+    plan.policies.iter().position(|policy| policy.label == *wanted).ok_or_else(|| {
+        let labels: Vec<&str> = plan.policies.iter().map(|policy| policy.label.as_str()).collect();
+        Failure::usage(format!("--baseline {wanted}: it is not among the policies {}", labels.join(", ")))
+    })
+}
+
+/// All runs on as many threads as asked for. Which of them a run comes on does not show in what it comes to.
+fn carry_out(args: &CompareArgs, plan: &Plan, timelines: bool) -> Result<Vec<(Finished, Option<Timeline>)>> {
+    let jobs = args.jobs.map_or(0, |jobs| jobs as usize);
+    let pool =
+        rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| Failure::Failed(error.into()))?;
+    let runs: Vec<_> = plan.sets.iter().flat_map(|set| plan.policies.iter().map(move |policy| (set, policy))).collect();
+    let bar = ProgressBar::new(runs.len() as u64);
+    // A template that does not parse is no reason to go without runs.
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left") {
+        bar.set_style(style);
+    }
+    let finished = pool.install(|| {
+        plan.measure_alone();
+        let carry_out = |(index, (set, policy))| {
+            if timelines {
+                let mut runs = page::Runs::default();
+                let finished = plan.carry_out(set, policy, &mut runs);
+                let timeline = runs.timeline(index, plan, &finished.record);
+                (finished, timeline)
+            } else {
+                (plan.carry_out(set, policy, &mut Deaf), None)
+            }
+        };
+        runs.into_par_iter().enumerate().map(carry_out).progress_with(bar.clone()).collect()
+    });
+    bar.finish_and_clear();
+    Ok(finished)
+}
+
+/// Over several workloads: geometric means in relation to the baseline.
+fn means(plan: &Plan, records: &[Record], baseline: usize) -> String {
+    let policies = plan.policies.len();
+    if plan.sets.len() < 2 || policies < 2 {
+        return String::new();
+    }
+    let of = |policy: usize| -> Vec<&Record> { records.iter().skip(policy).step_by(policies).collect() };
+    let base = of(baseline);
+    let mut rows = table::figures(
+        ["policy", "time", "energy", "EDP", "unfairness", "STP", "workloads"].map(str::to_owned).to_vec(),
+        1,
+    );
+    for (index, policy) in plan.policies.iter().enumerate() {
+        let means = relative(&of(index), &base);
+        let ratio = |mean: Option<f64>| mean.map_or("-".into(), |mean| format!("{mean:.3}"));
+        let mut row = vec![policy.label.clone()];
+        row.extend([means.time, means.energy, means.edp, means.unfairness, means.stp].map(ratio));
+        row.push(means.workloads.to_string());
+        rows.add_row(row);
+    }
+    let label = &plan.policies[baseline].label;
+    format!("\nGeometric mean over workloads, {label} = 1\n{}", table::text(rows))
+}

@@ -1,0 +1,195 @@
+//! `evenkeel machines`, `evenkeel show machine`.
+
+use evenkeel_machine::{CoreId, KindId, Machine, MicroWatts, Nanos};
+use serde_json::json;
+
+use crate::args::ListArgs;
+use crate::error::{Failure, Result};
+use crate::output::{print, print_json};
+use crate::table;
+
+/// Lists those that are built in.
+///
+/// # Errors
+/// Stdout cannot be written to.
+pub fn list(args: &ListArgs) -> Result {
+    let presets = evenkeel_machine::presets().iter();
+    let machines: Vec<Machine> = presets
+        .map(|preset| Machine::preset(preset.name))
+        .collect::<std::result::Result<_, _>>()
+        .map_err(Failure::input)?;
+    if args.json {
+        let brief = |machine: &Machine| {
+            json!({
+                "name": machine.name,
+                "description": machine.description,
+                "source": machine.source,
+                "cores": machine.cores_label(),
+                "power_model": machine.has_power_model(),
+            })
+        };
+        return print_json(&machines.iter().map(brief).collect::<Vec<_>>());
+    }
+    let mut rows = table::plain(["MACHINE", "CORES", "POWER", "WHAT IT IS", "FROM"]);
+    for machine in &machines {
+        let power = if machine.has_power_model() { "yes" } else { "-" };
+        rows.add_row([&machine.name, &machine.cores_label(), power, &machine.description, &machine.source]);
+    }
+    print(&table::text(rows))
+}
+
+/// The machine of this name or in this file, or the part of it that `--cores` names.
+///
+/// # Errors
+/// There is none, or it has no such cores.
+pub fn part(machine: &Machine, cores: Option<&str>) -> Result<Machine> {
+    cores.map_or_else(|| Ok(machine.clone()), |cores| machine.subset(cores).map_err(Failure::input))
+}
+
+/// Describes one.
+///
+/// # Errors
+/// There is none, or it has no such cores.
+pub fn show(name: &str, cores: Option<&str>, as_json: bool) -> Result {
+    let machine = part(&Machine::load(name).map_err(Failure::input)?, cores)?;
+    if as_json { print_json(&describe(&machine)) } else { print(&text(&machine)) }
+}
+
+fn watts(power: Option<MicroWatts>) -> Option<f64> {
+    power.map(MicroWatts::as_watts_f64)
+}
+
+fn describe(machine: &Machine) -> serde_json::Value {
+    let kinds = machine.kinds.iter().enumerate().map(|(rank, kind)| {
+        let opps = kind.opps.iter().map(|opp| {
+            json!({
+                "mhz": opp.khz as f64 / 1e3,
+                "capacity": opp.capacity,
+                "busy_power_w": watts(opp.busy_power),
+                "cluster_power_w": watts(opp.cluster_power),
+            })
+        });
+        json!({
+            "name": kind.name,
+            "capacity": kind.capacity,
+            "cores": machine.cores_of(KindId(rank as u8)).map(|core| core.0).collect::<Vec<_>>(),
+            "idle_power_w": watts(kind.idle_power),
+            "operating_points": opps.collect::<Vec<_>>(),
+            "source": kind.source,
+        })
+    });
+    let clusters = machine.clusters.iter().map(|cluster| {
+        json!({
+            "kind": machine.kinds[cluster.kind.index()].name,
+            "cores": cluster.cores.iter().map(|core| core.0).collect::<Vec<_>>(),
+            "cache_bytes": cluster.cache_bytes,
+            "bandwidth_bytes_per_s": cluster.bandwidth,
+        })
+    });
+    let costs = &machine.costs;
+    json!({
+        "name": machine.name,
+        "description": machine.description,
+        "source": machine.source,
+        "cores": machine.cores_label(),
+        "kinds": kinds.collect::<Vec<_>>(),
+        "clusters": clusters.collect::<Vec<_>>(),
+        "siblings": machine.cores.iter().map(|core| core.sibling.map(|sibling| sibling.0)).collect::<Vec<_>>(),
+        "costs": {
+            "context_switch_us": micros(costs.context_switch),
+            "migration_within_us": micros(costs.migration_within),
+            "migration_across_us": micros(costs.migration_across),
+            "refill_bandwidth_bytes_per_s": costs.refill_bandwidth,
+            "private_cache_bytes": costs.private_cache_bytes,
+        },
+        "bandwidth_bytes_per_s": machine.bandwidth,
+        "smt_speed": machine.smt_speed,
+        "sensor_interval_s": machine.sensor_interval.map(Nanos::as_secs_f64),
+    })
+}
+
+fn micros(time: Nanos) -> f64 {
+    time.0 as f64 / 1e3
+}
+
+fn text(machine: &Machine) -> String {
+    let costs = &machine.costs;
+    let bandwidth =
+        machine.bandwidth.map_or("no limit modelled".to_owned(), |bytes| gigabytes(bytes) + "/s, shared by all cores");
+    let refill = costs.refill_bandwidth.map_or("free".to_owned(), |bytes| gigabytes(bytes) + "/s");
+    let sensor = machine.sensor_interval.map_or("none described".to_owned(), |interval| format!("every {interval}"));
+    let mut text = table::facts(&[
+        ("machine", &machine.name),
+        ("is", &machine.description),
+        ("from", &machine.source),
+        ("cores", &machine.cores_label()),
+        ("memory", &bandwidth),
+        ("context switch", &costs.context_switch),
+        ("migration", &format!("{} within a cluster, {} across", costs.migration_within, costs.migration_across)),
+        ("cache refill", &refill),
+        ("power sensor", &sensor),
+    ]);
+    if machine.cores.iter().any(|core| core.sibling.is_some()) {
+        text.push_str(&table::facts(&[(
+            "SMT",
+            &format!("two busy siblings run at {} of one's speed each", machine.smt_speed),
+        )]));
+    }
+
+    let mut clusters = table::plain(["CLUSTER", "KIND", "CORES", "CACHE"]);
+    for (number, cluster) in machine.clusters.iter().enumerate() {
+        let kind = machine.kinds[cluster.kind.index()].name.clone();
+        let cache = if cluster.cache_bytes == 0 { "-".into() } else { format!("{} KiB", cluster.cache_bytes >> 10) };
+        clusters.add_row([number.to_string(), kind, ranges(&cluster.cores), cache]);
+    }
+    text.push_str(&format!("\n{}", table::text(clusters)));
+
+    let power = |power: Option<MicroWatts>| watts(power).map_or("-".to_owned(), |watts| format!("{watts:.3}"));
+    for kind in &machine.kinds {
+        text.push_str(&format!("\n{}: capacity {}, idle {} W\n", kind.name, kind.capacity, power(kind.idle_power)));
+        if !kind.source.is_empty() {
+            text.push_str(&format!("from {}\n", kind.source));
+        }
+        let mut points = table::figures(["MHz", "capacity", "busy W", "cluster W"].map(str::to_owned).to_vec(), 0);
+        for opp in &kind.opps {
+            points.add_row([
+                (opp.khz as f64 / 1e3).to_string(),
+                format!("{:.1}", opp.capacity),
+                power(opp.busy_power),
+                power(opp.cluster_power),
+            ]);
+        }
+        text.push_str(&table::text(points));
+    }
+    text
+}
+
+fn gigabytes(bytes: u64) -> String {
+    format!("{} GB", bytes as f64 / 1e9)
+}
+
+/// Numbers of cores, as Linux writes them: `0-3,8`.
+fn ranges(cores: &[CoreId]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for core in cores {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == core.0 => *last = core.0,
+            _ => ranges.push((core.0, core.0)),
+        }
+    }
+    let text = |(first, last)| if first == last { format!("{first}") } else { format!("{first}-{last}") };
+    ranges.into_iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_cores_are_written_as_linux_does() {
+        let cores = |numbers: &[u32]| numbers.iter().map(|&number| CoreId(number)).collect::<Vec<_>>();
+        assert_eq!(ranges(&cores(&[0, 1, 2, 3, 8])), "0-3,8");
+        assert_eq!(ranges(&cores(&[5])), "5");
+        assert_eq!(ranges(&[]), "");
+    }
+}

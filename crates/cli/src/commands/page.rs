@@ -1,0 +1,106 @@
+//! The page with plots that `--html` asks for: records, who ran where, and what all the names stand for.
+
+use evenkeel_machine::{CoreId, Nanos, Work};
+use evenkeel_metrics::Record;
+use evenkeel_policy::{AppId, ThreadId, registry};
+use evenkeel_report::Timeline;
+use evenkeel_report::html::{Described, Meta, page};
+use evenkeel_sim::{Listener, Log};
+
+use crate::error::Result;
+use crate::output::OutputFile;
+use crate::plan::Plan;
+
+/// Hears who ran where, which is all that a timeline shows: a whole log of a long run is several times as large.
+#[derive(Default)]
+pub struct Runs(Log);
+
+impl Listener for Runs {
+    fn started(&mut self, at: Nanos, thread: ThreadId, app: AppId, name: &str) {
+        self.0.started(at, thread, app, name);
+    }
+    fn ran(&mut self, thread: ThreadId, core: CoreId, from: Nanos, to: Nanos, retired: Work) {
+        self.0.ran(thread, core, from, to, retired);
+    }
+}
+
+impl Runs {
+    /// The timeline of the run whose record will have this index; none of a run that failed.
+    pub fn timeline(&self, index: usize, plan: &Plan, record: &Record) -> Option<Timeline> {
+        timeline(index, plan, record, &self.0)
+    }
+}
+
+/// The timeline of the run whose record has this index; none of a run that failed.
+pub fn timeline(index: usize, plan: &Plan, record: &Record, log: &Log) -> Option<Timeline> {
+    let apps: Vec<String> = record.apps.iter().map(|app| app.name.clone()).collect();
+    record.error.is_none().then(|| Timeline::new(index, &plan.used, &apps, log))
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write(plan: &Plan, records: &[Record], timelines: &[Timeline], baseline: usize, file: OutputFile) -> Result {
+    let meta = Meta {
+        title: String::new(),
+        baseline: Some(plan.policies[baseline].name().to_owned()),
+        machines: vec![described(&plan.used.name, &plan.used.description, &plan.used.source)],
+        workloads: workloads(plan),
+        policies: policies(plan),
+        made_by: concat!("evenkeel ", env!("CARGO_PKG_VERSION")).into(),
+        command: command(std::env::args()),
+    };
+    file.finish_with(page(records, timelines, &meta).as_bytes())
+}
+
+fn described(name: &str, text: &str, source: &str) -> Described {
+    Described { name: name.into(), text: text.into(), source: source.into() }
+}
+
+/// Those of the plan that are built in.
+fn workloads(plan: &Plan) -> Vec<Described> {
+    let named = plan.sets.iter().flat_map(|set| &set.workloads);
+    let known = named.filter_map(|spec| {
+        let name = spec.split(':').next()?;
+        let info = evenkeel_workload::programs::list().iter().find(|info| info.name == name)?;
+        Some(described(spec, &info.summary, info.source))
+    });
+    known.collect()
+}
+
+fn policies(plan: &Plan) -> Vec<Described> {
+    let entry = |name| registry::ENTRIES.iter().find(|entry| entry.name == name);
+    let mut known: Vec<Described> = Vec::new();
+    for policy in &plan.policies {
+        if let Some(entry) = entry(policy.name())
+            && known.iter().all(|other| other.name != entry.name)
+        {
+            known.push(described(entry.name, entry.summary, entry.source));
+        }
+    }
+    known
+}
+
+/// The command line as a shell would take it again.
+fn command(args: impl Iterator<Item = String>) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+%@".contains(c);
+    let quoted = args.enumerate().map(|(place, arg)| match place {
+        0 => "evenkeel".into(),
+        _ if !arg.is_empty() && arg.chars().all(plain) => arg,
+        _ => format!("'{}'", arg.replace('\'', r"'\''")),
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_can_be_pasted_into_a_shell() {
+        let args = ["/usr/bin/ek", "compare", "-w", "my file.json", "-p", "gts:up=600", "it's"];
+        let line = command(args.into_iter().map(str::to_owned));
+        assert_eq!(line, r"evenkeel compare -w 'my file.json' -p gts:up=600 'it'\''s'");
+    }
+}

@@ -1,0 +1,79 @@
+//! `evenkeel policies`, `evenkeel show policy`.
+
+use evenkeel_policy::registry::{self, Entry};
+use evenkeel_policy::{Knob, Value};
+use serde_json::json;
+
+use crate::error::{Failure, Result};
+use crate::output::{print, print_json};
+use crate::{args::ListArgs, table};
+
+/// Lists them.
+///
+/// # Errors
+/// Stdout cannot be written to.
+pub fn list(args: &ListArgs) -> Result {
+    if args.json {
+        return print_json(&registry::ENTRIES.iter().map(describe).collect::<Vec<_>>());
+    }
+    let mut rows = table::plain(["POLICY", "WHAT IT DOES", "KNOBS", "FROM"]);
+    for entry in registry::ENTRIES {
+        let knobs: Vec<_> = entry.knobs.iter().map(|knob| format!("{}={}", knob.name(), knob.default())).collect();
+        rows.add_row([entry.name, entry.summary, &knobs.join(" "), entry.source]);
+    }
+    print(&table::text(rows))
+}
+
+/// Describes one.
+///
+/// # Errors
+/// There is no such policy.
+pub fn show(name: &str, as_json: bool) -> Result {
+    // Also says what is nearest to a name that is not there.
+    registry::knobs(name, &[]).map_err(Failure::input)?;
+    let Some(entry) = registry::ENTRIES.iter().find(|entry| entry.name == name) else {
+        return Err(Failure::usage(format!("no policy '{name}' of that very name; `evenkeel policies` lists them")));
+    };
+    if as_json {
+        return print_json(&describe(entry));
+    }
+    let mut text = table::facts(&[("policy", &entry.name), ("does", &entry.summary), ("from", &entry.source)]);
+    if entry.knobs.is_empty() {
+        text.push_str("It has no knobs.\n");
+        return print(&text);
+    }
+    let mut rows = table::plain(["KNOB", "DEFAULT", "VALUES", "WHAT IT DOES"]);
+    for knob in entry.knobs {
+        let values = match knob {
+            Knob::Number { bounds: (least, greatest), unit, .. } => format!("{least} to {greatest} {unit}"),
+            Knob::Word { words, .. } => words.join(", "),
+        };
+        rows.add_row([knob.name().to_owned(), knob.default().to_string(), values, knob.about().to_owned()]);
+    }
+    text.push('\n');
+    text.push_str(&table::text(rows));
+    print(&text)
+}
+
+fn describe(entry: &Entry) -> serde_json::Value {
+    let knob = |knob: &Knob| {
+        let default = match knob.default() {
+            Value::Number(number) => json!(number),
+            Value::Word(word) => json!(word),
+        };
+        match knob {
+            Knob::Number { name, bounds: (least, greatest), unit, about, .. } => json!({
+                "name": name, "default": default, "least": least, "greatest": greatest, "unit": unit, "about": about,
+            }),
+            Knob::Word { name, words, about } => json!({
+                "name": name, "default": default, "words": words, "about": about,
+            }),
+        }
+    };
+    json!({
+        "name": entry.name,
+        "summary": entry.summary,
+        "source": entry.source,
+        "knobs": entry.knobs.iter().map(knob).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,88 @@
+//! `evenkeel simulate`: one run.
+
+use std::io::BufWriter;
+
+use anyhow::Context as _;
+use evenkeel_metrics::Record;
+use evenkeel_report::{csv, perfetto, table as results};
+use evenkeel_sim::{Deaf, Log};
+
+use crate::args::SimulateArgs;
+use crate::error::{Failure, Result, say};
+use crate::output::{OutputFile, print, print_json};
+use crate::plan::{Plan, say_notes};
+use crate::{commands::page, table};
+
+/// Carries it out and reports it.
+///
+/// # Errors
+/// Bad input; the run failed; an output could not be written.
+pub fn run(args: &SimulateArgs) -> Result {
+    let policy = args.policy().map_err(Failure::usage)?;
+    let plan = Plan::new(&args.run, vec![policy], false)?;
+    let trace = args.trace.as_deref().map(OutputFile::begin).transpose()?;
+    let html = args.html.as_deref().map(OutputFile::begin).transpose()?;
+    let mut notes = plan.notes();
+
+    let (set, policy) = (&plan.sets[0], &plan.policies[0]);
+    let mut log = (trace.is_some() || html.is_some()).then(Log::default);
+    let finished = match &mut log {
+        Some(log) => plan.carry_out(set, policy, log),
+        None => plan.carry_out(set, policy, &mut Deaf),
+    };
+    notes.extend(finished.notes);
+    say_notes(&notes);
+
+    let record = finished.record;
+    if let Some(error) = &record.error {
+        say("error", error);
+        if args.json {
+            print_json(&record)?;
+        }
+        return Err(Failure::Said);
+    }
+    if let (Some(log), Some(file)) = (&log, trace) {
+        write_trace(&plan, &record, log, file)?;
+    }
+    if let Some(file) = html {
+        let timeline = log.as_ref().and_then(|log| page::timeline(0, &plan, &record, log));
+        page::write(&plan, std::slice::from_ref(&record), timeline.as_slice(), 0, file)?;
+    }
+    if args.json {
+        print_json(&record)
+    } else if args.csv {
+        let mut text = Vec::new();
+        csv::write(std::slice::from_ref(&record), &mut text).map_err(|error| Failure::Failed(error.into()))?;
+        print(&String::from_utf8_lossy(&text))
+    } else {
+        print(&(results::simulate(&record, table::style()) + &threads(&record)))
+    }
+}
+
+fn write_trace(plan: &Plan, record: &Record, log: &Log, file: OutputFile) -> Result {
+    let apps: Vec<String> = record.apps.iter().map(|app| app.name.clone()).collect();
+    let mut file = BufWriter::new(file);
+    perfetto::write(&plan.used, &apps, log, &mut file).context("trace").map_err(Failure::Failed)?;
+    let file = file.into_inner().map_err(|error| Failure::Failed(error.into_error().into()))?;
+    file.finish()
+}
+
+/// The rows of the threads, where they were asked for.
+fn threads(record: &Record) -> String {
+    let Some(threads) = &record.threads else { return String::new() };
+    let kinds: Vec<&str> = record.kinds.keys().map(String::as_str).collect();
+    let mut header = vec!["thread".to_owned(), "application".into(), "start s".into(), "end s".into()];
+    header.extend(kinds.iter().map(|kind| format!("on {kind} s")));
+    header.extend(["waited s", "blocked s", "migrations", "runs"].map(str::to_owned));
+    let mut rows = table::figures(header, 2);
+    for thread in threads {
+        let seconds = |time: f64| format!("{time:.6}");
+        let mut row = vec![thread.name.clone(), thread.app.clone(), seconds(thread.started_s)];
+        row.push(thread.ended_s.map_or("-".into(), seconds));
+        row.extend(kinds.iter().map(|kind| seconds(thread.time_on_kind_s.get(*kind).copied().unwrap_or(0.0))));
+        row.extend([seconds(thread.wait_s), seconds(thread.blocked_s)]);
+        row.extend([thread.migrations.to_string(), thread.runs.to_string()]);
+        rows.add_row(row);
+    }
+    format!("\n{}", table::text(rows))
+}

@@ -1,0 +1,159 @@
+//! Where output goes: stdout, and files that are whole or not there.
+//!
+//! A file is written under a temporary name in its own folder and renamed when it is complete, so that whoever looks
+//! finds the old one or the new one. The folder is tried before the long work, not after it. What
+//! Ctrl-C interrupts leaves no temporary behind.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, Once, PoisonError};
+
+use anyhow::Context as _;
+use tempfile::NamedTempFile;
+
+use crate::error::{Failure, Result};
+
+/// Exit code of a process that SIGINT ended, as shells give it.
+const INTERRUPTED: i32 = 130;
+
+/// Temporaries that exist now.
+static TEMPORARIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// A file that is being made.
+pub struct OutputFile {
+    temporary: NamedTempFile,
+    target: PathBuf,
+}
+
+impl OutputFile {
+    /// Begins a file; what is at `target` stays until [`OutputFile::finish`].
+    ///
+    /// # Errors
+    /// A target that is a folder, or a folder that is not there or cannot be written to.
+    pub fn begin(target: &Path) -> Result<Self> {
+        let unwritable =
+            |error: anyhow::Error| Failure::Usage(error.context(format!("cannot write {}", target.display())));
+        if target.is_dir() {
+            return Err(unwritable(anyhow::anyhow!("it is a folder")));
+        }
+        let folder = match target.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        clean_up_when_interrupted();
+        let mut living = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
+        let temporary = tempfile::Builder::new()
+            .prefix(".evenkeel-")
+            .permissions(permissions())
+            .tempfile_in(folder)
+            .map_err(|error| unwritable(io::Error::from(error.kind()).into()))?;
+        living.insert(temporary.path().to_owned());
+        Ok(Self { temporary, target: target.to_owned() })
+    }
+
+    /// Puts the complete file into its place.
+    ///
+    /// # Errors
+    /// Whatever the file system refuses; nothing is left behind then.
+    pub fn finish(mut self) -> Result {
+        let flushed = self.temporary.flush();
+        let mut living = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
+        living.remove(self.temporary.path());
+        let place = || format!("cannot write {}", self.target.display());
+        flushed.with_context(place).map_err(Failure::Failed)?;
+        let target = self.target.clone();
+        let kept = self.temporary.persist(&target).map(drop).map_err(|error| error.error);
+        kept.with_context(|| format!("cannot write {}", target.display())).map_err(Failure::Failed)
+    }
+
+    /// Writes all of it, and puts it into its place.
+    ///
+    /// # Errors
+    /// Whatever the file system refuses.
+    pub fn finish_with(mut self, content: &[u8]) -> Result {
+        let written = self.temporary.write_all(content);
+        written.with_context(|| format!("cannot write {}", self.target.display())).map_err(Failure::Failed)?;
+        self.finish()
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.temporary.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.temporary.flush()
+    }
+}
+
+/// Those of any new file: the temporary's are for its owner only.
+#[cfg(unix)]
+fn permissions() -> std::fs::Permissions {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::Permissions::from_mode(0o666)
+}
+
+#[cfg(not(unix))]
+fn permissions() -> std::fs::Permissions {
+    std::fs::Permissions::default()
+}
+
+/// Without a handler, that is where there is no file to lose, SIGINT ends the process at once.
+fn clean_up_when_interrupted() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Where a handler cannot be set there is nothing better to do than to go without.
+        let _ = ctrlc::set_handler(|| {
+            let living = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
+            for path in living.iter() {
+                let _ = std::fs::remove_file(path);
+            }
+            std::process::exit(INTERRUPTED);
+        });
+    });
+}
+
+/// Prints text on stdout, with a newline at its end where it has none.
+///
+/// # Errors
+/// [`Failure::ClosedPipe`] where the reader has gone.
+pub fn print(text: &str) -> Result {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| {
+        if !text.is_empty() && !text.ends_with('\n') {
+            stdout.write_all(b"\n")?;
+        }
+        stdout.flush()
+    });
+    written.map_err(Failure::stdout)
+}
+
+/// Prints one JSON value on stdout.
+///
+/// # Errors
+/// [`Failure::ClosedPipe`] where the reader has gone.
+pub fn print_json(value: &impl serde::Serialize) -> Result {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::Failed(error.into()))?;
+    print(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_whole_or_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("out");
+        std::fs::write(&target, "old").unwrap();
+        let file = OutputFile::begin(&target).unwrap();
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "old");
+        file.finish_with(b"new").unwrap();
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "new");
+
+        let given_up = OutputFile::begin(&folder.path().join("other")).unwrap();
+        drop(given_up);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the finished one is left");
+    }
+}

@@ -1,0 +1,206 @@
+//! The values that flags take, from text.
+
+use evenkeel_machine::Nanos;
+use evenkeel_sim::{Estimator, Governor};
+
+/// A time with a unit: `50us`, `1.5ms`, `10s`.
+///
+/// # Errors
+/// What would do instead.
+pub fn time(text: &str) -> Result<Nanos, String> {
+    const EXPECTED: &str = "expected a time with a unit: 500ns, 50us, 1.5ms, 10s or 2min";
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let ns_per_unit = match unit.trim() {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "min" => 60e9,
+        _ => return Err(EXPECTED.into()),
+    };
+    let ns = number.parse::<f64>().map_err(|_| EXPECTED)? * ns_per_unit;
+    // Past 2^63 ns, 292 years, sums of times would no longer fit.
+    if ns < (1_u64 << 63) as f64 { Ok(Nanos(ns.round() as u64)) } else { Err(format!("{text} is too long a time")) }
+}
+
+/// A time that is more than nothing.
+///
+/// # Errors
+/// What would do instead.
+pub fn positive_time(text: &str) -> Result<Nanos, String> {
+    match time(text)? {
+        Nanos::ZERO => Err("expected more than 0".into()),
+        some => Ok(some),
+    }
+}
+
+/// A factor greater than 0.
+///
+/// # Errors
+/// What would do instead.
+pub fn factor(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(factor) if factor.is_finite() && factor > 0.0 => Ok(factor),
+        _ => Err("expected a number greater than 0".into()),
+    }
+}
+
+/// `oracle`, `offline`, `sampled`, `modelled=0.1`.
+///
+/// # Errors
+/// What would do instead.
+pub fn estimator(text: &str) -> Result<Estimator, String> {
+    const EXPECTED: &str =
+        "expected oracle, offline, sampled or modelled=ERROR with a relative error of 0 or more, as modelled=0.1";
+    match text {
+        "oracle" => Ok(Estimator::Oracle),
+        "offline" => Ok(Estimator::Offline),
+        "sampled" => Ok(Estimator::Sampled),
+        _ => {
+            let error = text.strip_prefix("modelled=").and_then(|error| error.parse::<f64>().ok());
+            match error {
+                Some(error) if error.is_finite() && error >= 0.0 => Ok(Estimator::Modelled { error }),
+                _ => Err(EXPECTED.into()),
+            }
+        }
+    }
+}
+
+/// `performance`, `schedutil`, `fixed=800` (MHz).
+///
+/// # Errors
+/// What would do instead.
+pub fn governor(text: &str) -> Result<Governor, String> {
+    match text {
+        "performance" => Ok(Governor::Performance),
+        "schedutil" => Ok(Governor::Schedutil),
+        _ => {
+            let mhz = text.strip_prefix("fixed=").and_then(|mhz| mhz.parse::<f64>().ok());
+            match mhz {
+                Some(mhz) if mhz > 0.0 && mhz < 1e9 => Ok(Governor::Fixed { khz: (mhz * 1e3).round() as u64 }),
+                _ => Err("expected performance, schedutil or fixed=MHZ, as fixed=800".into()),
+            }
+        }
+    }
+}
+
+/// `knob=value` or `policy.knob=value`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The policy that it is for; `None`: each that has such a knob.
+    pub policy: Option<String>,
+    /// Name of the knob.
+    pub knob: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// See [`Setting`].
+///
+/// # Errors
+/// What would do instead.
+pub fn setting(text: &str) -> Result<Setting, String> {
+    let expected = || "expected KNOB=VALUE or POLICY.KNOB=VALUE".to_owned();
+    let (name, value) = text.split_once('=').ok_or_else(expected)?;
+    let (policy, knob) = match name.split_once('.') {
+        Some((policy, knob)) => (Some(policy.to_owned()), knob),
+        None => (None, name),
+    };
+    if knob.is_empty() || value.is_empty() || policy.as_deref() == Some("") {
+        return Err(expected());
+    }
+    Ok(Setting { policy, knob: knob.into(), value: value.into() })
+}
+
+/// A policy as asked for: `acfs`, `acfs:uf=1.5,period=50`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicySpec {
+    /// As given.
+    pub label: String,
+    /// Name.
+    pub name: String,
+    /// Knobs set in place.
+    pub set: Vec<(String, String)>,
+}
+
+/// A list of policies. A comma separates policies as well as the knobs of one: what has a `=` and no `:` is a knob.
+///
+/// # Errors
+/// An empty item, a knob before any policy.
+pub fn policies(text: &str) -> Result<Vec<PolicySpec>, String> {
+    let mut specs: Vec<PolicySpec> = Vec::new();
+    for item in text.split(',').map(str::trim) {
+        let (head, knob) = match item.split_once(':') {
+            Some((name, knob)) => (Some(name), Some(knob)),
+            None if item.contains('=') => (None, Some(item)),
+            None => (Some(item), None),
+        };
+        if let Some(name) = head {
+            if name.is_empty() || name.contains('=') {
+                return Err(format!("expected POLICY or POLICY:KNOB=VALUE, found '{item}'"));
+            }
+            specs.push(PolicySpec { label: name.into(), name: name.into(), set: Vec::new() });
+        }
+        let Some(knob) = knob else { continue };
+        let spec = specs.last_mut().ok_or_else(|| format!("knob '{knob}' before any policy"))?;
+        let pair = knob.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
+        let (name, value) =
+            pair.ok_or_else(|| format!("expected KNOB=VALUE after '{}:', found '{knob}'", spec.name))?;
+        spec.label.push(if spec.set.is_empty() { ':' } else { ',' });
+        spec.label.push_str(knob);
+        spec.set.push((name.into(), value.into()));
+    }
+    Ok(specs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_need_a_unit() {
+        assert_eq!(time("50us"), Ok(Nanos(50_000)));
+        assert_eq!(time("1.5ms"), Ok(Nanos(1_500_000)));
+        assert_eq!(time("0s"), Ok(Nanos(0)));
+        for bad in ["50", "", "us", "-1s", "1e3s", "5 parsecs", "99999999999999999999s", "1.2.3s"] {
+            assert!(time(bad).is_err(), "{bad}");
+        }
+        assert!(positive_time("0s").is_err());
+    }
+
+    #[test]
+    fn estimators_and_governors() {
+        assert_eq!(estimator("modelled=0.1"), Ok(Estimator::Modelled { error: 0.1 }));
+        assert_eq!(governor("fixed=800"), Ok(Governor::Fixed { khz: 800_000 }));
+        for bad in ["", "model", "modelled", "modelled=", "modelled=-1", "modelled=nan", "modelled=inf"] {
+            assert!(estimator(bad).is_err(), "{bad}");
+        }
+        for bad in ["", "fixed", "fixed=0", "fixed=-5", "fixed=nan", "ondemand"] {
+            assert!(governor(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_policies_keeps_knobs_with_theirs() {
+        let specs = policies("acfs:uf=1.5,period=50,linux,acfs:uf=2").unwrap();
+        let labels: Vec<_> = specs.iter().map(|spec| spec.label.as_str()).collect();
+        assert_eq!(labels, ["acfs:uf=1.5,period=50", "linux", "acfs:uf=2"]);
+        assert_eq!(specs[0].set.len(), 2);
+        for bad in ["", "a,,b", "uf=1", ":uf=1", "acfs:uf", "acfs:=1", "acfs:uf="] {
+            assert!(policies(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn settings_name_a_policy_or_none() {
+        assert_eq!(
+            setting("acfs.uf=1.2"),
+            Ok(Setting { policy: Some("acfs".into()), knob: "uf".into(), value: "1.2".into() })
+        );
+        assert_eq!(setting("uf=1.2").map(|it| it.policy), Ok(None));
+        for bad in ["uf", "=1", "uf=", ".uf=1", "acfs.=1"] {
+            assert!(setting(bad).is_err(), "{bad}");
+        }
+    }
+}

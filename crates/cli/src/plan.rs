@@ -1,0 +1,184 @@
+//! From the command line to runs: what is run on what under which policies, and carrying one of them out.
+
+use std::time::Instant;
+
+use evenkeel_machine::Machine;
+use evenkeel_metrics::{AloneCache, Record, Subject};
+use evenkeel_policy::{Knobs, registry};
+use evenkeel_sim::{Config, Listener};
+use evenkeel_workload::Application;
+use indexmap::IndexSet;
+use rayon::prelude::*;
+
+use crate::args::RunArgs;
+use crate::commands::{machines, workloads};
+use crate::error::{Failure, Result, say};
+use crate::parse::{PolicySpec, Setting};
+
+/// Everything that one command runs: each set of applications under each policy.
+pub struct Plan {
+    /// The machine as named.
+    whole: Machine,
+    /// The part of it that is used.
+    pub used: Machine,
+    /// Applications that run together.
+    pub sets: Vec<Set>,
+    /// Under each of these.
+    pub policies: Vec<Chosen>,
+    config: Config,
+    per_thread: bool,
+    alone: AloneCache,
+}
+
+/// Applications that run together.
+pub struct Set {
+    /// As asked for.
+    pub workloads: Vec<String>,
+    /// What they are.
+    pub apps: Vec<Application>,
+}
+
+/// A policy with its knobs.
+pub struct Chosen {
+    /// As asked for.
+    pub label: String,
+    name: String,
+    set: Vec<(String, String)>,
+    knobs: Knobs,
+}
+
+impl Chosen {
+    /// Its name, without knobs.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// A run that is over.
+pub struct Finished {
+    /// What it came to.
+    pub record: Record,
+    /// What the policy has to say to people.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// Reads what the command line names. With `each` every workload is run for itself.
+    ///
+    /// # Errors
+    /// Anything that is not there, or that does not fit.
+    pub fn new(args: &RunArgs, specs: Vec<PolicySpec>, each: bool) -> Result<Self> {
+        let Some(name) = &args.machine else {
+            let known = evenkeel_machine::presets().iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
+            return Err(Failure::usage(format!("no machine: give -m with a file or one of {known}")));
+        };
+        if args.workloads.is_empty() {
+            return Err(Failure::usage(
+                "no workload: give -w with a name or a file; `evenkeel workloads` lists what is built in",
+            ));
+        }
+        let policies = choose(specs, &args.settings)?;
+        let named = Machine::load(name).map_err(Failure::input)?;
+        let whole = if args.free_costs { named.with_free_costs() } else { named };
+        let used = machines::part(&whole, args.cores.as_deref())?;
+        let load = |name: &String| workloads::load(name, &args.scale, &used);
+        let sets = if each {
+            let alone = |name: &String| Ok(Set { workloads: vec![name.clone()], apps: load(name)? });
+            args.workloads.iter().map(alone).collect::<Result<_>>()?
+        } else {
+            let apps = args.workloads.iter().map(load).collect::<Result<Vec<_>>>()?;
+            vec![Set { workloads: args.workloads.clone(), apps: apps.into_iter().flatten().collect() }]
+        };
+        let config = Config {
+            seed: args.scale.seed,
+            estimator: args.estimator,
+            governor: args.governor,
+            decision_latency: args.decision_latency,
+            duration: args.duration,
+            ..Config::default()
+        };
+        Ok(Self { whole, used, sets, policies, config, per_thread: args.threads, alone: AloneCache::default() })
+    }
+
+    /// Carries out the runs alone that all sets need, as many at a time as there are threads for it. One that fails fails
+    /// again where it is needed, and is reported there.
+    pub fn measure_alone(&self) {
+        self.sets.par_iter().for_each(|set| drop(self.alone.measure(&self.whole, &self.used, &set.apps, &self.config)));
+    }
+
+    /// Carries out one run. The runs alone that its measures need are carried out beside it, where they have not been yet.
+    pub fn carry_out<L: Listener + Send>(&self, set: &Set, policy: &Chosen, listener: &mut L) -> Finished {
+        let (alone, (outcome, wall)) = rayon::join(
+            || self.alone.measure(&self.whole, &self.used, &set.apps, &self.config),
+            || {
+                let start = Instant::now();
+                let outcome =
+                    registry::make(&policy.name, &policy.set).map_err(anyhow::Error::from).and_then(|mut it| {
+                        Ok(evenkeel_sim::run(&self.used, &set.apps, it.as_mut(), &self.config, listener)?)
+                    });
+                (outcome, start.elapsed())
+            },
+        );
+        let subject = Subject {
+            machine: &self.used,
+            policy: &policy.name,
+            knobs: &policy.knobs,
+            workloads: &set.workloads,
+            seed: self.config.seed,
+        };
+        let done = outcome.and_then(|outcome| Ok((outcome, alone?)));
+        match done {
+            Ok((outcome, alone)) => Finished {
+                record: subject.record(&outcome, &alone, self.per_thread, wall),
+                notes: outcome.notes.iter().map(|note| format!("{}: {note}", policy.label)).collect(),
+            },
+            Err(error) => Finished { record: subject.failure(format!("{error:#}"), wall), notes: Vec::new() },
+        }
+    }
+
+    /// What of the workloads was accepted but has no meaning here, each once.
+    pub fn notes(&self) -> IndexSet<String> {
+        let apps = self.sets.iter().flat_map(|set| &set.apps);
+        apps.flat_map(|app| app.notes.iter().map(|note| format!("{}: {note}", app.name))).collect()
+    }
+}
+
+/// Says each note once on stderr, in the order in which they came up.
+pub fn say_notes(notes: &IndexSet<String>) {
+    notes.iter().for_each(|note| say("note", note));
+}
+
+/// Policies with the knobs that are meant for them: what is set for all gives way to what is set for one, and that to what
+/// is said in place.
+fn choose(specs: Vec<PolicySpec>, settings: &[Setting]) -> Result<Vec<Chosen>> {
+    let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
+    let mut chosen = Vec::with_capacity(specs.len());
+    let mut used = vec![false; settings.len()];
+    for PolicySpec { label, name, set: in_place } in specs {
+        let known = registry::knobs(&name, &[]).map_err(Failure::input)?;
+        let has = |knob: &str| known.iter().any(|(name, _)| name == knob);
+        let mut set = Vec::new();
+        for for_one in [false, true] {
+            for (index, setting) in settings.iter().enumerate() {
+                let meant = match &setting.policy {
+                    // The only policy there is: it says itself which knobs it has.
+                    None => !for_one && (names.len() == 1 || has(&setting.knob)),
+                    Some(policy) => for_one && *policy == name,
+                };
+                if meant {
+                    used[index] = true;
+                    set.push((setting.knob.clone(), setting.value.clone()));
+                }
+            }
+        }
+        set.extend(in_place);
+        let knobs = registry::knobs(&name, &set).map_err(Failure::input)?;
+        chosen.push(Chosen { label, name, set, knobs });
+    }
+    let Some((setting, _)) = settings.iter().zip(used).find(|(_, used)| !used) else { return Ok(chosen) };
+    let asked = names.join(", ");
+    Err(Failure::usage(match &setting.policy {
+        Some(policy) => format!("--set {policy}.{}: {policy} is not among the policies {asked}", setting.knob),
+        None => format!("--set {}: none of the policies {asked} has such a knob", setting.knob),
+    }))
+}
