@@ -1,0 +1,179 @@
+//! Every command does what it is for.
+
+use serde_json::Value;
+
+use crate::{MACHINE, WORKLOAD, assert_valid, evenkeel, small};
+
+fn names(list: &Value) -> Vec<String> {
+    list.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_listed_thing_can_be_shown_by_its_name() {
+    for (list, what) in [("machines", "machine"), ("policies", "policy"), ("workloads", "workload")] {
+        let json = evenkeel(&[list, "--json"]).done().json();
+        let text = evenkeel(&[list]).done().stdout;
+        assert!(!names(&json).is_empty());
+        for entry in json.as_array().unwrap() {
+            assert!(!entry["source"].as_str().unwrap().is_empty(), "{entry} has a source");
+        }
+        for name in names(&json) {
+            assert!(text.contains(&name), "{name} is in the table of {list}");
+            // Full of threads some workloads are large: one worker is enough to be described.
+            assert!(evenkeel(&["show", what, &name]).done().stdout.contains(&name));
+            assert!(evenkeel(&["show", what, &name, "--json"]).done().json().is_object());
+        }
+    }
+}
+
+#[test]
+fn simulate_prints_one_record_that_fits_the_schema() {
+    let record = evenkeel(&small("simulate", &["-p", "gts", "--json", "--threads"])).done().json();
+    assert_valid(&record);
+    assert_eq!(record["cores"], "4big+4little");
+    assert!(record["knobs"]["up"].is_number(), "defaults are said, too: {record:#}");
+    assert!(record["makespan_s"].as_f64().unwrap() > 0.0);
+    assert!(record["energy_j"].as_f64().unwrap() > 0.0);
+    assert!(record["speedup"].as_f64().unwrap() > 1.0, "eight cores beat one little: {record:#}");
+    assert!(record["unfairness"].is_null());
+    assert!(!record["threads"].as_array().unwrap().is_empty());
+    let plain = evenkeel(&small("simulate", &["-p", "gts", "--json"])).done().json();
+    assert!(plain.get("threads").is_none());
+}
+
+#[test]
+fn energy_is_that_of_the_kinds_and_time_that_of_the_cores() {
+    let record = evenkeel(&small("simulate", &["-p", "linux", "--json"])).done().json();
+    let kinds: Vec<&Value> = record["kinds"].as_object().unwrap().values().collect();
+    let sum = |key: &str| kinds.iter().map(|kind| kind[key].as_f64().unwrap()).sum::<f64>();
+    assert!((sum("energy_j") / record["energy_j"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{record:#}");
+    let core_time = 8.0 * record["makespan_s"].as_f64().unwrap();
+    assert!(((sum("busy_s") + sum("idle_s")) / core_time - 1.0).abs() < 1e-9, "{record:#}");
+}
+
+#[test]
+fn a_machine_without_a_power_model_has_no_energy() {
+    let args = ["simulate", "-m", "quickia", "-w", WORKLOAD, "--size", "0.05", "-p", "linux", "--json"];
+    let record = evenkeel(&args).done().json();
+    assert_valid(&record);
+    assert!(record["energy_j"].is_null() && record["edp_js"].is_null());
+}
+
+#[test]
+fn a_part_of_a_machine_is_as_fast_as_it_is_in_the_whole() {
+    let run = |cores: &str| {
+        let more = ["-p", "pinned", "--json", "--free-costs", "--workers", "1", "--cores", cores];
+        evenkeel(&small("simulate", &more)).done().json()
+    };
+    let (whole, part) = (run("4big+4little"), run("1big"));
+    assert_eq!(part["cores"], "1big");
+    assert_eq!(whole["makespan_s"], part["makespan_s"], "one worker does not notice the others");
+    assert_eq!(whole["speedup"], part["speedup"], "and is set against the same little core");
+}
+
+#[test]
+fn two_workloads_run_together_and_each_alone() {
+    let both = ["-w", "ferret", "-p", "linux,pinned", "--json"];
+    let together = evenkeel(&small("compare", &both)).done().json();
+    let each = evenkeel(&small("compare", &[&both[..], &["--each"]].concat())).done().json();
+    together.as_array().unwrap().iter().chain(each.as_array().unwrap()).for_each(assert_valid);
+    assert_eq!((together.as_array().unwrap().len(), each.as_array().unwrap().len()), (2, 4));
+    let record = &together[0];
+    assert_eq!(record["workloads"], serde_json::json!([WORKLOAD, "ferret"]));
+    let slowdowns: Vec<f64> =
+        record["apps"].as_array().unwrap().iter().map(|app| app["slowdown"].as_f64().unwrap()).collect();
+    let ratio = slowdowns[0].max(slowdowns[1]) / slowdowns[0].min(slowdowns[1]);
+    assert!((record["unfairness"].as_f64().unwrap() - ratio).abs() < 1e-12);
+    assert!(slowdowns.iter().all(|&slowdown| slowdown > 1.0), "they are in each other's way: {slowdowns:?}");
+}
+
+#[test]
+fn compare_keeps_the_order_asked_for_in_every_form() {
+    let policies = "pinned,gts:up=600,linux";
+    let names = ["pinned", "gts", "linux"];
+    let json = evenkeel(&small("compare", &["-p", policies, "--json"])).done().json();
+    let from_json: Vec<_> = json.as_array().unwrap().iter().map(|record| record["policy"].as_str().unwrap()).collect();
+    assert_eq!(from_json, names);
+    assert_eq!(json[1]["knobs"]["up"], 600.0);
+    for form in [&["-p", policies][..], &["-p", policies, "--csv"]] {
+        let text = evenkeel(&small("compare", form)).done().stdout;
+        let places: Vec<_> = names.iter().map(|name| text.find(name).unwrap_or_else(|| panic!("{text}"))).collect();
+        assert!(places.is_sorted(), "{text}");
+    }
+}
+
+#[test]
+fn a_knob_reaches_the_policies_that_have_it() {
+    let run = |set: &str| evenkeel(&small("compare", &["-p", "linux,gts", "--set", set, "--json"])).done().json();
+    for set in ["up=600", "gts.up=600"] {
+        let records = run(set);
+        assert!(records[0]["knobs"].get("up").is_none());
+        assert_eq!(records[1]["knobs"]["up"], 600.0);
+    }
+}
+
+#[test]
+fn a_run_that_fails_is_a_record_and_the_others_go_on() {
+    // It waits for a resume that never comes.
+    let workload = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(workload.path(), r#"{ "tasks": { "stuck": { "loop": 1, "suspend": "stuck" } } }"#).unwrap();
+    let path = workload.path().to_str().unwrap();
+    let ended = evenkeel(&small("compare", &["-w", path, "--each", "-p", "pinned", "--json"]));
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let records = ended.json();
+    records.as_array().unwrap().iter().for_each(assert_valid);
+    assert!(records[0].get("error").is_none());
+    assert!(records[1]["error"].as_str().unwrap().contains("deadlock"), "{records:#}");
+    let alone = evenkeel(&["simulate", "-m", MACHINE, "-w", path, "-p", "pinned", "--json"]);
+    assert_eq!(alone.code, 1);
+    assert_valid(&alone.json());
+}
+
+#[test]
+fn a_duration_ends_what_never_ends() {
+    let workload = tempfile::NamedTempFile::new().unwrap();
+    let endless = r#"{ "tasks": { "beat": { "loop": -1, "run": 2000, "timer": { "ref": "t", "period": 10000 } } } }"#;
+    std::fs::write(workload.path(), endless).unwrap();
+    let path = workload.path().to_str().unwrap();
+    let args = ["simulate", "-m", MACHINE, "-w", path, "-p", "linux", "--json"];
+    assert_eq!(evenkeel(&args).code, 1);
+    let record = evenkeel(&[&args[..], &["--duration", "1s"]].concat()).done().json();
+    assert_valid(&record);
+    assert_eq!(record["makespan_s"], 1.0);
+    let latency = &record["wakeup_latency_us"];
+    assert!(latency["p50"].as_f64().unwrap() <= latency["max"].as_f64().unwrap(), "{record:#}");
+}
+
+#[test]
+fn what_a_workload_asks_in_vain_is_noted_once() {
+    let workload = tempfile::NamedTempFile::new().unwrap();
+    let asks = r#"{ "tasks": { "a": { "instance": 3, "loop": 1, "nodes_membind": [0], "run": 1000 } } }"#;
+    std::fs::write(workload.path(), asks).unwrap();
+    let path = workload.path().to_str().unwrap();
+    let ended = evenkeel(&["compare", "-m", MACHINE, "-w", path, "-p", "pinned,linux", "--json"]).done();
+    let notes: Vec<_> = ended.stderr.lines().filter(|line| line.contains("nodes_membind")).collect();
+    assert_eq!(notes.len(), 1, "{}", ended.stderr);
+    assert!(notes[0].starts_with("note: "));
+}
+
+#[test]
+fn completions_and_manual_pages_are_made() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = evenkeel(&["completions", shell]).done().stdout;
+        assert!(script.contains("simulate") && script.contains("decision-latency"), "{shell}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    evenkeel(&["man", folder.path().to_str().unwrap()]).done();
+    for page in ["evenkeel.1", "evenkeel-simulate.1", "evenkeel-compare.1", "evenkeel-show-machine.1"] {
+        let text = std::fs::read_to_string(folder.path().join(page)).unwrap();
+        assert!(text.contains(".SH NAME"), "{page}");
+    }
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    for name in ["machines", "policies", "workloads", "show", "simulate", "compare", "completions", "man"] {
+        let help = evenkeel(&[name, "--help"]).done().stdout;
+        assert!(help.contains("Examples:") && help.contains(&format!("evenkeel {name}")), "{help}");
+    }
+}

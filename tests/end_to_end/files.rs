@@ -1,0 +1,73 @@
+//! Files and pipes: whole or not there, and no panic when the reader leaves.
+
+use std::io::Read as _;
+use std::process::Stdio;
+
+use crate::{command, evenkeel, small};
+
+#[test]
+fn output_files_appear_whole_and_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let trace = folder.path().join("run.pftrace");
+    evenkeel(&small("compare", &["-p", "pinned,linux", "--html", page.to_str().unwrap()])).done();
+    evenkeel(&small("simulate", &["-p", "pinned", "--trace", trace.to_str().unwrap()])).done();
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.starts_with("<!") && html.trim_end().ends_with("</html>"));
+    let mut names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["page.html", "run.pftrace"], "and nothing else");
+}
+
+#[test]
+fn a_run_that_fails_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let workload = folder.path().join("stuck.json");
+    // It waits for a resume that never comes.
+    std::fs::write(&workload, r#"{ "tasks": { "stuck": { "loop": 1, "suspend": "stuck" } } }"#).unwrap();
+    let trace = folder.path().join("run.pftrace");
+    let ended = evenkeel(&[
+        "simulate",
+        "-m",
+        crate::MACHINE,
+        "-w",
+        workload.to_str().unwrap(),
+        "-p",
+        "linux",
+        "--trace",
+        trace.to_str().unwrap(),
+    ]);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(ended.stderr.contains("deadlock"), "{}", ended.stderr);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the workload");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_no_temporary() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("run.pftrace");
+    // Long enough to be still there when it is interrupted.
+    let args = ["simulate", "-m", crate::MACHINE, "-w", "ferret", "-p", "linux", "--size", "1000", "--trace"];
+    let mut child = command(&args).arg(&trace).stdout(Stdio::null()).spawn().unwrap();
+    let begun = || std::fs::read_dir(folder.path()).unwrap().count() > 0;
+    while !begun() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!begun(), "the temporary is gone");
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_panic() {
+    for args in [&["policies", "--json"][..], &["machines"], &["completions", "zsh"], &["compare", "--help"]] {
+        let mut child = command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""), "{args:?}");
+    }
+}

@@ -1,0 +1,76 @@
+//! The binary from the outside: what it prints, what it writes, how it ends.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod bad_input;
+mod commands;
+mod files;
+mod same_bytes;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A machine with two kinds and a power model.
+const MACHINE: &str = "odroid-xu3-paper";
+/// A program that is short at [`SIZE`].
+const WORKLOAD: &str = "swaptions";
+/// Small enough for a test that is built without much optimisation.
+const SIZE: &str = "0.05";
+
+/// What a command came to.
+struct Ended {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ended {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().expect("it ended by itself"),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// It did what it was asked.
+    #[track_caller]
+    fn done(self) -> Self {
+        assert_eq!(self.code, 0, "{}", self.stderr);
+        self
+    }
+
+    #[track_caller]
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+    }
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evenkeel"));
+    command.args(args).current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    command
+}
+
+fn evenkeel(args: &[&str]) -> Ended {
+    Ended::of(command(args).output().unwrap())
+}
+
+/// `simulate` or `compare` of the small run, with more.
+fn small<'a>(verb: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut args = vec![verb, "-m", MACHINE, "-w", WORKLOAD, "--size", SIZE];
+    args.extend(more);
+    args
+}
+
+/// Checks a record against the schema, with every error said.
+#[track_caller]
+fn assert_valid(record: &Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/result.schema.json");
+    let schema = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let errors: Vec<_> =
+        validator.iter_errors(record).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?} in {record:#}");
+}
