@@ -328,7 +328,7 @@
     element.append(box);
 
     const count = timeline.lanes.length;
-    const lane = Math.max(3, Math.min(19, Math.floor(480 / count)));
+    const lane = Math.max(3, Math.min(printing ? 13 : 19, Math.floor(480 / count)));
     const unit = end < 2e-3 ? ["µs", 1e6] : end < 2 ? ["ms", 1e3] : ["s", 1];
     const ticks = timeline.tick_s * unit[1];
     const rows = [];

@@ -11,6 +11,9 @@ use crate::labels;
 /// The most stretches that a timeline keeps: more cannot be told apart on a screen.
 pub const MOST_STRETCHES: usize = 4_000;
 
+/// How often the columns of a coarse timeline are halved, at most.
+const MOST_DOUBLINGS: u32 = 8;
+
 /// Who ran where in a run: a lane for each core, and on it stretches of time that a thread had.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
@@ -95,24 +98,39 @@ impl Timeline {
         }
     }
 
-    /// Leaves at most `most` stretches, or one a lane: time is cut into columns, and each shows the thread that ran
-    /// longest in it, or nothing where the core idled longer.
+    /// Leaves at most `most` stretches, or one a lane: time is cut into columns, as many as will do, and each shows the
+    /// thread that ran longest in it, or nothing where the core idled longer.
     pub(crate) fn limit(&mut self, most: usize) {
         let lanes = self.lanes.len().max(1);
         if self.stretches.len() <= most.max(lanes) {
             return;
         }
-        let columns = (most / lanes).max(1) as u64;
+        // Neighbouring columns of one thread become one stretch: more columns than stretches may do.
+        let mut columns = (most / lanes).max(1) as u64;
+        let (mut width, mut kept) = self.in_columns(columns);
+        for _ in 0..MOST_DOUBLINGS {
+            columns *= 2;
+            let (finer, more) = self.in_columns(columns);
+            if more.len() > most || finer == width {
+                break;
+            }
+            (width, kept) = (finer, more);
+        }
+        self.stretches = kept;
+        self.column = Some(Nanos(width));
+    }
+
+    /// The width of so many columns of time, and what they show.
+    fn in_columns(&self, columns: u64) -> (u64, Vec<Stretch>) {
         let width = self.end.0.div_ceil(columns).max(1);
-        let mut kept = vec![];
+        let mut shown = vec![];
         for lane in self.stretches.chunk_by(|a, b| a.lane == b.lane) {
             for (column, thread) in longest(lane, width) {
                 let (from, to) = (Nanos(column * width), Nanos(((column + 1) * width).min(self.end.0)));
-                kept.push(Stretch { lane: lane[0].lane, thread, from, to });
+                shown.push(Stretch { lane: lane[0].lane, thread, from, to });
             }
         }
-        self.stretches = joined(kept);
-        self.column = Some(Nanos(width));
+        (width, joined(shown))
     }
 }
 
@@ -203,5 +221,10 @@ mod tests {
         assert_eq!((timeline.stretches.len(), timeline.column), (1000, None));
         timeline.limit(70);
         assert!(timeline.stretches.len() <= 70 && timeline.column == Some(Nanos(143)));
+        // One long run beside many short ones leaves room for finer columns.
+        timeline.stretches = lane(&[(0, 0, 9_000), (1, 9_000, 9_400), (0, 9_400, 9_500), (1, 9_500, 10_000)]);
+        timeline.limit(3);
+        assert!(timeline.stretches.len() <= 3);
+        assert!(timeline.column < Some(Nanos(10_000 / 3)), "{:?}", timeline.column);
     }
 }

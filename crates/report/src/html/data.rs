@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use evenkeel_metrics::Record;
+use evenkeel_metrics::measures::geometric_mean;
 use serde::Serialize;
 
 use crate::labels;
@@ -154,8 +155,7 @@ impl Data {
             point.and_then(&measure).filter(|value| *value > 0.0)
         };
         let ratios = (0..self.groups.len()).filter_map(|group| Some(of(group, policy)? / of(group, self.baseline)?));
-        let logs: Vec<f64> = ratios.map(f64::ln).collect();
-        (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+        geometric_mean(ratios)
     }
 }
 

@@ -1,0 +1,81 @@
+//! What is drawn of a simulated run adds up to what the simulator counted.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use evenkeel_machine::Machine;
+use evenkeel_policy::registry::make;
+use evenkeel_report::perfetto::proto::{EventType, Trace};
+use evenkeel_report::{Timeline, perfetto};
+use evenkeel_sim::{Config, Governor, Log, Outcome, run};
+use evenkeel_workload::programs::{Context, load};
+use prost::Message;
+
+fn simulated(governor: Governor) -> (Machine, Log, Outcome) {
+    let machine = Machine::preset("odroid-xu3").unwrap();
+    let context = Context { size: 0.005, ..Context::new(&machine) };
+    let apps = load("streamcluster", &context).unwrap();
+    let mut log = Log::default();
+    let config = Config { governor, ..Config::default() };
+    let outcome = run(&machine, &apps, &mut *make("gts", &[]).unwrap(), &config, &mut log).unwrap();
+    (machine, log, outcome)
+}
+
+/// What the trace says: joules, busy nanoseconds by core, last progress by thread.
+fn traced(machine: &Machine, log: &Log, end: u64) -> (f64, BTreeMap<String, u64>, BTreeMap<String, i64>) {
+    let mut bytes = vec![];
+    perfetto::write(machine, &["streamcluster".into()], log, &mut bytes).unwrap();
+    let (mut tracks, mut opened, mut busy) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut progress = BTreeMap::new();
+    let (mut now, mut watts, mut since, mut joules) = (0, 0.0, 0, 0.0);
+    for packet in Trace::decode(&bytes[..]).unwrap().packet {
+        if let Some(track) = packet.track_descriptor {
+            tracks.insert(track.uuid.unwrap(), track.name.unwrap());
+        }
+        let Some(event) = packet.track_event else { continue };
+        now += packet.timestamp.unwrap();
+        let track = &tracks[&event.track_uuid.unwrap()];
+        match event.r#type() {
+            EventType::SliceBegin => drop(opened.insert(track.clone(), now)),
+            EventType::SliceEnd => *busy.entry(track.clone()).or_default() += now - opened[track],
+            EventType::Counter if track == "power of the machine" => {
+                joules += watts * (now - since) as f64 / 1e9;
+                (watts, since) = (event.double_counter_value.unwrap(), now);
+            }
+            _ => {}
+        }
+        for (uuid, value) in event.extra_counter_track_uuids.iter().zip(&event.extra_counter_values) {
+            progress.insert(tracks[uuid].clone(), *value);
+        }
+    }
+    (joules + watts * (end - since) as f64 / 1e9, busy, progress)
+}
+
+#[test]
+fn the_traces_power_slices_and_progress_are_the_simulators() {
+    for governor in [Governor::Performance] {
+        let (machine, log, outcome) = simulated(governor);
+        let (joules, busy, progress) = traced(&machine, &log, outcome.makespan.0);
+        let cores = outcome.cores.iter().filter_map(|core| core.energy);
+        let energy: f64 =
+            cores.chain(outcome.cluster_energy.clone().unwrap()).map(|energy| energy.as_joules_f64()).sum();
+        assert!((joules - energy).abs() < 1e-6 * energy, "{governor:?}: {joules} J drawn, {energy} J counted");
+        for core in &outcome.cores {
+            let name = format!("core {} ({})", core.core.0, machine.kind_of(core.core).name);
+            assert_eq!(busy.get(&name).copied().unwrap_or(0), core.busy.0, "{governor:?}: {name}");
+        }
+        for thread in &outcome.threads {
+            assert_eq!(progress[&format!("work of {}", thread.name)], thread.retired.0 as i64, "{}", thread.name);
+        }
+    }
+}
+
+#[test]
+fn a_timeline_has_all_of_a_run_that_is_short_enough() {
+    let (machine, log, outcome) = simulated(Governor::Performance);
+    let timeline = Timeline::new(0, &machine, &[], &log);
+    assert_eq!(timeline.column, None, "{} stretches", timeline.stretches.len());
+    let drawn: u64 = timeline.stretches.iter().map(|stretch| stretch.to.0 - stretch.from.0).sum();
+    assert_eq!(drawn, outcome.cores.iter().map(|core| core.busy.0).sum::<u64>());
+    assert!(timeline.end <= outcome.makespan);
+}
