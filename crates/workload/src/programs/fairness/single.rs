@@ -23,7 +23,7 @@ pub(super) const QUICKIA_CAPACITY_RATIO: f64 = 3.238;
 pub(super) enum Rhythm {
     /// In the same order, each as long in every round.
     Regular,
-    /// In the same order, lengths between half and one and a half of the mean, drawn by the seed.
+    /// In the same order, lengths from half to one and a half of the mean, drawn by the seed; the whole run stays as long.
     Irregular,
 }
 
@@ -184,12 +184,16 @@ impl Single {
         let total = self.small_s * SMALL_HZ * self.ipc * ctx.size;
         let rounds = ((self.small_s * ctx.size / self.round_s).round() as u64).max(1);
         let mut lengths = Lengths::new(ctx.seed, self.name);
+        let mut relative = |share: f64| share * if self.rhythm == Irregular { lengths.next() } else { 1.0 };
+        let pieces: Vec<(PhaseId, f64)> = (0..rounds)
+            .flat_map(|_| {
+                phases.iter().zip(segments).map(|(&phase, &(_, share))| (phase, relative(share))).collect::<Vec<_>>()
+            })
+            .collect();
+        let sum: f64 = pieces.iter().map(|(_, length)| length).sum();
         let mut steps = Vec::new();
-        for _ in 0..rounds {
-            for (&phase, &(_, share)) in phases.iter().zip(segments) {
-                let stretch = if self.rhythm == Irregular { lengths.next() } else { 1.0 };
-                compute(&mut steps, (total / rounds as f64 * share * stretch) as u64, phase);
-            }
+        for (phase, length) in pieces {
+            compute(&mut steps, (total * length / sum) as u64, phase);
         }
         let program = builder.program(steps);
         builder.thread(self.name, 0, program);

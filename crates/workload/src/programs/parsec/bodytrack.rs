@@ -5,7 +5,8 @@
 //! In the `tasks` shape the images of later frames are loaded and filtered while earlier ones are still tracked:
 //! only the order of loads, of the particles and of the poses is kept.
 //!
-//! Assumptions: images of 640 x 480, the shares of the work, tasks of 16 particles and 32 rows (the study: "many, fine").
+//! Assumptions: images of 640 x 480; the shares of the work (drawing new particles is counted with weighing them, as the suite's threads
+//! share both; what is left of resampling is a cumulative sum and a search); tasks of 16 particles and 32 rows (the study: "many, fine").
 
 use super::characters::Character;
 use crate::graph::TaskId;
@@ -44,8 +45,8 @@ impl Pieces {
             row: piece(0.05, CAMERAS * ROWS),
             column: piece(0.05, CAMERAS * COLUMNS),
             maps: piece(0.005, 1),
-            particle: piece(0.82, LAYERS * PARTICLES),
-            resample: piece(0.04, LAYERS),
+            particle: piece(0.855, LAYERS * PARTICLES),
+            resample: piece(0.005, LAYERS),
             write: piece(0.02, 1),
         }
     }
