@@ -31,7 +31,7 @@ fn everything_built_in_ends_under_pinned_and_linux_with_all_of_its_work_done() {
         for policy in ["pinned", "linux"] {
             let outcome = outcome(&machine, &apps, policy);
             for (app, done) in apps.iter().zip(&outcome.apps) {
-                let Some(asked) = app.total_work() else { continue };
+                let Some(asked) = app.total_work().filter(|_| app.duration.is_none()) else { continue };
                 let ends = done.completions.len() as u64;
                 assert!(
                     ends > 0 && done.retired.0 >= ends * asked.0,

@@ -11,6 +11,7 @@ mod error;
 mod fairness;
 mod parsec;
 mod registry;
+mod shipped;
 mod system;
 
 pub use build::Context;

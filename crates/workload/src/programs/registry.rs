@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use super::args::Args;
 use super::build::Context;
 use super::error::WorkloadError;
-use super::{fairness, parsec, system};
+use super::{fairness, parsec, shipped, system};
 use crate::model::Application;
 use crate::rtapp;
 
@@ -69,7 +69,8 @@ struct Registry {
 }
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
-    let entries = [parsec::entries(), fairness::entries(), system::entries()].into_iter().flatten();
+    let families = [parsec::entries(), fairness::entries(), system::entries(), shipped::entries()];
+    let entries = families.into_iter().flatten();
     let (builds, infos) = entries.map(|entry| (entry.build, entry.info)).unzip();
     Registry { builds, infos }
 });
@@ -97,12 +98,12 @@ pub fn load(spec: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError
         return build(&args, ctx);
     }
     if Path::new(spec).exists() {
-        return load_file(Path::new(spec));
+        return load_file(Path::new(spec), ctx);
     }
     Err(WorkloadError::Unknown { name: spec.to_owned(), hint: hint(head) })
 }
 
-fn load_file(path: &Path) -> Result<Vec<Application>, WorkloadError> {
+fn load_file(path: &Path, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
     let io = |source| WorkloadError::Io { path: path.to_owned(), source };
     let mut bytes = Vec::new();
     // One byte more than allowed tells a file that is too long from one that is just not.
@@ -111,7 +112,7 @@ fn load_file(path: &Path) -> Result<Vec<Application>, WorkloadError> {
         return Err(WorkloadError::FileTooLong { path: path.to_owned(), most: MOST_FILE_BYTES });
     }
     if rtapp::looks_like_rtapp(&bytes) {
-        return Ok(vec![rtapp::parse(&bytes, &path.display().to_string())?]);
+        return shipped::rt_app(&bytes, &path.display().to_string(), ctx);
     }
     Err(WorkloadError::Format { path: path.to_owned(), expected: "rt-app JSON (an object with 'tasks')" })
 }
@@ -183,6 +184,16 @@ mod tests {
     }
 
     #[test]
+    fn the_book_has_everything_built_in_with_its_knobs() {
+        let book = include_str!("../../../../docs/workloads.md");
+        for info in list() {
+            assert!(book.contains(info.name), "{}", info.name);
+            info.knobs.iter().for_each(|knob| assert!(book.contains(&format!("{}=", knob.name)), "{}", knob.name));
+            info.shapes.iter().for_each(|shape| assert!(book.contains(&format!("`{shape}`")), "{shape}"));
+        }
+    }
+
+    #[test]
     fn a_name_that_is_not_there_is_answered_with_those_near_it() {
         let machine = Machine::preset("odroid-xu3").unwrap();
         let said = |spec: &str| load(spec, &Context::new(&machine)).unwrap_err().to_string();
@@ -191,6 +202,22 @@ mod tests {
         assert!(!said("zzzz").contains("did you mean"));
         assert!(said("dedup:loop-static").contains("no shape 'loop-static'; shapes: pinned, tasks"));
         assert!(said("spin:shape=1").contains("no knob 'shape'; knobs: threads, seconds"));
+    }
+
+    #[test]
+    fn a_file_is_told_from_its_content_and_is_the_same_by_path_and_by_name() {
+        let machine = Machine::preset("odroid-xu3").unwrap();
+        let workloads = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads");
+        let files: Vec<_> = std::fs::read_dir(&workloads).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(!files.is_empty());
+        for file in files {
+            let name = file.file_stem().unwrap().to_str().unwrap();
+            let loaded = |spec: &str| load(spec, &Context::new(&machine)).unwrap();
+            assert_eq!(loaded(name), loaded(file.to_str().unwrap()), "{name}");
+        }
+        let refused = load(env!("CARGO_MANIFEST_PATH"), &Context::new(&machine)).unwrap_err();
+        assert!(refused.to_string().contains("not a workload: expected rt-app JSON"), "{refused}");
+        assert!(matches!(load("/", &Context::new(&machine)), Err(WorkloadError::Io { .. })));
     }
 
     #[test]
