@@ -10,7 +10,7 @@
 //! ```
 //!
 //! with `S_a` the speedup of its application from fast cores ([`crate::speedup`]). Equal `v` is equal slowdown, weighted by priority.
-//! - A new thread goes to the idlest cores, fast ones first; its `v` is the greatest of all.
+//! - A new thread goes to the idlest cores, fast ones first; its `v` is the greatest of those that contend for fast cores.
 //! - Every `tick`, A = greatest `v` on fast cores and B = least `v` on slow ones trade places while `v_A - v_B > threshold`:
 //!
 //! ```text
@@ -23,6 +23,12 @@
 //! - Unfairness factor `uf`: applications that gain more from fast cores get more of them. With weights
 //!   `W_t (1 + (uf - 1)(S_a - S_min) / (S_max - S_min))`, unfairness stays within `uf` times the optimum.
 //! - `acfs-static` is the same, fed with each thread's whole-run speedup factors instead of the estimator's present ones.
+//!
+//! Where this departs from the paper. There, a new thread starts at the greatest `v` of all threads (`newcomer=all`). But a thread that
+//! gains so little from fast cores that it is ahead even without them runs further ahead for as long as it lives, and whoever starts
+//! at its `v` must make up for a time before its own: with applications that end and start again, that alone costs several
+//! percent of unfairness. Here the greatest `v` is that of the threads on all but the slowest cores; where nobody is ahead
+//! for good, the two differ by less than the threshold.
 //!
 //! What the paper leaves open. A thread that sleeps keeps its `v`, but falls no further than `T_swap` behind the running threads.
 //! With more threads than cores, kinds have their share of them ([`super::kind_queues`]), each queue picks the least `v`, and those that
@@ -61,6 +67,11 @@ const KNOBS: &[Knob] = &[
         name: "threshold",
         words: &["adjusted", "fixed"],
         about: "whether the threshold is scaled with the numbers of threads and cores, so that the swap period is kept",
+    },
+    Knob::Word {
+        name: "newcomer",
+        words: &["contending", "all"],
+        about: "of which threads a new one takes the greatest v: of those that contend for fast cores, or of all (the paper's)",
     },
     Rule::KNOB,
     TICK,
@@ -109,6 +120,9 @@ pub struct Acfs {
     refreshed: Option<Nanos>,
     /// Whether threads came or went since.
     stale: bool,
+    /// Whether a new thread starts at the greatest virtual time of all threads, not of those on faster cores only.
+    behind_all: bool,
+    /// That greatest virtual time.
     greatest: u64,
     /// By rank of the faster kind of a pair: mean speedup factor between the two.
     mean_factors: [f64; MAX_KINDS],
@@ -142,6 +156,7 @@ impl Acfs {
             said: Vec::new(),
             refreshed: None,
             stale: false,
+            behind_all: knobs.word("newcomer") == "all",
             greatest: 0,
             mean_factors: [1.0; MAX_KINDS],
             speedups: (1.0, 1.0),
@@ -190,9 +205,15 @@ impl Acfs {
         1.0 + (self.uf - 1.0) * ((speedup - least) / (greatest - least)).clamp(0.0, 1.0)
     }
 
+    /// Notes the virtual time at which a new thread starts. Where nobody is seen to go by, it stays what it was.
     fn see_running(&mut self, view: &View<'_>) {
-        for thread in view.cores.iter().filter_map(|core| core.running) {
-            self.greatest = self.greatest.max(view.thread(thread).virtual_time);
+        let slowest = self.queues.len() - 1;
+        let counts = |stats: &&ThreadStats| {
+            self.behind_all || slowest == 0 || self.queues.rank(stats, view).is_some_and(|rank| rank < slowest)
+        };
+        let running = view.cores.iter().filter_map(|core| core.running).map(|thread| view.thread(thread));
+        if let Some(greatest) = running.filter(counts).map(|stats| stats.virtual_time).max() {
+            self.greatest = if self.behind_all { greatest.max(self.greatest) } else { greatest };
         }
     }
 

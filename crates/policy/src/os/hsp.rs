@@ -65,6 +65,13 @@ pub struct Hsp {
     stale: bool,
 }
 
+/// Of a thread that gains nothing.
+const NO_CLAIM: Claim = (1.0, 1.0);
+
+fn claim_of(claims: &[Claim], thread: ThreadId) -> Claim {
+    claims.get(thread.index()).copied().unwrap_or(NO_CLAIM)
+}
+
 impl Hsp {
     fn new(knobs: &Knobs) -> Self {
         Self {
@@ -82,7 +89,7 @@ impl Hsp {
 
     fn set_claim(&mut self, thread: ThreadId, view: &View<'_>) {
         if self.claims.len() <= thread.index() {
-            self.claims.resize(thread.index() + 1, (1.0, 1.0));
+            self.claims.resize(thread.index() + 1, NO_CLAIM);
         }
         let (stats, kinds) = (view.thread(thread), self.queues.kinds());
         let slowest = kinds.kinds.len() - 1;
@@ -104,7 +111,7 @@ impl Hsp {
             }
         }
         let claims = &self.claims;
-        let claim = |thread: ThreadId, _: &_| claims[thread.index()];
+        let claim = |thread: ThreadId, _: &_| claim_of(claims, thread);
         self.queues.pull_all(view, claim, say);
         self.queues.balance(view, claim, say);
         if reconsider {
@@ -143,7 +150,7 @@ impl Policy for Hsp {
             }
             Event::CoreIdle(core) => {
                 let claims = &self.claims;
-                self.queues.pull(core, view, |thread, _| claims[thread.index()], say);
+                self.queues.pull(core, view, |thread, _| claim_of(claims, thread), say);
             }
             Event::CoreOnline(_) | Event::CoreOffline(_) => self.queues.count(view),
             Event::Timer => self.tick(view, say),

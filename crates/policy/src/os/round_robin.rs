@@ -68,6 +68,10 @@ fn fast_time(stats: &ThreadStats, kinds: Kinds<'_>) -> u64 {
     weighted.sum::<u64>() / slowest.max(1) as u64
 }
 
+fn claim_of(threads: &[(u64, i64)], thread: ThreadId) -> i64 {
+    threads.get(thread.index()).map_or(0, |(_, claim)| *claim)
+}
+
 impl RoundRobin {
     fn new(knobs: &Knobs) -> Self {
         Self {
@@ -82,29 +86,31 @@ impl RoundRobin {
 
     fn started(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
         let stats = view.thread(thread);
-        if self.threads.len() <= thread.index() {
-            self.threads.resize(thread.index() + 1, (0, 0));
-        }
-        if self.apps.len() <= stats.app.index() {
-            self.apps.resize(stats.app.index() + 1, None);
-        }
-        if self.apps[stats.app.index()].is_none() {
-            let others = view.live.iter().filter_map(|&other| self.apps[view.thread(other).app.index()]);
-            let least = others.min().unwrap_or(0);
-            self.apps[stats.app.index()] = Some(least);
-        }
+        self.count_time(thread, view);
         self.queues.place(thread, view, say);
         say.slice(thread, Slice::of(self.slice));
         say.order(thread, Order::VirtualTime { weight: stats.weight, start: Start::Floor });
     }
 
-    /// Adds what a thread has had since to its application.
+    /// Adds what a thread has had since to its application, which begins with the least of the others.
     fn count_time(&mut self, thread: ThreadId, view: &View<'_>) {
-        let stats = view.thread(thread);
+        let (stats, app) = (view.thread(thread), view.thread(thread).app.index());
+        if self.threads.len() <= thread.index() {
+            self.threads.resize(thread.index() + 1, (0, 0));
+        }
+        if self.apps.len() <= app {
+            self.apps.resize(app + 1, None);
+        }
         let now = fast_time(stats, self.queues.kinds());
-        let (counted, app) = (&mut self.threads[thread.index()].0, &mut self.apps[stats.app.index()]);
-        *app = Some(app.unwrap_or(0) + (now - *counted));
-        *counted = now;
+        let counted = std::mem::replace(&mut self.threads[thread.index()].0, now);
+        let before = self.apps[app].unwrap_or_else(|| self.least(view));
+        self.apps[app] = Some(before + now.saturating_sub(counted));
+    }
+
+    /// Fast-core time of the present application that has had least.
+    fn least(&self, view: &View<'_>) -> u64 {
+        let apps = view.live.iter().map(|&thread| view.thread(thread).app.index());
+        apps.filter_map(|app| *self.apps.get(app)?).min().unwrap_or(0)
     }
 
     fn rotate(&mut self, view: &View<'_>, say: &mut Directives) {
@@ -123,7 +129,7 @@ impl RoundRobin {
             self.threads[thread.index()].1 = -(turn.1 as i64);
         }
         let threads = &self.threads;
-        let claim = |thread: ThreadId, _: &_| threads[thread.index()].1;
+        let claim = |thread: ThreadId, _: &_| claim_of(threads, thread);
         self.queues.pull_all(view, claim, say);
         self.queues.balance(view, claim, say);
         self.queues.exchange(view, true, claim, |_, a, b| b >= a, say);
@@ -150,7 +156,7 @@ impl Policy for RoundRobin {
             }
             Event::CoreIdle(core) => {
                 let threads = &self.threads;
-                self.queues.pull(core, view, |thread, _| threads[thread.index()].1, say);
+                self.queues.pull(core, view, |thread, _| claim_of(threads, thread), say);
             }
             Event::CoreOnline(_) | Event::CoreOffline(_) => self.queues.count(view),
             Event::Timer => self.rotate(view, say),

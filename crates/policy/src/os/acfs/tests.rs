@@ -61,6 +61,17 @@ fn a_new_thread_takes_the_idlest_cores_fast_ones_first_and_starts_at_the_greates
 }
 
 #[test]
+fn a_thread_that_is_ahead_on_a_slow_core_holds_no_newcomer_back_unless_told_so() {
+    for (newcomer, v) in [("contending", 500), ("all", 900)] {
+        let mut bench = full(1, 1, 2.0, &[("newcomer", newcomer)]);
+        (bench.threads[0].virtual_time, bench.threads[1].virtual_time) = (500, 900);
+        let thread = bench.spawn(2);
+        let order = Order::VirtualTime { weight: 1024 * FINE, start: Start::At(v) };
+        assert!(bench.said.contains(&Directive::Order(thread, order)), "{:?}", bench.said);
+    }
+}
+
+#[test]
 fn virtual_time_grows_more_slowly_on_slow_cores_by_the_speedup_of_the_application() {
     let mut bench = full(2, 2, 4.0, &[]);
     let said = bench.deliver(Event::Timer).to_vec();
