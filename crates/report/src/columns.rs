@@ -25,6 +25,8 @@ pub(crate) struct Column {
     pub best: Best,
     /// Where a table is too wide, the column of the greatest rank goes first.
     pub rank: u8,
+    /// It weighs applications that run together.
+    pub of_several: bool,
     /// What it is, in a sentence.
     pub meaning: &'static str,
     count: bool,
@@ -43,108 +45,74 @@ impl Column {
     }
 }
 
+/// The measures that any of the records has. Those that weigh applications against each other are left out where
+/// each runs alone: there they only say the time in another way.
+pub(crate) fn shown(records: &[&Record]) -> Vec<&'static Column> {
+    let several = records.iter().any(|record| record.apps.len() > 1);
+    let has = |column: &&Column| records.iter().any(|record| column.value(record).is_some());
+    columns().iter().filter(|column| several || !column.of_several).filter(has).collect()
+}
+
 /// All measures, in the order of tables.
-pub(crate) fn columns() -> &'static [Column] {
+fn columns() -> &'static [Column] {
     use Best::{Greatest, Least, None};
-    macro_rules! column {
-        ($title:literal, $unit:literal, $best:ident, $rank:literal, $count:literal, $get:expr, $meaning:literal) => {
-            Column { title: $title, unit: $unit, best: $best, rank: $rank, count: $count, get: $get, meaning: $meaning }
-        };
-    }
     const ALL: &[Column] = &[
-        column!(
-            "time",
-            "s",
-            Least,
-            0,
-            false,
-            |r| Some(r.makespan_s),
-            "From the start of a run to the end of its last application."
+        measure("time", "s", Least, 0, |r| Some(r.makespan_s))
+            .means("From the start of a run to the end of its last application."),
+        measure("speedup", "", Greatest, 1, |r| r.speedup)
+            .means("Time on one core of the slowest kind, divided by the time. Only where a single application runs."),
+        measure("energy", "J", Least, 2, |r| r.energy_j).means("Energy of all cores and clusters over the run."),
+        measure("power", "W", None, 8, |r| r.mean_power_w).means("Energy divided by time."),
+        measure("EDP", "J s", Least, 3, |r| r.edp_js).means("Energy-delay product: energy times time."),
+        measure("unfairness", "", Least, 4, |r| r.unfairness).of_several().means(
+            "Greatest slowdown divided by least slowdown; 1 is best. An application's slowdown is its completion time divided \
+             by its completion time alone with all the fastest cores.",
         ),
-        column!(
-            "speedup",
-            "",
-            Greatest,
-            1,
-            false,
-            |r| r.speedup,
-            "Time on one core of the slowest kind, divided by the time. Only where a single application runs."
+        measure("ASP", "", Greatest, 5, |r| r.asp).of_several().means(
+            "Aggregate speedup: the sum, over applications, of completion time alone on the slowest cores divided by \
+             completion time, less 1.",
         ),
-        column!("energy", "J", Least, 2, false, |r| r.energy_j, "Energy of all cores and clusters over the run."),
-        column!("power", "W", None, 8, false, |r| r.mean_power_w, "Energy divided by time."),
-        column!("EDP", "J s", Least, 3, false, |r| r.edp_js, "Energy-delay product: energy times time."),
-        column!(
-            "unfairness",
-            "",
-            Least,
-            4,
-            false,
-            |r| r.unfairness,
-            "Greatest slowdown divided by least slowdown; 1 is best. An application's slowdown is its completion time divided by its completion time alone with all the fastest cores."
+        measure("STP", "", Greatest, 6, |r| r.stp)
+            .of_several()
+            .means("System throughput: the sum of 1 / slowdown (Eyerman and Eeckhout, IEEE Micro 2008)."),
+        measure("ANTT", "", Least, 9, |r| r.antt).of_several().means(
+            "Average normalised turnaround time: the mean slowdown (Eyerman and Eeckhout, IEEE Micro 2008).",
         ),
-        column!(
-            "ASP",
-            "",
-            Greatest,
-            5,
-            false,
-            |r| r.asp,
-            "Aggregate speedup: the sum, over applications, of completion time alone on the slowest cores divided by completion time, less 1."
-        ),
-        column!(
-            "STP",
-            "",
-            Greatest,
-            6,
-            false,
-            |r| r.stp,
-            "System throughput: the sum of 1 / slowdown (Eyerman and Eeckhout, IEEE Micro 2008)."
-        ),
-        column!(
-            "ANTT",
-            "",
-            Least,
-            9,
-            false,
-            |r| r.antt,
-            "Average normalised turnaround time: the mean slowdown (Eyerman and Eeckhout, IEEE Micro 2008)."
-        ),
-        column!(
-            "migrations",
-            "",
-            None,
-            7,
-            true,
-            |r| Some(r.migrations as f64),
-            "Times that a thread resumed on another core than its last."
-        ),
-        column!(
-            "swaps",
-            "",
-            None,
-            11,
-            true,
-            |r| (r.swaps > 0).then_some(r.swaps as f64),
-            "Pairs of running threads that traded places."
-        ),
-        column!(
-            "switches",
-            "",
-            None,
-            10,
-            true,
-            |r| Some(r.context_switches as f64),
-            "Times that a core took up another thread than it ran before."
-        ),
-        column!(
-            "wake p99",
-            "us",
-            Least,
-            12,
-            false,
-            |r| r.wakeup_latency_us.as_ref().map(|wake| wake.all.p99),
-            "Time from wake-up to running that 99 % of wake-ups do not exceed."
-        ),
+        measure("migrations", "", None, 7, |r| Some(r.migrations as f64))
+            .count()
+            .means("Times that a thread resumed on another core than its last."),
+        measure("swaps", "", None, 11, |r| (r.swaps > 0).then_some(r.swaps as f64))
+            .count()
+            .means("Pairs of running threads that traded places."),
+        measure("switches", "", None, 10, |r| Some(r.context_switches as f64))
+            .count()
+            .means("Times that a core took up another thread than it ran before."),
+        measure("wake p99", "us", Least, 12, |r| r.wakeup_latency_us.as_ref().map(|wake| wake.all.p99))
+            .means("Time from wake-up to running that 99 % of wake-ups do not exceed."),
     ];
     ALL
+}
+
+const fn measure(
+    title: &'static str,
+    unit: &'static str,
+    best: Best,
+    rank: u8,
+    get: fn(&Record) -> Option<f64>,
+) -> Column {
+    Column { title, unit, best, rank, of_several: false, meaning: "", count: false, get }
+}
+
+impl Column {
+    const fn means(self, meaning: &'static str) -> Self {
+        Self { meaning, ..self }
+    }
+
+    const fn of_several(self) -> Self {
+        Self { of_several: true, ..self }
+    }
+
+    const fn count(self) -> Self {
+        Self { count: true, ..self }
+    }
 }

@@ -3,7 +3,7 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use evenkeel_metrics::{AppRow, Record};
 
-use crate::columns::{Best, Column, columns};
+use crate::columns::{Best, Column, shown as measures};
 use crate::labels;
 
 /// How a table is to look.
@@ -27,8 +27,7 @@ const BEST: &str = "*";
 pub fn compare(records: &[Record], style: Style) -> String {
     let groups = labels::groups(records);
     let names = labels::policies(records);
-    let mut shown: Vec<&Column> =
-        columns().iter().filter(|column| records.iter().any(|row| column.value(row).is_some())).collect();
+    let mut shown = measures(&records.iter().collect::<Vec<_>>());
     let seeds = records.iter().any(|record| Some(record.seed) != records.first().map(|first| first.seed));
     let draw = |shown: &[&Column]| -> Vec<String> {
         groups.iter().map(|group| compare_table(records, &group.records, &names, shown, seeds)).collect()
@@ -115,7 +114,7 @@ pub fn simulate(record: &Record, style: Style) -> String {
     }
 
     let mut table = blank();
-    for column in columns() {
+    for column in measures(&[record]) {
         if let Some(value) = column.value(record) {
             table.add_row([Cell::new(column.title), right(column.format(value)), Cell::new(column.unit)]);
         }

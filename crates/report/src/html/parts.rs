@@ -7,7 +7,7 @@ use evenkeel_metrics::Record;
 use super::data::{Data, Point};
 use super::escape::text;
 use super::{Described, Meta};
-use crate::columns::{Best, Column, columns};
+use crate::columns::{Best, shown};
 use crate::labels;
 use crate::table::{is_best, number};
 
@@ -267,8 +267,7 @@ pub(super) fn runs(records: &[Record]) -> String {
         return String::new();
     }
     let names = labels::policies(records);
-    let shown: Vec<&Column> =
-        columns().iter().filter(|column| records.iter().any(|record| column.value(record).is_some())).collect();
+    let shown = shown(&records.iter().collect::<Vec<_>>());
     let seeds = distinct_seeds(records) > 1;
     let compared = labels::groups(records).iter().any(|group| group.records.len() > 1);
     let mut html = section("All runs", if compared { "Best values of each workload are bold." } else { "" });
@@ -315,7 +314,7 @@ pub(super) fn runs(records: &[Record]) -> String {
 
 /// What the measures mean, of those that the records have.
 pub(super) fn measures(records: &[Record]) -> String {
-    let shown = columns().iter().filter(|column| records.iter().any(|record| column.value(record).is_some()));
+    let shown = shown(&records.iter().collect::<Vec<_>>());
     let mut list = String::new();
     for column in shown {
         let unit = if column.unit.is_empty() { String::new() } else { format!(" ({})", column.unit) };
