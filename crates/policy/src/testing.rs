@@ -246,14 +246,18 @@ impl Bench {
         self.said = self.say.drain().collect();
         let said = std::mem::take(&mut self.said);
         let mut moves = Vec::new();
+        // The queues of an answer are made before the rest of it is carried out.
+        let made = said.iter().filter(|directive| matches!(directive, Directive::MakeQueue(_))).count();
+        self.waiting.resize(self.waiting.len() + made, 0);
         for directive in &said {
             match *directive {
-                Directive::MakeQueue(_) => self.waiting.push(0),
                 Directive::Assign(thread, queue) => {
                     assert!(queue.index() < self.waiting.len(), "assigned to {queue:?}, which is not there");
                     self.threads[thread.index()].queue = Some(queue);
                 }
                 Directive::Serve { core, ref tiers, .. } => {
+                    let mut named = tiers.iter().flat_map(|tier| &tier.queues);
+                    assert!(named.all(|queue| queue.index() < self.waiting.len()), "{core:?} serves what is not there");
                     self.tiers[core.index()].clone_from(tiers);
                     if let (true, Some(thread)) = (tiers.is_empty(), self.cores[core.index()].running) {
                         self.leave(thread, State::Ready);

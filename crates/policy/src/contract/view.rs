@@ -120,7 +120,7 @@ pub struct ThreadStats {
     pub retired: Work,
     /// Work retired since its last milestone.
     pub since_milestone: Work,
-    /// Work until its next milestone, as far as the estimator knows it; `None`: it does not.
+    /// Work until its next milestone, as far as the estimator knows it; `None`: it does not. Only with [`Interest::MILESTONE`].
     pub to_milestone: Option<Work>,
     /// Speedup factor on each kind relative to the slowest (so 1 there), by the estimator.
     pub speedup: PerKind<f32>,

@@ -5,7 +5,7 @@
 //! u > up -> all threads to the next faster kind        u < down -> all to the next slower kind
 //! ```
 //!
-//! Thresholds, `settle` and bound threads: see [`super::switching`]. Each thread pays one migration per switch. Two kinds: the fast one or the slow
+//! Thresholds, `settle` and bound threads: see `os/switching.rs`. Each thread pays one migration per switch. Two kinds: the fast one or the slow
 //! one. More: they are ranked by capacity and taken one step at a time. All clusters of a kind count as one.
 //!
 //! Source: the cluster migration of the first big.LITTLE products (Arm, "big.LITTLE Technology: The Future of Mobile", 2013).

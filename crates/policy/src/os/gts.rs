@@ -175,8 +175,8 @@ impl Policy for Gts {
         self.kinds = view.machine.kinds.len();
         let cores = fair::fast_first(view.machine);
         self.homes = Homes::new(view.machine.cores.iter().map(|core| (core.kind.index(), core.id.0)));
-        for core in &view.machine.cores {
-            let own = fair::make_queue(say);
+        let queues: Vec<_> = cores.iter().map(|_| fair::make_queue(say)).collect();
+        for (core, &own) in view.machine.cores.iter().zip(&queues) {
             let of_kind =
                 |kind| view.machine.cores_of(kind).filter(|&other| other != core.id).map(|other| QueueId(other.0));
             let mut tiers = vec![Tier::least_key([own]), Tier::most_loaded(of_kind(core.kind).collect::<Vec<_>>())];

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Pairs need as many cores of each kind: those beyond the least number stay off, and [`Policy::notes`] says so. Thresholds,
-//! `settle` and bound threads: see [`super::switching`]. More than two kinds: tuples of one core of each kind, ranked by capacity and taken
+//! `settle` and bound threads: see `os/switching.rs`. More than two kinds: tuples of one core of each kind, ranked by capacity and taken
 //! one step at a time.
 //!
 //! Source: Poirier, "In Kernel Switcher: A solution to support ARM's new big.LITTLE technology", Embedded Linux

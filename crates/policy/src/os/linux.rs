@@ -78,8 +78,8 @@ impl Policy for Linux {
             rank[core.index()] = place as u32;
         }
         self.homes = Homes::new(rank.into_iter().map(|rank| (0, rank)));
-        for core in &view.machine.cores {
-            let own = fair::make_queue(say);
+        let queues: Vec<_> = cores.iter().map(|_| fair::make_queue(say)).collect();
+        for (core, &own) in view.machine.cores.iter().zip(&queues) {
             let others: Vec<_> =
                 cores.iter().filter(|&&other| other != core.id).map(|other| QueueId(other.0)).collect();
             say.serve(core.id, vec![Tier::least_key([own]), Tier::most_loaded(others)], Some(own));

@@ -198,9 +198,6 @@ impl Switching {
         let working: Vec<_> = online(&state.levels[state.active], view).collect();
         let all: Vec<_> = state.levels.iter().flatten().copied().collect();
         let queues: Vec<_> = state.queues.clone().map(QueueId).collect();
-        for core in all.into_iter().filter(|core| !working.contains(core)) {
-            self.switch_off(core, say);
-        }
         let cores = fair::fast_first(view.machine);
         for (place, &queue) in queues.iter().enumerate() {
             let core = working.get(place).copied();
@@ -211,6 +208,10 @@ impl Switching {
                 say.serve(core, vec![Tier::least_key([queue]), Tier::most_loaded(others)], Some(queue));
                 say.prefer(queue, fair::nearest_first(view.machine, core, &cores));
             }
+        }
+        // Last: threads that must leave find the new cores serving their queues already, and go nowhere else.
+        for core in all.into_iter().filter(|core| !working.contains(core)) {
+            self.switch_off(core, say);
         }
     }
 

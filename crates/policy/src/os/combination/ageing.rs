@@ -20,7 +20,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::contract::{Knob, Knobs, ThreadId, View};
+use crate::contract::{Interest, Knob, Knobs, ThreadId, View};
 
 /// How distances are predicted.
 pub const PREDICTION: Knob = Knob::Word {
@@ -55,8 +55,7 @@ enum Prediction {
 pub struct Ageing {
     prediction: Prediction,
     shortest_first: bool,
-    /// Whether critical sections are milestones.
-    pub critical_sections: bool,
+    critical_sections: bool,
     threads: Vec<Known>,
 }
 
@@ -81,6 +80,13 @@ impl Ageing {
             critical_sections: knobs.word("milestones") == "bcjt",
             threads: Vec::new(),
         }
+    }
+
+    /// What must be told for predictions and milestones to be right.
+    pub fn interest(&self) -> Interest {
+        // Whoever wants milestones told is also told distances.
+        let distances = if self.prediction == Prediction::Equal { Interest::NONE } else { Interest::MILESTONE };
+        distances.and(if self.critical_sections { Interest::CRITICAL_SECTION } else { Interest::NONE })
     }
 
     fn known(&mut self, thread: ThreadId) -> &mut Known {

@@ -261,8 +261,7 @@ impl Policy for Combination {
     fn interest(&self) -> Interest {
         let mut interest = Interest::WOKE.and(Interest::BLOCKED);
         interest = interest.and(if self.pulls() { Interest::PICKED } else { Interest::CORE_IDLE });
-        let critical = self.ageing.as_ref().is_some_and(|(ageing, _)| ageing.critical_sections);
-        if critical { interest.and(Interest::CRITICAL_SECTION) } else { interest }
+        self.ageing.as_ref().map_or(interest, |(ageing, _)| interest.and(ageing.interest()))
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
@@ -271,12 +270,11 @@ impl Policy for Combination {
         if let Some((_, groups)) = &mut self.ageing {
             *groups = Groups::new(&fair::fast_first(view.machine));
         }
-        for core in &view.machine.cores {
-            let own = say.make_queue(Clock::Own);
+        let queues: Vec<_> = view.machine.cores.iter().map(|_| say.make_queue(Clock::Own)).collect();
+        for (core, &own) in view.machine.cores.iter().zip(&queues) {
             let mut tiers = vec![Tier::least_key([own])];
             if self.pulls() {
-                let others: Vec<_> =
-                    view.machine.cores.iter().map(|other| QueueId(other.id.0)).filter(|&q| q != own).collect();
+                let others: Vec<_> = queues.iter().copied().filter(|&queue| queue != own).collect();
                 tiers.push(Tier::most_loaded(others));
             }
             say.serve(core.id, tiers, self.pulls().then_some(own));
