@@ -21,12 +21,19 @@ fn simulated(governor: Governor) -> (Machine, Log, Outcome) {
     (machine, log, outcome)
 }
 
-/// What the trace says: joules, busy nanoseconds by core, last progress by thread.
-fn traced(machine: &Machine, log: &Log, end: u64) -> (f64, BTreeMap<String, u64>, BTreeMap<String, i64>) {
+/// What the trace says: busy nanoseconds by core, last progress by thread, last clock by cluster.
+struct Traced {
+    joules: f64,
+    busy: BTreeMap<String, u64>,
+    progress: BTreeMap<String, i64>,
+    clocks: BTreeMap<String, i64>,
+}
+
+fn traced(machine: &Machine, log: &Log, end: u64) -> Traced {
     let mut bytes = vec![];
     perfetto::write(machine, &["streamcluster".into()], log, &mut bytes).unwrap();
     let (mut tracks, mut opened, mut busy) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    let mut progress = BTreeMap::new();
+    let (mut progress, mut clocks) = (BTreeMap::new(), BTreeMap::new());
     let (mut now, mut watts, mut since, mut joules) = (0, 0.0, 0, 0.0);
     for packet in Trace::decode(&bytes[..]).unwrap().packet {
         if let Some(track) = packet.track_descriptor {
@@ -42,20 +49,23 @@ fn traced(machine: &Machine, log: &Log, end: u64) -> (f64, BTreeMap<String, u64>
                 joules += watts * (now - since) as f64 / 1e9;
                 (watts, since) = (event.double_counter_value.unwrap(), now);
             }
+            EventType::Counter if track.starts_with("clock of") => {
+                clocks.insert(track.clone(), event.counter_value.unwrap());
+            }
             _ => {}
         }
         for (uuid, value) in event.extra_counter_track_uuids.iter().zip(&event.extra_counter_values) {
             progress.insert(tracks[uuid].clone(), *value);
         }
     }
-    (joules + watts * (end - since) as f64 / 1e9, busy, progress)
+    Traced { joules: joules + watts * (end - since) as f64 / 1e9, busy, progress, clocks }
 }
 
 #[test]
 fn the_traces_power_slices_and_progress_are_the_simulators() {
-    for governor in [Governor::Performance] {
+    for governor in [Governor::Performance, Governor::Schedutil] {
         let (machine, log, outcome) = simulated(governor);
-        let (joules, busy, progress) = traced(&machine, &log, outcome.makespan.0);
+        let Traced { joules, busy, progress, clocks } = traced(&machine, &log, outcome.makespan.0);
         let cores = outcome.cores.iter().filter_map(|core| core.energy);
         let energy: f64 =
             cores.chain(outcome.cluster_energy.clone().unwrap()).map(|energy| energy.as_joules_f64()).sum();
@@ -64,6 +74,7 @@ fn the_traces_power_slices_and_progress_are_the_simulators() {
             let name = format!("core {} ({})", core.core.0, machine.kind_of(core.core).name);
             assert_eq!(busy.get(&name).copied().unwrap_or(0), core.busy.0, "{governor:?}: {name}");
         }
+        assert!(clocks.values().all(|khz| *khz > 0) && clocks.len() == machine.clusters.len(), "{clocks:?}");
         for thread in &outcome.threads {
             assert_eq!(progress[&format!("work of {}", thread.name)], thread.retired.0 as i64, "{}", thread.name);
         }

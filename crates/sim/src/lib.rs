@@ -73,5 +73,7 @@ pub fn run<L: Listener>(
     config: &Config,
     listener: &mut L,
 ) -> Result<Outcome, SimError> {
-    mechanism::Mechanism::new(machine, apps, policy, config, listener)?.run()
+    let mut mechanism = mechanism::Mechanism::new(machine, apps, policy, config, listener)?;
+    mechanism.hear_start();
+    mechanism.run()
 }

@@ -160,8 +160,18 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
+    /// Tells the listener of the clocks and powers that a run starts with, since it hears of changes only.
+    pub fn hear_start(&mut self) {
+        if L::HEARS {
+            (0..self.clusters.len()).for_each(|cluster| self.hear_clock(cluster));
+            for core in (0..self.cores.len()).filter(|_| self.has_power) {
+                self.listener.power(self.now, CoreId(core as u32), self.cores[core].meter.power());
+            }
+        }
+    }
+
     /// Tells the listener of a cluster's clock.
-    pub fn hear_clock(&mut self, cluster: usize) {
+    fn hear_clock(&mut self, cluster: usize) {
         if L::HEARS {
             let kind = self.machine.clusters[cluster].kind;
             let khz = self.machine.kinds[kind.index()].opps[self.clusters[cluster].opp].khz;
