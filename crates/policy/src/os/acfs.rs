@@ -220,6 +220,7 @@ impl Acfs {
     /// Speedups anew, and what follows from them. O(threads).
     fn refresh(&mut self, view: &View<'_>, say: &mut Directives) {
         (self.refreshed, self.stale) = (Some(view.now), false);
+        self.see_running(view);
         let kinds = self.queues.kinds();
         self.apps.clear();
         let mut sums = [0.0; MAX_KINDS];
@@ -262,7 +263,6 @@ impl Acfs {
 
     fn tick(&mut self, view: &View<'_>, say: &mut Directives) {
         self.queues.count(view);
-        self.see_running(view);
         let due = self.refreshed.is_none_or(|at| view.now.saturating_sub(at) >= self.refresh);
         if due || self.stale {
             self.refresh(view, say);

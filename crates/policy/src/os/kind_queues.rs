@@ -66,6 +66,8 @@ pub struct KindQueues<K> {
     ranks: [usize; MAX_KINDS],
     /// By thread: the instant after the one in which it was last sent somewhere.
     sent: Vec<Nanos>,
+    /// The same for whoever was sent last.
+    last_sent: Nanos,
     /// Scratch, by rank.
     claims: Vec<Vec<(K, ThreadId)>>,
     idle: Vec<CoreId>,
@@ -81,6 +83,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
             counts: Vec::new(),
             ranks: [0; MAX_KINDS],
             sent: Vec::new(),
+            last_sent: Nanos::ZERO,
             claims: Vec::new(),
             idle: Vec::new(),
         }
@@ -216,14 +219,15 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     }
 
     fn was_sent(&self, thread: ThreadId, view: &View<'_>) -> bool {
-        self.sent.get(thread.index()).is_some_and(|&at| at > view.now)
+        self.last_sent > view.now && self.sent.get(thread.index()).is_some_and(|&at| at > view.now)
     }
 
     fn note_sent(&mut self, thread: ThreadId, view: &View<'_>) {
         if self.sent.len() <= thread.index() {
             self.sent.resize(view.threads.len().max(thread.index() + 1), Nanos::ZERO);
         }
-        self.sent[thread.index()] = view.now.saturating_add(Nanos(1));
+        self.last_sent = view.now.saturating_add(Nanos(1));
+        self.sent[thread.index()] = self.last_sent;
     }
 
     /// Gives an idle core the running thread of greatest claim of the nearest slower kind that has one.
@@ -322,15 +326,20 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     ) {
         let mut claims = std::mem::take(&mut self.claims);
         claims.iter_mut().for_each(Vec::clear);
-        let mut gather = |thread: ThreadId| {
+        for (core, thread) in view.machine.cores.iter().zip(view.cores).filter_map(|(core, s)| Some((core, s.running?)))
+        {
             let stats = view.thread(thread);
-            if let Some(rank) = self.rank(stats, view).filter(|_| !self.was_sent(thread, view)) {
+            if stats.queue.is_some() && !self.was_sent(thread, view) {
+                claims[self.ranks[core.kind.index()]].push((claim(thread, stats), thread));
+            }
+        }
+        for &thread in if waiting { view.live } else { &[] } {
+            let stats = view.thread(thread);
+            if stats.state == State::Ready
+                && let Some(rank) = self.rank(stats, view).filter(|_| !self.was_sent(thread, view))
+            {
                 claims[rank].push((claim(thread, stats), thread));
             }
-        };
-        view.cores.iter().filter_map(|core| core.running).for_each(&mut gather);
-        if waiting {
-            view.live.iter().copied().filter(|&thread| view.thread(thread).state == State::Ready).for_each(&mut gather);
         }
         for faster in 0..self.len().saturating_sub(1) {
             let (upper, lower) = claims.split_at_mut(faster + 1);
