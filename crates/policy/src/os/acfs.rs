@@ -31,7 +31,7 @@
 //! for good, the two differ by less than the threshold.
 //!
 //! What the paper leaves open. A thread that sleeps keeps its `v`, but falls no further than `T_swap` behind the running threads.
-//! With more threads than cores, kinds have their share of them ([`super::kind_queues`]), each queue picks the least `v`, and those that
+//! With more threads than cores, kinds have their share of them (`os/kind_queues.rs`), each queue picks the least `v`, and those that
 //! wait are looked at for a trade at each refresh: between two of them their `v` stands still. Three or more kinds: adjacent pairs, `S_core` being
 //! the product of the speedups along the way, `B` the cores of the pair's faster kind and of those above it.
 //!

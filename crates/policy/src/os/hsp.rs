@@ -10,7 +10,7 @@
 //! Every `refresh`, and at the next tick when threads have come or gone, A = least claim on fast cores and B = greatest on slow ones
 //! trade places while `S_B > (1 + hysteresis) S_A`, or `S_B >= S_A` and `SF_B > (1 + hysteresis) SF_A`. A fast core that idles takes
 //! the thread of greatest claim from a slower one. With more threads than cores, kinds have their share of them
-//! ([`super::kind_queues`]), and threads of a kind take turns by weight.
+//! (`os/kind_queues.rs`), and threads of a kind take turns by weight.
 //!
 //! Three or more kinds: both factors are those from the slowest kind to the fastest; adjacent pairs trade, so that threads
 //! settle in order of their claims within as many refreshes as there are pairs.

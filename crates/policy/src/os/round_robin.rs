@@ -16,7 +16,7 @@
 //! to the others). An application that comes later starts even with the one that has had least.
 //!
 //! Three or more kinds: adjacent pairs trade by the same rule, and time counts by rank: 1 on the fastest, 0 on the slowest, those
-//! between evenly spaced. Idle cores, more threads than cores: [`super::kind_queues`].
+//! between evenly spaced. Idle cores, more threads than cores: `os/kind_queues.rs`.
 //!
 //! Knobs: see [`ENTRY`].
 
