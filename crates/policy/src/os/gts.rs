@@ -12,15 +12,15 @@
 //! Two kinds: up is big, down is little, and loads are judged at little-core scale. More kinds: ranked by capacity, each
 //! adjacent pair by the same rule.
 //!
-//! Within a kind it is as [`super::linux`]: fair queues per core, idle pull, balance by weight. With `offload`, as Linaro's patches do
+//! Within a kind it is as [`super::linux`]: fair queues per core, idle pull, balance by weight. With `offload`, as the HMP patches do
 //! it, an idle core also takes threads that wait (not those that run) for a busy faster kind, so that no thread waits
 //! while a slower core idles. A thread taken so is not sent up again at a tick as long as the least loaded core
 //! above has no fewer threads than its own: else the two rules would pass it to and fro.
 //!
 //! A thread younger than one half-life of PELT (32 ms) is not sent down: its load has not settled.
 //!
-//! Source: Poirier, "In Kernel Switcher / big.LITTLE MP", Linaro 2013; Linaro's HMP patches (`hmp_up_migration`, `hmp_down_migration`,
-//! `hmp_idle_pull`, `hmp_offload_down`), whose thresholds of 700 and 256 are the defaults.
+//! Source: the HMP patches to Linux (Rasmussen and others, Arm and Linaro, 2012 to 2014): `hmp_up_migration`, `hmp_down_migration`,
+//! `hmp_idle_pull`, `hmp_offload_down`. That an idle core pulls only who belongs there is theirs, too.
 //!
 //! Knobs: `up` (700 of 1024), `down` (256 of 1024), `tick` (4 ms), `offload` (on).
 
@@ -35,7 +35,7 @@ use crate::registry::Entry;
 pub const ENTRY: Entry = Entry {
     name: "gts",
     summary: "global task scheduling: heavy threads up, light threads down, by PELT load",
-    source: "Linaro's HMP patches (big.LITTLE MP), 2013",
+    source: "the HMP patches to Linux (big.LITTLE MP), Arm and Linaro, 2012 to 2014",
     knobs: &[
         Knob::Number {
             name: "up",

@@ -96,12 +96,6 @@ fn assignments_differ_in_where_five_threads_go_on_one_fast_core_and_two_at_half_
 
 #[test]
 fn fca_takes_the_fastest_idle_core_where_aua_takes_the_lowest_number() {
-    for (name, expected) in [("aua-pw-aub", 1), ("fca-pw-aub", 1)] {
-        let mut bench = bench(name, 2, 2);
-        let first = bench.spawn(0);
-        let second = bench.spawn(0);
-        assert_eq!(queues(&bench, &[first, second]), [0, expected], "{name}");
-    }
     // A machine whose slow cores have the lowest numbers tells them apart.
     let little_first = || {
         let mut machine = machine(&[("big", 1024, 2), ("little", 512, 2)]);
