@@ -92,15 +92,17 @@ fn compare_table(all: &[Record], numbers: &[usize], names: &[String], shown: &[&
     drawn(table, 1)
 }
 
-/// Whether no other run is better, and one is worse.
+/// Whether no other run is better, and one is worse, as far as the figures shown tell.
 pub(crate) fn is_best(column: &Column, row: &Record, rows: &[&Record]) -> bool {
     let Some(value) = column.value(row) else { return false };
-    let others = || rows.iter().filter_map(|row| column.value(row));
-    match column.best {
-        Best::None => false,
-        Best::Least => others().all(|other| value <= other) && others().any(|other| value < other),
-        Best::Greatest => others().all(|other| value >= other) && others().any(|other| value > other),
-    }
+    let all = || rows.iter().filter_map(|row| column.value(row));
+    let best = match column.best {
+        Best::None => return false,
+        Best::Least => all().reduce(f64::min),
+        Best::Greatest => all().reduce(f64::max),
+    };
+    let Some(best) = best.map(|best| column.format(best)) else { return false };
+    column.format(value) == best && all().any(|other| column.format(other) != best)
 }
 
 /// One run: its measures, its applications and the kinds of core.

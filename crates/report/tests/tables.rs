@@ -71,6 +71,8 @@ fn the_best_of_each_measure_is_marked_and_ties_of_all_are_not() {
     let row = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned();
     assert!(row("hsp").contains("5.250*") && row("linux").contains("31.00*"));
     assert!(!text.contains("1.500*"));
+    records[1].antt = Some(1.5 + 1e-9);
+    assert!(!table::compare(&records, table::Style { width: 200 }).contains("1.500*"), "no difference that shows");
 }
 
 #[test]

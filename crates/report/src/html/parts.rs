@@ -108,12 +108,11 @@ pub(super) fn summary(data: &Data) -> String {
         let _ = write!(table, "<tr><th>{}{}</th>", swatch(data, policy), text(name));
         for (column, (_, greater, _)) in shown.iter().enumerate() {
             let all = || values.iter().filter_map(|row| row[column]);
-            let best = values[policy][column].is_some_and(|value| {
-                all().all(|other| if *greater { value >= other } else { value <= other })
-                    && all().any(|other| value != other)
-            });
+            let most = if *greater { all().reduce(f64::max) } else { all().reduce(f64::min) };
+            let shown = |value: Option<f64>| value.map_or("–".into(), |value| format!("{value:.3}"));
+            let value = shown(values[policy][column]);
+            let best = value == shown(most) && all().any(|other| shown(Some(other)) != value);
             let class = if best { " class=\"best\"" } else { "" };
-            let value = values[policy][column].map_or("–".into(), |value| format!("{value:.3}"));
             let _ = write!(table, "<td{class}>{value}</td>");
         }
         table.push_str("</tr>\n");
