@@ -59,6 +59,7 @@ pub fn set_up(
         spec.validate().map_err(wrong)?;
         check_policies(spec, &config.graph_policy).map_err(wrong)?;
         check_affinities(machine, spec).map_err(wrong)?;
+        crate::speed::Speeds::check(machine, spec).map_err(wrong)?;
         let programs = program::lay_out(spec, first_row, ops).map_err(wrong)?;
         let endless = spec.threads.iter().any(|thread| programs[thread.program.index()].endless);
         if endless && spec.duration.is_none() && config.duration.is_none() {
@@ -203,7 +204,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let specs = self.specs;
         let spec = &specs[app.index()].templates[template as usize];
         let forked = &mut self.apps[app.index()].forked;
-        let name = format!("{}-{forked}", spec.name).into_boxed_str();
+        let name = format!("{}-{forked:04}", spec.name).into_boxed_str();
         *forked += 1;
         self.threads[thread.index()].children += 1;
         self.add(app.index(), spec, name, Some(thread));

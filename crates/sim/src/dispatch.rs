@@ -191,11 +191,9 @@ impl<L: Listener> Mechanism<'_, L> {
     /// Tells the listener of the run that ends now.
     pub fn hear_run(&mut self, core: usize) {
         let state = &self.cores[core];
-        if self.now > state.picked_at {
-            let thread = ThreadId(state.running);
-            let retired = self.stats[thread.index()].retired;
-            self.listener.ran(thread, CoreId(core as u32), state.picked_at, self.now, retired);
-        }
+        let thread = ThreadId(state.running);
+        let retired = self.stats[thread.index()].retired;
+        self.listener.ran(thread, CoreId(core as u32), state.picked_at, self.now, retired);
     }
 
     /// Puts everybody who has become ready where it waits, and finds idle cores for them.

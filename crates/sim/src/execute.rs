@@ -23,7 +23,7 @@ pub enum Next {
 }
 
 /// Steps of one thread in one instant after which it is taken for a loop that takes no time.
-const MAX_STEPS: u32 = 10_000_000;
+const MAX_STEPS: u32 = 5_000_000;
 
 impl<L: Listener> Mechanism<'_, L> {
     /// What threads of an application meet at.

@@ -53,8 +53,8 @@ const FIRST_FREE_SLOT: u32 = 4;
 /// Rounds of asking and dispatching within one instant before time goes on regardless.
 const MAX_ROUNDS: u32 = 16;
 
-/// Passes over one instant after which it is taken for a loop that takes no time.
-const MAX_PASSES: u32 = 1_000_000;
+/// Events of one instant after which it is taken for a loop that takes no time.
+const MAX_AT_ONE_INSTANT: u32 = 20_000_000;
 
 /// Time with nothing but a policy's timer after which a run in which somebody still waits for a core is given up.
 const PATIENCE: Nanos = Nanos(60_000_000_000);
@@ -291,11 +291,13 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             affinity: &self.affinity,
         };
         self.policy.start(&view, &mut self.say).map_err(SimError::Policy)?;
-        let said: Vec<_> = self.say.drain().collect();
-        let serves = said.iter().any(|directive| matches!(directive, Directive::Serve { .. }));
-        for directive in said {
+        let mut say = std::mem::take(&mut self.say);
+        let mut serves = false;
+        say.drain_queues_first(|directive| {
+            serves |= matches!(directive, Directive::Serve { .. });
             self.carry_out(directive);
-        }
+        });
+        self.say = say;
         // A policy that says nothing must not keep the machine from running.
         if self.queues.is_empty() {
             self.carry_out(Directive::MakeQueue(Clock::Shared));
@@ -324,24 +326,23 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             self.calendar.set(SENSOR_SLOT, interval, priority::SENSOR);
         }
         self.settle();
-        let mut passes = 0;
+        let mut at_this_instant = 0;
         while !self.ended {
             let Some(time) = self.calendar.next_time() else { return Err(self.stuck()) };
             if time > self.now {
-                passes = 0;
+                at_this_instant = 0;
                 self.check_for_silence(time)?;
                 self.now = time;
-            } else {
-                passes += 1;
-                if passes > MAX_PASSES {
-                    return Err(self.timeless());
-                }
             }
             while let Some(slot) = self.calendar.pop_at(time) {
                 self.happen(slot);
-            }
-            if let Some(failure) = self.failure.take() {
-                return Err(failure);
+                at_this_instant += 1;
+                if at_this_instant > MAX_AT_ONE_INSTANT {
+                    return Err(self.timeless());
+                }
+                if let Some(failure) = self.failure.take() {
+                    return Err(failure);
+                }
             }
             self.settle();
         }
@@ -445,13 +446,13 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         }
         if self.config.decision_latency == Nanos::ZERO {
             let mut say = std::mem::take(&mut self.say);
-            for directive in say.drain() {
-                self.carry_out(directive);
-            }
+            say.drain_queues_first(|directive| self.carry_out(directive));
             self.say = say;
         } else {
             let due = self.now + self.config.decision_latency;
-            self.late.push_back((due, self.say.drain().collect()));
+            let mut said = Vec::new();
+            self.say.drain_queues_first(|directive| said.push(directive));
+            self.late.push_back((due, said));
             if self.late.len() == 1 {
                 self.calendar.set(LATE_SLOT, due, priority::LATE);
             }
@@ -464,9 +465,8 @@ impl<'a, L: Listener> Mechanism<'a, L> {
                 self.calendar.set(LATE_SLOT, *due, priority::LATE);
                 break;
             }
-            for directive in self.late.pop_front().map(|(_, said)| said).unwrap_or_default() {
-                self.carry_out(directive);
-            }
+            let said = self.late.pop_front().map(|(_, said)| said).unwrap_or_default();
+            said.into_iter().for_each(|directive| self.carry_out(directive));
         }
     }
 

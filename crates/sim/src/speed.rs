@@ -5,6 +5,11 @@ use evenkeel_workload::{Application, Phase};
 
 use crate::program::Row;
 
+/// Units of work per nanosecond that are taken for a mistake: one per hundred microseconds, and a million per nanosecond.
+const LEAST_SPEED: f64 = 1e-5;
+/// See [`LEAST_SPEED`].
+const GREATEST_SPEED: f64 = 1e6;
+
 /// What the engine needs of a phase.
 #[derive(Clone, Debug)]
 pub struct Character {
@@ -41,8 +46,11 @@ impl Speeds {
         let phases = || apps.iter().flat_map(|app| &app.phases);
         let table = phases()
             .flat_map(|phase| {
-                let points = machine.kinds.iter().flat_map(|kind| &kind.opps);
-                points.map(move |opp| phase.speed(machine, opp.capacity))
+                let kinds = (0..machine.kinds.len()).map(|rank| KindId(rank as u8));
+                kinds.flat_map(move |kind| {
+                    let points = 0..machine.kinds[kind.index()].opps.len();
+                    points.map(move |point| phase.speed_at(machine, kind, point))
+                })
             })
             .collect();
         let characters: Vec<_> = phases().map(|phase| character(machine, phase)).collect();
@@ -53,6 +61,22 @@ impl Speeds {
     /// Units of work per nanosecond, before contention.
     pub fn speed(&self, row: Row, kind: KindId, opp: usize) -> f64 {
         self.table[row as usize * self.stride + self.first_of_kind[kind.index()] as usize + opp]
+    }
+
+    /// That every speed is one: a factor measured where two kinds were almost equal can make nonsense of others.
+    pub fn check(machine: &Machine, app: &Application) -> Result<(), String> {
+        for phase in &app.phases {
+            for (rank, kind) in machine.kinds.iter().enumerate() {
+                let speed = phase.speed_at(machine, KindId(rank as u8), 0);
+                if !(speed.is_finite() && (LEAST_SPEED..GREATEST_SPEED).contains(&speed)) {
+                    return Err(format!(
+                        "phase '{}' would run at {speed:e} units of work per ns on kind '{}' of {}, which is no speed",
+                        phase.name, kind.name, machine.name
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// How many.

@@ -108,3 +108,14 @@ fn the_mix_of_a_phone_is_done_after_its_six_seconds() {
     let makespan = outcome.makespan.as_secs_f64();
     assert!((6.0..8.0).contains(&makespan), "{makespan} s");
 }
+
+#[test]
+fn threads_that_go_round_without_taking_time_are_an_error_and_not_a_hang() {
+    for events in
+        ["'sem_post': 'x', 'sem_wait': 'x'", "'loop': 1000000000, 'yield'", "'loop': 1000000000, 'signal': 'x'"]
+    {
+        let text = format!("{{'global': {{'duration': 1}}, 'tasks': {{'a': {{{events}}}}}}}");
+        let error = simulate(&machine("1big"), &text, "linux").unwrap_err().to_string();
+        assert!(error.contains("without taking time"), "{error}");
+    }
+}

@@ -7,7 +7,7 @@
 //! speed(c) = ipc x f_s x (c / c_s)^sensitivity       [instructions per second]
 //! ```
 //!
-//! with `c` the capacity of the core at its present operating point, `c_s` and `f_s` the capacity and the clock of the machine's
+//! with `c` the capacity of the core's kind at its highest operating point, `c_s` and `f_s` the capacity and the clock of the machine's
 //! slowest kind at its highest operating point ([`Machine::reference`]: of the whole machine, also where only a part of it is used). A sensitivity of 1 is work that scales with capacity
 //! (rt-app's `run`); 0 is work that waits for memory at the same pace everywhere. A speedup factor
 //! measured on one machine so carries over to others, to any number of kinds, and to other clocks.
@@ -15,7 +15,7 @@
 //! What this does not model: programs whose order of speed differs from that of the capacities (a kind that
 //! is faster for one program and slower for another), and vector units that only one kind has.
 
-use evenkeel_machine::{CoreId, FULL_CAPACITY, Machine};
+use evenkeel_machine::{CoreId, FULL_CAPACITY, KindId, Machine};
 
 /// How speed depends on capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,7 +85,16 @@ impl Phase {
         }
     }
 
-    /// Speed on a core of `capacity` (of 1024, at its present operating point), in units of work per nanosecond.
+    /// Speed of a kind at one of its operating points, in units of work per nanosecond. Between kinds the sensitivity may be
+    /// anything that was measured; within a kind a slower clock slows a phase by as much as itself at the most.
+    pub fn speed_at(&self, machine: &Machine, kind: KindId, point: usize) -> f64 {
+        let kind = &machine.kinds[kind.index()];
+        let top = kind.top().capacity;
+        let clock = kind.opps[point].capacity / top;
+        self.speed(machine, top) * clock.powf(self.sensitivity(machine).clamp(0.0, 1.0))
+    }
+
+    /// Speed on a core whose kind has this capacity (of 1024) at its highest operating point, in units of work per nanosecond.
     pub fn speed(&self, machine: &Machine, capacity: f64) -> f64 {
         let sensitivity = self.sensitivity(machine);
         if self.reference_time {

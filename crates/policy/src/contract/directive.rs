@@ -114,7 +114,8 @@ impl Tier {
 /// What a policy says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Directive {
-    /// Makes the next queue: its number is the count of those made before.
+    /// Makes the next queue: its number is the count of those made before. The queues of an answer are made before the rest
+    /// of it is carried out, so that what it says first may name what it makes last.
     MakeQueue(Clock),
     /// The thread waits in this queue when runnable. One that waits elsewhere moves now; one that runs goes on.
     Assign(ThreadId, QueueId),
@@ -224,6 +225,20 @@ impl Directives {
     /// What has been said, in order; it is forgotten here.
     pub fn drain(&mut self) -> std::vec::Drain<'_, Directive> {
         self.said.drain(..)
+    }
+
+    /// Hands out what has been said, new queues first, the rest in order; it is forgotten here. What mechanisms use.
+    pub fn drain_queues_first(&mut self, mut carry_out: impl FnMut(Directive)) {
+        for directive in &self.said {
+            if let Directive::MakeQueue(clock) = directive {
+                carry_out(Directive::MakeQueue(*clock));
+            }
+        }
+        for directive in self.said.drain(..) {
+            if !matches!(directive, Directive::MakeQueue(_)) {
+                carry_out(directive);
+            }
+        }
     }
 
     /// Whether nothing has been said.
