@@ -219,7 +219,25 @@ impl<L: Listener> Mechanism<'_, L> {
             return self.place_locally(thread);
         }
         self.enqueue(thread, queue);
-        self.find_core(thread, queue);
+        if self.goes_on(thread, queue) {
+            // Its core is about to pick. Where that takes another, the idle cores look for themselves.
+            self.stirred |= self.idle > 0;
+        } else {
+            self.find_core(thread, queue);
+        }
+    }
+
+    /// Whether a thread has just been taken off a core that picks next and may take it again: it is not sent to an idle core, or a busy
+    /// thread would change cores whenever its slice ends beside one.
+    fn goes_on(&self, thread: ThreadId, queue: QueueId) -> bool {
+        let stats = &self.stats[thread.index()];
+        let last = &self.cores[stats.core.index()];
+        let displaced = stats.runs > 0 && self.threads[thread.index()].woken_at.is_none();
+        displaced && last.called && last.reserved == NONE && last.serves[queue.index()]
+    }
+
+    fn is_idle(&self, core: usize) -> bool {
+        self.idle_bits[core / 64] >> (core % 64) & 1 == 1
     }
 
     /// Puts a thread into a queue of the policy.
@@ -328,10 +346,7 @@ impl<L: Listener> Mechanism<'_, L> {
         if self.idle > 0 {
             let fits = |core: usize| {
                 let state = &self.cores[core];
-                self.idle_bits[core / 64] >> (core % 64) & 1 == 1
-                    && !state.called
-                    && state.serves[queue.index()]
-                    && self.allowed(thread, core)
+                self.is_idle(core) && !state.called && state.serves[queue.index()] && self.allowed(thread, core)
             };
             let prefer = &self.queues[queue.index()].prefer;
             let found = if prefer.is_empty() {
@@ -375,10 +390,12 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Every core that needs a thread takes one up, in order of number.
+    /// Every core that needs a thread takes one up: those that had one first, so that an idle one does not take it over; then by number.
     pub fn dispatch(&mut self) {
         if self.called.len() > 1 {
-            self.called.sort_unstable();
+            let mut called = std::mem::take(&mut self.called);
+            called.sort_unstable_by_key(|&core| (self.is_idle(core as usize), core));
+            self.called = called;
         }
         let mut next = 0;
         while next < self.called.len() {
