@@ -9,7 +9,7 @@
   // Okabe and Ito's colours, told apart with any colour vision, without black; the yellow darkened to show on white.
   const HUES = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b3a200"];
   const BASELINE = "#8a8f96";
-  const SYMBOLS = ["circle", "rect", "triangle", "diamond", "pin", "arrow", "roundRect"];
+  const SYMBOLS = ["circle", "rect", "triangle", "diamond", "arrow", "roundRect", "emptyRect"];
   let printing = false;
   let charts = [];
 
@@ -139,7 +139,7 @@
       ...options,
       grid: sideways
         ? { left: 4, right: 16, top: 6, bottom: 28, containLabel: true }
-        : { left: 24, right: 8, top: 12, bottom: 4, containLabel: true },
+        : { left: 42, right: 8, top: 12, bottom: 4, containLabel: true },
       xAxis: sideways ? values : categories,
       yAxis: sideways ? categories : values,
       tooltip: {
@@ -182,7 +182,7 @@
     }));
     start(element, narrow() || printing ? 320 : 400, "svg").setOption({
       ...options,
-      grid: { left: 26, right: shown.length <= 10 && !narrow() ? 110 : 14, top: 14, bottom: 26, containLabel: true },
+      grid: { left: 42, right: shown.length <= 10 && !narrow() ? 110 : 14, top: 14, bottom: 26, containLabel: true },
       xAxis: { ...axis, type: "value", scale: true, name: asp ? "ASP (more is better →)" : "STP (more is better →)", nameLocation: "middle", nameGap: 28 },
       yAxis: { ...axis, type: "value", scale: true, name: "unfairness (← less is better)", nameLocation: "middle", nameGap: 42 },
       tooltip: {
