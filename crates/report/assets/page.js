@@ -118,7 +118,7 @@
           if (index < groups.length) return label;
           return sideways ? `{mean|${label}}` : label.split(" ").map((word) => `{mean|${word}}`).join("\n");
         },
-        rich: { mean: { fontWeight: 600, color: ink, fontSize: 12 } },
+        rich: { mean: { fontWeight: 600, color: ink, fontSize: 12, lineHeight: 15 } },
       },
     };
     // The dashed line at 1 is always there, and on a line of the grid.
