@@ -103,6 +103,23 @@ fn compare_keeps_the_order_asked_for_in_every_form() {
 }
 
 #[test]
+fn over_several_workloads_policies_are_set_in_relation_to_the_baseline() {
+    let policies = "linux,gts:up=600,gts:up=900";
+    let args = small("compare", &["-w", "ferret", "--each", "-p", policies, "--baseline", "gts:up=900"]);
+    let text = evenkeel(&args).done().stdout;
+    let (_, means) = text.split_once("Geometric mean over workloads, gts up=900 = 1").expect(&text);
+    let row = |policy: &str| -> Vec<String> {
+        let line = means.lines().find_map(|line| line.strip_prefix(policy)).expect(&text);
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    assert_eq!(row("gts up=900"), ["1.000", "1.000", "1.000", "2"], "time, energy, EDP, workloads");
+    let records = evenkeel(&[&args[..], &["--json"]].concat()).done().json();
+    let time = |index: usize| records[index]["makespan_s"].as_f64().unwrap();
+    let mean = (time(0) / time(2) * time(3) / time(5)).sqrt();
+    assert_eq!(row("linux")[0], format!("{mean:.3}"));
+}
+
+#[test]
 fn a_knob_reaches_the_policies_that_have_it() {
     let run = |set: &str| evenkeel(&small("compare", &["-p", "linux,gts", "--set", set, "--json"])).done().json();
     for set in ["up=600", "gts.up=600"] {

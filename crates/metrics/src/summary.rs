@@ -6,7 +6,7 @@
 use crate::measures::geometric_mean;
 use crate::record::Record;
 
-/// One policy over all workloads. `None`: a measure that not every run of it and of the baseline has.
+/// One policy over all workloads, each measure over those where both it and the baseline have it. `None`: there is none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Relative {
     /// Workloads that count: those on which both this policy and the baseline came to an end.
@@ -19,7 +19,7 @@ pub struct Relative {
     pub edp: Option<f64>,
     /// Unfairness, likewise.
     pub unfairness: Option<f64>,
-    /// System throughput, likewise.
+    /// System throughput, likewise; of an application by itself it would only say the time again.
     pub stp: Option<f64>,
 }
 
@@ -33,9 +33,8 @@ pub fn relative(policy: &[&Record], baseline: &[&Record]) -> Relative {
         .map(|(here, there)| (*here, *there))
         .collect();
     let mean = |measure: fn(&Record) -> Option<f64>| -> Option<f64> {
-        let ratio = |(here, there): &(&Record, &Record)| Some(measure(here)? / measure(there)?);
-        let ratios: Vec<f64> = done.iter().map(ratio).collect::<Option<_>>()?;
-        geometric_mean(ratios).filter(|mean| mean.is_finite())
+        let of = |record| measure(record).filter(|value| *value > 0.0);
+        geometric_mean(done.iter().filter_map(|(here, there)| Some(of(here)? / of(there)?)))
     };
     Relative {
         workloads: done.len(),
@@ -43,6 +42,43 @@ pub fn relative(policy: &[&Record], baseline: &[&Record]) -> Relative {
         energy: mean(|record| record.energy_j),
         edp: mean(|record| record.edp_js),
         unfairness: mean(|record| record.unfairness),
-        stp: mean(|record| record.stp),
+        stp: mean(|record| record.stp.filter(|_| record.apps.len() > 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use evenkeel_machine::Machine;
+    use evenkeel_policy::Knobs;
+
+    use super::*;
+    use crate::build::Subject;
+
+    fn records(times_s: &[f64]) -> Vec<Record> {
+        let machine = Machine::preset("quickia").unwrap();
+        let subject = Subject { machine: &machine, policy: "p", knobs: &Knobs::default(), workloads: &[], seed: 1 };
+        let record =
+            |&makespan_s: &f64| Record { makespan_s, error: None, ..subject.failure(String::new(), Duration::ZERO) };
+        times_s.iter().map(record).collect()
+    }
+
+    #[test]
+    fn a_long_workload_counts_no_more_than_a_short_one() {
+        let (here, there) = (records(&[200.0, 1.0]), records(&[100.0, 2.0]));
+        let means = relative(&here.iter().collect::<Vec<_>>(), &there.iter().collect::<Vec<_>>());
+        assert_eq!(means.workloads, 2);
+        assert!((means.time.unwrap() - 1.0).abs() < 1e-12);
+        assert_eq!(means.energy, None, "quickia has no power model");
+    }
+
+    #[test]
+    fn a_workload_on_which_one_failed_counts_for_neither() {
+        let (mut here, there) = (records(&[3.0, 0.0]), records(&[1.0, 5.0]));
+        here[1].error = Some("deadlock".into());
+        let means = relative(&here.iter().collect::<Vec<_>>(), &there.iter().collect::<Vec<_>>());
+        assert_eq!(means.workloads, 1);
+        assert!((means.time.unwrap() - 3.0).abs() < 1e-12);
     }
 }

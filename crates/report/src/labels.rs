@@ -55,7 +55,7 @@ pub(crate) fn groups(records: &[Record]) -> Vec<Group> {
 }
 
 /// The policy of each record, with those knobs that differ among the records of that policy: `acfs uf=1.1`.
-pub(crate) fn policies(records: &[Record]) -> Vec<String> {
+pub fn policies(records: &[Record]) -> Vec<String> {
     let differs = |record: &Record, knob: &str| {
         let same = records.iter().filter(|other| other.policy == record.policy);
         same.map(|other| other.knobs.get(knob)).any(|value| value != record.knobs.get(knob))

@@ -8,4 +8,5 @@ pub mod perfetto;
 pub mod table;
 mod timeline;
 
+pub use labels::policies as policy_labels;
 pub use timeline::{MOST_STRETCHES, Stretch, Timeline, TimelineThread};

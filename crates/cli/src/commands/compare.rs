@@ -1,8 +1,7 @@
 //! `evenkeel compare`: the same workloads under several policies.
 
-use evenkeel_metrics::{Record, relative};
-use evenkeel_report::Timeline;
-use evenkeel_report::{csv, table as results};
+use evenkeel_metrics::{Record, Relative, relative};
+use evenkeel_report::{Timeline, csv, policy_labels, table as results};
 use evenkeel_sim::Deaf;
 use indicatif::{ParallelProgressIterator as _, ProgressBar, ProgressStyle};
 use rayon::prelude::*;
@@ -89,6 +88,9 @@ fn carry_out(args: &CompareArgs, plan: &Plan, timelines: bool) -> Result<Vec<(Fi
     Ok(finished)
 }
 
+/// A title, and what stands under it.
+type Measure = (&'static str, fn(&Relative) -> Option<f64>);
+
 /// Over several workloads: geometric means in relation to the baseline.
 fn means(plan: &Plan, records: &[Record], baseline: usize) -> String {
     let policies = plan.policies.len();
@@ -97,18 +99,24 @@ fn means(plan: &Plan, records: &[Record], baseline: usize) -> String {
     }
     let of = |policy: usize| -> Vec<&Record> { records.iter().skip(policy).step_by(policies).collect() };
     let base = of(baseline);
-    let mut rows = table::figures(
-        ["policy", "time", "energy", "EDP", "unfairness", "STP", "workloads"].map(str::to_owned).to_vec(),
-        1,
-    );
-    for (index, policy) in plan.policies.iter().enumerate() {
-        let means = relative(&of(index), &base);
-        let ratio = |mean: Option<f64>| mean.map_or("-".into(), |mean| format!("{mean:.3}"));
-        let mut row = vec![policy.label.clone()];
-        row.extend([means.time, means.energy, means.edp, means.unfairness, means.stp].map(ratio));
-        row.push(means.workloads.to_string());
-        rows.add_row(row);
+    let labels = policy_labels(records);
+    let means: Vec<Relative> = (0..policies).map(|policy| relative(&of(policy), &base)).collect();
+    let all: [Measure; 5] = [
+        ("time", |mean| mean.time),
+        ("energy", |mean| mean.energy),
+        ("EDP", |mean| mean.edp),
+        ("unfairness", |mean| mean.unfairness),
+        ("STP", |mean| mean.stp),
+    ];
+    let shown: Vec<_> = all.into_iter().filter(|(_, of)| means.iter().any(|mean| of(mean).is_some())).collect();
+    let titles = ["policy"].into_iter().chain(shown.iter().map(|(title, _)| *title)).chain(["workloads"]);
+    let mut rows = table::figures(titles.map(str::to_owned).collect(), 1);
+    for (label, mean) in labels.iter().zip(&means) {
+        let ratio =
+            |(_, of): &(&str, fn(&Relative) -> Option<f64>)| of(mean).map_or("-".into(), |it| format!("{it:.3}"));
+        let row = [label.clone()].into_iter().chain(shown.iter().map(ratio)).chain([mean.workloads.to_string()]);
+        rows.add_row(row.collect::<Vec<_>>());
     }
-    let label = &plan.policies[baseline].label;
+    let label = &labels[baseline];
     format!("\nGeometric mean over workloads, {label} = 1\n{}", table::text(rows))
 }

@@ -3,8 +3,8 @@
 use evenkeel_machine::{CoreId, Nanos, Work};
 use evenkeel_metrics::Record;
 use evenkeel_policy::{AppId, ThreadId, registry};
-use evenkeel_report::Timeline;
 use evenkeel_report::html::{Described, Meta, page};
+use evenkeel_report::{Timeline, policy_labels};
 use evenkeel_sim::{Listener, Log};
 
 use crate::error::Result;
@@ -37,14 +37,14 @@ pub fn timeline(index: usize, plan: &Plan, record: &Record, log: &Log) -> Option
     record.error.is_none().then(|| Timeline::new(index, &plan.used, &apps, log))
 }
 
-/// Writes the page.
+/// Writes the page. `baseline` is an index into the policies of the plan; the first workload's records come first.
 ///
 /// # Errors
 /// The file cannot be written.
 pub fn write(plan: &Plan, records: &[Record], timelines: &[Timeline], baseline: usize, file: OutputFile) -> Result {
     let meta = Meta {
         title: String::new(),
-        baseline: Some(plan.policies[baseline].name().to_owned()),
+        baseline: policy_labels(records).into_iter().nth(baseline),
         machines: vec![described(&plan.used.name, &plan.used.description, &plan.used.source)],
         workloads: workloads(plan),
         policies: policies(plan),
