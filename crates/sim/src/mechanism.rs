@@ -9,7 +9,9 @@
 //! 3. *Cores take up threads.* Who is ready goes into the queue that it is assigned to, idle cores are found,
 //!    and every core that needs a thread picks one.
 //!
-//! What part 3 brings up (a core that found nothing) starts another round of 2 and 3 in the same instant.
+//! What part 3 brings up (a core that found nothing) starts another round of 2 and 3 in the same instant. The policy's timer, if it is
+//! due, has the last round to itself: a policy that looks around finds every core with its thread, also where slices end
+//! just then.
 
 use std::collections::VecDeque;
 
@@ -170,6 +172,7 @@ pub struct Mechanism<'a, L> {
     pub say: Directives,
     pub late: VecDeque<(Nanos, Vec<Directive>)>,
     pub period: Nanos,
+    timer_due: bool,
     pub bandwidth_changed: bool,
     /// Something became ready, or who serves what has changed, while cores idle.
     pub stirred: bool,
@@ -242,6 +245,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             say: Directives::default(),
             late: VecDeque::new(),
             period: Nanos::ZERO,
+            timer_due: false,
             bandwidth_changed: false,
             stirred: false,
             restricted: false,
@@ -365,7 +369,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
     fn happen(&mut self, slot: Slot) {
         match slot {
             TIMER_SLOT => {
-                self.events.push(Event::Timer);
+                self.timer_due = true;
                 self.calendar.set(TIMER_SLOT, self.now + self.period, priority::TIMER);
             }
             SENSOR_SLOT => self.read_sensor(),
@@ -415,7 +419,10 @@ impl<'a, L: Listener> Mechanism<'a, L> {
                 self.sweep();
             }
             if self.events.is_empty() {
-                break;
+                if !std::mem::take(&mut self.timer_due) {
+                    break;
+                }
+                self.events.push(Event::Timer);
             }
         }
         if self.bandwidth_changed {

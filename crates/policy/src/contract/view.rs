@@ -29,7 +29,8 @@ pub enum Event {
     CoreOnline(CoreId),
     /// A core left; its thread waits in its queue.
     CoreOffline(CoreId),
-    /// The timer that the policy asked for.
+    /// The timer that the policy asked for. Told apart from the other events of its instant and after them: cores have
+    /// taken their threads up, so that nobody is between two places.
     Timer,
 }
 
