@@ -26,8 +26,10 @@ test:
 	$(CARGO) test --workspace
 	./tests/run-pages.sh
 
+# Also measures the start of the binary itself.
 bench:
-	$(CARGO) bench --workspace
+	$(CARGO) build --release -p evenkeel-cli
+	$(CARGO) bench -p evenkeel-sim --bench engine
 
 lint:
 	$(CARGO) fmt --all --check

@@ -27,6 +27,14 @@ fn every_listed_thing_can_be_shown_by_its_name() {
 }
 
 #[test]
+fn a_combination_without_a_name_of_its_own_can_be_shown_and_run() {
+    let shown = evenkeel(&["show", "policy", "age-iw-rrb", "--json"]).done().json();
+    assert_eq!(shown["name"], "age-iw-rrb");
+    let record = evenkeel(&small("simulate", &["-p", "age-iw-rrb:interval=5", "--json"])).done().json();
+    assert_eq!(record["knobs"]["interval"], 5.0);
+}
+
+#[test]
 fn simulate_prints_one_record_that_fits_the_schema() {
     let record = evenkeel(&small("simulate", &["-p", "gts", "--json", "--threads"])).done().json();
     assert_valid(&record);

@@ -130,7 +130,7 @@ impl Plan {
         match done {
             Ok((outcome, alone)) => Finished {
                 record: subject.record(&outcome, &alone, self.per_thread, wall),
-                notes: outcome.notes.iter().map(|note| format!("{}: {note}", policy.label)).collect(),
+                notes: outcome.notes.iter().map(|note| of(&policy.name, note)).collect(),
             },
             Err(error) => Finished { record: subject.failure(format!("{error:#}"), wall), notes: Vec::new() },
         }
@@ -139,8 +139,13 @@ impl Plan {
     /// What of the workloads was accepted but has no meaning here, each once.
     pub fn notes(&self) -> IndexSet<String> {
         let apps = self.sets.iter().flat_map(|set| &set.apps);
-        apps.flat_map(|app| app.notes.iter().map(|note| format!("{}: {note}", app.name))).collect()
+        apps.flat_map(|app| app.notes.iter().map(|note| of(&app.name, note))).collect()
     }
+}
+
+/// A note with the name of whom it is of, where it does not say so itself.
+fn of(name: &str, note: &str) -> String {
+    if note.starts_with(name) { note.to_owned() } else { format!("{name}: {note}") }
 }
 
 /// Says each note once on stderr, in the order in which they came up.

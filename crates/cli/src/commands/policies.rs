@@ -1,5 +1,6 @@
 //! `evenkeel policies`, `evenkeel show policy`.
 
+use evenkeel_policy::os::combination::Choices;
 use evenkeel_policy::registry::{self, Entry};
 use evenkeel_policy::{Knob, Value};
 use serde_json::json;
@@ -14,14 +15,15 @@ use crate::{args::ListArgs, table};
 /// Stdout cannot be written to.
 pub fn list(args: &ListArgs) -> Result {
     if args.json {
-        return print_json(&registry::ENTRIES.iter().map(describe).collect::<Vec<_>>());
+        return print_json(&registry::ENTRIES.iter().map(|entry| describe(&Shown::of(entry))).collect::<Vec<_>>());
     }
     let mut rows = table::plain(["POLICY", "WHAT IT DOES", "KNOBS", "FROM"]);
     for entry in registry::ENTRIES {
         let knobs: Vec<_> = entry.knobs.iter().map(|knob| format!("{}={}", knob.name(), knob.default())).collect();
         rows.add_row([entry.name, entry.summary, &knobs.join(" "), entry.source]);
     }
-    print(&table::text(rows))
+    let more = "\nBeside these any ASSIGNMENT-WAKE-BALANCE of aua|fca|aaa|age, pw|fw|iw|sw and aub|rrb|aab|age, as age-iw-rrb.\n";
+    print(&(table::text(rows) + more))
 }
 
 /// Describes one.
@@ -31,11 +33,9 @@ pub fn list(args: &ListArgs) -> Result {
 pub fn show(name: &str, as_json: bool) -> Result {
     // Also says what is nearest to a name that is not there.
     registry::knobs(name, &[]).map_err(Failure::input)?;
-    let Some(entry) = registry::ENTRIES.iter().find(|entry| entry.name == name) else {
-        return Err(Failure::usage(format!("no policy '{name}' of that very name; `evenkeel policies` lists them")));
-    };
+    let Some(entry) = Shown::named(name) else { return Err(Failure::usage(format!("no policy '{name}'"))) };
     if as_json {
-        return print_json(&describe(entry));
+        return print_json(&describe(&entry));
     }
     let mut text = table::facts(&[("policy", &entry.name), ("does", &entry.summary), ("from", &entry.source)]);
     if entry.knobs.is_empty() {
@@ -55,7 +55,34 @@ pub fn show(name: &str, as_json: bool) -> Result {
     print(&text)
 }
 
-fn describe(entry: &Entry) -> serde_json::Value {
+/// What people see of a policy.
+struct Shown<'a> {
+    name: &'a str,
+    summary: &'a str,
+    source: &'a str,
+    knobs: &'static [Knob],
+}
+
+impl<'a> Shown<'a> {
+    fn of(entry: &'static Entry) -> Self {
+        Self { name: entry.name, summary: entry.summary, source: entry.source, knobs: entry.knobs }
+    }
+
+    /// One of the list, or a combination, which has its knobs but no entry of its own.
+    fn named(name: &'a str) -> Option<Self> {
+        let listed = registry::ENTRIES.iter().find(|entry| entry.name == name).map(Self::of);
+        listed.or_else(|| {
+            Some(Self {
+                name,
+                summary: "a combination of assignment, wake-up and balance",
+                source: "the choices of Lakshminarayana, Lee, Kim, SC 2009, combined freely",
+                knobs: Choices::from_name(name)?.knobs(),
+            })
+        })
+    }
+}
+
+fn describe(entry: &Shown<'_>) -> serde_json::Value {
     let knob = |knob: &Knob| {
         let default = match knob.default() {
             Value::Number(number) => json!(number),
