@@ -23,8 +23,13 @@ struct Entry {
 }
 
 impl Entry {
+    /// Time and tie as one number: a comparison without a branch, where there is no telling which is less.
+    fn rank(&self) -> u128 {
+        u128::from(self.time) << 64 | u128::from(self.tie)
+    }
+
     fn before(&self, other: &Self) -> bool {
-        (self.time, self.tie) < (other.time, other.tie)
+        self.rank() < other.rank()
     }
 }
 
@@ -136,10 +141,11 @@ impl Calendar {
             }
             let last = (first + ARITY).min(self.heap.len());
             let mut least = first;
-            for child in first + 1..last {
-                if self.heap[child].before(&self.heap[least]) {
-                    least = child;
-                }
+            let mut rank = self.heap[first].rank();
+            for (position, child) in self.heap[..last].iter().enumerate().skip(first + 1) {
+                let other = child.rank();
+                least = if other < rank { position } else { least };
+                rank = rank.min(other);
             }
             let child = self.heap[least];
             if !child.before(&entry) {

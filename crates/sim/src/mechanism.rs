@@ -64,17 +64,16 @@ const PATIENCE: Nanos = Nanos(60_000_000_000);
 /// No thread, no core.
 pub const NONE: u32 = u32::MAX;
 
-/// A core as the mechanism keeps it.
+/// A core as the mechanism keeps it, what a context switch needs first.
+#[repr(C, align(64))]
 pub struct Core {
-    pub kind: KindId,
-    pub cluster: usize,
-    pub sibling: Option<usize>,
     /// Thread that it runs, or [`NONE`].
     pub running: u32,
     /// Thread that it ran last.
     pub last: u32,
     /// Next, before any queue.
     pub reserved: u32,
+    pub kind: KindId,
     /// Whether it is on the list of cores that need a thread.
     pub called: bool,
     /// Whether it counts as busy for power, siblings and the governor: what was so at the end of the last instant.
@@ -82,11 +81,14 @@ pub struct Core {
     /// Whether it takes threads at all.
     pub used: bool,
     pub accounted: Nanos,
-    pub picked_at: Nanos,
-    pub slice_end: Nanos,
-    pub work_end: Nanos,
+    pub busy_time: Nanos,
     /// Units of work per nanosecond of the running thread, with everything that slows it.
     pub rate: f64,
+    /// Virtual time of the running thread per nanosecond.
+    pub virtual_rate: u64,
+    pub slice_end: Nanos,
+    pub work_end: Nanos,
+    pub picked_at: Nanos,
     /// Speed of the running thread before contention for bandwidth.
     pub speed: f64,
     /// Share of the bandwidth that it wants that it gets.
@@ -95,12 +97,11 @@ pub struct Core {
     pub demand: f64,
     /// What it gets, while it is being shared out.
     pub wish: f64,
-    /// Virtual time of the running thread per nanosecond.
-    pub virtual_rate: u64,
-    pub busy_time: Nanos,
-    pub meter: Meter,
+    pub cluster: usize,
+    pub sibling: Option<usize>,
     pub tiers: Vec<Tier>,
     pub adopt: Option<QueueId>,
+    pub meter: Meter,
     /// By queue.
     pub serves: Vec<bool>,
     /// Threads that must run here, whatever the policy serves here.

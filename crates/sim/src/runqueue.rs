@@ -33,8 +33,13 @@ struct Waiting {
 }
 
 impl Waiting {
+    /// Key and sequence as one number: a comparison without a branch, where there is no telling which is less.
+    fn rank(&self) -> u128 {
+        u128::from(self.key) << 64 | u128::from(self.sequence)
+    }
+
     fn before(&self, other: &Self) -> bool {
-        (self.key, self.sequence) < (other.key, other.sequence)
+        self.rank() < other.rank()
     }
 }
 
@@ -139,10 +144,11 @@ impl RunQueue {
             }
             let last = (first + ARITY).min(self.heap.len());
             let mut least = first;
-            for child in first + 1..last {
-                if self.heap[child].before(&self.heap[least]) {
-                    least = child;
-                }
+            let mut rank = self.heap[first].rank();
+            for (place, child) in self.heap[..last].iter().enumerate().skip(first + 1) {
+                let other = child.rank();
+                least = if other < rank { place } else { least };
+                rank = rank.min(other);
             }
             let child = self.heap[least];
             if !child.before(&waiting) {

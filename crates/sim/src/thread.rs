@@ -61,45 +61,48 @@ pub enum WaitsFor {
 /// Virtual time per nanosecond is kept in units of 2^-16.
 pub const CHARGE_SHIFT: u32 = 16;
 
+/// What a context switch needs comes first, and each thread begins a cache line: see [`evenkeel_policy::ThreadStats`].
+#[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Thread {
-    pub name: Box<str>,
-    /// Index into the ops of the run.
-    pub pc: u32,
-    /// Rounds left of the loops around `pc`, by depth.
-    pub rounds: Box<[u64]>,
     /// What is left to do before the next op: work, or, where `wall`, nanoseconds.
     pub remaining: u64,
-    pub wall: bool,
-    pub row: Row,
-    pub part: Part,
     /// Nanoseconds to lose before anything else.
     pub overhead: u64,
     /// Nanoseconds of lost progress still to be suffered, at half speed.
     pub refill: u64,
-    pub order: Order,
-    pub charge: PerKind<u32>,
-    pub slice: Slice,
+    pub row: Row,
+    pub wall: bool,
+    pub started: bool,
+    pub in_critical_section: bool,
+    pub nice: i8,
+    pub place: Place,
     /// Share of a carried slice that is left, of [`WHOLE_SLICE`]; 0: a new one is due.
     pub slice_left: u64,
-    pub place: Place,
-    pub class: Class,
-    pub nice: i8,
-    pub waits_for: WaitsFor,
     /// Set at a wake-up, until it runs.
     pub woken_at: Option<Nanos>,
-    pub started: bool,
-    pub ended: Option<Nanos>,
+    pub order: Order,
+    pub class: Class,
+    pub charge: PerKind<u32>,
+    pub slice: Slice,
     pub migrations: u64,
-    pub parent: Option<u32>,
+    /// Index into the ops of the run.
+    pub pc: u32,
     pub children: u32,
+    /// Rounds left of the loops around `pc`, by depth.
+    pub rounds: Box<[u64]>,
+    pub part: Part,
+    pub waits_for: WaitsFor,
+    pub parent: Option<u32>,
+    /// Worker number in the shared loop or graph that it is in.
+    pub worker: Option<u32>,
+    pub ended: Option<Nanos>,
+    pub name: Box<str>,
     /// Work between two milestones in the mean of its program: what a profile of it says.
     pub mean_distance: u64,
     /// Rounds of shared loops and graphs that it has been through; made when first needed.
     pub loop_rounds: Box<[u32]>,
     pub graph_rounds: Box<[u32]>,
-    /// Worker number in the shared loop that it is in.
-    pub worker: Option<u32>,
     pub load: Pelt,
     pub load_signal: f64,
     /// Speeds last seen, by kind (0: never), for the sampling estimator.
@@ -109,7 +112,6 @@ pub struct Thread {
     /// Deadline class: end of the present period, and budget left in it.
     pub period_end: Nanos,
     pub budget: Nanos,
-    pub in_critical_section: bool,
     /// Next expiry of each timer of its own, once used.
     pub timers: Box<[Option<Nanos>]>,
 }
