@@ -26,7 +26,7 @@ fn main() {
     }
     let rounds = if quick { 1 } else { ROUNDS };
     let small = Case::small(if quick { 20 } else { 2_000 });
-    let large = Case::large(if quick { 8 } else { 8 });
+    let large = Case::large(8);
     let mut table = report::Table::default();
     for round in 0..rounds {
         eprintln!("round {} of {rounds}", round + 1);

@@ -39,7 +39,8 @@ pub enum Estimator {
     Oracle,
     /// Those of the thread's whole run, measured beforehand.
     Offline,
-    /// From the speed last seen on each kind; 1 until a thread has run on two.
+    /// From the speed last seen on each kind. Until a thread has run on a kind, its capacity stands in: taken for equal, the
+    /// kinds would never be told apart by a policy that moves threads only where they differ.
     Sampled,
     /// The true ones with a relative error, drawn per thread and phase from a normal distribution of this standard deviation.
     Modelled {

@@ -96,14 +96,14 @@ impl<L: Listener> Mechanism<'_, L> {
             return;
         }
         thread.seen[state.kind] = state.rate as f32;
-        // Relative to the slowest kind that it has been seen on; kinds that it has not been seen on are taken for that one.
-        let slowest = thread.seen.0.iter().rev().copied().find(|&speed| speed > 0.0).unwrap_or(1.0);
-        let mut speedup = PerKind::all(1.0);
-        for (kind, &seen) in thread.seen.0.iter().enumerate() {
-            if seen > 0.0 {
-                speedup.0[kind] = seen / slowest;
-            }
+        // A kind that it has not been seen on is taken to be as much faster or slower as its capacity says.
+        let here = state.rate as f32 / self.machine.kinds[state.kind.index()].capacity as f32;
+        let mut speeds = PerKind::all(1.0);
+        for (rank, kind) in self.machine.kinds.iter().enumerate() {
+            let seen = thread.seen.0[rank];
+            speeds.0[rank] = if seen > 0.0 { seen } else { here * kind.capacity as f32 };
         }
-        self.stats[index].speedup = speedup;
+        let slowest = speeds[self.machine.slowest()];
+        self.stats[index].speedup = PerKind(speeds.0.map(|speed| speed / slowest));
     }
 }

@@ -104,10 +104,10 @@ impl RunQueue {
             if best.is_some_and(|(key, sequence, _)| (waiting.key, waiting.sequence) > (key, sequence)) {
                 continue;
             }
-            if let Some(key) = adjust(waiting.thread, waiting.key) {
-                if best.is_none_or(|(least, sequence, _)| (key, waiting.sequence) < (least, sequence)) {
-                    best = Some((key, waiting.sequence, waiting.thread));
-                }
+            if let Some(key) = adjust(waiting.thread, waiting.key)
+                && best.is_none_or(|(least, sequence, _)| (key, waiting.sequence) < (least, sequence))
+            {
+                best = Some((key, waiting.sequence, waiting.thread));
             }
             let first = place * ARITY + 1;
             for child in (first..(first + ARITY).min(self.heap.len())).rev() {

@@ -1,16 +1,14 @@
 //! Fairness policies on the simulated mechanism, against the analytical optimum. Constant phases, true speedup factors,
 //! free migration: the model under which the optimum is what it is.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use evenkeel_machine::{Costs, Machine, Nanos, Work};
+mod support;
+
+use evenkeel_machine::{Machine, Nanos, Work};
 use evenkeel_policy::{bounds, registry};
 use evenkeel_sim::{Config, Deaf, Outcome, run};
 use evenkeel_workload::{Application, Phase, PhaseId, Program, ProgramId, Repeat, Scaling, Step, ThreadSpec};
-
-fn machine(cores: &str) -> Machine {
-    let mut machine = Machine::preset("odroid-xu3-paper").unwrap().subset(cores).unwrap();
-    machine.costs = Costs::FREE;
-    machine
-}
+use support::free_odroid;
 
 /// An application with a speedup factor and a time alone on a fast core, s.
 #[derive(Clone, Copy)]
@@ -72,7 +70,7 @@ const LENGTHS_S: [[f64; 4]; 2] = [[300.0; 4], [400.0, 300.0, 200.0, 350.0]];
 
 /// Runs a policy on the ten workloads, and gives for each what it is called, the optimum, and unfairness and ASP reached.
 fn on_the_ten_workloads(policy: &str) -> Vec<(String, bounds::Optimum, f64, f64)> {
-    let machine = machine("2big+2little");
+    let machine = free_odroid("2big+2little");
     let cases = bounds::WORKLOADS.iter().flat_map(|factors| LENGTHS_S.map(|lengths| (factors, lengths)));
     let case = |(factors, lengths): (&[f64; 4], [f64; 4])| {
         let specs: Vec<_> = factors.iter().zip(lengths).map(|(&factor, alone_s)| Spec::new(factor, alone_s)).collect();
@@ -101,7 +99,7 @@ fn the_optimum_played_out_in_time_is_the_optimum() {
 
 #[test]
 fn hsp_reaches_the_greatest_asp_there_is_on_all_ten_workloads() {
-    let machine = machine("2big+2little");
+    let machine = free_odroid("2big+2little");
     for factors in bounds::WORKLOADS {
         let specs = factors.map(|factor| Spec::new(factor, 100.0));
         let outcome = simulate(&machine, "hsp", &[], &specs, Repeat::Once);
@@ -116,7 +114,7 @@ fn hsp_reaches_the_greatest_asp_there_is_on_all_ten_workloads() {
 
 #[test]
 fn round_robin_gives_each_of_four_applications_half_a_fast_core() {
-    let machine = machine("2big+2little");
+    let machine = free_odroid("2big+2little");
     for factors in bounds::WORKLOADS {
         let specs = factors.map(|factor| Spec::new(factor, 300.0));
         let slowdowns =
@@ -134,7 +132,7 @@ fn round_robin_gives_each_of_four_applications_half_a_fast_core() {
 fn acfs_shares_one_fast_core_equally_among_any_number_of_threads() {
     for count in [1, 2, 3, 7] {
         let specs = vec![Spec::new(3.0, 20.0); count];
-        let outcome = simulate(&machine("1big"), "acfs", &[], &specs, Repeat::Once);
+        let outcome = simulate(&free_odroid("1big"), "acfs", &[], &specs, Repeat::Once);
         for slowdown in slowdowns(&outcome, &specs) {
             assert!((slowdown / count as f64 - 1.0).abs() < 0.005, "{count}: {slowdown}");
         }
@@ -144,7 +142,7 @@ fn acfs_shares_one_fast_core_equally_among_any_number_of_threads() {
 #[test]
 fn acfs_equalises_slowdown_of_two_threads_on_one_big_core_and_one_little() {
     let specs = [Spec::new(4.0, 200.0), Spec::new(2.0, 200.0)];
-    let outcome = simulate(&machine("1big+1little"), "acfs", &[], &specs, Repeat::UntilLongestEnded(3));
+    let outcome = simulate(&free_odroid("1big+1little"), "acfs", &[], &specs, Repeat::UntilLongestEnded(3));
     let optimum = bounds::opt_unfairness(&[4.0, 2.0], 1);
     let (unfairness, asp) = measures(&outcome, &specs);
     assert!((unfairness / optimum.unfairness - 1.0).abs() < 0.01, "{unfairness}, {optimum:?}");
@@ -164,7 +162,7 @@ fn acfs_equalises_slowdown_with_more_threads_than_cores_however_they_divide() {
         // A slice of one tick ends just when the policy looks: it finds nobody running.
         for slice in ["3", "4"] {
             let set = [("slice", slice)];
-            let outcome = simulate(&machine(cores), "acfs", &set, &specs, Repeat::UntilLongestEnded(3));
+            let outcome = simulate(&free_odroid(cores), "acfs", &set, &specs, Repeat::UntilLongestEnded(3));
             let (unfairness, _) = measures(&outcome, &specs);
             let slowdowns = slowdowns(&outcome, &specs);
             assert!(unfairness < 1.01, "{cores}, {factors:?}, slice {slice} ms: {unfairness}, {slowdowns:?}");
@@ -176,14 +174,14 @@ fn acfs_equalises_slowdown_with_more_threads_than_cores_however_they_divide() {
 fn acfs_slows_threads_down_in_inverse_proportion_to_their_weights() {
     // Linux: nice 0 is 1024, nice -3 is 1991.
     let specs = [Spec { nice: -3, ..Spec::new(3.0, 200.0) }, Spec::new(3.0, 200.0)];
-    let outcome = simulate(&machine("1big+1little"), "acfs", &[], &specs, Repeat::UntilLongestEnded(3));
+    let outcome = simulate(&free_odroid("1big+1little"), "acfs", &[], &specs, Repeat::UntilLongestEnded(3));
     let slowdowns = slowdowns(&outcome, &specs);
     assert!((slowdowns[1] / slowdowns[0] / (1991.0 / 1024.0) - 1.0).abs() < 0.01, "{slowdowns:?}");
 }
 
 #[test]
 fn unfairness_stays_within_uf_times_the_optimum_and_throughput_rises_with_uf() {
-    let machine = machine("2big+2little");
+    let machine = free_odroid("2big+2little");
     for factors in [bounds::WORKLOADS[1], bounds::WORKLOADS[3], bounds::WORKLOADS[8]] {
         let specs = factors.map(|factor| Spec::new(factor, 200.0));
         let optimum = bounds::opt_unfairness(&factors, 2);
@@ -202,7 +200,7 @@ fn unfairness_stays_within_uf_times_the_optimum_and_throughput_rises_with_uf() {
 /// Mean time that a thread stays on a fast core between two swaps, s.
 fn stay_s(cores: &str, fast: f64, threads: usize, threshold: &str) -> f64 {
     let specs = vec![Spec::new(3.0, 100.0); threads];
-    let outcome = simulate(&machine(cores), "acfs", &[("threshold", threshold)], &specs, Repeat::Once);
+    let outcome = simulate(&free_odroid(cores), "acfs", &[("threshold", threshold)], &specs, Repeat::Once);
     outcome.makespan.as_secs_f64() * fast / outcome.swaps as f64
 }
 
@@ -222,6 +220,6 @@ fn the_adjusted_threshold_keeps_the_swap_period_for_any_share_of_fast_cores_and_
 #[test]
 fn acfs_static_goes_by_the_whole_run_and_equals_acfs_where_phases_do_not_change() {
     let specs = bounds::WORKLOADS[8].map(|factor| Spec::new(factor, 50.0));
-    let outcome = |policy| simulate(&machine("2big+2little"), policy, &[], &specs, Repeat::Once);
+    let outcome = |policy| simulate(&free_odroid("2big+2little"), policy, &[], &specs, Repeat::Once);
     assert_eq!(outcome("acfs"), outcome("acfs-static"));
 }

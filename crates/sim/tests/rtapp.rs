@@ -1,16 +1,17 @@
 //! rt-app files, carried out: what their events take on unequal cores, and that the shipped ones run to their end.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
 
 use std::path::Path;
 
-use evenkeel_machine::{Costs, Machine, Nanos};
+use evenkeel_machine::{Machine, Nanos};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Deaf, Outcome, SimError, run};
 use evenkeel_workload::rtapp;
 
 fn machine(cores: &str) -> Machine {
-    let mut machine = Machine::preset("odroid-xu3").unwrap().subset(cores).unwrap();
-    machine.costs = Costs::FREE;
-    machine
+    support::free("odroid-xu3", cores)
 }
 
 fn simulate(machine: &Machine, text: &str, policy: &str) -> Result<Outcome, SimError> {

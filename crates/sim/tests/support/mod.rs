@@ -1,5 +1,6 @@
 //! What the tests of the simulator share: machines, workloads, runs.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_machine::{
     Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, Nanos, OperatingPoint, Reference, Work,
@@ -14,9 +15,12 @@ pub fn policy(name: &str) -> Box<dyn Policy> {
 
 /// A part of the Odroid with the clocks of the maturity study, where scheduling costs nothing.
 pub fn free_odroid(cores: &str) -> Machine {
-    let mut machine = Machine::preset("odroid-xu3-paper").unwrap().subset(cores).unwrap();
-    machine.costs = Costs::FREE;
-    machine
+    free("odroid-xu3-paper", cores)
+}
+
+/// A part of a preset, where scheduling costs nothing.
+pub fn free(preset: &str, cores: &str) -> Machine {
+    Machine::preset(preset).unwrap().subset(cores).unwrap().with_free_costs()
 }
 
 /// A kind of core for [`machine`]: cores per cluster, capacities of its operating points.
