@@ -4,9 +4,10 @@ CARGO    ?= cargo
 EVENKEEL  = $(CARGO) run --quiet --release -p evenkeel-cli --
 DEMO      = target/demo
 
-# The nine parallel programs of the maturity study, each by itself, and an rt-app file.
+# The nine parallel programs of the maturity study, each by itself, eight programs that compete, and an rt-app file
+# (workloads/rtapp-mixed.json).
 PROGRAMS  = blackscholes bodytrack canneal dedup facesim ferret fluidanimate streamcluster swaptions
-WORKLOADS = $(PROGRAMS) workloads/rtapp-mixed.json
+WORKLOADS = $(PROGRAMS) 4STH-2STM-2STL rtapp-mixed
 POLICIES  = pinned,linux,gts,hsp,acfs,age
 
 .PHONY: demo test bench lint fmt man
@@ -14,10 +15,10 @@ POLICIES  = pinned,linux,gts,hsp,acfs,age
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
 	@mkdir -p $(DEMO)
-	$(EVENKEEL) compare -m odroid-xu3-paper --each $(WORKLOADS:%=-w %) -p $(POLICIES) --html $(DEMO)/report.html
+	$(EVENKEEL) compare -m odroid-xu3-paper --each $(WORKLOADS:%=-w %) -p $(POLICIES) --html report.html
 	@$(EVENKEEL) simulate -m odroid-xu3-paper -w bodytrack --size 0.1 -p gts --trace $(DEMO)/bodytrack.pftrace >$(DEMO)/bodytrack.txt
 	@echo
-	@echo "Plots and timelines, for any browser:    $(abspath $(DEMO))/report.html"
+	@echo "Plots and timelines, for any browser:    $(CURDIR)/report.html"
 	@echo "A run of bodytrack for ui.perfetto.dev:  $(abspath $(DEMO))/bodytrack.pftrace"
 
 # The tools that are looked for and not found are named, and their tests left out.

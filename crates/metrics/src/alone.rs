@@ -1,7 +1,7 @@
 //! How an application does alone: what slowdown and speedup measure against.
 //!
 //! An application runs alone under `pinned`, once, on all the fastest cores in use, on all the slowest, and on one core
-//! of the slowest kind of the whole machine. Its affinities are lifted there: they name cores that such a part of the machine does not have.
+//! of the slowest kind of the whole machine, where its threads take turns for free. Its affinities are lifted there: they name cores that such a part of the machine does not have.
 //! An application alone does the same however it is scheduled beside others, so its runs are kept and shared.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -72,7 +72,8 @@ impl AloneCache {
         let config = alone_config(apps, config);
         let fast = used.only_kind(KindId(0));
         let slow = used.only_kind(used.slowest());
-        let one_slow = (apps.len() == 1).then(|| whole.one_core(whole.slowest()));
+        // The threads of a program made for many cores must take turns on one: a program made for one would not pay for that.
+        let one_slow = (apps.len() == 1).then(|| whole.one_core(whole.slowest()).with_free_costs());
         let of = |app: &Application| -> Result<Alone, AloneError> {
             let on = |machine| self.progress(machine, app, &config);
             let (fast, (slow, one_slow)) =

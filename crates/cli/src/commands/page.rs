@@ -82,8 +82,18 @@ fn policies(plan: &Plan) -> Vec<Described> {
     known
 }
 
-/// The command line as a shell would take it again.
+/// The command line as a shell would take it again, less the number of jobs: it shows in nothing that the page holds.
 fn command(args: impl Iterator<Item = String>) -> String {
+    let mut args = args.peekable();
+    let mut kept = Vec::new();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--jobs" | "-j" => drop(args.next()),
+            _ if arg.starts_with("--jobs=") => {}
+            _ => kept.push(arg),
+        }
+    }
+    let args = kept.into_iter();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+%@".contains(c);
     let quoted = args.enumerate().map(|(place, arg)| match place {
         0 => "evenkeel".into(),
@@ -99,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_command_can_be_pasted_into_a_shell() {
-        let args = ["/usr/bin/ek", "compare", "-w", "my file.json", "-p", "gts:up=600", "it's"];
+        let args = ["/usr/bin/ek", "compare", "--jobs", "2", "-w", "my file.json", "-p", "gts:up=600", "it's"];
         let line = command(args.into_iter().map(str::to_owned));
         assert_eq!(line, r"evenkeel compare -w 'my file.json' -p gts:up=600 'it'\''s'");
     }
