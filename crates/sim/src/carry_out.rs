@@ -3,8 +3,8 @@
 use evenkeel_machine::CoreId;
 use evenkeel_policy::{Clock, Directive, Order, QueueId, State, ThreadId, Tier};
 
-use crate::dispatch::weight_in;
 use crate::mechanism::{Mechanism, NONE, Queue};
+use crate::placing::weight_in;
 use crate::thread::{CHARGE_SHIFT, Place};
 use crate::trace::Listener;
 

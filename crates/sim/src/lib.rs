@@ -1,6 +1,7 @@
 //! The simulated mechanism: a discrete-event engine, and uneven cores, queues, synchronisation, contention
 //! and energy on it. Policies decide through the contract of `evenkeel-policy`, and only through it.
 
+mod account;
 mod apps;
 mod carry_out;
 mod config;
@@ -9,12 +10,14 @@ mod dispatch;
 mod engine;
 mod estimator;
 mod execute;
+mod finish;
 mod latency;
 mod load;
 mod mechanism;
 mod objects;
 mod outcome;
 mod pelt;
+mod placing;
 mod power;
 mod program;
 mod runqueue;
@@ -22,6 +25,7 @@ mod shared_work;
 mod speed;
 mod thread;
 mod trace;
+mod urgent;
 
 pub use config::{Config, Estimator, Governor};
 pub use latency::Latencies;

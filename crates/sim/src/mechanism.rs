@@ -26,13 +26,13 @@ use crate::apps::App;
 use crate::config::{Config, Governor};
 use crate::engine::{Calendar, Slot};
 use crate::latency::Latencies;
-use crate::outcome::{AppOutcome, CoreOutcome, Outcome, SensorLog, ThreadOutcome};
+use crate::outcome::{Outcome, SensorLog};
 use crate::pelt::Pelt;
 use crate::power::Meter;
 use crate::program::Op;
 use crate::runqueue::{Places, RunQueue};
 use crate::speed::{Speeds, point_for};
-use crate::thread::{Thread, WaitsFor};
+use crate::thread::Thread;
 use crate::trace::Listener;
 use crate::{SimError, apps};
 
@@ -488,115 +488,6 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         if period > Nanos::ZERO {
             self.lookers += 1;
             self.calendar.set(TIMER_SLOT, self.now + period, priority::TIMER);
-        }
-    }
-
-    /// Ends whatever still runs, and adds up.
-    fn finish(mut self) -> Outcome {
-        for core in 0..self.cores.len() {
-            if self.cores[core].running != NONE {
-                self.account(core);
-                self.hear_run(core);
-            }
-            self.cores[core].meter.set(self.now, MicroWatts::ZERO);
-        }
-        for cluster in &mut self.clusters {
-            cluster.meter.set(self.now, MicroWatts::ZERO);
-        }
-        let now = self.now;
-        let threads = self.threads.iter().zip(&mut self.stats).map(|(thread, stats)| {
-            let since = now - stats.since.min(now);
-            match stats.state {
-                State::Ready => stats.waiting += since,
-                State::Blocked if thread.started => stats.blocked += since,
-                _ => {}
-            }
-            ThreadOutcome {
-                name: thread.name.to_string(),
-                app: stats.app,
-                started: stats.started,
-                ended: thread.ended,
-                time_on: stats.time_on,
-                waiting: stats.waiting,
-                blocked: stats.blocked,
-                retired: stats.retired,
-                migrations: thread.migrations,
-                runs: stats.runs,
-            }
-        });
-        let threads: Vec<_> = threads.collect();
-        let apps = self.specs.iter().zip(&self.apps).enumerate().map(|(i, (spec, app))| AppOutcome {
-            name: spec.name.clone(),
-            threads: app.threads_at_first,
-            completions: app.completions.clone(),
-            cut_at: app.completions.is_empty().then_some(app.cut_at.unwrap_or(now)),
-            retired: threads.iter().filter(|thread| thread.app == AppId(i as u32)).map(|thread| thread.retired).sum(),
-        });
-        Outcome {
-            makespan: now,
-            apps: apps.collect(),
-            threads: threads.clone(),
-            cores: self
-                .cores
-                .iter()
-                .enumerate()
-                .map(|(i, core)| CoreOutcome {
-                    core: CoreId(i as u32),
-                    busy: core.busy_time,
-                    idle: now - core.busy_time,
-                    energy: self.has_power.then_some(core.meter.energy()),
-                })
-                .collect(),
-            cluster_energy: self
-                .has_power
-                .then(|| self.clusters.iter().map(|cluster| cluster.meter.energy()).collect()),
-            migrations: self.migrations,
-            swaps: self.swaps,
-            context_switches: self.context_switches,
-            wakeup_latency: self.latency,
-            sensor: self.sensor.filter(|_| self.has_power),
-            notes: self.policy.notes(),
-        }
-    }
-
-    /// Everybody waits for everybody.
-    fn stuck(&self) -> SimError {
-        let of = |thread: &Thread, stats: &ThreadStats| match (stats.state, thread.waits_for) {
-            (State::Ready, _) => "a core, which the policy serves it nowhere".to_owned(),
-            (_, WaitsFor::Barrier(i)) => format!("barrier {i}"),
-            (_, WaitsFor::Lock(i)) => format!("lock {i}"),
-            (_, WaitsFor::Condition(i)) => format!("condition {i}"),
-            (_, WaitsFor::Semaphore(i)) => format!("semaphore {i}"),
-            (_, WaitsFor::Room(i)) => format!("room in queue {i}"),
-            (_, WaitsFor::Item(i)) => format!("an item in queue {i}"),
-            (_, WaitsFor::Children) => "its children".to_owned(),
-            (_, WaitsFor::Resume) => "being resumed".to_owned(),
-            (_, WaitsFor::Task(i)) => format!("a task of graph {i}"),
-            (_, other) => format!("{other:?}"),
-        };
-        let waiting: Vec<_> = self
-            .threads
-            .iter()
-            .zip(&self.stats)
-            .filter(|(thread, _)| thread.ended.is_none())
-            .map(|(thread, stats)| format!("{} waits for {}", thread.name, of(thread, stats)))
-            .collect();
-        const SHOWN: usize = 5;
-        let more = match waiting.len().saturating_sub(SHOWN) {
-            0 => String::new(),
-            more => format!(", and {more} more"),
-        };
-        SimError::Deadlock {
-            at: self.now.to_string(),
-            waiting: format!("{}{more}", waiting[..waiting.len().min(SHOWN)].join(", ")),
-        }
-    }
-
-    fn timeless(&self) -> SimError {
-        let busiest = self.cores.iter().find(|core| core.running != NONE).map(|core| core.running as usize);
-        SimError::Workload {
-            app: busiest.map_or_else(String::new, |t| self.specs[self.stats[t].app.index()].name.clone()),
-            what: format!("at {} threads go round without taking time: a loop of steps that last nothing", self.now),
         }
     }
 

@@ -1,0 +1,155 @@
+//! Accounting: what the running thread of a core has had and done, and when it will be done or has to stop.
+
+use evenkeel_machine::{CoreId, Nanos, Work};
+use evenkeel_policy::{Event, Interest, Order, ThreadId};
+use evenkeel_workload::Class;
+
+use crate::execute::Next;
+use crate::mechanism::{Mechanism, NONE, priority, slice_length};
+use crate::thread::{CHARGE_SHIFT, ROUND_ROBIN_SLICE, WHOLE_SLICE};
+use crate::trace::Listener;
+
+impl<L: Listener> Mechanism<'_, L> {
+    /// Brings the running thread of a core up to now: its time, its virtual time, its work.
+    pub fn account(&mut self, core: usize) {
+        let state = &mut self.cores[core];
+        let elapsed = self.now.0 - state.accounted.0;
+        if elapsed == 0 {
+            return;
+        }
+        state.accounted = self.now;
+        state.busy_time.0 += elapsed;
+        let index = state.running as usize;
+        let (thread, stats) = (&mut self.threads[index], &mut self.stats[index]);
+        stats.time_on[state.kind].0 += elapsed;
+        let virtual_time = (u128::from(elapsed) * u128::from(state.virtual_rate)) >> CHARGE_SHIFT;
+        stats.virtual_time = stats.virtual_time.saturating_add(virtual_time as u64);
+        let lost = elapsed.min(thread.overhead);
+        thread.overhead -= lost;
+        let mut left = elapsed - lost;
+        if thread.wall {
+            thread.remaining -= left.min(thread.remaining);
+            return;
+        }
+        if thread.refill > 0 {
+            // Half speed until the debt is paid.
+            let paid = thread.refill.min(left.div_ceil(2));
+            thread.refill -= paid;
+            left -= paid;
+        }
+        let done = ((left as f64 * state.rate) as u64).min(thread.remaining);
+        thread.remaining -= done;
+        credit(stats, done);
+    }
+
+    /// When the work of the running thread ends if nothing changes, and the calendar's entry for the core.
+    pub fn schedule(&mut self, core: usize) {
+        let state = &mut self.cores[core];
+        let thread = &self.threads[state.running as usize];
+        let time = if thread.wall {
+            thread.remaining
+        } else {
+            let full = thread.remaining as f64 / state.rate;
+            // Whoever has less to do than the refill lasts does it all at half speed.
+            let stalled = (thread.refill as f64).min(full);
+            // A thousandth of a nanosecond is the rounding of the speeds, not work that is left.
+            (full + stalled - 1e-3).ceil() as u64
+        };
+        state.work_end = self.now.saturating_add(Nanos(thread.overhead.saturating_add(time)));
+        let at = state.work_end.min(state.slice_end);
+        self.calendar.set(self.core_slot(core), at, priority::HAPPENS);
+    }
+
+    /// The event of a core: its thread's work has ended, or its slice.
+    pub fn core_time(&mut self, core: usize) {
+        let running = self.cores[core].running;
+        if running == NONE {
+            return;
+        }
+        self.account(core);
+        if self.now >= self.cores[core].work_end {
+            self.end_work(core);
+        }
+        let state = &self.cores[core];
+        if state.running != running {
+            return;
+        }
+        if self.now >= state.slice_end {
+            self.use_up_slice(core);
+        } else if state.work_end <= self.now {
+            self.schedule(core);
+        }
+    }
+
+    pub fn end_work(&mut self, core: usize) {
+        let thread = ThreadId(self.cores[core].running);
+        let state = &mut self.threads[thread.index()];
+        // What rounding has left over; the calendar says that the time is up.
+        let rest = std::mem::take(&mut state.remaining);
+        state.overhead = 0;
+        if !state.wall {
+            credit(&mut self.stats[thread.index()], rest);
+        }
+        match self.execute(core, thread) {
+            Next::Computes => {
+                self.set_rate(core);
+                self.repower(core);
+                self.schedule(core);
+            }
+            Next::Yields => self.yield_core(core),
+            Next::Gone => {}
+        }
+    }
+
+    pub fn use_up_slice(&mut self, core: usize) {
+        let thread = ThreadId(self.cores[core].running);
+        let state = &mut self.threads[thread.index()];
+        state.slice_left = 0;
+        if let Class::Deadline { .. } = state.class {
+            return self.throttle(core, thread);
+        }
+        match &mut state.order {
+            Order::Deadline { at, renew, .. } => *at = self.now + *renew,
+            Order::Fixed { key, step } => *key += *step,
+            Order::VirtualTime { .. } | Order::Arrival => {}
+        }
+        if state.normal() && self.interest.wants(Interest::SLICE_USED) {
+            self.events.push(Event::SliceUsed(thread, CoreId(core as u32)));
+        } else if self.ready == 0 && self.arrivals.is_empty() {
+            // Nobody waits anywhere: go on.
+            self.grant_slice(core);
+            return self.schedule(core);
+        }
+        self.requeue(core);
+    }
+
+    pub fn grant_slice(&mut self, core: usize) {
+        let state = &mut self.cores[core];
+        let thread = &self.threads[state.running as usize];
+        let length = match thread.class {
+            Class::Normal | Class::Idle => {
+                if thread.slice.carry && thread.slice_left > 0 {
+                    let time = u128::from(thread.slice.time[state.kind].0) * u128::from(thread.slice_left);
+                    Nanos((time / u128::from(WHOLE_SLICE)) as u64)
+                } else {
+                    let queue = self.stats[state.running as usize].queue;
+                    let others = queue.map_or(0, |queue| self.queues[queue.index()].waiting.len());
+                    slice_length(&thread.slice, state.kind, others + 1)
+                }
+            }
+            Class::RealTime { round_robin: true, .. } => ROUND_ROBIN_SLICE,
+            Class::RealTime { .. } => Nanos::MAX,
+            Class::Deadline { .. } => thread.budget,
+        };
+        // A slice of nothing would be used up for ever at the same instant.
+        state.slice_end = self.now.saturating_add(length.max(Nanos(1)));
+    }
+}
+
+fn credit(stats: &mut evenkeel_policy::ThreadStats, done: u64) {
+    stats.retired.0 += done;
+    stats.since_milestone.0 += done;
+    if let Some(Work(left)) = &mut stats.to_milestone {
+        *left = left.saturating_sub(done);
+    }
+}

@@ -1,0 +1,213 @@
+//! Placing: who has become ready goes where it waits, and a core is found for it.
+
+use evenkeel_machine::Nanos;
+use evenkeel_policy::{Order, QueueId, Start, ThreadId};
+
+use crate::mechanism::{Mechanism, NONE};
+use crate::thread::Place;
+use crate::trace::Listener;
+
+impl<L: Listener> Mechanism<'_, L> {
+    /// Notes that a thread is ready and must be placed.
+    pub fn arrive(&mut self, thread: ThreadId) {
+        self.threads[thread.index()].place = Place::Arriving;
+        self.arrivals.push(thread);
+    }
+
+    /// Puts everybody who has become ready where it waits, and finds idle cores for them.
+    pub fn place_arrivals(&mut self) {
+        let mut next = 0;
+        while next < self.arrivals.len() {
+            let thread = self.arrivals[next];
+            next += 1;
+            if self.threads[thread.index()].place == Place::Arriving {
+                self.place(thread);
+            }
+        }
+        self.arrivals.clear();
+    }
+
+    pub fn place(&mut self, thread: ThreadId) {
+        if !self.threads[thread.index()].normal() {
+            return self.place_urgent(thread);
+        }
+        let stats = &mut self.stats[thread.index()];
+        let queue = *stats.queue.get_or_insert(QueueId(0));
+        if stats.restricted && !self.served_somewhere(thread, queue) {
+            return self.place_locally(thread);
+        }
+        self.enqueue(thread, queue);
+        if self.goes_on(thread, queue) {
+            // Its core is about to pick. Where that takes another, the idle cores look for themselves.
+            self.stirred |= self.idle > 0;
+        } else {
+            self.find_core(thread, queue);
+        }
+    }
+
+    /// Whether a thread has just been taken off a core that picks next and may take it again: it is not sent to an idle core, or a busy
+    /// thread would change cores whenever its slice ends beside one.
+    pub fn goes_on(&self, thread: ThreadId, queue: QueueId) -> bool {
+        let stats = &self.stats[thread.index()];
+        let last = &self.cores[stats.core.index()];
+        let displaced = stats.runs > 0 && self.threads[thread.index()].woken_at.is_none();
+        displaced && last.called && last.reserved == NONE && last.serves[queue.index()]
+    }
+
+    pub fn is_idle(&self, core: usize) -> bool {
+        self.idle_bits[core / 64] >> (core % 64) & 1 == 1
+    }
+
+    /// Puts a thread into a queue of the policy.
+    pub fn enqueue(&mut self, thread: ThreadId, queue: QueueId) {
+        let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
+        let target = &mut self.queues[queue.index()];
+        if let Order::VirtualTime { start, .. } = &mut state.order {
+            match std::mem::replace(start, Start::Keep) {
+                Start::Floor => stats.virtual_time = target.floor,
+                Start::At(at) => stats.virtual_time = at,
+                Start::Keep => {}
+            }
+            if state.woken_at.is_some() {
+                stats.virtual_time = stats.virtual_time.max(target.floor.saturating_sub(target.sleeper));
+            }
+        }
+        if let Order::Deadline { postpone, .. } = state.order {
+            target.postpones |= postpone != [Nanos::ZERO; 3];
+        }
+        let (key, weight) = (key_of(&state.order, stats.virtual_time), weight_in(&state.order, stats.weight));
+        target.waiting.insert(thread, key, self.sequence, weight, &mut self.places);
+        self.sequence += 1;
+        self.waiting[queue.index()] += 1;
+        self.ready += 1;
+        state.place = Place::Queue(queue.0);
+    }
+
+    /// Takes a thread out of wherever it waits for a core.
+    pub fn take_out(&mut self, thread: ThreadId) {
+        match std::mem::take(&mut self.threads[thread.index()].place) {
+            Place::Nowhere | Place::Arriving => return,
+            Place::Queue(queue) => {
+                self.queues[queue as usize].waiting.remove(thread, &mut self.places);
+                self.waiting[queue as usize] -= 1;
+            }
+            Place::Local(core) => self.cores[core as usize].local.remove(thread, &mut self.places),
+            Place::Urgent => self.urgent.remove(thread, &mut self.places),
+            Place::Reserved(core) => {
+                self.cores[core as usize].reserved = NONE;
+                return;
+            }
+        }
+        self.ready -= 1;
+    }
+
+    pub fn served_somewhere(&self, thread: ThreadId, queue: QueueId) -> bool {
+        let Some(cores) = &self.affinity[thread.index()] else { return true };
+        cores.iter().any(|core| {
+            let core = &self.cores[core.index()];
+            core.used && core.serves.get(queue.index()).copied().unwrap_or(false)
+        })
+    }
+
+    /// No core that the policy has take from its queue may run it: it waits at one that may.
+    pub fn place_locally(&mut self, thread: ThreadId) {
+        let last = self.stats[thread.index()].core.index();
+        let Some(cores) = &self.affinity[thread.index()] else { return };
+        let free = |core: &usize| self.cores[*core].running == NONE && !self.cores[*core].called;
+        let load = |core: &usize| self.cores[*core].local.len() * 2 + usize::from(self.cores[*core].running != NONE);
+        let candidates = || cores.iter().map(|core| core.index());
+        let home = candidates()
+            .find(|core| *core == last && free(core))
+            .or_else(|| candidates().find(free))
+            .or_else(|| candidates().min_by_key(load));
+        let Some(home) = home else { return };
+        let key = self.stats[thread.index()].virtual_time;
+        let weight = self.stats[thread.index()].weight;
+        self.cores[home].local.insert(thread, key, self.sequence, weight, &mut self.places);
+        self.sequence += 1;
+        self.ready += 1;
+        self.threads[thread.index()].place = Place::Local(home as u32);
+        if self.cores[home].running == NONE {
+            self.call(home);
+        }
+    }
+
+    /// Wakes an idle core for a thread that has come into a queue, or preempts, if the queue says so.
+    pub fn find_core(&mut self, thread: ThreadId, queue: QueueId) {
+        if self.idle > 0 {
+            let fits = |core: usize| {
+                let state = &self.cores[core];
+                self.is_idle(core) && !state.called && state.serves[queue.index()] && self.allowed(thread, core)
+            };
+            let prefer = &self.queues[queue.index()].prefer;
+            let found = if prefer.is_empty() {
+                (0..self.cores.len()).find(|&core| fits(core))
+            } else {
+                prefer.iter().map(|core| core.index()).find(|&core| fits(core))
+            };
+            if let Some(core) = found {
+                return self.call(core);
+            }
+            self.stirred = true;
+        }
+        if let Some(margin) = self.queues[queue.index()].preemption {
+            self.preempt_for(thread, queue, margin);
+        }
+    }
+
+    pub fn preempt_for(&mut self, thread: ThreadId, queue: QueueId, margin: u64) {
+        let key = key_of(&self.threads[thread.index()].order, self.stats[thread.index()].virtual_time);
+        let servers = std::mem::take(&mut self.queues[queue.index()].servers);
+        let mut victim: Option<(u64, usize)> = None;
+        for &core in &servers {
+            let core = core as usize;
+            let running = self.cores[core].running;
+            if running == NONE || self.cores[core].called || !self.allowed(thread, core) {
+                continue;
+            }
+            let other = running as usize;
+            if !self.threads[other].normal() || self.stats[other].queue != Some(queue) {
+                continue;
+            }
+            self.account(core);
+            let other_key = key_of(&self.threads[other].order, self.stats[other].virtual_time);
+            if other_key > key.saturating_add(margin) && victim.is_none_or(|(greatest, _)| other_key > greatest) {
+                victim = Some((other_key, core));
+            }
+        }
+        self.queues[queue.index()].servers = servers;
+        if let Some((_, core)) = victim {
+            self.requeue(core);
+        }
+    }
+
+    /// The thread belongs to another queue from now on; its virtual time is put into that queue's clock.
+    pub fn assign(&mut self, thread: ThreadId, queue: QueueId) {
+        let stats = &mut self.stats[thread.index()];
+        let before = stats.queue.replace(queue);
+        let Some(before) = before else { return };
+        let (from, to) = (&self.queues[before.index()], &self.queues[queue.index()]);
+        if from.own_clock && to.own_clock {
+            let ahead = i128::from(stats.virtual_time) - i128::from(from.floor);
+            stats.virtual_time = (i128::from(to.floor) + ahead).clamp(0, i128::from(u64::MAX)) as u64;
+        }
+    }
+}
+
+/// Key of a thread in its queue.
+pub fn key_of(order: &Order, virtual_time: u64) -> u64 {
+    match *order {
+        Order::VirtualTime { .. } => virtual_time,
+        Order::Deadline { at, .. } => at.0,
+        Order::Fixed { key, .. } => key,
+        Order::Arrival => 0,
+    }
+}
+
+/// Weight by which virtual time grows and queues are compared.
+pub fn weight_in(order: &Order, weight: u32) -> u32 {
+    match *order {
+        Order::VirtualTime { weight, .. } => weight,
+        _ => weight,
+    }
+}
