@@ -1,7 +1,7 @@
 //! Accounting: what the running thread of a core has had and done, and when it will be done or has to stop.
 
 use evenkeel_machine::{CoreId, Nanos, Work};
-use evenkeel_policy::{Event, Interest, Order, ThreadId};
+use evenkeel_policy::{Event, Interest, Order, QueueId, ThreadId};
 use evenkeel_workload::Class;
 
 use crate::execute::Next;
@@ -37,9 +37,19 @@ impl<L: Listener> Mechanism<'_, L> {
             thread.refill -= paid;
             left -= paid;
         }
-        let done = ((left as f64 * state.rate) as u64).min(thread.remaining);
+        let exact = left as f64 * state.rate + thread.fraction;
+        let done = (exact as u64).min(thread.remaining);
+        // What has been begun of the next unit: however often somebody looks, nothing is lost.
+        thread.fraction = exact - exact.floor();
         thread.remaining -= done;
         credit(stats, done);
+    }
+
+    /// Whether a core still serves the thread that it runs, or the thread has no other place.
+    fn belongs(&self, core: usize, thread: ThreadId) -> bool {
+        let stats = &self.stats[thread.index()];
+        let serves = |queue: QueueId| self.cores[core].serves[queue.index()];
+        !self.threads[thread.index()].normal() || stats.restricted || stats.queue.is_some_and(serves)
     }
 
     /// When the work of the running thread ends if nothing changes, and the calendar's entry for the core.
@@ -49,7 +59,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let time = if thread.wall {
             thread.remaining
         } else {
-            let full = thread.remaining as f64 / state.rate;
+            let full = (thread.remaining as f64 - thread.fraction).max(0.0) / state.rate;
             // Whoever has less to do than the refill lasts does it all at half speed.
             let stalled = (thread.refill as f64).min(full);
             // A thousandth of a nanosecond is the rounding of the speeds, not work that is left.
@@ -87,6 +97,7 @@ impl<L: Listener> Mechanism<'_, L> {
         // What rounding has left over; the calendar says that the time is up.
         let rest = std::mem::take(&mut state.remaining);
         state.overhead = 0;
+        state.fraction = 0.0;
         if !state.wall {
             credit(&mut self.stats[thread.index()], rest);
         }
@@ -115,7 +126,7 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         if state.normal() && self.interest.wants(Interest::SLICE_USED) {
             self.events.push(Event::SliceUsed(thread, CoreId(core as u32)));
-        } else if self.ready == 0 && self.arrivals.is_empty() {
+        } else if self.ready == 0 && self.arrivals.is_empty() && self.belongs(core, thread) {
             // Nobody waits anywhere: go on.
             self.grant_slice(core);
             return self.schedule(core);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenkeel_machine::{CoreId, Machine, Nanos};
 use evenkeel_policy::{AppId, Event, Interest, State, ThreadId};
-use evenkeel_workload::{Application, Class, Repeat, ThreadSpec};
+use evenkeel_workload::{Application, Repeat, ThreadSpec};
 
 use crate::SimError;
 use crate::config::Config;
@@ -61,7 +61,8 @@ pub fn set_up(
         check_affinities(machine, spec).map_err(wrong)?;
         crate::speed::Speeds::check(machine, spec).map_err(wrong)?;
         let programs = program::lay_out(spec, first_row, ops).map_err(wrong)?;
-        let endless = spec.threads.iter().any(|thread| programs[thread.program.index()].endless);
+        check_shared_work(spec, &programs).map_err(wrong)?;
+        let endless = reached(spec, &programs).into_iter().any(|program| programs[program].endless);
         if endless && spec.duration.is_none() && config.duration.is_none() {
             return Err(SimError::Endless { app: spec.name.clone() });
         }
@@ -75,6 +76,40 @@ pub fn set_up(
         first_row += spec.phases.len() as u32;
     }
     Ok(apps)
+}
+
+/// Programs that run: of the first threads, and of whom they fork, and so on.
+fn reached(spec: &Application, programs: &[Flat]) -> Vec<usize> {
+    let mut found: Vec<usize> = spec.threads.iter().map(|thread| thread.program.index()).collect();
+    let mut next = 0;
+    while next < found.len() {
+        for &template in &programs[found[next]].forks {
+            let program = spec.templates[template as usize].program.index();
+            if !found.contains(&program) {
+                found.push(program);
+            }
+        }
+        next += 1;
+    }
+    found
+}
+
+/// Loops and graphs are for a number of threads that is known beforehand: as many as there are must take part.
+fn check_shared_work(spec: &Application, programs: &[Flat]) -> Result<(), String> {
+    if spec.threads.is_empty() {
+        return Err("it has no threads".into());
+    }
+    if spec.templates.iter().map(|thread| &programs[thread.program.index()]).any(|flat| flat.shares()) {
+        return Err("a thread that is forked takes part in a parallel loop or a task graph".into());
+    }
+    for (index, shared) in spec.loops.iter().enumerate() {
+        let takes_part = |thread: &&ThreadSpec| programs[thread.program.index()].loops.contains(&(index as u32));
+        let found = spec.threads.iter().filter(takes_part).count();
+        if found != shared.workers as usize {
+            return Err(format!("parallel loop {index} is for {} threads, and {found} take part", shared.workers));
+        }
+    }
+    Ok(())
 }
 
 fn check_affinities(machine: &Machine, spec: &Application) -> Result<(), String> {
@@ -108,13 +143,10 @@ impl<L: Listener> Mechanism<'_, L> {
         state.by_name.clear();
         if let Some(duration) = spec.duration {
             let slot = crate::engine::Slot(self.app_slots + app as u32);
-            self.calendar.set(slot, self.now + duration, priority::END);
+            self.calendar.set(slot, self.now.saturating_add(duration), priority::END);
         }
         for thread in &spec.threads {
             self.add(app, thread, thread.name.as_str().into(), None);
-        }
-        if spec.threads.is_empty() {
-            self.complete(app);
         }
     }
 
@@ -147,7 +179,7 @@ impl<L: Listener> Mechanism<'_, L> {
             self.begin(id);
         } else {
             let slot = self.thread_slot(id);
-            self.calendar.set(slot, self.now + spec.delay, priority::HAPPENS);
+            self.calendar.set(slot, self.now.saturating_add(spec.delay), priority::HAPPENS);
         }
         id
     }
@@ -159,16 +191,15 @@ impl<L: Listener> Mechanism<'_, L> {
         state.started = true;
         state.waits_for = WaitsFor::Nothing;
         state.load = crate::pelt::Pelt::new(0.0, self.now);
-        if let Class::Deadline { runtime, period, .. } = state.class {
-            state.budget = runtime;
-            state.period_end = self.now + period;
-        }
         let normal = state.normal();
         let stats = &mut self.stats[thread.index()];
         stats.started = self.now;
         stats.since = self.now;
         stats.state = State::Ready;
         self.first_row(thread);
+        if self.tracks_load {
+            self.note_load(thread);
+        }
         if normal {
             let at = self.live.partition_point(|&live| live < thread);
             self.live.insert(at, thread);
@@ -187,14 +218,6 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn thread_time(&mut self, thread: ThreadId) {
         match self.threads[thread.index()].waits_for {
             WaitsFor::Start => self.begin(thread),
-            WaitsFor::Budget => {
-                let state = &mut self.threads[thread.index()];
-                if let Class::Deadline { runtime, period, .. } = state.class {
-                    state.budget = runtime;
-                    state.period_end = self.now + period;
-                }
-                self.wake(thread, None);
-            }
             _ => self.wake(thread, None),
         }
     }
@@ -241,6 +264,9 @@ impl<L: Listener> Mechanism<'_, L> {
         state.ended = Some(self.now);
         state.loop_rounds = Box::default();
         state.graph_rounds = Box::default();
+        if !state.started {
+            return;
+        }
         if state.normal() {
             if let Ok(at) = self.live.binary_search(&thread) {
                 self.live.remove(at);
@@ -267,7 +293,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     fn check_for_end(&mut self) {
-        self.ended = self.apps.iter().zip(self.specs).all(|(app, spec)| app.is_done(spec.repeat));
+        self.ended |= self.apps.iter().zip(self.specs).all(|(app, spec)| app.is_done(spec.repeat));
     }
 
     /// The duration of an application is over: whatever it still does ends.

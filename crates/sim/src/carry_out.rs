@@ -20,7 +20,7 @@ impl<L: Listener> Mechanism<'_, L> {
             Directive::Charge(thread, charge) if self.is_placed(thread) => {
                 self.account_thread(thread);
                 self.threads[thread.index()].charge = charge;
-                self.renew_virtual_rate(thread);
+                self.renew_rate_of(thread);
             }
             Directive::Slice(thread, slice) if self.is_placed(thread) => self.threads[thread.index()].slice = slice,
             Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
@@ -97,7 +97,7 @@ impl<L: Listener> Mechanism<'_, L> {
             self.arrive(thread);
         } else if self.stats[thread.index()].state == State::Running {
             self.apply_start(thread);
-            self.renew_virtual_rate(thread);
+            self.renew_rate_of(thread);
         }
     }
 
@@ -120,14 +120,20 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    fn renew_virtual_rate(&mut self, thread: ThreadId) {
+    fn renew_rate_of(&mut self, thread: ThreadId) {
         let stats = &self.stats[thread.index()];
         if stats.state == State::Running {
-            let state = &self.threads[thread.index()];
-            let core = &mut self.cores[stats.core.index()];
-            let charge = u64::from(state.charge[core.kind]) << CHARGE_SHIFT;
-            core.virtual_rate = charge / u64::from(weight_in(&state.order, stats.weight).max(1));
+            self.renew_virtual_rate(stats.core.index());
         }
+    }
+
+    /// The virtual time of a core's thread grows by its charge and weight from now on.
+    pub fn renew_virtual_rate(&mut self, core: usize) {
+        let core = &mut self.cores[core];
+        let thread = core.running as usize;
+        let (state, stats) = (&self.threads[thread], &self.stats[thread]);
+        let charge = u64::from(state.charge[core.kind]) << CHARGE_SHIFT;
+        core.virtual_rate = charge / u64::from(weight_in(&state.order, stats.weight).max(1));
     }
 
     fn serve(&mut self, core: CoreId, mut tiers: Vec<Tier>, adopt: Option<QueueId>) {
@@ -153,6 +159,11 @@ impl<L: Listener> Mechanism<'_, L> {
         state.adopt = adopt.filter(|queue| queue.index() < queues);
         if !state.used && state.running != NONE && self.threads[state.running as usize].normal() {
             self.requeue(index);
+        }
+        let reserved = ThreadId(self.cores[index].reserved);
+        if !self.cores[index].used && reserved.0 != NONE {
+            self.take_out(reserved);
+            self.arrive(reserved);
         }
         self.note_idle(index);
         self.stirred = true;
@@ -220,6 +231,9 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// The thread, which is nowhere now, is the next on a core, whose former next goes back to its queue.
     fn reserve(&mut self, thread: ThreadId, core: usize) {
+        if let Some(queue) = self.stats[thread.index()].queue {
+            self.enter_clock(thread, queue);
+        }
         let former = std::mem::replace(&mut self.cores[core].reserved, thread.0);
         self.threads[thread.index()].place = Place::Reserved(core as u32);
         if former != NONE && former != thread.0 {

@@ -21,7 +21,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let state = &self.cores[core];
         let thread = &self.threads[state.running as usize];
         let mut speed = self.speeds.speed(thread.row, state.kind, self.clusters[state.cluster].opp);
-        if state.sibling.is_some_and(|sibling| self.cores[sibling].running != NONE) {
+        if state.sibling.is_some_and(|sibling| self.cores[sibling].busy) {
             speed *= self.machine.smt_speed;
         }
         let demand = if thread.wall { 0.0 } else { speed * self.speeds.character(thread.row).bytes };
@@ -83,6 +83,9 @@ impl<L: Listener> Mechanism<'_, L> {
                 state.granted = share;
                 state.rate = state.speed * share;
                 self.schedule(core);
+                if let crate::Estimator::Sampled = self.config.estimator {
+                    self.sample(core);
+                }
             }
         }
     }

@@ -2,11 +2,9 @@
 
 use evenkeel_machine::{CoreId, Nanos};
 use evenkeel_policy::{Choose, Event, Interest, Order, QueueId, State, ThreadId};
-use evenkeel_workload::Class;
 
 use crate::mechanism::{Mechanism, NONE};
-use crate::placing::weight_in;
-use crate::thread::{CHARGE_SHIFT, Place, WHOLE_SLICE, WaitsFor};
+use crate::thread::{Place, WHOLE_SLICE, WaitsFor};
 use crate::trace::Listener;
 
 impl<L: Listener> Mechanism<'_, L> {
@@ -52,13 +50,12 @@ impl<L: Listener> Mechanism<'_, L> {
         let (running, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
         stats.state = State::Ready;
         stats.since = self.now;
-        if running.slice.carry {
+        if running.slice.carry && running.normal() {
             let left = u128::from(state.slice_end.saturating_sub(self.now).0) * u128::from(WHOLE_SLICE);
-            running.slice_left = (left / u128::from(running.slice.time[state.kind].0.max(1))) as u64;
+            running.slice_left =
+                (left / u128::from(running.slice.time[state.kind].0.max(1))).min(u128::from(WHOLE_SLICE)) as u64;
         }
-        if let Class::Deadline { .. } = running.class {
-            running.budget = running.budget.saturating_sub(self.now - state.picked_at);
-        }
+        self.charge_budget(thread);
         thread
     }
 
@@ -82,17 +79,31 @@ impl<L: Listener> Mechanism<'_, L> {
             let core = self.called[next] as usize;
             next += 1;
             self.cores[core].called = false;
+            self.cores[core].claimed = false;
             if self.cores[core].running != NONE {
                 continue;
             }
-            let reserved = self.cores[core].reserved;
-            let thread = if reserved == NONE { self.pick(core) } else { Some(ThreadId(reserved)) };
-            match thread {
+            match self.next_on(core) {
                 Some(thread) => self.start(core, thread),
                 None => self.leave_idle(core),
             }
         }
         self.called.clear();
+    }
+
+    /// The thread that a core takes up next: a higher class before who was sent here before who waits in its queues.
+    fn next_on(&mut self, core: usize) -> Option<ThreadId> {
+        let reserved = self.cores[core].reserved;
+        if reserved == NONE {
+            return self.pick(core);
+        }
+        let reserved = ThreadId(reserved);
+        let urgent = self.most_urgent(core);
+        if urgent.is_some() {
+            self.take_out(reserved);
+            self.arrive(reserved);
+        }
+        urgent.or(Some(reserved))
     }
 
     /// Idle cores look again whether something waits that they may take.
@@ -120,11 +131,8 @@ impl<L: Listener> Mechanism<'_, L> {
         if self.ready == 0 {
             return None;
         }
-        if self.urgent.len() > 0 {
-            let urgent = self.urgent.best(|thread, key| self.allowed(thread, core).then_some(key));
-            if let Some((thread, _)) = urgent {
-                return Some(thread);
-            }
+        if let Some(urgent) = self.most_urgent(core) {
+            return Some(urgent);
         }
         let state = &self.cores[core];
         let local = state.local.first().map(|(thread, _)| thread);
@@ -140,7 +148,16 @@ impl<L: Listener> Mechanism<'_, L> {
                 return found;
             }
         }
-        local
+        local.or_else(|| self.local_elsewhere(core))
+    }
+
+    /// A thread that waits at another core because no queue would do, and may run here as well.
+    fn local_elsewhere(&self, core: usize) -> Option<ThreadId> {
+        if !self.restricted {
+            return None;
+        }
+        let firsts = self.cores.iter().filter_map(|other| other.local.first());
+        firsts.map(|(thread, _)| thread).find(|&thread| self.allowed(thread, core))
     }
 
     pub fn least_key(&self, core: usize, queues: &[QueueId]) -> Option<ThreadId> {
@@ -207,8 +224,6 @@ impl<L: Listener> Mechanism<'_, L> {
         state.running = thread.0;
         state.accounted = self.now;
         state.picked_at = self.now;
-        let charge = u64::from(running.charge[state.kind]) << CHARGE_SHIFT;
-        state.virtual_rate = charge / u64::from(weight_in(&running.order, stats.weight).max(1));
         self.core_stats[core].running = Some(thread);
         if let Some(woken) = running.woken_at.take() {
             self.latency[state.kind.index()].add(self.now - woken);
@@ -229,11 +244,14 @@ impl<L: Listener> Mechanism<'_, L> {
         if !continues && self.interest.wants(Interest::PICKED) && self.threads[thread.index()].normal() {
             self.events.push(Event::Picked(thread, here));
         }
+        self.renew_virtual_rate(core);
+        self.threads[thread.index()].charged_from = self.now;
         self.grant_slice(core);
         if self.tracks_load {
             self.note_load(thread);
         }
         self.settle_core(core);
+        self.note_governed(core);
         self.set_rate(core);
         self.repower(core);
         self.schedule(core);
@@ -308,12 +326,6 @@ impl<L: Listener> Mechanism<'_, L> {
         stats.state = State::Ready;
         state.waits_for = WaitsFor::Nothing;
         state.woken_at = Some(self.now);
-        if let Class::Deadline { runtime, period, .. } = state.class
-            && self.now >= state.period_end
-        {
-            state.budget = runtime;
-            state.period_end = self.now + period;
-        }
         if L::HEARS {
             self.listener.woke(self.now, thread, by);
         }

@@ -25,7 +25,8 @@ impl<L: Listener> Mechanism<'_, L> {
         let state = &self.threads[thread.index()];
         let app = &self.apps[self.stats[thread.index()].app.index()];
         let spec = &self.specs[self.stats[thread.index()].app.index()];
-        let row = self.ops[state.pc as usize..].iter().take(LOOK_AHEAD).find_map(|op| match *op {
+        let ahead = self.ops[state.pc as usize..].iter().take(LOOK_AHEAD).take_while(|op| !matches!(op, Op::End));
+        let row = ahead.into_iter().find_map(|op| match *op {
             Op::Compute { row, .. } | Op::Busy { row, .. } => Some(row),
             Op::ParallelFor(shared) => Some(app.first_row + spec.loops[shared as usize].phase.0),
             Op::RunTasks(graph) => {

@@ -1,11 +1,11 @@
 //! Threads go through their programs: every step that takes no time, until one computes, waits or ends.
 
-use evenkeel_machine::{CoreId, Nanos, Work};
-use evenkeel_policy::{AppId, Event, Interest, State, ThreadId};
+use evenkeel_machine::{Nanos, Work};
+use evenkeel_policy::{AppId, Event, Interest, ThreadId};
 use evenkeel_workload::TimerMode;
 
 use crate::config::Estimator;
-use crate::mechanism::{Mechanism, priority, weight_of};
+use crate::mechanism::{Mechanism, priority};
 use crate::objects::Objects;
 use crate::program::{self, Op, Row};
 use crate::thread::{Part, WaitsFor};
@@ -74,7 +74,7 @@ impl<L: Listener> Mechanism<'_, L> {
                 Some(Next::Computes)
             }
             Op::Sleep(Nanos::ZERO) => None,
-            Op::Sleep(time) => self.sleep_until(core, thread, self.now + time),
+            Op::Sleep(time) => self.sleep_until(core, thread, self.now.saturating_add(time)),
             Op::Timer { timer, period, mode } => self.timer(core, thread, app, timer, period, mode),
             Op::Barrier(barrier) => self.barrier(core, thread, app, barrier),
             Op::Lock(lock) => self.lock(core, thread, app, lock),
@@ -107,7 +107,7 @@ impl<L: Listener> Mechanism<'_, L> {
             Op::Io { device, time } => {
                 let now = self.now;
                 let free = &mut self.objects(app).devices[device as usize];
-                *free = (*free).max(now) + time;
+                *free = (*free).max(now).saturating_add(time);
                 let done = *free;
                 if done == now { None } else { self.sleep_until(core, thread, done) }
             }
@@ -169,12 +169,9 @@ impl<L: Listener> Mechanism<'_, L> {
                 self.milestone(thread);
                 None
             }
-            Op::SetClass(class) => {
-                self.set_class(thread, class);
-                None
-            }
+            Op::SetClass(class) => self.set_class(core, thread, class),
             Op::SetNice(nice) => {
-                self.set_nice(thread, nice);
+                self.set_nice(core, thread, nice);
                 None
             }
             Op::SetAffinity(ref cores) => {
@@ -185,6 +182,7 @@ impl<L: Listener> Mechanism<'_, L> {
                 let state = &mut self.threads[thread.index()];
                 state.util_min = util_min.unwrap_or(state.util_min);
                 state.util_max = util_max.unwrap_or(state.util_max);
+                self.note_governed(core);
                 None
             }
             Op::End => {
@@ -391,7 +389,7 @@ impl<L: Listener> Mechanism<'_, L> {
                 let share = |op: &Op| match op {
                     Op::ParallelFor(shared) => {
                         let shared = &spec.loops[*shared as usize];
-                        Work((shared.iterations * shared.work.0) / u64::from(shared.workers.max(1)))
+                        Work(shared.iterations.saturating_mul(shared.work.0) / u64::from(shared.workers.max(1)))
                     }
                     Op::RunTasks(graph) => {
                         let tasks = &spec.graphs[*graph as usize].tasks;
@@ -406,67 +404,5 @@ impl<L: Listener> Mechanism<'_, L> {
             Estimator::Sampled | Estimator::Modelled { .. } => None,
         };
         self.stats[thread.index()].to_milestone = to_milestone;
-    }
-
-    fn set_class(&mut self, thread: ThreadId, class: evenkeel_workload::Class) {
-        let was_normal = self.threads[thread.index()].normal();
-        let state = &mut self.threads[thread.index()];
-        state.class = class;
-        if let evenkeel_workload::Class::Deadline { runtime, period, .. } = class {
-            state.budget = runtime;
-            state.period_end = self.now + period;
-        }
-        self.stats[thread.index()].weight = weight_of(class, state.nice);
-        match (was_normal, self.threads[thread.index()].normal()) {
-            // The policy sees normal threads only: to it, one that leaves them ends, and one that joins them starts.
-            (true, false) => {
-                self.live.retain(|&live| live != thread);
-                self.events.push(Event::Exited(thread));
-            }
-            (false, true) => {
-                let at = self.live.partition_point(|&live| live < thread);
-                self.live.insert(at, thread);
-                self.events.push(Event::Started(thread));
-            }
-            _ => {}
-        }
-        let core = self.stats[thread.index()].core;
-        if self.stats[thread.index()].state == State::Running {
-            self.grant_slice(core.index());
-        }
-    }
-
-    fn set_nice(&mut self, thread: ThreadId, nice: i8) {
-        let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
-        state.nice = nice;
-        let before = std::mem::replace(&mut stats.weight, weight_of(state.class, nice));
-        // The policy set its weight from the thread's: it keeps its ratio to it until the policy says otherwise.
-        if let evenkeel_policy::Order::VirtualTime { weight, .. } = &mut state.order {
-            let scaled = u64::from(*weight) * u64::from(stats.weight) / u64::from(before.max(1));
-            *weight = scaled.clamp(1, u64::from(u32::MAX)) as u32;
-        }
-    }
-
-    fn set_affinity(&mut self, core: usize, thread: ThreadId, cores: Option<Box<[CoreId]>>) -> Option<Next> {
-        let cores: Option<Box<[CoreId]>> =
-            cores.map(|cores| cores.iter().copied().filter(|core| core.index() < self.cores.len()).collect());
-        if cores.as_ref().is_some_and(|cores| cores.is_empty()) {
-            self.failure = Some(crate::SimError::Workload {
-                app: self.specs[self.stats[thread.index()].app.index()].name.clone(),
-                what: format!("{} may run on no core of this machine", self.threads[thread.index()].name),
-            });
-            return None;
-        }
-        self.stats[thread.index()].restricted = cores.is_some();
-        self.restricted |= cores.is_some();
-        self.affinity[thread.index()] = cores;
-        if self.allowed(thread, core) {
-            return None;
-        }
-        // It is on a core that it may not use any more: it leaves it with no work, and goes on where it is placed.
-        let row = self.threads[thread.index()].row;
-        self.compute(thread, 0, row, Part::Step);
-        self.requeue(core);
-        Some(Next::Gone)
     }
 }

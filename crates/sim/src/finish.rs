@@ -46,7 +46,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let threads: Vec<_> = threads.collect();
         let apps = self.specs.iter().zip(&self.apps).enumerate().map(|(i, (spec, app))| AppOutcome {
             name: spec.name.clone(),
-            threads: app.threads_at_first,
+            threads: if app.threads_at_first > 0 { app.threads_at_first } else { app.threads },
             completions: app.completions.clone(),
             cut_at: app.completions.is_empty().then_some(app.cut_at.unwrap_or(now)),
             retired: threads.iter().filter(|thread| thread.app == AppId(i as u32)).map(|thread| thread.retired).sum(),

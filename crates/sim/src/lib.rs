@@ -4,6 +4,7 @@
 mod account;
 mod apps;
 mod carry_out;
+mod changes;
 mod config;
 mod contention;
 mod dispatch;

@@ -75,6 +75,8 @@ impl<L: Listener> Mechanism<'_, L> {
             .iter()
             .map(|core| &self.cores[core.index()])
             .filter(|core| core.running != NONE)
+            // A clamp below keeps what it asks for from ever getting there.
+            .filter(|core| f64::from(self.threads[core.running as usize].util_max) > capacity / HEADROOM)
             .filter_map(|core| core.utilisation.until_above(capacity / HEADROOM, capacity))
             .min();
         match crossing {

@@ -76,6 +76,8 @@ pub struct Core {
     pub kind: KindId,
     /// Whether it is on the list of cores that need a thread.
     pub called: bool,
+    /// Whether a thread of a higher class counts on it in this instant.
+    pub claimed: bool,
     /// Whether it counts as busy for power, siblings and the governor: what was so at the end of the last instant.
     pub busy: bool,
     /// Whether it takes threads at all.
@@ -134,6 +136,8 @@ pub struct ClusterState {
     pub meter: Meter,
     pub changed_at: Nanos,
     pub ever_changed: bool,
+    /// Whether its governor is to look at it at the end of this instant.
+    pub to_govern: bool,
 }
 
 /// One run.
@@ -175,6 +179,8 @@ pub struct Mechanism<'a, L> {
     pub period: Nanos,
     timer_due: bool,
     pub bandwidth_changed: bool,
+    /// Whether any cluster's governor is to look at it.
+    pub governed: bool,
     /// Something became ready, or who serves what has changed, while cores idle.
     pub stirred: bool,
     pub restricted: bool,
@@ -248,6 +254,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             period: Nanos::ZERO,
             timer_due: false,
             bandwidth_changed: false,
+            governed: false,
             stirred: false,
             restricted: false,
             ended: false,
@@ -282,7 +289,14 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             Governor::Fixed { khz } => point_for(self.machine, evenkeel_machine::ClusterId(cluster as u32), khz),
             Governor::Schedutil => 0,
         };
-        ClusterState { opp, busy: 0, meter: Meter::new(MicroWatts::ZERO), changed_at: Nanos::ZERO, ever_changed: false }
+        ClusterState {
+            opp,
+            busy: 0,
+            meter: Meter::new(MicroWatts::ZERO),
+            changed_at: Nanos::ZERO,
+            ever_changed: false,
+            to_govern: false,
+        }
     }
 
     fn start_policy(&mut self) -> Result<(), SimError> {
@@ -419,11 +433,18 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             if self.stirred {
                 self.sweep();
             }
-            if self.events.is_empty() {
+            if self.events.is_empty() && self.arrivals.is_empty() {
                 if !std::mem::take(&mut self.timer_due) {
                     break;
                 }
                 self.events.push(Event::Timer);
+            }
+        }
+        if std::mem::take(&mut self.governed) {
+            for cluster in 0..self.clusters.len() {
+                if std::mem::take(&mut self.clusters[cluster].to_govern) {
+                    self.govern(cluster);
+                }
             }
         }
         if self.bandwidth_changed {
@@ -462,14 +483,17 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             self.say.drain_queues_first(|directive| said.push(directive));
             self.late.push_back((due, said));
             if self.late.len() == 1 {
+                self.lookers += 1;
                 self.calendar.set(LATE_SLOT, due, priority::LATE);
             }
         }
     }
 
     fn carry_out_late(&mut self) {
+        self.lookers -= 1;
         while let Some((due, _)) = self.late.front() {
             if *due > self.now {
+                self.lookers += 1;
                 self.calendar.set(LATE_SLOT, *due, priority::LATE);
                 break;
             }
@@ -524,6 +548,7 @@ impl Core {
             last: NONE,
             reserved: NONE,
             called: false,
+            claimed: false,
             busy: false,
             used: false,
             accounted: Nanos::ZERO,

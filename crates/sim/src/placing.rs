@@ -34,6 +34,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let stats = &mut self.stats[thread.index()];
         let queue = *stats.queue.get_or_insert(QueueId(0));
         if stats.restricted && !self.served_somewhere(thread, queue) {
+            self.enter_clock(thread, queue);
             return self.place_locally(thread);
         }
         self.enqueue(thread, queue);
@@ -54,14 +55,23 @@ impl<L: Listener> Mechanism<'_, L> {
         displaced && last.called && last.reserved == NONE && last.serves[queue.index()]
     }
 
+    /// Cores that idle and are used, by number.
+    fn idle_cores(&self) -> impl Iterator<Item = usize> + '_ {
+        self.idle_bits.iter().enumerate().flat_map(|(word, &bits)| {
+            let next = |rest: &u64| Some(rest & (rest - 1)).filter(|rest| *rest != 0);
+            let rests = std::iter::successors(Some(bits).filter(|bits| *bits != 0), next);
+            rests.map(move |rest| word * 64 + rest.trailing_zeros() as usize)
+        })
+    }
+
     pub fn is_idle(&self, core: usize) -> bool {
         self.idle_bits[core / 64] >> (core % 64) & 1 == 1
     }
 
-    /// Puts a thread into a queue of the policy.
-    pub fn enqueue(&mut self, thread: ThreadId, queue: QueueId) {
+    /// A thread that is placed takes up the start that its order says, and, if it has slept, is brought forward to the floor of its queue.
+    pub fn enter_clock(&mut self, thread: ThreadId, queue: QueueId) {
         let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
-        let target = &mut self.queues[queue.index()];
+        let target = &self.queues[queue.index()];
         if let Order::VirtualTime { start, .. } = &mut state.order {
             match std::mem::replace(start, Start::Keep) {
                 Start::Floor => stats.virtual_time = target.floor,
@@ -72,6 +82,13 @@ impl<L: Listener> Mechanism<'_, L> {
                 stats.virtual_time = stats.virtual_time.max(target.floor.saturating_sub(target.sleeper));
             }
         }
+    }
+
+    /// Puts a thread into a queue of the policy.
+    pub fn enqueue(&mut self, thread: ThreadId, queue: QueueId) {
+        self.enter_clock(thread, queue);
+        let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
+        let target = &mut self.queues[queue.index()];
         if let Order::Deadline { postpone, .. } = state.order {
             target.postpones |= postpone != [Nanos::ZERO; 3];
         }
@@ -141,7 +158,7 @@ impl<L: Listener> Mechanism<'_, L> {
             };
             let prefer = &self.queues[queue.index()].prefer;
             let found = if prefer.is_empty() {
-                (0..self.cores.len()).find(|&core| fits(core))
+                self.idle_cores().find(|&core| fits(core))
             } else {
                 prefer.iter().map(|core| core.index()).find(|&core| fits(core))
             };
@@ -204,10 +221,10 @@ pub fn key_of(order: &Order, virtual_time: u64) -> u64 {
     }
 }
 
-/// Weight by which virtual time grows and queues are compared.
-pub fn weight_in(order: &Order, weight: u32) -> u32 {
+/// Weight by which virtual time grows and queues are compared: the policy's, where the order has one.
+pub fn weight_in(order: &Order, own: u32) -> u32 {
     match *order {
         Order::VirtualTime { weight, .. } => weight,
-        _ => weight,
+        Order::Deadline { .. } | Order::Fixed { .. } | Order::Arrival => own,
     }
 }

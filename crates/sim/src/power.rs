@@ -60,7 +60,7 @@ impl<L: Listener> Mechanism<'_, L> {
             let row = self.threads[state.running as usize].row;
             let activity = self.speeds.character(row).activity;
             // Two busy siblings draw the power of one core together.
-            let shared = state.sibling.is_some_and(|sibling| self.cores[sibling].running != NONE);
+            let shared = state.sibling.is_some_and(|sibling| self.cores[sibling].busy);
             let power = busy.0 as f64 * activity * if shared { 0.5 } else { 1.0 };
             MicroWatts(power.round() as u64)
         };
@@ -117,8 +117,15 @@ impl<L: Listener> Mechanism<'_, L> {
             self.repower(sibling);
             self.schedule(sibling);
         }
+        self.note_governed(core);
+    }
+
+    /// A cluster's governor has something to look at, at the end of the instant: in its midst, cores are between two threads.
+    pub fn note_governed(&mut self, core: usize) {
         if self.config.governor == Governor::Schedutil {
-            self.govern(cluster);
+            let group = &mut self.clusters[self.cores[core].cluster];
+            self.governed |= !group.to_govern;
+            group.to_govern = true;
         }
     }
 

@@ -100,6 +100,15 @@ pub struct Flat {
     pub loops: Vec<u32>,
     /// See `loops`.
     pub graphs: Vec<u32>,
+    /// Templates that it forks from.
+    pub forks: Vec<u32>,
+}
+
+impl Flat {
+    /// Whether it takes part in work that threads share.
+    pub fn shares(&self) -> bool {
+        !self.loops.is_empty() || !self.graphs.is_empty()
+    }
 }
 
 /// Loops nest this deep at most.
@@ -107,9 +116,11 @@ pub const MAX_DEPTH: usize = 64;
 
 /// Lays the programs of an application out behind `ops`.
 pub fn lay_out(app: &Application, first_row: Row, ops: &mut Vec<Op>) -> Result<Vec<Flat>, String> {
+    let mut closed = Vec::new();
+    app.programs.iter().for_each(|program| find_closed(&program.steps, &mut closed));
     (0..app.programs.len())
         .map(|index| {
-            let mut layout = Layout { app, first_row, ops, flat: Flat::default(), workers: 1.0 };
+            let mut layout = Layout { app, first_row, ops, flat: Flat::default(), workers: 1.0, closed: &closed };
             layout.flat.start = layout.ops.len() as u32;
             layout.workers = f64::from(threads_of(app, ProgramId(index as u32)).max(1));
             layout.steps(&app.programs[index].steps, 0, 1.0)?;
@@ -118,6 +129,16 @@ pub fn lay_out(app: &Application, first_row: Row, ops: &mut Vec<Op>) -> Result<V
             Ok(layout.flat)
         })
         .collect()
+}
+
+fn find_closed(steps: &[Step], closed: &mut Vec<u32>) {
+    for step in steps {
+        match step {
+            Step::Close { channel, .. } => closed.push(channel.0),
+            Step::Loop { body, .. } => find_closed(body, closed),
+            _ => {}
+        }
+    }
 }
 
 /// How many of an application's first threads run a program.
@@ -131,6 +152,8 @@ struct Layout<'a> {
     ops: &'a mut Vec<Op>,
     flat: Flat,
     workers: f64,
+    /// Queues that somebody closes.
+    closed: &'a [u32],
 }
 
 impl Layout<'_> {
@@ -166,7 +189,12 @@ impl Layout<'_> {
             Step::Receive(channel) => Op::Receive { channel: channel.0, exit: UNKNOWN },
             Step::Close { channel, senders } => Op::Close { channel: channel.0, senders },
             Step::Io { device, time } => Op::Io { device: device.0, time },
-            Step::Fork(template) => Op::Fork(template),
+            Step::Fork(template) => {
+                if !self.flat.forks.contains(&template) {
+                    self.flat.forks.push(template);
+                }
+                Op::Fork(template)
+            }
             Step::JoinAll => {
                 self.flat.milestones += rounds;
                 Op::JoinAll
@@ -203,11 +231,11 @@ impl Layout<'_> {
         self.ops[start] = Op::LoopStart { depth: depth as u8, times, end };
         let mut closes = false;
         for op in &mut self.ops[start..] {
-            if let Op::Receive { exit, .. } = op
+            if let Op::Receive { exit, channel } = op
                 && *exit == UNKNOWN
             {
                 *exit = end;
-                closes = true;
+                closes |= self.closed.contains(channel);
             }
         }
         if times.is_none() && !closes {

@@ -109,9 +109,13 @@ pub struct Thread {
     pub seen: PerKind<f32>,
     pub util_min: u32,
     pub util_max: u32,
-    /// Deadline class: end of the present period, and budget left in it.
+    /// Deadline class: end of the present period, deadline and budget left in it, and from when on time counts against it.
     pub period_end: Nanos,
+    pub due: Nanos,
     pub budget: Nanos,
+    pub charged_from: Nanos,
+    /// Part of a unit of work that has been done beyond `remaining`.
+    pub fraction: f64,
     /// Next expiry of each timer of its own, once used.
     pub timers: Box<[Option<Nanos>]>,
 }
@@ -153,7 +157,10 @@ impl Thread {
             util_min: 0,
             util_max: FULL_CAPACITY,
             period_end: Nanos::ZERO,
+            due: Nanos::ZERO,
             budget: Nanos::ZERO,
+            charged_from: Nanos::ZERO,
+            fraction: 0.0,
             in_critical_section: false,
         }
     }

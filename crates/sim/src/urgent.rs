@@ -5,51 +5,98 @@ use evenkeel_policy::ThreadId;
 use evenkeel_workload::Class;
 
 use crate::mechanism::{Mechanism, NONE, priority};
-use crate::thread::{Place, WaitsFor};
+use crate::thread::{Place, Thread, WaitsFor};
 use crate::trace::Listener;
 
 impl<L: Listener> Mechanism<'_, L> {
+    /// A thread of the deadline class begins a period, if its last one is over: full budget, next deadline.
+    pub fn renew_budget(&mut self, thread: ThreadId) {
+        let state = &mut self.threads[thread.index()];
+        if let Class::Deadline { runtime, period, deadline } = state.class
+            && self.now >= state.period_end
+        {
+            state.budget = runtime;
+            state.due = self.now.saturating_add(deadline);
+            state.period_end = self.now.saturating_add(period.max(Nanos(1)));
+        }
+    }
+
+    /// Counts the time that a thread of the deadline class has had against its budget.
+    pub fn charge_budget(&mut self, thread: ThreadId) {
+        let state = &mut self.threads[thread.index()];
+        if let Class::Deadline { .. } = state.class {
+            state.budget = state.budget.saturating_sub(self.now - state.charged_from);
+            state.charged_from = self.now;
+        }
+    }
+
     /// The deadline class has used its budget: it waits for the next period.
     pub fn throttle(&mut self, core: usize, thread: ThreadId) {
-        let due = self.threads[thread.index()].period_end;
+        self.charge_budget(thread);
+        self.renew_budget(thread);
+        let state = &self.threads[thread.index()];
+        if state.budget > Nanos::ZERO {
+            self.grant_slice(core);
+            return self.schedule(core);
+        }
+        let due = state.period_end;
         self.block(core, thread, WaitsFor::Budget);
         self.calendar.set(self.thread_slot(thread), due, priority::HAPPENS);
     }
 
-    /// A thread of a higher class: an idle core, else the core of a normal thread, else of a lower priority.
+    /// A thread of a higher class: a core that is free or about to be, its last one first, else the core of a normal thread, else of a
+    /// lower priority. Cores that the policy has switched off come last.
     pub fn place_urgent(&mut self, thread: ThreadId) {
-        let key = urgency(&self.threads[thread.index()].class, self.threads[thread.index()].period_end);
+        self.renew_budget(thread);
+        let key = urgency(&self.threads[thread.index()]);
         self.urgent.insert(thread, key, self.sequence, 0, &mut self.places);
         self.sequence += 1;
         self.ready += 1;
         self.threads[thread.index()].place = Place::Urgent;
         let last = self.stats[thread.index()].core.index();
-        let rank = |core: usize| -> Option<(u64, bool)> {
+        let rank = |core: usize| -> Option<(bool, u64, bool)> {
             let state = &self.cores[core];
-            if state.called || !self.core_stats[core].online || !self.allowed(thread, core) {
+            if state.claimed || !self.core_stats[core].online || !self.allowed(thread, core) {
                 return None;
             }
             let rank = match state.running {
                 NONE => u64::MAX,
-                other => {
-                    let other = &self.threads[other as usize];
-                    if other.normal() { u64::MAX - 1 } else { urgency(&other.class, other.period_end) }
-                }
+                other => urgency(&self.threads[other as usize]),
             };
-            (rank > key).then_some((rank, core == last))
+            (rank > key).then_some((state.used || state.running != NONE, rank, core == last))
         };
         let best = (0..self.cores.len()).filter_map(|core| rank(core).map(|rank| (rank, std::cmp::Reverse(core))));
         let Some((_, std::cmp::Reverse(core))) = best.max() else { return };
-        if self.cores[core].running == NONE { self.call(core) } else { self.requeue(core) }
+        self.requeue(core);
+        self.cores[core].claimed = true;
+        self.call(core);
+    }
+
+    /// The most urgent thread of a higher class that may run on a core.
+    pub fn most_urgent(&self, core: usize) -> Option<ThreadId> {
+        if self.urgent.len() == 0 {
+            return None;
+        }
+        let best = self.urgent.best(|thread, key| self.allowed(thread, core).then_some(key));
+        best.map(|(thread, _)| thread)
+    }
+
+    /// Whether a thread of a higher class waits that goes before the one that runs on a core.
+    pub fn is_outranked(&self, core: usize) -> bool {
+        let running = self.cores[core].running;
+        running != NONE
+            && self
+                .most_urgent(core)
+                .is_some_and(|thread| urgency(&self.threads[thread.index()]) < urgency(&self.threads[running as usize]))
     }
 }
 
-/// Rank of a higher class, least first: deadlines before priorities.
-fn urgency(class: &Class, period_end: Nanos) -> u64 {
+/// Rank of a class, least first: deadlines before priorities before normal threads.
+fn urgency(thread: &Thread) -> u64 {
     const PRIORITIES: u64 = u64::MAX - 1_000;
-    match *class {
-        Class::Deadline { .. } => period_end.0.min(PRIORITIES - 1),
+    match thread.class {
+        Class::Deadline { .. } => thread.due.0.min(PRIORITIES - 1),
         Class::RealTime { priority, .. } => PRIORITIES + u64::from(100 - priority.min(100)),
-        Class::Normal | Class::Idle => u64::MAX - 2,
+        Class::Normal | Class::Idle => u64::MAX - 1,
     }
 }

@@ -80,7 +80,8 @@ impl Phase {
             Scaling::Factor(factor) => {
                 let fast = machine.reference.fastest_capacity;
                 let slow = machine.reference.slowest_capacity;
-                if fast > slow { factor.ln() / (fast / slow).ln() } else { 0.0 }
+                // Where all kinds are equal there is no factor to carry over; what is left is the clock, which work follows.
+                if fast > slow { factor.ln() / (fast / slow).ln() } else { 1.0 }
             }
         }
     }

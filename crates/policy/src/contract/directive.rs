@@ -56,7 +56,7 @@ pub enum Order {
 pub enum Start {
     /// As it is.
     Keep,
-    /// At the floor of the thread's queue: the virtual time of the thread that was picked last.
+    /// At the floor of the thread's queue: the greatest virtual time of those picked from it.
     Floor,
     /// At this.
     At(u64),
@@ -136,7 +136,8 @@ pub enum Directive {
     },
     /// The order in which idle cores are looked at when a thread arrives in the queue; those that do not serve it are passed over.
     Prefer(QueueId, Vec<CoreId>),
-    /// A thread that arrives in the queue, with no idle core to take it, preempts a running thread of the same queue whose key is greater
+    /// A thread that arrives in the queue, with no idle core to take it, preempts a running thread of the same queue, on a core that has
+    /// the queue in its first tier, whose key is greater
     /// by more than this (the greatest of them); never unless said.
     Preemption(QueueId, Option<u64>),
     /// How far below its queue's floor a thread that wakes may start, in virtual time (Linux: half a latency); 0 unless said.

@@ -9,7 +9,8 @@ use super::{AppId, QueueId, ThreadId};
 pub enum Event {
     /// A thread started; it waits until the policy has assigned it, or, where the policy is late, in queue 0.
     Started(ThreadId),
-    /// It ended.
+    /// It ended, or left the normal classes: from now on the mechanism places it. If it comes back to them, it starts anew
+    /// under the same number.
     Exited(ThreadId),
     /// It became runnable again, woken by a thread or by time. Its assignment, if it comes in time, counts for this wake-up.
     Woke(ThreadId),

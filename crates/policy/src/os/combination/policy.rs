@@ -231,7 +231,8 @@ impl Combination {
         let homes = &self.homes;
         let dealt = which.flat_map(|group| groups.deal(group, ageing, homes, view));
         let changes = dealt
-            .filter(|&(thread, queue)| homes.of(thread) != Some(queue) && view.allowed(thread, CoreId(queue.0)))
+            .filter(|&(thread, queue)| homes.of(thread) != Some(queue) || is_kept_from(thread, CoreId(queue.0), view))
+            .filter(|&(thread, queue)| view.allowed(thread, CoreId(queue.0)))
             .collect();
         self.shift(changes, view, say);
     }
@@ -255,6 +256,13 @@ impl Combination {
             }
         }
     }
+}
+
+/// Whether a thread still runs on another core than its own, which idles: it was sent there when there was no room for it yet.
+fn is_kept_from(thread: ThreadId, home: CoreId, view: &View<'_>) -> bool {
+    let stats = view.thread(thread);
+    let idles = view.cores[home.index()].online && view.cores[home.index()].running.is_none();
+    idles && stats.state == State::Running && stats.core != home
 }
 
 impl Policy for Combination {

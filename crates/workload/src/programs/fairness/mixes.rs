@@ -44,10 +44,8 @@ const ON_AMD: [(&str, &[&str]); 10] = [
 ];
 
 /// For boards of four fast and four slow cores. Ours, not a study's: the studies' mixes of four leave no one to compete with there.
-const ON_BOARDS: [(&str, &[&str]); 1] = [(
-    "4STH-2STM-2STL",
-    &["calculix", "gamess", "GemsFDTD", "mcf", "h264ref", "povray", "sjeng", "libquantum"],
-)];
+const ON_BOARDS: [(&str, &[&str]); 1] =
+    [("4STH-2STM-2STL", &["calculix", "gamess", "GemsFDTD", "mcf", "h264ref", "povray", "sjeng", "libquantum"])];
 
 /// SFs of the four applications of each analytical workload (two big and two small cores).
 pub(super) const ANALYTICAL: [(&str, [f64; 4]); 10] = [
