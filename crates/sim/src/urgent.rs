@@ -53,7 +53,8 @@ impl<L: Listener> Mechanism<'_, L> {
         self.sequence += 1;
         self.ready += 1;
         self.threads[thread.index()].place = Place::Urgent;
-        let last = self.stats[thread.index()].core.index();
+        let stats = &self.stats[thread.index()];
+        let last = (stats.runs > 0).then(|| stats.core.index());
         let rank = |core: usize| -> Option<(bool, u64, bool)> {
             let state = &self.cores[core];
             if state.claimed || !self.core_stats[core].online || !self.allowed(thread, core) {
@@ -63,11 +64,13 @@ impl<L: Listener> Mechanism<'_, L> {
                 NONE => u64::MAX,
                 other => urgency(&self.threads[other as usize]),
             };
-            (rank > key).then_some((state.used || state.running != NONE, rank, core == last))
+            (rank > key).then_some((state.used || state.running != NONE, rank, Some(core) == last))
         };
         let best = (0..self.cores.len()).filter_map(|core| rank(core).map(|rank| (rank, std::cmp::Reverse(core))));
         let Some((_, std::cmp::Reverse(core))) = best.max() else { return };
         self.requeue(core);
+        // Whoever was to have that core looks for another.
+        self.stirred |= self.cores[core].called && self.idle > 0;
         self.cores[core].claimed = true;
         self.call(core);
     }

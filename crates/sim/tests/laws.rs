@@ -10,7 +10,7 @@ use evenkeel_machine::{CoreId, Costs, FemtoJoules, Machine, MicroWatts, Nanos, W
 use evenkeel_policy::{Directives, Event, Policy, View, registry};
 use evenkeel_sim::{Config, Deaf, Entry, Estimator, Governor, Log, Outcome, run};
 use evenkeel_workload::{
-    Application, BarrierId, ChannelId, DeviceId, GraphId, LockId, LoopId, ParallelLoop, Phase, PhaseId, Program,
+    Application, BarrierId, ChannelId, Class, DeviceId, GraphId, LockId, LoopId, ParallelLoop, Phase, PhaseId, Program,
     ProgramId, Scaling, Step, Task, TaskGraph, TaskId, ThreadSpec,
 };
 use proptest::prelude::*;
@@ -161,6 +161,14 @@ fn application(shape: Shape, count: usize, rounds: u64, work: u64, factor: f64, 
             thread.delay = Nanos((i as u64 % 3) * 1_000_000);
             if i % 4 == 3 {
                 thread.affinity = Some(vec![CoreId(0)]);
+            }
+            // Other classes, one thread in seven each.
+            let ms = Nanos::from_millis;
+            match (i + rounds as usize) % 7 {
+                1 => thread.class = Class::RealTime { priority: 1 + i as u8, round_robin: i % 2 == 0 },
+                2 => thread.class = Class::Deadline { runtime: ms(3), period: ms(10), deadline: ms(5) },
+                3 => thread.class = Class::Idle,
+                _ => {}
             }
             thread
         })
