@@ -65,10 +65,11 @@ impl Subject<'_> {
             kinds: self.kinds(outcome, makespan_s),
             threads: per_thread.then(|| outcome.threads.iter().map(|thread| self.thread(outcome, thread)).collect()),
             wakeup_latency_us: self.wakeups(&outcome.wakeup_latency),
-            sensor: outcome.sensor.as_ref().map(|sensor| SensorRow {
-                interval_s: sensor.interval.as_secs_f64(),
-                readings: sensor.microwatts.len() as u64,
-                energy_j: sensor.energy().as_joules_f64(),
+            sensor: outcome.sensors.as_ref().map(|sensors| SensorRow {
+                interval_s: sensors.interval.as_secs_f64(),
+                readings: sensors.readings() as u64,
+                energy_j: sensors.energies().sum::<FemtoJoules>().as_joules_f64(),
+                clusters_j: sensors.energies().map(FemtoJoules::as_joules_f64).collect(),
             }),
             ..self.blank(wall)
         }

@@ -177,13 +177,16 @@ pub struct WakeupLatency {
     pub kinds: IndexMap<String, LatencySummary>,
 }
 
-/// What someone who reads the machine's power sensor at its interval takes the energy for.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// What someone who reads the machine's power sensors, one on each cluster's supply, at their interval takes the energy for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SensorRow {
     /// Time between readings, seconds.
     pub interval_s: f64,
     /// Readings.
     pub readings: u64,
-    /// Sum of readings x interval, joules.
+    /// Sum of readings x interval of all, joules.
     pub energy_j: f64,
+    /// The same by cluster, in the order of the machine.
+    #[serde(default)]
+    pub clusters_j: Vec<f64>,
 }

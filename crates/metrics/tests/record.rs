@@ -102,8 +102,8 @@ fn outcome(machine: &Machine) -> impl Strategy<Value = Outcome> + use<> {
                     wakes.iter().enumerate().for_each(|(place, &wake)| latencies[place % 2].add(wake));
                     latencies.to_vec()
                 },
-                sensor: powered
-                    .then(|| SensorLog { interval: Nanos::from_millis(270), microwatts: vec![1_000_000; 3] }),
+                sensors: powered
+                    .then(|| SensorLog { interval: Nanos::from_millis(270), microwatts: vec![vec![1_000_000; 3]; 2] }),
                 ..Outcome::default()
             })
         },

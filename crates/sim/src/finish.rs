@@ -73,7 +73,7 @@ impl<L: Listener> Mechanism<'_, L> {
             swaps: self.swaps,
             context_switches: self.context_switches,
             wakeup_latency: self.latency,
-            sensor: self.sensor.filter(|_| self.has_power),
+            sensors: self.sensors.filter(|_| self.has_power),
             notes: self.policy.notes(),
         }
     }

@@ -195,7 +195,7 @@ pub struct Mechanism<'a, L> {
     pub swaps: u64,
     pub context_switches: u64,
     pub latency: Vec<Latencies>,
-    pub sensor: Option<SensorLog>,
+    pub sensors: Option<SensorLog>,
     pub has_power: bool,
     pub tracks_load: bool,
     pub failure: Option<SimError>,
@@ -267,7 +267,10 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             swaps: 0,
             context_switches: 0,
             latency: vec![Latencies::default(); machine.kinds.len()],
-            sensor: machine.sensor_interval.map(|interval| SensorLog { interval, microwatts: Vec::new() }),
+            sensors: machine.sensor_interval.map(|interval| {
+                let microwatts = vec![Vec::new(); machine.clusters.len()];
+                SensorLog { interval, microwatts }
+            }),
             has_power,
             tracks_load: interest.wants(Interest::LOAD) || config.governor == Governor::Schedutil,
             failure: None,
@@ -387,7 +390,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
                 self.timer_due = true;
                 self.calendar.set(TIMER_SLOT, self.now + self.period, priority::TIMER);
             }
-            SENSOR_SLOT => self.read_sensor(),
+            SENSOR_SLOT => self.read_sensors(),
             END_SLOT => self.ended = true,
             LATE_SLOT => self.carry_out_late(),
             Slot(slot) if slot >= self.thread_slots => {
@@ -413,13 +416,15 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         Slot(self.thread_slots + thread.0)
     }
 
-    fn read_sensor(&mut self) {
-        let cores: u64 = self.cores.iter().map(|core| core.meter.power().0).sum();
-        let clusters: u64 = self.clusters.iter().map(|cluster| cluster.meter.power().0).sum();
-        if let Some(sensor) = &mut self.sensor {
-            sensor.microwatts.push(cores + clusters);
-            self.calendar.set(SENSOR_SLOT, self.now + sensor.interval, priority::SENSOR);
+    fn read_sensors(&mut self) {
+        let Some(sensors) = &mut self.sensors else { return };
+        let clusters = self.clusters.iter().zip(&self.machine.clusters);
+        for ((state, cluster), readings) in clusters.zip(&mut sensors.microwatts) {
+            let cores = cluster.cores.iter().map(|core| self.cores[core.index()].meter.power());
+            let power: MicroWatts = cores.sum();
+            readings.push((power + state.meter.power()).0);
         }
+        self.calendar.set(SENSOR_SLOT, self.now + sensors.interval, priority::SENSOR);
     }
 
     /// Parts 2 and 3 of an instant.

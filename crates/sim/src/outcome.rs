@@ -26,8 +26,8 @@ pub struct Outcome {
     pub context_switches: u64,
     /// From wake-up to running, by kind of the core that ran it.
     pub wakeup_latency: Vec<Latencies>,
-    /// What a sensor that reads at an interval saw of the whole machine; `None`: none described.
-    pub sensor: Option<SensorLog>,
+    /// What sensors that read at an interval saw, one on each cluster's supply; `None`: none described.
+    pub sensors: Option<SensorLog>,
     /// Notes of the policy for people.
     pub notes: Vec<String>,
 }
@@ -86,18 +86,25 @@ pub struct CoreOutcome {
     pub energy: Option<FemtoJoules>,
 }
 
-/// Readings of a power sensor at an interval.
+/// Readings of power sensors at an interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SensorLog {
     /// Time between readings.
     pub interval: Nanos,
-    /// Power of the whole machine at each reading, microwatts; the first after one interval.
-    pub microwatts: Vec<u64>,
+    /// By cluster: its power with its cores at each reading, microwatts; the first after one interval.
+    pub microwatts: Vec<Vec<u64>>,
 }
 
 impl SensorLog {
-    /// What someone who multiplies each reading by the interval takes the energy for.
-    pub fn energy(&self) -> FemtoJoules {
-        FemtoJoules(self.microwatts.iter().map(|&uw| u128::from(uw) * u128::from(self.interval.0)).sum())
+    /// How often each sensor was read.
+    pub fn readings(&self) -> usize {
+        self.microwatts.first().map_or(0, Vec::len)
+    }
+
+    /// By cluster: what someone who multiplies each reading by the interval takes the energy for.
+    pub fn energies(&self) -> impl Iterator<Item = FemtoJoules> + '_ {
+        self.microwatts
+            .iter()
+            .map(|readings| FemtoJoules(readings.iter().map(|&uw| u128::from(uw) * u128::from(self.interval.0)).sum()))
     }
 }

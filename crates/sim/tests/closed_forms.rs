@@ -313,12 +313,14 @@ fn decisions_that_come_late_do_no_harm_but_come_late() {
 fn a_sensor_that_reads_at_an_interval_sees_about_what_there_is() {
     let machine = Machine::preset("odroid-xu3").unwrap();
     let outcome = outcome(&machine, threads(4, 3.0, vec![compute(20_000_000_000)]), "gts");
-    let sensor = outcome.sensor.unwrap();
-    let cores: u128 = outcome.cores.iter().map(|core| core.energy.unwrap().0).sum();
-    let clusters: u128 = outcome.cluster_energy.unwrap().iter().map(|energy| energy.0).sum();
-    let truth = (cores + clusters) as f64;
-    assert!(sensor.microwatts.len() > 10);
-    assert!((sensor.energy().0 as f64 / truth - 1.0).abs() < 0.15);
+    let sensors = outcome.sensors.unwrap();
+    assert!(sensors.readings() > 10);
+    let of_clusters = outcome.cluster_energy.unwrap();
+    for ((seen, own), cluster) in sensors.energies().zip(of_clusters).zip(&machine.clusters) {
+        let cores = cluster.cores.iter().map(|core| outcome.cores[core.index()].energy.unwrap().0);
+        let truth = (cores.sum::<u128>() + own.0) as f64;
+        assert!((seen.0 as f64 - truth).abs() <= 0.15 * truth, "{} of {truth}", seen.0);
+    }
 }
 
 #[test]
