@@ -41,10 +41,21 @@ impl Spec {
 }
 
 fn simulate(machine: &Machine, policy: &str, set: &[(&str, &str)], specs: &[Spec], repeat: Repeat) -> Outcome {
+    simulate_with(machine, policy, set, specs, repeat, &Config::default())
+}
+
+fn simulate_with(
+    machine: &Machine,
+    policy: &str,
+    set: &[(&str, &str)],
+    specs: &[Spec],
+    repeat: Repeat,
+    config: &Config,
+) -> Outcome {
     let set: Vec<_> = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let apps: Vec<_> = specs.iter().map(|spec| spec.build(machine, repeat)).collect();
     let mut policy = registry::make(policy, &set).unwrap();
-    run(machine, &apps, policy.as_mut(), &Config::default(), &mut Deaf).unwrap()
+    run(machine, &apps, policy.as_mut(), config, &mut Deaf).unwrap()
 }
 
 /// Slowdown of each application: geometric mean of its completions / time alone on fast cores.
@@ -222,4 +233,32 @@ fn acfs_static_goes_by_the_whole_run_and_equals_acfs_where_phases_do_not_change(
     let specs = bounds::WORKLOADS[8].map(|factor| Spec::new(factor, 50.0));
     let outcome = |policy| simulate(&free_odroid("2big+2little"), policy, &[], &specs, Repeat::Once);
     assert_eq!(outcome("acfs"), outcome("acfs-static"));
+}
+
+#[test]
+fn policies_that_trade_places_swap_no_more_and_are_as_fair_when_their_decisions_come_late() {
+    for (policy, cores, factors) in [
+        ("acfs", "1big+1little", &[4.0, 4.0][..]),
+        ("acfs", "2big+2little", &bounds::WORKLOADS[8]),
+        ("opt-unfairness", "1big+1little", &[4.0, 4.0]),
+        ("round-robin", "2big+2little", &[4.0; 4]),
+        ("hsp", "2big+2little", &bounds::WORKLOADS[8]),
+    ] {
+        let machine = free_odroid(cores);
+        let specs: Vec<_> = factors.iter().map(|&factor| Spec::new(factor, 50.0)).collect();
+        let late = |ms| {
+            let config = Config { decision_latency: Nanos::from_millis(ms), ..Config::default() };
+            let outcome = simulate_with(&machine, policy, &[], &specs, Repeat::UntilLongestEnded(2), &config);
+            (outcome.swaps as f64, measures(&outcome, &specs).0)
+        };
+        let (swaps, unfairness) = late(0);
+        for ms in [3, 6, 20] {
+            let (late_swaps, late_unfairness) = late(ms);
+            assert!(late_swaps <= 1.1 * swaps + 2.0, "{policy}, {cores}, {ms} ms: {late_swaps} swaps after {swaps}");
+            assert!(
+                late_unfairness <= 1.02 * unfairness,
+                "{policy}, {cores}, {ms} ms: {late_unfairness}, {unfairness}"
+            );
+        }
+    }
 }

@@ -286,3 +286,21 @@ fn late_decisions_lose_no_work() {
         assert!(outcome.threads.iter().all(|thread| thread.retired == Work(60_000_000)), "{name}");
     }
 }
+
+#[test]
+fn eight_threads_of_alder_lake_have_eight_physical_fast_cores() {
+    let mut machine = Machine::preset("alder-lake").unwrap();
+    machine.costs = Costs::FREE;
+    for name in ["pinned", "linux", "gts", "fca-age", "hsp", "acfs", "round-robin"] {
+        let set: &[(&str, &str)] = if name == "linux" { &[("first", "fast")] } else { &[] };
+        let app = app(vec![vec![compute(10_000_000)]; 8]);
+        let (_, log) = simulate(&machine, &app, name, set, &Config::default());
+        let first: BTreeSet<_> = stretches(&log).filter(|(_, from, _)| *from == Nanos::ZERO).collect();
+        let physical: BTreeSet<_> = first
+            .iter()
+            .filter(|(core, ..)| machine.cores[core.index()].kind == BIG)
+            .map(|(core, ..)| machine.cores[core.index()].sibling.map_or(*core, |sibling| sibling.min(*core)))
+            .collect();
+        assert_eq!(physical.len(), 8, "{name}: {first:?}");
+    }
+}

@@ -39,7 +39,7 @@
 
 use evenkeel_machine::{MAX_KINDS, Nanos, PerKind};
 
-use super::kind_queues::{KindQueues, REFRESH, SLICE, TICK, millis};
+use super::kind_queues::{KindQueues, REFRESH, SLICE, TICK};
 use crate::contract::{
     Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, State, ThreadId, ThreadStats, View,
 };
@@ -147,9 +147,9 @@ impl Acfs {
             uf: knobs.number("uf"),
             swap_ns: knobs.number("swap") * 1e6,
             adjusted: knobs.word("threshold") == "adjusted",
-            tick: millis(knobs, "tick"),
-            refresh: millis(knobs, "refresh"),
-            slice: millis(knobs, "slice"),
+            tick: knobs.millis("tick"),
+            refresh: knobs.millis("refresh"),
+            slice: knobs.millis("slice"),
             source,
             queues: KindQueues::new(),
             apps: Applications::new(Rule::of(knobs), source),

@@ -18,11 +18,27 @@ const SLEEPER_CREDIT: u64 = 3_000_000;
 /// 3 ms, divided by the number of runnable threads of the queue, at least 0.75 ms.
 pub const SLICE: Slice = Slice { time: PerKind::all(SLICE_ALONE), divided_to: Some(SLICE_LEAST), carry: false };
 
-/// Cores, fastest kind first, then by number.
+/// Whether a core is the second hardware thread of its physical core.
+pub fn is_second_sibling(machine: &Machine, core: CoreId) -> bool {
+    machine.cores[core.index()].sibling.is_some_and(|sibling| sibling < core)
+}
+
+/// Cores, fastest kind first; within a kind the first sibling of every physical core before all second ones, then by number. Second
+/// siblings of a fast kind still come before slower kinds: how fast a sibling is depends on what the other runs,
+/// and whoever asks for fast cores first asks for kinds in order of capacity.
 pub fn fast_first(machine: &Machine) -> Vec<CoreId> {
     let mut cores: Vec<_> = machine.cores.iter().map(|core| core.id).collect();
-    cores.sort_by_key(|core| (machine.cores[core.index()].kind, *core));
+    cores.sort_by_key(|core| (machine.cores[core.index()].kind, is_second_sibling(machine, *core), *core));
     cores
+}
+
+/// By core, its place in an order of all cores.
+pub fn places(cores: &[CoreId]) -> Vec<u32> {
+    let mut places = vec![0; cores.len()];
+    for (place, core) in cores.iter().enumerate() {
+        places[core.index()] = place as u32;
+    }
+    places
 }
 
 /// A core, then the others of its cluster, then the rest, each part in the order of `cores`.

@@ -174,7 +174,8 @@ impl Policy for Gts {
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
         self.kinds = view.machine.kinds.len();
         let cores = fair::fast_first(view.machine);
-        self.homes = Homes::new(view.machine.cores.iter().map(|core| (core.kind.index(), core.id.0)));
+        let places = fair::places(&cores);
+        self.homes = Homes::new(view.machine.cores.iter().map(|core| (core.kind.index(), places[core.id.index()])));
         let queues: Vec<_> = cores.iter().map(|_| fair::make_queue(say)).collect();
         for (core, &own) in view.machine.cores.iter().zip(&queues) {
             let of_kind =

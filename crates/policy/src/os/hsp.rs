@@ -19,7 +19,7 @@
 
 use evenkeel_machine::Nanos;
 
-use super::kind_queues::{KindQueues, REFRESH, SLICE, TICK, millis};
+use super::kind_queues::{KindQueues, REFRESH, SLICE, TICK};
 use crate::contract::{Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId, View};
 use crate::registry::Entry;
 use crate::speedup::{Applications, Rule, Source};
@@ -76,9 +76,9 @@ impl Hsp {
     fn new(knobs: &Knobs) -> Self {
         Self {
             margin: 1.0 + knobs.number("hysteresis") / 100.0,
-            tick: millis(knobs, "tick"),
-            refresh: millis(knobs, "refresh"),
-            slice: millis(knobs, "slice"),
+            tick: knobs.millis("tick"),
+            refresh: knobs.millis("refresh"),
+            slice: knobs.millis("slice"),
             queues: KindQueues::new(),
             apps: Applications::new(Rule::of(knobs), Source::Estimator),
             claims: Vec::new(),

@@ -11,6 +11,13 @@
 //!   on the faster side for the one of greatest claim on the slower, as long as the policy wants it. Three or more kinds: each
 //!   adjacent pair in turn, fastest first, nobody twice in one instant.
 //!
+//! What is said may be carried out late. Until the view shows a thread where it was sent last, it is *on its way*: it is counted
+//! where it goes, its core there is not given away, and nobody pulls or trades it again. (Said twice, a trade that is carried out twice
+//! undoes itself.) What has not come true after [`GIVEN_UP`] was dropped.
+//!
+//! Cores are hardware threads: of a kind with SMT each sibling counts as one, and the first siblings of all its cores are preferred
+//! to the second ones.
+//!
 //! A claim `K` is whatever the policy compares by; who has the greater one belongs on the faster core. All scratch space
 //! is kept: a look around allocates nothing once it has grown.
 
@@ -18,7 +25,8 @@ use std::cmp::Ordering;
 
 use evenkeel_machine::{CoreId, KindId, MAX_KINDS, Nanos};
 
-use crate::contract::{Clock, Directive, Directives, Knob, Knobs, QueueId, State, ThreadId, ThreadStats, Tier, View};
+use super::fair;
+use crate::contract::{Clock, Directive, Directives, Knob, QueueId, State, ThreadId, ThreadStats, Tier, View};
 use crate::speedup::Kinds;
 
 /// How often a policy looks at running threads.
@@ -48,12 +56,20 @@ pub const SLICE: Knob = Knob::Number {
     about: "how long a thread runs while others wait for its kind of core (Linux CFS: 3 ms)",
 };
 
-/// From a knob in milliseconds.
-pub fn millis(knobs: &Knobs, name: &str) -> Nanos {
-    Nanos((knobs.number(name) * 1e6) as u64)
+/// After this time a directive that has not shown is taken for dropped: longer than a policy outside the kernel takes to be heard,
+/// short against the time between two trades of one thread.
+pub const GIVEN_UP: Nanos = Nanos::from_millis(200);
+
+/// What was said of a thread last.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    to: QueueId,
+    at: Nanos,
+    /// That it starts there: it may be sent on in the same instant.
+    placed: bool,
 }
 
-/// See the file's head. Ranks count the kinds that have cores, 0 the fastest.
+/// See the file's head. Ranks are kinds, 0 the fastest.
 #[derive(Debug)]
 pub struct KindQueues<K> {
     /// By rank.
@@ -64,10 +80,12 @@ pub struct KindQueues<K> {
     counts: Vec<u32>,
     /// Rank of each kind; kinds without cores: the last.
     ranks: [usize; MAX_KINDS],
-    /// By thread: the instant after the one in which it was last sent somewhere.
-    sent: Vec<Nanos>,
-    /// The same for whoever was sent last.
-    last_sent: Nanos,
+    /// By thread.
+    sent: Vec<Option<Sent>>,
+    /// Everybody who is on the way, and some who have arrived since the last count.
+    under_way: Vec<ThreadId>,
+    /// By core: whom it was promised last.
+    promised: Vec<Option<ThreadId>>,
     /// Scratch, by rank.
     claims: Vec<Vec<(K, ThreadId)>>,
     idle: Vec<CoreId>,
@@ -83,7 +101,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
             counts: Vec::new(),
             ranks: [0; MAX_KINDS],
             sent: Vec::new(),
-            last_sent: Nanos::ZERO,
+            under_way: Vec::new(),
+            promised: Vec::new(),
             claims: Vec::new(),
             idle: Vec::new(),
         }
@@ -99,7 +118,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         for (rank, kind) in self.kinds.iter().enumerate() {
             self.ranks[kind.index()] = rank;
         }
-        let fast_first: Vec<_> = self.kinds.iter().flat_map(|&kind| machine.cores_of(kind)).collect();
+        self.promised = vec![None; machine.cores.len()];
+        let fast_first = fair::fast_first(machine);
         for (rank, &own) in self.queues.iter().enumerate() {
             say.prefer(own, fast_first.clone());
             let mut nearest: Vec<usize> = (0..self.queues.len()).collect();
@@ -119,22 +139,32 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         }
     }
 
-    /// Counts online cores and runnable threads per kind, and looks who idles. O(cores). While threads wait, every core counts as
-    /// taken: one that runs nothing has just given its thread up, and picks another before time goes on.
+    /// Counts online cores and runnable threads per kind, those on their way where they go, and looks who idles. O(cores).
     pub fn count(&mut self, view: &View<'_>) {
+        let mut under_way = std::mem::take(&mut self.under_way);
+        under_way.sort_unstable();
+        under_way.dedup();
+        under_way.retain(|&thread| self.on_its_way(thread, view));
+        self.under_way = under_way;
         self.online.clear();
         self.online.resize(self.kinds.len(), 0);
         self.counts.clear();
         self.counts.extend(self.queues.iter().map(|queue| view.waiting.get(queue.index()).copied().unwrap_or(0)));
-        let waiting = self.counts.iter().any(|&count| count > 0);
         self.idle.clear();
         for (core, stats) in view.machine.cores.iter().zip(view.cores).filter(|(_, stats)| stats.online) {
             let rank = self.ranks[core.kind.index()];
             self.online[rank] += 1;
-            if waiting || stats.running.is_some() {
+            if stats.running.is_some() {
                 self.counts[rank] += 1;
-            } else {
+            } else if !self.is_promised(core.id, view) {
                 self.idle.push(core.id);
+            }
+        }
+        for &thread in &self.under_way {
+            let to = self.sent[thread.index()].and_then(|sent| self.rank_of_queue(sent.to));
+            if let (Some(from), Some(to)) = (self.rank(view.thread(thread), view), to) {
+                self.counts[from] = self.counts[from].saturating_sub(1);
+                self.counts[to] += 1;
             }
         }
     }
@@ -170,9 +200,13 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         let queue = stats.queue?;
         match stats.state {
             State::Running => Some(self.ranks[view.kind(stats.core).index()]),
-            State::Ready => self.queues.iter().position(|&other| other == queue),
+            State::Ready => self.rank_of_queue(queue),
             State::Blocked | State::Exited => None,
         }
+    }
+
+    fn rank_of_queue(&self, queue: QueueId) -> Option<usize> {
+        self.queues.iter().position(|&other| other == queue)
     }
 
     /// Puts a new thread where a core idles, fast ones first, else on the fastest kind with less than its share.
@@ -185,7 +219,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         let any = || (0..=last).rev().find(allowed);
         let rank = idle.or_else(short).or_else(any).unwrap_or(last);
         self.counts[rank] += 1;
-        say.assign(thread, self.queues[rank]);
+        self.assign(thread, rank, true, view, say);
     }
 
     /// Counts out a thread that has ended.
@@ -218,16 +252,57 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
                 .any(|core| view.cores[core.index()].online && view.allowed(thread, core))
     }
 
-    fn was_sent(&self, thread: ThreadId, view: &View<'_>) -> bool {
-        self.last_sent > view.now && self.sent.get(thread.index()).is_some_and(|&at| at > view.now)
+    /// Whether a thread was sent in this instant, or the view does not show it yet where it was sent. One that runs has not arrived until
+    /// it does so on that kind: it may have belonged to the queue before.
+    fn on_its_way(&self, thread: ThreadId, view: &View<'_>) -> bool {
+        let stats = view.thread(thread);
+        self.sent.get(thread.index()).copied().flatten().is_some_and(|sent| {
+            let shows = match stats.state {
+                State::Running => self.rank(stats, view) == self.rank_of_queue(sent.to),
+                State::Ready | State::Blocked => stats.queue == Some(sent.to),
+                State::Exited => true,
+            };
+            (sent.at == view.now && !sent.placed) || (!shows && view.now.saturating_sub(sent.at) < GIVEN_UP)
+        })
     }
 
-    fn note_sent(&mut self, thread: ThreadId, view: &View<'_>) {
+    /// Whether the policy may send a thread somewhere: it is the policy's to place, and has arrived where it was sent last.
+    fn may_be_sent(&self, thread: ThreadId, view: &View<'_>) -> bool {
+        view.thread(thread).queue.is_some() && (self.under_way.is_empty() || !self.on_its_way(thread, view))
+    }
+
+    fn is_promised(&self, core: CoreId, view: &View<'_>) -> bool {
+        !self.under_way.is_empty()
+            && self.promised[core.index()]
+                .is_some_and(|thread| self.on_its_way(thread, view) && view.thread(thread).runnable())
+    }
+
+    /// A thread belongs to the queue of a rank from now on, and is not sent on in this instant.
+    fn send(&mut self, thread: ThreadId, rank: usize, view: &View<'_>, say: &mut Directives) {
+        self.assign(thread, rank, false, view, say);
+    }
+
+    fn assign(&mut self, thread: ThreadId, rank: usize, placed: bool, view: &View<'_>, say: &mut Directives) {
         if self.sent.len() <= thread.index() {
-            self.sent.resize(view.threads.len().max(thread.index() + 1), Nanos::ZERO);
+            self.sent.resize(view.threads.len().max(thread.index() + 1), None);
         }
-        self.last_sent = view.now.saturating_add(Nanos(1));
-        self.sent[thread.index()] = self.last_sent;
+        let to = self.queues[rank];
+        say.assign(thread, to);
+        self.sent[thread.index()] = Some(Sent { to, at: view.now, placed });
+        self.under_way.push(thread);
+    }
+
+    /// A thread goes to an idle core.
+    fn fetch(&mut self, thread: ThreadId, core: CoreId, view: &View<'_>, say: &mut Directives) {
+        self.send(thread, self.ranks[view.kind(core).index()], view, say);
+        say.move_to(thread, core);
+        self.promised[core.index()] = Some(thread);
+    }
+
+    /// Threads that run on cores of a rank and may be sent elsewhere.
+    fn pullable<'a>(&'a self, rank: usize, view: &'a View<'_>) -> impl Iterator<Item = ThreadId> + 'a {
+        let running = view.machine.cores_of(self.kinds[rank]).filter_map(|core| view.cores[core.index()].running);
+        running.filter(|&thread| self.may_be_sent(thread, view))
     }
 
     /// Gives an idle core the running thread of greatest claim of the nearest slower kind that has one.
@@ -239,35 +314,44 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         say: &mut Directives,
     ) {
         let stats = view.cores[core.index()];
-        if !stats.online || stats.running.is_some() {
+        if !stats.online || stats.running.is_some() || self.is_promised(core, view) {
             return;
         }
         let own = self.ranks[view.kind(core).index()];
-        for rank in own + 1..self.len() {
-            let running = view.machine.cores_of(self.kinds[rank]).filter_map(|core| view.cores[core.index()].running);
-            let best = running
-                .filter(|&thread| !self.was_sent(thread, view) && view.allowed(thread, core))
-                .map(|thread| (claim(thread, view.thread(thread)), thread))
-                .reduce(|best, next| if next.0 > best.0 { next } else { best });
-            if let Some((_, thread)) = best {
-                say.assign(thread, self.queues[own]);
-                say.move_to(thread, core);
-                self.note_sent(thread, view);
-                return;
-            }
+        let best = (own + 1..self.len()).find_map(|rank| {
+            let allowed = self.pullable(rank, view).filter(|&thread| view.allowed(thread, core));
+            allowed.map(|thread| (claim(thread, view.thread(thread)), thread)).min_by(descending)
+        });
+        if let Some((_, thread)) = best {
+            self.fetch(thread, core, view, say);
         }
     }
 
     /// Lets every core that idles pull, as of the last count: for cores that went idle before a slower one found work.
+    /// O(cores log cores), and for each idle core a look at the threads that may not run there.
     pub fn pull_all(&mut self, view: &View<'_>, claim: impl Fn(ThreadId, &ThreadStats) -> K, say: &mut Directives) {
         let Some(slowest_used) = self.counts.iter().rposition(|&count| count > 0) else { return };
         let idle = std::mem::take(&mut self.idle);
-        for &core in &idle {
-            if self.ranks[view.kind(core).index()] < slowest_used {
-                self.pull(core, view, &claim, say);
+        let mut running = std::mem::take(&mut self.claims);
+        if idle.iter().any(|&core| self.ranks[view.kind(core).index()] < slowest_used) {
+            for (rank, claims) in running.iter_mut().enumerate() {
+                claims.clear();
+                claims.extend(self.pullable(rank, view).map(|thread| (claim(thread, view.thread(thread)), thread)));
+                claims.sort_unstable_by(descending);
+            }
+            for &core in &idle {
+                let slower = running.iter_mut().skip(self.ranks[view.kind(core).index()] + 1);
+                let found = slower.filter(|claims| !claims.is_empty()).find_map(|claims| {
+                    let first = claims.iter().position(|&(_, thread)| view.allowed(thread, core))?;
+                    Some(claims.remove(first))
+                });
+                if let Some((_, thread)) = found {
+                    self.fetch(thread, core, view, say);
+                }
             }
         }
         self.idle = idle;
+        self.claims = running;
     }
 
     /// With more threads than cores: waiting threads change kinds until each kind has its share. Those sent to a faster kind have the
@@ -289,21 +373,20 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
                 let stats = view.thread(thread);
                 if stats.state == State::Ready
                     && stats.queue == Some(self.queues[donor])
-                    && !self.was_sent(thread, view)
+                    && self.may_be_sent(thread, view)
                 {
                     waiting.push((claim(thread, stats), thread));
                 }
             }
             waiting.sort_unstable_by(ascending);
-            let mut waiting_left = &waiting[..];
             for (receiver, &share) in shares.iter().enumerate().take(self.len()) {
-                while surplus > 0 && self.counts[receiver] < share {
-                    let taken = if donor < receiver { waiting_left.split_first() } else { waiting_left.split_last() };
-                    let Some((&(_, thread), rest)) = taken else { break };
-                    waiting_left = rest;
-                    if self.may_run(thread, receiver, view) {
-                        say.assign(thread, self.queues[receiver]);
-                        self.note_sent(thread, view);
+                for place in 0..waiting.len() {
+                    if surplus == 0 || self.counts[receiver] >= share {
+                        break;
+                    }
+                    let (_, thread) = waiting[if donor < receiver { place } else { waiting.len() - 1 - place }];
+                    if self.may_be_sent(thread, view) && self.may_run(thread, receiver, view) {
+                        self.send(thread, receiver, view, say);
                         self.counts[donor] -= 1;
                         self.counts[receiver] += 1;
                         surplus -= 1;
@@ -329,14 +412,14 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         for (core, thread) in view.machine.cores.iter().zip(view.cores).filter_map(|(core, s)| Some((core, s.running?)))
         {
             let stats = view.thread(thread);
-            if stats.queue.is_some() && !self.was_sent(thread, view) {
+            if self.may_be_sent(thread, view) {
                 claims[self.ranks[core.kind.index()]].push((claim(thread, stats), thread));
             }
         }
         for &thread in if waiting { view.live } else { &[] } {
             let stats = view.thread(thread);
             if stats.state == State::Ready
-                && let Some(rank) = self.rank(stats, view).filter(|_| !self.was_sent(thread, view))
+                && let Some(rank) = self.rank(stats, view).filter(|_| self.may_be_sent(thread, view))
             {
                 claims[rank].push((claim(thread, stats), thread));
             }
@@ -372,8 +455,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
             if !wants(faster, low, high) {
                 return;
             }
-            let a_stays = self.was_sent(a, view) || !self.may_run(a, faster + 1, view);
-            let b_stays = self.was_sent(b, view) || !self.may_run(b, faster, view);
+            let a_stays = !self.may_be_sent(a, view) || !self.may_run(a, faster + 1, view);
+            let b_stays = !self.may_be_sent(b, view) || !self.may_run(b, faster, view);
             if !a_stays && !b_stays {
                 self.trade(a, b, faster, view, say);
             }
@@ -393,20 +476,23 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         if (one_runs && !view.allowed(b, one.core)) || (two_runs && !view.allowed(a, two.core)) {
             return;
         }
-        say.assign(a, self.queues[faster + 1]);
-        say.assign(b, self.queues[faster]);
+        self.send(a, faster + 1, view, say);
+        self.send(b, faster, view, say);
         match (one_runs, two_runs) {
             (true, true) => say.swap(a, b),
             (true, false) => say.move_to(b, one.core),
             (false, true) => say.move_to(a, two.core),
             (false, false) => {}
         }
-        self.note_sent(a, view);
-        self.note_sent(b, view);
     }
 }
 
 /// By claim; equal ones by number, so that the order is one and the same everywhere.
 fn ascending<K: PartialOrd>(a: &(K, ThreadId), b: &(K, ThreadId)) -> Ordering {
     a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal).then(a.1.cmp(&b.1))
+}
+
+/// By claim, the greatest first; equal ones by number.
+fn descending<K: PartialOrd>(a: &(K, ThreadId), b: &(K, ThreadId)) -> Ordering {
+    b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal).then(a.1.cmp(&b.1))
 }

@@ -1,7 +1,8 @@
 //! `linux`: a fair scheduler that does not know that cores differ, as Linux's CFS on a machine without asymmetry in its domains.
 //!
 //! ```text
-//! starts      core = argmin load(c),  load(c) = sum of W_t over its runnable threads;   ties: lowest number
+//! starts      core = argmin load(c),  load(c) = sum of W_t over its runnable threads;   ties: lowest number,
+//!                                                                          second siblings of SMT cores last
 //! wakes       previous core if idle, else an idle core (nearest first), else the previous
 //! idles       the core takes a thread that waits at the core with the greatest load of waiting threads, and keeps it
 //! every tick  waiting threads go from the greatest load to the least while W_d + w < W_s
@@ -71,13 +72,11 @@ impl Policy for Linux {
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
         let mut cores = fair::fast_first(view.machine);
         if !self.fast_first {
-            cores.sort_by_key(|core| (std::cmp::Reverse(view.kind(*core)), *core));
+            cores.sort_by_key(|core| std::cmp::Reverse(view.kind(*core)));
         }
-        let mut rank = vec![0; cores.len()];
-        for (place, core) in cores.iter().enumerate() {
-            rank[core.index()] = place as u32;
-        }
-        self.homes = Homes::new(rank.into_iter().map(|rank| (0, rank)));
+        // An idle sibling of a busy core is taken last: Linux knows that much of a machine whose kinds it does not tell apart.
+        cores.sort_by_key(|core| fair::is_second_sibling(view.machine, *core));
+        self.homes = Homes::new(fair::places(&cores).into_iter().map(|place| (0, place)));
         let queues: Vec<_> = cores.iter().map(|_| fair::make_queue(say)).collect();
         for (core, &own) in view.machine.cores.iter().zip(&queues) {
             let others: Vec<_> =

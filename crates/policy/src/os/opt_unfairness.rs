@@ -20,7 +20,7 @@
 
 use evenkeel_machine::Nanos;
 
-use super::kind_queues::{KindQueues, SLICE, TICK, millis};
+use super::kind_queues::{KindQueues, SLICE, TICK};
 use crate::bounds;
 use crate::contract::{
     Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId, ThreadStats, View,
@@ -76,8 +76,8 @@ impl OptUnfairness {
     fn new(knobs: &Knobs) -> Self {
         Self {
             hysteresis_ns: knobs.number("hysteresis") * 1e6,
-            tick: millis(knobs, "tick"),
-            slice: millis(knobs, "slice"),
+            tick: knobs.millis("tick"),
+            slice: knobs.millis("slice"),
             queues: KindQueues::new(),
             goals: Vec::new(),
             solved_for: Vec::new(),

@@ -1,7 +1,8 @@
 //! `pinned`: static threading, what a program does that binds thread `i` to core `i`.
 //!
 //! ```text
-//! core(thread) = F[index in its application mod cores],   F = cores, fastest kind first, then by number
+//! core(thread) = F[index in its application mod cores],   F = cores, fastest kind first, first siblings of SMT cores
+//!                                                              before second ones, then by number
 //! ```
 //!
 //! Nobody moves: no stealing, no balance. A thread goes elsewhere only when its core leaves, or when its affinity forbids the core, in which case it

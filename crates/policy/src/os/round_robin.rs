@@ -22,7 +22,7 @@
 
 use evenkeel_machine::Nanos;
 
-use super::kind_queues::{KindQueues, SLICE, millis};
+use super::kind_queues::{KindQueues, SLICE};
 use crate::contract::{
     AppId, Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId, ThreadStats, View,
 };
@@ -75,8 +75,8 @@ fn claim_of(threads: &[(u64, i64)], thread: ThreadId) -> i64 {
 impl RoundRobin {
     fn new(knobs: &Knobs) -> Self {
         Self {
-            period: millis(knobs, "period"),
-            slice: millis(knobs, "slice"),
+            period: knobs.millis("period"),
+            slice: knobs.millis("slice"),
             queues: KindQueues::new(),
             threads: Vec::new(),
             apps: Vec::new(),

@@ -136,6 +136,8 @@ fn nobody_moves_while_there_is_a_fast_core_for_everyone() {
         bench.run(thread, CoreId(core));
     }
     bench.threads[0].virtual_time = 60_000_000_000;
+    // A slow core has taken the second over, long since it was placed.
+    bench.now = Nanos::from_secs(1);
     let said = bench.deliver(Event::Timer).to_vec();
     assert_eq!(swaps(&said), []);
     assert!(
@@ -175,6 +177,8 @@ fn with_more_threads_than_cores_each_kind_has_its_share_rounded_down_for_fast_on
     }
     bench.run(threads[0], CoreId(0));
     bench.run(threads[1], CoreId(1));
+    // Cores have taken the threads over since they were placed.
+    bench.now = Nanos::from_secs(1);
     bench.deliver(Event::Timer);
     assert_eq!(on_fast(&bench), 2, "one runs there, and one of the four that wait stays");
 }
@@ -190,6 +194,8 @@ fn a_waiting_thread_that_is_behind_takes_the_place_of_the_running_one_that_is_ah
         bench.threads[thread.index()].queue = bench.queue_of(ThreadId(1));
     }
     bench.threads[third.index()].queue = bench.queue_of(ThreadId(0));
+    // Cores have taken the threads over since they were placed.
+    bench.now = Nanos::from_secs(2);
     let said = bench.deliver(Event::Timer).to_vec();
     assert!(said.contains(&Directive::Move(fourth, CoreId(0))), "{said:?}");
 }
@@ -263,4 +269,46 @@ fn threads_bound_to_their_cores_stay_and_others_trade_in_their_stead() {
         bench.run(thread, CoreId(core));
     }
     assert_eq!(swaps(bench.deliver(Event::Timer)), [(free.0, behind.0)]);
+}
+
+#[test]
+fn a_core_runs_on_though_the_slow_core_beside_it_runs_somebody_of_a_higher_class() {
+    let mut bench = Bench::start(1, 2, policy(&[]));
+    let (urgent, other) = (bench.spawn(0), bench.spawn(1));
+    bench.run(urgent, CoreId(1));
+    bench.run(other, CoreId(2));
+    bench.threads[urgent.index()].queue = None;
+    bench.threads[other.index()].virtual_time = 5;
+    bench.now = Nanos::from_secs(1);
+    assert!(bench.deliver(Event::CoreIdle(CoreId(0))).contains(&Directive::Move(other, CoreId(0))));
+}
+
+#[test]
+fn a_thread_that_may_not_go_to_one_kind_still_goes_to_the_next() {
+    let mut bench = Bench::on(machine(&[("prime", 1024, 1), ("big", 768, 1), ("little", 256, 1)]), policy(&[]));
+    for core in 0..3 {
+        let thread = bench.spawn(core);
+        bench.run(thread, CoreId(core));
+    }
+    // Three wait for the little core, where one should; the first in line may not go to the prime core.
+    let bound = bench.spawn_on(3, &[CoreId(1), CoreId(2)]);
+    let others = [bench.spawn(4), bench.spawn(5)];
+    for thread in [bound, others[0], others[1]] {
+        bench.threads[thread.index()].queue = Some(QueueId(2));
+        bench.threads[thread.index()].virtual_time = if thread == bound { 0 } else { 9 };
+    }
+    bench.now = Nanos::from_secs(1);
+    bench.deliver(Event::Timer);
+    assert_eq!(bench.queue_of(bound), Some(QueueId(1)));
+}
+
+#[test]
+fn the_first_siblings_of_fast_cores_are_preferred_to_the_second_ones() {
+    let mut smt = machine(&[("big", 1024, 4), ("little", 256, 1)]);
+    for core in 0..4 {
+        smt.cores[core].sibling = Some(CoreId(core as u32 ^ 1));
+    }
+    let bench = Bench::on(smt, policy(&[]));
+    let preferred = Directive::Prefer(QueueId(0), [0, 2, 1, 3, 4].map(CoreId).to_vec());
+    assert!(bench.said_at_start.contains(&preferred), "{:?}", bench.said_at_start);
 }

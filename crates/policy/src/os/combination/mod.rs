@@ -21,7 +21,7 @@
 //! | `aab` | waiting threads move until greatest and least scaled load are within 1 (capacity of the slowest kind: 1) |
 //! | `age` | all threads dealt anew, and also whenever a core goes idle |
 //!
-//! Ties go to the lowest core number. Under `aub`, `rrb` and `aab` an idle core pulls a thread that waits elsewhere, from the
+//! Ties go to the lowest core number, within a kind with SMT to first siblings. Under `aub`, `rrb` and `aab` an idle core pulls a thread that waits elsewhere, from the
 //! queue with the greatest load, as Linux does. Within a core threads take turns by virtual time and weight, slices of `interval`.
 //! `fast` is the fastest kind and `slow` every other, where there are three kinds or more; capacities count as they are.
 //!

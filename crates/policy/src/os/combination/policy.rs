@@ -274,9 +274,11 @@ impl Policy for Combination {
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
         self.kinds = (0..view.machine.kinds.len()).map(|rank| KindId(rank as u8)).collect();
-        self.homes = Homes::new(view.machine.cores.iter().map(|core| (core.kind.index(), core.id.0)));
+        let fast_first = fair::fast_first(view.machine);
+        let places = fair::places(&fast_first);
+        self.homes = Homes::new(view.machine.cores.iter().map(|core| (core.kind.index(), places[core.id.index()])));
         if let Some((_, groups)) = &mut self.ageing {
-            *groups = Groups::new(&fair::fast_first(view.machine));
+            *groups = Groups::new(&fast_first);
         }
         let queues: Vec<_> = view.machine.cores.iter().map(|_| say.make_queue(Clock::Own)).collect();
         for (core, &own) in view.machine.cores.iter().zip(&queues) {
