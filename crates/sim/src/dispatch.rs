@@ -225,9 +225,7 @@ impl<L: Listener> Mechanism<'_, L> {
         state.accounted = self.now;
         state.picked_at = self.now;
         self.core_stats[core].running = Some(thread);
-        if let Some(woken) = running.woken_at.take() {
-            self.latency[state.kind.index()].add(self.now - woken);
-        }
+        let (kind, woken) = (state.kind, running.woken_at.take());
         if state.last != thread.0 {
             self.context_switches += 1;
             running.overhead += self.machine.costs.context_switch.0;
@@ -240,6 +238,11 @@ impl<L: Listener> Mechanism<'_, L> {
         stats.runs += u64::from(!continues);
         if moved {
             self.charge_migration(thread, from, here);
+        }
+        if let Some(woken) = woken {
+            // What the switch costs is between the wake-up and the thread's first instruction.
+            let cost = Nanos(self.threads[thread.index()].overhead);
+            self.latency[kind.index()].add(self.now - woken + cost);
         }
         if !continues && self.interest.wants(Interest::PICKED) && self.threads[thread.index()].normal() {
             self.events.push(Event::Picked(thread, here));

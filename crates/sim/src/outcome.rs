@@ -24,7 +24,7 @@ pub struct Outcome {
     pub swaps: u64,
     /// A core took up another thread than it ran before.
     pub context_switches: u64,
-    /// From wake-up to running, by kind of the core that ran it.
+    /// From wake-up to the first instruction, the costs of switching and migrating included, by kind of the core that ran it.
     pub wakeup_latency: Vec<Latencies>,
     /// What sensors that read at an interval saw, one on each cluster's supply; `None`: none described.
     pub sensors: Option<SensorLog>,
