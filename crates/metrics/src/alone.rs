@@ -75,6 +75,9 @@ impl AloneCache {
         // The threads of a program made for many cores must take turns on one: a program made for one would not pay for that.
         let one_slow = (apps.len() == 1).then(|| whole.one_core(whole.slowest()).with_free_costs());
         let of = |app: &Application| -> Result<Alone, AloneError> {
+            // The same work on each part of the machine: a part numbers its cores anew.
+            let phases = app.phases.iter().map(|phase| phase.bound_to(used)).collect();
+            let app = &Application { phases, ..app.clone() };
             let on = |machine| self.progress(machine, app, &config);
             let (fast, (slow, one_slow)) =
                 rayon::join(|| on(&fast), || rayon::join(|| on(&slow), || one_slow.as_ref().map(on).transpose()));

@@ -4,7 +4,7 @@
 use evenkeel_machine::{Machine, Nanos, Work};
 use evenkeel_metrics::{AloneCache, AloneError};
 use evenkeel_sim::{Config, Estimator, SimError};
-use evenkeel_workload::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
+use evenkeel_workload::{Application, Phase, PhaseId, Program, ProgramId, ReferenceCore, Scaling, Step, ThreadSpec};
 
 /// One thread that works for `instructions`, twice as fast on the fastest kind as on the slowest.
 fn worker(instructions: u64) -> Application {
@@ -43,6 +43,24 @@ fn one_slow_core_is_one_of_the_whole_machine_though_only_fast_ones_are_used() {
     let alone = AloneCache::default().measure(&board, &big, &[worker(800_000_000)], &Config::default()).unwrap();
     assert_eq!(alone[0].slow.completion, Some(Nanos::from_millis(500)), "the slowest in use are big");
     assert_eq!(alone[0].one_slow.unwrap().completion, Some(Nanos::from_secs(1)));
+}
+
+#[test]
+fn work_that_was_calibrated_on_a_slow_core_is_the_same_work_on_the_fast_ones() {
+    let board = board();
+    let little = board.cores.iter().find(|core| core.kind == board.slowest()).unwrap().id;
+    let phase = Phase {
+        reference_time: true,
+        reference: ReferenceCore::Numbered(little),
+        ..Phase::new("run", Scaling::Capacity)
+    };
+    let second = Application { phases: vec![phase], ..worker(1_000_000_000) };
+    let alone = AloneCache::default().measure(&board, &board, &[second], &Config::default()).unwrap();
+    assert_eq!(alone[0].slow.completion, Some(Nanos::from_secs(1)));
+    let expected = board.kinds[board.slowest().index()].top().capacity / board.kinds[0].top().capacity;
+    let found = alone[0].fast.completion.unwrap().as_secs_f64();
+    assert!((found / expected - 1.0).abs() < 1e-6, "{found} s, expected {expected} s");
+    assert_eq!(alone[0].one_slow, Some(alone[0].slow));
 }
 
 #[test]

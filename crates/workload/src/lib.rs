@@ -14,6 +14,6 @@ pub use model::{
     Application, BarrierId, ChannelId, Class, ConditionId, DeviceId, GraphId, LockId, LoopId, ParallelLoop, PhaseId,
     Program, ProgramId, Repeat, SemaphoreId, Step, ThreadSpec, TimerId, TimerMode,
 };
-pub use phase::{Phase, Scaling};
+pub use phase::{Phase, ReferenceCore, Scaling};
 pub use total::ideal_speedup;
 pub use validate::MAX_LOOP_DEPTH;

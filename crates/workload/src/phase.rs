@@ -50,11 +50,33 @@ pub struct Phase {
     pub working_set: u64,
     /// Power while it runs, relative to the machine's busy power (1).
     pub activity: f64,
-    /// Work is in nanoseconds on the machine's fastest core (or on `reference_core`), not in instructions: `ipc` is not used.
+    /// Work is in nanoseconds on a core of [`Phase::reference`], not in instructions: `ipc` is not used.
     pub reference_time: bool,
-    /// Where `reference_time`: the core, at its highest operating point, whose nanoseconds are meant. `None`, or a core that
-    /// the machine does not have: the fastest.
-    pub reference_core: Option<CoreId>,
+    /// Where `reference_time`: the core, at its highest operating point, whose nanoseconds are meant.
+    pub reference: ReferenceCore,
+}
+
+/// The core that work in nanoseconds refers to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ReferenceCore {
+    /// The machine's fastest.
+    #[default]
+    Fastest,
+    /// The one of this number; the fastest where the machine has no such core.
+    Numbered(CoreId),
+    /// One of this capacity, of 1024, whatever the machine.
+    OfCapacity(f64),
+}
+
+impl ReferenceCore {
+    /// Its capacity on this machine.
+    fn capacity(self, machine: &Machine) -> f64 {
+        match self {
+            Self::Numbered(core) if core.index() < machine.cores.len() => machine.kind_of(core).top().capacity,
+            Self::OfCapacity(capacity) => capacity,
+            Self::Fastest | Self::Numbered(_) => f64::from(FULL_CAPACITY),
+        }
+    }
 }
 
 impl Phase {
@@ -68,7 +90,7 @@ impl Phase {
             working_set: 0,
             activity: 1.0,
             reference_time: false,
-            reference_core: None,
+            reference: ReferenceCore::Fastest,
         }
     }
 
@@ -99,13 +121,17 @@ impl Phase {
     pub fn speed(&self, machine: &Machine, capacity: f64) -> f64 {
         let sensitivity = self.sensitivity(machine);
         if self.reference_time {
-            let core = self.reference_core.filter(|core| core.index() < machine.cores.len());
-            let reference = core.map_or(f64::from(FULL_CAPACITY), |core| machine.kind_of(core).top().capacity);
-            return (capacity / reference).powf(sensitivity);
+            return (capacity / self.reference.capacity(machine)).powf(sensitivity);
         }
         let reference = &machine.reference;
         let cycles_per_ns = reference.slowest_khz as f64 / 1e6;
         self.ipc * cycles_per_ns * (capacity / reference.slowest_capacity).powf(sensitivity)
+    }
+
+    /// The same work on any part of `machine`, where cores have other numbers.
+    #[must_use]
+    pub fn bound_to(&self, machine: &Machine) -> Self {
+        Self { reference: ReferenceCore::OfCapacity(self.reference.capacity(machine)), ..self.clone() }
     }
 
     /// Speedup factor of the fastest kind over the slowest, of those that this machine, or part of one, has.

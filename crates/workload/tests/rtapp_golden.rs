@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use evenkeel_workload::{Application, Step, ThreadSpec, rtapp};
+use evenkeel_workload::{Application, ReferenceCore, Step, ThreadSpec, rtapp};
 
 /// An application, a line for each thing.
 fn dump(app: &Application) -> String {
@@ -12,7 +12,11 @@ fn dump(app: &Application) -> String {
     let _ = writeln!(out, "locks, conditions, timers, private timers, devices {objects:?}");
     let _ = writeln!(out, "barriers {:?}, semaphores {:?}", app.barriers, app.semaphores);
     for (i, phase) in app.phases.iter().enumerate() {
-        let (bytes, core) = (phase.bytes_per_instruction, phase.reference_core);
+        let bytes = phase.bytes_per_instruction;
+        let core = match phase.reference {
+            ReferenceCore::Numbered(core) => Some(core),
+            ReferenceCore::Fastest | ReferenceCore::OfCapacity(_) => None,
+        };
         let _ = write!(out, "phase {i} {}: {:?}, {bytes} bytes/ns, ", phase.name, phase.scaling);
         let _ = writeln!(out, "working set {}, time of {core:?} {}", phase.working_set, phase.reference_time);
     }

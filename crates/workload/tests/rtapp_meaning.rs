@@ -1,7 +1,7 @@
 //! What rt-app files mean: claims that the manual (docs/rtapp.md) makes.
 
 use evenkeel_machine::{CoreId, Nanos, Work};
-use evenkeel_workload::{Application, Class, ConditionId, PhaseId, Step, TimerId, TimerMode, rtapp};
+use evenkeel_workload::{Application, Class, ConditionId, PhaseId, ReferenceCore, Step, TimerId, TimerMode, rtapp};
 
 fn read(text: &str) -> Application {
     let app = rtapp::parse(text, "dir/file.json").unwrap_or_else(|error| panic!("{error}"));
@@ -29,7 +29,7 @@ fn a_run_is_work_in_time_of_the_fastest_core_and_a_runtime_is_time() {
     let (app, steps) = task("'loop': 1, 'run': 10000, 'runtime': 10000");
     assert_eq!(steps, [run(10_000), Step::Busy { time: Nanos::from_millis(10), phase: PhaseId(0) }]);
     assert!(app.phases[0].reference_time);
-    assert_eq!(app.phases[0].reference_core, None);
+    assert_eq!(app.phases[0].reference, ReferenceCore::Fastest);
 }
 
 #[test]
@@ -76,10 +76,10 @@ fn the_duration_is_in_seconds_and_minus_one_is_none() {
 fn a_calibration_names_the_core_whose_time_is_meant() {
     let core = |value: &str| {
         let text = format!("{{'global': {{'calibration': {value}}}, 'tasks': {{'t': {{'loop': 1, 'run': 1}}}}}}");
-        read(&text).phases[0].reference_core
+        read(&text).phases[0].reference
     };
-    assert_eq!(core("'CPU5'"), Some(CoreId(5)));
-    assert_eq!(core("265"), None);
+    assert_eq!(core("'CPU5'"), ReferenceCore::Numbered(CoreId(5)));
+    assert_eq!(core("265"), ReferenceCore::Fastest);
     assert!(rtapp::parse("{'global': {'calibration': 'five'}, 'tasks': {'t': {'run': 1}}}", "x").is_err());
 }
 

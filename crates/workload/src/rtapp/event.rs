@@ -12,7 +12,7 @@ use super::memory::{self, Access};
 use super::names::{Names, Resources};
 use super::place::{GREATEST, Given, Place};
 use crate::model::{BarrierId, ConditionId, DeviceId, LockId, PhaseId, SemaphoreId, Step, TimerId, TimerMode};
-use crate::phase::{Phase, Scaling};
+use crate::phase::{Phase, ReferenceCore, Scaling};
 
 /// Marks a timer of a thread's own until it is known how many timers are shared.
 pub const PRIVATE_TIMER: u32 = 1 << 31;
@@ -191,12 +191,8 @@ impl<'t> Events<'t> {
 
     /// Work in nanoseconds of the core that rt-app was calibrated on, faster or slower as capacities are.
     fn run_phase(&mut self) -> PhaseId {
-        let reference_core = self.global.calibrated_on;
-        self.phase(PhaseKey::Run, || Phase {
-            reference_time: true,
-            reference_core,
-            ..Phase::new("run", Scaling::Capacity)
-        })
+        let reference = self.global.calibrated_on.map_or(ReferenceCore::Fastest, ReferenceCore::Numbered);
+        self.phase(PhaseKey::Run, || Phase { reference_time: true, reference, ..Phase::new("run", Scaling::Capacity) })
     }
 
     fn compute(&mut self, key: PhaseKey, work: u64, make: impl FnOnce() -> Phase, steps: &mut Vec<Step>) {
