@@ -57,7 +57,7 @@ pub enum WorkloadError {
         argument: String,
     },
     /// The size.
-    #[error("size {found}: expected a number above 0 and up to {most}")]
+    #[error("size {found:?}: expected a number above 0 and up to {most}")]
     Size {
         /// As given.
         found: f64,

@@ -85,7 +85,7 @@ pub const GLOBAL: [&str; 16] = [
 ];
 
 /// Properties that a task and a phase may have.
-pub const SHARED: [&str; 11] = [
+pub const SHARED: [&str; 12] = [
     "loop",
     "policy",
     "priority",
@@ -96,6 +96,7 @@ pub const SHARED: [&str; 11] = [
     "dl-runtime",
     "dl-period",
     "dl-deadline",
+    "dl-reclaim",
     "nodes_membind",
 ];
 

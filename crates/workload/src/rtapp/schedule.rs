@@ -104,6 +104,11 @@ impl<'t> Parameters<'t> {
                     self.deadline = Some((deadline, member));
                 }
             }
+            // Of the branch that the deadline_reclaim examples are for.
+            "dl-reclaim" => {
+                place.boolean(member)?;
+                notes.add("dl-reclaim: a budget that others leave unused is not lent here");
+            }
             "util_min" => self.util_min = Some((place.integer(member, -1..=i64::from(FULL_UTIL), CLAMP)?, member)),
             "util_max" => self.util_max = Some((place.integer(member, -1..=i64::from(FULL_UTIL), CLAMP)?, member)),
             "cpus" => self.cores = Some(cores(place, member)?),
