@@ -48,6 +48,8 @@ fn names_that_are_not_there_are_named() {
     refuses(&["show", "policy", "nobody"], "nobody");
     refuses(&["simulate", "-m", "/no/such/file.toml", "-w", WORKLOAD, "-p", "pinned"], "/no/such/file.toml");
     refuses(&["simulate", "-m", MACHINE, "-w", "/no/such/file.json", "-p", "pinned"], "/no/such/file.json");
+    refuses(&["compare", "-m", MACHINE, "-w", "ferret,dedup", "-p", "pinned"], "for several give -w ferret -w dedup");
+    refuses(&["list"], "expected machines, policies, workloads");
     refuses(&["simulat"], "unrecognized subcommand 'simulat'");
     simulate_refuses(&["--polcy", "x"], "--polcy");
 }

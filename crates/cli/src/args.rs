@@ -13,7 +13,6 @@ use crate::parse::{self, PolicySpec, Setting};
 #[command(
     name = "evenkeel",
     version,
-    about,
     max_term_width = 110,
     after_help = "\
 Examples:
@@ -176,7 +175,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "CORES")]
     pub cores: Option<String>,
     /// Workload: a name (`evenkeel workloads`) or a file; may be repeated
-    #[arg(short, long = "workload", value_name = "WORKLOAD")]
+    #[arg(short, long = "workload", alias = "workloads", value_name = "WORKLOAD")]
     pub workloads: Vec<String>,
     /// How workloads are made.
     #[command(flatten)]
@@ -187,7 +186,7 @@ pub struct RunArgs {
     /// Where policies have speedup factors from: oracle, offline, sampled, modelled=ERROR
     #[arg(long, value_name = "ESTIMATOR", default_value = "oracle", value_parser = parse::estimator)]
     pub estimator: Estimator,
-    /// How clusters choose their clock: performance, fixed=MHZ, schedutil
+    /// How clusters choose their clock: performance, schedutil, fixed=MHZ (of each kind the operating point nearest to it)
     #[arg(long, value_name = "GOVERNOR", default_value = "performance", value_parser = parse::governor)]
     pub governor: Governor,
     /// What a policy says takes effect this much later, as 50us
@@ -223,7 +222,7 @@ pub struct SimulateArgs {
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
     /// Write a page with plots, for any browser, without a network
-    #[arg(long, value_name = "FILE")]
+    #[arg(short = 'o', long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
 
@@ -234,7 +233,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     pub run: RunArgs,
     /// Policies, separated by commas, with knobs where wanted: pinned,gts:up=600,down=200,hsp
-    #[arg(short, long = "policy", value_name = "POLICIES")]
+    #[arg(short, long = "policy", alias = "policies", value_name = "POLICIES")]
     pub policies: Vec<String>,
     /// Run every workload for itself instead of all together
     #[arg(long)]
@@ -243,7 +242,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "POLICY")]
     pub baseline: Option<String>,
     /// Runs at a time [default: one per processor of this computer]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
     pub jobs: Option<u32>,
     /// Print the result records as one JSON array
     #[arg(long)]
@@ -252,7 +251,7 @@ pub struct CompareArgs {
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
     /// Write a page with plots, for any browser, without a network
-    #[arg(long, value_name = "FILE")]
+    #[arg(short = 'o', long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
 

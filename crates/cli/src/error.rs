@@ -4,6 +4,11 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use clap::CommandFactory as _;
+use clap::error::ErrorKind;
+
+use crate::args::Cli;
+
 /// Why a command could not do what it was asked.
 #[derive(Debug)]
 pub enum Failure {
@@ -84,6 +89,15 @@ pub fn one_line(error: &clap::Error) -> String {
         }
         line.push_str(part.strip_prefix("error: ").unwrap_or(part));
     }
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        // Clap knows them by their usage only, which does not name them.
+        let is_of_show = text.contains("Usage: evenkeel show");
+        let commands = Cli::command();
+        let parent = if is_of_show { commands.find_subcommand("show") } else { Some(&commands) };
+        let names: Vec<&str> =
+            parent.into_iter().flat_map(clap::Command::get_subcommands).map(clap::Command::get_name).collect();
+        line.push_str(&format!("; expected {}", names.join(", ")));
+    }
     line
 }
 
@@ -91,6 +105,16 @@ pub fn one_line(error: &clap::Error) -> String {
 mod tests {
     use super::*;
     use clap::{Arg, Command};
+
+    #[test]
+    fn a_wrong_command_is_told_which_there_are() {
+        let line = |args: &[&str]| one_line(&Cli::command().try_get_matches_from(args).unwrap_err());
+        assert!(
+            line(&["evenkeel", "list"])
+                .ends_with("; expected machines, policies, workloads, show, simulate, compare, completions, man")
+        );
+        assert!(line(&["evenkeel", "show", "pixel6"]).ends_with("; expected machine, workload, policy"));
+    }
 
     #[test]
     fn a_wrong_flag_and_the_tip_for_it_are_one_line() {

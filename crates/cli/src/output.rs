@@ -1,6 +1,6 @@
 //! Where output goes: stdout, and files that are whole or not there.
 //!
-//! A file is written under a temporary name in its own folder and renamed when it is complete, so that whoever looks
+//! A device or a pipe is written to in place. A file is written under a temporary name in its own folder and renamed when it is complete, so that whoever looks
 //! finds the old one or the new one. The folder is tried before the long work, not after it. What
 //! Ctrl-C interrupts leaves no temporary behind.
 
@@ -24,6 +24,8 @@ static TEMPORARIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 pub struct OutputFile {
     temporary: NamedTempFile,
     target: PathBuf,
+    /// A device or a pipe, as `/dev/stdout`: the temporary is copied to it, not renamed.
+    special: bool,
 }
 
 impl OutputFile {
@@ -37,19 +39,30 @@ impl OutputFile {
         if target.is_dir() {
             return Err(unwritable(anyhow::anyhow!("it is a folder")));
         }
+        if target == Path::new("-") {
+            return Err(unwritable(anyhow::anyhow!("expected the name of a file; /dev/stdout is stdout")));
+        }
+        let special = target.metadata().is_ok_and(|metadata| !metadata.is_file());
+        // What a link points to is replaced, not the link.
+        let target =
+            if special { target.to_owned() } else { target.canonicalize().unwrap_or_else(|_| target.to_owned()) };
+        let elsewhere = std::env::temp_dir();
         let folder = match target.parent() {
+            _ if special => &elsewhere,
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
         clean_up_when_interrupted();
         let mut living = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
-        let temporary = tempfile::Builder::new()
-            .prefix(".evenkeel-")
-            .permissions(permissions())
-            .tempfile_in(folder)
-            .map_err(|error| unwritable(io::Error::from(error.kind()).into()))?;
+        let temporary =
+            tempfile::Builder::new().prefix(".evenkeel-").permissions(permissions()).tempfile_in(folder).map_err(
+                |error| match error.kind() {
+                    io::ErrorKind::NotFound => unwritable(anyhow::anyhow!("there is no such folder")),
+                    kind => unwritable(io::Error::from(kind).into()),
+                },
+            )?;
         living.insert(temporary.path().to_owned());
-        Ok(Self { temporary, target: target.to_owned() })
+        Ok(Self { temporary, target, special })
     }
 
     /// Puts the complete file into its place.
@@ -63,7 +76,12 @@ impl OutputFile {
         let place = || format!("cannot write {}", self.target.display());
         flushed.with_context(place).map_err(Failure::Failed)?;
         let target = self.target.clone();
-        let kept = self.temporary.persist(&target).map(drop).map_err(|error| error.error);
+        let kept = if self.special {
+            let copy = |mut into| io::copy(&mut self.temporary.reopen()?, &mut into);
+            std::fs::OpenOptions::new().write(true).open(&target).and_then(copy).map(drop)
+        } else {
+            self.temporary.persist(&target).map(drop).map_err(|error| error.error)
+        };
         kept.with_context(|| format!("cannot write {}", target.display())).map_err(Failure::Failed)
     }
 
@@ -155,5 +173,23 @@ mod tests {
         let given_up = OutputFile::begin(&folder.path().join("other")).unwrap();
         drop(given_up);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the finished one is left");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_stays_a_device_and_a_link_a_link() {
+        use std::os::unix::fs::FileTypeExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let (device, file) = (folder.path().join("null"), folder.path().join("file"));
+        std::os::unix::fs::symlink("/dev/null", &device).unwrap();
+        OutputFile::begin(&device).unwrap().finish_with(b"gone").unwrap();
+        assert!(device.is_symlink() && device.metadata().unwrap().file_type().is_char_device());
+
+        let link = folder.path().join("link");
+        std::fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        OutputFile::begin(&link).unwrap().finish_with(b"new").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
     }
 }

@@ -77,6 +77,11 @@ impl Plan {
                 "no workload: give -w with a name or a file; `evenkeel workloads` lists what is built in",
             ));
         }
+        let listed = |name: &&String| name.contains(',') && !name.contains(':') && !std::path::Path::new(name).exists();
+        if let Some(list) = args.workloads.iter().find(listed) {
+            let each = list.split(',').map(|name| format!("-w {}", name.trim())).collect::<Vec<_>>().join(" ");
+            return Err(Failure::usage(format!("no workload '{list}': for several give {each}")));
+        }
         let policies = choose(specs, &args.settings)?;
         let named = Machine::load(name).map_err(Failure::input)?;
         let whole = if args.free_costs { named.with_free_costs() } else { named };

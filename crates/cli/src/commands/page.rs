@@ -89,7 +89,7 @@ fn command(args: impl Iterator<Item = String>) -> String {
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--jobs" | "-j" => drop(args.next()),
-            _ if arg.starts_with("--jobs=") => {}
+            _ if arg.starts_with("--jobs=") || arg.starts_with("-j") => {}
             _ => kept.push(arg),
         }
     }
@@ -109,7 +109,21 @@ mod tests {
 
     #[test]
     fn a_command_can_be_pasted_into_a_shell() {
-        let args = ["/usr/bin/ek", "compare", "--jobs", "2", "-w", "my file.json", "-p", "gts:up=600", "it's"];
+        let args = [
+            "/usr/bin/ek",
+            "compare",
+            "--jobs",
+            "2",
+            "-j2",
+            "-j",
+            "2",
+            "--jobs=2",
+            "-w",
+            "my file.json",
+            "-p",
+            "gts:up=600",
+            "it's",
+        ];
         let line = command(args.into_iter().map(str::to_owned));
         assert_eq!(line, r"evenkeel compare -w 'my file.json' -p gts:up=600 'it'\''s'");
     }
