@@ -3,7 +3,8 @@
 //
 // Usage: node html_page.mjs PICTURES PAGE...
 
-import { mkdirSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
@@ -36,41 +37,49 @@ const browser = await chromium.launch({
   ],
 });
 
-for (const path of pages) {
-  const url = pathToFileURL(resolve(path)).href;
-  const name = basename(path, ".html");
-  for (const { name: view, ...options } of VIEWS) {
-    const context = await browser.newContext(options);
-    const page = await context.newPage();
-    const fault = (what) => faults.push(`${name}, ${view}: ${what}`);
-    page.on("console", (message) => ["error", "warning"].includes(message.type()) && fault(`console: ${message.text()}`));
-    page.on("pageerror", (error) => fault(`error: ${error.message}`));
-    page.on("dialog", (dialog) => (fault(`dialog: ${dialog.message()}`), dialog.dismiss()));
-    page.on("request", (request) => {
-      if (request.url() !== url && !request.url().startsWith("data:")) fault(`request: ${request.url()}`);
-    });
-    await page.goto(url, { waitUntil: "load" });
-    await page.screenshot({ path: join(pictures, `${name}-${view}.png`), fullPage: true });
-
-    const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    if (wider > 0) fault(`${wider} px wider than the window`);
-    if (options.javaScriptEnabled === false) {
-      const rows = await page.locator("table tbody tr").count();
-      const records = name === "empty" ? 0 : 1;
-      if (rows < records) fault("no table without scripts");
-    } else {
-      for (const what of await page.evaluate(undrawn)) fault(what);
-      if (view === "desktop") await use(page, fault);
-      await page.emulateMedia({ media: "print", colorScheme: "light" });
-      if (view === "desktop") await page.pdf({ path: join(pictures, `${name}.pdf`), preferCSSPageSize: true, printBackground: true });
-    }
-    await context.close();
-  }
-}
+// Chromium waits for frames more than it computes: several views at a time, the longest page first.
+const views = pages.flatMap((path) => VIEWS.map((view) => ({ path, view })));
+views.sort((a, b) => statSync(b.path).size - statSync(a.path).size);
+await Promise.all(
+  Array.from({ length: availableParallelism() + 1 }, async () => {
+    for (let next = views.shift(); next; next = views.shift()) await look(next.path, next.view);
+  }),
+);
 await browser.close();
-for (const fault of faults) console.error(fault);
+for (const fault of faults.sort()) console.error(fault);
 console.log(`${pages.length} pages in ${VIEWS.length} views: ${faults.length} faults`);
 process.exit(faults.length ? 1 : 0);
+
+// A page in one view. Each has a context of its own, so that views can be looked at side by side.
+async function look(path, { name: view, ...options }) {
+  const url = pathToFileURL(resolve(path)).href;
+  const name = basename(path, ".html");
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const fault = (what) => faults.push(`${name}, ${view}: ${what}`);
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && fault(`console: ${message.text()}`));
+  page.on("pageerror", (error) => fault(`error: ${error.message}`));
+  page.on("dialog", (dialog) => (fault(`dialog: ${dialog.message()}`), dialog.dismiss()));
+  page.on("request", (request) => {
+    if (request.url() !== url && !request.url().startsWith("data:")) fault(`request: ${request.url()}`);
+  });
+  await page.goto(url, { waitUntil: "load" });
+  await page.screenshot({ path: join(pictures, `${name}-${view}.png`), fullPage: true });
+
+  const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  if (wider > 0) fault(`${wider} px wider than the window`);
+  if (options.javaScriptEnabled === false) {
+    const rows = await page.locator("table tbody tr").count();
+    const records = name === "empty" ? 0 : 1;
+    if (rows < records) fault("no table without scripts");
+  } else {
+    for (const what of await page.evaluate(undrawn)) fault(what);
+    if (view === "desktop") await use(page, fault);
+    await page.emulateMedia({ media: "print", colorScheme: "light" });
+    if (view === "desktop") await page.pdf({ path: join(pictures, `${name}.pdf`), preferCSSPageSize: true, printBackground: true });
+  }
+  await context.close();
+}
 
 // Plots without a drawing: an SVG needs shapes with an area, a canvas more than one colour.
 function undrawn() {

@@ -7,8 +7,8 @@ mkdir -p "$place"
 evenkeel() {
     cargo run --quiet -p evenkeel-cli -- "$@" >/dev/null
 }
-evenkeel compare -m odroid-xu3-paper --each -w swaptions -w ferret -w workloads/rtapp-mixed.json --size 0.05 \
-    -p pinned,linux,gts:up=600,gts --html "$place/programs.html"
+evenkeel compare -m odroid-xu3-paper --each -w swaptions -w ferret -w workloads/rtapp-mixed.json --size 0.02 --duration 2s \
+    -p pinned,linux,gts:up=600,gts --html "$place/study.html"
 evenkeel compare -m quickia -w gamess -w gobmk --size 0.05 -p linux,hsp,acfs --html "$place/mix.html"
 evenkeel simulate -m odroid-xu3 --cores 1big+2little -w bodytrack --size 0.02 -p gts --html "$place/one.html"
-exec ./tests/run-browser.sh "$place/programs.html" "$place/mix.html" "$place/one.html"
+exec ./tests/run-browser.sh "$place/study.html" "$place/mix.html" "$place/one.html"
