@@ -4,7 +4,8 @@
 //! big cores at 1.6 GHz, little ones at 0.8 GHz. All else is assumed, from what is commonly known of these programs on small in-order
 //! cores, and none of it is fitted to a study's outcome: running time alone, instructions per cycle, memory traffic, working set of
 //! a thread, activity. Speedups and ratios of energy do not depend on the running time, activities stay within the
-//! 0.6 to 1.36 of the mean that PARTSim's table of the same board spans.
+//! 0.6 to 1.36 of the mean that PARTSim's table of the same board spans. (bodytrack's shares of phases, which stand with its
+//! program, were changed once after a simulated result: docs/workloads.md says how and why.)
 
 use crate::phase::{Phase, Scaling};
 
