@@ -35,7 +35,7 @@ pub fn list(args: &ListArgs) -> Result {
         let power = if machine.has_power_model() { "yes" } else { "-" };
         rows.add_row([&machine.name, &machine.cores_label(), power, &machine.description, &machine.source]);
     }
-    print(&table::text(rows))
+    print(&table::fitted(rows, &[4], "`evenkeel show machine NAME` and --json have it"))
 }
 
 /// The machine of this name or in this file, or the part of it that `--cores` names.

@@ -23,7 +23,7 @@ pub fn list(args: &ListArgs) -> Result {
         rows.add_row([entry.name, entry.summary, &knobs.join(" "), entry.source]);
     }
     let more = "\nBeside these any ASSIGNMENT-WAKE-BALANCE of aua|fca|aaa|age, pw|fw|iw|sw and aub|rrb|aab|age, as age-iw-rrb.\n";
-    print(&(table::text(rows) + more))
+    print(&(table::fitted(rows, &[3, 2], "`evenkeel show policy NAME` and --json have all") + more))
 }
 
 /// Describes one.

@@ -74,6 +74,9 @@ fn threads(record: &Record) -> String {
     let mut header = vec!["thread".to_owned(), "application".into(), "start s".into(), "end s".into()];
     header.extend(kinds.iter().map(|kind| format!("on {kind} s")));
     header.extend(["waited s", "blocked s", "migrations", "runs"].map(str::to_owned));
+    // What tells least goes first: when it started and ended, runs, migrations, blocked, waited.
+    let last = header.len() - 1;
+    let droppable = [2, 3, last, last - 1, last - 2, last - 3];
     let mut rows = table::figures(header, 2);
     for thread in threads {
         let seconds = |time: f64| format!("{time:.6}");
@@ -84,5 +87,5 @@ fn threads(record: &Record) -> String {
         row.extend([thread.migrations.to_string(), thread.runs.to_string()]);
         rows.add_row(row);
     }
-    format!("\n{}", table::text(rows))
+    format!("\n{}", table::fitted(rows, &droppable, "--json has all"))
 }
