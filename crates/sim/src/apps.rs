@@ -29,7 +29,9 @@ pub struct App {
     pub threads_at_first: u32,
     pub completions: Vec<Nanos>,
     pub cut_at: Option<Nanos>,
-    /// First thread of each name.
+    /// Whether any of its programs resumes threads by name.
+    pub resumes: bool,
+    /// First thread of each name, where that is asked for.
     pub by_name: BTreeMap<Box<str>, ThreadId>,
     graph_workers: Vec<u32>,
     forked: u32,
@@ -72,7 +74,8 @@ pub fn set_up(
                 spec.threads.iter().filter(runs).count() as u32
             })
             .collect();
-        apps.push(App { programs, first_row, graph_workers, ..App::default() });
+        let resumes = programs.iter().any(|flat| flat.resumes);
+        apps.push(App { resumes, programs, first_row, graph_workers, ..App::default() });
         first_row += spec.phases.len() as u32;
     }
     Ok(apps)
@@ -145,19 +148,26 @@ impl<L: Listener> Mechanism<'_, L> {
             let slot = crate::engine::Slot(self.app_slots + app as u32);
             self.calendar.set(slot, self.now.saturating_add(duration), priority::END);
         }
-        for thread in &spec.threads {
-            self.add(app, thread, thread.name.as_str().into(), None);
+        for index in 0..spec.threads.len() {
+            self.add(app, index as u32, None);
         }
     }
 
-    /// Makes a thread of an application, which starts after its delay.
-    fn add(&mut self, app: usize, spec: &ThreadSpec, name: Box<str>, parent: Option<ThreadId>) -> ThreadId {
+    /// Makes a thread of an application, which starts after its delay: one of its first, or, with a parent, one from a template.
+    fn add(&mut self, app: usize, index: u32, parent: Option<ThreadId>) -> ThreadId {
+        let specs = self.specs;
+        let spec = match parent {
+            None => &specs[app].threads[index as usize],
+            Some(_) => &specs[app].templates[index as usize],
+        };
         let state = &mut self.apps[app];
         let index_in_app = state.threads;
         state.threads += 1;
         state.live += 1;
         let flat = &state.programs[spec.program.index()];
-        let mut thread = Thread::new(name.clone(), flat.start, flat.depth, spec.class);
+        let forked = parent.map(|_| state.forked);
+        state.forked += u32::from(forked.is_some());
+        let mut thread = Thread::new(index, forked, flat.start, flat.depth, spec.class);
         thread.nice = spec.nice;
         thread.util_min = spec.util_min;
         thread.util_max = spec.util_max;
@@ -174,7 +184,10 @@ impl<L: Listener> Mechanism<'_, L> {
             here.collect::<Box<[CoreId]>>()
         });
         let id = self.add_thread(thread, stats, affinity);
-        self.apps[app].by_name.entry(name).or_insert(id);
+        if self.apps[app].resumes {
+            let name = self.name_of(id).into_boxed_str();
+            self.apps[app].by_name.entry(name).or_insert(id);
+        }
         if spec.delay == Nanos::ZERO {
             self.begin(id);
         } else {
@@ -209,7 +222,8 @@ impl<L: Listener> Mechanism<'_, L> {
             }
         }
         if L::HEARS {
-            self.listener.started(self.now, thread, app, &self.threads[thread.index()].name);
+            let name = self.name_of(thread);
+            self.listener.started(self.now, thread, app, &name);
         }
         self.arrive(thread);
     }
@@ -224,13 +238,18 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// A thread makes another.
     pub fn fork(&mut self, thread: ThreadId, app: AppId, template: u32) {
-        let specs = self.specs;
-        let spec = &specs[app.index()].templates[template as usize];
-        let forked = &mut self.apps[app.index()].forked;
-        let name = format!("{}-{forked:04}", spec.name).into_boxed_str();
-        *forked += 1;
         self.threads[thread.index()].children += 1;
-        self.add(app.index(), spec, name, Some(thread));
+        self.add(app.index(), template, Some(thread));
+    }
+
+    /// Name of a thread; forked ones are numbered.
+    pub fn name_of(&self, thread: ThreadId) -> String {
+        let state = &self.threads[thread.index()];
+        let spec = &self.specs[self.stats[thread.index()].app.index()];
+        match state.forked {
+            None => spec.threads[state.spec as usize].name.clone(),
+            Some(number) => format!("{}-{number:04}", spec.templates[state.spec as usize].name),
+        }
     }
 
     /// A thread has ended: its core is free.

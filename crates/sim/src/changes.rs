@@ -71,7 +71,7 @@ impl<L: Listener> Mechanism<'_, L> {
         if cores.as_ref().is_some_and(|cores| cores.is_empty()) {
             self.failure = Some(SimError::Workload {
                 app: self.specs[self.stats[thread.index()].app.index()].name.clone(),
-                what: format!("{} may run on no core of this machine", self.threads[thread.index()].name),
+                what: format!("{} may run on no core of this machine", self.name_of(thread)),
             });
             return None;
         }

@@ -46,6 +46,11 @@ pub struct Calendar {
 }
 
 impl Calendar {
+    /// Asks for memory for slots below `count` at once.
+    pub fn reserve(&mut self, count: usize) {
+        self.position.reserve_exact(count);
+    }
+
     /// Makes room for slots below `count`.
     pub fn grow(&mut self, count: usize) {
         if count > self.position.len() {

@@ -44,7 +44,7 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         self.failure = Some(crate::SimError::Workload {
             app: self.specs[app.index()].name.clone(),
-            what: format!("{} goes round without taking time", self.threads[thread.index()].name),
+            what: format!("{} goes round without taking time", self.name_of(thread)),
         });
         Next::Computes
     }

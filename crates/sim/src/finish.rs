@@ -1,7 +1,7 @@
 //! The end of a run: totals, or why there was none.
 
-use evenkeel_machine::{CoreId, MicroWatts};
-use evenkeel_policy::{AppId, State, ThreadStats};
+use evenkeel_machine::{CoreId, MicroWatts, Nanos};
+use evenkeel_policy::{AppId, State, ThreadId, ThreadStats};
 
 use crate::SimError;
 use crate::mechanism::{Mechanism, NONE};
@@ -23,38 +23,28 @@ impl<L: Listener> Mechanism<'_, L> {
             cluster.meter.set(self.now, MicroWatts::ZERO);
         }
         let now = self.now;
-        let threads = self.threads.iter().zip(&mut self.stats).map(|(thread, stats)| {
-            let since = now - stats.since.min(now);
-            match stats.state {
-                State::Ready => stats.waiting += since,
-                State::Blocked if thread.started => stats.blocked += since,
-                _ => {}
-            }
-            ThreadOutcome {
-                name: thread.name.to_string(),
-                app: stats.app,
-                started: stats.started,
-                ended: thread.ended,
-                time_on: stats.time_on,
-                waiting: stats.waiting,
-                blocked: stats.blocked,
-                retired: stats.retired,
-                migrations: thread.migrations,
-                runs: stats.runs,
-            }
-        });
-        let threads: Vec<_> = threads.collect();
-        let apps = self.specs.iter().zip(&self.apps).enumerate().map(|(i, (spec, app))| AppOutcome {
-            name: spec.name.clone(),
-            threads: if app.threads_at_first > 0 { app.threads_at_first } else { app.threads },
-            completions: app.completions.clone(),
-            cut_at: app.completions.is_empty().then_some(app.cut_at.unwrap_or(now)),
-            retired: threads.iter().filter(|thread| thread.app == AppId(i as u32)).map(|thread| thread.retired).sum(),
-        });
+        let threads = self.tell_threads();
+        let apps = self
+            .specs
+            .iter()
+            .zip(&self.apps)
+            .enumerate()
+            .map(|(i, (spec, app))| AppOutcome {
+                name: spec.name.clone(),
+                threads: if app.threads_at_first > 0 { app.threads_at_first } else { app.threads },
+                completions: app.completions.clone(),
+                cut_at: app.completions.is_empty().then_some(app.cut_at.unwrap_or(now)),
+                retired: threads
+                    .iter()
+                    .filter(|thread| thread.app == AppId(i as u32))
+                    .map(|thread| thread.retired)
+                    .sum(),
+            })
+            .collect();
         Outcome {
             makespan: now,
-            apps: apps.collect(),
-            threads: threads.clone(),
+            apps,
+            threads,
             cores: self
                 .cores
                 .iter()
@@ -78,6 +68,42 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
+    /// Totals by thread. What is told is given back portion by portion, so that a run needs no more memory at its end than in its course.
+    fn tell_threads(&mut self) -> Vec<ThreadOutcome> {
+        const PORTION: usize = 1024;
+        let mut told = Vec::with_capacity(self.threads.len());
+        while !self.threads.is_empty() {
+            let rest = self.threads.len().saturating_sub(PORTION);
+            for index in (rest..self.threads.len()).rev() {
+                told.push(self.tell_thread(ThreadId(index as u32)));
+            }
+            self.threads.truncate(rest);
+            self.threads.shrink_to_fit();
+            self.stats.truncate(rest);
+            self.stats.shrink_to_fit();
+        }
+        told.reverse();
+        told
+    }
+
+    fn tell_thread(&self, id: ThreadId) -> ThreadOutcome {
+        let (thread, stats) = (&self.threads[id.index()], &self.stats[id.index()]);
+        let since = self.now.saturating_sub(stats.since);
+        let more = |state: State| if stats.state == state && thread.started { since } else { Nanos::ZERO };
+        ThreadOutcome {
+            name: self.name_of(id),
+            app: stats.app,
+            started: stats.started,
+            ended: thread.ended,
+            time_on: stats.time_on,
+            waiting: stats.waiting + more(State::Ready),
+            blocked: stats.blocked + more(State::Blocked),
+            retired: stats.retired,
+            migrations: thread.migrations,
+            runs: stats.runs,
+        }
+    }
+
     /// Everybody waits for everybody.
     pub fn stuck(&self) -> SimError {
         let of = |thread: &Thread, stats: &ThreadStats| match (stats.state, thread.waits_for) {
@@ -93,12 +119,12 @@ impl<L: Listener> Mechanism<'_, L> {
             (_, WaitsFor::Task(i)) => format!("a task of graph {i}"),
             (_, other) => format!("{other:?}"),
         };
-        let waiting: Vec<_> = self
-            .threads
-            .iter()
-            .zip(&self.stats)
-            .filter(|(thread, _)| thread.ended.is_none())
-            .map(|(thread, stats)| format!("{} waits for {}", thread.name, of(thread, stats)))
+        let waiting: Vec<_> = (0..self.threads.len())
+            .filter(|&index| self.threads[index].ended.is_none())
+            .map(|index| {
+                let name = self.name_of(ThreadId(index as u32));
+                format!("{name} waits for {}", of(&self.threads[index], &self.stats[index]))
+            })
             .collect();
         const SHOWN: usize = 5;
         let more = match waiting.len().saturating_sub(SHOWN) {

@@ -52,6 +52,9 @@ const END_SLOT: Slot = Slot(2);
 const LATE_SLOT: Slot = Slot(3);
 const FIRST_FREE_SLOT: u32 = 4;
 
+/// Events about which a policy is asked before its answer is carried out.
+const EVENTS_AT_ONCE: usize = 64;
+
 /// Rounds of asking and dispatching within one instant before time goes on regardless.
 const MAX_ROUNDS: u32 = 16;
 
@@ -276,6 +279,12 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             failure: None,
             scratch: crate::contention::Scratch::default(),
         };
+        let threads = specs.iter().map(|spec| spec.threads.len()).sum();
+        this.threads.reserve_exact(threads);
+        this.stats.reserve_exact(threads);
+        this.affinity.reserve_exact(threads);
+        this.places.reserve(threads);
+        this.calendar.reserve(this.thread_slots as usize + threads);
         this.calendar.grow(this.thread_slots as usize);
         this.clusters = machine.clusters.iter().enumerate().map(|(i, _)| this.cluster_at_start(i)).collect();
         for core in 0..cores {
@@ -457,41 +466,50 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         }
     }
 
-    /// Tells the policy what has happened, and carries out what it says.
+    /// Tells the policy what has happened, and carries out what it says. Where much happens at once, it is asked in portions: ten
+    /// thousand threads that start together need no room for all answers.
     fn ask(&mut self) {
         self.refresh_stats();
         let mut events = std::mem::take(&mut self.events);
-        let view = View {
-            now: self.now,
-            machine: self.machine,
-            cores: &self.core_stats,
-            threads: &self.stats,
-            live: &self.live,
-            waiting: &self.waiting,
-            affinity: &self.affinity,
-        };
-        for &event in &events {
-            self.policy.event(event, &view, &mut self.say);
+        for portion in events.chunks(EVENTS_AT_ONCE) {
+            let view = View {
+                now: self.now,
+                machine: self.machine,
+                cores: &self.core_stats,
+                threads: &self.stats,
+                live: &self.live,
+                waiting: &self.waiting,
+                affinity: &self.affinity,
+            };
+            for &event in portion {
+                self.policy.event(event, &view, &mut self.say);
+            }
+            if !self.say.is_empty() {
+                self.answer();
+            }
         }
         events.clear();
+        // Whatever an answer brought up comes next.
+        events.append(&mut self.events);
         self.events = events;
-        if self.say.is_empty() {
-            return;
-        }
+    }
+
+    /// Carries out what the policy has said, now or later.
+    fn answer(&mut self) {
+        let mut say = std::mem::take(&mut self.say);
         if self.config.decision_latency == Nanos::ZERO {
-            let mut say = std::mem::take(&mut self.say);
             say.drain_queues_first(|directive| self.carry_out(directive));
-            self.say = say;
         } else {
             let due = self.now + self.config.decision_latency;
             let mut said = Vec::new();
-            self.say.drain_queues_first(|directive| said.push(directive));
+            say.drain_queues_first(|directive| said.push(directive));
             self.late.push_back((due, said));
             if self.late.len() == 1 {
                 self.lookers += 1;
                 self.calendar.set(LATE_SLOT, due, priority::LATE);
             }
         }
+        self.say = say;
     }
 
     fn carry_out_late(&mut self) {

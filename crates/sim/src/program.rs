@@ -100,6 +100,8 @@ pub struct Flat {
     pub loops: Vec<u32>,
     /// See `loops`.
     pub graphs: Vec<u32>,
+    /// Whether it resumes threads by name.
+    pub resumes: bool,
     /// Templates that it forks from.
     pub forks: Vec<u32>,
 }
@@ -200,7 +202,10 @@ impl Layout<'_> {
                 Op::JoinAll
             }
             Step::Suspend => Op::Suspend,
-            Step::Resume(ref name) => Op::Resume(name.as_str().into()),
+            Step::Resume(ref name) => {
+                self.flat.resumes = true;
+                Op::Resume(name.as_str().into())
+            }
             Step::Yield => Op::Yield,
             Step::Loop { times, ref body } => return self.repeat(times, body, depth, rounds),
             Step::ParallelFor(shared) => self.parallel_for(shared, rounds),

@@ -16,6 +16,11 @@ const NOWHERE: u32 = u32::MAX;
 const ARITY: usize = 4;
 
 impl Places {
+    /// Asks for memory for threads below `count` at once.
+    pub fn reserve(&mut self, count: usize) {
+        self.0.reserve_exact(count);
+    }
+
     /// Makes room for threads below `count`.
     pub fn grow(&mut self, count: usize) {
         if count > self.0.len() {

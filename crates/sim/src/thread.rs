@@ -97,7 +97,10 @@ pub struct Thread {
     /// Worker number in the shared loop or graph that it is in.
     pub worker: Option<u32>,
     pub ended: Option<Nanos>,
-    pub name: Box<str>,
+    /// Which of the application's first threads, or, where `forked`, of its templates it is.
+    pub spec: u32,
+    /// Number among the forked threads of its application.
+    pub forked: Option<u32>,
     /// Work between two milestones in the mean of its program: what a profile of it says.
     pub mean_distance: u64,
     /// Rounds of shared loops and graphs that it has been through; made when first needed.
@@ -121,9 +124,10 @@ pub struct Thread {
 }
 
 impl Thread {
-    pub fn new(name: Box<str>, pc: u32, depth: u8, class: Class) -> Self {
+    pub fn new(spec: u32, forked: Option<u32>, pc: u32, depth: u8, class: Class) -> Self {
         Self {
-            name,
+            spec,
+            forked,
             pc,
             rounds: vec![0; depth as usize].into_boxed_slice(),
             remaining: 0,
