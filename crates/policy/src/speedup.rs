@@ -143,6 +143,11 @@ impl Applications {
         }
     }
 
+    /// Whether any thread of an application has been counted in, so that its speedup can be told.
+    pub fn is_runnable(&self, app: AppId) -> bool {
+        self.sums.get(app.index()).is_some_and(|sum| sum.threads > 0)
+    }
+
     /// Speedup of an application from the kind of `rank` to the fastest; 1 for the fastest, and for one without runnable threads.
     pub fn speedup(&self, app: AppId, rank: usize, kinds: Kinds<'_>) -> f64 {
         let Some(sum) = self.sums.get(app.index()).filter(|sum| sum.threads > 0) else { return 1.0 };

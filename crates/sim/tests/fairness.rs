@@ -262,3 +262,20 @@ fn policies_that_trade_places_swap_no_more_and_are_as_fair_when_their_decisions_
         }
     }
 }
+
+#[test]
+fn acfs_newcomers_that_start_behind_all_others_cost_fairness_where_somebody_is_ahead_for_good() {
+    let machine = free_odroid("2big+2little");
+    for workload in [2, 6, 9] {
+        let factors = bounds::WORKLOADS[workload];
+        let optimum = bounds::opt_unfairness(&factors, 2);
+        let specs: Vec<_> = factors.iter().zip(LENGTHS_S[1]).map(|(&sf, alone_s)| Spec::new(sf, alone_s)).collect();
+        let [contending, all] = ["contending", "all"].map(|newcomer| {
+            let set = [("newcomer", newcomer)];
+            let outcome = simulate(&machine, "acfs", &set, &specs, Repeat::UntilLongestEnded(3));
+            measures(&outcome, &specs).0 / optimum.unfairness - 1.0
+        });
+        assert!(contending < 0.01, "{factors:?}: {contending}");
+        assert!(all > 0.03, "{factors:?}: {all}");
+    }
+}

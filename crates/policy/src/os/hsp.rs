@@ -7,15 +7,18 @@
 //! claim = (S_a, SF_t), greater first: speedup of the application, then speedup factor of the thread
 //! ```
 //!
-//! Every `refresh`, and at the next tick when threads have come or gone, A = least claim on fast cores and B = greatest on slow ones
-//! trade places while `S_B > (1 + hysteresis) S_A`, or `S_B >= S_A` and `SF_B > (1 + hysteresis) SF_A`. A fast core that idles takes
-//! the thread of greatest claim from a slower one. With more threads than cores, kinds have their share of them
-//! (`os/kind_queues.rs`), and threads of a kind take turns by weight.
+//! Claims are judged every `refresh`. If one of the two factors of some thread has changed by more than `hysteresis` since the last decision, or
+//! other threads are runnable than then, or some have slept, it is reconsidered who has the fast cores (where threads come, go or wake, at the
+//! next tick): A = least claim on fast cores and B = greatest on slow ones trade places while `claim_B > claim_A`, tick by tick until
+//! nobody wants to. Otherwise nobody moves, however much two of them differ. A fast core that idles takes the thread of greatest claim from a
+//! slower one. With more threads than cores, kinds have their share of them (`os/kind_queues.rs`), and threads of a kind take turns by weight.
 //!
 //! Three or more kinds: both factors are those from the slowest kind to the fastest; adjacent pairs trade, so that threads
-//! settle in order of their claims within as many refreshes as there are pairs.
+//! settle in order of their claims within as many ticks as there are pairs.
 //!
-//! Knobs: see [`ENTRY`].
+//! `B` counts hardware threads, with SMT: as many threads as have fast cores at once.
+//!
+//! Knobs: `hysteresis` (5 %), `speedup` (utility), `tick` (4 ms), `refresh` (200 ms), `slice` (3 ms).
 
 use evenkeel_machine::Nanos;
 
@@ -35,7 +38,7 @@ pub const ENTRY: Entry = Entry {
             default: 5.0,
             bounds: (0.0, 1_000.0),
             unit: "%",
-            about: "by how much a speedup must exceed that of the thread whose place it takes",
+            about: "by how much an estimate must change before it is reconsidered who has the fast cores (Saez et al., JPDC 102)",
         },
         Rule::KNOB,
         TICK,
@@ -51,8 +54,8 @@ type Claim = (f64, f64);
 /// See the file's head.
 #[derive(Debug)]
 pub struct Hsp {
-    /// 1 + hysteresis.
-    margin: f64,
+    /// As a fraction.
+    hysteresis: f64,
     tick: Nanos,
     refresh: Nanos,
     slice: Nanos,
@@ -60,9 +63,13 @@ pub struct Hsp {
     apps: Applications,
     /// By thread, as of the last refresh.
     claims: Vec<Claim>,
+    /// Who was runnable at the last decision, and with what claim.
+    decided: Vec<(ThreadId, Claim)>,
+    /// Scratch: the same for now.
+    present: Vec<(ThreadId, Claim)>,
     refreshed: Nanos,
-    /// Whether threads came or went since.
-    stale: bool,
+    /// Whether there is something to reconsider at the next tick.
+    undecided: bool,
 }
 
 /// Of a thread that gains nothing.
@@ -75,15 +82,17 @@ fn claim_of(claims: &[Claim], thread: ThreadId) -> Claim {
 impl Hsp {
     fn new(knobs: &Knobs) -> Self {
         Self {
-            margin: 1.0 + knobs.number("hysteresis") / 100.0,
+            hysteresis: knobs.number("hysteresis") / 100.0,
             tick: knobs.millis("tick"),
             refresh: knobs.millis("refresh"),
             slice: knobs.millis("slice"),
             queues: KindQueues::new(),
             apps: Applications::new(Rule::of(knobs), Source::Estimator),
             claims: Vec::new(),
+            decided: Vec::new(),
+            present: Vec::new(),
             refreshed: Nanos::ZERO,
-            stale: false,
+            undecided: false,
         }
     }
 
@@ -97,34 +106,48 @@ impl Hsp {
         self.claims[thread.index()] = (self.apps.speedup(stats.app, slowest, kinds), factor);
     }
 
+    /// Claims anew, and whether they or the threads have changed since the last decision.
+    fn judge(&mut self, view: &View<'_>) -> bool {
+        self.refreshed = view.now;
+        self.apps.clear();
+        for thread in view.runnable() {
+            self.apps.add(view.thread(thread), self.queues.kinds());
+        }
+        self.present.clear();
+        for thread in view.runnable() {
+            self.set_claim(thread, view);
+            self.present.push((thread, self.claims[thread.index()]));
+        }
+        let changed = |before: f64, now: f64| (now / before - 1.0).abs() > self.hysteresis;
+        self.present.len() != self.decided.len()
+            || self
+                .present
+                .iter()
+                .zip(&self.decided)
+                .any(|(now, before)| now.0 != before.0 || changed(before.1.0, now.1.0) || changed(before.1.1, now.1.1))
+    }
+
     fn tick(&mut self, view: &View<'_>, say: &mut Directives) {
         self.queues.count(view);
-        let reconsider = self.stale || view.now.saturating_sub(self.refreshed) >= self.refresh;
-        if reconsider {
-            (self.refreshed, self.stale) = (view.now, false);
-            self.apps.clear();
-            for thread in view.runnable() {
-                self.apps.add(view.thread(thread), self.queues.kinds());
-            }
-            for thread in view.runnable() {
-                self.set_claim(thread, view);
-            }
+        let settled = self.queues.settled();
+        if self.undecided || view.now.saturating_sub(self.refreshed) >= self.refresh {
+            self.undecided |= self.judge(view);
         }
         let claims = &self.claims;
         let claim = |thread: ThreadId, _: &_| claim_of(claims, thread);
         self.queues.pull_all(view, claim, say);
         self.queues.balance(view, claim, say);
-        if reconsider {
-            let margin = self.margin;
-            let wants = |_, a: Claim, b: Claim| b.0 > margin * a.0 || (b.0 >= a.0 && b.1 > margin * a.1);
-            self.queues.exchange(view, true, claim, wants, say);
+        if self.undecided {
+            let traded = self.queues.exchange(view, true, claim, |_, a, b| b > a, say);
+            std::mem::swap(&mut self.decided, &mut self.present);
+            self.undecided = traded || !settled;
         }
     }
 }
 
 impl Policy for Hsp {
     fn interest(&self) -> Interest {
-        Interest::CORE_IDLE
+        Interest::CORE_IDLE.and(Interest::WOKE)
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
@@ -138,7 +161,7 @@ impl Policy for Hsp {
             Event::Started(thread) => {
                 self.apps.add(view.thread(thread), self.queues.kinds());
                 self.set_claim(thread, view);
-                self.stale = true;
+                self.undecided = true;
                 self.queues.place(thread, view, say);
                 say.slice(thread, Slice::of(self.slice));
                 say.order(thread, Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor });
@@ -146,13 +169,18 @@ impl Policy for Hsp {
             Event::Exited(thread) => {
                 self.apps.remove(view.thread(thread).app);
                 self.queues.ended(thread, view);
-                self.stale = true;
+                self.undecided = true;
             }
             Event::CoreIdle(core) => {
                 let claims = &self.claims;
                 self.queues.pull(core, view, |thread, _| claim_of(claims, thread), say);
             }
-            Event::CoreOnline(_) | Event::CoreOffline(_) => self.queues.count(view),
+            // Who woke may have lost its place meanwhile.
+            Event::Woke(_) => self.undecided = true,
+            Event::CoreOnline(_) | Event::CoreOffline(_) => {
+                self.queues.count(view);
+                self.undecided = true;
+            }
             Event::Timer => self.tick(view, say),
             _ => {}
         }
@@ -164,7 +192,6 @@ mod tests {
     use evenkeel_machine::{CoreId, KindId};
 
     use super::*;
-    use crate::contract::Directive;
     use crate::registry::make;
     use crate::testing::Bench;
 
@@ -192,11 +219,37 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_within_the_hysteresis_moves_nobody() {
-        let mut near = bench(1, 1, &[2.0, 2.1]);
-        assert_eq!(near.deliver(Event::Timer), []);
-        let mut far = bench(1, 1, &[2.0, 2.11]);
-        assert!(far.deliver(Event::Timer).contains(&Directive::Swap(ThreadId(0), ThreadId(1))));
+    fn it_is_reconsidered_when_an_estimate_has_changed_by_more_than_the_hysteresis_since_the_last_decision() {
+        let mut bench = bench(1, 1, &[2.05, 2.0]);
+        for (now_s, factor, fast) in [(1, 2.0, 0), (2, 2.04, 0), (3, 2.09, 0), (4, 2.11, 1), (5, 2.04, 1)] {
+            bench.now = Nanos::from_secs(now_s);
+            bench.threads[1].speedup[KindId(0)] = factor;
+            bench.deliver(Event::Timer);
+            bench.now += Nanos::from_millis(4);
+            bench.deliver(Event::Timer);
+            assert_eq!(places(&bench)[0], Some(fast), "{factor}");
+        }
+    }
+
+    #[test]
+    fn nobody_keeps_a_fast_core_from_a_thread_that_gains_but_little_more() {
+        let mut bench = bench(1, 1, &[2.0, 2.01]);
+        bench.deliver(Event::Timer);
+        assert_eq!(places(&bench), [Some(1), Some(0)]);
+    }
+
+    #[test]
+    fn a_thread_that_slept_has_its_fast_core_back() {
+        let mut bench = bench(1, 1, &[3.0, 2.0]);
+        bench.deliver(Event::Timer);
+        bench.block(ThreadId(0));
+        bench.deliver(Event::CoreIdle(CoreId(0)));
+        assert_eq!(places(&bench), [Some(1), None]);
+        bench.wake(ThreadId(0));
+        bench.run(ThreadId(0), CoreId(1));
+        bench.now += Nanos::from_millis(4);
+        bench.deliver(Event::Timer);
+        assert_eq!(places(&bench), [Some(0), Some(1)]);
     }
 
     #[test]

@@ -179,6 +179,11 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.kinds.len()
     }
 
+    /// Whether everybody had arrived where it was sent, as of the last count.
+    pub fn settled(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
     /// Runnable threads, as of the last count.
     pub fn runnable(&self) -> u32 {
         self.counts.iter().sum()
@@ -244,7 +249,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     }
 
     /// Whether some online core of a rank may run a thread.
-    fn may_run(&self, thread: ThreadId, rank: usize, view: &View<'_>) -> bool {
+    pub fn may_run(&self, thread: ThreadId, rank: usize, view: &View<'_>) -> bool {
         !view.thread(thread).restricted
             || view
                 .machine
@@ -398,7 +403,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     }
 
     /// Trades between adjacent kinds while the policy `wants` it, given the rank of the faster kind, the claim of its thread of
-    /// least claim, and that of the slower kind's thread of greatest claim. Looks at running threads, and at `waiting` ones if so asked.
+    /// least claim, and that of the slower kind's thread of greatest claim. Looks at running threads, and at `waiting` ones if so asked. Returns
+    /// whether anybody traded.
     pub fn exchange(
         &mut self,
         view: &View<'_>,
@@ -406,7 +412,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         claim: impl Fn(ThreadId, &ThreadStats) -> K,
         wants: impl Fn(usize, K, K) -> bool,
         say: &mut Directives,
-    ) {
+    ) -> bool {
+        let sent = self.under_way.len();
         let mut claims = std::mem::take(&mut self.claims);
         claims.iter_mut().for_each(Vec::clear);
         for (core, thread) in view.machine.cores.iter().zip(view.cores).filter_map(|(core, s)| Some((core, s.running?)))
@@ -429,6 +436,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
             self.exchange_pair(faster, &mut upper[faster], &mut lower[0], view, &wants, say);
         }
         self.claims = claims;
+        self.under_way.len() > sent
     }
 
     fn exchange_pair(

@@ -16,7 +16,9 @@
 //! each kind's threads get turns by weight. Three or more kinds: the fastest against all others, with factors from the slowest to the
 //! fastest; between slower kinds, greater deficits sit higher, and there it is no optimum. Weights do not count for fractions.
 //!
-//! Knobs: see [`ENTRY`]. A tick costs O(threads).
+//! `B` counts hardware threads, with SMT.
+//!
+//! Knobs: `hysteresis` (50 ms), `tick` (4 ms), `slice` (3 ms). A tick costs O(threads).
 
 use evenkeel_machine::Nanos;
 

@@ -13,12 +13,13 @@
 //! A thread on a slow core takes the place of one on a fast core with the same turn or a later one. So the fast cores are dealt out one
 //! by one, each to the application that has had least of them, the period to come counted in, and the fast-core time of every
 //! application tends to `B / n` of the whole, `n` being the number of applications (one that cannot use so much leaves the rest
-//! to the others). An application that comes later starts even with the one that has had least.
+//! to the others). An application that comes later starts even with the one that has had least; one that slept is at most one period behind
+//! the least of those that did not, or it would hold the fast cores for as long as it had slept.
 //!
 //! Three or more kinds: adjacent pairs trade by the same rule, and time counts by rank: 1 on the fastest, 0 on the slowest, those
-//! between evenly spaced. Idle cores, more threads than cores: `os/kind_queues.rs`.
+//! between evenly spaced. `B` counts hardware threads, with SMT. Idle cores, more threads than cores: `os/kind_queues.rs`.
 //!
-//! Knobs: see [`ENTRY`].
+//! Knobs: `period` (850 ms), `slice` (3 ms).
 
 use evenkeel_machine::Nanos;
 
@@ -57,6 +58,8 @@ pub struct RoundRobin {
     threads: Vec<(u64, i64)>,
     /// By application: fast-core time; `None` before its first thread.
     apps: Vec<Option<u64>>,
+    /// By application: whether it had a runnable thread at the last rotation.
+    awake: Vec<bool>,
     /// Scratch: runnable threads in order of application and fast-core time.
     order: Vec<(AppId, u64, ThreadId)>,
 }
@@ -80,6 +83,7 @@ impl RoundRobin {
             queues: KindQueues::new(),
             threads: Vec::new(),
             apps: Vec::new(),
+            awake: Vec::new(),
             order: Vec::new(),
         }
     }
@@ -113,6 +117,24 @@ impl RoundRobin {
         apps.filter_map(|app| *self.apps.get(app)?).min().unwrap_or(0)
     }
 
+    /// Applications that slept at the last rotation are no further behind than a period; `order` has those that are runnable now.
+    fn bring_forward(&mut self) {
+        let least = self.order.iter().filter(|(app, ..)| self.awake.get(app.index()) == Some(&true));
+        let least = least.filter_map(|(app, ..)| self.apps[app.index()]).min();
+        for (app, ..) in &self.order {
+            if let (Some(had), Some(least)) = (&mut self.apps[app.index()], least)
+                && self.awake.get(app.index()) != Some(&true)
+            {
+                *had = (*had).max(least.saturating_sub(self.period.0));
+            }
+        }
+        self.awake.clear();
+        self.awake.resize(self.apps.len(), false);
+        for (app, ..) in &self.order {
+            self.awake[app.index()] = true;
+        }
+    }
+
     fn rotate(&mut self, view: &View<'_>, say: &mut Directives) {
         self.queues.count(view);
         for &thread in view.live {
@@ -122,6 +144,7 @@ impl RoundRobin {
         let keyed = view.runnable().map(|thread| (view.thread(thread).app, self.threads[thread.index()].0, thread));
         self.order.extend(keyed);
         self.order.sort_unstable();
+        self.bring_forward();
         let mut turn = (None, 0);
         for &(app, _, thread) in &self.order {
             let had = self.apps[app.index()].unwrap_or(0);
@@ -240,6 +263,19 @@ mod tests {
         shares(&mut bench, 1, 50);
         let late = bench.spawn(1);
         bench.run(late, CoreId(1));
+        assert_eq!(shares(&mut bench, 1, 50), [75.0, 25.0]);
+    }
+
+    #[test]
+    fn an_application_that_slept_does_not_make_up_for_it() {
+        let mut bench = bench(1, 1, &[0, 1]);
+        let sleeper = bench.threads.iter().position(|stats| stats.app == AppId(1)).unwrap();
+        bench.block(ThreadId(sleeper as u32));
+        let other = ThreadId(1 - sleeper as u32);
+        bench.run(other, CoreId(0));
+        shares(&mut bench, 1, 50);
+        bench.wake(ThreadId(sleeper as u32));
+        bench.run(ThreadId(sleeper as u32), CoreId(1));
         assert_eq!(shares(&mut bench, 1, 50), [75.0, 25.0]);
     }
 }

@@ -225,13 +225,63 @@ fn a_weight_and_a_charge_are_said_once() {
 }
 
 #[test]
-fn a_thread_that_slept_falls_no_further_behind_than_a_swap_period() {
+fn a_thread_that_wakes_is_no_further_behind_than_a_swap_period_whenever_it_slept() {
     let mut bench = full(1, 1, 2.0, &[]);
-    bench.block(ThreadId(1));
     bench.threads[0].virtual_time = 5_000_000_000;
-    let said = bench.deliver(Event::Timer).to_vec();
+    bench.threads[1].virtual_time = 5_000_000_000;
+    // It is awake at every tick, and far behind nevertheless.
+    bench.deliver(Event::Timer);
+    bench.block(ThreadId(1));
+    bench.threads[1].virtual_time = 1_000_000_000;
+    bench.wake(ThreadId(1));
     let brought = Order::VirtualTime { weight: 1024 * FINE, start: Start::At(4_150_000_000) };
-    assert!(said.contains(&Directive::Order(ThreadId(1), brought)), "{said:?}");
+    assert_eq!(bench.said, [Directive::Order(ThreadId(1), brought)]);
+    bench.block(ThreadId(1));
+    bench.threads[1].virtual_time = 4_150_000_000;
+    bench.wake(ThreadId(1));
+    assert_eq!(bench.said, [], "not behind");
+}
+
+#[test]
+fn a_sleeping_application_keeps_the_charge_of_its_waking_hours() {
+    let mut bench = full(1, 1, 4.0, &[]);
+    bench.deliver(Event::Timer);
+    bench.block(ThreadId(1));
+    bench.now = Nanos::from_secs(2);
+    let said = bench.deliver(Event::Timer).to_vec();
+    assert_eq!(charge_on_little(&said, ThreadId(1)), None, "{said:?}");
+}
+
+/// At which virtual time a thread starts that may run on the little core only.
+fn start_of_a_bound_newcomer(bench: &mut Bench) -> Option<Start> {
+    let little = CoreId(bench.cores.len() as u32 - 1);
+    let newcomer = bench.spawn_on(9, &[little]);
+    bench.said.iter().find_map(|directive| match directive {
+        Directive::Order(thread, Order::VirtualTime { start, .. }) if *thread == newcomer => Some(*start),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_newcomer_on_slow_cores_alone_starts_even_with_those_that_run_there() {
+    let mut bench = Bench::start(1, 1, policy(&[]));
+    let bound = bench.spawn_on(0, &[CoreId(1)]);
+    bench.run(bound, CoreId(1));
+    bench.threads[bound.index()].virtual_time = 77;
+    assert_eq!(start_of_a_bound_newcomer(&mut bench), Some(Start::At(77)));
+    let mut bench = full(1, 1, 2.0, &[]);
+    (bench.threads[0].virtual_time, bench.threads[1].virtual_time) = (500, 900);
+    assert_eq!(start_of_a_bound_newcomer(&mut bench), Some(Start::At(900)), "whoever has the fast core is no rival");
+}
+
+#[test]
+fn threads_that_have_ended_hold_no_newcomer_back() {
+    let mut bench = full(1, 1, 2.0, &[("newcomer", "all")]);
+    (bench.threads[0].virtual_time, bench.threads[1].virtual_time) = (500, 900);
+    bench.deliver(Event::Timer);
+    bench.exit(ThreadId(1));
+    bench.deliver(Event::Timer);
+    assert_eq!(start_of_a_bound_newcomer(&mut bench), Some(Start::At(500)));
 }
 
 #[test]
