@@ -140,7 +140,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let length = match thread.class {
             Class::Normal | Class::Idle => {
                 if thread.slice.carry && thread.slice_left > 0 {
-                    let time = u128::from(thread.slice.time[state.kind].0) * u128::from(thread.slice_left);
+                    let time = u128::from(thread.slice.time(state.kind).0) * u128::from(thread.slice_left);
                     Nanos((time / u128::from(WHOLE_SLICE)) as u64)
                 } else {
                     let queue = self.stats[state.running as usize].queue;
@@ -150,7 +150,7 @@ impl<L: Listener> Mechanism<'_, L> {
             }
             Class::RealTime { round_robin: true, .. } => ROUND_ROBIN_SLICE,
             Class::RealTime { .. } => Nanos::MAX,
-            Class::Deadline { .. } => thread.budget,
+            Class::Deadline { .. } => thread.rare().budget,
         };
         // A slice of nothing would be used up for ever at the same instant.
         state.slice_end = self.now.saturating_add(length.max(Nanos(1)));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_machine::{CoreId, Machine, Nanos};
+use evenkeel_machine::{CoreId, FULL_CAPACITY, Machine, Nanos};
 use evenkeel_policy::{AppId, Event, Interest, State, ThreadId};
 use evenkeel_workload::{Application, Repeat, ThreadSpec};
 
@@ -169,8 +169,10 @@ impl<L: Listener> Mechanism<'_, L> {
         state.forked += u32::from(forked.is_some());
         let mut thread = Thread::new(index, forked, flat.start, flat.depth, spec.class);
         thread.nice = spec.nice;
-        thread.util_min = spec.util_min;
-        thread.util_max = spec.util_max;
+        if (spec.util_min, spec.util_max) != (0, FULL_CAPACITY) {
+            let rare = thread.rare_mut();
+            (rare.util_min, rare.util_max) = (spec.util_min, spec.util_max);
+        }
         thread.parent = parent.map(|parent| parent.0);
         let total: f64 = flat.work.iter().map(|(_, work)| work).sum();
         thread.mean_distance = (total / flat.milestones) as u64;
@@ -203,7 +205,9 @@ impl<L: Listener> Mechanism<'_, L> {
         let state = &mut self.threads[thread.index()];
         state.started = true;
         state.waits_for = WaitsFor::Nothing;
-        state.load = crate::pelt::Pelt::new(0.0, self.now);
+        if self.tracks_load {
+            state.rare_mut().load = crate::pelt::Pelt::new(0.0, self.now);
+        }
         let normal = state.normal();
         let stats = &mut self.stats[thread.index()];
         stats.started = self.now;
@@ -281,8 +285,7 @@ impl<L: Listener> Mechanism<'_, L> {
         stats.since = self.now;
         let state = &mut self.threads[thread.index()];
         state.ended = Some(self.now);
-        state.loop_rounds = Box::default();
-        state.graph_rounds = Box::default();
+        state.drop_rare();
         if !state.started {
             return;
         }

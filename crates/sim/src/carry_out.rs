@@ -22,7 +22,9 @@ impl<L: Listener> Mechanism<'_, L> {
                 self.threads[thread.index()].charge = charge;
                 self.renew_rate_of(thread);
             }
-            Directive::Slice(thread, slice) if self.is_placed(thread) => self.threads[thread.index()].slice = slice,
+            Directive::Slice(thread, slice) if self.is_placed(thread) => {
+                self.threads[thread.index()].slice = slice.into();
+            }
             Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
             Directive::Prefer(queue, mut cores) if self.is_queue(queue) => {
                 cores.retain(|&core| self.is_core(core));

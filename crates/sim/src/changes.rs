@@ -19,8 +19,11 @@ impl<L: Listener> Mechanism<'_, L> {
         let was_normal = state.normal();
         state.class = class;
         state.slice_left = 0;
-        state.period_end = Nanos::ZERO;
-        state.charged_from = self.now;
+        if let Class::Deadline { .. } = class {
+            let rare = state.rare_mut();
+            rare.period_end = Nanos::ZERO;
+            rare.charged_from = self.now;
+        }
         let is_normal = state.normal();
         self.renew_budget(thread);
         self.set_weight(core, thread);

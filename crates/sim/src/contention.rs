@@ -98,12 +98,14 @@ impl<L: Listener> Mechanism<'_, L> {
         if thread.wall {
             return;
         }
-        thread.seen[state.kind] = state.rate as f32;
+        let seen = &mut thread.rare_mut().seen;
+        seen[state.kind] = state.rate as f32;
+        let seen = *seen;
         // A kind that it has not been seen on is taken to be as much faster or slower as its capacity says.
         let here = state.rate as f32 / self.machine.kinds[state.kind.index()].capacity as f32;
         let mut speeds = PerKind::all(1.0);
         for (rank, kind) in self.machine.kinds.iter().enumerate() {
-            let seen = thread.seen.0[rank];
+            let seen = seen.0[rank];
             speeds.0[rank] = if seen > 0.0 { seen } else { here * kind.capacity as f32 };
         }
         let slowest = speeds[self.machine.slowest()];

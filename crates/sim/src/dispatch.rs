@@ -3,6 +3,8 @@
 use evenkeel_machine::{CoreId, Nanos};
 use evenkeel_policy::{Choose, Event, Interest, Order, QueueId, State, ThreadId};
 
+use evenkeel_workload::Class;
+
 use crate::mechanism::{Mechanism, NONE};
 use crate::thread::{Place, WHOLE_SLICE, WaitsFor};
 use crate::trace::Listener;
@@ -53,7 +55,7 @@ impl<L: Listener> Mechanism<'_, L> {
         if running.slice.carry && running.normal() {
             let left = u128::from(state.slice_end.saturating_sub(self.now).0) * u128::from(WHOLE_SLICE);
             running.slice_left =
-                (left / u128::from(running.slice.time[state.kind].0.max(1))).min(u128::from(WHOLE_SLICE)) as u64;
+                (left / u128::from(running.slice.time(state.kind).0.max(1))).min(u128::from(WHOLE_SLICE)) as u64;
         }
         self.charge_budget(thread);
         thread
@@ -248,7 +250,9 @@ impl<L: Listener> Mechanism<'_, L> {
             self.events.push(Event::Picked(thread, here));
         }
         self.renew_virtual_rate(core);
-        self.threads[thread.index()].charged_from = self.now;
+        if let Class::Deadline { .. } = self.threads[thread.index()].class {
+            self.threads[thread.index()].rare_mut().charged_from = self.now;
+        }
         self.grant_slice(core);
         if self.tracks_load {
             self.note_load(thread);

@@ -179,9 +179,9 @@ impl<L: Listener> Mechanism<'_, L> {
                 self.set_affinity(core, thread, cores)
             }
             Op::SetClamps { util_min, util_max } => {
-                let state = &mut self.threads[thread.index()];
-                state.util_min = util_min.unwrap_or(state.util_min);
-                state.util_max = util_max.unwrap_or(state.util_max);
+                let rare = self.threads[thread.index()].rare_mut();
+                rare.util_min = util_min.unwrap_or(rare.util_min);
+                rare.util_max = util_max.unwrap_or(rare.util_max);
                 self.note_governed(core);
                 None
             }
@@ -223,9 +223,9 @@ impl<L: Listener> Mechanism<'_, L> {
             &mut self.apps[app.index()].objects.timers[timer as usize]
         } else {
             let own = self.specs[app.index()].private_timers as usize;
-            let timers = &mut self.threads[thread.index()].timers;
+            let timers = &mut self.threads[thread.index()].rare_mut().timers;
             if timers.is_empty() {
-                *timers = vec![None; own].into_boxed_slice();
+                *timers = vec![None; own];
             }
             &mut timers[(timer - shared) as usize]
         };

@@ -27,8 +27,9 @@ impl<L: Listener> Mechanism<'_, L> {
             State::Blocked | State::Exited => 0.0,
         };
         let state = &mut self.threads[thread.index()];
-        state.load.update(self.now, state.load_signal);
-        state.load_signal = signal;
+        let rare = state.rare_mut();
+        rare.load.update(self.now, rare.load_signal);
+        rare.load_signal = signal;
     }
 
     /// Brings the averages of a core up to now: it has been as `busy` says.
@@ -52,11 +53,12 @@ impl<L: Listener> Mechanism<'_, L> {
             let mut used = state.utilisation.at(self.now, 0.0);
             if state.running != NONE {
                 let thread = &self.threads[state.running as usize];
+                let clamps = thread.rare();
                 if !thread.normal() && thread.class != evenkeel_workload::Class::Idle {
                     // Real-time threads ask for the highest clock (rt_rq without a clamp).
-                    used = f64::from(thread.util_max);
+                    used = f64::from(clamps.util_max);
                 }
-                used = used.max(f64::from(thread.util_min)).min(f64::from(thread.util_max));
+                used = used.max(f64::from(clamps.util_min)).min(f64::from(clamps.util_max));
             }
             wanted = wanted.max(used);
         }
@@ -76,7 +78,7 @@ impl<L: Listener> Mechanism<'_, L> {
             .map(|core| &self.cores[core.index()])
             .filter(|core| core.running != NONE)
             // A clamp below keeps what it asks for from ever getting there.
-            .filter(|core| f64::from(self.threads[core.running as usize].util_max) > capacity / HEADROOM)
+            .filter(|core| f64::from(self.threads[core.running as usize].rare().util_max) > capacity / HEADROOM)
             .filter_map(|core| core.utilisation.until_above(capacity / HEADROOM, capacity))
             .min();
         match crossing {
@@ -128,7 +130,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     fn show_load(&mut self, thread: ThreadId) {
-        let state = &self.threads[thread.index()];
+        let state = self.threads[thread.index()].rare();
         self.stats[thread.index()].load = state.load.at(self.now, state.load_signal).round() as u32;
     }
 }

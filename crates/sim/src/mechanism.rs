@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 use evenkeel_machine::{CoreId, KindId, Machine, MicroWatts, Nanos, PerKind, Work};
 use evenkeel_policy::{
-    AppId, Choose, Clock, CoreStats, Directive, Directives, Event, Interest, Policy, QueueId, Slice, State, ThreadId,
+    AppId, Choose, Clock, CoreStats, Directive, Directives, Event, Interest, Policy, QueueId, State, ThreadId,
     ThreadStats, Tier, View,
 };
 use evenkeel_workload::{Application, Class};
@@ -32,7 +32,7 @@ use crate::power::Meter;
 use crate::program::Op;
 use crate::runqueue::{Places, RunQueue};
 use crate::speed::{Speeds, point_for};
-use crate::thread::Thread;
+use crate::thread::{Grant, Thread};
 use crate::trace::Listener;
 use crate::{SimError, apps};
 
@@ -626,8 +626,8 @@ pub fn fresh_stats(app: AppId, group: u32, index_in_app: u32, parent: Option<Thr
 }
 
 /// How long a slice lasts on a kind, with so many runnable in the queue.
-pub fn slice_length(slice: &Slice, kind: KindId, runnable: usize) -> Nanos {
-    let time = slice.time[kind];
+pub fn slice_length(slice: &Grant, kind: KindId, runnable: usize) -> Nanos {
+    let time = slice.time(kind);
     match slice.divided_to {
         Some(least) if runnable > 1 => Nanos((time.0 / runnable as u64).max(least.0)),
         _ => time,

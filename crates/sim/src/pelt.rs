@@ -18,7 +18,7 @@ pub struct Pelt {
 
 impl Pelt {
     /// Starts at a value.
-    pub fn new(average: f64, since: Nanos) -> Self {
+    pub const fn new(average: f64, since: Nanos) -> Self {
         Self { average, since }
     }
 

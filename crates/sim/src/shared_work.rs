@@ -18,7 +18,7 @@ impl<L: Listener> Mechanism<'_, L> {
         match std::mem::take(&mut self.threads[thread.index()].part) {
             Part::Step => {}
             Part::Chunk { shared, worker, iterations, since } => {
-                let round = self.threads[thread.index()].loop_rounds[shared as usize];
+                let round = self.threads[thread.index()].rare().loop_rounds[shared as usize];
                 let object = &mut self.objects(app).loops[shared as usize];
                 let run = &mut object.runs[(round - object.first) as usize];
                 run.policy.done(worker, kind, iterations, now - since);
@@ -35,10 +35,10 @@ impl<L: Listener> Mechanism<'_, L> {
         let spec = &self.specs[app.index()].loops[shared as usize];
         let count = self.specs[app.index()].loops.len();
         let state = &mut self.threads[thread.index()];
-        if state.loop_rounds.is_empty() {
-            state.loop_rounds = vec![0; count].into_boxed_slice();
+        if state.rare().loop_rounds.is_empty() {
+            state.rare_mut().loop_rounds = vec![0; count];
         }
-        let round = state.loop_rounds[shared as usize];
+        let round = state.rare().loop_rounds[shared as usize];
         let object = &mut self.apps[app.index()].objects.loops[shared as usize];
         while object.runs.len() <= (round - object.first) as usize {
             // Checked before the run: the schedule is one that there is.
@@ -63,7 +63,7 @@ impl<L: Listener> Mechanism<'_, L> {
             object.first += 1;
         }
         state.worker = None;
-        state.loop_rounds[shared as usize] += 1;
+        state.rare_mut().loop_rounds[shared as usize] += 1;
         state.pc += 1;
         None
     }
@@ -73,10 +73,10 @@ impl<L: Listener> Mechanism<'_, L> {
         let kind = self.cores[core].kind;
         let count = self.specs[app.index()].graphs.len();
         let state = &mut self.threads[thread.index()];
-        if state.graph_rounds.is_empty() {
-            state.graph_rounds = vec![0; count].into_boxed_slice();
+        if state.rare().graph_rounds.is_empty() {
+            state.rare_mut().graph_rounds = vec![0; count];
         }
-        let round = state.graph_rounds[shared as usize];
+        let round = state.rare().graph_rounds[shared as usize];
         let graph = std::sync::Arc::clone(&self.specs[app.index()].graphs[shared as usize]);
         let object = &mut self.apps[app.index()].objects.graphs[shared as usize];
         let mut is_master = false;
@@ -113,7 +113,7 @@ impl<L: Listener> Mechanism<'_, L> {
             object.first += 1;
         }
         state.worker = None;
-        state.graph_rounds[shared as usize] += 1;
+        state.rare_mut().graph_rounds[shared as usize] += 1;
         state.pc += 1;
         None
     }
@@ -135,14 +135,14 @@ impl<L: Listener> Mechanism<'_, L> {
     fn created(&mut self, core: usize, thread: ThreadId, app: AppId, shared: u32) -> Option<Next> {
         self.release_created(thread, app, shared);
         let graph = &self.specs[app.index()].graphs[shared as usize];
-        let round = self.threads[thread.index()].graph_rounds[shared as usize];
+        let round = self.threads[thread.index()].rare().graph_rounds[shared as usize];
         let object = &self.apps[app.index()].objects.graphs[shared as usize];
         let run = &object.runs[(round - object.first) as usize];
         if (run.created as usize) < graph.tasks.len() { self.create(core, thread, app, shared) } else { None }
     }
 
     fn release_created(&mut self, thread: ThreadId, app: AppId, shared: u32) {
-        let round = self.threads[thread.index()].graph_rounds[shared as usize];
+        let round = self.threads[thread.index()].rare().graph_rounds[shared as usize];
         let object = &mut self.apps[app.index()].objects.graphs[shared as usize];
         let run = &mut object.runs[(round - object.first) as usize];
         let task = TaskId(run.created);
@@ -167,7 +167,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let kind = self.cores[core].kind;
         let elapsed = self.now - since;
         let state = &self.threads[thread.index()];
-        let round = state.graph_rounds[shared as usize];
+        let round = state.rare().graph_rounds[shared as usize];
         let by = state.worker.map(WorkerId);
         let object = &mut self.apps[app.index()].objects.graphs[shared as usize];
         let run = &mut object.runs[(round - object.first) as usize];

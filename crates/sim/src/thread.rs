@@ -1,6 +1,6 @@
 //! A thread as the mechanism keeps it: what the policy does not see of it.
 
-use evenkeel_machine::{FULL_CAPACITY, Nanos, PerKind};
+use evenkeel_machine::{FULL_CAPACITY, KindId, Nanos, PerKind};
 use evenkeel_policy::{Order, Slice, Start};
 use evenkeel_workload::{Class, TaskId};
 
@@ -84,7 +84,7 @@ pub struct Thread {
     pub order: Order,
     pub class: Class,
     pub charge: PerKind<u32>,
-    pub slice: Slice,
+    pub slice: Grant,
     pub migrations: u64,
     /// Index into the ops of the run.
     pub pc: u32,
@@ -103,9 +103,20 @@ pub struct Thread {
     pub forked: Option<u32>,
     /// Work between two milestones in the mean of its program: what a profile of it says.
     pub mean_distance: u64,
+    /// Part of a unit of work that has been done beyond `remaining`.
+    pub fraction: f64,
+    /// What few threads need; made when first needed.
+    rare: Option<Box<Rare>>,
+}
+
+/// What few threads need: averages of load, timers of their own, rounds of shared work, deadlines.
+#[derive(Debug)]
+pub struct Rare {
     /// Rounds of shared loops and graphs that it has been through; made when first needed.
-    pub loop_rounds: Box<[u32]>,
-    pub graph_rounds: Box<[u32]>,
+    pub loop_rounds: Vec<u32>,
+    pub graph_rounds: Vec<u32>,
+    /// Next expiry of each timer of its own, once used.
+    pub timers: Vec<Option<Nanos>>,
     pub load: Pelt,
     pub load_signal: f64,
     /// Speeds last seen, by kind (0: never), for the sampling estimator.
@@ -117,13 +128,68 @@ pub struct Thread {
     pub due: Nanos,
     pub budget: Nanos,
     pub charged_from: Nanos,
-    /// Part of a unit of work that has been done beyond `remaining`.
-    pub fraction: f64,
-    /// Next expiry of each timer of its own, once used.
-    pub timers: Box<[Option<Nanos>]>,
+}
+
+impl Rare {
+    const NONE: Self = Self {
+        loop_rounds: Vec::new(),
+        graph_rounds: Vec::new(),
+        timers: Vec::new(),
+        load: Pelt::new(0.0, Nanos::ZERO),
+        load_signal: 0.0,
+        seen: PerKind::all(0.0),
+        util_min: 0,
+        util_max: FULL_CAPACITY,
+        period_end: Nanos::ZERO,
+        due: Nanos::ZERO,
+        budget: Nanos::ZERO,
+        charged_from: Nanos::ZERO,
+    };
+}
+
+static NONE: Rare = Rare::NONE;
+
+/// A slice, smaller: most are the same on every kind.
+#[derive(Debug)]
+pub struct Grant {
+    everywhere: Nanos,
+    by_kind: Option<Box<PerKind<Nanos>>>,
+    pub divided_to: Option<Nanos>,
+    pub carry: bool,
+}
+
+impl Grant {
+    /// How long it lasts on a kind, undivided.
+    pub fn time(&self, kind: KindId) -> Nanos {
+        self.by_kind.as_ref().map_or(self.everywhere, |times| times[kind])
+    }
+}
+
+impl From<Slice> for Grant {
+    fn from(slice: Slice) -> Self {
+        let everywhere = slice.time.0[0];
+        let differs = slice.time.0.iter().any(|&time| time != everywhere);
+        let by_kind = differs.then(|| Box::new(slice.time));
+        Self { everywhere, by_kind, divided_to: slice.divided_to, carry: slice.carry }
+    }
 }
 
 impl Thread {
+    /// What few threads need, as it is where it has not been needed yet.
+    pub fn rare(&self) -> &Rare {
+        self.rare.as_deref().unwrap_or(&NONE)
+    }
+
+    /// The same, to be changed.
+    pub fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_with(|| Box::new(Rare::NONE))
+    }
+
+    /// Forgets it.
+    pub fn drop_rare(&mut self) {
+        self.rare = None;
+    }
+
     pub fn new(spec: u32, forked: Option<u32>, pc: u32, depth: u8, class: Class) -> Self {
         Self {
             spec,
@@ -138,12 +204,11 @@ impl Thread {
             refill: 0,
             order: Order::VirtualTime { weight: 1024, start: Start::Keep },
             charge: PerKind::all(FULL_CAPACITY),
-            slice: Slice::of(DEFAULT_SLICE),
+            slice: Grant::from(Slice::of(DEFAULT_SLICE)),
             slice_left: 0,
             place: Place::Nowhere,
             class,
             nice: 0,
-            timers: Box::default(),
             waits_for: WaitsFor::Start,
             woken_at: None,
             started: false,
@@ -152,19 +217,9 @@ impl Thread {
             parent: None,
             children: 0,
             mean_distance: 0,
-            loop_rounds: Box::default(),
-            graph_rounds: Box::default(),
             worker: None,
-            load: Pelt::default(),
-            load_signal: 0.0,
-            seen: PerKind::all(0.0),
-            util_min: 0,
-            util_max: FULL_CAPACITY,
-            period_end: Nanos::ZERO,
-            due: Nanos::ZERO,
-            budget: Nanos::ZERO,
-            charged_from: Nanos::ZERO,
             fraction: 0.0,
+            rare: None,
             in_critical_section: false,
         }
     }

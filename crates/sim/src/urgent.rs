@@ -13,11 +13,12 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn renew_budget(&mut self, thread: ThreadId) {
         let state = &mut self.threads[thread.index()];
         if let Class::Deadline { runtime, period, deadline } = state.class
-            && self.now >= state.period_end
+            && self.now >= state.rare().period_end
         {
-            state.budget = runtime;
-            state.due = self.now.saturating_add(deadline);
-            state.period_end = self.now.saturating_add(period.max(Nanos(1)));
+            let rare = state.rare_mut();
+            rare.budget = runtime;
+            rare.due = self.now.saturating_add(deadline);
+            rare.period_end = self.now.saturating_add(period.max(Nanos(1)));
         }
     }
 
@@ -25,8 +26,9 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn charge_budget(&mut self, thread: ThreadId) {
         let state = &mut self.threads[thread.index()];
         if let Class::Deadline { .. } = state.class {
-            state.budget = state.budget.saturating_sub(self.now - state.charged_from);
-            state.charged_from = self.now;
+            let rare = state.rare_mut();
+            rare.budget = rare.budget.saturating_sub(self.now - rare.charged_from);
+            rare.charged_from = self.now;
         }
     }
 
@@ -34,7 +36,7 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn throttle(&mut self, core: usize, thread: ThreadId) {
         self.charge_budget(thread);
         self.renew_budget(thread);
-        let state = &self.threads[thread.index()];
+        let state = self.threads[thread.index()].rare();
         if state.budget > Nanos::ZERO {
             self.grant_slice(core);
             return self.schedule(core);
@@ -98,7 +100,7 @@ impl<L: Listener> Mechanism<'_, L> {
 fn urgency(thread: &Thread) -> u64 {
     const PRIORITIES: u64 = u64::MAX - 1_000;
     match thread.class {
-        Class::Deadline { .. } => thread.due.0.min(PRIORITIES - 1),
+        Class::Deadline { .. } => thread.rare().due.0.min(PRIORITIES - 1),
         Class::RealTime { priority, .. } => PRIORITIES + u64::from(100 - priority.min(100)),
         Class::Normal | Class::Idle => u64::MAX - 1,
     }
