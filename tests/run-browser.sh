@@ -12,6 +12,6 @@ ready=0
 [ "$ready" = 0 ] || exit "$ready"
 place="$here/../target/browser"
 rm -rf "$place/pages" "$place/pictures"
-cargo run --quiet --manifest-path "$here/../Cargo.toml" -p evenkeel-report --example made_up_pages -- "$place/pages"
+"$("$here/build.sh")/examples/made_up_pages" "$place/pages"
 cp "$here/html_page.mjs" "$place/html_page.mjs"
 node "$place/html_page.mjs" "$place/pictures" "$place"/pages/*.html "$@"

@@ -4,8 +4,9 @@ set -eu
 cd "$(dirname "$0")/.."
 place=target/pages
 mkdir -p "$place"
+built=$(./tests/build.sh)
 evenkeel() {
-    cargo run --quiet -p evenkeel-cli -- "$@" >/dev/null
+    "$built/evenkeel" "$@" >/dev/null
 }
 evenkeel compare -m odroid-xu3-paper --each -w swaptions -w ferret -w workloads/rtapp-mixed.json --size 0.02 --duration 2s \
     -p pinned,linux,gts:up=600,gts --html "$place/study.html"
