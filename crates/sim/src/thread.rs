@@ -61,8 +61,8 @@ pub enum WaitsFor {
 /// Virtual time per nanosecond is kept in units of 2^-16.
 pub const CHARGE_SHIFT: u32 = 16;
 
-/// What a context switch needs comes first, and each thread begins a cache line: see [`evenkeel_policy::ThreadStats`].
-#[repr(C, align(64))]
+/// What a context switch needs comes first, in as few cache lines as it takes: see [`evenkeel_policy::ThreadStats`].
+#[repr(C)]
 #[derive(Debug)]
 pub struct Thread {
     /// What is left to do before the next op: work, or, where `wall`, nanoseconds.

@@ -87,9 +87,9 @@ pub enum State {
 
 /// Statistics of one thread, up to date when the policy is asked.
 ///
-/// In the order in which a context switch needs them, and a whole number of cache lines: with ten thousand threads, what is
-/// slow about a switch is fetching the thread.
-#[repr(C, align(64))]
+/// In the order in which a context switch needs them: with ten thousand threads, what is slow about a switch is fetching
+/// the thread.
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThreadStats {
     /// Virtual time.
