@@ -57,7 +57,7 @@ impl<L: Listener> Mechanism<'_, L> {
         self.threads[thread.index()].place = Place::Urgent;
         let stats = &self.stats[thread.index()];
         let last = (stats.runs > 0).then(|| stats.core.index());
-        let rank = |core: usize| -> Option<(bool, u64, bool)> {
+        let rank = |core: usize| -> Option<(bool, u64, bool, bool)> {
             let state = &self.cores[core];
             if state.claimed || !self.core_stats[core].online || !self.allowed(thread, core) {
                 return None;
@@ -66,7 +66,7 @@ impl<L: Listener> Mechanism<'_, L> {
                 NONE => u64::MAX,
                 other => urgency(&self.threads[other as usize]),
             };
-            (rank > key).then_some((state.used || state.running != NONE, rank, Some(core) == last))
+            (rank > key).then_some((state.used || state.running != NONE, rank, Some(core) == last, !state.called))
         };
         let best = (0..self.cores.len()).filter_map(|core| rank(core).map(|rank| (rank, std::cmp::Reverse(core))));
         let Some((_, std::cmp::Reverse(core))) = best.max() else { return };

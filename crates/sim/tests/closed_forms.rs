@@ -237,6 +237,16 @@ fn a_real_time_thread_preempts_where_the_policy_moves_threads_about() {
 }
 
 #[test]
+fn a_real_time_thread_that_starts_beside_a_normal_one_takes_a_core_of_its_own() {
+    let mut app = threads(2, 2.0, vec![compute(800_000_000)]);
+    app.threads[1].class = Class::RealTime { priority: 50, round_robin: false };
+    for name in ["pinned", "linux", "acfs"] {
+        let outcome = outcome(&free_odroid("4big"), app.clone(), name);
+        assert!(outcome.threads.iter().all(|thread| thread.waiting == Nanos::ZERO), "{name}");
+    }
+}
+
+#[test]
 fn a_thread_that_becomes_idle_class_gives_way_at_once() {
     let mut app = threads(2, 1.0, vec![compute(8_000_000)]);
     app.programs.push(Program { steps: vec![compute(800_000), Step::SetClass(Class::Idle), compute(8_000_000)] });
