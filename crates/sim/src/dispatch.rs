@@ -81,11 +81,13 @@ impl<L: Listener> Mechanism<'_, L> {
             let core = self.called[next] as usize;
             next += 1;
             self.cores[core].called = false;
-            self.cores[core].claimed = false;
             if self.cores[core].running != NONE {
+                self.drop_claim(core);
                 continue;
             }
-            match self.next_on(core) {
+            let next = self.next_on(core);
+            self.drop_claim(core);
+            match next {
                 Some(thread) => self.start(core, thread),
                 None => self.leave_idle(core),
             }

@@ -168,6 +168,8 @@ pub struct Mechanism<'a, L> {
     pub places: Places,
     /// Threads of a higher class that wait for a core.
     pub urgent: RunQueue,
+    /// How many of them count on a core in this instant.
+    pub claims: usize,
     pub sequence: u64,
     /// How many threads wait in queues of whatever sort.
     pub ready: u32,
@@ -245,6 +247,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             waiting: Vec::new(),
             places: Places::default(),
             urgent: RunQueue::default(),
+            claims: 0,
             sequence: 0,
             ready: 0,
             idle: 0,

@@ -74,12 +74,19 @@ impl<L: Listener> Mechanism<'_, L> {
         // Whoever was to have that core looks for another.
         self.stirred |= self.cores[core].called && self.idle > 0;
         self.cores[core].claimed = true;
+        self.claims += 1;
         self.call(core);
+    }
+
+    /// Forgets that a thread of a higher class counts on a core.
+    pub fn drop_claim(&mut self, core: usize) {
+        self.claims -= usize::from(std::mem::take(&mut self.cores[core].claimed));
     }
 
     /// The most urgent thread of a higher class that may run on a core.
     pub fn most_urgent(&self, core: usize) -> Option<ThreadId> {
-        if self.urgent.len() == 0 {
+        // Those who count on another core in this instant are left to it.
+        if self.urgent.len() <= self.claims && !self.cores[core].claimed {
             return None;
         }
         let best = self.urgent.best(|thread, key| self.allowed(thread, core).then_some(key));
