@@ -127,6 +127,11 @@ impl Bench {
 
     /// Tells the policy of an event and carries out what it says; see `said`.
     pub fn deliver(&mut self, event: Event) -> &[Directive] {
+        self.deliver_at_once(&[event])
+    }
+
+    /// Tells the policy of events of one instant, each with the view after all of them, and then carries out what it says.
+    pub fn deliver_at_once(&mut self, events: &[Event]) -> &[Directive] {
         self.waiting.fill(0);
         for thread in &self.threads {
             if let (State::Ready, Some(queue)) = (thread.state, thread.queue) {
@@ -134,7 +139,9 @@ impl Bench {
             }
         }
         let view = view(&self.machine, self.now, &self.cores, &self.threads, &self.live, &self.waiting, &self.affinity);
-        self.policy.event(event, &view, &mut self.say);
+        for &event in events {
+            self.policy.event(event, &view, &mut self.say);
+        }
         self.carry_out();
         &self.said
     }

@@ -7,7 +7,7 @@ use evenkeel_machine::{CoreId, Costs, KindId, Machine, Nanos, Work};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Entry, Estimator, Log, Outcome, run};
 use evenkeel_workload::{
-    Application, BarrierId, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec, TimerId, TimerMode,
+    Application, BarrierId, LockId, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec, TimerId, TimerMode,
 };
 
 const BASELINES: [&str; 10] = ["pinned", "linux", "gts", "cs", "iks", "lin", "scaled-load", "rr", "fca-age", "age"];
@@ -302,5 +302,20 @@ fn eight_threads_of_alder_lake_have_eight_physical_fast_cores() {
             .map(|(core, ..)| machine.cores[core.index()].sibling.map_or(*core, |sibling| sibling.min(*core)))
             .collect();
         assert_eq!(physical.len(), 8, "{name}: {first:?}");
+    }
+}
+
+#[test]
+fn age_counts_critical_sections_as_milestones_under_bcjt_and_not_under_bt() {
+    let locked = [Step::Lock(LockId(0)), compute(1_000_000), Step::Unlock(LockId(0))];
+    let mut app = app(vec![vec![rounds(3_000, locked.to_vec())], vec![compute(3_000_000_000)]]);
+    app.locks = 1;
+    let machine = board("1big+1little");
+    // Whoever always is where it began is behind, and has the fast core for as long as the other lives.
+    for (milestones, expected) in [("bt", 0.5), ("bcjt", 1.0)] {
+        let config = Config { duration: Some(Nanos::from_millis(500)), ..Config::default() };
+        let (outcome, _) = simulate(&machine, &app, "age", &[("milestones", milestones)], &config);
+        let share = share_on(&outcome, 0, BIG);
+        assert!((share - expected).abs() < 0.1, "{milestones}: {share}");
     }
 }

@@ -48,7 +48,7 @@ impl Interest {
     pub const BLOCKED: Self = Self(1 << 1);
     /// [`Event::Milestone`].
     pub const MILESTONE: Self = Self(1 << 2);
-    /// [`Event::CriticalSection`].
+    /// [`Event::CriticalSection`]; [`ThreadStats::since_milestone`] then starts anew there, too.
     pub const CRITICAL_SECTION: Self = Self(1 << 3);
     /// [`Event::Picked`].
     pub const PICKED: Self = Self(1 << 4);
@@ -96,7 +96,7 @@ pub struct ThreadStats {
     pub virtual_time: u64,
     /// Work retired.
     pub retired: Work,
-    /// Work retired since its last milestone.
+    /// Work retired since its last milestone; with [`Interest::CRITICAL_SECTION`] also since it last left a critical section.
     pub since_milestone: Work,
     /// Since when it has been in its present state.
     pub since: Nanos,
@@ -139,11 +139,6 @@ pub struct ThreadStats {
 }
 
 impl ThreadStats {
-    /// Time on cores of any kind.
-    pub fn run_time(&self) -> Nanos {
-        self.time_on.0.iter().copied().sum()
-    }
-
     /// Whether it runs or waits for a core.
     pub fn runnable(&self) -> bool {
         matches!(self.state, State::Ready | State::Running)

@@ -24,12 +24,15 @@ pub const ENTRY: Entry = Entry {
     summary: "cluster switching: one kind of core works at a time, chosen by utilisation",
     source: "Arm, big.LITTLE Technology: The Future of Mobile, 2013 (cluster migration)",
     knobs: KNOBS,
-    make: |knobs| Box::new(ClusterSwitching(Switching::new(knobs))),
+    make: |knobs| Box::new(ClusterSwitching { switching: Switching::new(knobs), kinds: 0 }),
 };
 
 /// See the file's head.
 #[derive(Debug)]
-pub struct ClusterSwitching(Switching);
+pub struct ClusterSwitching {
+    switching: Switching,
+    kinds: usize,
+}
 
 impl Policy for ClusterSwitching {
     fn interest(&self) -> Interest {
@@ -37,13 +40,20 @@ impl Policy for ClusterSwitching {
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
-        let kinds = (0..view.machine.kinds.len()).map(|rank| view.machine.cores_of(KindId(rank as u8)).collect());
-        self.0.start(vec![kinds.collect()], view, say);
-        Ok(())
+        self.kinds = view.machine.kinds.len();
+        let kinds = (0..self.kinds).map(|rank| view.machine.cores_of(KindId(rank as u8)).collect());
+        self.switching.start("cs", vec![kinds.collect()], view, say)
     }
 
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
-        self.0.event(event, view, say);
+        self.switching.event(event, view, say);
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self.kinds {
+            1 => vec!["cs has one kind of core here, and so nothing to switch: all cores work".into()],
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -126,6 +136,25 @@ mod tests {
         assert!(!bench.serves(CoreId(1)).contains(&queue));
         tick(&mut bench, 4, 1024);
         assert_eq!(bench.queue_of(thread), Some(QueueId(0)), "its core works now");
+    }
+
+    #[test]
+    fn it_says_that_there_is_nothing_to_switch_between_cores_of_one_kind() {
+        let bench = Bench::start(0, 2, make("cs", &[]).unwrap());
+        assert_eq!(bench.notes().len(), 1);
+        assert_eq!(working(&bench), [0, 1]);
+    }
+
+    #[test]
+    fn thresholds_the_wrong_way_round_are_refused() {
+        for name in ["cs", "iks", "gts"] {
+            for (up, down) in [("0.4", "0.4"), ("0.2", "0.5")] {
+                let set = [("up".to_string(), up.to_string()), ("down".to_string(), down.to_string())];
+                let machine = machine(&[("big", 1024, 1), ("little", 512, 1)]);
+                let why = Bench::try_on(machine, make(name, &set).unwrap()).err().unwrap_or_default();
+                assert!(why.starts_with(&format!("{name} needs down below up")), "{why}");
+            }
+        }
     }
 
     #[test]

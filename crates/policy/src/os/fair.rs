@@ -80,6 +80,16 @@ pub fn rehome(homes: &mut Homes, thread: ThreadId, queue: QueueId, view: &View<'
     }
 }
 
+/// Threads that belong to the queue of a core, where queue `q` is core `q`'s: who must find another when the core leaves.
+pub fn at_home<'a>(core: CoreId, view: &'a View<'_>) -> impl Iterator<Item = ThreadId> + 'a {
+    view.live.iter().copied().filter(move |&thread| view.thread(thread).queue == Some(QueueId(core.0)))
+}
+
+/// Why thresholds make no sense, if they do not: what is up at one of them must not be down at the other.
+pub fn check_thresholds(policy: &str, up: f64, down: f64) -> Result<(), String> {
+    if down < up { Ok(()) } else { Err(format!("{policy} needs down below up; they are {down} and {up}")) }
+}
+
 /// Periodic balance by weight of the open queues of each class among themselves; who waits may move to where `may` lets it.
 /// O(threads + queues), and O(log queues) a move.
 pub fn balance(homes: &mut Homes, may: impl Fn(ThreadId, QueueId) -> bool, view: &View<'_>, say: &mut Directives) {

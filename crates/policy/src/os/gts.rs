@@ -26,6 +26,7 @@
 
 use evenkeel_machine::{CoreId, FULL_CAPACITY, KindId, Nanos};
 
+use super::TICK;
 use super::fair;
 use super::homes::Homes;
 use crate::contract::{Directives, Event, Interest, Knob, Knobs, Policy, QueueId, ThreadId, Tier, View};
@@ -51,13 +52,7 @@ pub const ENTRY: Entry = Entry {
             unit: "of 1024",
             about: "a thread with a lesser load at the slower kind's scale goes down (hmp_down_threshold)",
         },
-        Knob::Number {
-            name: "tick",
-            default: 4.0,
-            bounds: (0.1, 1_000.0),
-            unit: "ms",
-            about: "time between checks: the kernel's tick at 250 Hz",
-        },
+        TICK,
         Knob::Word {
             name: "offload",
             words: &["on", "off"],
@@ -156,6 +151,8 @@ impl Gts {
             .cores_of(below)
             .filter_map(|other| view.cores[other.index()].running)
             .filter(|&thread| view.thread(thread).queue.is_some() && view.allowed(thread, core))
+            // Another core that went idle in the same instant may have pulled it already.
+            .filter(|&thread| self.homes.of(thread).is_some_and(|home| view.kind(CoreId(home.0)) == below))
             .filter(|&thread| self.belongs(thread, below, view) < below)
             .max_by_key(|&thread| (view.thread(thread).load, std::cmp::Reverse(thread)));
         if let Some(thread) = heaviest {
@@ -172,6 +169,7 @@ impl Policy for Gts {
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+        fair::check_thresholds("gts", self.up as f64, self.down as f64)?;
         self.kinds = view.machine.kinds.len();
         let cores = fair::fast_first(view.machine);
         let places = fair::places(&cores);
@@ -219,10 +217,8 @@ impl Policy for Gts {
             Event::CoreOnline(core) => self.homes.open(QueueId(core.0), true),
             Event::CoreOffline(core) => {
                 self.homes.open(QueueId(core.0), false);
-                for &thread in view.live {
-                    if view.thread(thread).queue == Some(QueueId(core.0))
-                        && let Some(queue) = self.first_place(thread, view)
-                    {
+                for thread in fair::at_home(core, view) {
+                    if let Some(queue) = self.first_place(thread, view) {
                         fair::rehome(&mut self.homes, thread, queue, view, say);
                     }
                 }
@@ -346,5 +342,20 @@ mod tests {
         bench.now = SETTLE;
         bench.wake(thread);
         assert_eq!(bench.queue_of(thread), Some(QueueId(1)));
+    }
+
+    #[test]
+    fn big_cores_that_go_idle_at_once_pull_a_thread_each() {
+        let mut bench = Bench::start(2, 2, make("gts", &[]).unwrap());
+        let threads: Vec<_> = (0..4).map(|_| bench.spawn(0)).collect();
+        for (core, &thread) in (0..).zip(&threads) {
+            bench.run(thread, CoreId(core));
+            bench.threads[thread.index()].load = 512;
+        }
+        bench.exit(threads[0]);
+        bench.exit(threads[1]);
+        bench.deliver_at_once(&[Event::CoreIdle(CoreId(0)), Event::CoreIdle(CoreId(1))]);
+        let places: Vec<_> = bench.cores.iter().map(|core| core.running).collect();
+        assert_eq!(places, [Some(threads[2]), Some(threads[3]), None, None]);
     }
 }

@@ -22,8 +22,9 @@
 
 use evenkeel_machine::Nanos;
 
-use super::kind_queues::{KindQueues, REFRESH, SLICE, TICK};
-use crate::contract::{Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId, View};
+use super::TICK;
+use super::kind_queues::{KindQueues, REFRESH, SLICE};
+use crate::contract::{Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, View};
 use crate::registry::Entry;
 use crate::speedup::{Applications, Rule, Source};
 
@@ -162,9 +163,7 @@ impl Policy for Hsp {
                 self.apps.add(view.thread(thread), self.queues.kinds());
                 self.set_claim(thread, view);
                 self.undecided = true;
-                self.queues.place(thread, view, say);
-                say.slice(thread, Slice::of(self.slice));
-                say.order(thread, Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor });
+                self.queues.enter(thread, self.slice, view, say);
             }
             Event::Exited(thread) => {
                 self.apps.remove(view.thread(thread).app);

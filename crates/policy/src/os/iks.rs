@@ -59,8 +59,7 @@ impl Policy for InKernelSwitcher {
             ));
         }
         let pair = |i: usize| kinds.iter().map(|cores| vec![cores[i]]).collect();
-        self.switching.start((0..pairs).map(pair).collect(), view, say);
-        Ok(())
+        self.switching.start("iks", (0..pairs).map(pair).collect(), view, say)
     }
 
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {

@@ -26,17 +26,10 @@ use std::cmp::Ordering;
 use evenkeel_machine::{CoreId, KindId, MAX_KINDS, Nanos};
 
 use super::fair;
-use crate::contract::{Clock, Directive, Directives, Knob, QueueId, State, ThreadId, ThreadStats, Tier, View};
-use crate::speedup::Kinds;
-
-/// How often a policy looks at running threads.
-pub const TICK: Knob = Knob::Number {
-    name: "tick",
-    default: 4.0,
-    bounds: (0.1, 1_000.0),
-    unit: "ms",
-    about: "how often running threads are looked at (Linux's tick at 250 Hz)",
+use crate::contract::{
+    Clock, Directive, Directives, Knob, Order, QueueId, Slice, Start, State, ThreadId, ThreadStats, Tier, View,
 };
+use crate::speedup::Kinds;
 
 /// How often a policy asks for speedup factors.
 pub const REFRESH: Knob = Knob::Number {
@@ -225,6 +218,13 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         let rank = idle.or_else(short).or_else(any).unwrap_or(last);
         self.counts[rank] += 1;
         self.assign(thread, rank, true, view, say);
+    }
+
+    /// Places a new thread, which takes turns with the others of its queue by weight.
+    pub fn enter(&mut self, thread: ThreadId, slice: Nanos, view: &View<'_>, say: &mut Directives) {
+        self.place(thread, view, say);
+        say.slice(thread, Slice::of(slice));
+        say.order(thread, Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor });
     }
 
     /// Counts out a thread that has ended.

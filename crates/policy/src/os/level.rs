@@ -6,8 +6,9 @@
 //! ```
 //!
 //! Each move takes the greatest weight that does not turn the difference round, else the least that helps. It lowers the greater
-//! load of the two, so the loads in descending order fall lexicographically and levelling ends. O(log n) a move
-//! for n cores, beside the removal from a list.
+//! load of the two, so the loads in descending order fall lexicographically and levelling ends. Where no thread of the most loaded core may
+//! go to the least loaded one, the next in order of load is tried. O(log n) a move for n cores, beside the removal from a list, as long
+//! as threads may go where they are needed.
 
 use std::collections::BTreeSet;
 
@@ -46,14 +47,23 @@ pub fn level(lots: &mut [Lot], within: u64, may: impl Fn(ThreadId, usize) -> boo
     }
     let mut by_load: BTreeSet<(u64, usize)> = lots.iter().enumerate().map(|(i, lot)| (lot.load(), i)).collect();
     let mut moves = Vec::new();
-    // A lot from which nothing can move to the least loaded leaves `by_load`: as the least load only rises, nothing will later.
-    while let (Some(&(most, source)), Some(&(least, target))) = (by_load.last(), by_load.first()) {
+    let largest = lots.iter().map(|lot| lot.capacity).max().unwrap_or(1);
+    // A lot from which nothing can move leaves `by_load`. It is not needed as a target, for it has more than all the others, and as a
+    // source not before some other lot that it may give to has given in its turn: that is left to the next time.
+    while let (Some(&(most, source)), Some(&(least, _))) = (by_load.last(), by_load.first()) {
         if most - least <= within {
             break;
         }
         by_load.remove(&(most, source));
-        if let Some(chosen) = choose(&lots[source], &lots[target], |thread| may(thread, target)) {
-            by_load.remove(&(least, target));
+        // Beyond these not even the lightest thread helps.
+        let lightest = lots[source].movable.first().map_or(u64::MAX, |&(weight, _)| load_of(weight, largest));
+        let helps = |load: u64| most - load > within && load.saturating_add(lightest) <= most;
+        let targets = by_load.iter().take_while(|&&(load, _)| helps(load));
+        let found = targets.copied().find_map(|(load, target)| {
+            choose(&lots[source], &lots[target], |thread| may(thread, target)).map(|chosen| (load, target, chosen))
+        });
+        if let Some((load, target, chosen)) = found {
+            by_load.remove(&(load, target));
             let (weight, thread) = lots[source].movable.remove(chosen);
             lots[source].weight -= u64::from(weight);
             lots[target].weight += u64::from(weight);
@@ -110,6 +120,13 @@ mod tests {
     fn what_may_not_move_stays() {
         let mut lots = [lot(1, &[1; 4]), lot(1, &[])];
         assert_eq!(level(&mut lots, 0, |_, _| false), []);
+    }
+
+    #[test]
+    fn a_thread_that_may_not_go_to_the_least_loaded_goes_to_the_next() {
+        let mut lots = [lot(1, &[1; 4]), lot(1, &[]), lot(1, &[1])];
+        let moves = level(&mut lots, 0, |_, target| target != 1);
+        assert_eq!(moves.into_iter().map(|(_, target)| target).collect::<Vec<_>>(), [2]);
     }
 
     proptest! {

@@ -105,10 +105,8 @@ impl Policy for Linux {
             Event::CoreOnline(core) => self.homes.open(QueueId(core.0), true),
             Event::CoreOffline(core) => {
                 self.homes.open(QueueId(core.0), false);
-                for &thread in view.live {
-                    if view.thread(thread).queue == Some(QueueId(core.0))
-                        && let Some(queue) = self.least_loaded(thread, view)
-                    {
+                for thread in fair::at_home(core, view) {
+                    if let Some(queue) = self.least_loaded(thread, view) {
                         fair::rehome(&mut self.homes, thread, queue, view, say);
                     }
                 }

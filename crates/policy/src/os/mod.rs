@@ -1,6 +1,8 @@
 //! Policies of the operating-system level: which thread runs on which core. One file a policy; each says what it is, where it
 //! comes from, its rule and its knobs on its first screen.
 
+use crate::contract::Knob;
+
 mod fair;
 mod homes;
 mod kind_queues;
@@ -17,3 +19,12 @@ pub mod linux;
 pub mod opt_unfairness;
 pub mod pinned;
 pub mod round_robin;
+
+/// How often a policy looks at threads, for those that do so by the clock.
+const TICK: Knob = Knob::Number {
+    name: "tick",
+    default: 4.0,
+    bounds: (0.1, 1_000.0),
+    unit: "ms",
+    about: "time between looks at threads and cores (Linux's tick at 250 Hz)",
+};

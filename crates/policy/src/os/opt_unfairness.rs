@@ -22,11 +22,10 @@
 
 use evenkeel_machine::Nanos;
 
-use super::kind_queues::{KindQueues, SLICE, TICK};
+use super::TICK;
+use super::kind_queues::{KindQueues, SLICE};
 use crate::bounds;
-use crate::contract::{
-    Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId, ThreadStats, View,
-};
+use crate::contract::{Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View};
 use crate::registry::Entry;
 use crate::speedup::Source;
 
@@ -148,11 +147,7 @@ impl Policy for OptUnfairness {
 
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         match event {
-            Event::Started(thread) => {
-                self.queues.place(thread, view, say);
-                say.slice(thread, Slice::of(self.slice));
-                say.order(thread, Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor });
-            }
+            Event::Started(thread) => self.queues.enter(thread, self.slice, view, say),
             Event::Exited(thread) => self.queues.ended(thread, view),
             Event::CoreIdle(core) => {
                 let (goals, fastest) = (&self.goals, self.queues.kinds().kinds[0]);

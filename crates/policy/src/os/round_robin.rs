@@ -24,9 +24,7 @@
 use evenkeel_machine::Nanos;
 
 use super::kind_queues::{KindQueues, SLICE};
-use crate::contract::{
-    AppId, Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId, ThreadStats, View,
-};
+use crate::contract::{AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View};
 use crate::registry::Entry;
 use crate::speedup::Kinds;
 
@@ -86,14 +84,6 @@ impl RoundRobin {
             awake: Vec::new(),
             order: Vec::new(),
         }
-    }
-
-    fn started(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
-        let stats = view.thread(thread);
-        self.count_time(thread, view);
-        self.queues.place(thread, view, say);
-        say.slice(thread, Slice::of(self.slice));
-        say.order(thread, Order::VirtualTime { weight: stats.weight, start: Start::Floor });
     }
 
     /// Adds what a thread has had since to its application, which begins with the least of the others.
@@ -172,7 +162,10 @@ impl Policy for RoundRobin {
 
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         match event {
-            Event::Started(thread) => self.started(thread, view, say),
+            Event::Started(thread) => {
+                self.count_time(thread, view);
+                self.queues.enter(thread, self.slice, view, say);
+            }
             Event::Exited(thread) => {
                 self.count_time(thread, view);
                 self.queues.ended(thread, view);

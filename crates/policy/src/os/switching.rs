@@ -20,6 +20,7 @@ use std::ops::Range;
 
 use evenkeel_machine::{CoreId, FULL_CAPACITY, Nanos};
 
+use super::TICK;
 use super::fair;
 use super::homes::Homes;
 use crate::contract::{Directives, Event, Interest, Knob, Knobs, QueueId, ThreadId, Tier, View};
@@ -40,13 +41,7 @@ pub const KNOBS: &[Knob] = &[
         unit: "",
         about: "utilisation of the working cores below which the next slower kind takes over",
     },
-    Knob::Number {
-        name: "tick",
-        default: 4.0,
-        bounds: (0.1, 1_000.0),
-        unit: "ms",
-        about: "time between checks: the kernel's tick at 250 Hz",
-    },
+    TICK,
     Knob::Number {
         name: "settle",
         default: 128.0,
@@ -109,7 +104,17 @@ impl Switching {
 
     /// Makes queues and switches the first kinds on. `units`: by unit, its cores by level, the fastest first. Cores in
     /// no unit stay off.
-    pub fn start(&mut self, units: Vec<Vec<Vec<CoreId>>>, view: &View<'_>, say: &mut Directives) {
+    ///
+    /// # Errors
+    /// Thresholds that make no sense.
+    pub fn start(
+        &mut self,
+        policy: &str,
+        units: Vec<Vec<Vec<CoreId>>>,
+        view: &View<'_>,
+        say: &mut Directives,
+    ) -> Result<(), String> {
+        fair::check_thresholds(policy, self.up, self.down)?;
         let mut queues = 0;
         for levels in units {
             let first = queues;
@@ -131,6 +136,7 @@ impl Switching {
             self.switch_on(unit, view, say);
         }
         say.timer(self.tick);
+        Ok(())
     }
 
     /// Answers an event.

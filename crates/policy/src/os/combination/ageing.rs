@@ -12,8 +12,15 @@
 //!             greatest shortfall; when as many are left as cores have none, one each
 //! ```
 //!
+//! A thread that may run on some cores only is dealt among those. Where they are all taken, and one of them by a thread that may also go to
+//! a core that nobody has, that thread makes way.
+//!
 //! A thread of which the estimator tells nothing counts as under `equal`, so as a long one. Milestones are barriers, joins and ends
-//! (`bt`), or also the end of each critical section (`bcjt`). `order=shortest` deals the shortest first, for comparison.
+//! (`bt`), or also the end of each critical section (`bcjt`). The latter goes with `prediction=equal` only, and is refused with the
+//! others: their distances reach to the next barrier, join or end, and would not start anew at the end of a critical section.
+//! `order=shortest` deals the shortest first, for comparison.
+//!
+//! Knobs: `prediction` (equal), `order` (longest), `milestones` (bt).
 //!
 //! Source: Lakshminarayana, Lee, Kim, "Age Based Scheduling for Asymmetric Multiprocessors", SC 2009.
 
@@ -37,7 +44,7 @@ pub const ORDER: Knob =
 pub const MILESTONES: Knob = Knob::Word {
     name: "milestones",
     words: &["bt", "bcjt"],
-    about: "barrier, join and end; or also the end of critical sections",
+    about: "barrier, join and end; or also the end of critical sections (with prediction=equal only)",
 };
 
 /// The distance of `equal`, in instructions: more than any run retires between two milestones.
@@ -56,15 +63,8 @@ pub struct Ageing {
     prediction: Prediction,
     shortest_first: bool,
     critical_sections: bool,
-    threads: Vec<Known>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Known {
-    /// Profile: the distance that was told first, instructions.
-    distance: Option<u64>,
-    /// Work retired when it last left a critical section, instructions.
-    left_critical_at: u64,
+    /// Profile: by thread, the distance that was told first, instructions.
+    distances: Vec<Option<u64>>,
 }
 
 impl Ageing {
@@ -78,7 +78,7 @@ impl Ageing {
             },
             shortest_first: knobs.word("order") == "shortest",
             critical_sections: knobs.word("milestones") == "bcjt",
-            threads: Vec::new(),
+            distances: Vec::new(),
         }
     }
 
@@ -89,31 +89,30 @@ impl Ageing {
         distances.and(if self.critical_sections { Interest::CRITICAL_SECTION } else { Interest::NONE })
     }
 
-    fn known(&mut self, thread: ThreadId) -> &mut Known {
-        if self.threads.len() <= thread.index() {
-            self.threads.resize(thread.index() + 1, Known::default());
-        }
-        &mut self.threads[thread.index()]
-    }
-
-    /// A thread has left a critical section.
-    pub fn left_critical_section(&mut self, thread: ThreadId, view: &View<'_>) {
-        self.known(thread).left_critical_at = view.thread(thread).retired.0;
+    /// Why the values of the knobs do not go together, if they do not.
+    pub fn contradiction(&self) -> Option<String> {
+        (self.critical_sections && self.prediction != Prediction::Equal).then(|| {
+            "milestones=bcjt goes with prediction=equal only: profiles and oracles tell distances to barriers, joins and \
+             ends, not to the end of a critical section"
+                .into()
+        })
     }
 
     /// What is left until the next milestone, instructions; at least 1.
     pub fn remaining(&mut self, thread: ThreadId, view: &View<'_>) -> u64 {
         let stats = view.thread(thread);
-        let prediction = self.prediction;
-        let known = self.known(thread);
-        let progress = stats.since_milestone.0.min(stats.retired.0.saturating_sub(known.left_critical_at));
+        let progress = stats.since_milestone.0;
         let told = stats.to_milestone.map(|work| work.0);
-        if known.distance.is_none() {
-            known.distance = told.map(|told| told.saturating_add(stats.since_milestone.0));
-        }
-        let remaining = match prediction {
+        let remaining = match self.prediction {
             Prediction::Equal => None,
-            Prediction::Profile => known.distance.map(|distance| distance.saturating_sub(progress)),
+            Prediction::Profile => {
+                if self.distances.len() <= thread.index() {
+                    self.distances.resize(thread.index() + 1, None);
+                }
+                let distance = &mut self.distances[thread.index()];
+                *distance = distance.or(told.map(|told| told.saturating_add(progress)));
+                distance.map(|distance| distance.saturating_sub(progress))
+            }
             Prediction::Oracle => told,
         };
         remaining.unwrap_or(FAR.saturating_sub(progress)).max(1)
@@ -132,29 +131,95 @@ impl Ageing {
     }
 }
 
-/// Deals threads, in the order given by what is left for each, to cores given by capacity, fastest first: the core of each
-/// thread, as an index into `capacities`. O(n log cores). No cores: nothing is dealt.
-pub fn deal(remaining: &[u64], capacities: &[u32]) -> Vec<usize> {
-    if remaining.len() <= capacities.len() || capacities.is_empty() {
-        return (0..remaining.len().min(capacities.len())).collect();
+/// A thread to be dealt.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What is left for it, instructions.
+    pub remaining: u64,
+    /// Where it may run, if not everywhere.
+    pub bound: Option<Bound>,
+}
+
+/// Where a thread may run, in places among the cores to be dealt.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// By place.
+    pub allowed: Vec<bool>,
+    /// Where it is now: of equally fast cores it takes this.
+    pub home: Option<usize>,
+}
+
+impl Job {
+    fn may(&self, core: usize) -> bool {
+        self.bound.as_ref().is_none_or(|bound| bound.allowed[core])
     }
-    let work: i128 = remaining.iter().map(|&work| i128::from(work)).sum();
+}
+
+/// Deals threads, in the order given, to cores given by capacity, fastest first: the core of each thread, as an index into
+/// `capacities`; `None` for one that may run on none of them. O(n log cores), and O(cores) for each thread that may not run everywhere.
+pub fn deal(jobs: &[Job], capacities: &[u32]) -> Vec<Option<usize>> {
+    if jobs.len() <= capacities.len() { one_each(jobs, capacities) } else { by_shortfall(jobs, capacities) }
+}
+
+/// No more threads than cores: each takes the fastest that is left.
+fn one_each(jobs: &[Job], capacities: &[u32]) -> Vec<Option<usize>> {
+    let mut dealt: Vec<Option<usize>> = vec![None; jobs.len()];
+    let mut holder = vec![None; capacities.len()];
+    let mut first_free = 0;
+    for (i, job) in jobs.iter().enumerate() {
+        while holder.get(first_free).is_some_and(Option::is_some) {
+            first_free += 1;
+        }
+        let free = |job: &Job| (first_free..holder.len()).find(|&core| holder[core].is_none() && job.may(core));
+        let at_home = |core: usize| {
+            let home = job.bound.as_ref().and_then(|bound| bound.home)?;
+            (holder[home].is_none() && job.may(home) && capacities[home] == capacities[core]).then_some(home)
+        };
+        let mut core = free(job).map(|core| at_home(core).unwrap_or(core));
+        if core.is_none() {
+            let way = (0..holder.len()).filter(|&core| job.may(core)).find_map(|core| {
+                let holder: usize = holder[core]?;
+                Some((core, holder, free(&jobs[holder])?))
+            });
+            if let Some((taken, before, to)) = way {
+                (dealt[before], holder[to]) = (Some(to), Some(before));
+                core = Some(taken);
+            }
+        }
+        // Nobody makes way: it shares the fastest core that it may run on.
+        dealt[i] = core.or_else(|| (0..holder.len()).find(|&core| job.may(core)));
+        if let Some(core) = core {
+            holder[core] = Some(i);
+        }
+    }
+    dealt
+}
+
+/// More threads than cores: each goes where most is owed, and the last ones where nobody is.
+fn by_shortfall(jobs: &[Job], capacities: &[u32]) -> Vec<Option<usize>> {
+    let work: i128 = jobs.iter().map(|job| i128::from(job.remaining)).sum();
     let capacity: i128 = capacities.iter().map(|&capacity| i128::from(capacity)).sum();
     let should = |core: usize| work * i128::from(capacities[core]) / capacity.max(1);
     let mut shortfalls: BinaryHeap<_> = (0..capacities.len()).map(|core| (should(core), Reverse(core))).collect();
-    let mut has_one = vec![false; capacities.len()];
-    let mut without = capacities.len();
-    let mut dealt = Vec::with_capacity(remaining.len());
-    for (i, &work) in remaining.iter().enumerate() {
-        if remaining.len() - i == without {
-            dealt.extend((0..capacities.len()).filter(|&core| !has_one[core]));
-            break;
+    let mut without: Vec<usize> = (0..capacities.len()).collect();
+    let mut passed_over = Vec::new();
+    let mut dealt = Vec::with_capacity(jobs.len());
+    for (i, job) in jobs.iter().enumerate() {
+        let last = jobs.len() - i <= without.len();
+        let empty = if last { without.iter().copied().find(|&core| job.may(core)) } else { None };
+        let fits = |core: usize| empty.map_or_else(|| job.may(core), |empty| empty == core);
+        let mut found = None;
+        while let Some((shortfall, Reverse(core))) = shortfalls.pop() {
+            if fits(core) {
+                shortfalls.push((shortfall - i128::from(job.remaining), Reverse(core)));
+                without.retain(|&other| other != core);
+                found = Some(core);
+                break;
+            }
+            passed_over.push((shortfall, Reverse(core)));
         }
-        if let Some((shortfall, Reverse(core))) = shortfalls.pop() {
-            shortfalls.push((shortfall - i128::from(work), Reverse(core)));
-            without -= usize::from(!std::mem::replace(&mut has_one[core], true));
-            dealt.push(core);
-        }
+        shortfalls.extend(passed_over.drain(..));
+        dealt.push(found);
     }
     dealt
 }
@@ -165,23 +230,42 @@ mod tests {
 
     use super::*;
 
+    fn free(remaining: &[u64]) -> Vec<Job> {
+        remaining.iter().map(|&remaining| Job { remaining, bound: None }).collect()
+    }
+
+    fn bound(remaining: u64, allowed: &[bool]) -> Job {
+        Job { remaining, bound: Some(Bound { allowed: allowed.to_vec(), home: None }) }
+    }
+
     #[test]
     fn as_many_threads_as_cores_get_one_each_in_order() {
-        assert_eq!(deal(&[9, 5, 1], &[1024, 512, 512]), [0, 1, 2]);
-        assert_eq!(deal(&[9], &[1024, 512]), [0]);
-        assert_eq!(deal(&[9], &[]), [0usize; 0]);
+        assert_eq!(deal(&free(&[9, 5, 1]), &[1024, 512, 512]), [0, 1, 2].map(Some));
+        assert_eq!(deal(&free(&[9]), &[1024, 512]), [Some(0)]);
+        assert_eq!(deal(&free(&[9]), &[]), [None]);
+    }
+
+    #[test]
+    fn a_bound_thread_leaves_cores_to_others_where_it_may_not_run_and_has_its_own_though_others_come_first() {
+        let [long, short] = [9, 5].map(|remaining| Job { remaining, bound: None });
+        let on_little = bound(7, &[false, true]);
+        assert_eq!(deal(&[on_little.clone(), short], &[1024, 512]), [1, 0].map(Some));
+        let on_big = bound(1, &[true, false]);
+        assert_eq!(deal(&[long, on_big.clone()], &[1024, 512]), [1, 0].map(Some), "the long one makes way");
+        assert_eq!(deal(&[on_big.clone(), on_big, on_little], &[1024, 512]), [0, 0, 1].map(Some));
+        assert_eq!(deal(&[bound(1, &[false, false])], &[1024, 512]), [None]);
     }
 
     #[test]
     fn equal_threads_are_dealt_in_proportion_to_capacity() {
-        let dealt = deal(&[FAR; 9], &[1024, 512]);
-        assert_eq!(dealt.iter().filter(|&&core| core == 0).count(), 6);
+        let dealt = deal(&free(&[FAR; 9]), &[1024, 512]);
+        assert_eq!(dealt.iter().filter(|&&core| core == Some(0)).count(), 6);
     }
 
     #[test]
     fn when_as_many_are_left_as_cores_have_none_each_core_gets_one() {
         // The first thread is so long that the fast core alone would be owed all the others.
-        assert_eq!(deal(&[2, 2, 2, 2], &[1_000_000, 1, 1]), [0, 0, 1, 2]);
+        assert_eq!(deal(&free(&[2, 2, 2, 2]), &[1_000_000, 1, 1]), [0, 0, 1, 2].map(Some));
     }
 
     proptest! {
@@ -192,12 +276,27 @@ mod tests {
         ) {
             remaining.sort_unstable_by_key(|&work| Reverse(work));
             capacities.sort_unstable_by_key(|&capacity| Reverse(capacity));
-            let dealt = deal(&remaining, &capacities);
+            let dealt = deal(&free(&remaining), &capacities);
             prop_assert_eq!(dealt.len(), remaining.len());
-            let mut cores = dealt.clone();
+            let mut cores: Vec<_> = dealt.into_iter().flatten().collect();
             cores.sort_unstable();
             cores.dedup();
             prop_assert_eq!(cores.len(), remaining.len().min(capacities.len()));
+        }
+
+        #[test]
+        fn nobody_is_dealt_where_it_may_not_run_and_whoever_may_run_somewhere_is_dealt(
+            jobs in prop::collection::vec((1u64..=FAR, prop::option::of(prop::collection::vec(any::<bool>(), 6))), 0..14),
+        ) {
+            let jobs: Vec<_> = jobs.into_iter().map(|(remaining, allowed)| {
+                Job { remaining, bound: allowed.map(|allowed| Bound { allowed, home: None }) }
+            }).collect();
+            for (job, core) in jobs.iter().zip(deal(&jobs, &[1024, 1024, 700, 700, 300, 300])) {
+                match core {
+                    Some(core) => prop_assert!(job.may(core)),
+                    None => prop_assert!((0..6).all(|core| !job.may(core))),
+                }
+            }
         }
     }
 }

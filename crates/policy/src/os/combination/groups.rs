@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use evenkeel_machine::{CoreId, KindId};
 
-use super::ageing::{Ageing, deal};
+use super::ageing::{Ageing, Bound, Job, deal};
 use crate::contract::{QueueId, State, ThreadId, View};
 use crate::os::homes::Homes;
 use crate::os::level::{Lot, level};
@@ -24,6 +24,17 @@ struct Group {
     cores: Vec<CoreId>,
     /// Its runnable threads.
     members: BTreeSet<ThreadId>,
+}
+
+impl Group {
+    fn online<'a>(&'a self, view: &'a View<'_>) -> impl Iterator<Item = CoreId> + 'a {
+        self.cores.iter().copied().filter(|core| view.cores[core.index()].online)
+    }
+
+    /// Whether a thread may run on some core of the group.
+    fn may_have(&self, thread: ThreadId, view: &View<'_>) -> bool {
+        !view.thread(thread).restricted || self.online(view).any(|core| view.allowed(thread, core))
+    }
 }
 
 /// All groups.
@@ -87,14 +98,24 @@ impl Groups {
     /// Deals a group's threads: which queue each should be in. A core of the right kind that has the thread keeps it.
     pub fn deal(&self, group: usize, ageing: &mut Ageing, homes: &Homes, view: &View<'_>) -> Vec<(ThreadId, QueueId)> {
         let group = &self.groups[group];
-        let cores: Vec<_> = group.cores.iter().copied().filter(|core| view.cores[core.index()].online).collect();
+        let cores: Vec<_> = group.online(view).collect();
         let capacities: Vec<_> = cores.iter().map(|&core| view.machine.kind_of(core).capacity).collect();
         let ranked = ageing.ranked(group.members.iter().copied(), view);
-        let remaining: Vec<_> = ranked.iter().map(|&(remaining, _)| remaining).collect();
-        let dealt = deal(&remaining, &capacities);
-        let threads: Vec<_> = ranked.iter().map(|&(_, thread)| thread).collect();
-        let core_of_share = keep_places(&threads, &dealt, &cores, homes, view);
-        threads.into_iter().zip(dealt).map(|(thread, share)| (thread, QueueId(core_of_share[share].0))).collect()
+        let bound = |thread: ThreadId| {
+            view.thread(thread).restricted.then(|| Bound {
+                allowed: cores.iter().map(|&core| view.allowed(thread, core)).collect(),
+                home: homes.of(thread).and_then(|queue| cores.iter().position(|core| core.0 == queue.0)),
+            })
+        };
+        let jobs: Vec<_> = ranked.iter().map(|&(remaining, thread)| Job { remaining, bound: bound(thread) }).collect();
+        // Whoever may run nowhere here stays where it is.
+        let dealt: Vec<_> = ranked
+            .iter()
+            .zip(deal(&jobs, &capacities))
+            .filter_map(|(&(_, thread), share)| Some((thread, share?)))
+            .collect();
+        let core_of_share = keep_places(&dealt, &cores, homes, view);
+        dealt.into_iter().map(|(thread, share)| (thread, QueueId(core_of_share[share].0))).collect()
     }
 
     /// Levels the numbers of threads, and lets groups trade threads for their fastest cores. Those concerned belong to another
@@ -104,12 +125,7 @@ impl Groups {
             return;
         }
         let lot = |group: &Group| Lot {
-            capacity: group
-                .cores
-                .iter()
-                .map(|&core| u64::from(view.machine.kind_of(core).capacity))
-                .sum::<u64>()
-                .max(1),
+            capacity: group.online(view).map(|core| u64::from(view.machine.kind_of(core).capacity)).sum::<u64>().max(1),
             weight: group.members.len() as u64,
             movable: group
                 .members
@@ -119,13 +135,14 @@ impl Groups {
                 .collect(),
         };
         let mut lots: Vec<_> = self.groups.iter().map(lot).collect();
-        for (thread, group) in level(&mut lots, 0, |_, _| true) {
+        let groups = &self.groups;
+        for (thread, group) in level(&mut lots, 0, |thread, group| groups[group].may_have(thread, view)) {
             self.join(thread, group);
         }
         // (what is left, thread, group): the first that gets no fastest core, and the last that gets one.
         let (mut offers, mut takers) = (Vec::new(), Vec::new());
         for (g, group) in self.groups.iter().enumerate() {
-            let fastest = group.cores.iter().filter(|core| view.kind(**core) == KindId(0)).count();
+            let fastest = group.online(view).filter(|&core| view.kind(core) == KindId(0)).count();
             let ranked = ageing.ranked(group.members.iter().copied(), view);
             offers.extend(ranked.get(fastest).map(|&(left, thread)| (left, thread, g)));
             takers.extend(
@@ -135,7 +152,8 @@ impl Groups {
         offers.sort_by_key(|offer| ageing.place(offer.0));
         takers.sort_by_key(|taker| Reverse(ageing.place(taker.0)));
         for (offer, taker) in offers.into_iter().zip(takers) {
-            if ageing.place(offer.0) < ageing.place(taker.0) && offer.2 != taker.2 {
+            let may = self.groups[taker.2].may_have(offer.1, view) && self.groups[offer.2].may_have(taker.1, view);
+            if ageing.place(offer.0) < ageing.place(taker.0) && offer.2 != taker.2 && may {
                 self.join(offer.1, taker.2);
                 self.join(taker.1, offer.2);
             }
@@ -143,17 +161,21 @@ impl Groups {
     }
 }
 
-/// Shares of cores of one kind are interchangeable: each goes to a core that has one of its threads already, if it can;
-/// those that run count before those that wait. Returns the core of each share.
-fn keep_places(threads: &[ThreadId], dealt: &[usize], cores: &[CoreId], homes: &Homes, view: &View<'_>) -> Vec<CoreId> {
+/// Shares of cores of one kind are interchangeable, unless one of their threads may not run everywhere: each goes to a core that has
+/// one of its threads already, if it can; those that run count before those that wait. Returns the core of each share.
+fn keep_places(dealt: &[(ThreadId, usize)], cores: &[CoreId], homes: &Homes, view: &View<'_>) -> Vec<CoreId> {
     let mut core_of_share = vec![None; cores.len()];
     let mut place_of_core = vec![None; view.machine.cores.len()];
     for (place, core) in cores.iter().enumerate() {
         place_of_core[core.index()] = Some(place);
     }
     let mut taken = vec![false; cores.len()];
+    for &(_, share) in dealt.iter().filter(|(thread, _)| view.thread(*thread).restricted) {
+        core_of_share[share] = Some(cores[share]);
+        taken[share] = true;
+    }
     for wanted in [State::Running, State::Ready] {
-        for (&thread, &share) in threads.iter().zip(dealt) {
+        for &(thread, share) in dealt {
             let home = homes.of(thread).map(|queue| CoreId(queue.0)).filter(|_| view.thread(thread).state == wanted);
             if let Some(place) = home.and_then(|core| place_of_core.get(core.index()).copied().flatten())
                 && core_of_share[share].is_none()

@@ -5,7 +5,7 @@
 //! | `aua` | the core with the fewest threads |
 //! | `fca` | an idle core, the fastest first; none idle: the fewest threads, the fastest first |
 //! | `aaa` | the core whose scaled load is least after adding: (threads + 1) / capacity; ties to the slowest |
-//! | `age` | all threads dealt anew, see [`ageing`] |
+//! | `age` | all threads dealt anew, see [`ageing`]; with 8 threads a core or more the new one goes as under `aaa`, until the next balance |
 //!
 //! | wake-up | |
 //! | --- | --- |

@@ -104,7 +104,9 @@ impl Combination {
         // The group that deals the thread with its own now; none where age does not assign, or too many would have to be dealt.
         let group = match (&self.ageing, self.choices.assignment) {
             (Some((_, groups)), Assignment::Age) => {
-                Some(groups.emptiest()).filter(|&group| groups.crowd(group) < CROWDED)
+                let restricted = view.thread(thread).restricted;
+                let group = if restricted { groups.of_core(CoreId(queue.0)) } else { groups.emptiest() };
+                Some(group).filter(|&group| groups.crowd(group) < CROWDED)
             }
             _ => None,
         };
@@ -232,7 +234,6 @@ impl Combination {
         let dealt = which.flat_map(|group| groups.deal(group, ageing, homes, view));
         let changes = dealt
             .filter(|&(thread, queue)| homes.of(thread) != Some(queue) || is_kept_from(thread, CoreId(queue.0), view))
-            .filter(|&(thread, queue)| view.allowed(thread, CoreId(queue.0)))
             .collect();
         self.shift(changes, view, say);
     }
@@ -273,6 +274,9 @@ impl Policy for Combination {
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+        if let Some(why) = self.ageing.as_ref().and_then(|(ageing, _)| ageing.contradiction()) {
+            return Err(why);
+        }
         self.kinds = (0..view.machine.kinds.len()).map(|rank| KindId(rank as u8)).collect();
         let fast_first = fair::fast_first(view.machine);
         let places = fair::places(&fast_first);
@@ -309,11 +313,6 @@ impl Policy for Combination {
                     self.settle(thread, queue, None);
                 }
             }
-            Event::CriticalSection(thread) => {
-                if let Some((ageing, _)) = &mut self.ageing {
-                    ageing.left_critical_section(thread, view);
-                }
-            }
             Event::CoreIdle(core) => {
                 if let (Balance::Age, Some((_, groups))) = (self.choices.balance, &self.ageing) {
                     let group = groups.of_core(core);
@@ -329,8 +328,7 @@ impl Policy for Combination {
             Event::CoreOnline(core) => self.homes.open(QueueId(core.0), true),
             Event::CoreOffline(core) => {
                 self.homes.open(QueueId(core.0), false);
-                let stranded = view.live.iter().filter(|thread| view.thread(**thread).queue == Some(QueueId(core.0)));
-                for &thread in stranded {
+                for thread in fair::at_home(core, view) {
                     if let Some(queue) = self.least_scaled_load(thread, view) {
                         say.assign(thread, queue);
                         if view.thread(thread).runnable() {
@@ -339,7 +337,7 @@ impl Policy for Combination {
                     }
                 }
             }
-            Event::Milestone(_) | Event::SliceUsed(..) => {}
+            Event::Milestone(_) | Event::CriticalSection(_) | Event::SliceUsed(..) => {}
         }
     }
 }

@@ -1,7 +1,7 @@
 use evenkeel_machine::{CoreId, Nanos, Work};
 
 use super::*;
-use crate::contract::{Directive, Event, QueueId, ThreadId};
+use crate::contract::{Directive, Event, Interest, QueueId, ThreadId};
 use crate::registry::make;
 use crate::testing::{Bench, machine};
 
@@ -223,20 +223,28 @@ fn predictions_differ_in_what_they_take_for_the_distance() {
 }
 
 #[test]
-fn critical_sections_are_milestones_only_if_asked_for() {
-    for (milestones, on_fast) in [("bt", 1), ("bcjt", 0)] {
-        let mut bench = Bench::start(1, 1, policy("age", &[("milestones", milestones)]));
-        let threads = spawn_running(&mut bench, 2);
-        for (thread, progress) in threads.iter().zip([1_000, 500]) {
-            let stats = &mut bench.threads[thread.index()];
-            (stats.since_milestone, stats.retired) = (Work(progress), Work(progress));
-        }
-        // The mechanism sends this event only to those that are interested.
-        if milestones == "bcjt" {
-            bench.deliver(Event::CriticalSection(threads[0]));
-        }
+fn critical_sections_count_as_milestones_if_asked_for_and_not_with_distances_that_do_not_know_them() {
+    for (milestones, wanted) in [("bt", false), ("bcjt", true)] {
+        let policy = policy("age", &[("milestones", milestones)]);
+        assert_eq!(policy.interest().wants(Interest::CRITICAL_SECTION), wanted);
+    }
+    for prediction in ["oracle", "profile"] {
+        let policy = policy("age", &[("milestones", "bcjt"), ("prediction", prediction)]);
+        let why = Bench::try_on(machine(&[("big", 1024, 1)]), policy).err().unwrap_or_default();
+        assert!(why.contains("prediction=equal only"), "{why}");
+    }
+}
+
+#[test]
+fn a_thread_bound_to_the_slow_core_leaves_the_fast_one_to_the_other_however_long_it_is() {
+    for name in ["age", "fca-age", "aua-iw-age"] {
+        let mut bench = Bench::start(1, 1, policy(name, &[("prediction", "oracle")]));
+        let bound = bench.spawn_on(0, &[CoreId(1)]);
+        let other = bench.spawn(0);
+        bench.threads[bound.index()].to_milestone = Some(Work(9_000));
+        bench.threads[other.index()].to_milestone = Some(Work(10));
         bench.deliver(Event::Timer);
-        assert_eq!(bench.queue_of(threads[on_fast]), Some(QueueId(0)), "{milestones}");
+        assert_eq!(queues(&bench, &[bound, other]), [1, 0], "{name}");
     }
 }
 
