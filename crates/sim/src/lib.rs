@@ -12,6 +12,7 @@ mod engine;
 mod estimator;
 mod execute;
 mod finish;
+mod heap;
 mod latency;
 mod load;
 mod mechanism;

@@ -1,33 +1,16 @@
 //! A queue of threads that wait for a core: the least key first, equal keys first come, first served.
 //!
-//! A four-ary heap. A thread waits in one queue at most, so the positions of all queues' threads live in
-//! one array, [`Places`], and taking any thread out costs no search. A heap is not sorted, but it is
-//! ordered along every path from the root, which is enough to find the best thread *for one core*
-//! (postponed deadlines, affinity) by walking down and leaving out every branch whose root is no
+//! A thread waits in one queue at most, so the positions of all queues' threads live in one place, and taking any thread out
+//! costs no search. A heap is not sorted, but it is ordered along every path from the root, which is enough to find the best
+//! thread *for one core* (postponed deadlines, affinity) by walking down and leaving out every branch whose root is no
 //! better than the best found: in the usual case a few entries around the top.
 
 use evenkeel_policy::ThreadId;
 
+use crate::heap::{Entry, Heap, Positions};
+
 /// Where each thread stands in its queue; by thread.
-#[derive(Debug, Default)]
-pub struct Places(Vec<u32>);
-
-const NOWHERE: u32 = u32::MAX;
-const ARITY: usize = 4;
-
-impl Places {
-    /// Asks for memory for threads below `count` at once.
-    pub fn reserve(&mut self, count: usize) {
-        self.0.reserve_exact(count);
-    }
-
-    /// Makes room for threads below `count`.
-    pub fn grow(&mut self, count: usize) {
-        if count > self.0.len() {
-            self.0.resize(count, NOWHERE);
-        }
-    }
-}
+pub type Places = Positions;
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
@@ -37,21 +20,20 @@ struct Waiting {
     weight: u32,
 }
 
-impl Waiting {
-    /// Key and sequence as one number: a comparison without a branch, where there is no telling which is less.
+impl Entry for Waiting {
     fn rank(&self) -> u128 {
         u128::from(self.key) << 64 | u128::from(self.sequence)
     }
 
-    fn before(&self, other: &Self) -> bool {
-        self.rank() < other.rank()
+    fn owner(&self) -> usize {
+        self.thread.index()
     }
 }
 
 /// Threads that wait for a core.
 #[derive(Debug, Default)]
 pub struct RunQueue {
-    heap: Vec<Waiting>,
+    heap: Heap<Waiting>,
     weight: u64,
 }
 
@@ -73,26 +55,16 @@ impl RunQueue {
 
     /// Adds a thread. `sequence` is greater than that of all who came before.
     pub fn insert(&mut self, thread: ThreadId, key: u64, sequence: u64, weight: u32, places: &mut Places) {
-        let waiting = Waiting { key, sequence, thread, weight };
         self.weight += u64::from(weight);
-        self.heap.push(waiting);
-        self.sift_up(self.heap.len() - 1, waiting, places);
+        self.heap.insert(Waiting { key, sequence, thread, weight }, places);
     }
 
     /// Takes a thread out that is in it.
     pub fn remove(&mut self, thread: ThreadId, places: &mut Places) {
-        let place = places.0[thread.index()] as usize;
-        let gone = self.heap[place];
-        debug_assert_eq!(gone.thread, thread);
-        places.0[thread.index()] = NOWHERE;
-        self.weight -= u64::from(gone.weight);
-        let Some(last) = self.heap.pop() else { return };
-        if place < self.heap.len() {
-            if last.before(&gone) {
-                self.sift_up(place, last, places);
-            } else {
-                self.sift_down(place, last, places);
-            }
+        if let Some(place) = places.of(thread.index()) {
+            let gone = self.heap.remove(place, places);
+            debug_assert_eq!(gone.thread, thread);
+            self.weight -= u64::from(gone.weight);
         }
     }
 
@@ -101,11 +73,11 @@ impl RunQueue {
         let mut best: Option<(u64, u64, ThreadId)> = None;
         // Depth times arity bounds what is pending at once; 64 covers 4^16 threads.
         let mut pending = [0usize; 64];
-        let mut count = usize::from(!self.heap.is_empty());
+        let mut count = usize::from(self.heap.len() > 0);
         while count > 0 {
             count -= 1;
             let place = pending[count];
-            let waiting = &self.heap[place];
+            let waiting = self.heap.at(place);
             if best.is_some_and(|(key, sequence, _)| (waiting.key, waiting.sequence) > (key, sequence)) {
                 continue;
             }
@@ -114,55 +86,12 @@ impl RunQueue {
             {
                 best = Some((key, waiting.sequence, waiting.thread));
             }
-            let first = place * ARITY + 1;
-            for child in (first..(first + ARITY).min(self.heap.len())).rev() {
+            for child in self.heap.children(place).rev() {
                 pending[count] = child;
                 count += 1;
             }
         }
         best.map(|(key, _, thread)| (thread, key))
-    }
-
-    fn put(&mut self, place: usize, waiting: Waiting, places: &mut Places) {
-        self.heap[place] = waiting;
-        places.0[waiting.thread.index()] = place as u32;
-    }
-
-    fn sift_up(&mut self, mut place: usize, waiting: Waiting, places: &mut Places) {
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
-            if !waiting.before(&self.heap[parent]) {
-                break;
-            }
-            let moved = self.heap[parent];
-            self.put(place, moved, places);
-            place = parent;
-        }
-        self.put(place, waiting, places);
-    }
-
-    fn sift_down(&mut self, mut place: usize, waiting: Waiting, places: &mut Places) {
-        loop {
-            let first = place * ARITY + 1;
-            if first >= self.heap.len() {
-                break;
-            }
-            let last = (first + ARITY).min(self.heap.len());
-            let mut least = first;
-            let mut rank = self.heap[first].rank();
-            for (place, child) in self.heap[..last].iter().enumerate().skip(first + 1) {
-                let other = child.rank();
-                least = if other < rank { place } else { least };
-                rank = rank.min(other);
-            }
-            let child = self.heap[least];
-            if !child.before(&waiting) {
-                break;
-            }
-            self.put(place, child, places);
-            place = least;
-        }
-        self.put(place, waiting, places);
     }
 }
 
