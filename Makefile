@@ -27,8 +27,10 @@ test:
 	$(CARGO) test --workspace
 	./tests/run-pages.sh
 
-# Also measures the start of the binary itself.
+# Beside simcore and SimPy, in one run; also the start of the binary itself. Writes docs/benchmarks.md.
 bench:
+	@test -x target/venv-bench/bin/python || { python3 -m venv target/venv-bench && target/venv-bench/bin/pip install --quiet simpy; } \
+		|| echo "python3 with venv, or SimPy, is not to be had: left out"
 	$(CARGO) build --release -p evenkeel-cli
 	$(CARGO) bench -p evenkeel-sim --bench engine
 

@@ -37,7 +37,7 @@ fn main() {
         if quick {
             continue;
         }
-        table.add("simcore 0.1, ping-pong of two components", "events/s", peers::simcore_events_per_second());
+        table.add("simcore 0.1, its authors' ping-pong", "events/s", peers::simcore_events_per_second());
         match peers::simpy_switches_per_second() {
             Ok(rate) => table.add("SimPy, 64 processes round-robin on 8 cores", "switches/s", rate),
             Err(why) => eprintln!("SimPy left out: {why}"),

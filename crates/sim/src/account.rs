@@ -40,7 +40,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let exact = left as f64 * state.rate + thread.fraction;
         let done = (exact as u64).min(thread.remaining);
         // What has been begun of the next unit: however often somebody looks, nothing is lost.
-        thread.fraction = exact - exact.floor();
+        thread.fraction = exact - exact as u64 as f64;
         thread.remaining -= done;
         credit(stats, done);
     }
@@ -56,16 +56,20 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn schedule(&mut self, core: usize) {
         let state = &mut self.cores[core];
         let thread = &self.threads[state.running as usize];
-        let time = if thread.wall {
-            thread.remaining
+        let left_of_slice = state.slice_end.saturating_sub(self.now);
+        state.work_end = if thread.wall {
+            self.now.saturating_add(Nanos(thread.overhead.saturating_add(thread.remaining)))
+        } else if thread.remaining as f64 > (left_of_slice.0 as f64 + 1.0) * state.rate {
+            // Not in this slice, whatever else it loses: when exactly is nobody's question yet.
+            Nanos::MAX
         } else {
             let full = (thread.remaining as f64 - thread.fraction).max(0.0) / state.rate;
             // Whoever has less to do than the refill lasts does it all at half speed.
             let stalled = (thread.refill as f64).min(full);
             // A thousandth of a nanosecond is the rounding of the speeds, not work that is left.
-            (full + stalled - 1e-3).ceil() as u64
+            let time = round_up(full + stalled - 1e-3);
+            self.now.saturating_add(Nanos(thread.overhead.saturating_add(time)))
         };
-        state.work_end = self.now.saturating_add(Nanos(thread.overhead.saturating_add(time)));
         let at = state.work_end.min(state.slice_end);
         self.calendar.set(self.core_slot(core), at, priority::HAPPENS);
     }
@@ -155,6 +159,12 @@ impl<L: Listener> Mechanism<'_, L> {
         // A slice of nothing would be used up for ever at the same instant.
         state.slice_end = self.now.saturating_add(length.max(Nanos(1)));
     }
+}
+
+/// The next whole number, without a call into the mathematics library; nothing for negative ones.
+fn round_up(x: f64) -> u64 {
+    let whole = x as u64;
+    whole + u64::from((whole as f64) < x)
 }
 
 fn credit(stats: &mut evenkeel_policy::ThreadStats, done: u64) {

@@ -56,13 +56,11 @@ impl<L: Listener> Mechanism<'_, L> {
             self.idle_power(core)
         } else {
             let opp = self.clusters[state.cluster].opp;
-            let busy = self.machine.kinds[state.kind.index()].opps[opp].busy_power.unwrap_or_default();
             let row = self.threads[state.running as usize].row;
-            let activity = self.speeds.character(row).activity;
+            let busy = self.speeds.power(row, state.kind, opp);
             // Two busy siblings draw the power of one core together.
             let shared = state.sibling.is_some_and(|sibling| self.cores[sibling].busy);
-            let power = busy.0 as f64 * activity * if shared { 0.5 } else { 1.0 };
-            MicroWatts(power.round() as u64)
+            if shared { MicroWatts(busy.0 / 2) } else { busy }
         };
         let meter = &mut self.cores[core].meter;
         if meter.power() != power {

@@ -1,6 +1,6 @@
 //! How fast each character of work runs on each operating point: a table, made once.
 
-use evenkeel_machine::{ClusterId, KindId, MAX_KINDS, Machine, PerKind};
+use evenkeel_machine::{ClusterId, KindId, MAX_KINDS, Machine, MicroWatts, PerKind};
 use evenkeel_workload::{Application, Phase};
 
 use crate::program::Row;
@@ -17,8 +17,6 @@ pub struct Character {
     pub bytes: f64,
     /// Bytes to fetch again after a move.
     pub working_set: u64,
-    /// Power while it runs, of the busy power.
-    pub activity: f64,
     /// Speedup factor on each kind relative to the slowest of the machine, at the highest operating points.
     pub speedup: PerKind<f32>,
 }
@@ -28,6 +26,8 @@ pub struct Character {
 pub struct Speeds {
     characters: Vec<Character>,
     table: Vec<f64>,
+    /// Power of a busy core, microwatts, in the order of `table`.
+    power: Vec<MicroWatts>,
     first_of_kind: [u32; MAX_KINDS],
     stride: usize,
     /// Whether any work wants bandwidth.
@@ -53,9 +53,23 @@ impl Speeds {
                 })
             })
             .collect();
+        let power = phases()
+            .flat_map(|phase| {
+                let points = machine.kinds.iter().flat_map(|kind| &kind.opps);
+                points.map(move |point| {
+                    let busy = point.busy_power.unwrap_or_default();
+                    MicroWatts((busy.0 as f64 * phase.activity).round() as u64)
+                })
+            })
+            .collect();
         let characters: Vec<_> = phases().map(|phase| character(machine, phase)).collect();
         let memory = characters.iter().any(|character| character.bytes > 0.0);
-        Self { characters, table, first_of_kind, stride, memory }
+        Self { characters, table, power, first_of_kind, stride, memory }
+    }
+
+    /// Power of a core that is busy with such work.
+    pub fn power(&self, row: Row, kind: KindId, opp: usize) -> MicroWatts {
+        self.power[row as usize * self.stride + self.first_of_kind[kind.index()] as usize + opp]
     }
 
     /// Units of work per nanosecond, before contention.
@@ -115,7 +129,7 @@ fn character(machine: &Machine, phase: &Phase) -> Character {
         let kind = KindId(rank as u8);
         speedup[kind] = (at_top(kind) / at_top(slow)) as f32;
     }
-    Character { bytes: phase.bytes_per_instruction, working_set: phase.working_set, activity: phase.activity, speedup }
+    Character { bytes: phase.bytes_per_instruction, working_set: phase.working_set, speedup }
 }
 
 /// Shares a bandwidth among demands, max-min fair: whoever wants less than an equal share gets it all, the rest share what is left
