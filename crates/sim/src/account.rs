@@ -6,7 +6,8 @@ use evenkeel_workload::Class;
 
 use crate::execute::Next;
 use crate::mechanism::{Mechanism, NONE, priority, slice_length};
-use crate::thread::{CHARGE_SHIFT, ROUND_ROBIN_SLICE, WHOLE_SLICE};
+use crate::placing::{key_of, weight_in};
+use crate::thread::{CHARGE_SHIFT, Place, ROUND_ROBIN_SLICE, WHOLE_SLICE};
 use crate::trace::Listener;
 
 impl<L: Listener> Mechanism<'_, L> {
@@ -38,11 +39,53 @@ impl<L: Listener> Mechanism<'_, L> {
             left -= paid;
         }
         let exact = left as f64 * state.rate + thread.fraction;
-        let done = (exact as u64).min(thread.remaining);
+        let whole = exact as u64;
+        let done = whole.min(thread.remaining);
         // What has been begun of the next unit: however often somebody looks, nothing is lost.
-        thread.fraction = exact - exact as u64 as f64;
+        thread.fraction = exact - whole as f64;
         thread.remaining -= done;
         credit(stats, done);
+    }
+
+    /// Whether all that the end of a slice brings is that the thread and the first of its queue trade places, or that it goes on: nobody is to be
+    /// asked, nobody else is on the way, and the core takes from that queue before all else.
+    fn trades_places(&self, core: usize, thread: ThreadId) -> bool {
+        let state = &self.cores[core];
+        let queue = self.stats[thread.index()].queue;
+        self.idle == 0
+            && self.arrivals.is_empty()
+            && self.events.is_empty()
+            && self.urgent.len() == 0
+            && !self.restricted
+            && state.reserved == NONE
+            && !self.interest.wants(Interest::SLICE_USED)
+            && self.threads[thread.index()].normal()
+            && queue.is_some_and(|queue| {
+                let first = state.tiers.first().map(|tier| &tier.queues[..]);
+                first == Some(&[queue]) && !self.queues[queue.index()].postpones
+            })
+    }
+
+    /// The shortest way through the end of a slice: what requeueing and picking would come to, without a place to wait in between.
+    fn trade_places(&mut self, core: usize, thread: ThreadId) {
+        let Some(queue) = self.stats[thread.index()].queue else { return };
+        self.stop(core);
+        let (order, stats) = (&self.threads[thread.index()].order, &self.stats[thread.index()]);
+        let (key, weight) = (key_of(order, stats.virtual_time), weight_in(order, stats.weight));
+        let waiting = &mut self.queues[queue.index()].waiting;
+        // Who has waited goes first where keys are equal.
+        let goes_on = waiting.first().is_none_or(|(_, first)| key < first);
+        let next = if goes_on {
+            None
+        } else {
+            self.sequence += 1;
+            waiting.exchange_first(thread, key, self.sequence, weight, &mut self.places)
+        };
+        let Some(next) = next else { return self.start(core, thread) };
+        self.threads[thread.index()].place = Place::Queue(queue.0);
+        self.threads[next.index()].place = Place::Nowhere;
+        self.leave_queue(core, next, queue);
+        self.start(core, next);
     }
 
     /// Whether a core still serves the thread that it runs, or the thread has no other place.
@@ -53,6 +96,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// When the work of the running thread ends if nothing changes, and the calendar's entry for the core.
+    #[inline]
     pub fn schedule(&mut self, core: usize) {
         let state = &mut self.cores[core];
         let thread = &self.threads[state.running as usize];
@@ -128,6 +172,10 @@ impl<L: Listener> Mechanism<'_, L> {
             Order::Fixed { key, step } => *key += *step,
             Order::VirtualTime { .. } | Order::Arrival => {}
         }
+        if self.trades_places(core, thread) {
+            return self.trade_places(core, thread);
+        }
+        let state = &self.threads[thread.index()];
         if state.normal() && self.interest.wants(Interest::SLICE_USED) {
             self.events.push(Event::SliceUsed(thread, CoreId(core as u32)));
         } else if self.ready == 0 && self.arrivals.is_empty() && self.belongs(core, thread) {
@@ -138,6 +186,7 @@ impl<L: Listener> Mechanism<'_, L> {
         self.requeue(core);
     }
 
+    #[inline]
     pub fn grant_slice(&mut self, core: usize) {
         let state = &mut self.cores[core];
         let thread = &self.threads[state.running as usize];

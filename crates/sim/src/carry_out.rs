@@ -130,6 +130,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// The virtual time of a core's thread grows by its charge and weight from now on.
+    #[inline]
     pub fn renew_virtual_rate(&mut self, core: usize) {
         let core = &mut self.cores[core];
         let thread = core.running as usize;

@@ -40,6 +40,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// Takes the running thread off its core: it is ready, and nowhere.
+    #[inline]
     pub fn stop(&mut self, core: usize) -> ThreadId {
         self.account(core);
         if L::HEARS {
@@ -267,6 +268,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// What a queue notes when a core takes a thread from it.
+    #[inline]
     pub fn leave_queue(&mut self, core: usize, thread: ThreadId, queue: QueueId) {
         let stats = &mut self.stats[thread.index()];
         let floor = &mut self.queues[queue.index()].floor;
@@ -291,7 +293,7 @@ impl<L: Listener> Mechanism<'_, L> {
             let lost =
                 if within { costs.private_cache_bytes } else { costs.private_cache_bytes.max(cluster.cache_bytes) };
             let bytes = self.speeds.character(state.row).working_set.min(lost);
-            state.refill = (bytes as f64 / bandwidth as f64 * 1e9) as u64;
+            state.refill = if bytes > 0 { (bytes as f64 / bandwidth as f64 * 1e9) as u64 } else { 0 };
         }
     }
 

@@ -78,6 +78,34 @@ impl<E: Entry> Heap<E> {
         self.sift_up(self.0.len() - 1, entry, positions);
     }
 
+    /// Leaves the place of the least empty: nothing else may be done before `fill_first` or `close_first`.
+    pub fn open_first(&mut self, positions: &mut Positions) -> Option<E> {
+        let gone = *self.0.first()?;
+        positions.0[gone.owner()] = ABSENT;
+        Some(gone)
+    }
+
+    /// Puts an entry of an owner that has none into the empty first place.
+    pub fn fill_first(&mut self, entry: E, positions: &mut Positions) {
+        self.sift_down(0, entry, positions);
+    }
+
+    /// Closes the empty first place up.
+    pub fn close_first(&mut self, positions: &mut Positions) {
+        if let Some(last) = self.0.pop()
+            && !self.0.is_empty()
+        {
+            self.sift_down(0, last, positions);
+        }
+    }
+
+    /// Takes the least out and puts another in.
+    pub fn exchange_first(&mut self, entry: E, positions: &mut Positions) -> Option<E> {
+        let gone = self.open_first(positions)?;
+        self.fill_first(entry, positions);
+        Some(gone)
+    }
+
     /// Puts an entry in the place of the one at a position, of the same owner.
     pub fn replace(&mut self, position: usize, entry: E, positions: &mut Positions) {
         if entry.rank() < self.0[position].rank() {

@@ -101,6 +101,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// Takes a thread out of wherever it waits for a core.
+    #[inline]
     pub fn take_out(&mut self, thread: ThreadId) {
         match std::mem::take(&mut self.threads[thread.index()].place) {
             Place::Nowhere | Place::Arriving => return,

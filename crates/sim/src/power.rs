@@ -47,6 +47,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// Sets the power of a core to what it does now.
+    #[inline]
     pub fn repower(&mut self, core: usize) {
         if !self.has_power {
             return;
@@ -83,6 +84,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// Notes that a core has become busy or idle, where that is so: for its cluster, its sibling, its load, and who looks for idle cores.
+    #[inline]
     pub fn settle_core(&mut self, core: usize) {
         let busy = self.cores[core].running != NONE;
         if busy == self.cores[core].busy {
@@ -119,6 +121,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// A cluster's governor has something to look at, at the end of the instant: in its midst, cores are between two threads.
+    #[inline]
     pub fn note_governed(&mut self, core: usize) {
         if self.config.governor == Governor::Schedutil {
             let group = &mut self.clusters[self.cores[core].cluster];
@@ -128,6 +131,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// Keeps the set of idle cores.
+    #[inline]
     pub fn note_idle(&mut self, core: usize) {
         let idle = self.cores[core].running == NONE && self.cores[core].used && self.core_stats[core].online;
         let bit = 1u64 << (core % 64);

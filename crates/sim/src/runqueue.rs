@@ -59,6 +59,20 @@ impl RunQueue {
         self.heap.insert(Waiting { key, sequence, thread, weight }, places);
     }
 
+    /// Takes the first out and puts another in, at the cost of one of the two.
+    pub fn exchange_first(
+        &mut self,
+        thread: ThreadId,
+        key: u64,
+        sequence: u64,
+        weight: u32,
+        places: &mut Places,
+    ) -> Option<ThreadId> {
+        let gone = self.heap.exchange_first(Waiting { key, sequence, thread, weight }, places)?;
+        self.weight = self.weight + u64::from(weight) - u64::from(gone.weight);
+        Some(gone.thread)
+    }
+
     /// Takes a thread out that is in it.
     pub fn remove(&mut self, thread: ThreadId, places: &mut Places) {
         if let Some(place) = places.of(thread.index()) {

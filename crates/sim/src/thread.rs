@@ -67,6 +67,8 @@ pub const CHARGE_SHIFT: u32 = 16;
 pub struct Thread {
     /// What is left to do before the next op: work, or, where `wall`, nanoseconds.
     pub remaining: u64,
+    /// Part of a unit of work that has been done beyond `remaining`.
+    pub fraction: f64,
     /// Nanoseconds to lose before anything else.
     pub overhead: u64,
     /// Nanoseconds of lost progress still to be suffered, at half speed.
@@ -103,8 +105,6 @@ pub struct Thread {
     pub forked: Option<u32>,
     /// Work between two milestones in the mean of its program: what a profile of it says.
     pub mean_distance: u64,
-    /// Part of a unit of work that has been done beyond `remaining`.
-    pub fraction: f64,
     /// What few threads need; made when first needed.
     rare: Option<Box<Rare>>,
 }
