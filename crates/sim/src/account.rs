@@ -38,11 +38,12 @@ impl<L: Listener> Mechanism<'_, L> {
             thread.refill -= paid;
             left -= paid;
         }
-        let exact = left as f64 * state.rate + thread.fraction;
-        let whole = exact as u64;
+        let exact = real(left) * state.rate + thread.fraction;
+        // Saturates, and is one instruction where a conversion to an unsigned number is many.
+        let whole = exact as i64 as u64;
         let done = whole.min(thread.remaining);
         // What has been begun of the next unit: however often somebody looks, nothing is lost.
-        thread.fraction = exact - whole as f64;
+        thread.fraction = exact - real(whole);
         thread.remaining -= done;
         credit(stats, done);
     }
@@ -103,7 +104,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let left_of_slice = state.slice_end.saturating_sub(self.now);
         state.work_end = if thread.wall {
             self.now.saturating_add(Nanos(thread.overhead.saturating_add(thread.remaining)))
-        } else if thread.remaining as f64 > (left_of_slice.0 as f64 + 1.0) * state.rate {
+        } else if real(thread.remaining) > (real(left_of_slice.0) + 1.0) * state.rate {
             // Not in this slice, whatever else it loses: when exactly is nobody's question yet.
             Nanos::MAX
         } else {
@@ -208,6 +209,11 @@ impl<L: Listener> Mechanism<'_, L> {
         // A slice of nothing would be used up for ever at the same instant.
         state.slice_end = self.now.saturating_add(length.max(Nanos(1)));
     }
+}
+
+/// As a real number. Counts beyond 2^63 are taken for that: signed numbers convert in one instruction.
+fn real(count: u64) -> f64 {
+    count.min(i64::MAX as u64) as i64 as f64
 }
 
 /// The next whole number, without a call into the mathematics library; nothing for negative ones.

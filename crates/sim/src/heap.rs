@@ -150,16 +150,26 @@ impl<E: Entry> Heap<E> {
 
     fn sift_down(&mut self, mut position: usize, entry: E, positions: &mut Positions) {
         loop {
-            let children = self.children(position);
-            if children.is_empty() {
-                break;
-            }
-            let mut least = children.start;
-            let mut rank = self.0[least].rank();
-            for (child, other) in self.0[..children.end].iter().enumerate().skip(least + 1) {
-                let other = other.rank();
-                least = if other < rank { child } else { least };
-                rank = rank.min(other);
+            let first = position * ARITY + 1;
+            let mut least = first;
+            let mut rank = match self.0.get(first..first + ARITY) {
+                // The usual case, without a loop.
+                Some(&[ref a, ref b, ref c, ref d]) => {
+                    let (ab, lower) = if b.rank() < a.rank() { (b.rank(), 1) } else { (a.rank(), 0) };
+                    let (cd, upper) = if d.rank() < c.rank() { (d.rank(), 3) } else { (c.rank(), 2) };
+                    least += if cd < ab { upper } else { lower };
+                    ab.min(cd)
+                }
+                _ => match self.0.get(first) {
+                    Some(child) => child.rank(),
+                    None => break,
+                },
+            };
+            if first + ARITY > self.0.len() {
+                for (place, child) in self.0.iter().enumerate().skip(first + 1) {
+                    least = if child.rank() < rank { place } else { least };
+                    rank = rank.min(child.rank());
+                }
             }
             if rank >= entry.rank() {
                 break;
