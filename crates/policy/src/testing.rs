@@ -60,6 +60,8 @@ pub fn machine(kinds: &[(&str, u32, u32)]) -> Machine {
 
 /// A policy on the bench.
 pub struct Bench {
+    /// Answers that the policy has given, all carried out at once.
+    answers: u64,
     /// The machine.
     pub machine: Machine,
     /// Time, as the view tells it; the test moves it.
@@ -99,6 +101,7 @@ impl Bench {
     pub fn try_on(machine: Machine, policy: Box<dyn Policy>) -> Result<Self, String> {
         let count = machine.cores.len();
         let mut bench = Self {
+            answers: 0,
             machine,
             now: Nanos::ZERO,
             cores: vec![CoreStats { online: true, running: None, utilisation: 0 }; count],
@@ -112,8 +115,16 @@ impl Bench {
             policy,
             say: Directives::default(),
         };
-        let view =
-            view(&bench.machine, bench.now, &bench.cores, &bench.threads, &bench.live, &bench.waiting, &bench.affinity);
+        let view = view(
+            &bench.machine,
+            bench.now,
+            &bench.cores,
+            &bench.threads,
+            &bench.live,
+            &bench.waiting,
+            &bench.affinity,
+            0,
+        );
         bench.policy.start(&view, &mut bench.say)?;
         bench.carry_out();
         bench.said_at_start.clone_from(&bench.said);
@@ -138,11 +149,21 @@ impl Bench {
                 self.waiting[queue.index()] += 1;
             }
         }
-        let view = view(&self.machine, self.now, &self.cores, &self.threads, &self.live, &self.waiting, &self.affinity);
+        let view = view(
+            &self.machine,
+            self.now,
+            &self.cores,
+            &self.threads,
+            &self.live,
+            &self.waiting,
+            &self.affinity,
+            self.answers,
+        );
         for &event in events {
             self.policy.event(event, &view, &mut self.say);
         }
         self.carry_out();
+        self.answers += 1;
         &self.said
     }
 
@@ -303,6 +324,7 @@ fn view<'a>(
     live: &'a [ThreadId],
     waiting: &'a [u32],
     affinity: &'a [Option<Box<[CoreId]>>],
+    answers: u64,
 ) -> View<'a> {
-    View { now, machine, cores, threads, live, waiting, affinity }
+    View { now, answer: answers, carried_out: answers, machine, cores, threads, live, waiting, affinity }
 }

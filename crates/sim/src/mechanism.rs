@@ -180,6 +180,9 @@ pub struct Mechanism<'a, L> {
     pub arrivals: Vec<ThreadId>,
     pub called: Vec<u32>,
     pub say: Directives,
+    /// Answers of the policy, and how many of them have been carried out.
+    pub answers: u64,
+    pub carried_out: u64,
     pub late: VecDeque<(Nanos, Vec<Directive>)>,
     pub period: Nanos,
     timer_due: bool,
@@ -256,6 +259,8 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             arrivals: Vec::new(),
             called: Vec::new(),
             say: Directives::default(),
+            answers: 0,
+            carried_out: 0,
             late: VecDeque::new(),
             period: Nanos::ZERO,
             timer_due: false,
@@ -317,6 +322,8 @@ impl<'a, L: Listener> Mechanism<'a, L> {
     fn start_policy(&mut self) -> Result<(), SimError> {
         let view = View {
             now: self.now,
+            answer: self.answers,
+            carried_out: self.carried_out,
             machine: self.machine,
             cores: &self.core_stats,
             threads: &self.stats,
@@ -477,6 +484,8 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         for portion in events.chunks(EVENTS_AT_ONCE) {
             let view = View {
                 now: self.now,
+                answer: self.answers,
+                carried_out: self.carried_out,
                 machine: self.machine,
                 cores: &self.core_stats,
                 threads: &self.stats,
@@ -500,8 +509,10 @@ impl<'a, L: Listener> Mechanism<'a, L> {
     /// Carries out what the policy has said, now or later.
     fn answer(&mut self) {
         let mut say = std::mem::take(&mut self.say);
+        self.answers += 1;
         if self.config.decision_latency == Nanos::ZERO {
             say.drain_queues_first(|directive| self.carry_out(directive));
+            self.carried_out += 1;
         } else {
             let due = self.now + self.config.decision_latency;
             let mut said = Vec::new();
@@ -525,6 +536,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             }
             let said = self.late.pop_front().map(|(_, said)| said).unwrap_or_default();
             said.into_iter().for_each(|directive| self.carry_out(directive));
+            self.carried_out += 1;
         }
     }
 

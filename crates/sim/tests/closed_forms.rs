@@ -52,6 +52,18 @@ fn equal_blocks_with_a_barrier_take_the_time_of_the_slowest_core_when_pinned() {
 }
 
 #[test]
+fn policies_that_pull_to_idle_fast_cores_speed_a_barrier_program_up() {
+    let app = threads(8, 3.4, vec![rounds(200, vec![compute(8_000_000), barrier()])]);
+    let time = |name| outcome(&free_odroid("4big+4little"), app.clone(), name).makespan.0 as f64;
+    let pinned = time("pinned");
+    // 4 x 3.4 + 4 little cores' worth against 8, if nothing were lost.
+    for name in ["acfs", "hsp", "round-robin", "gts", "age"] {
+        let speedup = pinned / time(name);
+        assert!((1.4..17.6 / 8.0).contains(&speedup), "{name}: {speedup}");
+    }
+}
+
+#[test]
 fn a_static_loop_takes_the_time_of_a_slow_cores_share() {
     let outcome = outcome(&free_odroid("4big+4little"), loop_of(800, 8, 4.0, "static"), "pinned");
     assert_eq!(outcome.makespan, Nanos::from_millis(100));

@@ -160,6 +160,11 @@ pub struct CoreStats {
 pub struct View<'a> {
     /// Time since the start of the run.
     pub now: Nanos,
+    /// Number of the answer that is being given, from 0.
+    pub answer: u64,
+    /// How many answers have been carried out: all before this one, unless decisions are late. What was said in answer `n` shows in
+    /// the view once this is greater than `n`.
+    pub carried_out: u64,
     /// The machine: kinds are ranked, 0 the fastest.
     pub machine: &'a Machine,
     /// By core.

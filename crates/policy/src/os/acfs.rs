@@ -237,7 +237,12 @@ impl Acfs {
         will_do: impl Fn(CoreId, usize) -> bool + 'a,
     ) -> impl Iterator<Item = u64> + 'a {
         view.machine.cores.iter().zip(view.cores).filter_map(move |(core, stats)| {
-            let thread = view.thread(stats.running?);
+            let id = stats.running?;
+            // A newcomer whose start has not been carried out yet has run from nothing: nobody is to go by that.
+            if self.queues.on_its_way(id, view) {
+                return None;
+            }
+            let thread = view.thread(id);
             let rank = thread.queue.and_then(|_| self.queues.rank(thread, view))?;
             will_do(core.id, rank).then_some(thread.virtual_time)
         })

@@ -13,7 +13,7 @@
 //!
 //! What is said may be carried out late. Until the view shows a thread where it was sent last, it is *on its way*: it is counted
 //! where it goes, its core there is not given away, and nobody pulls or trades it again. (Said twice, a trade that is carried out twice
-//! undoes itself.) What has not come true after [`GIVEN_UP`] was dropped.
+//! undoes itself.) The view tells which answers have been carried out: what was said in them has come true, or was dropped.
 //!
 //! Cores are hardware threads: of a kind with SMT each sibling counts as one, and the first siblings of all its cores are preferred
 //! to the second ones.
@@ -49,15 +49,13 @@ pub const SLICE: Knob = Knob::Number {
     about: "how long a thread runs while others wait for its kind of core (Linux CFS: 3 ms)",
 };
 
-/// After this time a directive that has not shown is taken for dropped: longer than a policy outside the kernel takes to be heard,
-/// short against the time between two trades of one thread.
-pub const GIVEN_UP: Nanos = Nanos::from_millis(200);
-
 /// What was said of a thread last.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     to: QueueId,
     at: Nanos,
+    /// In which answer.
+    answer: u64,
     /// That it starts there: it may be sent on in the same instant.
     placed: bool,
 }
@@ -257,17 +255,11 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
                 .any(|core| view.cores[core.index()].online && view.allowed(thread, core))
     }
 
-    /// Whether a thread was sent in this instant, or the view does not show it yet where it was sent. One that runs has not arrived until
-    /// it does so on that kind: it may have belonged to the queue before.
-    fn on_its_way(&self, thread: ThreadId, view: &View<'_>) -> bool {
-        let stats = view.thread(thread);
+    /// Whether a thread was sent in an answer that has not been carried out, so that the view does not show it where it goes.
+    pub fn on_its_way(&self, thread: ThreadId, view: &View<'_>) -> bool {
         self.sent.get(thread.index()).copied().flatten().is_some_and(|sent| {
-            let shows = match stats.state {
-                State::Running => self.rank(stats, view) == self.rank_of_queue(sent.to),
-                State::Ready | State::Blocked => stats.queue == Some(sent.to),
-                State::Exited => true,
-            };
-            (sent.at == view.now && !sent.placed) || (!shows && view.now.saturating_sub(sent.at) < GIVEN_UP)
+            let stays = sent.placed && sent.at == view.now;
+            view.carried_out <= sent.answer && !stays
         })
     }
 
@@ -293,7 +285,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         }
         let to = self.queues[rank];
         say.assign(thread, to);
-        self.sent[thread.index()] = Some(Sent { to, at: view.now, placed });
+        self.sent[thread.index()] = Some(Sent { to, at: view.now, answer: view.answer, placed });
         self.under_way.push(thread);
     }
 
