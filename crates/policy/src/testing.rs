@@ -117,13 +117,12 @@ impl Bench {
         };
         let view = view(
             &bench.machine,
-            bench.now,
+            (bench.now, 0),
             &bench.cores,
             &bench.threads,
             &bench.live,
             &bench.waiting,
             &bench.affinity,
-            0,
         );
         bench.policy.start(&view, &mut bench.say)?;
         bench.carry_out();
@@ -151,13 +150,12 @@ impl Bench {
         }
         let view = view(
             &self.machine,
-            self.now,
+            (self.now, self.answers),
             &self.cores,
             &self.threads,
             &self.live,
             &self.waiting,
             &self.affinity,
-            self.answers,
         );
         for &event in events {
             self.policy.event(event, &view, &mut self.say);
@@ -318,13 +316,12 @@ impl Bench {
 
 fn view<'a>(
     machine: &'a Machine,
-    now: Nanos,
+    (now, answers): (Nanos, u64),
     cores: &'a [CoreStats],
     threads: &'a [ThreadStats],
     live: &'a [ThreadId],
     waiting: &'a [u32],
     affinity: &'a [Option<Box<[CoreId]>>],
-    answers: u64,
 ) -> View<'a> {
     View { now, answer: answers, carried_out: answers, machine, cores, threads, live, waiting, affinity }
 }

@@ -154,7 +154,7 @@ impl<E: Entry> Heap<E> {
             let mut least = first;
             let mut rank = match self.0.get(first..first + ARITY) {
                 // The usual case, without a loop.
-                Some(&[ref a, ref b, ref c, ref d]) => {
+                Some([a, b, c, d]) => {
                     let (ab, lower) = if b.rank() < a.rank() { (b.rank(), 1) } else { (a.rank(), 0) };
                     let (cd, upper) = if d.rank() < c.rank() { (d.rank(), 3) } else { (c.rank(), 2) };
                     least += if cd < ab { upper } else { lower };
