@@ -25,7 +25,8 @@ impl<L: Listener> Mechanism<'_, L> {
         if state.sibling.is_some_and(|sibling| self.cores[sibling].busy) {
             speed *= self.machine.smt_speed;
         }
-        let demand = if thread.wall { 0.0 } else { speed * self.speeds.character(thread.row).bytes };
+        let demand =
+            if thread.wall || !self.speeds.memory { 0.0 } else { speed * self.speeds.character(thread.row).bytes };
         let state = &mut self.cores[core];
         state.speed = speed;
         if self.speeds.memory && demand != state.demand {

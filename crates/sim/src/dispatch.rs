@@ -288,12 +288,15 @@ impl<L: Listener> Mechanism<'_, L> {
         state.migrations += 1;
         let within = self.machine.distance(from, to) == 1;
         state.overhead += if within { costs.migration_within.0 } else { costs.migration_across.0 };
-        if let Some(bandwidth) = costs.refill_bandwidth {
+        let working_set = self.speeds.character(state.row).working_set;
+        state.refill = 0;
+        if let Some(bandwidth) = costs.refill_bandwidth
+            && working_set > 0
+        {
             let cluster = &self.machine.clusters[self.machine.cores[to.index()].cluster.index()];
             let lost =
                 if within { costs.private_cache_bytes } else { costs.private_cache_bytes.max(cluster.cache_bytes) };
-            let bytes = self.speeds.character(state.row).working_set.min(lost);
-            state.refill = if bytes > 0 { (bytes as f64 / bandwidth as f64 * 1e9) as u64 } else { 0 };
+            state.refill = (working_set.min(lost) as f64 / bandwidth as f64 * 1e9) as u64;
         }
     }
 

@@ -53,10 +53,9 @@ pub const SLICE: Knob = Knob::Number {
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     to: QueueId,
-    at: Nanos,
     /// In which answer.
     answer: u64,
-    /// That it starts there: it may be sent on in the same instant.
+    /// That it starts there: it may be sent on in the same answer.
     placed: bool,
 }
 
@@ -258,7 +257,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     /// Whether a thread was sent in an answer that has not been carried out, so that the view does not show it where it goes.
     pub fn on_its_way(&self, thread: ThreadId, view: &View<'_>) -> bool {
         self.sent.get(thread.index()).copied().flatten().is_some_and(|sent| {
-            let stays = sent.placed && sent.at == view.now;
+            let stays = sent.placed && sent.answer == view.answer;
             view.carried_out <= sent.answer && !stays
         })
     }
@@ -285,7 +284,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         }
         let to = self.queues[rank];
         say.assign(thread, to);
-        self.sent[thread.index()] = Some(Sent { to, at: view.now, answer: view.answer, placed });
+        self.sent[thread.index()] = Some(Sent { to, answer: view.answer, placed });
         self.under_way.push(thread);
     }
 
