@@ -132,6 +132,8 @@ pub struct Acfs {
     greatest: u64,
     /// What a thread that wakes is brought forward to, as of the last tick.
     furthest_behind: u64,
+    /// When that was looked up: at most once per tick, and only if somebody wakes.
+    looked_behind: Option<Nanos>,
     /// By rank of the faster kind of a pair: mean speedup factor between the two.
     mean_factors: [f64; MAX_KINDS],
     /// Least and greatest speedup of an application from the slowest kind to the fastest.
@@ -167,6 +169,7 @@ impl Acfs {
             behind_all: knobs.word("newcomer") == "all",
             greatest: 0,
             furthest_behind: 0,
+            looked_behind: None,
             mean_factors: [1.0; MAX_KINDS],
             speedups: (1.0, 1.0),
         }
@@ -212,7 +215,13 @@ impl Acfs {
     }
 
     /// A thread that slept for long is brought forward.
-    fn woke(&self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
+    fn woke(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
+        if self.looked_behind.is_none_or(|at| view.now.saturating_sub(at) >= self.tick) {
+            if let Some(least) = self.running(view, |_, _| true).min() {
+                self.furthest_behind = least.saturating_sub(self.swap_ns as u64);
+            }
+            self.looked_behind = Some(view.now);
+        }
         let behind = view.thread(thread).virtual_time < self.furthest_behind;
         if let (true, Some(said)) = (behind, self.said.get(thread.index())) {
             let start = Start::At(self.furthest_behind);
@@ -316,9 +325,6 @@ impl Acfs {
 
     fn tick(&mut self, view: &View<'_>, say: &mut Directives) {
         self.queues.count(view);
-        if let Some(least) = self.running(view, |_, _| true).min() {
-            self.furthest_behind = least.saturating_sub(self.swap_ns as u64);
-        }
         let due = self.refreshed.is_none_or(|at| view.now.saturating_sub(at) >= self.refresh);
         if due || self.stale {
             self.refresh(view, say);
