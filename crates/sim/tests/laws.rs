@@ -24,7 +24,7 @@ const WORK_CONSERVING: [&str; 9] =
 const OTHERS: [&str; 6] = ["pinned", "cs", "gts", "fca-age", "age", "aua-pw-aub"];
 
 fn machines() -> impl Strategy<Value = Machine> {
-    let kind = (prop::collection::vec(1u32..4, 1..3), prop::collection::vec(40u32..400, 1..3), any::<bool>());
+    let kind = (prop::collection::vec(1u32..4, 1..3), prop::collection::vec(40u32..340, 1..3), any::<bool>());
     let costs = prop_oneof![Just(Costs::FREE), Just(Costs::default())];
     (prop::collection::vec(kind, 1..4), costs, prop::option::of(1_000_000_000u64..20_000_000_000)).prop_map(
         |(kinds, costs, bandwidth)| {
@@ -33,7 +33,7 @@ fn machines() -> impl Strategy<Value = Machine> {
                 .into_iter()
                 .enumerate()
                 .map(|(rank, (clusters, mut capacities, smt))| {
-                    // Faster kinds first: each a band of its own.
+                    // Faster kinds first: each in a band of its own, 300 wide.
                     let band = 300 * (count - 1 - rank) as u32;
                     capacities.iter_mut().for_each(|capacity| *capacity = (*capacity + band).min(1024));
                     capacities.sort_unstable();
@@ -41,22 +41,9 @@ fn machines() -> impl Strategy<Value = Machine> {
                     KindPlan { clusters, capacities, smt }
                 })
                 .collect();
-            let mut machine = support::machine(&plans, costs, bandwidth);
-            machine.kinds.iter_mut().for_each(|kind| kind.capacity = kind.capacity.max(1));
-            let mut order: Vec<_> = machine.kinds.iter().map(|kind| kind.capacity).collect();
-            order.sort_unstable_by(|a, b| b.cmp(a));
-            prop_assert_ranked(&machine, &order);
-            machine
+            support::machine(&plans, costs, bandwidth)
         },
     )
-}
-
-fn prop_assert_ranked(machine: &Machine, order: &[u32]) {
-    let ranked: Vec<_> = machine.kinds.iter().map(|kind| kind.capacity).collect();
-    // Bands overlap by a hundred: a machine out of order would be a mistake of the test.
-    if ranked != order {
-        assert!(ranked.iter().zip(order).any(|(a, b)| a != b));
-    }
 }
 
 /// One way in which the threads of an application meet.
