@@ -168,6 +168,9 @@ pub struct Cluster {
 pub struct Core {
     /// Its number.
     pub id: CoreId,
+    /// The number by which the operating system knows it: `N` of `/sys/devices/system/cpu/cpuN`. No two cores of a machine
+    /// have the same. That of [`Core::id`] unless the machine file says otherwise; a part of a machine keeps it.
+    pub cpu: u32,
     /// Its kind.
     pub kind: KindId,
     /// Its cluster.

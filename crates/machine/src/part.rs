@@ -6,6 +6,7 @@
 //!
 //! Cores are logical. Of a kind with SMT, one thread of each physical core is taken first, and their siblings only when
 //! each physical core has one: `8P` of eight cores with two threads is eight cores to themselves, `16P` is all.
+//! Each keeps the number by which the operating system knows it.
 
 use crate::model::{Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine};
 
@@ -168,6 +169,7 @@ impl Machine {
         let cores = self.cores.iter().filter_map(|core| {
             Some(Core {
                 id: core_id(core.id)?,
+                cpu: core.cpu,
                 kind: kind_id(core.kind)?,
                 cluster: cluster_id(core.cluster)?,
                 sibling: core.sibling.and_then(core_id),

@@ -73,6 +73,28 @@ fn unknown_keys_are_named_with_the_key_that_was_meant() {
 }
 
 #[test]
+fn a_list_of_cpus_has_each_core_of_the_cluster_once() {
+    let with = |cpus: &str| message("cores = 2", &format!("cores = 2\ncpus = {cpus}"));
+    assert_eq!(with("[0]"), "x.toml:19:8: cluster 1: cpus: [0] found, expected a list of CPUs in quotes, as \"0-3,8\"");
+    assert_eq!(with("\"4-x\""), "x.toml:19:8: cluster 1: cpus: '4-x' found, expected CPU numbers and ranges, as 0-3,8");
+    assert_eq!(
+        with("\"8-10\""),
+        "x.toml:19:8: cluster 1: cpus: 3 CPUs found, expected as many as the cluster has logical cores, 2"
+    );
+    assert_eq!(with("\"8,8\""), "x.toml:19:8: cluster 1: cpus: CPU 8 twice found, expected each once");
+    assert_eq!(with("\"70000,8\""), "x.toml:19:8: cluster 1: cpus: '70000' found, expected CPU numbers below 65536");
+    // The second cluster's cores are 2 to 5 unless it says otherwise.
+    assert_eq!(
+        with("\"4,5\""),
+        "x.toml:21:1: cluster 2: cpus: nothing found, expected a list without CPU 4, which is another cluster's"
+    );
+    assert_eq!(
+        message("cores = 4", "cores = 4\ncpus = \"1-4\""),
+        "x.toml:23:8: cluster 2: cpus: CPU 1 found, expected a list without CPU 1, which is another cluster's"
+    );
+}
+
+#[test]
 fn the_first_of_two_unknown_keys_is_told() {
     assert!(message("smt_speed = 0.7", "zz = 0\naa = 1").starts_with("x.toml:3:1: zz:"));
 }

@@ -63,6 +63,17 @@ fn a_cluster_without_cores_is_dropped() {
 }
 
 #[test]
+fn a_part_keeps_the_numbers_of_the_operating_system() {
+    let cpus = |machine: &Machine| machine.cores.iter().map(|core| core.cpu).collect::<Vec<_>>();
+    let machine = preset("odroid-xu3");
+    assert_eq!(cpus(&machine), (0..8).collect::<Vec<_>>());
+    let part = machine.subset("2big+1little").unwrap();
+    assert_eq!(cpus(&part), [0, 4, 5]);
+    assert_eq!(cpus(&Machine::parse(&part.to_toml(), "part").unwrap()), [0, 4, 5]);
+    assert_eq!(cpus(&machine.one_core(KindId(0))), [4]);
+}
+
+#[test]
 fn one_thread_of_each_physical_core_is_taken_before_siblings() {
     let machine = preset("alder-lake");
     let siblings = |spec: &str| {

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_machine::{
-    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MachineError, MicroWatts, Nanos, OperatingPoint,
-    Reference, presets,
+    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, MAX_CORES, Machine, MachineError, MicroWatts, Nanos,
+    OperatingPoint, Reference, presets,
 };
 use proptest::prelude::*;
 
@@ -86,14 +86,16 @@ fn clusters(kinds: usize) -> impl Strategy<Value = Vec<ClusterPlan>> {
     })
 }
 
-fn build(clusters: Vec<ClusterPlan>) -> (Vec<Cluster>, Vec<Core>) {
+/// `stride` is odd, so that no two of the 2^16 numbers that a CPU may have fall together.
+fn build(clusters: Vec<ClusterPlan>, stride: u32) -> (Vec<Cluster>, Vec<Core>) {
     let mut cores: Vec<Core> = Vec::new();
     let mut built = Vec::new();
     for (index, (kind, physical, doubled, cache_bytes, bandwidth)) in clusters.into_iter().enumerate() {
         let (kind, cluster, first) = (KindId(kind as u8), ClusterId(index as u32), cores.len() as u32);
         for core in 0..physical + doubled {
             let sibling = (core < 2 * doubled).then_some(CoreId(first + (core ^ 1)));
-            cores.push(Core { id: CoreId(first + core), kind, cluster, sibling });
+            let cpu = ((first + core) * stride) % MAX_CORES;
+            cores.push(Core { id: CoreId(first + core), cpu, kind, cluster, sibling });
         }
         let cores = (first..cores.len() as u32).map(CoreId).collect();
         built.push(Cluster { kind, cores, cache_bytes, bandwidth });
@@ -113,11 +115,12 @@ fn machine() -> impl Strategy<Value = Machine> {
         prop::option::of(1..=MAX_RATE),
         0.0..=1.0_f64,
         prop::option::of((1..=MAX_TIME_NS).prop_map(Nanos)),
+        (0..16_u32).prop_map(|half| 2 * half + 1),
     );
     (parts, costs(), rest).prop_map(
-        |((kinds, clusters), costs, (name, description, source, bandwidth, smt, sensor_interval))| {
+        |((kinds, clusters), costs, (name, description, source, bandwidth, smt, sensor_interval, stride))| {
             let reference = Reference::of(&kinds).unwrap();
-            let (clusters, cores) = build(clusters);
+            let (clusters, cores) = build(clusters, stride);
             let smt_speed = if smt > 0.0 { smt } else { 1.0 };
             Machine {
                 name,

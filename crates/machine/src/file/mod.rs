@@ -12,3 +12,6 @@ pub const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The most logical cores that a machine may have. A bound, because a file states the number and pays nothing for it.
 pub const MAX_CORES: u32 = 65_536;
+
+/// Speed of each of two busy SMT siblings where nothing says. Source: machines.md of the specification.
+pub(crate) const DEFAULT_SMT_SPEED: f64 = 0.6;

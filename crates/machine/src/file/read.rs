@@ -8,13 +8,11 @@ use super::rule::{
     SPEED, bytes_per_second, kilohertz, rounded,
 };
 use super::section::{Document, Section};
-use super::{MAX_CORES, MAX_FILE_BYTES};
+use super::{DEFAULT_SMT_SPEED, MAX_CORES, MAX_FILE_BYTES};
+use crate::cpus::parse_cpus;
 use crate::error::MachineError;
 use crate::model::{Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, Reference};
 use crate::units::Nanos;
-
-/// Speed of each of two busy SMT siblings where the file does not say. Source: machines.md of the specification.
-const DEFAULT_SMT_SPEED: f64 = 0.6;
 
 const MACHINE_KEYS: &[&str] = &[
     "name",
@@ -28,7 +26,7 @@ const MACHINE_KEYS: &[&str] = &[
     "costs",
     "reference",
 ];
-const CLUSTER_KEYS: &[&str] = &["kind", "cores", "smt", "smt_cores", "cache_kib", "bandwidth_mb_s"];
+const CLUSTER_KEYS: &[&str] = &["kind", "cores", "smt", "smt_cores", "cpus", "cache_kib", "bandwidth_mb_s"];
 const COST_KEYS: &[&str] = &[
     "context_switch_us",
     "migration_within_us",
@@ -102,6 +100,7 @@ fn read_machine(document: &Document<'_>, file: &Section<'_>) -> Result<Machine, 
     })
 }
 
+const CPUS_EXPECTED: &str = "a list of CPUs in quotes, as \"0-3,8\"";
 const CLUSTERS_EXPECTED: &str = "at least one [[clusters]] table";
 
 fn read_reference(section: &Section<'_>) -> Result<Reference, MachineError> {
@@ -126,6 +125,7 @@ fn read_clusters(
     }
     let mut clusters = Vec::with_capacity(tables.len());
     let mut cores: Vec<Core> = Vec::new();
+    let mut taken = vec![false; MAX_CORES as usize];
     for (index, table) in tables.iter().enumerate() {
         let subject = format!("cluster {}: ", index + 1);
         let section = Section::new(document, table.value, table.span.start, subject, CLUSTER_KEYS)?;
@@ -155,6 +155,7 @@ fn read_clusters(
         let first = cores.len() as u32;
         let kind = KindId(rank as u8);
         add_cores(&mut cores, kind, ClusterId(index as u32), physical.value as u32, doubled as u32);
+        set_cpus(&section, &mut cores[first as usize..], &mut taken)?;
         let cache = section.number("cache_kib", KIBIBYTES)?;
         clusters.push(Cluster {
             kind,
@@ -171,12 +172,39 @@ fn add_cores(cores: &mut Vec<Core>, kind: KindId, cluster: ClusterId, physical: 
     for index in 0..physical {
         let id = cores.len() as u32;
         if index < doubled {
-            cores.push(Core { id: CoreId(id), kind, cluster, sibling: Some(CoreId(id + 1)) });
-            cores.push(Core { id: CoreId(id + 1), kind, cluster, sibling: Some(CoreId(id)) });
+            cores.push(Core { id: CoreId(id), cpu: id, kind, cluster, sibling: Some(CoreId(id + 1)) });
+            cores.push(Core { id: CoreId(id + 1), cpu: id + 1, kind, cluster, sibling: Some(CoreId(id)) });
         } else {
-            cores.push(Core { id: CoreId(id), kind, cluster, sibling: None });
+            cores.push(Core { id: CoreId(id), cpu: id, kind, cluster, sibling: None });
         }
     }
+}
+
+/// Gives the cores of a cluster the numbers by which the operating system knows them, where the file says so. `taken`: which
+/// numbers are some core's, by number.
+fn set_cpus(section: &Section<'_>, cores: &mut [Core], taken: &mut [bool]) -> Result<(), MachineError> {
+    let listed = section.string("cpus", CPUS_EXPECTED)?;
+    if let Some(listed) = &listed {
+        let error = |found: String, expected: String| section.error("cpus", &listed.span, found, expected);
+        let cpus = parse_cpus(listed.value).map_err(|problem| error(problem.found(), problem.expected()))?;
+        if cpus.len() != cores.len() {
+            let expected = format!("as many as the cluster has logical cores, {}", cores.len());
+            return Err(error(format!("{} CPUs", cpus.len()), expected));
+        }
+        for (core, cpu) in cores.iter_mut().zip(cpus) {
+            core.cpu = cpu;
+        }
+    }
+    for core in cores {
+        if std::mem::replace(&mut taken[core.cpu as usize], true) {
+            let expected = format!("a list without CPU {}, which is another cluster's", core.cpu);
+            return Err(match &listed {
+                Some(listed) => section.error("cpus", &listed.span, format!("CPU {}", core.cpu), expected),
+                None => section.missing("cpus", expected),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn read_costs(section: &Section<'_>) -> Result<Costs, MachineError> {

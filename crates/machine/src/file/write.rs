@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::cpus::write_cpus;
 use crate::model::{Cluster, Costs, FULL_CAPACITY, Kind, Machine, Reference};
 
 impl Machine {
@@ -47,6 +48,10 @@ impl Machine {
         writeln!(out, "cores = {physical}")?;
         if doubled > 0 {
             writeln!(out, "smt = 2\nsmt_cores = {doubled}")?;
+        }
+        let cores = || cluster.cores.iter().map(|core| &self.cores[core.index()]);
+        if cores().any(|core| core.cpu != core.id.0) {
+            writeln!(out, "cpus = {}", quoted(&write_cpus(cores().map(|core| core.cpu))))?;
         }
         writeln!(out, "cache_kib = {}", cluster.cache_bytes as f64 / 1024.0)?;
         if let Some(bandwidth) = cluster.bandwidth {

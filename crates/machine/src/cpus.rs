@@ -1,0 +1,162 @@
+//! Linux's lists of CPUs: `0-3,8`.
+
+use std::fmt::Write as _;
+
+use crate::file::MAX_CORES;
+
+/// Text of a list that an error repeats, at most, in characters.
+const SHOWN: usize = 20;
+
+/// Why a text is no list of CPUs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} found, expected {}", self.found(), self.expected())]
+pub enum CpuListError {
+    /// Neither a number nor a range.
+    Item(String),
+    /// A range that ends before it starts.
+    Backwards(String),
+    /// A number that no CPU has.
+    TooHigh(String),
+    /// The same CPU twice.
+    Twice(u32),
+}
+
+impl CpuListError {
+    /// What is there.
+    pub fn found(&self) -> String {
+        match self {
+            Self::Item(item) | Self::Backwards(item) | Self::TooHigh(item) => format!("'{item}'"),
+            Self::Twice(cpu) => format!("CPU {cpu} twice"),
+        }
+    }
+
+    /// What could be there.
+    pub fn expected(&self) -> String {
+        match self {
+            Self::Item(_) => "CPU numbers and ranges, as 0-3,8".to_owned(),
+            Self::Backwards(_) => "a range from the lower number to the higher".to_owned(),
+            Self::TooHigh(_) => format!("CPU numbers below {MAX_CORES}"),
+            Self::Twice(_) => "each once".to_owned(),
+        }
+    }
+}
+
+/// Reads a list of CPUs as Linux writes it (`Documentation/admin-guide/cputopology.rst`): numbers and ranges, separated by
+/// commas, blanks round them allowed. An empty text is an empty list. The order is that of the text, which Linux keeps
+/// ascending and a machine file need not.
+///
+/// # Errors
+/// Anything else, a CPU named twice, or a number of [`MAX_CORES`] or more.
+pub fn parse_cpus(text: &str) -> Result<Vec<u32>, CpuListError> {
+    let mut cpus = Vec::new();
+    if text.trim().is_empty() {
+        return Ok(cpus);
+    }
+    // Lists are as long as the machine is large: a place for each number, not a search through the list.
+    let mut seen = vec![false; MAX_CORES as usize];
+    for item in text.split(',').map(str::trim) {
+        let (first, last) = item.split_once('-').unwrap_or((item, item));
+        let (first, last) = (number(first, item)?, number(last, item)?);
+        if last < first {
+            return Err(CpuListError::Backwards(shown(item)));
+        }
+        for cpu in first..=last {
+            if std::mem::replace(&mut seen[cpu as usize], true) {
+                return Err(CpuListError::Twice(cpu));
+            }
+            cpus.push(cpu);
+        }
+    }
+    Ok(cpus)
+}
+
+/// Writes a list of CPUs as Linux does: `0-3,8`. Runs of ascending numbers become ranges; the order stays.
+pub fn write_cpus(cpus: impl IntoIterator<Item = u32>) -> String {
+    let mut text = String::new();
+    let mut add = |(first, last): (u32, u32)| {
+        let comma = if text.is_empty() { "" } else { "," };
+        // Writing to a string does not fail.
+        let _ = if first == last { write!(text, "{comma}{first}") } else { write!(text, "{comma}{first}-{last}") };
+    };
+    let mut open: Option<(u32, u32)> = None;
+    for cpu in cpus {
+        match &mut open {
+            Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
+            _ => open.replace((cpu, cpu)).into_iter().for_each(&mut add),
+        }
+    }
+    open.into_iter().for_each(add);
+    text
+}
+
+/// CPUs as a sentence names them: `CPU 8`, `CPUs 0-3,8`.
+pub fn name_cpus(cpus: impl IntoIterator<Item = u32>) -> String {
+    let list = write_cpus(cpus);
+    let noun = if list.contains([',', '-']) { "CPUs" } else { "CPU" };
+    format!("{noun} {list}")
+}
+
+/// A CPU number below [`MAX_CORES`]. `item` is what an error shows.
+fn number(digits: &str, item: &str) -> Result<u32, CpuListError> {
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(CpuListError::Item(shown(item)));
+    }
+    match digits.parse() {
+        Ok(number) if number < MAX_CORES => Ok(number),
+        _ => Err(CpuListError::TooHigh(shown(item))),
+    }
+}
+
+fn shown(item: &str) -> String {
+    let short: String = item.chars().take(SHOWN).collect();
+    short.escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lists_are_read_and_written_as_linux_does() {
+        for (text, cpus) in [("", vec![]), ("5", vec![5]), ("0-3,8", vec![0, 1, 2, 3, 8]), ("0-1", vec![0, 1])] {
+            assert_eq!(parse_cpus(text).as_ref(), Ok(&cpus));
+            assert_eq!(write_cpus(cpus), text);
+        }
+        assert_eq!(parse_cpus(" 0-1, 4\n"), Ok(vec![0, 1, 4]));
+        assert_eq!(parse_cpus("0,64,1,65"), Ok(vec![0, 64, 1, 65]));
+        assert_eq!(write_cpus([0, 64, 1, 65]), "0,64,1,65");
+        assert_eq!(write_cpus([u32::MAX, 0]), "4294967295,0");
+        assert_eq!((name_cpus([8]).as_str(), name_cpus([0, 1]).as_str()), ("CPU 8", "CPUs 0-1"));
+    }
+
+    #[test]
+    fn what_is_no_list_is_told_apart() {
+        for item in ["x", "-1", "1-", "-", "1,,2", "1,", "0x3", "1-2-3", "+1", "²", "1 2", "0-7:2/4"] {
+            assert!(matches!(parse_cpus(item), Err(CpuListError::Item(_))), "{item}: {:?}", parse_cpus(item));
+        }
+        assert_eq!(parse_cpus("3-1"), Err(CpuListError::Backwards("3-1".into())));
+        assert_eq!(parse_cpus("0-99999999999"), Err(CpuListError::TooHigh("0-99999999999".into())));
+        assert_eq!(parse_cpus("65536"), Err(CpuListError::TooHigh("65536".into())));
+        assert_eq!(parse_cpus("0-3,2"), Err(CpuListError::Twice(2)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_met_with_distinct_cpus_or_an_error(text in "\\PC*|[0-9,\\- ]{0,40}") {
+            if let Ok(cpus) = parse_cpus(&text) {
+                prop_assert!(cpus.iter().all(|&cpu| cpu < MAX_CORES));
+                prop_assert_eq!(parse_cpus(&write_cpus(cpus.iter().copied())), Ok(cpus));
+            }
+        }
+
+        #[test]
+        fn a_list_that_is_written_reads_as_the_same(set in prop::collection::btree_set(0..MAX_CORES, 0..40)) {
+            let mut cpus: Vec<u32> = set.into_iter().collect();
+            prop_assert_eq!(parse_cpus(&write_cpus(cpus.iter().copied())), Ok(cpus.clone()));
+            cpus.reverse();
+            prop_assert_eq!(parse_cpus(&write_cpus(cpus.iter().copied())), Ok(cpus));
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Machine files and reports of all trees, against tests/golden/detect. `BLESS=1 cargo test` writes these anew.
+
+use std::path::Path;
+
+use crate::{assert_valid, detect};
+
+#[track_caller]
+fn check(file: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/detect").join(file);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert_eq!(expected, found, "{file}: BLESS=1 writes it anew");
+}
+
+#[test]
+fn each_tree_gives_the_machine_file_and_the_report_that_are_kept() {
+    let names = [
+        "odroid-xu3",
+        "pixel6",
+        "rk3588",
+        "alder-lake",
+        "lunar-lake",
+        "apple-m1",
+        "server",
+        "one-highest-perf",
+        "preferred-cores",
+        "offline-cluster",
+        "bare",
+        "damaged",
+    ];
+    for name in names {
+        let detected = detect(name);
+        assert_valid(&detected.machine);
+        check(&format!("{name}.toml"), &detected.machine.to_toml());
+        check(&format!("{name}.json"), &(serde_json::to_string_pretty(&detected.report).unwrap() + "\n"));
+    }
+}
