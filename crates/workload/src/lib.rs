@@ -3,8 +3,11 @@
 
 mod graph;
 mod model;
+pub mod native;
+pub mod perf_sched;
 mod phase;
 pub mod programs;
+pub mod recorded;
 pub mod rtapp;
 mod total;
 mod validate;

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use crate::graph::BadEdge;
+use crate::native::NativeError;
+use crate::perf_sched::PerfDataError;
 use crate::rtapp::RtAppError;
 
 /// Why a workload could not be loaded.
@@ -103,6 +105,12 @@ pub enum WorkloadError {
     /// An rt-app file.
     #[error(transparent)]
     RtApp(#[from] RtAppError),
+    /// A file of Evenkeel's own format.
+    #[error(transparent)]
+    Native(#[from] NativeError),
+    /// Data of perf.
+    #[error(transparent)]
+    PerfSched(#[from] PerfDataError),
     /// A file of no known format.
     #[error("{path}: not a workload: expected {expected}")]
     Format {

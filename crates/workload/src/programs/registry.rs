@@ -10,13 +10,18 @@ use super::build::Context;
 use super::error::WorkloadError;
 use super::{fairness, parsec, shipped, system};
 use crate::model::Application;
-use crate::rtapp;
+use crate::recorded::{Places, Selection};
+use crate::{native, perf_sched, rtapp};
 
 /// The greatest size: a thousand times the studies' inputs.
 const MOST_SIZE: f64 = 1_000.0;
 
 /// The longest workload file, bytes.
 pub const MOST_FILE_BYTES: u64 = 64 << 20;
+
+/// The formats that are read, for messages.
+const FORMATS: &str =
+    "rt-app JSON (an object with 'tasks') or Evenkeel's own (an object with 'format': 'evenkeel.workload/1')";
 
 /// Names longer than this resemble nothing built in: no likeness is computed.
 const LONGEST_NAME: usize = 64;
@@ -114,7 +119,26 @@ fn load_file(path: &Path, ctx: &Context) -> Result<Vec<Application>, WorkloadErr
     if rtapp::looks_like_rtapp(&bytes) {
         return shipped::rt_app(&bytes, &path.display().to_string(), ctx);
     }
-    Err(WorkloadError::Format { path: path.to_owned(), expected: "rt-app JSON (an object with 'tasks')" })
+    if native::looks_like_native(&bytes) {
+        return sized(native::parse(&bytes, &path.display().to_string())?, ctx);
+    }
+    if perf_sched::looks_like_perf_data(&bytes) {
+        let file = path.display().to_string();
+        let seen = perf_sched::read(&bytes, &file)?;
+        let app = perf_sched::program(seen, Selection::Command, &Places::of(ctx.machine), &file)?.application;
+        return sized(vec![app], ctx);
+    }
+    Err(WorkloadError::Format { path: path.to_owned(), expected: FORMATS })
+}
+
+/// A file says itself how much it does: a size changes nothing, and that is noted.
+fn sized(mut apps: Vec<Application>, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
+    if ctx.size != 1.0 {
+        for app in &mut apps {
+            app.notes.push(format!("{}: a size does not change what a workload file asks for", app.name));
+        }
+    }
+    Ok(apps)
 }
 
 fn hint(name: &str) -> String {
