@@ -108,6 +108,7 @@ impl Subject<'_> {
             threads: None,
             wakeup_latency_us: None,
             sensor: None,
+            live: None,
             wall_s: wall.as_secs_f64(),
             error: None,
         }
@@ -140,7 +141,7 @@ impl Subject<'_> {
             name: outcome.apps[app].name.clone(),
             threads: outcome.apps[app].threads,
             completion_s: here.shown().as_secs_f64(),
-            slowdown,
+            slowdown: Some(slowdown),
             alone_fast_s: alone.fast.shown().as_secs_f64(),
             alone_slow_s: alone.slow.shown().as_secs_f64(),
             time_on_kind_s: self.times(|kind| time_on[kind]),

@@ -10,5 +10,5 @@ mod summary;
 pub use alone::{Alone, AloneCache, AloneError};
 pub use build::Subject;
 pub use progress::Progress;
-pub use record::{AppRow, KindRow, Knob, LatencySummary, Record, SCHEMA, SensorRow, ThreadRow, WakeupLatency};
+pub use record::{AppRow, KindRow, Knob, LatencySummary, LiveRow, Record, SCHEMA, SensorRow, ThreadRow, WakeupLatency};
 pub use summary::{Relative, relative};

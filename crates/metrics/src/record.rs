@@ -65,6 +65,9 @@ pub struct Record {
     /// The energy as the machine's sensor sees it; `None`: none described.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensor: Option<SensorRow>,
+    /// How a live run was carried out; `None`: it was simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveRow>,
     /// Host time of the run, seconds: the only field that may differ between identical runs.
     pub wall_s: f64,
     /// Why the run failed.
@@ -91,8 +94,9 @@ pub struct AppRow {
     pub threads: u32,
     /// Completion time, seconds: of one that repeats the geometric mean, of one that was cut the time until then.
     pub completion_s: f64,
-    /// Completion time / completion time alone with all the fastest cores; of one that was cut, by progress.
-    pub slowdown: f64,
+    /// Completion time / completion time alone with all the fastest cores; of one that was cut, by progress. `None` of a live run: what
+    /// it would have taken alone is not known.
+    pub slowdown: Option<f64>,
     /// Completion time alone with all the fastest cores, seconds.
     #[serde(default)]
     pub alone_fast_s: f64,
@@ -189,4 +193,31 @@ pub struct SensorRow {
     /// The same by cluster, in the order of the machine.
     #[serde(default)]
     pub clusters_j: Vec<f64>,
+}
+
+/// How a live run was carried out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LiveRow {
+    /// The mechanism: `affinity`.
+    pub mechanism: String,
+    /// Where it learnt what threads did.
+    pub source: String,
+    /// Whether threads that waited in a queue were held back (SCHED_IDLE).
+    pub parked: bool,
+    /// CPU time of the mechanism / time of the run.
+    pub cost: f64,
+    /// How often it looked.
+    pub looks: u64,
+    /// Masks and classes that it changed.
+    pub changes: u64,
+    /// Changes that the kernel refused.
+    pub refused: u64,
+    /// What it was not told because the kernel had no room for it.
+    pub missed: u64,
+    /// From the start of a thread to its first placement, microseconds; `None`: no thread was placed.
+    #[serde(default)]
+    pub reaction_us: Option<LatencySummary>,
+    /// Whether the energy was read from sensors; `None`: there is no energy.
+    #[serde(default)]
+    pub energy_measured: Option<bool>,
 }

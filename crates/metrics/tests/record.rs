@@ -170,7 +170,7 @@ fn two_applications_side_by_side_come_to_the_measures_by_hand() {
     let alone = [alone(1_000_000_000, 3_000_000_000), alone(1_000_000_000, 6_000_000_000)];
     let (machine, knobs, workloads) = (board(), Knobs::default(), ["a".to_owned(), "b".to_owned()]);
     let record = subject(&machine, &knobs, &workloads).record(&outcome, &alone, false, Duration::ZERO);
-    let slowdowns: Vec<f64> = record.apps.iter().map(|app| app.slowdown).collect();
+    let slowdowns: Vec<f64> = record.apps.iter().filter_map(|app| app.slowdown).collect();
     assert_eq!(slowdowns, [2.0, 4.0]);
     assert_eq!(record.unfairness, Some(2.0));
     assert_eq!(record.antt, Some(3.0));

@@ -5,6 +5,7 @@ pub mod contract;
 pub mod graph;
 pub mod loops;
 pub mod os;
+pub mod pelt;
 pub mod registry;
 pub mod speedup;
 mod weight;

@@ -22,7 +22,7 @@ pub fn machine(kinds: &[(&str, u32, u32)]) -> Machine {
         let (kind, cluster) = (KindId(rank as u8), ClusterId(rank as u32));
         let first = cores.len() as u32;
         let ids: Vec<_> = (first..first + count).map(CoreId).collect();
-        cores.extend(ids.iter().map(|&id| Core { id, kind, cluster, sibling: None }));
+        cores.extend(ids.iter().map(|&id| Core { id, cpu: id.0, kind, cluster, sibling: None }));
         clusters.push(Cluster { kind, cores: ids, cache_bytes: 1 << 20, bandwidth: None });
     }
     let kinds: Vec<_> = kinds

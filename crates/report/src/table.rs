@@ -138,8 +138,10 @@ fn apps(record: &Record, style: Style) -> String {
     let mut shown: Vec<AppColumn<'_>> = vec![
         ("threads".into(), 1, Box::new(|app| app.threads.to_string())),
         ("completion\ns".into(), 0, Box::new(|app| number(app.completion_s))),
-        ("slowdown".into(), 0, Box::new(|app| number(app.slowdown))),
     ];
+    if record.apps.iter().any(|app| app.slowdown.is_some()) {
+        shown.push(("slowdown".into(), 0, Box::new(|app| app.slowdown.map_or("-".into(), number))));
+    }
     for kind in record.kinds.keys() {
         let on = move |app: &AppRow| number(app.time_on_kind_s.get(kind).copied().unwrap_or(0.0));
         shown.push((format!("on {}\ns", labels::plain(kind)), 2, Box::new(on)));

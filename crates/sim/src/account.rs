@@ -1,7 +1,7 @@
 //! Accounting: what the running thread of a core has had and done, and when it will be done or has to stop.
 
 use evenkeel_machine::{CoreId, Nanos, Work};
-use evenkeel_policy::{Event, Interest, Order, QueueId, ThreadId};
+use evenkeel_policy::{Event, Interest, Order, QueueId, State, ThreadId};
 use evenkeel_workload::Class;
 
 use crate::execute::Next;
@@ -67,10 +67,10 @@ impl<L: Listener> Mechanism<'_, L> {
             })
     }
 
-    /// The shortest way through the end of a slice: what requeueing and picking would come to, without a place to wait in between.
+    /// The shortest way through the end of a slice, up to which the core has been accounted: what requeueing and picking would come to, without
+    /// a place to wait in between.
     fn trade_places(&mut self, core: usize, thread: ThreadId) {
         let Some(queue) = self.stats[thread.index()].queue else { return };
-        self.stop(core);
         let (order, stats) = (&self.threads[thread.index()].order, &self.stats[thread.index()]);
         let (key, weight) = (key_of(order, stats.virtual_time), weight_in(order, stats.weight));
         let waiting = &mut self.queues[queue.index()].waiting;
@@ -79,14 +79,25 @@ impl<L: Listener> Mechanism<'_, L> {
         let next = if goes_on {
             None
         } else {
+            let sequence = self.sequence;
             self.sequence += 1;
-            waiting.exchange_first(thread, key, self.sequence, weight, &mut self.places)
+            waiting.exchange_first(thread, key, sequence, weight, &mut self.places)
         };
-        let Some(next) = next else { return self.start(core, thread) };
+        let Some(next) = next else {
+            self.stop(core);
+            return self.start(core, thread);
+        };
+        if L::HEARS {
+            self.hear_run(core);
+        }
+        let stats = &mut self.stats[thread.index()];
+        (stats.state, stats.since) = (State::Ready, self.now);
         self.threads[thread.index()].place = Place::Queue(queue.0);
         self.threads[next.index()].place = Place::Nowhere;
         self.leave_queue(core, next, queue);
-        self.start(core, next);
+        // The core stays busy: neither power, siblings nor idle cores have anything to learn.
+        self.occupy(core, next, false);
+        self.set_going(core, next);
     }
 
     /// Whether a core still serves the thread that it runs, or the thread has no other place.
@@ -187,14 +198,14 @@ impl<L: Listener> Mechanism<'_, L> {
         self.requeue(core);
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn grant_slice(&mut self, core: usize) {
         let state = &mut self.cores[core];
         let thread = &self.threads[state.running as usize];
         let length = match thread.class {
             Class::Normal | Class::Idle => {
                 if thread.slice.carry && thread.slice_left > 0 {
-                    let time = u128::from(thread.slice.time(state.kind).0) * u128::from(thread.slice_left);
+                    let time = u128::from(thread.slice.time[state.kind].0) * u128::from(thread.slice_left);
                     Nanos((time / u128::from(WHOLE_SLICE)) as u64)
                 } else {
                     let queue = self.stats[state.running as usize].queue;

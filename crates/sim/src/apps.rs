@@ -1,6 +1,7 @@
 //! Applications come and go: their threads start, fork and end, and an application that repeats starts again.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use evenkeel_machine::{CoreId, FULL_CAPACITY, Machine, Nanos};
 use evenkeel_policy::{AppId, Event, Interest, State, ThreadId};
@@ -167,15 +168,13 @@ impl<L: Listener> Mechanism<'_, L> {
         let flat = &state.programs[spec.program.index()];
         let forked = parent.map(|_| state.forked);
         state.forked += u32::from(forked.is_some());
-        let mut thread = Thread::new(index, forked, flat.start, flat.depth, spec.class);
+        let mut thread = Thread::new(index, forked, flat.start, flat.depth, spec.class, Rc::clone(&self.default_slice));
         thread.nice = spec.nice;
         if (spec.util_min, spec.util_max) != (0, FULL_CAPACITY) {
             let rare = thread.rare_mut();
             (rare.util_min, rare.util_max) = (spec.util_min, spec.util_max);
         }
         thread.parent = parent.map(|parent| parent.0);
-        let total: f64 = flat.work.iter().map(|(_, work)| work).sum();
-        thread.mean_distance = (total / flat.milestones) as u64;
         thread.row = state.first_row;
         let mut stats =
             fresh_stats(AppId(app as u32), spec.group, index_in_app, parent, weight_of(spec.class, spec.nice));
@@ -206,7 +205,7 @@ impl<L: Listener> Mechanism<'_, L> {
         state.started = true;
         state.waits_for = WaitsFor::Nothing;
         if self.tracks_load {
-            state.rare_mut().load = crate::pelt::Pelt::new(0.0, self.now);
+            state.rare_mut().load = evenkeel_policy::pelt::Pelt::new(0.0, self.now);
         }
         let normal = state.normal();
         let stats = &mut self.stats[thread.index()];
@@ -246,13 +245,20 @@ impl<L: Listener> Mechanism<'_, L> {
         self.add(app.index(), template, Some(thread));
     }
 
-    /// Name of a thread; forked ones are numbered.
-    pub fn name_of(&self, thread: ThreadId) -> String {
+    /// What the workload says of a thread, or of those that are forked as it was.
+    pub fn spec_of(&self, thread: ThreadId) -> &ThreadSpec {
         let state = &self.threads[thread.index()];
         let spec = &self.specs[self.stats[thread.index()].app.index()];
-        match state.forked {
-            None => spec.threads[state.spec as usize].name.clone(),
-            Some(number) => format!("{}-{number:04}", spec.templates[state.spec as usize].name),
+        let specs = if state.forked.is_some() { &spec.templates } else { &spec.threads };
+        &specs[state.spec as usize]
+    }
+
+    /// Name of a thread; forked ones are numbered.
+    pub fn name_of(&self, thread: ThreadId) -> String {
+        let name = &self.spec_of(thread).name;
+        match self.threads[thread.index()].forked {
+            None => name.clone(),
+            Some(number) => format!("{name}-{number:04}"),
         }
     }
 
@@ -278,13 +284,12 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Marks a thread, which has no core any more, as ended.
+    /// Marks a thread, which has no core any more, as ended: since now, and for good.
     fn leave(&mut self, thread: ThreadId) {
         let stats = &mut self.stats[thread.index()];
         stats.state = State::Exited;
         stats.since = self.now;
         let state = &mut self.threads[thread.index()];
-        state.ended = Some(self.now);
         state.drop_rare();
         if !state.started {
             return;
@@ -325,7 +330,7 @@ impl<L: Listener> Mechanism<'_, L> {
         state.threads_at_first = state.threads_at_first.max(state.threads);
         for index in 0..self.threads.len() {
             let thread = ThreadId(index as u32);
-            if self.stats[index].app.index() != app || self.threads[index].ended.is_some() {
+            if self.stats[index].app.index() != app || self.stats[index].state == State::Exited {
                 continue;
             }
             self.account_state(thread);

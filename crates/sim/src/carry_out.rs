@@ -1,5 +1,7 @@
 //! Directives, carried out. One that names what is not there (any more) is dropped: it came late.
 
+use std::rc::Rc;
+
 use evenkeel_machine::CoreId;
 use evenkeel_policy::{Clock, Directive, Order, QueueId, State, ThreadId, Tier};
 
@@ -23,7 +25,10 @@ impl<L: Listener> Mechanism<'_, L> {
                 self.renew_rate_of(thread);
             }
             Directive::Slice(thread, slice) if self.is_placed(thread) => {
-                self.threads[thread.index()].slice = slice.into();
+                if *self.last_slice != slice {
+                    self.last_slice = Rc::new(slice);
+                }
+                self.threads[thread.index()].slice = Rc::clone(&self.last_slice);
             }
             Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
             Directive::Prefer(queue, mut cores) if self.is_queue(queue) => {
@@ -59,7 +64,8 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// Whether it exists, has not ended, and is the policy's to place.
     fn is_placed(&self, thread: ThreadId) -> bool {
-        self.threads.get(thread.index()).is_some_and(|state| state.ended.is_none() && state.normal())
+        let ended = |index: usize| self.stats[index].state == State::Exited;
+        self.threads.get(thread.index()).is_some_and(|state| state.normal() && !ended(thread.index()))
     }
 
     fn make_queue(&mut self, clock: Clock) {
@@ -130,7 +136,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// The virtual time of a core's thread grows by its charge and weight from now on.
-    #[inline]
+    #[inline(always)]
     pub fn renew_virtual_rate(&mut self, core: usize) {
         let core = &mut self.cores[core];
         let thread = core.running as usize;

@@ -80,7 +80,7 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         self.stats[thread.index()].restricted = cores.is_some();
         self.restricted |= cores.is_some();
-        self.affinity[thread.index()] = cores;
+        self.set_cores_of(thread, cores);
         if self.allowed(thread, core) { None } else { self.leave_core(core, thread) }
     }
 

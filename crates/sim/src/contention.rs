@@ -17,7 +17,7 @@ pub struct Scratch {
 
 impl<L: Listener> Mechanism<'_, L> {
     /// Sets the rate of a core's thread; whoever calls this has accounted the core, and schedules it after.
-    #[inline]
+    #[inline(always)]
     pub fn set_rate(&mut self, core: usize) {
         let state = &self.cores[core];
         let thread = &self.threads[state.running as usize];

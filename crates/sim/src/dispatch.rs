@@ -56,7 +56,7 @@ impl<L: Listener> Mechanism<'_, L> {
         if running.slice.carry && running.normal() {
             let left = u128::from(state.slice_end.saturating_sub(self.now).0) * u128::from(WHOLE_SLICE);
             running.slice_left =
-                (left / u128::from(running.slice.time(state.kind).0.max(1))).min(u128::from(WHOLE_SLICE)) as u64;
+                (left / u128::from(running.slice.time[state.kind].0.max(1))).min(u128::from(WHOLE_SLICE)) as u64;
         }
         self.charge_budget(thread);
         thread
@@ -221,16 +221,27 @@ impl<L: Listener> Mechanism<'_, L> {
         if state.local.len() > 0 {
             state.local_turn = !matches!(place, Place::Local(_));
         }
-        let (running, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
+        let stats = &self.stats[thread.index()];
         let continues = state.last == thread.0 && stats.since == self.now && !state.called && stats.runs > 0;
-        stats.waiting += self.now - stats.since;
+        self.occupy(core, thread, continues);
+        self.settle_core(core);
+        self.set_going(core, thread);
+    }
+
+    /// A thread that is in no queue has a core from now on; whether it `continues` what it did there until now.
+    #[inline]
+    pub fn occupy(&mut self, core: usize, thread: ThreadId, continues: bool) {
+        let state = &mut self.cores[core];
+        let (running, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
+        let waited = self.now - stats.since;
+        stats.waiting += waited;
         stats.since = self.now;
         stats.state = State::Running;
         state.running = thread.0;
         state.accounted = self.now;
         state.picked_at = self.now;
         self.core_stats[core].running = Some(thread);
-        let (kind, woken) = (state.kind, running.woken_at.take());
+        let (kind, woken) = (state.kind, std::mem::take(&mut running.woken));
         if state.last != thread.0 {
             self.context_switches += 1;
             running.overhead += self.machine.costs.context_switch.0;
@@ -244,14 +255,19 @@ impl<L: Listener> Mechanism<'_, L> {
         if moved {
             self.charge_migration(thread, from, here);
         }
-        if let Some(woken) = woken {
+        if woken {
             // What the switch costs is between the wake-up and the thread's first instruction.
             let cost = Nanos(self.threads[thread.index()].overhead);
-            self.latency[kind.index()].add(self.now - woken + cost);
+            self.latency[kind.index()].add(waited + cost);
         }
         if !continues && self.interest.wants(Interest::PICKED) && self.threads[thread.index()].normal() {
             self.events.push(Event::Picked(thread, here));
         }
+    }
+
+    /// Rates, slice and event of a thread that has just been given a core.
+    #[inline]
+    pub fn set_going(&mut self, core: usize, thread: ThreadId) {
         self.renew_virtual_rate(core);
         if let Class::Deadline { .. } = self.threads[thread.index()].class {
             self.threads[thread.index()].rare_mut().charged_from = self.now;
@@ -260,7 +276,6 @@ impl<L: Listener> Mechanism<'_, L> {
         if self.tracks_load {
             self.note_load(thread);
         }
-        self.settle_core(core);
         self.note_governed(core);
         self.set_rate(core);
         self.repower(core);
@@ -339,7 +354,7 @@ impl<L: Listener> Mechanism<'_, L> {
         stats.since = self.now;
         stats.state = State::Ready;
         state.waits_for = WaitsFor::Nothing;
-        state.woken_at = Some(self.now);
+        state.woken = true;
         if L::HEARS {
             self.listener.woke(self.now, thread, by);
         }

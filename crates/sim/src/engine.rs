@@ -8,7 +8,8 @@
 
 use evenkeel_machine::Nanos;
 
-use crate::heap::{Entry, Heap, Positions};
+use crate::heap::{Entry, NOBODY, Positions};
+use crate::line::Line;
 
 /// Whoever can have an event, dense from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +28,12 @@ impl Entry for Happening {
         u128::from(self.time) << 64 | u128::from(self.tie)
     }
 
-    fn owner(&self) -> usize {
-        self.slot as usize
+    fn owner(&self) -> u32 {
+        self.slot
+    }
+
+    fn disown(&mut self) {
+        self.slot = NOBODY;
     }
 }
 
@@ -37,11 +42,9 @@ const SEQUENCE_BITS: u32 = 56;
 /// What happens next.
 #[derive(Debug, Default)]
 pub struct Calendar {
-    heap: Heap<Happening>,
+    line: Line<Happening>,
     positions: Positions,
     sequence: u64,
-    /// The first place is empty: whoever's event was taken last mostly has the next one, which then fits there at half the cost.
-    open: bool,
 }
 
 impl Calendar {
@@ -55,56 +58,41 @@ impl Calendar {
         self.positions.grow(count);
     }
 
-    /// Schedules the event of a slot, in place of the one that it had. Lower priorities come first within an instant.
+    /// Schedules the event of a slot, in place of the one that it had. Lower priorities come first within an instant; what has
+    /// another than the lowest is taken to be rare, and far off.
     pub fn set(&mut self, slot: Slot, at: Nanos, priority: u8) {
         let tie = u64::from(priority) << SEQUENCE_BITS | self.sequence;
         self.sequence += 1;
         let happening = Happening { time: at.0, tie, slot: slot.0 };
-        match self.positions.of(slot.0 as usize) {
-            None if std::mem::take(&mut self.open) => self.heap.fill_first(happening, &mut self.positions),
-            None => self.heap.insert(happening, &mut self.positions),
-            Some(_) => {
-                self.close();
-                if let Some(position) = self.positions.of(slot.0 as usize) {
-                    self.heap.replace(position, happening, &mut self.positions);
-                }
-            }
-        }
-    }
-
-    fn close(&mut self) {
-        if std::mem::take(&mut self.open) {
-            self.heap.close_first(&mut self.positions);
+        self.line.remove(slot.0, &mut self.positions);
+        if priority == 0 {
+            self.line.insert(happening, &mut self.positions);
+        } else {
+            self.line.insert_apart(happening, &mut self.positions);
         }
     }
 
     /// Takes the event of a slot back, if it has one.
     pub fn cancel(&mut self, slot: Slot) {
-        self.close();
-        if let Some(position) = self.positions.of(slot.0 as usize) {
-            self.heap.remove(position, &mut self.positions);
-        }
+        self.line.remove(slot.0, &mut self.positions);
     }
 
     /// When the next event is.
-    pub fn next_time(&mut self) -> Option<Nanos> {
-        self.close();
-        self.heap.first().map(|happening| Nanos(happening.time))
+    pub fn next_time(&self) -> Option<Nanos> {
+        self.line.first().map(|happening| Nanos(happening.time))
     }
 
     /// Takes the next event if it is at this time.
     pub fn pop_at(&mut self, now: Nanos) -> Option<Slot> {
-        self.close();
-        if self.heap.first()?.time != now.0 {
+        if self.line.first()?.time != now.0 {
             return None;
         }
-        self.open = true;
-        self.heap.open_first(&mut self.positions).map(|happening| Slot(happening.slot))
+        self.line.pop_first(&mut self.positions).map(|happening| Slot(happening.slot))
     }
 
     /// Number of slots that have an event.
     pub fn len(&self) -> usize {
-        self.heap.len() - usize::from(self.open)
+        self.line.len()
     }
 }
 

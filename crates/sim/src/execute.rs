@@ -383,9 +383,10 @@ impl<L: Listener> Mechanism<'_, L> {
     /// Work until the next milestone, for policies that want to know, from estimators that can.
     pub fn foresee(&mut self, thread: ThreadId) {
         let state = &self.threads[thread.index()];
+        let app = self.stats[thread.index()].app.index();
         let to_milestone = match self.config.estimator {
             Estimator::Oracle => {
-                let spec = &self.specs[self.stats[thread.index()].app.index()];
+                let spec = &self.specs[app];
                 let share = |op: &Op| match op {
                     Op::ParallelFor(shared) => {
                         let shared = &spec.loops[*shared as usize];
@@ -400,7 +401,9 @@ impl<L: Listener> Mechanism<'_, L> {
                 };
                 program::distance(&self.ops, state.pc as usize, &state.rounds, share)
             }
-            Estimator::Offline => Some(Work(state.mean_distance)),
+            Estimator::Offline => {
+                Some(Work(self.apps[app].programs[self.spec_of(thread).program.index()].mean_distance()))
+            }
             Estimator::Sampled | Estimator::Modelled { .. } => None,
         };
         self.stats[thread.index()].to_milestone = to_milestone;

@@ -1,11 +1,13 @@
 //! The end of a run: totals, or why there was none.
 
 use evenkeel_machine::{CoreId, MicroWatts, Nanos};
-use evenkeel_policy::{AppId, State, ThreadId, ThreadStats};
+use evenkeel_policy::{AppId, Directives, State, ThreadId, ThreadStats};
 
 use crate::SimError;
+use crate::engine::Calendar;
 use crate::mechanism::{Mechanism, NONE};
 use crate::outcome::{AppOutcome, CoreOutcome, Outcome, ThreadOutcome};
+use crate::runqueue::Places;
 use crate::thread::{Thread, WaitsFor};
 use crate::trace::Listener;
 
@@ -23,6 +25,7 @@ impl<L: Listener> Mechanism<'_, L> {
             cluster.meter.set(self.now, MicroWatts::ZERO);
         }
         let now = self.now;
+        self.give_back();
         let threads = self.tell_threads();
         let apps = self
             .specs
@@ -68,6 +71,18 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
+    /// Gives back whatever was needed to get here and totals are not made of: they take its place.
+    fn give_back(&mut self) {
+        self.calendar = Calendar::default();
+        self.queues = Vec::new();
+        self.places = Places::default();
+        self.live = Vec::new();
+        self.affinity = Vec::new();
+        self.events = Vec::new();
+        self.arrivals = Vec::new();
+        self.say = Directives::default();
+    }
+
     /// Totals by thread. What is told is given back portion by portion, so that a run needs no more memory at its end than in its course.
     fn tell_threads(&mut self) -> Vec<ThreadOutcome> {
         const PORTION: usize = 1024;
@@ -94,7 +109,7 @@ impl<L: Listener> Mechanism<'_, L> {
             name: self.name_of(id),
             app: stats.app,
             started: stats.started,
-            ended: thread.ended,
+            ended: (stats.state == State::Exited).then_some(stats.since),
             time_on: stats.time_on,
             waiting: stats.waiting + more(State::Ready),
             blocked: stats.blocked + more(State::Blocked),
@@ -120,7 +135,7 @@ impl<L: Listener> Mechanism<'_, L> {
             (_, other) => format!("{other:?}"),
         };
         let waiting: Vec<_> = (0..self.threads.len())
-            .filter(|&index| self.threads[index].ended.is_none())
+            .filter(|&index| self.stats[index].state != State::Exited)
             .map(|index| {
                 let name = self.name_of(ThreadId(index as u32));
                 format!("{name} waits for {}", of(&self.threads[index], &self.stats[index]))

@@ -8,14 +8,32 @@ pub trait Entry: Copy {
     /// Less comes first; no two entries of a heap have the same.
     fn rank(&self) -> u128;
     /// Whose it is: where its position is kept.
-    fn owner(&self) -> usize;
+    fn owner(&self) -> u32;
+    /// Makes it nobody's: [`NOBODY`] is its owner from now on.
+    fn disown(&mut self);
 }
 
-/// Where the entry of each owner stands. Shared by heaps of which an owner is in one at most.
+/// Owner of what is nobody's.
+pub const NOBODY: u32 = u32::MAX;
+
+/// Where an entry stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// In a [`Heap`].
+    Heap(usize),
+    /// In a [`crate::run::Run`]: the place modulo 2^30, of which the ring's size is a part.
+    Run(u32),
+}
+
+/// Where the entry of each owner stands. Shared by all of which an owner is in one at most.
 #[derive(Debug, Default)]
 pub struct Positions(Vec<u32>);
 
 const ABSENT: u32 = u32::MAX;
+/// Told apart from places in a heap by this bit.
+const IN_RUN: u32 = 1 << 31;
+/// What is kept of a place in a run: not all, or one of them would be [`ABSENT`].
+const RUN_PLACES: u32 = (1 << 30) - 1;
 const ARITY: usize = 4;
 
 impl Positions {
@@ -32,11 +50,22 @@ impl Positions {
     }
 
     /// Where the entry of an owner stands, if it has one.
-    pub fn of(&self, owner: usize) -> Option<usize> {
-        match self.0[owner] {
+    pub fn of(&self, owner: u32) -> Option<Position> {
+        match self.0[owner as usize] {
             ABSENT => None,
-            position => Some(position as usize),
+            position if position & IN_RUN != 0 => Some(Position::Run(position & !IN_RUN)),
+            position => Some(Position::Heap(position as usize)),
         }
+    }
+
+    /// An owner's entry is at a place of a run.
+    pub fn set_in_run(&mut self, owner: u32, place: u32) {
+        self.0[owner as usize] = place & RUN_PLACES | IN_RUN;
+    }
+
+    /// An owner has no entry any more.
+    pub fn set_absent(&mut self, owner: u32) {
+        self.0[owner as usize] = ABSENT;
     }
 }
 
@@ -61,15 +90,23 @@ impl<E: Entry> Heap<E> {
         self.0.first()
     }
 
-    /// The entry at a position.
-    pub fn at(&self, position: usize) -> &E {
-        &self.0[position]
-    }
-
-    /// Positions of the children of one. A child is never less than its parent.
-    pub fn children(&self, position: usize) -> std::ops::Range<usize> {
-        let first = position * ARITY + 1;
-        first.min(self.0.len())..(first + ARITY).min(self.0.len())
+    /// Shows entries from the top, and those below one as long as `goes_on` with it: none of them is less than it.
+    pub fn look_through(&self, mut goes_on: impl FnMut(&E) -> bool) {
+        // Depth times arity bounds what is pending at once; 64 covers 4^16 entries.
+        let mut pending = [0usize; 64];
+        let mut count = usize::from(!self.0.is_empty());
+        while count > 0 {
+            count -= 1;
+            let position = pending[count];
+            if !goes_on(&self.0[position]) {
+                continue;
+            }
+            let first = (position * ARITY + 1).min(self.0.len());
+            for child in (first..(first + ARITY).min(self.0.len())).rev() {
+                pending[count] = child;
+                count += 1;
+            }
+        }
     }
 
     /// Adds an entry of an owner that has none.
@@ -78,47 +115,10 @@ impl<E: Entry> Heap<E> {
         self.sift_up(self.0.len() - 1, entry, positions);
     }
 
-    /// Leaves the place of the least empty: nothing else may be done before `fill_first` or `close_first`.
-    pub fn open_first(&mut self, positions: &mut Positions) -> Option<E> {
-        let gone = *self.0.first()?;
-        positions.0[gone.owner()] = ABSENT;
-        Some(gone)
-    }
-
-    /// Puts an entry of an owner that has none into the empty first place.
-    pub fn fill_first(&mut self, entry: E, positions: &mut Positions) {
-        self.sift_down(0, entry, positions);
-    }
-
-    /// Closes the empty first place up.
-    pub fn close_first(&mut self, positions: &mut Positions) {
-        if let Some(last) = self.0.pop()
-            && !self.0.is_empty()
-        {
-            self.sift_down(0, last, positions);
-        }
-    }
-
-    /// Takes the least out and puts another in.
-    pub fn exchange_first(&mut self, entry: E, positions: &mut Positions) -> Option<E> {
-        let gone = self.open_first(positions)?;
-        self.fill_first(entry, positions);
-        Some(gone)
-    }
-
-    /// Puts an entry in the place of the one at a position, of the same owner.
-    pub fn replace(&mut self, position: usize, entry: E, positions: &mut Positions) {
-        if entry.rank() < self.0[position].rank() {
-            self.sift_up(position, entry, positions);
-        } else {
-            self.sift_down(position, entry, positions);
-        }
-    }
-
     /// Takes the entry at a position out.
     pub fn remove(&mut self, position: usize, positions: &mut Positions) -> E {
         let gone = self.0[position];
-        positions.0[gone.owner()] = ABSENT;
+        positions.set_absent(gone.owner());
         if let Some(last) = self.0.pop()
             && position < self.0.len()
         {
@@ -133,7 +133,7 @@ impl<E: Entry> Heap<E> {
 
     fn put(&mut self, position: usize, entry: E, positions: &mut Positions) {
         self.0[position] = entry;
-        positions.0[entry.owner()] = position as u32;
+        positions.0[entry.owner() as usize] = position as u32;
     }
 
     fn sift_up(&mut self, mut position: usize, entry: E, positions: &mut Positions) {
@@ -178,5 +178,54 @@ impl<E: Entry> Heap<E> {
             position = least;
         }
         self.put(position, entry, positions);
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What the structures of this crate are tried with.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Numbered {
+        pub rank: u64,
+        pub owner: u32,
+    }
+
+    impl Entry for Numbered {
+        fn rank(&self) -> u128 {
+            u128::from(self.rank)
+        }
+
+        fn owner(&self) -> u32 {
+            self.owner
+        }
+
+        fn disown(&mut self) {
+            self.owner = NOBODY;
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_first_is_the_least_whoever_comes_and_goes(ranks in prop::collection::hash_set(0u64..1000, 1..200), gone in prop::collection::vec(any::<prop::sample::Index>(), 0..200)) {
+            let (mut heap, mut positions) = (Heap::default(), Positions::default());
+            positions.grow(1000);
+            let mut model: Vec<_> = ranks.iter().map(|&rank| Numbered { rank, owner: rank as u32 }).collect();
+            for &entry in &model {
+                heap.insert(entry, &mut positions);
+            }
+            for index in gone {
+                model.sort_unstable_by_key(|entry| entry.rank);
+                prop_assert_eq!(heap.first(), model.first());
+                prop_assert_eq!(heap.len(), model.len());
+                if model.is_empty() { break; }
+                let entry = model.remove(index.index(model.len()));
+                let Some(Position::Heap(position)) = positions.of(entry.owner) else { panic!("it is in the heap") };
+                prop_assert_eq!(heap.remove(position, &mut positions), entry);
+                prop_assert!(positions.of(entry.owner).is_none());
+            }
+        }
     }
 }

@@ -14,10 +14,11 @@
 //! just then.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use evenkeel_machine::{CoreId, KindId, Machine, MicroWatts, Nanos, PerKind, Work};
 use evenkeel_policy::{
-    AppId, Choose, Clock, CoreStats, Directive, Directives, Event, Interest, Policy, QueueId, State, ThreadId,
+    AppId, Choose, Clock, CoreStats, Directive, Directives, Event, Interest, Policy, QueueId, Slice, State, ThreadId,
     ThreadStats, Tier, View,
 };
 use evenkeel_workload::{Application, Class};
@@ -27,14 +28,14 @@ use crate::config::{Config, Governor};
 use crate::engine::{Calendar, Slot};
 use crate::latency::Latencies;
 use crate::outcome::{Outcome, SensorLog};
-use crate::pelt::Pelt;
 use crate::power::Meter;
 use crate::program::Op;
 use crate::runqueue::{Places, RunQueue};
 use crate::speed::{Speeds, point_for};
-use crate::thread::{Grant, Thread};
+use crate::thread::{DEFAULT_SLICE, Thread};
 use crate::trace::Listener;
 use crate::{SimError, apps};
+use evenkeel_policy::pelt::Pelt;
 
 /// Priorities within an instant: what happens, then the ends, then who only looks.
 pub mod priority {
@@ -54,6 +55,9 @@ const FIRST_FREE_SLOT: u32 = 4;
 
 /// Events about which a policy is asked before its answer is carried out.
 const EVENTS_AT_ONCE: usize = 64;
+
+/// Events for which there is room at all times: more happen at once where many threads start together.
+const EVENTS_KEPT: usize = 1024;
 
 /// Rounds of asking and dispatching within one instant before time goes on regardless.
 const MAX_ROUNDS: u32 = 16;
@@ -158,6 +162,7 @@ pub struct Mechanism<'a, L> {
     pub apps: Vec<App>,
     pub threads: Vec<Thread>,
     pub stats: Vec<ThreadStats>,
+    /// Up to the last thread that may run on some cores only.
     pub affinity: Vec<Option<Box<[CoreId]>>>,
     pub live: Vec<ThreadId>,
     pub cores: Vec<Core>,
@@ -180,6 +185,10 @@ pub struct Mechanism<'a, L> {
     pub arrivals: Vec<ThreadId>,
     pub called: Vec<u32>,
     pub say: Directives,
+    /// Slice of threads of which none has been said.
+    pub default_slice: Rc<Slice>,
+    /// The one said last: whoever gets the same shares it.
+    pub last_slice: Rc<Slice>,
     /// Answers of the policy, and how many of them have been carried out.
     pub answers: u64,
     pub carried_out: u64,
@@ -227,6 +236,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         let app_slots = governor_slots + machine.clusters.len() as u32;
         let core_slots = app_slots + specs.len() as u32;
         let has_power = machine.has_power_model();
+        let default_slice = Rc::new(Slice::of(DEFAULT_SLICE));
         let mut this = Self {
             machine,
             specs,
@@ -259,6 +269,8 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             arrivals: Vec::new(),
             called: Vec::new(),
             say: Directives::default(),
+            last_slice: Rc::clone(&default_slice),
+            default_slice,
             answers: 0,
             carried_out: 0,
             late: VecDeque::new(),
@@ -290,7 +302,6 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         let threads = specs.iter().map(|spec| spec.threads.len()).sum();
         this.threads.reserve_exact(threads);
         this.stats.reserve_exact(threads);
-        this.affinity.reserve_exact(threads);
         this.places.reserve(threads);
         this.calendar.reserve(this.thread_slots as usize + threads);
         this.calendar.grow(this.thread_slots as usize);
@@ -501,6 +512,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             }
         }
         events.clear();
+        events.shrink_to(EVENTS_KEPT);
         // Whatever an answer brought up comes next.
         events.append(&mut self.events);
         self.events = events;
@@ -560,18 +572,30 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         self.restricted |= stats.restricted;
         self.threads.push(thread);
         self.stats.push(stats);
-        self.affinity.push(affinity);
+        if affinity.is_some() {
+            self.set_cores_of(id, affinity);
+        }
         self.places.grow(self.threads.len());
         self.calendar.grow(self.thread_slots as usize + self.threads.len());
         id
     }
 
+    /// The cores that a thread may run on, where that is not all.
+    pub fn cores_of(&self, thread: ThreadId) -> Option<&[CoreId]> {
+        self.affinity.get(thread.index())?.as_deref()
+    }
+
+    /// Sets them.
+    pub fn set_cores_of(&mut self, thread: ThreadId, cores: Option<Box<[CoreId]>>) {
+        if self.affinity.len() <= thread.index() {
+            self.affinity.resize(thread.index() + 1, None);
+        }
+        self.affinity[thread.index()] = cores;
+    }
+
     /// Whether a thread may run on a core.
     pub fn allowed(&self, thread: ThreadId, core: usize) -> bool {
-        match &self.affinity[thread.index()] {
-            None => true,
-            Some(cores) => cores.contains(&CoreId(core as u32)),
-        }
+        self.cores_of(thread).is_none_or(|cores| cores.contains(&CoreId(core as u32)))
     }
 }
 
@@ -641,8 +665,8 @@ pub fn fresh_stats(app: AppId, group: u32, index_in_app: u32, parent: Option<Thr
 }
 
 /// How long a slice lasts on a kind, with so many runnable in the queue.
-pub fn slice_length(slice: &Grant, kind: KindId, runnable: usize) -> Nanos {
-    let time = slice.time(kind);
+pub fn slice_length(slice: &Slice, kind: KindId, runnable: usize) -> Nanos {
+    let time = slice.time[kind];
     match slice.divided_to {
         Some(least) if runnable > 1 => Nanos((time.0 / runnable as u64).max(least.0)),
         _ => time,

@@ -51,7 +51,7 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn goes_on(&self, thread: ThreadId, queue: QueueId) -> bool {
         let stats = &self.stats[thread.index()];
         let last = &self.cores[stats.core.index()];
-        let displaced = stats.runs > 0 && self.threads[thread.index()].woken_at.is_none();
+        let displaced = stats.runs > 0 && !self.threads[thread.index()].woken;
         displaced && last.called && last.reserved == NONE && last.serves[queue.index()]
     }
 
@@ -78,7 +78,7 @@ impl<L: Listener> Mechanism<'_, L> {
                 Start::At(at) => stats.virtual_time = at,
                 Start::Keep => {}
             }
-            if state.woken_at.is_some() {
+            if state.woken {
                 stats.virtual_time = stats.virtual_time.max(target.floor.saturating_sub(target.sleeper));
             }
         }
@@ -120,7 +120,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     pub fn served_somewhere(&self, thread: ThreadId, queue: QueueId) -> bool {
-        let Some(cores) = &self.affinity[thread.index()] else { return true };
+        let Some(cores) = self.cores_of(thread) else { return true };
         cores.iter().any(|core| {
             let core = &self.cores[core.index()];
             core.used && core.serves.get(queue.index()).copied().unwrap_or(false)
@@ -130,7 +130,7 @@ impl<L: Listener> Mechanism<'_, L> {
     /// No core that the policy has take from its queue may run it: it waits at one that may.
     pub fn place_locally(&mut self, thread: ThreadId) {
         let last = self.stats[thread.index()].core.index();
-        let Some(cores) = &self.affinity[thread.index()] else { return };
+        let Some(cores) = self.cores_of(thread) else { return };
         let free = |core: &usize| self.cores[*core].running == NONE && !self.cores[*core].called;
         let load = |core: &usize| self.cores[*core].local.len() * 2 + usize::from(self.cores[*core].running != NONE);
         let candidates = || cores.iter().map(|core| core.index());

@@ -47,7 +47,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// Sets the power of a core to what it does now.
-    #[inline]
+    #[inline(always)]
     pub fn repower(&mut self, core: usize) {
         if !self.has_power {
             return;

@@ -107,6 +107,12 @@ pub struct Flat {
 }
 
 impl Flat {
+    /// Work between two milestones in the mean: what a profile of it says.
+    pub fn mean_distance(&self) -> u64 {
+        let total: f64 = self.work.iter().map(|(_, work)| work).sum();
+        (total / self.milestones) as u64
+    }
+
     /// Whether it takes part in work that threads share.
     pub fn shares(&self) -> bool {
         !self.loops.is_empty() || !self.graphs.is_empty()

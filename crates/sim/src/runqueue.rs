@@ -1,13 +1,13 @@
 //! A queue of threads that wait for a core: the least key first, equal keys first come, first served.
 //!
 //! A thread waits in one queue at most, so the positions of all queues' threads live in one place, and taking any thread out
-//! costs no search. A heap is not sorted, but it is ordered along every path from the root, which is enough to find the best
-//! thread *for one core* (postponed deadlines, affinity) by walking down and leaving out every branch whose root is no
-//! better than the best found: in the usual case a few entries around the top.
+//! costs no search. The best thread *for one core* (postponed deadlines, affinity) is found by looking through the line
+//! and leaving out whatever stands behind one that is no better than the best found: in the usual case a few entries are looked at.
 
 use evenkeel_policy::ThreadId;
 
-use crate::heap::{Entry, Heap, Positions};
+use crate::heap::{Entry, NOBODY, Positions};
+use crate::line::Line;
 
 /// Where each thread stands in its queue; by thread.
 pub type Places = Positions;
@@ -25,22 +25,26 @@ impl Entry for Waiting {
         u128::from(self.key) << 64 | u128::from(self.sequence)
     }
 
-    fn owner(&self) -> usize {
-        self.thread.index()
+    fn owner(&self) -> u32 {
+        self.thread.0
+    }
+
+    fn disown(&mut self) {
+        self.thread = ThreadId(NOBODY);
     }
 }
 
 /// Threads that wait for a core.
 #[derive(Debug, Default)]
 pub struct RunQueue {
-    heap: Heap<Waiting>,
+    line: Line<Waiting>,
     weight: u64,
 }
 
 impl RunQueue {
     /// How many wait.
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.line.len()
     }
 
     /// Sum of the weights of those that wait.
@@ -50,16 +54,16 @@ impl RunQueue {
 
     /// The first: its thread and key.
     pub fn first(&self) -> Option<(ThreadId, u64)> {
-        self.heap.first().map(|waiting| (waiting.thread, waiting.key))
+        self.line.first().map(|waiting| (waiting.thread, waiting.key))
     }
 
     /// Adds a thread. `sequence` is greater than that of all who came before.
     pub fn insert(&mut self, thread: ThreadId, key: u64, sequence: u64, weight: u32, places: &mut Places) {
         self.weight += u64::from(weight);
-        self.heap.insert(Waiting { key, sequence, thread, weight }, places);
+        self.line.insert(Waiting { key, sequence, thread, weight }, places);
     }
 
-    /// Takes the first out and puts another in, at the cost of one of the two.
+    /// Takes the first out and puts another in.
     pub fn exchange_first(
         &mut self,
         thread: ThreadId,
@@ -68,15 +72,15 @@ impl RunQueue {
         weight: u32,
         places: &mut Places,
     ) -> Option<ThreadId> {
-        let gone = self.heap.exchange_first(Waiting { key, sequence, thread, weight }, places)?;
+        let gone = self.line.pop_first(places)?;
+        self.line.insert(Waiting { key, sequence, thread, weight }, places);
         self.weight = self.weight + u64::from(weight) - u64::from(gone.weight);
         Some(gone.thread)
     }
 
     /// Takes a thread out that is in it.
     pub fn remove(&mut self, thread: ThreadId, places: &mut Places) {
-        if let Some(place) = places.of(thread.index()) {
-            let gone = self.heap.remove(place, places);
+        if let Some(gone) = self.line.remove(thread.0, places) {
             debug_assert_eq!(gone.thread, thread);
             self.weight -= u64::from(gone.weight);
         }
@@ -85,26 +89,17 @@ impl RunQueue {
     /// The thread whose key, after `adjust` (none: not for this core; otherwise at least the key), is the least, first come first, with that key.
     pub fn best(&self, adjust: impl Fn(ThreadId, u64) -> Option<u64>) -> Option<(ThreadId, u64)> {
         let mut best: Option<(u64, u64, ThreadId)> = None;
-        // Depth times arity bounds what is pending at once; 64 covers 4^16 threads.
-        let mut pending = [0usize; 64];
-        let mut count = usize::from(self.heap.len() > 0);
-        while count > 0 {
-            count -= 1;
-            let place = pending[count];
-            let waiting = self.heap.at(place);
+        self.line.look_through(|waiting| {
             if best.is_some_and(|(key, sequence, _)| (waiting.key, waiting.sequence) > (key, sequence)) {
-                continue;
+                return false;
             }
             if let Some(key) = adjust(waiting.thread, waiting.key)
                 && best.is_none_or(|(least, sequence, _)| (key, waiting.sequence) < (least, sequence))
             {
                 best = Some((key, waiting.sequence, waiting.thread));
             }
-            for child in self.heap.children(place).rev() {
-                pending[count] = child;
-                count += 1;
-            }
-        }
+            true
+        });
         best.map(|(key, _, thread)| (thread, key))
     }
 }

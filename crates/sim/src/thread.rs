@@ -1,11 +1,13 @@
 //! A thread as the mechanism keeps it: what the policy does not see of it.
 
-use evenkeel_machine::{FULL_CAPACITY, KindId, Nanos, PerKind};
+use std::rc::Rc;
+
+use evenkeel_machine::{FULL_CAPACITY, Nanos, PerKind};
 use evenkeel_policy::{Order, Slice, Start};
 use evenkeel_workload::{Class, TaskId};
 
-use crate::pelt::Pelt;
 use crate::program::Row;
+use evenkeel_policy::pelt::Pelt;
 
 /// Where a thread stands that has no core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,16 +79,17 @@ pub struct Thread {
     pub wall: bool,
     pub started: bool,
     pub in_critical_section: bool,
+    /// Whether it became ready by a wake-up and has not run since.
+    pub woken: bool,
     pub nice: i8,
     pub place: Place,
     /// Share of a carried slice that is left, of [`WHOLE_SLICE`]; 0: a new one is due.
     pub slice_left: u64,
-    /// Set at a wake-up, until it runs.
-    pub woken_at: Option<Nanos>,
     pub order: Order,
     pub class: Class,
     pub charge: PerKind<u32>,
-    pub slice: Grant,
+    /// Most threads share theirs.
+    pub slice: Rc<Slice>,
     pub migrations: u64,
     /// Index into the ops of the run.
     pub pc: u32,
@@ -98,13 +101,10 @@ pub struct Thread {
     pub parent: Option<u32>,
     /// Worker number in the shared loop or graph that it is in.
     pub worker: Option<u32>,
-    pub ended: Option<Nanos>,
     /// Which of the application's first threads, or, where `forked`, of its templates it is.
     pub spec: u32,
     /// Number among the forked threads of its application.
     pub forked: Option<u32>,
-    /// Work between two milestones in the mean of its program: what a profile of it says.
-    pub mean_distance: u64,
     /// What few threads need; made when first needed.
     rare: Option<Box<Rare>>,
 }
@@ -149,31 +149,6 @@ impl Rare {
 
 static NONE: Rare = Rare::NONE;
 
-/// A slice, smaller: most are the same on every kind.
-#[derive(Debug)]
-pub struct Grant {
-    everywhere: Nanos,
-    by_kind: Option<Box<PerKind<Nanos>>>,
-    pub divided_to: Option<Nanos>,
-    pub carry: bool,
-}
-
-impl Grant {
-    /// How long it lasts on a kind, undivided.
-    pub fn time(&self, kind: KindId) -> Nanos {
-        self.by_kind.as_ref().map_or(self.everywhere, |times| times[kind])
-    }
-}
-
-impl From<Slice> for Grant {
-    fn from(slice: Slice) -> Self {
-        let everywhere = slice.time.0[0];
-        let differs = slice.time.0.iter().any(|&time| time != everywhere);
-        let by_kind = differs.then(|| Box::new(slice.time));
-        Self { everywhere, by_kind, divided_to: slice.divided_to, carry: slice.carry }
-    }
-}
-
 impl Thread {
     /// What few threads need, as it is where it has not been needed yet.
     pub fn rare(&self) -> &Rare {
@@ -190,7 +165,7 @@ impl Thread {
         self.rare = None;
     }
 
-    pub fn new(spec: u32, forked: Option<u32>, pc: u32, depth: u8, class: Class) -> Self {
+    pub fn new(spec: u32, forked: Option<u32>, pc: u32, depth: u8, class: Class, slice: Rc<Slice>) -> Self {
         Self {
             spec,
             forked,
@@ -204,19 +179,17 @@ impl Thread {
             refill: 0,
             order: Order::VirtualTime { weight: 1024, start: Start::Keep },
             charge: PerKind::all(FULL_CAPACITY),
-            slice: Grant::from(Slice::of(DEFAULT_SLICE)),
+            slice,
             slice_left: 0,
             place: Place::Nowhere,
             class,
             nice: 0,
             waits_for: WaitsFor::Start,
-            woken_at: None,
+            woken: false,
             started: false,
-            ended: None,
             migrations: 0,
             parent: None,
             children: 0,
-            mean_distance: 0,
             worker: None,
             fraction: 0.0,
             rare: None,

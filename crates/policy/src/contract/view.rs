@@ -175,7 +175,8 @@ pub struct View<'a> {
     pub live: &'a [ThreadId],
     /// Number of waiting threads, by queue.
     pub waiting: &'a [u32],
-    /// For threads with [`ThreadStats::restricted`]: the cores that they may run on, by thread.
+    /// For threads with [`ThreadStats::restricted`]: the cores that they may run on, by thread; it
+    /// may end before the last thread.
     pub affinity: &'a [Option<Box<[CoreId]>>],
 }
 

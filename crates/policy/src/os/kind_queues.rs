@@ -404,30 +404,56 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         wants: impl Fn(usize, K, K) -> bool,
         say: &mut Directives,
     ) -> bool {
+        if !self.is_wanted(view, waiting, &claim, &wants) {
+            return false;
+        }
         let sent = self.under_way.len();
         let mut claims = std::mem::take(&mut self.claims);
         claims.iter_mut().for_each(Vec::clear);
-        for (core, thread) in view.machine.cores.iter().zip(view.cores).filter_map(|(core, s)| Some((core, s.running?)))
-        {
-            let stats = view.thread(thread);
-            if self.may_be_sent(thread, view) {
-                claims[self.ranks[core.kind.index()]].push((claim(thread, stats), thread));
-            }
-        }
-        for &thread in if waiting { view.live } else { &[] } {
-            let stats = view.thread(thread);
-            if stats.state == State::Ready
-                && let Some(rank) = self.rank(stats, view).filter(|_| self.may_be_sent(thread, view))
-            {
-                claims[rank].push((claim(thread, stats), thread));
-            }
-        }
+        self.traders(view, waiting)
+            .for_each(|(rank, thread)| claims[rank].push((claim(thread, view.thread(thread)), thread)));
         for faster in 0..self.len().saturating_sub(1) {
             let (upper, lower) = claims.split_at_mut(faster + 1);
             self.exchange_pair(faster, &mut upper[faster], &mut lower[0], view, &wants, say);
         }
         self.claims = claims;
         self.under_way.len() > sent
+    }
+
+    /// Threads that may trade, with their ranks: those that run, and those that are `waiting`, if so asked.
+    fn traders<'a>(&'a self, view: &'a View<'_>, waiting: bool) -> impl Iterator<Item = (usize, ThreadId)> + 'a {
+        let cores = view.machine.cores.iter().zip(view.cores);
+        let running = cores.filter_map(|(core, stats)| Some((self.ranks[core.kind.index()], stats.running?)));
+        let live = if waiting { view.live } else { &[] };
+        let waiting = live.iter().filter_map(|&thread| {
+            let stats = view.thread(thread);
+            let rank = if stats.state == State::Ready { self.rank(stats, view) } else { None };
+            Some((rank?, thread))
+        });
+        running.chain(waiting).filter(|&(_, thread)| self.may_be_sent(thread, view))
+    }
+
+    /// Whether any pair of kinds trades at all: mostly none does, and nothing need be sorted to see that.
+    fn is_wanted(
+        &self,
+        view: &View<'_>,
+        waiting: bool,
+        claim: impl Fn(ThreadId, &ThreadStats) -> K,
+        wants: impl Fn(usize, K, K) -> bool,
+    ) -> bool {
+        // By rank: least and greatest claim.
+        let mut ends: [Option<(K, K)>; MAX_KINDS] = [None; MAX_KINDS];
+        self.traders(view, waiting).for_each(|(rank, thread)| {
+            let claim = claim(thread, view.thread(thread));
+            let (least, greatest) = ends[rank].unwrap_or((claim, claim));
+            let least = if claim < least { claim } else { least };
+            let greatest = if claim > greatest { claim } else { greatest };
+            ends[rank] = Some((least, greatest));
+        });
+        ends.windows(2).enumerate().any(|(faster, pair)| match pair {
+            [Some((least, _)), Some((_, greatest))] => wants(faster, *least, *greatest),
+            _ => false,
+        })
     }
 
     fn exchange_pair(

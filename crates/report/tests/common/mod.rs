@@ -30,7 +30,7 @@ pub fn machine(cores: u32) -> Machine {
         |kind: u32| Cluster { kind: KindId(kind as u8), cores: numbers(kind), cache_bytes: 1 << 20, bandwidth: None };
     let core = |number: u32| {
         let rank = number / cores;
-        Core { id: CoreId(number), kind: KindId(rank as u8), cluster: ClusterId(rank), sibling: None }
+        Core { id: CoreId(number), cpu: number, kind: KindId(rank as u8), cluster: ClusterId(rank), sibling: None }
     };
     Machine {
         name: "made-up".into(),
@@ -113,7 +113,7 @@ pub fn record(policy: &str, workloads: &[&str], makespan_s: f64, energy_j: Optio
         name: (*name).into(),
         threads: 8,
         completion_s: makespan_s * (1.0 - 0.15 * number as f64),
-        slowdown: 1.2 + 0.5 * number as f64,
+        slowdown: Some(1.2 + 0.5 * number as f64),
         alone_fast_s: makespan_s / 1.2,
         alone_slow_s: makespan_s * 2.0,
         time_on_kind_s: [("big".to_owned(), makespan_s * 3.0), ("little".to_owned(), makespan_s * 2.5)]
@@ -155,6 +155,7 @@ pub fn record(policy: &str, workloads: &[&str], makespan_s: f64, energy_j: Optio
         threads: None,
         wakeup_latency_us: None,
         sensor: None,
+        live: None,
         wall_s: 0.01,
         error: None,
     }

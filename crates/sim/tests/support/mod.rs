@@ -67,6 +67,7 @@ pub fn machine(kinds: &[KindPlan], costs: Costs, bandwidth: Option<u64>) -> Mach
                 let sibling = plan.smt.then(|| CoreId(first + ((id - first) ^ 1)));
                 built.cores.push(Core {
                     id: CoreId(id),
+                    cpu: id,
                     kind,
                     cluster,
                     sibling: sibling.filter(|s| s.0 < first + count),
