@@ -1,0 +1,164 @@
+//! Directives, carried out. One that names what is not there (any more) is dropped: it came late.
+
+use evenkeel_machine::{CoreId, Nanos};
+use evenkeel_policy::{Directive, Order, QueueId, Start, State, ThreadId, Tier};
+
+use super::kernel::Kernel;
+use super::mechanism::Mechanism;
+use super::queues::Queue;
+use super::thread::Place;
+
+impl<K: Kernel> Mechanism<K> {
+    /// Does what has been said, new queues first.
+    pub(super) fn carry_out_all(&mut self) {
+        let mut say = std::mem::take(&mut self.say);
+        say.drain_queues_first(|directive| self.carry_out(directive));
+        self.say = say;
+    }
+
+    fn carry_out(&mut self, directive: Directive) {
+        match directive {
+            Directive::MakeQueue(clock) => {
+                self.queues.push(Queue::new(clock));
+                self.waiting.push(0);
+                self.homes.push(self.everywhere);
+            }
+            Directive::Assign(thread, queue) if self.is_queue(queue) && self.is_placed(thread) => {
+                self.reassign(thread, queue);
+            }
+            Directive::Order(thread, order) if self.is_placed(thread) => self.reorder(thread, order),
+            Directive::Charge(thread, charge) if self.is_placed(thread) => {
+                self.count(thread, self.now);
+                self.threads[thread.index()].charge = charge;
+            }
+            Directive::Slice(thread, slice) if self.is_placed(thread) => self.threads[thread.index()].slice = slice,
+            Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
+            Directive::Prefer(queue, mut cores) if self.is_queue(queue) => {
+                cores.retain(|&core| self.is_core(core));
+                self.queues[queue.index()].prefer = cores;
+            }
+            Directive::Preemption(queue, margin) if self.is_queue(queue) => {
+                self.queues[queue.index()].preemption = margin;
+            }
+            Directive::Sleeper(queue, credit) if self.is_queue(queue) => self.queues[queue.index()].sleeper = credit,
+            Directive::Swap(a, b) => self.swap(a, b),
+            Directive::Move(thread, core) if self.is_core(core) && self.is_placed(thread) => {
+                self.hand_over(thread, core)
+            }
+            Directive::Preempt(core) if self.is_core(core) => self.give_back(core),
+            Directive::Timer(period) => {
+                self.timer = (period > Nanos::ZERO).then(|| (period, self.now.saturating_add(period)));
+            }
+            _ => {}
+        }
+    }
+
+    fn is_queue(&self, queue: QueueId) -> bool {
+        queue.index() < self.queues.len()
+    }
+
+    fn is_core(&self, core: CoreId) -> bool {
+        core.index() < self.cores.len()
+    }
+
+    fn reassign(&mut self, thread: ThreadId, queue: QueueId) {
+        if self.stats[thread.index()].queue == Some(queue) {
+            return;
+        }
+        self.count(thread, self.now);
+        if let Place::Queue(_) = self.threads[thread.index()].place {
+            self.dequeue(thread);
+            self.assign(thread, queue);
+            self.arrivals.push(thread);
+        } else {
+            self.assign(thread, queue);
+            self.change(thread);
+        }
+    }
+
+    fn reorder(&mut self, thread: ThreadId, order: Order) {
+        self.count(thread, self.now);
+        let waits = matches!(self.threads[thread.index()].place, Place::Queue(_));
+        let runs = self.stats[thread.index()].state == State::Running;
+        let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
+        state.order = order;
+        if let Order::VirtualTime { start, .. } = &mut state.order
+            && let Start::At(at) = *start
+            && (runs || waits)
+        {
+            stats.virtual_time = at;
+            *start = Start::Keep;
+        }
+        if waits {
+            let Some(queue) = stats.queue else { return };
+            self.enter_clock(thread, queue);
+        }
+    }
+
+    fn serve(&mut self, core: CoreId, mut tiers: Vec<Tier>, adopt: Option<QueueId>) {
+        let queues = self.queues.len();
+        for tier in &mut tiers {
+            tier.queues.retain(|queue| queue.index() < queues);
+        }
+        tiers.retain(|tier| !tier.queues.is_empty());
+        let service = &mut self.services[core.index()];
+        service.used = !tiers.is_empty();
+        service.tiers = tiers;
+        service.adopt = adopt.filter(|queue| queue.index() < queues);
+        if !service.used {
+            self.give_back(core);
+        }
+        self.find_homes();
+    }
+
+    /// Where the threads of each queue may wait: cores that have it in the first tier; where there are none, that have it in any;
+    /// where there are none, everywhere. Cores that are offline do not count.
+    pub(super) fn find_homes(&mut self) {
+        for queue in (0..self.queues.len() as u32).map(QueueId) {
+            let mut home = rustix::thread::CpuSet::new();
+            for first in [true, false] {
+                for core in self.machine.cores.iter().filter(|core| self.cores[core.id.index()].online) {
+                    let service = &self.services[core.id.index()];
+                    if if first { service.serves_first(queue) } else { service.serves(queue) } {
+                        home.set(core.cpu as usize);
+                    }
+                }
+                if home.count() > 0 {
+                    break;
+                }
+            }
+            self.homes[queue.index()] = if home.count() > 0 { home } else { self.everywhere };
+        }
+        self.changed.extend_from_slice(&self.live);
+    }
+
+    fn swap(&mut self, a: ThreadId, b: ThreadId) {
+        if a == b || !self.is_placed(a) || !self.is_placed(b) {
+            return;
+        }
+        let (of_a, of_b) = (&self.stats[a.index()], &self.stats[b.index()]);
+        if of_a.state != State::Running || of_b.state != State::Running {
+            return;
+        }
+        let (core_a, core_b) = (of_a.core, of_b.core);
+        if !self.allowed(a, core_b) || !self.allowed(b, core_a) {
+            return;
+        }
+        self.leave(a);
+        self.leave(b);
+        self.put(a, core_b);
+        self.put(b, core_a);
+        self.totals.swaps += 1;
+    }
+
+    fn hand_over(&mut self, thread: ThreadId, core: CoreId) {
+        let (state, stats) = (&self.threads[thread.index()], &self.stats[thread.index()]);
+        let there = state.place == Place::Core(core);
+        if there || !stats.runnable() || !self.allowed(thread, core) || !self.cores[core.index()].online {
+            return;
+        }
+        self.leave(thread);
+        self.give_back(core);
+        self.put(thread, core);
+    }
+}

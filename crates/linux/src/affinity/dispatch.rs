@@ -1,0 +1,271 @@
+//! Who gets which core.
+//!
+//! As in any mechanism of the contract: whoever becomes ready takes an idle core that serves its queue, by the queue's preference, or
+//! preempts where the policy lets it; a core without a thread, or whose thread's slice has been used up, picks by its tiers. What is
+//! different here: the kernel goes on scheduling below, so that a core is never without work while its queues' threads may run there.
+
+use evenkeel_machine::{CoreId, KindId, Nanos};
+use evenkeel_policy::{Choose, Event, Interest, Order, QueueId, Slice, State, ThreadId};
+
+use super::kernel::Kernel;
+use super::mechanism::Mechanism;
+use super::queues::{key_of, weight_in};
+use super::thread::Place;
+
+impl<K: Kernel> Mechanism<K> {
+    /// One round.
+    pub(super) fn dispatch(&mut self) {
+        self.end_slices();
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        arrivals.retain(|&thread| {
+            let state = &self.threads[thread.index()];
+            let nowhere = state.runnable && !state.ended && state.place == Place::Nowhere;
+            if nowhere {
+                self.enqueue(thread);
+            }
+            nowhere
+        });
+        // A core that has just lost its thread picks by its tiers: who waits must not lose to who happens to come now.
+        for core in 0..self.placed.len() {
+            if std::mem::take(&mut self.called[core]) {
+                self.pick_if_free(CoreId(core as u32));
+            }
+        }
+        for thread in arrivals.drain(..) {
+            if matches!(self.threads[thread.index()].place, Place::Queue(_)) {
+                self.find_core(thread);
+            }
+        }
+        self.arrivals = arrivals;
+        for core in 0..self.placed.len() {
+            self.pick_if_free(CoreId(core as u32));
+        }
+    }
+
+    fn pick_if_free(&mut self, core: CoreId) {
+        if self.placed[core.index()].is_none() && self.services[core.index()].used && self.cores[core.index()].online {
+            self.pick_for(core);
+        }
+    }
+
+    /// When the first slice will have been used up; only where somebody waits.
+    pub(super) fn next_slice_end(&self) -> Option<Nanos> {
+        if self.waiting.iter().all(|&waiting| waiting == 0) {
+            return None;
+        }
+        let ends = self.placed.iter().flatten().map(|&thread| {
+            let state = &self.threads[thread.index()];
+            self.now.saturating_add(self.slice_of(thread).saturating_sub(state.used))
+        });
+        ends.min().filter(|&end| end < Nanos::MAX)
+    }
+
+    /// How long the slice of a thread that has a core is, time on that core.
+    fn slice_of(&self, thread: ThreadId) -> Nanos {
+        let state = &self.threads[thread.index()];
+        let Place::Core(core) = state.place else { return Nanos::MAX };
+        let kind = self.machine.cores[core.index()].kind;
+        let Slice { time, divided_to, .. } = state.slice;
+        let whole = match (divided_to, self.stats[thread.index()].queue) {
+            (Some(least), Some(queue)) => {
+                let waiting = u64::from(self.waiting[queue.index()]);
+                Nanos((time[kind].0 / (waiting + 1)).max(least.0))
+            }
+            _ => time[kind],
+        };
+        match state.left {
+            Some(left) if state.slice.carry => Nanos((whole.0 as f64 * left) as u64),
+            _ => whole,
+        }
+    }
+
+    fn end_slices(&mut self) {
+        let others = self.waiting.iter().any(|&waiting| waiting > 0);
+        for core in 0..self.placed.len() {
+            let Some(thread) = self.placed[core] else { continue };
+            if self.threads[thread.index()].used < self.slice_of(thread) {
+                continue;
+            }
+            let state = &mut self.threads[thread.index()];
+            state.used = Nanos::ZERO;
+            state.left = None;
+            match &mut state.order {
+                Order::Deadline { at, renew, .. } => *at = self.now.saturating_add(*renew),
+                Order::Fixed { key, step } => *key = key.saturating_add(*step),
+                Order::VirtualTime { .. } | Order::Arrival => {}
+            }
+            if self.interest.wants(Interest::SLICE_USED) {
+                self.events.push(Event::SliceUsed(thread, CoreId(core as u32)));
+            }
+            if others {
+                self.give_back(CoreId(core as u32));
+                self.pick_for(CoreId(core as u32));
+            }
+        }
+    }
+
+    /// The core's thread goes back to its queue.
+    pub(super) fn give_back(&mut self, core: CoreId) {
+        if let Some(thread) = self.placed[core.index()] {
+            self.unplace(core);
+            self.enqueue(thread);
+        }
+    }
+
+    fn find_core(&mut self, thread: ThreadId) {
+        let Some(queue) = self.stats[thread.index()].queue else { return };
+        let here = self.threads[thread.index()].on;
+        let fits = |core: CoreId| {
+            let service = &self.services[core.index()];
+            let free = self.on_core[core.index()].is_none_or(|other| other == thread);
+            let shown = &self.cores[core.index()];
+            shown.online
+                && self.placed[core.index()].is_none()
+                && free
+                && service.serves(queue)
+                && self.allowed(thread, core)
+        };
+        let prefer = &self.queues[queue.index()].prefer;
+        let found = if prefer.is_empty() {
+            here.filter(|&core| fits(core))
+                .or_else(|| self.machine.cores.iter().map(|core| core.id).find(|&core| fits(core)))
+        } else {
+            prefer.iter().copied().find(|&core| fits(core))
+        };
+        if let Some(core) = found {
+            return self.put(thread, core);
+        }
+        if let Some(margin) = self.queues[queue.index()].preemption {
+            self.preempt_for(thread, queue, margin);
+        }
+    }
+
+    fn preempt_for(&mut self, thread: ThreadId, queue: QueueId, margin: u64) {
+        let key = key_of(&self.threads[thread.index()].order, self.stats[thread.index()].virtual_time);
+        let mut victim: Option<(u64, CoreId)> = None;
+        for core in self.machine.cores.iter().map(|core| core.id) {
+            let Some(other) = self.placed[core.index()] else { continue };
+            if !self.services[core.index()].serves_first(queue)
+                || !self.allowed(thread, core)
+                || self.stats[other.index()].queue != Some(queue)
+            {
+                continue;
+            }
+            let other_key = key_of(&self.threads[other.index()].order, self.stats[other.index()].virtual_time);
+            if other_key > key.saturating_add(margin) && victim.is_none_or(|(greatest, _)| other_key > greatest) {
+                victim = Some((other_key, core));
+            }
+        }
+        if let Some((_, core)) = victim {
+            self.give_back(core);
+            self.put(thread, core);
+        }
+    }
+
+    fn pick_for(&mut self, core: CoreId) {
+        let picked = self.services[core.index()].tiers.iter().find_map(|tier| match tier.choose {
+            Choose::LeastKey => self.least_key(core, &tier.queues),
+            Choose::MostLoaded => self.most_loaded(core, &tier.queues),
+        });
+        if let Some(thread) = picked {
+            self.put(thread, core);
+        }
+    }
+
+    fn least_key(&self, core: CoreId, queues: &[QueueId]) -> Option<ThreadId> {
+        let firsts = queues.iter().enumerate().filter_map(|(rank, &queue)| {
+            let (thread, key) = self.first_for(core, queue)?;
+            Some((key, rank, thread))
+        });
+        firsts.min().map(|(_, _, thread)| thread)
+    }
+
+    fn most_loaded(&self, core: CoreId, queues: &[QueueId]) -> Option<ThreadId> {
+        let mut best: Option<(u64, ThreadId)> = None;
+        for &queue in queues {
+            let waiting = self.queues[queue.index()].waiting.iter();
+            let weight = waiting
+                .map(|thread| {
+                    let order = &self.threads[thread.index()].order;
+                    u64::from(weight_in(order, self.stats[thread.index()].weight))
+                })
+                .sum();
+            if weight > best.map_or(0, |(greatest, _)| greatest)
+                && let Some((thread, _)) = self.first_for(core, queue)
+            {
+                best = Some((weight, thread));
+            }
+        }
+        best.map(|(_, thread)| thread)
+    }
+
+    /// A thread that waits, or is nowhere, gets a core that nobody has.
+    pub(super) fn put(&mut self, thread: ThreadId, core: CoreId) {
+        if let (Place::Nowhere, Some(queue)) = (self.threads[thread.index()].place, self.stats[thread.index()].queue) {
+            self.enter_clock(thread, queue);
+        }
+        if let Place::Queue(queue) = self.threads[thread.index()].place {
+            self.dequeue(thread);
+            let floor = &mut self.queues[queue.index()].floor;
+            *floor = (*floor).max(self.stats[thread.index()].virtual_time);
+            if let Some(adopt) = self.services[core.index()].adopt
+                && adopt != queue
+            {
+                self.assign(thread, adopt);
+            }
+        }
+        let state = &mut self.threads[thread.index()];
+        state.place = Place::Core(core);
+        state.woken = false;
+        state.overdue = false;
+        // What was used before is in `left`.
+        state.used = Nanos::ZERO;
+        self.placed[core.index()] = Some(thread);
+        if let Some(shown) = self.cores[core.index()].running.replace(thread)
+            && shown != thread
+            && self.stats[shown.index()].state == State::Running
+        {
+            // A loose thread: it may still run there, but nobody has put it there.
+            self.stats[shown.index()].state = State::Ready;
+        }
+        let stats = &mut self.stats[thread.index()];
+        let moved = stats.core != core || stats.state != State::Running;
+        if stats.state != State::Running {
+            stats.since = self.now;
+        }
+        stats.state = State::Running;
+        stats.core = core;
+        stats.runs += u64::from(moved);
+        if moved && self.interest.wants(Interest::PICKED) {
+            self.events.push(Event::Picked(thread, core));
+        }
+        self.note_load(thread);
+        self.change(thread);
+    }
+
+    /// The core has no thread any more; the thread is nowhere.
+    pub(super) fn unplace(&mut self, core: CoreId) {
+        let Some(thread) = self.placed[core.index()].take() else { return };
+        self.cores[core.index()].running = None;
+        self.called[core.index()] = true;
+        let left = self.share_left(thread, self.machine.cores[core.index()].kind);
+        let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
+        state.place = Place::Nowhere;
+        state.left = left;
+        if stats.state == State::Running {
+            stats.state = State::Ready;
+            stats.since = self.now;
+        }
+        self.note_load(thread);
+        self.change(thread);
+    }
+
+    /// What is left of a carried slice.
+    fn share_left(&self, thread: ThreadId, kind: KindId) -> Option<f64> {
+        let state = &self.threads[thread.index()];
+        let whole = state.slice.time[kind].0;
+        (state.slice.carry && state.used.0 < whole && whole > 0)
+            .then(|| state.left.unwrap_or(1.0) - state.used.0 as f64 / whole as f64)
+            .filter(|left| *left > 0.0)
+    }
+}

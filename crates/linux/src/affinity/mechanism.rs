@@ -1,0 +1,693 @@
+//! The mechanism's state, and one look around: what was seen, what the policy says to it, what the kernel is asked for.
+
+use std::collections::HashMap;
+
+use evenkeel_machine::{CoreId, KindId, Machine, Nanos, PerKind, Work};
+use evenkeel_policy::pelt::Pelt;
+use evenkeel_policy::{
+    AppId, CoreStats, DEFAULT_WEIGHT, Directives, Event, Interest, Policy, State, ThreadId, ThreadStats, View,
+};
+use rustix::thread::CpuSet;
+
+use super::journal::Entry;
+use super::kernel::{Class, Kernel};
+use super::milestones::Milestones;
+use super::queues::{Queue, Service};
+use super::thread::{Place, Thread};
+use crate::watch::{Cpu, Seen, Tid};
+
+/// How often, at most, an answer to what a dispatch brought about is dispatched again in one look.
+const ROUNDS: usize = 4;
+
+/// How the mechanism works.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Threads that wait in a queue are put into SCHED_IDLE, so that they only run where nobody else does. Otherwise they share cores with those that
+    /// have one, as the kernel sees fit. Needs CAP_SYS_NICE.
+    pub park: bool,
+    /// A program's first thread is not narrowed for so long after it began: programs ask then how many CPUs there are for them.
+    pub grace: Nanos,
+    /// By core: time on its CPU counts so many fold (see account.rs); 1 but in the slow-core lab.
+    pub stolen: Vec<f64>,
+    /// Speedup factors known beforehand, from the slowest to the fastest kind, by name of the command; see [`Mechanism::name`].
+    pub factors: Vec<(String, f64)>,
+}
+
+/// Threads that belong together: a process.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// The process.
+    pub process: Tid,
+    /// Name of its command, as far as it has been told, or that of the process that forked it.
+    pub name: String,
+    /// Its first thread.
+    pub first: ThreadId,
+    /// Threads that it has had.
+    pub threads: u32,
+    /// When its first thread started.
+    pub started: Nanos,
+    /// When its last thread ended.
+    pub ended: Option<Nanos>,
+    /// Threads that have not ended.
+    pub live: u32,
+}
+
+/// See the file's head. Times inside are since `epoch`.
+pub struct Mechanism<K> {
+    pub(super) kernel: K,
+    pub(super) machine: Machine,
+    policy: Box<dyn Policy>,
+    pub(super) interest: Interest,
+    pub(super) say: Directives,
+    pub(super) options: Options,
+    pub(super) stolen: Vec<f64>,
+    epoch: Nanos,
+    /// This process, which is nobody's to place.
+    own: i32,
+    pub(super) now: Nanos,
+    answers: u64,
+    pub(super) timer: Option<(Nanos, Nanos)>,
+
+    /// By CPU of the kernel.
+    core_of: Vec<Option<CoreId>>,
+    /// All CPUs of the machine.
+    pub(super) everywhere: CpuSet,
+    by_tid: HashMap<Tid, ThreadId>,
+    by_process: HashMap<Tid, AppId>,
+    pub(super) apps: Vec<App>,
+
+    pub(super) threads: Vec<Thread>,
+    pub(super) stats: Vec<ThreadStats>,
+    pub(super) affinity: Vec<Option<Box<[CoreId]>>>,
+    pub(super) live: Vec<ThreadId>,
+    pub(super) cores: Vec<CoreStats>,
+    pub(super) waiting: Vec<u32>,
+    pub(super) queues: Vec<Queue>,
+    pub(super) services: Vec<Service>,
+    /// By queue: CPUs of the cores whose first tier has it.
+    pub(super) homes: Vec<CpuSet>,
+    /// By core: who was put there.
+    pub(super) placed: Vec<Option<ThreadId>>,
+    /// By core: it has lost its thread, and has not picked since.
+    pub(super) called: Vec<bool>,
+    /// By core: who was last seen to get it and not to leave it.
+    pub(super) on_core: Vec<Option<ThreadId>>,
+    /// By core: who ran there last.
+    last_on: Vec<Option<ThreadId>>,
+    pub(super) utilisation: Vec<Pelt>,
+    pub(super) busy: Vec<Nanos>,
+    idle_told: Vec<bool>,
+    pub(super) sequence: u64,
+
+    /// Who may have changed since the last look.
+    touched: Vec<ThreadId>,
+    pub(super) loose: Vec<ThreadId>,
+    /// Who is to be placed.
+    pub(super) arrivals: Vec<ThreadId>,
+    /// Who may need another mask or class.
+    pub(super) changed: Vec<ThreadId>,
+    pub(super) events: Vec<Event>,
+    pub(super) milestones: Milestones,
+    /// Where the sweep over masks goes on, and when it was last at work.
+    pub(super) swept: usize,
+    pub(super) swept_at: Nanos,
+    pub(super) journal: Vec<Entry>,
+    pub(super) placed_first: Vec<Nanos>,
+    pub(super) totals: Totals,
+}
+
+/// Counts of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// A thread got another core than its last.
+    pub migrations: u64,
+    /// Pairs of threads that traded places.
+    pub swaps: u64,
+    /// A core took up another thread than it ran before.
+    pub context_switches: u64,
+    /// Calls of the kernel that changed a mask or a class.
+    pub calls: u64,
+    /// Calls that the kernel refused, for other reasons than that the thread had ended.
+    pub refused: u64,
+}
+
+impl<K: Kernel> Mechanism<K> {
+    /// Ready for threads. `epoch`: the beginning of time, `CLOCK_MONOTONIC`.
+    ///
+    /// # Errors
+    /// Why the policy makes no sense on this machine.
+    pub fn new(
+        kernel: K,
+        machine: Machine,
+        policy: Box<dyn Policy>,
+        options: Options,
+        epoch: Nanos,
+    ) -> Result<Self, String> {
+        let count = machine.cores.len();
+        let mut everywhere = CpuSet::new();
+        let mut core_of = Vec::new();
+        for core in &machine.cores {
+            let cpu = core.cpu as usize;
+            if cpu >= CpuSet::MAX_CPU {
+                return Err(format!(
+                    "CPU {cpu} is beyond the {} that sched_setaffinity is used with here",
+                    CpuSet::MAX_CPU
+                ));
+            }
+            everywhere.set(cpu);
+            if core_of.len() <= cpu {
+                core_of.resize(cpu + 1, None);
+            }
+            core_of[cpu] = Some(core.id);
+        }
+        let mut stolen = options.stolen.clone();
+        stolen.resize(count, 1.0);
+        let mut mechanism = Self {
+            kernel,
+            interest: policy.interest(),
+            policy,
+            say: Directives::default(),
+            options,
+            stolen,
+            epoch,
+            own: std::process::id() as i32,
+            now: Nanos::ZERO,
+            answers: 0,
+            timer: None,
+            core_of,
+            everywhere,
+            by_tid: HashMap::new(),
+            by_process: HashMap::new(),
+            apps: Vec::new(),
+            threads: Vec::new(),
+            stats: Vec::new(),
+            affinity: Vec::new(),
+            live: Vec::new(),
+            cores: vec![CoreStats { online: true, ..CoreStats::default() }; count],
+            waiting: Vec::new(),
+            queues: Vec::new(),
+            services: (0..count).map(|_| Service::default()).collect(),
+            homes: Vec::new(),
+            placed: vec![None; count],
+            called: vec![false; count],
+            on_core: vec![None; count],
+            last_on: vec![None; count],
+            utilisation: vec![Pelt::default(); count],
+            busy: vec![Nanos::ZERO; count],
+            idle_told: vec![true; count],
+            sequence: 0,
+            touched: Vec::new(),
+            loose: Vec::new(),
+            arrivals: Vec::new(),
+            changed: Vec::new(),
+            events: Vec::new(),
+            milestones: Milestones::default(),
+            swept: 0,
+            swept_at: Nanos::ZERO,
+            journal: Vec::new(),
+            placed_first: Vec::new(),
+            totals: Totals::default(),
+            machine,
+        };
+        let Self { policy, say, machine, cores, .. } = &mut mechanism;
+        let view = View {
+            now: Nanos::ZERO,
+            answer: 0,
+            carried_out: 0,
+            machine,
+            cores,
+            threads: &[],
+            live: &[],
+            waiting: &[],
+            affinity: &[],
+        };
+        policy.start(&view, say)?;
+        mechanism.carry_out_all();
+        Ok(mechanism)
+    }
+
+    /// What the policy has to say on this machine.
+    pub fn notes(&self) -> Vec<String> {
+        self.policy.notes()
+    }
+
+    /// Looks around: `seen` in order of time, all of it before `now` (`CLOCK_MONOTONIC`).
+    pub fn look(&mut self, now: Nanos, seen: &[Seen]) {
+        self.now = self.now.max(now.saturating_sub(self.epoch));
+        for seen in seen {
+            self.observe(seen);
+        }
+        for core in 0..self.on_core.len() {
+            if let Some(thread) = self.on_core[core] {
+                self.count(thread, self.now);
+            }
+        }
+        self.note_changes();
+        self.refresh_loads();
+        self.tell();
+        self.settle_loose();
+        for _ in 0..ROUNDS {
+            self.dispatch();
+            if self.events.is_empty() {
+                break;
+            }
+            self.tell();
+        }
+        if let Some((period, due)) = self.timer
+            && self.now >= due
+        {
+            // Not from `due`: who comes late is not asked twice.
+            self.timer = Some((period, self.now.saturating_add(period)));
+            self.refresh_waiting();
+            self.events.push(Event::Timer);
+            self.tell();
+            self.dispatch();
+            self.tell();
+        }
+        self.apply();
+    }
+
+    /// When the next look is due, at the latest (`CLOCK_MONOTONIC`), if nothing happens.
+    pub fn due(&self) -> Option<Nanos> {
+        let timer = self.timer.map(|(_, due)| due);
+        [timer, self.next_slice_end()].into_iter().flatten().min().map(|due| due.saturating_add(self.epoch))
+    }
+
+    /// A core came, or left.
+    pub fn set_online(&mut self, core: CoreId, online: bool) {
+        if self.cores[core.index()].online == online {
+            return;
+        }
+        if !online {
+            self.give_back(core);
+        }
+        self.cores[core.index()].online = online;
+        self.find_homes();
+        self.events.push(if online { Event::CoreOnline(core) } else { Event::CoreOffline(core) });
+    }
+
+    /// Threads that have not ended, with their numbers in `/proc`.
+    pub fn live(&self) -> impl Iterator<Item = (ThreadId, Tid)> + '_ {
+        self.live.iter().map(|&thread| (thread, self.threads[thread.index()].tid))
+    }
+
+    /// Statistics of all threads, by number.
+    pub fn stats(&self) -> &[ThreadStats] {
+        &self.stats
+    }
+
+    /// The thread's number in `/proc`, and how often it changed cores.
+    pub fn tid_and_migrations(&self, thread: ThreadId) -> (Tid, u64) {
+        let state = &self.threads[thread.index()];
+        (state.tid, state.migrations)
+    }
+
+    /// Processes, by number of the application.
+    pub fn apps(&self) -> &[App] {
+        &self.apps
+    }
+
+    /// By core, the time that it had a thread of those that are followed.
+    pub fn busy(&self) -> &[Nanos] {
+        &self.busy
+    }
+
+    /// Counts so far.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// A time of the mechanism's, as `CLOCK_MONOTONIC`.
+    pub fn on_the_clock(&self, time: Nanos) -> Nanos {
+        time.saturating_add(self.epoch)
+    }
+
+    /// A process is called so: the speedup factor that [`Options::factors`] has for this name becomes that of its threads.
+    pub fn name(&mut self, process: Tid, name: &str) {
+        let Some(&app) = self.by_process.get(&process) else { return };
+        name.clone_into(&mut self.apps[app.index()].name);
+        let Some(factor) = self.options.factors.iter().find(|(known, _)| known == name).map(|(_, factor)| *factor)
+        else {
+            return;
+        };
+        let factors = self.factors_of(factor);
+        // A program that has just begun has one thread; whoever it forks inherits.
+        let threads: Vec<ThreadId> =
+            self.threads_from(app).filter(|thread| self.stats[thread.index()].app == app).collect();
+        for thread in threads {
+            self.stats[thread.index()].speedup_offline = factors;
+            self.set_speedup(thread, factors);
+        }
+    }
+
+    /// Speedup factors of a thread as an estimator has them now, relative to the slowest kind.
+    pub fn estimate(&mut self, thread: ThreadId, factors: PerKind<f32>) {
+        self.set_speedup(thread, factors);
+    }
+
+    /// By kind, relative to the slowest, from the factor of the fastest: other kinds by their capacity, as the simulator's phases
+    /// have it.
+    fn factors_of(&self, factor: f64) -> PerKind<f32> {
+        let kinds = &self.machine.kinds;
+        let slowest = kinds[self.machine.slowest().index()].top().capacity;
+        let fastest = kinds[0].top().capacity;
+        let sensitivity = if fastest > slowest { factor.ln() / (fastest / slowest).ln() } else { 0.0 };
+        let mut factors = PerKind::all(1.0_f32);
+        for (rank, kind) in kinds.iter().enumerate() {
+            factors[KindId(rank as u8)] = (kind.top().capacity / slowest).powf(sensitivity) as f32;
+        }
+        factors
+    }
+
+    /// Threads from the first of an application on.
+    fn threads_from(&self, app: AppId) -> impl Iterator<Item = ThreadId> + '_ {
+        let first = self.apps[app.index()].first;
+        (first.0..self.stats.len() as u32).map(ThreadId)
+    }
+
+    fn capacity_ratio(&self) -> f64 {
+        let kinds = &self.machine.kinds;
+        kinds[0].top().capacity / kinds[self.machine.slowest().index()].top().capacity
+    }
+
+    pub(super) fn allowed(&self, thread: ThreadId, core: CoreId) -> bool {
+        self.affinity[thread.index()].as_ref().is_none_or(|cores| cores.contains(&core))
+    }
+
+    /// Whether it exists, has not ended, and is the policy's to place.
+    pub(super) fn is_placed(&self, thread: ThreadId) -> bool {
+        self.threads.get(thread.index()).is_some_and(|state| state.told && !state.ended)
+    }
+
+    pub(super) fn change(&mut self, thread: ThreadId) {
+        self.changed.push(thread);
+    }
+
+    pub(super) fn touch(&mut self, thread: ThreadId) {
+        let state = &mut self.threads[thread.index()];
+        if !state.touched {
+            state.touched = true;
+            self.touched.push(thread);
+        }
+    }
+
+    pub(super) fn known(&self, tid: Tid) -> Option<ThreadId> {
+        self.by_tid.get(&tid).copied()
+    }
+
+    pub(super) fn core_of(&self, cpu: Cpu) -> Option<CoreId> {
+        self.core_of.get(cpu.0 as usize).copied().flatten()
+    }
+
+    pub(super) fn since_epoch(&self, at: Nanos) -> Nanos {
+        at.saturating_sub(self.epoch)
+    }
+
+    /// A thread has been seen for the first time.
+    pub(super) fn begin(&mut self, tid: Tid, process: Tid, parent: Option<ThreadId>, at: Nanos) -> ThreadId {
+        let thread = ThreadId(self.threads.len() as u32);
+        let parent = parent.or_else(|| self.forebear(process));
+        let apps = &mut self.apps;
+        let from = parent.map(|parent| self.stats[parent.index()].app);
+        let app = *self.by_process.entry(process).or_insert_with(|| {
+            let name = from.map_or_else(String::new, |from| apps[from.index()].name.clone());
+            apps.push(App { process, name, first: thread, threads: 0, started: at, ended: None, live: 0 });
+            AppId(apps.len() as u32 - 1)
+        });
+        let belongs = &mut self.apps[app.index()];
+        let index_in_app = belongs.threads;
+        belongs.threads += 1;
+        belongs.live += 1;
+        belongs.ended = None;
+        let factors = self.factors_of(self.capacity_ratio());
+        let mut stats = ThreadStats {
+            virtual_time: 0,
+            retired: Work::ZERO,
+            since_milestone: Work::ZERO,
+            since: at,
+            waiting: Nanos::ZERO,
+            runs: 0,
+            weight: DEFAULT_WEIGHT,
+            core: CoreId(0),
+            queue: None,
+            time_on: PerKind::all(Nanos::ZERO),
+            to_milestone: None,
+            state: State::Ready,
+            restricted: false,
+            app,
+            load: 0,
+            blocked: Nanos::ZERO,
+            started: at,
+            speedup: factors,
+            speedup_offline: factors,
+            group: 0,
+            index_in_app,
+            parent,
+        };
+        let mut state = Thread::new(tid, process, at);
+        let mut affinity = None;
+        if process.0 == self.own {
+            state.foreign = true;
+        } else if let Some(parent) = parent {
+            let (from, known) = (&self.threads[parent.index()], &self.stats[parent.index()]);
+            state.inherit(from);
+            affinity.clone_from(&self.affinity[parent.index()]);
+            stats.weight = known.weight;
+            stats.restricted = known.restricted;
+            if known.app == app {
+                stats.speedup = known.speedup;
+                stats.speedup_offline = known.speedup_offline;
+            }
+        } else if let Ok(standing) = self.kernel.standing(tid) {
+            stats.weight = standing.weight();
+            state.class = standing.class;
+            state.foreign = standing.class == Class::Urgent || self.kernel.is_of_kernel(tid);
+        }
+        let factors = stats.speedup;
+        self.by_tid.insert(tid, thread);
+        self.threads.push(state);
+        self.stats.push(stats);
+        self.affinity.push(affinity);
+        self.set_speedup(thread, factors);
+        thread
+    }
+
+    /// From whom a thread may have inherited what it has, where the source does not tell who forked it: another thread of its process, else
+    /// one of the process that its own comes from.
+    fn forebear(&mut self, process: Tid) -> Option<ThreadId> {
+        if let Some(&app) = self.by_process.get(&process) {
+            return self.live.iter().rev().copied().find(|thread| self.stats[thread.index()].app == app);
+        }
+        let parent = self.kernel.parent(process)?;
+        self.known(parent)
+    }
+
+    /// A thread's number may be given to another from now on.
+    pub(super) fn forget(&mut self, thread: ThreadId) {
+        let tid = self.threads[thread.index()].tid;
+        if self.by_tid.get(&tid) == Some(&thread) {
+            self.by_tid.remove(&tid);
+        }
+        let app = self.stats[thread.index()].app;
+        let belongs = &mut self.apps[app.index()];
+        belongs.live -= 1;
+        if belongs.live == 0 {
+            belongs.ended = Some(self.stats[thread.index()].since);
+            let process = belongs.process;
+            if self.by_process.get(&process) == Some(&app) {
+                self.by_process.remove(&process);
+            }
+        }
+    }
+
+    /// A core was seen to take a thread up.
+    pub(super) fn note_taken(&mut self, core: CoreId, thread: ThreadId) {
+        self.on_core[core.index()] = Some(thread);
+        if self.last_on[core.index()].replace(thread) != Some(thread) {
+            self.totals.context_switches += 1;
+        }
+    }
+
+    /// Turns what was seen into what the policy is told.
+    fn note_changes(&mut self) {
+        for at in 0..self.touched.len() {
+            let thread = self.touched[at];
+            self.note_change(thread);
+        }
+        self.touched.clear();
+        self.show_loose();
+        for core in 0..self.cores.len() {
+            let idle = self.placed[core].is_none() && self.on_core[core].is_none();
+            if idle && !self.idle_told[core] && self.services[core].used && self.interest.wants(Interest::CORE_IDLE) {
+                self.events.push(Event::CoreIdle(CoreId(core as u32)));
+            }
+            self.idle_told[core] = idle;
+        }
+    }
+
+    fn note_change(&mut self, thread: ThreadId) {
+        let index = thread.index();
+        self.threads[index].touched = false;
+        let milestone = std::mem::take(&mut self.threads[index].at_milestone);
+        let (told, ended, runnable) = {
+            let state = &self.threads[index];
+            (state.told, state.ended, state.runnable)
+        };
+        if ended {
+            self.leave(thread);
+            self.stats[index].state = State::Exited;
+            if told {
+                if self.interest.wants(Interest::MILESTONE) {
+                    self.events.push(Event::Milestone(thread));
+                }
+                if let Ok(at) = self.live.binary_search(&thread) {
+                    self.live.remove(at);
+                }
+                self.events.push(Event::Exited(thread));
+            }
+            return;
+        }
+        if !told {
+            if self.threads[index].foreign {
+                return;
+            }
+            self.threads[index].told = true;
+            let at = self.live.partition_point(|&live| live < thread);
+            self.live.insert(at, thread);
+            self.stats[index].state = if runnable { State::Ready } else { State::Blocked };
+            self.events.push(Event::Started(thread));
+            if runnable {
+                self.arrivals.push(thread);
+            }
+            self.note_load(thread);
+            return;
+        }
+        if milestone && self.interest.wants(Interest::MILESTONE) {
+            self.events.push(Event::Milestone(thread));
+        }
+        let was_runnable = self.stats[index].runnable();
+        if was_runnable && !runnable {
+            self.leave(thread);
+            self.stats[index].state = State::Blocked;
+            if self.interest.wants(Interest::BLOCKED) {
+                self.events.push(Event::Blocked(thread));
+            }
+            self.note_load(thread);
+        } else if !was_runnable && runnable {
+            self.stats[index].state = State::Ready;
+            self.threads[index].woken = true;
+            self.loosen(thread);
+            if self.interest.wants(Interest::WOKE) {
+                self.events.push(Event::Woke(thread));
+            }
+            self.note_load(thread);
+        }
+    }
+
+    fn loosen(&mut self, thread: ThreadId) {
+        if !std::mem::replace(&mut self.threads[thread.index()].loose, true) {
+            self.loose.push(thread);
+        }
+        // Not enough that it woke: it must last until the next look.
+        self.threads[thread.index()].blocked_lately = true;
+        self.change(thread);
+    }
+
+    /// A thread is taken from wherever it has been put.
+    pub(super) fn leave(&mut self, thread: ThreadId) {
+        match self.threads[thread.index()].place {
+            Place::Queue(_) => self.dequeue(thread),
+            Place::Core(core) => self.unplace(core),
+            Place::Nowhere => self.change(thread),
+        }
+    }
+
+    /// Shows loose threads where they are, on cores that nobody has been put on.
+    fn show_loose(&mut self) {
+        for core in 0..self.cores.len() {
+            self.cores[core].running = self.placed[core];
+        }
+        let mut kept = 0;
+        for at in 0..self.loose.len() {
+            let thread = self.loose[at];
+            let state = &mut self.threads[thread.index()];
+            if state.ended || !state.runnable || state.place != Place::Nowhere {
+                state.loose = false;
+                continue;
+            }
+            self.loose[kept] = thread;
+            kept += 1;
+            let stats = &mut self.stats[thread.index()];
+            stats.state = State::Ready;
+            if let Some(core) = state.on
+                && self.cores[core.index()].running.is_none()
+                && self.on_core[core.index()] == Some(thread)
+            {
+                self.cores[core.index()].running = Some(thread);
+                stats.state = State::Running;
+                stats.core = core;
+                stats.runs = stats.runs.max(1);
+            }
+        }
+        self.loose.truncate(kept);
+    }
+
+    /// Loose threads that have lasted since the last look are placed like others.
+    fn settle_loose(&mut self) {
+        let mut kept = 0;
+        for at in 0..self.loose.len() {
+            let thread = self.loose[at];
+            let state = &mut self.threads[thread.index()];
+            if state.place != Place::Nowhere {
+                state.loose = false;
+            } else if std::mem::take(&mut state.blocked_lately) {
+                self.loose[kept] = thread;
+                kept += 1;
+            } else {
+                state.loose = false;
+                self.arrivals.push(thread);
+            }
+        }
+        self.loose.truncate(kept);
+    }
+
+    /// Tells the policy what happened, and does what it says to each.
+    fn tell(&mut self) {
+        let mut events = std::mem::take(&mut self.events);
+        for event in events.drain(..) {
+            let Self { policy, say, machine, cores, stats, live, waiting, affinity, .. } = self;
+            let view = View {
+                now: self.now,
+                answer: self.answers,
+                carried_out: self.answers,
+                machine,
+                cores,
+                threads: stats,
+                live,
+                waiting,
+                affinity,
+            };
+            policy.event(event, &view, say);
+            self.answers += 1;
+            self.carry_out_all();
+        }
+        if self.events.is_empty() {
+            self.events = events;
+        }
+    }
+
+    /// Times of those that wait, for policies that look at them.
+    fn refresh_waiting(&mut self) {
+        for at in 0..self.live.len() {
+            let thread = self.live[at];
+            if self.threads[thread.index()].on.is_none() {
+                self.count(thread, self.now);
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The policy's queues: who waits in which, in what order, and the virtual times.
+//!
+//! A queue is a plain list: the first is looked for when a core picks, which happens a few hundred times a second at most. That is
+//! what sets this mechanism apart from one inside the kernel.
+
+use evenkeel_machine::CoreId;
+use evenkeel_policy::{Clock, Order, QueueId, Start, ThreadId, Tier};
+
+use super::kernel::Kernel;
+use super::mechanism::Mechanism;
+use super::thread::Place;
+
+/// One queue.
+#[derive(Debug)]
+pub struct Queue {
+    pub clock: Clock,
+    pub floor: u64,
+    pub sleeper: u64,
+    pub preemption: Option<u64>,
+    pub prefer: Vec<CoreId>,
+    /// In order of arrival.
+    pub waiting: Vec<ThreadId>,
+}
+
+impl Queue {
+    /// An empty one.
+    pub const fn new(clock: Clock) -> Self {
+        Self { clock, floor: 0, sleeper: 0, preemption: None, prefer: Vec::new(), waiting: Vec::new() }
+    }
+}
+
+/// What one core takes from.
+#[derive(Debug, Default)]
+pub struct Service {
+    pub tiers: Vec<Tier>,
+    pub adopt: Option<QueueId>,
+    /// `None` was said of it yet, or it was given tiers: the mechanism's to use.
+    pub used: bool,
+}
+
+impl Service {
+    /// Whether any tier has the queue.
+    pub fn serves(&self, queue: QueueId) -> bool {
+        self.tiers.iter().any(|tier| tier.queues.contains(&queue))
+    }
+
+    /// Whether the first tier has the queue.
+    pub fn serves_first(&self, queue: QueueId) -> bool {
+        self.tiers.first().is_some_and(|tier| tier.queues.contains(&queue))
+    }
+}
+
+/// Key of a thread in its queue, for a core at no distance.
+pub fn key_of(order: &Order, virtual_time: u64) -> u64 {
+    match *order {
+        Order::VirtualTime { .. } => virtual_time,
+        Order::Deadline { at, .. } => at.0,
+        Order::Fixed { key, .. } => key,
+        Order::Arrival => 0,
+    }
+}
+
+/// Weight by which virtual time grows and queues are compared: the policy's, where the order has one.
+pub fn weight_in(order: &Order, own: u32) -> u32 {
+    match *order {
+        Order::VirtualTime { weight, .. } => weight.max(1),
+        Order::Deadline { .. } | Order::Fixed { .. } | Order::Arrival => own.max(1),
+    }
+}
+
+impl<K: Kernel> Mechanism<K> {
+    /// The thread belongs to another queue from now on; its virtual time is put into that queue's clock.
+    pub(super) fn assign(&mut self, thread: ThreadId, queue: QueueId) {
+        let stats = &mut self.stats[thread.index()];
+        let Some(before) = stats.queue.replace(queue) else { return };
+        let (from, to) = (&self.queues[before.index()], &self.queues[queue.index()]);
+        if from.clock == Clock::Own && to.clock == Clock::Own {
+            let ahead = i128::from(stats.virtual_time) - i128::from(from.floor);
+            stats.virtual_time = (i128::from(to.floor) + ahead).clamp(0, i128::from(u64::MAX)) as u64;
+        }
+    }
+
+    /// Takes up the start that its order says, and brings a sleeper forward to the floor of its queue.
+    pub(super) fn enter_clock(&mut self, thread: ThreadId, queue: QueueId) {
+        let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
+        let target = &self.queues[queue.index()];
+        if let Order::VirtualTime { start, .. } = &mut state.order {
+            match std::mem::replace(start, Start::Keep) {
+                Start::Floor => stats.virtual_time = target.floor,
+                Start::At(at) => stats.virtual_time = at,
+                Start::Keep => {}
+            }
+            if std::mem::take(&mut state.woken) {
+                stats.virtual_time = stats.virtual_time.max(target.floor.saturating_sub(target.sleeper));
+            }
+        }
+    }
+
+    /// Puts a thread, which is nowhere, into its queue; into queue 0 where the policy is late.
+    pub(super) fn enqueue(&mut self, thread: ThreadId) {
+        if self.queues.is_empty() {
+            return;
+        }
+        let queue = *self.stats[thread.index()].queue.get_or_insert(QueueId(0));
+        self.enter_clock(thread, queue);
+        let state = &mut self.threads[thread.index()];
+        state.place = Place::Queue(queue);
+        state.sequence = self.sequence;
+        self.sequence += 1;
+        self.queues[queue.index()].waiting.push(thread);
+        self.waiting[queue.index()] += 1;
+        self.change(thread);
+    }
+
+    /// Takes a thread out of its queue.
+    pub(super) fn dequeue(&mut self, thread: ThreadId) {
+        let Place::Queue(queue) = self.threads[thread.index()].place else { return };
+        let waiting = &mut self.queues[queue.index()].waiting;
+        if let Some(at) = waiting.iter().position(|&other| other == thread) {
+            waiting.remove(at);
+            self.waiting[queue.index()] -= 1;
+        }
+        self.threads[thread.index()].place = Place::Nowhere;
+        self.change(thread);
+    }
+
+    /// First of a queue, as this core sees it: thread and key.
+    pub(super) fn first_for(&self, core: CoreId, queue: QueueId) -> Option<(ThreadId, u64)> {
+        let waiting = self.queues[queue.index()].waiting.iter().copied();
+        let keyed = waiting.filter(|&thread| self.allowed(thread, core)).map(|thread| {
+            let (state, stats) = (&self.threads[thread.index()], &self.stats[thread.index()]);
+            let key = key_of(&state.order, stats.virtual_time);
+            let key = match state.order {
+                Order::Deadline { postpone, .. } if stats.runs > 0 => {
+                    key.saturating_add(postpone[self.machine.distance(stats.core, core)].0)
+                }
+                _ => key,
+            };
+            (key, state.sequence, thread)
+        });
+        keyed.min().map(|(key, _, thread)| (thread, key))
+    }
+}

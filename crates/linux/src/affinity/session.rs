@@ -1,0 +1,373 @@
+//! A session: the watcher, the mechanism and the journal at work, at a cost that stays within its budget.
+//!
+//! The mechanism looks around when a thread starts or ends, when the policy's timer or a slice is due, and otherwise every few milliseconds while
+//! there is something to see. Between a look and one for a start or an end there is never less than a *pace*, one millisecond at first; before
+//! any other, four of them. What looking costs is measured, over the last while and over the whole session; where either comes near the budget
+//! the pace is stretched, so that the cost stays bounded whatever the machine does, at the price of later reactions.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use evenkeel_machine::{CoreId, Machine, Nanos, parse_cpus};
+use evenkeel_policy::Policy;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::journal::{Journal, Recovered, directory, make_directory, recover};
+use super::kernel::{Kernel, Linux};
+use super::sampling::Sampling;
+use super::{Mechanism, Options};
+use crate::watch::{Seen, Tid, WatchError, Watcher, now};
+
+/// Least time between two looks while looking is cheap.
+const PACE: Nanos = Nanos::from_millis(1);
+/// Most time between two looks because of their cost.
+const SLOWEST: Nanos = Nanos::from_millis(256);
+/// Time between looks while threads come and go on cores; also how many paces lie before a look that nobody's start asks for.
+const LOOK: Nanos = Nanos::from_millis(4);
+const PACES: u64 = 4;
+/// Time between looks when nothing has been seen for a while.
+const QUIET: Nanos = Nanos::from_millis(64);
+/// Over how long the cost is measured before the pace is changed.
+const WINDOW: Nanos = Nanos::from_millis(200);
+/// How often the list of online CPUs is read.
+const ONLINE: Nanos = Nanos::from_secs(1);
+
+/// How often, at most, the end looks for threads that were forked while it gave masks back.
+const LAST_LOOKS: usize = 16;
+
+/// Reactions that are kept at most.
+const REACTIONS: usize = 1 << 20;
+
+/// Parts of the budget above which the pace is stretched, and below which it is let go again.
+const HIGH: f64 = 0.75;
+const LOW: f64 = 0.4;
+const STRETCH: f64 = 1.5;
+
+/// How a session works.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The mechanism's.
+    pub mechanism: Options,
+    /// Part of one core that looking may cost.
+    pub budget: f64,
+    /// Root of sysfs.
+    pub sysfs: PathBuf,
+}
+
+/// A session that cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The policy refuses this machine.
+    #[error("{policy} on {machine}: {why}")]
+    Refused {
+        /// Policy.
+        policy: String,
+        /// Machine.
+        machine: String,
+        /// Its words.
+        why: String,
+    },
+    /// The file of masks.
+    #[error("{}: masks cannot be written down there, so none will be changed: {error}", path.display())]
+    Journal {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The watcher.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    /// Waiting.
+    #[error("cannot wait: {0}")]
+    Wait(io::Error),
+}
+
+/// What sessions cost and could not do.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// CPU time of this thread.
+    pub cpu: Nanos,
+    /// Time since the beginning.
+    pub wall: Nanos,
+    /// How often it looked.
+    pub looks: u64,
+    /// Greatest pace that the budget asked for.
+    pub slowest_pace: Nanos,
+}
+
+/// See the file's head.
+pub struct Session {
+    watcher: Watcher,
+    sampling: Sampling,
+    mechanism: Mechanism<Linux>,
+    journal: Journal,
+    recovered: Recovered,
+    seen: Vec<Seen>,
+    config: Config,
+    pace: Nanos,
+    last: Nanos,
+    quiet: Nanos,
+    /// Wall time and CPU time at the beginning of the window.
+    window: (Nanos, Nanos),
+    began: (Nanos, Nanos),
+    online_read: Nanos,
+    online: String,
+    looks: u64,
+    slowest_pace: Nanos,
+    reactions: Vec<Nanos>,
+}
+
+/// CPU time of this thread.
+fn cpu_time() -> Nanos {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+impl Session {
+    /// Begins: whatever killed sessions have left is put back first.
+    ///
+    /// # Errors
+    /// The policy refuses the machine; masks cannot be written down.
+    pub fn begin(
+        watcher: Watcher,
+        machine: Machine,
+        (name, policy): (&str, Box<dyn Policy>),
+        mut config: Config,
+    ) -> Result<Self, SessionError> {
+        let path = directory();
+        let failed = |error| SessionError::Journal { path: path.clone(), error };
+        make_directory(&path).map_err(failed)?;
+        let mut limit = getrlimit(Resource::Nofile);
+        limit.current = limit.maximum;
+        // Without, some threads are not sampled where the source tells no switches.
+        let _ = setrlimit(Resource::Nofile, limit);
+        let mut kernel = Linux::new();
+        let recovered = recover(&path, &mut kernel).map_err(failed)?;
+        let journal = Journal::create(&path).map_err(failed)?;
+        config.mechanism.park &= kernel.can_park();
+        let (at, cpu) = (now(), cpu_time());
+        let called = machine.name.clone();
+        let sampling = Sampling::new(watcher.source(), &config.sysfs, &machine);
+        let mechanism = Mechanism::new(kernel, machine, policy, config.mechanism.clone(), at)
+            .map_err(|why| SessionError::Refused { policy: name.into(), machine: called, why })?;
+        Ok(Self {
+            watcher,
+            sampling,
+            mechanism,
+            journal,
+            recovered,
+            seen: Vec::new(),
+            config,
+            pace: PACE,
+            last: Nanos::ZERO,
+            quiet: LOOK,
+            window: (at, cpu),
+            began: (at, cpu),
+            online_read: at,
+            online: String::new(),
+            looks: 0,
+            slowest_pace: PACE,
+            reactions: Vec::new(),
+        })
+    }
+
+    /// Sleeps until there is something to look at, or one of `others` is readable; then looks.
+    ///
+    /// # Errors
+    /// The kernel refuses to wait; masks can no longer be written down.
+    pub fn step(&mut self, others: &[&dyn AsFd]) -> Result<(), SessionError> {
+        self.sleep(others)?;
+        let at = now();
+        self.seen.clear();
+        self.watcher.drain(&mut self.seen);
+        self.quiet = if self.seen.is_empty() { Nanos((self.quiet.0 * 2).min(QUIET.0)) } else { LOOK };
+        self.last = now();
+        self.sampling.sample(&mut self.mechanism, self.last);
+        self.mechanism.look(self.last, &self.seen);
+        self.name_programs();
+        let path = directory();
+        self.journal.write(self.mechanism.journal()).map_err(|error| SessionError::Journal { path, error })?;
+        self.mechanism.enforce();
+        let (placed, epoch) = (now(), self.mechanism.on_the_clock(Nanos::ZERO));
+        let room = REACTIONS.saturating_sub(self.reactions.len());
+        let started = self.mechanism.newly_placed();
+        self.reactions.extend(started.take(room).map(|started| placed.saturating_sub(epoch.saturating_add(started))));
+        self.looks += 1;
+        self.keep_budget(at);
+        self.follow_hotplug(at);
+        Ok(())
+    }
+
+    fn sleep(&mut self, others: &[&dyn AsFd]) -> Result<(), SessionError> {
+        let at = now();
+        let earliest = self.last.saturating_add(self.pace);
+        let calm = self.last.saturating_add(self.quiet);
+        let unasked = self.last.saturating_add(Nanos(self.pace.0 * PACES));
+        let due = self.mechanism.due().unwrap_or(Nanos::MAX).min(calm).max(unasked);
+        // First until something happens, then, where that was too soon, until the pace allows a look.
+        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(others.len() + 1);
+        fds.push(PollFd::new(&self.watcher, PollFlags::IN));
+        fds.extend(others.iter().map(|other| PollFd::from_borrowed_fd(other.as_fd(), PollFlags::IN)));
+        let woken = wait(&mut fds, due.saturating_sub(at)).map_err(SessionError::Wait)?;
+        if woken {
+            self.watcher.wait(Duration::ZERO)?;
+            let left = earliest.saturating_sub(now());
+            let other = fds[1..].iter().any(|fd| !fd.revents().is_empty());
+            if left > Nanos::ZERO && !other {
+                wait(&mut fds[1..], left).map_err(SessionError::Wait)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Names of programs that have begun.
+    fn name_programs(&mut self) {
+        for seen in &self.seen {
+            let process = match *seen {
+                Seen::Exec { tid, .. } => tid,
+                Seen::Started { tid, process, parent: None, .. } if tid == process => process,
+                _ => continue,
+            };
+            if let Ok(name) = fs::read_to_string(format!("/proc/{}/comm", process.0)) {
+                self.mechanism.name(process, name.trim_end());
+            }
+        }
+    }
+
+    fn keep_budget(&mut self, at: Nanos) {
+        let (since, before) = self.window;
+        let wall = at.saturating_sub(since);
+        if wall < WINDOW {
+            return;
+        }
+        let cpu = cpu_time();
+        let share = |cpu: Nanos, wall: Nanos| cpu.0 as f64 / wall.0.max(1) as f64;
+        let ever = share(cpu.saturating_sub(self.began.1), at.saturating_sub(self.began.0));
+        let cost = share(cpu.saturating_sub(before), wall).max(ever);
+        let stretched = |factor: f64| Nanos((self.pace.0 as f64 * factor) as u64);
+        if cost > HIGH * self.config.budget {
+            self.pace = stretched(STRETCH).min(SLOWEST);
+        } else if cost < LOW * self.config.budget {
+            self.pace = stretched(1.0 / STRETCH).max(PACE);
+        }
+        self.slowest_pace = self.slowest_pace.max(self.pace);
+        self.window = (at, cpu);
+    }
+
+    fn follow_hotplug(&mut self, at: Nanos) {
+        if at.saturating_sub(self.online_read) < ONLINE {
+            return;
+        }
+        self.online_read = at;
+        let Ok(list) = fs::read_to_string(self.config.sysfs.join("devices/system/cpu/online")) else { return };
+        if list == self.online {
+            return;
+        }
+        if let Ok(online) = parse_cpus(&list) {
+            let cores: Vec<(CoreId, u32)> =
+                self.mechanism.machine().cores.iter().map(|core| (core.id, core.cpu)).collect();
+            for (core, cpu) in cores {
+                self.mechanism.set_online(core, online.contains(&cpu));
+            }
+        }
+        self.online = list;
+    }
+
+    /// Ends: takes in what has happened last, and gives every thread that is left its mask back.
+    pub fn end(mut self) -> Finished {
+        let mut at = now();
+        for _ in 0..LAST_LOOKS {
+            self.seen.clear();
+            self.watcher.drain(&mut self.seen);
+            at = now();
+            self.mechanism.look(at, &self.seen);
+            self.mechanism.restore();
+            // Whoever is forked by a thread that has not been restored yet inherits what that had.
+            if !self.seen.iter().any(|seen| matches!(seen, Seen::Started { .. })) {
+                break;
+            }
+        }
+        let cost = Cost {
+            cpu: cpu_time().saturating_sub(self.began.1),
+            wall: at.saturating_sub(self.began.0),
+            looks: self.looks,
+            slowest_pace: self.slowest_pace,
+        };
+        let missed = self.watcher.missed();
+        self.reactions.sort_unstable();
+        let finished = Finished { mechanism: self.mechanism, cost, missed, reactions: self.reactions };
+        // If it cannot be removed, the next session will find that nothing is left to be put back.
+        let _ = self.journal.finish();
+        finished
+    }
+
+    /// The mechanism.
+    pub fn mechanism(&self) -> &Mechanism<Linux> {
+        &self.mechanism
+    }
+
+    /// What killed sessions had left, and was put back.
+    pub fn recovered(&self) -> Recovered {
+        self.recovered
+    }
+
+    /// Where it learns what threads do, for people.
+    pub fn source(&self) -> String {
+        self.watcher.describe().to_string()
+    }
+
+    /// Whether threads that wait are parked.
+    pub fn parks(&self) -> bool {
+        self.config.mechanism.park
+    }
+
+    /// What it has cost so far.
+    pub fn cost(&self) -> Cost {
+        Cost {
+            cpu: cpu_time().saturating_sub(self.began.1),
+            wall: now().saturating_sub(self.began.0),
+            looks: self.looks,
+            slowest_pace: self.slowest_pace,
+        }
+    }
+
+    /// Whether any thread that it follows is left.
+    pub fn is_over(&self) -> bool {
+        self.watcher.alive() == 0
+    }
+
+    /// Number in `/proc` of every process that is followed and has threads left.
+    pub fn processes(&self) -> impl Iterator<Item = Tid> + '_ {
+        self.mechanism.apps().iter().filter(|app| app.live > 0).map(|app| app.process)
+    }
+}
+
+/// A session that has ended.
+pub struct Finished {
+    /// With the statistics of all threads.
+    pub mechanism: Mechanism<Linux>,
+    /// What it cost.
+    pub cost: Cost,
+    /// Records that the kernel had no room for.
+    pub missed: u64,
+    /// From the start of each thread to its first placement, ascending; without the first threads of programs, which are left
+    /// their CPUs at first.
+    pub reactions: Vec<Nanos>,
+}
+
+/// Whether anything was readable before the time was over.
+fn wait(fds: &mut [PollFd<'_>], time: Nanos) -> io::Result<bool> {
+    let timeout = Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 };
+    match poll(fds, Some(&timeout)) {
+        Ok(readable) => Ok(readable > 0),
+        // A signal: whoever waits for it looks now.
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}

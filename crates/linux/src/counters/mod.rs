@@ -1,0 +1,11 @@
+//! What the kernel and the hardware count for each thread: time run and waited, and instructions on each kind of core.
+
+mod hardware;
+mod ipc;
+mod pmu;
+mod times;
+
+pub use hardware::{CounterError, OnPmu, ThreadCounters};
+pub use ipc::IpcSampler;
+pub use pmu::{Pmu, PmuError, pmus};
+pub use times::{RunState, ThreadTimes, Times};

@@ -1,0 +1,51 @@
+//! The system calls of real-time threads.
+#![allow(unsafe_code)]
+
+use std::io;
+
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+use nix::unistd::Pid;
+
+use evenkeel_machine::Nanos;
+
+use crate::watch::Cpu;
+
+/// Makes the calling thread `SCHED_FIFO` at `priority`, 1 to 99.
+///
+/// # Errors
+/// `EPERM` without `CAP_SYS_NICE` and with an `RLIMIT_RTPRIO` below `priority`, and in a control group without
+/// real-time budget.
+pub fn become_fifo(priority: i32) -> io::Result<()> {
+    let param = libc::sched_param { sched_priority: priority };
+    // SAFETY: `param` lives through the call, which only reads it; 0 is the calling thread.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Ties the calling thread to one CPU.
+///
+/// # Errors
+/// A CPU that is not there, is offline, or that the cpuset leaves out.
+pub fn pin_to(cpu: Cpu) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu.0 as usize)?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
+/// `CLOCK_MONOTONIC`.
+pub fn now() -> Nanos {
+    // It fails only for clocks that do not exist, and this one always does.
+    clock_gettime(ClockId::CLOCK_MONOTONIC)
+        .map_or(Nanos::ZERO, |time| Nanos(time.tv_sec().unsigned_abs() * 1_000_000_000 + time.tv_nsec().unsigned_abs()))
+}
+
+/// Sleeps until the monotonic clock reads `time`, or a little less where a signal comes.
+pub fn sleep_until(time: Nanos) {
+    let seconds = i64::try_from(time.0 / 1_000_000_000).unwrap_or(i64::MAX);
+    let request = nix::sys::time::TimeSpec::new(seconds, (time.0 % 1_000_000_000) as i64);
+    // Whoever sleeps looks at the clock afterwards: an early end does no harm.
+    let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &request);
+}

@@ -1,0 +1,12 @@
+//! The live mechanisms of Evenkeel: real threads of a Linux machine, placed by the policies of `evenkeel-policy`.
+
+pub mod affinity;
+pub mod calibrate;
+pub mod counters;
+pub mod here;
+pub mod lab;
+pub mod perf_event;
+pub mod program;
+pub mod record;
+pub mod sensors;
+pub mod watch;

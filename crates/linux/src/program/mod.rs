@@ -1,0 +1,241 @@
+//! A program that a command of ours runs on someone's behalf, as if they had run it: on the same terminal, in the same
+//! process group, with its exit code and with the signals that are meant for it.
+//!
+//! What is typed (Ctrl-C, Ctrl-\, the end of the terminal) the kernel sends to the whole foreground group, the program
+//! included: we have nothing to pass on, and only must not die of it. What someone sends to us alone, with `kill`, is
+//! passed on. The two are told apart by who sent it (`si_code`: the kernel, or a process). Ctrl-Z stops us both, and `fg`
+//! continues us both.
+
+mod held;
+mod sys;
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+
+pub use held::Held;
+
+/// Signals that would end us, and are the program's to answer.
+const PASSED: [Signal; 6] =
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
+
+/// Signals to this process, held back for us to look at. To be made before any thread is, since a thread that does not
+/// hold them back would die of them for all.
+pub struct Signals {
+    queue: SignalFd,
+    before: SigSet,
+}
+
+/// A signal that was waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caught {
+    /// Which.
+    pub signal: Signal,
+    /// Sent by a process to us, and not by the kernel to everyone on the terminal.
+    pub is_sent: bool,
+}
+
+impl Caught {
+    /// Whether it asks whoever gets it to end.
+    pub fn is_to_end(&self) -> bool {
+        matches!(self.signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT)
+    }
+}
+
+impl Signals {
+    /// Holds them back from now on.
+    ///
+    /// # Errors
+    /// No more files may be open.
+    pub fn hold() -> io::Result<Self> {
+        let mut set: SigSet = PASSED.into_iter().collect();
+        set.add(Signal::SIGCHLD);
+        let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        Ok(Self { queue: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)?, before })
+    }
+
+    /// The next, if there is one by now.
+    ///
+    /// # Errors
+    /// As [`Signals::next`].
+    pub fn poll(&self) -> io::Result<Option<Caught>> {
+        let mut fds = [PollFd::new(self.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut fds, PollTimeout::ZERO) {
+            Ok(0) | Err(nix::errno::Errno::EINTR) => Ok(None),
+            Ok(_) => self.next().map(Some),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits for the next.
+    ///
+    /// # Errors
+    /// The kernel takes the queue away.
+    pub fn next(&self) -> io::Result<Caught> {
+        loop {
+            match self.queue.read_signal() {
+                Ok(Some(info)) => {
+                    let signal = Signal::try_from(info.ssi_signo as i32)?;
+                    return Ok(Caught { signal, is_sent: info.ssi_code <= 0 });
+                }
+                Ok(None) | Err(nix::errno::Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl AsFd for Signals {
+    /// Readable where [`Signals::next`] would not wait.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.queue.as_fd()
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        // It is a mask that was in force before: it cannot be wrong.
+        let _ = self.before.thread_set_mask();
+    }
+}
+
+/// What becomes of a program when whoever runs it is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bond {
+    /// It goes on.
+    Loose,
+    /// It is sent SIGTERM: what it does would no longer be what it was started for.
+    Tied,
+}
+
+/// A program that runs.
+pub struct Program<'a> {
+    child: Child,
+    signals: &'a Signals,
+}
+
+impl<'a> Program<'a> {
+    /// Starts it. It must be started by a thread that stays until it ends.
+    ///
+    /// # Errors
+    /// As [`find`] says them, and whatever else keeps a process from starting.
+    pub fn start(mut command: Command, bond: Bond, signals: &'a Signals) -> io::Result<Self> {
+        sys::prepare(&mut command, signals.before, bond == Bond::Tied);
+        Ok(Self { child: command.spawn()?, signals })
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has by now; what is meant for it is passed on.
+    ///
+    /// # Errors
+    /// As [`Program::wait`].
+    pub fn poll(&mut self) -> io::Result<Option<ExitStatus>> {
+        let mut children = false;
+        while let Some(caught) = self.signals.poll()? {
+            children |= caught.signal == Signal::SIGCHLD;
+            self.pass(caught);
+        }
+        let status = self.child.try_wait()?;
+        if status.is_none() && children {
+            self.bury_others();
+        }
+        Ok(status)
+    }
+
+    /// Where we are a subreaper, processes whose parents have ended are our children, and would stay zombies.
+    fn bury_others(&self) {
+        let own = Pid::from_raw(self.child.id() as i32);
+        let ended = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG;
+        while let Ok(status) = waitid(Id::All, ended | WaitPidFlag::WNOWAIT) {
+            match status.pid() {
+                Some(pid) if pid != own => drop(waitid(Id::Pid(pid), ended)),
+                _ => return,
+            }
+        }
+    }
+
+    fn pass(&self, Caught { signal, is_sent }: Caught) {
+        if signal != Signal::SIGCHLD && is_sent {
+            // A process number is at most 2^22. It may have ended in the meantime; whoever waits sees that.
+            let _ = kill(Pid::from_raw(self.child.id() as i32), signal);
+        }
+    }
+
+    /// Waits for its end, and passes on what is meant for it.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub fn wait(mut self) -> io::Result<ExitStatus> {
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            let caught = self.signals.next()?;
+            self.pass(caught);
+        }
+    }
+}
+
+/// The exit code by which a shell would tell this end: the program's own, or 128 and the signal that ended it.
+pub fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    u8::try_from(code).unwrap_or(1)
+}
+
+/// Looks whether there is such a program, before long preparations for it: a path, or a name in one of the folders of
+/// `PATH`.
+///
+/// # Errors
+/// There is none, or it cannot be executed.
+pub fn find(program: &OsStr, path: Option<OsString>) -> io::Result<()> {
+    let check = |file: &Path| -> io::Result<()> {
+        let metadata = fs::metadata(file)?;
+        match (metadata.is_dir(), metadata.permissions().mode() & 0o111) {
+            (true, _) => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
+            (false, 0) => Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is not executable")),
+            _ => Ok(()),
+        }
+    };
+    if program.as_encoded_bytes().contains(&b'/') {
+        return check(Path::new(program));
+    }
+    let folders = path.unwrap_or_else(|| "/bin:/usr/bin".into());
+    let found = std::env::split_paths(&folders).any(|folder| check(&folder.join(program)).is_ok());
+    if found { Ok(()) } else { Err(io::Error::new(io::ErrorKind::NotFound, "no such program in PATH")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_as_a_shell_finds_them() {
+        let path = || std::env::var_os("PATH");
+        assert!(find("sh".as_ref(), path()).is_ok());
+        assert!(find("/bin/sh".as_ref(), None).is_ok());
+        assert_eq!(find("no-such-program".as_ref(), path()).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(find("/".as_ref(), None).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(find("/proc/self/status".as_ref(), None).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+    }
+
+    #[test]
+    fn an_end_is_told_as_shells_do() {
+        assert_eq!(exit_code(ExitStatus::from_raw(0x0300)), 3);
+        assert_eq!(exit_code(ExitStatus::from_raw(15)), 143);
+    }
+}

@@ -1,0 +1,122 @@
+//! Real programs are recorded, and what was found in them is what they do. Needs a C compiler and the privilege to record.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use evenkeel_linux::record::{RecordError, Recording, cpus, record};
+use evenkeel_workload::recorded::{Fact, Places, Recorded, What, infer};
+use tempfile::TempDir;
+
+/// Where the C programs are.
+const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs");
+
+/// Work may differ from the CPU time that the program itself reports by this part: what it does before it begins (exec) and
+/// after it has looked is recorded and not reported.
+const BOUND: f64 = 0.1;
+
+/// Builds the program; `None`, and says so, where there is no compiler.
+fn program(folder: &TempDir) -> Option<PathBuf> {
+    let built = folder.path().join("threads");
+    let source = format!("{PROGRAMS}/threads.c");
+    match Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&built).arg(&source).status() {
+        Ok(status) => {
+            assert!(status.success());
+            Some(built)
+        }
+        Err(error) => {
+            println!("skipped: cc: {error}");
+            None
+        }
+    }
+}
+
+/// Records a command; `None`, and says so, where that is not allowed.
+fn recorded(command: &mut Command) -> Option<Recording> {
+    match record(command) {
+        Ok(recording) => Some(recording),
+        Err(error @ RecordError::Refused { .. }) => {
+            println!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// What a program of ours did, and the CPU time in seconds that it says it took.
+fn of(what: &str, rounds: u32) -> Option<(Recorded, f64)> {
+    let folder = TempDir::new().unwrap();
+    let program = program(&folder)?;
+    let report = folder.path().join("report");
+    let stdout = Stdio::from(std::fs::File::create(&report).unwrap());
+    let recording = recorded(Command::new(program).args([what, "1", &rounds.to_string()]).stdout(stdout))?;
+    assert!(recording.status.success() && recording.lost == 0);
+    let said = std::fs::read_to_string(report).unwrap().trim().parse().unwrap();
+    Some((infer(recording.facts, &Places::unknown(&cpus().unwrap()), &recording.name), said))
+}
+
+#[track_caller]
+fn assert_work(recorded: &Recorded, said: f64) {
+    let work = recorded.summary.work_ns as f64 / 1e9;
+    assert!((work - said).abs() <= BOUND * said, "{work} s of work, {said} s of CPU time");
+}
+
+#[test]
+fn four_threads_at_a_barrier_are_four_threads_at_a_barrier() {
+    let Some((recorded, said)) = of("four", 40) else { return };
+    assert_work(&recorded, said);
+    let found = recorded.summary;
+    assert_eq!((found.threads, found.forks, recorded.application.name.as_str()), (5, 4, "threads"));
+    assert!(recorded.application.barriers.contains(&4), "{found:?}");
+    assert!(found.meetings >= 30 && found.meetings <= 45, "{found:?}");
+}
+
+#[test]
+fn threads_that_only_compute_meet_at_their_end() {
+    let Some((recorded, said)) = of("compute", 100) else { return };
+    assert_work(&recorded, said);
+    assert_eq!((recorded.summary.threads, recorded.application.barriers.len()), (3, 0));
+}
+
+#[test]
+fn a_lock_and_queues_are_wake_ups_by_others() {
+    for (what, threads) in [("lock", 3), ("pipeline", 4)] {
+        // Long enough that starting the program, which is CPU time but none of its threads' work, does not count.
+        let Some((recorded, said)) = of(what, 600) else { return };
+        assert_work(&recorded, said);
+        assert_eq!(recorded.summary.threads, threads);
+        assert!(recorded.summary.wakes > 0 && recorded.summary.semaphores > 0, "{what}: {:?}", recorded.summary);
+    }
+}
+
+#[test]
+fn threads_that_are_pinned_are_pinned_in_the_workload() {
+    let Some((recorded, _)) = of("compute", 200) else { return };
+    if cpus().unwrap().len() < 2 {
+        return println!("skipped: one CPU only");
+    }
+    let pinned =
+        recorded.application.templates.iter().filter(|it| it.affinity.as_ref().is_some_and(|it| it.len() == 1));
+    assert_eq!(pinned.count(), 2);
+}
+
+#[test]
+fn a_script_is_followed_through_its_processes_and_its_exit_code_is_told() {
+    let script = "true & sleep 0.02 | cat; wait; exit 7";
+    let Some(recording) = recorded(Command::new("sh").args(["-c", script])) else { return };
+    assert_eq!(recording.status.code(), Some(7));
+    let began = recording.facts.iter().filter(|fact| matches!(fact.what, What::Began { .. })).count();
+    let named = |name: &str| recording.facts.iter().any(|Fact { what, .. }| *what == What::Named(name.into()));
+    assert!(began >= 4 && named("sleep") && named("cat"), "{began} began");
+    let recorded = infer(recording.facts, &Places::default(), &recording.name);
+    assert_eq!(recorded.application.validate(), Ok(()));
+    assert!(recorded.summary.sleeps >= 1);
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named() {
+    match record(&mut Command::new("/nowhere/program")) {
+        Err(RecordError::Refused { .. }) => println!("skipped: recording is not allowed"),
+        other => assert!(other.unwrap_err().to_string().starts_with("cannot start /nowhere/program: ")),
+    }
+}

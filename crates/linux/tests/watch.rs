@@ -1,0 +1,419 @@
+//! Real programs are watched, and what they did is known: nobody is lost.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::{Read as _, Write as _},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{self, Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use evenkeel_linux::watch::{Options, Seen, Source, Tid, Waker, WatchError, Watcher};
+use evenkeel_machine::Nanos;
+
+/// Nothing here takes longer, however busy the machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn example(name: &str) -> PathBuf {
+    let mut path = std::env::current_exe().unwrap();
+    path.pop();
+    path.pop();
+    let path = path.join("examples").join(name);
+    assert!(path.exists(), "cargo test builds examples only with all tests: cargo build -p evenkeel-linux --examples");
+    path
+}
+
+/// The program that starts threads, which has not begun yet: it does when it is let go.
+fn held(words: &[&str]) -> Child {
+    held_program(&example("swarm"), words)
+}
+
+fn held_program(program: &Path, words: &[&str]) -> Child {
+    let mut child = Command::new("sh")
+        .args(["-c", "echo; read _; exec \"$0\" \"$@\""])
+        .arg(program)
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The shell itself has begun, and the kernel has told what it tells of that.
+    child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    child
+}
+
+fn tid(child: &Child) -> Tid {
+    Tid(i32::try_from(child.id()).unwrap())
+}
+
+/// `None`, and a line that says so, if the source is not allowed here.
+fn watch(child: &Child, options: &Options) -> Option<Watcher> {
+    match Watcher::program(tid(child), options) {
+        Ok(watcher) => Some(watcher),
+        Err(error @ (WatchError::NotAllowed { .. } | WatchError::Cannot(_))) => {
+            println!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Lets the program go and watches it to its end: all that was seen, and what it printed.
+fn see(mut child: Child, watcher: &mut Watcher) -> (Vec<Seen>, String) {
+    child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    let mut seen = Vec::new();
+    let begun = Instant::now();
+    watcher.drain(&mut seen);
+    while watcher.alive() > 0 {
+        watcher.wait(Duration::from_millis(100)).unwrap();
+        watcher.drain(&mut seen);
+        assert!(begun.elapsed() < PATIENCE, "still alive: {}", watcher.alive());
+    }
+    let mut output = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
+    assert!(child.wait().unwrap().success());
+    (seen, output)
+}
+
+fn program(words: &[&str], options: &Options) -> Option<(Vec<Seen>, String, Tid, u64)> {
+    watched(held(words), options)
+}
+
+fn watched(mut child: Child, options: &Options) -> Option<(Vec<Seen>, String, Tid, u64)> {
+    let root = tid(&child);
+    let Some(mut watcher) = watch(&child, options) else {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        return None;
+    };
+    let (seen, output) = see(child, &mut watcher);
+    Some((seen, output, root, watcher.missed()))
+}
+
+fn from(source: Source) -> Options {
+    Options { source, interval: Duration::from_millis(2), ..Options::default() }
+}
+
+fn at(seen: &Seen) -> Nanos {
+    match *seen {
+        Seen::Started { at, .. }
+        | Seen::Exec { at, .. }
+        | Seen::Exited { at, .. }
+        | Seen::Took { at, .. }
+        | Seen::Left { at, .. }
+        | Seen::Woke { at, .. } => at,
+    }
+}
+
+/// What must hold of everything that is ever seen, whatever the source.
+fn is_lawful(seen: &[Seen]) {
+    let mut on = BTreeMap::new();
+    let mut last = Nanos(0);
+    for one in seen {
+        assert!(at(one) >= last, "{one:?} after {last:?}");
+        last = at(one);
+        match *one {
+            Seen::Started { tid, .. } => assert!(on.insert(tid, None).is_none(), "{one:?} twice"),
+            Seen::Exited { tid, .. } => assert!(on.remove(&tid).is_some(), "{one:?} never started"),
+            Seen::Exec { tid, .. } | Seen::Woke { tid, .. } => {
+                assert!(on.contains_key(&tid), "{one:?}: no such thread")
+            }
+            Seen::Took { tid, cpu, .. } => {
+                let core = on.get_mut(&tid).expect("a thread takes a core while it lives");
+                assert_eq!(*core, None, "{one:?}: it has one");
+                *core = Some(cpu);
+            }
+            Seen::Left { tid, cpu, .. } => {
+                let core = on.get_mut(&tid).expect("a thread leaves a core while it lives");
+                assert!(core.is_none_or(|core| core == cpu), "{one:?}: it was on {core:?}");
+                *core = None;
+            }
+        }
+    }
+    assert!(on.is_empty(), "never ended: {on:?}");
+}
+
+fn started(seen: &[Seen]) -> Vec<Tid> {
+    seen.iter().filter_map(|one| if let Seen::Started { tid, .. } = one { Some(*tid) } else { None }).collect()
+}
+
+/// The sources that miss nobody.
+fn complete() -> [Options; 3] {
+    let wide = Options { wide: Some(true), ..from(Source::Perf) };
+    [from(Source::Perf), wide, from(Source::Connector)]
+}
+
+#[test]
+fn none_of_five_thousand_short_threads_is_lost() {
+    for options in complete() {
+        let Some((seen, _, _, missed)) = program(&["threads", "5000"], &options) else { continue };
+        assert_eq!(missed, 0, "{options:?}");
+        is_lawful(&seen);
+        assert_eq!(started(&seen).len(), 5001, "{options:?}");
+    }
+}
+
+#[test]
+fn every_one_of_deep_forks_is_seen() {
+    for options in complete() {
+        let Some((seen, output, root, _)) = program(&["forks", "60"], &options) else { continue };
+        is_lawful(&seen);
+        let printed: BTreeSet<Tid> = output.lines().map(|line| Tid(line.parse().unwrap())).collect();
+        assert_eq!(printed.len(), 61);
+        let started: BTreeSet<Tid> = started(&seen).into_iter().collect();
+        assert!(printed.is_subset(&started), "{options:?}");
+        assert!(started.contains(&root));
+        let execs = seen.iter().filter(|one| matches!(one, Seen::Exec { .. })).count();
+        assert_eq!(execs, 61, "{options:?}");
+    }
+}
+
+#[test]
+fn perf_tells_of_cores_taken_and_left() {
+    let Some((seen, ..)) = program(&["pingpong", "200"], &from(Source::Perf)) else { return };
+    is_lawful(&seen);
+    let left = seen.iter().filter(|one| matches!(one, Seen::Left { preempted: false, .. })).count();
+    assert!(left >= 200, "{left}");
+}
+
+#[test]
+fn polling_sees_those_who_live_longer_than_its_interval() {
+    // The last of a chain sleeps for 50 ms, and so do those whose parents have ended, while they are looked for every 2 ms. The
+    // links between begin a program and wait for its end, so they live as long.
+    for (words, number) in [(["forks", "5"], 6), (["orphans", "5"], 5)] {
+        let Some((seen, output, ..)) = program(&words, &from(Source::Poll)) else { return };
+        is_lawful(&seen);
+        let printed: BTreeSet<Tid> = output.lines().map(|line| Tid(line.parse().unwrap())).collect();
+        let started: BTreeSet<Tid> = started(&seen).into_iter().collect();
+        assert_eq!(printed.len(), number);
+        let found = printed.intersection(&started).count();
+        // A shell that ends at once may leave an orphan before it was looked at; it is ours only if we are its reaper.
+        assert!(found == number || words[0] == "orphans" && found > 0, "{found} of {number}");
+    }
+}
+
+#[test]
+fn an_exec_by_another_thread_than_the_first_leaves_one_thread() {
+    let swarm = example("swarm");
+    let words = ["exec", swarm.to_str().unwrap(), "sleep", "20"];
+    for options in complete() {
+        let Some((seen, _, root, _)) = program(&words, &options) else { continue };
+        is_lawful(&seen);
+        assert!(matches!(seen.last(), Some(Seen::Exited { tid, .. }) if *tid == root), "{seen:?}");
+    }
+}
+
+#[test]
+fn wake_ups_tell_who_woke_whom() {
+    let options = Options { wakeups: true, ..from(Source::Perf) };
+    let Some((seen, _, root, _)) = program(&["pingpong", "200"], &options) else { return };
+    is_lawful(&seen);
+    let woken = |by: &dyn Fn(Tid) -> bool, of: &dyn Fn(Tid) -> bool| {
+        let told =
+            |one: &&Seen| matches!(one, Seen::Woke { tid, by: Waker::Thread(waker), .. } if of(*tid) && by(*waker));
+        seen.iter().filter(told).count()
+    };
+    // Each waits for the other 200 times, but for when the answer is there before it has gone to sleep.
+    let (there, back) = (woken(&|by| by == root, &|of| of != root), woken(&|by| by != root, &|of| of == root));
+    assert!(there >= 100 && back >= 100, "{there} {back}");
+}
+
+/// Threads of the process, and what they forked, wait for a line of input when there are as many as this.
+fn wait_for_threads(process: Tid, number: usize) {
+    let begun = Instant::now();
+    while fs::read_dir(format!("/proc/{}/task", process.0)).unwrap().count() < number {
+        assert!(begun.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Watches until the process is gone. It is the only one that is followed.
+fn watch_to_the_end(watcher: &mut Watcher, seen: &mut Vec<Seen>) {
+    let begun = Instant::now();
+    while watcher.alive() > 0 {
+        watcher.wait(Duration::from_millis(100)).unwrap();
+        watcher.drain(seen);
+        assert!(begun.elapsed() < PATIENCE, "still alive: {}", watcher.alive());
+    }
+}
+
+#[test]
+fn whoever_attaches_to_a_running_process_has_all_its_threads_and_what_they_start() {
+    for options in complete() {
+        let mut child = held(&["crowd", "100"]);
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(b"\n").unwrap();
+        wait_for_threads(tid(&child), 101);
+        let attached = Watcher::threads(&[tid(&child)], &options);
+        let mut seen = Vec::new();
+        match &attached {
+            Ok(_) => {}
+            Err(error @ (WatchError::NotAllowed { .. } | WatchError::Cannot(_))) => println!("skipped: {error}"),
+            Err(error) => panic!("{error}"),
+        }
+        input.write_all(b"\n").unwrap();
+        if let Ok(mut watcher) = attached {
+            watcher.drain(&mut seen);
+            watch_to_the_end(&mut watcher, &mut seen);
+            is_lawful(&seen);
+            assert_eq!(started(&seen).len(), 201, "{options:?}");
+        }
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn what_found_no_room_is_made_good_from_proc() {
+    // A page is room for some seventy starts; a hundred come, and a hundred more with their ends.
+    let options = Options { switches: false, ring_pages: Some(1), ..from(Source::Perf) };
+    let mut child = held(&["crowd", "300"]);
+    let Some(mut watcher) = watch(&child, &options) else {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        return;
+    };
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"\n").unwrap();
+    wait_for_threads(tid(&child), 301);
+    let mut seen = Vec::new();
+    watcher.drain(&mut seen);
+    assert_eq!(watcher.alive(), 301);
+    input.write_all(b"\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    watch_to_the_end(&mut watcher, &mut seen);
+    is_lawful(&seen);
+    assert!(watcher.missed() > 0);
+    assert!(started(&seen).len() >= 301);
+}
+
+#[test]
+fn the_whole_machine_is_watched_with_everybody_in_it() {
+    let mut watcher = match Watcher::machine(&from(Source::Perf)) {
+        Ok(watcher) => watcher,
+        Err(error @ WatchError::NotAllowed { .. }) => return println!("skipped: {error}"),
+        Err(error) => panic!("{error}"),
+    };
+    let mut child = held(&["threads", "300"]);
+    let process = tid(&child);
+    child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    let mut seen = Vec::new();
+    watcher.drain(&mut seen);
+    let own = process::id();
+    let of = |whose: Tid| {
+        seen.iter().filter(move |one| matches!(one, Seen::Started { process, .. } if *process == whose)).count()
+    };
+    assert_eq!(of(process), 301);
+    assert!(of(Tid(i32::try_from(own).unwrap())) > 0, "whoever was there before is found");
+}
+
+#[test]
+fn a_cgroup_is_watched_with_whoever_comes_and_goes() {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let unified = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2"));
+    let Some(root) = unified.and_then(|line| line.split(' ').nth(1)) else { return println!("skipped: no cgroup2") };
+    let group = Path::new(root).join(format!("evenkeel-test-{}", process::id()));
+    if let Err(error) = fs::create_dir(&group) {
+        return println!("skipped: {}: {error}", group.display());
+    }
+    let mut child = held(&["threads", "300"]);
+    fs::write(group.join("cgroup.procs"), child.id().to_string()).unwrap();
+    match Watcher::cgroup(&group, &from(Source::Perf)) {
+        Ok(mut watcher) => {
+            let (seen, _) = see(child, &mut watcher);
+            is_lawful(&seen);
+            assert_eq!(started(&seen).len(), 301);
+        }
+        Err(error) => {
+            println!("skipped: {error}");
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+    fs::remove_dir(&group).unwrap();
+}
+
+#[test]
+fn a_program_with_other_rights_stays_in_sight() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = folder.path().join("swarm");
+    fs::copy(example("swarm"), &program).unwrap();
+    // Set-group-id to a group that is not ours.
+    if let Err(error) = std::os::unix::fs::chown(&program, None, Some(1)) {
+        return println!("skipped: chown: {error}");
+    }
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o2755)).unwrap();
+    let Some((seen, ..)) = watched(held_program(&program, &["late", "50"]), &from(Source::Perf)) else { return };
+    is_lawful(&seen);
+    assert_eq!(started(&seen).len(), 51);
+}
+
+/// Runs the example that watches, by way of another program that takes something from it. What it printed; `None`, and a line
+/// that says so, if that program cannot be run here.
+fn watch_by_way_of(way: &[&str], words: &[&str]) -> Option<String> {
+    let able = Command::new(way[0]).args(&way[1..]).arg("true").output();
+    if !able.is_ok_and(|done| done.status.success()) {
+        println!("skipped: {} cannot be used here", way[0]);
+        return None;
+    }
+    let output = Command::new(way[0]).args(&way[1..]).arg(example("watch")).args(words).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() || said.contains("not allowed"), "{said}");
+    Some(said)
+}
+
+/// Without privileges: nobody, in no group.
+const NOBODY: [&str; 6] = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
+
+#[test]
+fn without_privileges_perf_sees_all_where_the_kernel_lets_it() {
+    let swarm = example("swarm");
+    let Some(said) = watch_by_way_of(&NOBODY, &["perf", swarm.to_str().unwrap(), "threads", "1000"]) else { return };
+    if said.contains("not allowed") {
+        return println!("skipped: {said}");
+    }
+    assert!(said.starts_with("started 1001 ended 1001"), "{said}");
+    assert!(said.contains("missed 0"), "{said}");
+}
+
+#[test]
+fn without_privileges_there_is_always_proc() {
+    let swarm = example("swarm");
+    let Some(said) = watch_by_way_of(&NOBODY, &["poll", swarm.to_str().unwrap(), "sleep", "100"]) else { return };
+    assert!(said.starts_with("started 1 ended 1 switches 0 missed 0"), "{said}");
+}
+
+#[test]
+fn in_a_pid_namespace_numbers_are_those_of_the_namespace() {
+    let swarm = example("swarm");
+    let way = ["unshare", "--pid", "--fork", "--mount-proc"];
+    let Some(said) = watch_by_way_of(&way, &["auto", swarm.to_str().unwrap(), "threads", "200"]) else { return };
+    assert!(said.starts_with("started 201 ended 201"), "{said}");
+}
+
+#[test]
+fn a_program_that_makes_a_pid_namespace_is_seen_from_outside() {
+    let swarm = example("swarm");
+    let words = ["--pid", "--fork", "--mount-proc", swarm.to_str().unwrap(), "threads", "200"];
+    if !Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).status().is_ok_and(|s| s.success()) {
+        return println!("skipped: unshare cannot be used here");
+    }
+    let child = held_program(Path::new("unshare"), &words);
+    let Some((seen, ..)) = watched(child, &from(Source::Perf)) else { return };
+    is_lawful(&seen);
+    assert_eq!(started(&seen).len(), 202);
+}
+
+#[test]
+fn a_process_that_is_gone_is_said_to_be() {
+    let mut child = Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let error = Watcher::threads(&[tid(&child)], &Options::default()).unwrap_err().to_string();
+    assert_eq!(error, format!("no process {}: it has ended, or never was", child.id()));
+    let error = Watcher::cgroup(Path::new("/sys/fs/cgroup/none"), &Options::default()).unwrap_err().to_string();
+    assert!(error.starts_with("/sys/fs/cgroup/none: "), "{error}");
+}
