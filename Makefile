@@ -10,7 +10,7 @@ PROGRAMS  = blackscholes bodytrack canneal dedup facesim ferret fluidanimate str
 WORKLOADS = $(PROGRAMS) 4STH-2STM-2STL rtapp-mixed
 POLICIES  = pinned,linux,gts,hsp,acfs,age
 
-.PHONY: demo test bench lint fmt man
+.PHONY: demo test bench bench-lab bench-live lint fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -33,6 +33,16 @@ bench:
 		|| echo "python3 with venv, or SimPy, is not to be had: left out"
 	$(CARGO) build --release -p evenkeel-cli
 	$(CARGO) bench -p evenkeel-sim --bench engine
+
+# How slow the cores of evenkeel lab become; needs CAP_SYS_NICE and a quiet machine.
+bench-lab:
+	$(CARGO) bench -p evenkeel-linux --bench lab
+
+# Policies on real threads, in the lab and out of it: some ten minutes on a quiet machine; needs CAP_SYS_NICE. Writes docs/benchmarks-live.md.
+bench-live:
+	$(CARGO) build --release -p evenkeel-cli
+	$(CARGO) build --release -p evenkeel-linux --examples
+	EVENKEEL=$(CURDIR)/target/release/evenkeel EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-live.md $(CARGO) bench -p evenkeel-linux --bench live
 
 lint:
 	$(CARGO) fmt --all --check

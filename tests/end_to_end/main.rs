@@ -3,8 +3,12 @@
 
 mod bad_input;
 mod commands;
+mod detect;
 mod files;
+mod lab;
+mod live;
 mod same_bytes;
+mod sensors;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,5 +1,8 @@
 //! The command line: commands, flags, help.
 
+use std::ffi::OsString;
+pub mod live;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -62,6 +65,17 @@ Examples:
   evenkeel show policy gts"
     )]
     Show(ShowCommand),
+    /// Find out what this machine is: kinds of core, clusters, clocks, sensors, and where each figure comes from
+    #[command(after_help = "\
+Examples:
+  evenkeel detect
+  evenkeel detect --calibrate
+  evenkeel detect -o this.toml && evenkeel simulate -m this.toml -w ferret -p gts
+  evenkeel detect --json | jq '.report.kinds[] | {name, cpus, capacity}'
+
+-m here, wherever a machine is named, is this machine as detected.
+EVENKEEL_SYSFS=FOLDER is read in place of /sys. EVENKEEL_CPUS=0-3 stands for the CPUs that may be used.")]
+    Detect(DetectArgs),
     /// Run workloads together on a machine under one policy
     #[command(after_help = "\
 Examples:
@@ -84,6 +98,64 @@ Examples:
 With -w more than once the workloads run together; with --each every one has runs of its own.
 The output is the same bytes for any number of --jobs, but for wall_s, the time that a run took here.")]
     Compare(CompareArgs),
+    /// Make some CPUs of this machine slow, for real
+    #[command(after_help = "\
+Examples:
+  evenkeel lab --slow 1=3 -- evenkeel run -p acfs -- ./program
+  evenkeel lab --slow 2-3=2,4=4 -- ./program    three kinds of core
+  evenkeel lab --slow 1=3 --measure             how slow, and how steadily
+  evenkeel lab --slow 1=3                       until interrupted
+
+A real-time thread takes each CPU for a part of every half millisecond or so. How large a part is found by measuring, which
+takes some seconds; what came of it is said on stderr. The command has the lab's machine file in EVENKEEL_MACHINE and the
+measured ratios in EVENKEEL_LAB. Needs CAP_SYS_NICE. The exit code is the command's.")]
+    Lab(LabArgs),
+    /// List the power sensors of this machine, and read them
+    #[command(after_help = "\
+Examples:
+  evenkeel sensors
+  evenkeel sensors --duration 10s --interval 270ms
+  evenkeel sensors --duration 1s --json | jq '[.[] | select(.in_total).measured.energy_j] | add'
+
+Of nested sensors, and of several sources, one counts towards the total: nothing is counted twice. RAPL counters are
+root's to read on most systems.")]
+    Sensors(SensorsArgs),
+    /// Run a program and write down what its threads did, as a workload for simulate and compare
+    #[command(after_help = "\
+Examples:
+  evenkeel record -o run.json -- ./program
+  evenkeel simulate -m odroid-xu3 -w run.json -p gts
+  evenkeel lab --slow 1=3 -- evenkeel record -o run.json -- ./program
+  perf sched record -- ./program && evenkeel record --from perf.data -o run.json
+  evenkeel record --from perf.data --comm firefox -o run.json
+
+Needs CAP_PERFMON and to read tracefs: be root, or `setcap cap_perfmon,cap_dac_read_search+ep` on evenkeel; --from needs nothing.
+The exit code is the command's.")]
+    Record(RecordArgs),
+    /// Run a program under a policy, on this machine
+    #[command(after_help = "\
+Examples:
+  evenkeel run -p acfs -- ./program --its-flags
+  evenkeel run -p hsp --speedup gzip=3.2 --speedup sort=1.4 -- sh -c 'gzip -9 a & sort b >c & wait'
+  sudo evenkeel lab --slow 1=3 -- evenkeel run -p age -- ./program
+  evenkeel run -p age -o run.json --quiet -- make -j8
+
+The program keeps the terminal, gets the signals, and its exit code is ours. What the run came to goes to stderr, or as JSON to a
+file (-o), or to stdout after the program's own output (--json). No privilege is needed; with CAP_SYS_NICE waiting threads are held
+back so that the policy's order holds exactly. docs/live.md says how it works.
+
+Exit codes: the program's, 128 + signal where one ended it, 127 where it is not there, 126 where it cannot be executed, 2 for wrong usage.")]
+    Run(live::RunLiveArgs),
+    /// Place the threads of the whole machine, or of some processes, by a policy until interrupted
+    #[command(after_help = "\
+Examples:
+  sudo evenkeel schedule -p acfs --stats 5
+  evenkeel schedule -p age --pid 4711
+  sudo evenkeel schedule -p gts --cgroup /sys/fs/cgroup/user.slice --duration 10min
+
+Every thread gets its CPUs back at the end, also when evenkeel is killed: then at its next start. The whole machine and cgroups take
+CAP_PERFMON, threads of other users CAP_SYS_NICE.")]
+    Schedule(live::ScheduleArgs),
     /// Print the completion script for a shell
     #[command(after_help = "\
 Examples:
@@ -110,6 +182,23 @@ Examples:
 pub struct ListArgs {
     /// Print one JSON array
     #[arg(long)]
+    pub json: bool,
+}
+
+/// Of `detect`.
+#[derive(Debug, Args)]
+pub struct DetectArgs {
+    /// Measure the speed of each CPU with a short spin, which has the last word (2 s for each, at most 12 s for up to 33)
+    #[arg(long)]
+    pub calibrate: bool,
+    /// Write a machine file
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print the machine file
+    #[arg(long)]
+    pub toml: bool,
+    /// Print the machine and where its figures come from as one JSON object
+    #[arg(long, conflicts_with = "toml")]
     pub json: bool,
 }
 
@@ -140,6 +229,9 @@ pub enum ShowCommand {
         /// Print one JSON object
         #[arg(long)]
         json: bool,
+        /// Print the whole of it as a workload file
+        #[arg(long, conflicts_with = "json")]
+        export: bool,
     },
     /// Source and knobs of a policy
     Policy {
@@ -168,7 +260,7 @@ pub struct ScaleArgs {
 /// What is run, and how: all but the policy.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
-    /// Machine: a name (`evenkeel machines`) or a file
+    /// Machine: a name (`evenkeel machines`), a file, or `here` for this machine
     #[arg(short, long)]
     pub machine: Option<String>,
     /// Use a part of the machine only, as 2big+4little
@@ -253,6 +345,69 @@ pub struct CompareArgs {
     /// Write a page with plots, for any browser, without a network
     #[arg(short = 'o', long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+}
+
+/// Of `sensors`.
+#[derive(Debug, Args)]
+pub struct SensorsArgs {
+    /// Measure for so long, as 10s, and say the energy
+    #[arg(long, value_name = "TIME", value_parser = parse::positive_time)]
+    pub duration: Option<Nanos>,
+    /// Read the sensors so often while measuring, from 1ms on
+    #[arg(long, value_name = "TIME", default_value = "270ms", value_parser = parse::interval, requires = "duration")]
+    pub interval: Nanos,
+    /// Print one JSON array
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of `lab`.
+#[derive(Debug, Args)]
+pub struct LabArgs {
+    /// CPUs, and how many times slower they are to be: 1=3 or 2-3=2,4=4; may be repeated
+    #[arg(long, value_name = "CPUS=RATIO", required = true, allow_hyphen_values = true)]
+    pub slow: Vec<String>,
+    /// Measure how slow the CPUs are, and end
+    #[arg(long, conflicts_with = "command")]
+    pub measure: bool,
+    /// How long to measure, as 3s: so much slowed time
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse::positive_time, requires = "measure")]
+    pub duration: Nanos,
+    /// Print what was measured as one JSON array
+    #[arg(long, requires = "measure")]
+    pub json: bool,
+    /// Go on where a CPU cannot be held within 2 % of what was asked
+    #[arg(long)]
+    pub force: bool,
+    /// Command to run, after --
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// Of `record`.
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// Workload file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Machine that this is: work is time times its cores' capacities [default: that of EVENKEEL_MACHINE, else equal cores]
+    #[arg(long, value_name = "MACHINE")]
+    pub machine: Option<String>,
+    /// Read what `perf sched record` wrote instead of running a command
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub from: Option<PathBuf>,
+    /// Of that, the threads of this name and what they fork [default: the command that perf ran]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub comm: Option<String>,
+    /// Of that, the threads of this process and what they fork
+    #[arg(long, value_name = "PID", requires = "from", conflicts_with = "comm", value_parser = clap::value_parser!(i32).range(1..))]
+    pub pid: Option<i32>,
+    /// Print what was found as one JSON object; what the command prints goes to stderr then
+    #[arg(long)]
+    pub json: bool,
+    /// Command to run, after --
+    #[arg(last = true, value_name = "CMD", required_unless_present = "from")]
+    pub command: Vec<OsString>,
 }
 
 impl SimulateArgs {

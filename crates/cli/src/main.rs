@@ -26,8 +26,16 @@ fn main() -> ExitCode {
         Command::Policies(args) => commands::policies::list(&args),
         Command::Workloads(args) => commands::workloads::list(&args),
         Command::Show(what) => commands::show(&what),
+        Command::Detect(args) => commands::detect::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Lab(args) => return commands::lab::run(&args).unwrap_or_else(|failure| failure.report()),
+        Command::Sensors(args) => commands::sensors::run(&args),
+        Command::Record(args) => return commands::record::run(&args).unwrap_or_else(|failure| failure.report()),
+        Command::Run(args) => return commands::live::run::run(&args).unwrap_or_else(|failure| failure.report()),
+        Command::Schedule(args) => {
+            return commands::live::schedule::run(&args).unwrap_or_else(|failure| failure.report());
+        }
         Command::Completions { shell } => commands::generate::completions(shell),
         Command::Man { folder } => commands::generate::man(&folder),
     };

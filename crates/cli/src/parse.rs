@@ -35,6 +35,18 @@ pub fn positive_time(text: &str) -> Result<Nanos, String> {
     }
 }
 
+/// A time of at least a millisecond.
+///
+/// # Errors
+/// What would do instead.
+pub fn interval(text: &str) -> Result<Nanos, String> {
+    const LEAST: Nanos = Nanos::from_millis(1);
+    match time(text)? {
+        interval if interval >= LEAST => Ok(interval),
+        _ => Err("expected at least 1ms".into()),
+    }
+}
+
 /// A factor greater than 0.
 ///
 /// # Errors
@@ -94,6 +106,30 @@ pub struct Setting {
     pub knob: String,
     /// Its value.
     pub value: String,
+}
+
+/// A command and its speedup factor: `gzip=3.1`.
+///
+/// # Errors
+/// What would do instead.
+pub fn named_factor(text: &str) -> Result<(String, f64), String> {
+    let expected = || "expected COMMAND=FACTOR with a factor of 1 or more, as gzip=3.1".to_owned();
+    let (name, number) = text.rsplit_once('=').ok_or_else(expected)?;
+    match number.parse::<f64>() {
+        Ok(factor) if factor.is_finite() && factor >= 1.0 && !name.is_empty() => Ok((name.to_owned(), factor)),
+        _ => Err(expected()),
+    }
+}
+
+/// Percent of one core, as a share: `1`, `0.5`, `1%`.
+///
+/// # Errors
+/// What would do instead.
+pub fn percent(text: &str) -> Result<f64, String> {
+    match text.strip_suffix('%').unwrap_or(text).parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent / 100.0),
+        _ => Err("expected percent of one core, more than 0 and at most 100".into()),
+    }
 }
 
 /// See [`Setting`].

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use evenkeel_machine::Machine;
 use evenkeel_metrics::{AloneCache, Record, Subject};
-use evenkeel_policy::{Knobs, registry};
+use evenkeel_policy::{Knobs, Policy, registry};
 use evenkeel_sim::{Config, Listener};
 use evenkeel_workload::Application;
 use indexmap::IndexSet;
@@ -52,6 +52,19 @@ impl Chosen {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// Its knobs, all of them.
+    pub fn knobs(&self) -> &Knobs {
+        &self.knobs
+    }
+
+    /// A fresh one.
+    ///
+    /// # Errors
+    /// None that choosing it has not found.
+    pub fn make(&self) -> Result<Box<dyn Policy>> {
+        registry::make(&self.name, &self.set).map_err(Failure::input)
+    }
 }
 
 /// A run that is over.
@@ -70,7 +83,9 @@ impl Plan {
     pub fn new(args: &RunArgs, specs: Vec<PolicySpec>, each: bool) -> Result<Self> {
         let Some(name) = &args.machine else {
             let known = evenkeel_machine::presets().iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
-            return Err(Failure::usage(format!("no machine: give -m with a file or one of {known}")));
+            return Err(Failure::usage(format!(
+                "no machine: give -m with a file, here for this machine, or one of {known}"
+            )));
         };
         if args.workloads.is_empty() {
             return Err(Failure::usage(
@@ -83,7 +98,7 @@ impl Plan {
             return Err(Failure::usage(format!("no workload '{list}': for several give {each}")));
         }
         let policies = choose(specs, &args.settings)?;
-        let named = Machine::load(name).map_err(Failure::input)?;
+        let named = machines::load(name)?;
         let whole = if args.free_costs { named.with_free_costs() } else { named };
         let used = machines::part(&whole, args.cores.as_deref())?;
         let load = |name: &String| workloads::load(name, &args.scale, &used);
@@ -160,7 +175,10 @@ pub fn say_notes(notes: &IndexSet<String>) {
 
 /// Policies with the knobs that are meant for them: what is set for all gives way to what is set for one, and that to what
 /// is said in place.
-fn choose(specs: Vec<PolicySpec>, settings: &[Setting]) -> Result<Vec<Chosen>> {
+///
+/// # Errors
+/// A policy or a knob that is not there.
+pub fn choose(specs: Vec<PolicySpec>, settings: &[Setting]) -> Result<Vec<Chosen>> {
     let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
     let mut chosen = Vec::with_capacity(specs.len());
     let mut used = vec![false; settings.len()];

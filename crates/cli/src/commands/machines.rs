@@ -1,9 +1,10 @@
 //! `evenkeel machines`, `evenkeel show machine`.
 
-use evenkeel_machine::{CoreId, KindId, Machine, MicroWatts, Nanos};
+use evenkeel_machine::{Cluster, KindId, Machine, MicroWatts, Nanos, write_cpus};
 use serde_json::json;
 
 use crate::args::ListArgs;
+use crate::commands::detect;
 use crate::error::{Failure, Result};
 use crate::output::{print, print_json};
 use crate::table;
@@ -38,10 +39,18 @@ pub fn list(args: &ListArgs) -> Result {
     print(&table::fitted(rows, &[4], "`evenkeel show machine NAME` and --json have it"))
 }
 
-/// The machine of this name or in this file, or the part of it that `--cores` names.
+/// The machine of this name or in this file; `here` is the one that this runs on.
 ///
 /// # Errors
-/// There is none, or it has no such cores.
+/// There is none.
+pub fn load(name: &str) -> Result<Machine> {
+    if name == detect::HERE { detect::here() } else { Machine::load(name).map_err(Failure::input) }
+}
+
+/// All of a machine, or the part of it that `--cores` names.
+///
+/// # Errors
+/// It has no such cores.
 pub fn part(machine: &Machine, cores: Option<&str>) -> Result<Machine> {
     cores.map_or_else(|| Ok(machine.clone()), |cores| machine.subset(cores).map_err(Failure::input))
 }
@@ -51,7 +60,7 @@ pub fn part(machine: &Machine, cores: Option<&str>) -> Result<Machine> {
 /// # Errors
 /// There is none, or it has no such cores.
 pub fn show(name: &str, cores: Option<&str>, as_json: bool) -> Result {
-    let machine = part(&Machine::load(name).map_err(Failure::input)?, cores)?;
+    let machine = part(&load(name)?, cores)?;
     if as_json { print_json(&describe(&machine)) } else { print(&text(&machine)) }
 }
 
@@ -59,7 +68,8 @@ fn watts(power: Option<MicroWatts>) -> Option<f64> {
     power.map(MicroWatts::as_watts_f64)
 }
 
-fn describe(machine: &Machine) -> serde_json::Value {
+/// All that there is to say about a machine, for JSON.
+pub fn describe(machine: &Machine) -> serde_json::Value {
     let kinds = machine.kinds.iter().enumerate().map(|(rank, kind)| {
         let opps = kind.opps.iter().map(|opp| {
             json!({
@@ -82,6 +92,7 @@ fn describe(machine: &Machine) -> serde_json::Value {
         json!({
             "kind": machine.kinds[cluster.kind.index()].name,
             "cores": cluster.cores.iter().map(|core| core.0).collect::<Vec<_>>(),
+            "cpus": cpus(machine, cluster).collect::<Vec<_>>(),
             "cache_bytes": cluster.cache_bytes,
             "bandwidth_bytes_per_s": cluster.bandwidth,
         })
@@ -136,11 +147,12 @@ fn text(machine: &Machine) -> String {
         )]));
     }
 
-    let mut clusters = table::plain(["CLUSTER", "KIND", "CORES", "CACHE"]);
+    let mut clusters = table::plain(["CLUSTER", "KIND", "CORES", "CPUS", "CACHE"]);
     for (number, cluster) in machine.clusters.iter().enumerate() {
         let kind = machine.kinds[cluster.kind.index()].name.clone();
         let cache = if cluster.cache_bytes == 0 { "-".into() } else { format!("{} KiB", cluster.cache_bytes >> 10) };
-        clusters.add_row([number.to_string(), kind, ranges(&cluster.cores), cache]);
+        let cores = write_cpus(cluster.cores.iter().map(|core| core.0));
+        clusters.add_row([number.to_string(), kind, cores, write_cpus(cpus(machine, cluster)), cache]);
     }
     text.push_str(&format!("\n{}", table::text(clusters)));
 
@@ -168,28 +180,7 @@ fn gigabytes(bytes: u64) -> String {
     format!("{} GB", bytes as f64 / 1e9)
 }
 
-/// Numbers of cores, as Linux writes them: `0-3,8`.
-fn ranges(cores: &[CoreId]) -> String {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for core in cores {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == core.0 => *last = core.0,
-            _ => ranges.push((core.0, core.0)),
-        }
-    }
-    let text = |(first, last)| if first == last { format!("{first}") } else { format!("{first}-{last}") };
-    ranges.into_iter().map(text).collect::<Vec<_>>().join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_cores_are_written_as_linux_does() {
-        let cores = |numbers: &[u32]| numbers.iter().map(|&number| CoreId(number)).collect::<Vec<_>>();
-        assert_eq!(ranges(&cores(&[0, 1, 2, 3, 8])), "0-3,8");
-        assert_eq!(ranges(&cores(&[5])), "5");
-        assert_eq!(ranges(&[]), "");
-    }
+/// By which numbers the operating system knows the cores of a cluster.
+fn cpus<'a>(machine: &'a Machine, cluster: &'a Cluster) -> impl Iterator<Item = u32> + 'a {
+    cluster.cores.iter().map(|core| machine.cores[core.index()].cpu)
 }

@@ -1,10 +1,15 @@
 //! One room a command.
 
 pub mod compare;
+pub mod detect;
 pub mod generate;
+pub mod lab;
+pub mod live;
 pub mod machines;
 mod page;
 pub mod policies;
+pub mod record;
+pub mod sensors;
 pub mod simulate;
 pub mod workloads;
 
@@ -18,7 +23,12 @@ use crate::error::Result;
 pub fn show(what: &ShowCommand) -> Result {
     match what {
         ShowCommand::Machine { machine, cores, json } => machines::show(machine, cores.as_deref(), *json),
-        ShowCommand::Workload { workload, machine, scale, json } => workloads::show(workload, machine, scale, *json),
+        ShowCommand::Workload { workload, machine, scale, export: true, .. } => {
+            workloads::export(workload, machine, scale)
+        }
+        ShowCommand::Workload { workload, machine, scale, json, .. } => {
+            workloads::show(workload, machine, scale, *json)
+        }
         ShowCommand::Policy { policy, json } => policies::show(policy, *json),
     }
 }

@@ -68,7 +68,7 @@ fn write_trace(plan: &Plan, record: &Record, log: &Log, file: OutputFile) -> Res
 }
 
 /// The rows of the threads, where they were asked for.
-fn threads(record: &Record) -> String {
+pub fn threads(record: &Record) -> String {
     let Some(threads) = &record.threads else { return String::new() };
     let kinds: Vec<&str> = record.kinds.keys().map(String::as_str).collect();
     let mut header = vec!["thread".to_owned(), "application".into(), "start s".into(), "end s".into()];

@@ -2,10 +2,11 @@
 
 use evenkeel_machine::{KindId, Machine};
 use evenkeel_workload::programs::{self, Context, KnobInfo, WorkloadInfo};
-use evenkeel_workload::{Application, Phase, Repeat};
+use evenkeel_workload::{Application, Phase, Repeat, native};
 use serde_json::json;
 
 use crate::args::{ListArgs, ScaleArgs};
+use crate::commands::machines;
 use crate::error::{Failure, Result, say};
 use crate::output::{print, print_json};
 use crate::table;
@@ -53,7 +54,7 @@ pub fn load(name: &str, scale: &ScaleArgs, machine: &Machine) -> Result<Vec<Appl
 /// # Errors
 /// There is none, or it is not one.
 pub fn show(name: &str, machine: &str, scale: &ScaleArgs, as_json: bool) -> Result {
-    let machine = Machine::load(machine).map_err(Failure::input)?;
+    let machine = machines::load(machine)?;
     let apps = load(name, scale, &machine)?;
     apps.iter().flat_map(|app| &app.notes).for_each(|note| say("note", note));
     if as_json {
@@ -66,6 +67,15 @@ pub fn show(name: &str, machine: &str, scale: &ScaleArgs, as_json: bool) -> Resu
         text.push_str(&application_text(app, &machine));
     }
     print(&text)
+}
+
+/// Prints one as a workload file.
+///
+/// # Errors
+/// There is none, or it is not one.
+pub fn export(name: &str, machine: &str, scale: &ScaleArgs) -> Result {
+    let apps = load(name, scale, &machines::load(machine)?)?;
+    print(&native::write(&apps).map_err(|error| Failure::Failed(error.into()))?)
 }
 
 /// What threads meet at, by name, where there is any.

@@ -1,0 +1,124 @@
+//! Flags of the commands that place real threads.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use evenkeel_machine::Nanos;
+
+use crate::parse::{self, PolicySpec, Setting};
+
+/// What carries policies out on a live machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// A process beside the threads, with sched_setaffinity and SCHED_IDLE: any Linux
+    Affinity,
+}
+
+/// Where a mechanism learns what threads do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SourceName {
+    /// The best that is allowed
+    Auto,
+    /// Perf's records: every start, end and switch
+    Perf,
+    /// The proc connector: every start and end (CAP_NET_ADMIN)
+    Connector,
+    /// /proc, read at an interval
+    Poll,
+}
+
+/// How a policy is carried out: what `run` and `schedule` have in common.
+#[derive(Clone, Debug, Args)]
+pub struct LiveArgs {
+    /// Policy, with knobs where wanted: acfs or acfs:uf=1.2
+    #[arg(short, long)]
+    pub policy: String,
+    /// Set a knob of the policy (`evenkeel policies` lists them)
+    #[arg(long = "set", value_name = "KNOB=VALUE", value_parser = parse::setting)]
+    pub settings: Vec<Setting>,
+    /// This machine as a file [default: $EVENKEEL_MACHINE, else what `evenkeel detect` finds]
+    #[arg(short, long, value_name = "FILE")]
+    pub machine: Option<String>,
+    /// What carries the policy out
+    #[arg(long, value_enum, default_value = "affinity")]
+    pub backend: Backend,
+    /// Speedup factor of a program, from the slowest kind of core to the fastest, as gzip=3.1; may be repeated
+    #[arg(long = "speedup", value_name = "COMMAND=FACTOR", value_parser = parse::named_factor)]
+    pub speedups: Vec<(String, f64)>,
+    /// Where to learn what threads do
+    #[arg(long, value_enum, default_value = "auto")]
+    pub source: SourceName,
+    /// Let threads that wait share the cores of those that run, also where they could be held back (SCHED_IDLE)
+    #[arg(long)]
+    pub no_park: bool,
+    /// Leave a program all its CPUs for so long after it began: it may be counting them
+    #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = parse::time)]
+    pub grace: Nanos,
+    /// What looking after threads may cost, percent of one core
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = parse::percent)]
+    pub budget: f64,
+}
+
+impl LiveArgs {
+    /// The one policy.
+    ///
+    /// # Errors
+    /// Several, or not a policy.
+    pub fn policy(&self) -> Result<PolicySpec, String> {
+        let mut specs = parse::policies(&self.policy)?;
+        match (specs.pop(), specs.is_empty()) {
+            (Some(spec), true) => Ok(spec),
+            _ => Err(format!("one policy at a time, and '{}' is several", self.policy)),
+        }
+    }
+}
+
+/// Of `run`.
+#[derive(Clone, Debug, Args)]
+pub struct RunLiveArgs {
+    /// How.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// Write the result record there, as JSON
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print the result record as one JSON object, after whatever the program has printed
+    #[arg(long)]
+    pub json: bool,
+    /// Report every thread, too
+    #[arg(long)]
+    pub threads: bool,
+    /// Say nothing of the run: the program's output alone
+    #[arg(short, long, conflicts_with = "json")]
+    pub quiet: bool,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Of `schedule`.
+#[derive(Clone, Debug, Args)]
+pub struct ScheduleArgs {
+    /// How.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// Only this process, its threads, and what they fork; may be repeated
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with = "cgroup")]
+    pub pid: Vec<i32>,
+    /// Only the processes of this cgroup and of those below it (its folder)
+    #[arg(long, value_name = "FOLDER")]
+    pub cgroup: Option<PathBuf>,
+    /// End after this
+    #[arg(long, value_name = "TIME", value_parser = parse::positive_time)]
+    pub duration: Option<Nanos>,
+    /// Print a line of statistics every so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub stats: Option<u32>,
+    /// Print the result record as one JSON object at the end
+    #[arg(long)]
+    pub json: bool,
+    /// Report every thread, too
+    #[arg(long)]
+    pub threads: bool,
+}

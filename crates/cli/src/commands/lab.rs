@@ -1,0 +1,213 @@
+//! `evenkeel lab`: makes some CPUs slow, for a command or until interrupted.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::Context as _;
+use evenkeel_linux::lab::{
+    BOUND, Calibrated, Cpus, Handout, LAB_VARIABLE, Lab, LabError, MACHINE_VARIABLE, Window, equal_cores, parse_slow,
+    slowed_machine,
+};
+use evenkeel_linux::program::{self, Bond, Program, Signals};
+use evenkeel_linux::watch::Cpu;
+use evenkeel_machine::Machine;
+use evenkeel_machine::discover::{Given, discover};
+use serde::Serialize;
+
+use crate::args::LabArgs;
+use crate::error::{Failure, Result, say};
+use crate::{output, table};
+
+/// `evenkeel lab`. The exit code is the command's.
+///
+/// # Errors
+/// Wrong usage, no leave to slow CPUs, CPUs that do not become as slow as asked, a command that cannot be started.
+pub fn run(args: &LabArgs) -> Result<ExitCode> {
+    let slow = parse_slow(&args.slow).map_err(failure)?;
+    let cpus = Cpus::of_this_process(&sysfs()).map_err(failure)?;
+    if let Some(program) = args.command.first() {
+        program::find(program, std::env::var_os("PATH")).map_err(|error| not_started(program, error))?;
+    }
+    // Signals first: thieves do what the first thread does with them.
+    let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
+    let mut lab = Lab::new(&slow, &cpus).map_err(failure)?;
+    let usable = cpus.usable();
+    if slow.len() == usable.len() {
+        say("note", "all CPUs are slowed: none is left at full speed");
+    }
+    if args.measure {
+        return measure(&mut lab, args).map(|()| ExitCode::SUCCESS);
+    }
+    let calibrated = lab.calibrate().map_err(failure)?;
+    for cpu in calibrated {
+        say(&format!("CPU {}", cpu.asked.cpu.0), &told(cpu));
+    }
+    insist_on_bounds(calibrated, args.force)?;
+    let machine = slowed_machine(&base(&usable), &lab.slowed()).map_err(failure)?;
+    let handout = Handout::write(&machine, &std::env::temp_dir()).map_err(failure)?;
+    let environment =
+        [(MACHINE_VARIABLE, handout.path().into_os_string()), (LAB_VARIABLE, lab.stolen().to_string().into())];
+    lab.slow_down();
+    match args.command.split_first() {
+        Some((program, rest)) => {
+            let mut command = Command::new(program);
+            command.args(rest).envs(environment);
+            let program = Program::start(command, Bond::Tied, &signals).map_err(|error| not_started(program, error))?;
+            let status = program.wait().context("cannot wait for the command").map_err(Failure::Failed)?;
+            Ok(ExitCode::from(program::exit_code(status)))
+        }
+        None => hold(&environment, &signals),
+    }
+}
+
+/// What the machine is without the lab: as sysfs describes it, or, where that says nothing, CPUs that are all alike.
+fn base(usable: &[Cpu]) -> Machine {
+    let allowed = Some(usable.iter().map(|cpu| cpu.0).collect());
+    let detected = discover(&sysfs(), &Given { allowed, ..Given::default() });
+    detected.map_or_else(|_| equal_cores(usable), |detected| detected.machine)
+}
+
+/// Keeps the CPUs slow until someone ends it.
+fn hold(environment: &[(&str, OsString)], signals: &Signals) -> Result<ExitCode> {
+    let lines = environment.iter().map(|(name, value)| format!("export {name}={}\n", quoted(&value.to_string_lossy())));
+    output::print(&lines.collect::<String>())?;
+    say("note", "slow until interrupted (Ctrl-C)");
+    signals.next().context("cannot wait for signals").map_err(Failure::Failed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What one CPU came to, as `--measure` tells it.
+#[derive(Serialize)]
+struct Row {
+    cpu: u32,
+    asked: f64,
+    measured: f64,
+    spread: f64,
+    p5: f64,
+    p95: f64,
+    /// Of the CPU itself, without the thief.
+    unslowed_spread: f64,
+    /// What the thief takes.
+    share: f64,
+    period_us: f64,
+    within_bounds: bool,
+    /// Ratio by windows.
+    windows: Vec<f64>,
+}
+
+impl Row {
+    fn new(cpu: &Calibrated, windows: &[Window]) -> Self {
+        Self {
+            cpu: cpu.asked.cpu.0,
+            asked: cpu.asked.ratio,
+            measured: cpu.ratio.median,
+            spread: cpu.ratio.spread,
+            p5: cpu.ratio.p5,
+            p95: cpu.ratio.p95,
+            unslowed_spread: cpu.unslowed.spread,
+            share: cpu.share,
+            period_us: cpu.period.0 as f64 / 1e3,
+            within_bounds: cpu.holds(),
+            windows: windows.iter().map(Window::ratio).collect(),
+        }
+    }
+}
+
+/// Calibrates, measures for as long as asked, and says what came of it.
+fn measure(lab: &mut Lab, args: &LabArgs) -> Result {
+    lab.calibrate().map_err(failure)?;
+    let (calibrated, windows) = lab.measure(args.duration).map_err(failure)?;
+    let rows: Vec<Row> = calibrated.iter().zip(&windows).map(|(cpu, windows)| Row::new(cpu, windows)).collect();
+    if args.json {
+        output::print_json(&rows)?;
+    } else {
+        output::print(&drawn(&rows))?;
+    }
+    insist_on_bounds(&calibrated, args.force)
+}
+
+fn drawn(rows: &[Row]) -> String {
+    let header = ["CPU", "asked", "measured", "spread %", "p5", "p95", "unslowed spread %", "taken %", "period us"];
+    let mut table = table::figures(header.map(str::to_owned).to_vec(), 0);
+    let percent = |share: f64| format!("{:.2}", share * 100.0);
+    for row in rows {
+        table.add_row([
+            row.cpu.to_string(),
+            row.asked.to_string(),
+            format!("{:.3}", row.measured),
+            percent(row.spread),
+            format!("{:.3}", row.p5),
+            format!("{:.3}", row.p95),
+            percent(row.unslowed_spread),
+            percent(row.share),
+            row.period_us.to_string(),
+        ]);
+    }
+    let windows = rows.first().map_or(0, |row| row.windows.len());
+    let note = format!("\nOf {windows} windows; spread: from quartile to quartile.\n");
+    table::text(table) + &note
+}
+
+/// `asked 3, measured 3.01, spread 0.4 %`.
+fn told(cpu: &Calibrated) -> String {
+    let (ratio, spread) = (cpu.ratio.median, cpu.ratio.spread * 100.0);
+    format!("asked {}, measured {ratio:.3}, spread {spread:.1} %", cpu.asked.ratio)
+}
+
+fn insist_on_bounds(calibrated: &[Calibrated], force: bool) -> Result {
+    let mut kept = Ok(());
+    for cpu in calibrated.iter().filter(|cpu| !cpu.holds()) {
+        let (number, own) = (cpu.asked.cpu.0, cpu.unslowed.spread * 100.0);
+        if cpu.is_as_steady_as_the_machine() {
+            say(
+                "warning",
+                &format!("CPU {number} is unsteady: {}; unslowed, its own speed spreads {own:.1} %", told(cpu)),
+            );
+            continue;
+        }
+        let what = format!(
+            "CPU {number} is not held within {:.0} % of what was asked: {}; unslowed, its own speed spreads {own:.1} %: the \
+             machine may be busy",
+            BOUND * 100.0,
+            told(cpu),
+        );
+        if force {
+            say("warning", &what);
+        } else if kept.is_ok() {
+            kept = Err(Failure::Failed(anyhow::anyhow!("{what}; --force goes on all the same")));
+        }
+    }
+    kept
+}
+
+/// What stands for `/sys`.
+fn sysfs() -> PathBuf {
+    std::env::var_os("EVENKEEL_SYSFS").map_or_else(|| Path::new("/sys").to_owned(), PathBuf::from)
+}
+
+fn failure(error: LabError) -> Failure {
+    if error.is_usage() { Failure::Usage(error.into()) } else { Failure::Failed(error.into()) }
+}
+
+fn not_started(program: &std::ffi::OsStr, error: std::io::Error) -> Failure {
+    Failure::Usage(anyhow::Error::from(error).context(format!("cannot start '{}'", program.to_string_lossy())))
+}
+
+/// For a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=,".contains(c);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_shell_would_take_apart_is_quoted() {
+        assert_eq!(quoted("/tmp/evenkeel-lab-a.B_1/machine.toml"), "/tmp/evenkeel-lab-a.B_1/machine.toml");
+        assert_eq!(quoted("1=3.01,2=2"), "1=3.01,2=2");
+        assert_eq!(quoted("/my tmp/it's"), r"'/my tmp/it'\''s'");
+    }
+}

@@ -1,0 +1,98 @@
+//! The commands that place real threads: what they have in common.
+
+mod energy;
+mod record;
+pub mod run;
+pub mod schedule;
+
+use evenkeel_linux::affinity::Options;
+use evenkeel_linux::affinity::session::{Config, Session, SessionError};
+use evenkeel_linux::here;
+use evenkeel_linux::lab::Stolen;
+use evenkeel_linux::watch::{self, Source, WatchError, Watcher};
+use evenkeel_machine::{Machine, write_cpus};
+
+use crate::args::live::{LiveArgs, SourceName};
+use crate::commands::detect;
+use crate::error::{Failure, Result, say};
+use crate::plan::{Chosen, choose};
+
+/// Environment variable: the machine file of whoever runs us (`evenkeel lab`).
+const MACHINE: &str = "EVENKEEL_MACHINE";
+
+/// Everything that is known before threads are looked at.
+struct Prepared {
+    policy: Chosen,
+    machine: Machine,
+    config: Config,
+}
+
+/// Reads what the command line and the environment name.
+fn prepare(args: &LiveArgs) -> Result<Prepared> {
+    let spec = args.policy().map_err(Failure::usage)?;
+    let policy = choose(vec![spec], &args.settings)?.remove(0);
+    let machine = machine(args.machine.as_deref())?;
+    let stolen = Stolen::from_env().map_err(Failure::input)?;
+    let ratios = machine.cores.iter().map(|core| stolen.ratio(watch::Cpu(core.cpu))).collect();
+    let mechanism = Options { park: !args.no_park, grace: args.grace, stolen: ratios, factors: args.speedups.clone() };
+    let sysfs = std::env::var_os(here::SYSFS).unwrap_or_else(|| "/sys".into()).into();
+    Ok(Prepared { policy, machine, config: Config { mechanism, budget: args.budget, sysfs } })
+}
+
+/// The machine as it was described, or as it is.
+fn machine(named: Option<&str>) -> Result<Machine> {
+    let handed = std::env::var(MACHINE).ok().filter(|path| !path.is_empty());
+    let Some(name) = named.map(str::to_owned).or(handed) else { return detect::here() };
+    if name == detect::HERE {
+        return detect::here();
+    }
+    let machine = Machine::load(&name).map_err(Failure::input)?;
+    let allowed = here::allowed_cpus().map_err(|error| Failure::Failed(error.into()))?;
+    let strange: Vec<u32> = machine.cores.iter().map(|core| core.cpu).filter(|cpu| !allowed.contains(cpu)).collect();
+    if !strange.is_empty() {
+        return Err(Failure::usage(format!(
+            "{name} has CPUs {}, and this process may use {}: expected a description of this machine; `evenkeel detect -o FILE` writes one",
+            write_cpus(strange),
+            write_cpus(allowed)
+        )));
+    }
+    Ok(machine)
+}
+
+fn watch_options(args: &LiveArgs) -> watch::Options {
+    let source = match args.source {
+        SourceName::Auto => Source::Auto,
+        SourceName::Perf => Source::Perf,
+        SourceName::Connector => Source::Connector,
+        SourceName::Poll => Source::Poll,
+    };
+    watch::Options { source, ..watch::Options::default() }
+}
+
+/// A watcher that could not be had.
+fn unwatchable(error: WatchError) -> Failure {
+    match error {
+        WatchError::Gone(_) => Failure::input(error),
+        _ => Failure::Failed(error.into()),
+    }
+}
+
+fn begin(prepared: Prepared, watcher: Watcher) -> Result<(Session, Chosen)> {
+    let Prepared { policy, machine, config } = prepared;
+    let session =
+        Session::begin(watcher, machine, (policy.name(), policy.make()?), config).map_err(|error| match error {
+            SessionError::Refused { .. } => Failure::input(error),
+            _ => Failure::Failed(error.into()),
+        })?;
+    let recovered = session.recovered();
+    if recovered.sessions > 0 {
+        say(
+            "note",
+            &format!("{} threads that a killed evenkeel had bound may use all their CPUs again", recovered.threads),
+        );
+    }
+    for note in session.mechanism().notes() {
+        say("note", &note);
+    }
+    Ok((session, policy))
+}

@@ -1,0 +1,187 @@
+//! The result record of a live run.
+
+use std::cmp::Reverse;
+
+use evenkeel_linux::affinity::session::Finished;
+use evenkeel_machine::{KindId, Nanos};
+use evenkeel_metrics::{AppRow, KindRow, Knob, LatencySummary, LiveRow, Record, SCHEMA, ThreadRow};
+use evenkeel_policy::{ThreadId, ThreadStats, Value};
+use indexmap::IndexMap;
+
+use crate::plan::Chosen;
+
+/// Rows of applications that people are shown; a build starts thousands.
+const SHOWN: usize = 12;
+
+/// What a record needs beside the session.
+pub struct Run<'a> {
+    /// What ran, for people.
+    pub workloads: Vec<String>,
+    /// Under which policy.
+    pub policy: &'a Chosen,
+    /// Where the mechanism learnt what threads did.
+    pub source: String,
+    /// Whether threads were held back.
+    pub parked: bool,
+    /// With a row for every thread.
+    pub threads: bool,
+}
+
+impl Run<'_> {
+    /// The record of a session that has ended.
+    pub fn record(&self, finished: &Finished) -> Record {
+        let mechanism = &finished.mechanism;
+        let machine = mechanism.machine();
+        let (totals, wall) = (mechanism.totals(), finished.cost.wall);
+        let makespan =
+            mechanism.apps().iter().filter_map(|app| app.ended).max().filter(|end| *end <= wall).unwrap_or(wall);
+        let kinds = machine.kinds.iter().enumerate().map(|(rank, kind)| {
+            let cores: Vec<_> = machine.cores_of(KindId(rank as u8)).collect();
+            let busy: f64 = cores.iter().map(|core| mechanism.busy()[core.index()].as_secs_f64()).sum();
+            let idle = (cores.len() as f64 * makespan.as_secs_f64() - busy).max(0.0);
+            (kind.name.clone(), KindRow { busy_s: busy, idle_s: idle, energy_j: None, mean_power_w: None })
+        });
+        let knobs = self.policy.knobs().iter().map(|(name, value)| {
+            let value = match value {
+                Value::Number(number) => Knob::Number(*number),
+                Value::Word(word) => Knob::Word((*word).to_owned()),
+            };
+            (name.to_owned(), value)
+        });
+        Record {
+            schema: SCHEMA.into(),
+            machine: machine.name.clone(),
+            cores: machine.cores_label(),
+            policy: self.policy.name().to_owned(),
+            knobs: knobs.collect(),
+            workloads: self.workloads.clone(),
+            seed: 0,
+            makespan_s: makespan.as_secs_f64(),
+            speedup: None,
+            energy_j: None,
+            mean_power_w: None,
+            edp_js: None,
+            unfairness: None,
+            asp: None,
+            stp: None,
+            antt: None,
+            migrations: totals.migrations,
+            swaps: totals.swaps,
+            context_switches: totals.context_switches,
+            apps: self.apps(finished, wall),
+            kinds: kinds.collect(),
+            threads: self.threads.then(|| self.rows(finished)),
+            wakeup_latency_us: None,
+            sensor: None,
+            live: Some(LiveRow {
+                mechanism: "affinity".into(),
+                source: self.source.clone(),
+                parked: self.parked,
+                cost: finished.cost.cpu.0 as f64 / wall.0.max(1) as f64,
+                looks: finished.cost.looks,
+                changes: totals.calls,
+                refused: totals.refused,
+                missed: finished.missed,
+                reaction_us: summary(&finished.reactions),
+                energy_measured: None,
+            }),
+            wall_s: wall.as_secs_f64(),
+            error: None,
+        }
+    }
+
+    fn apps(&self, finished: &Finished, wall: Nanos) -> Vec<AppRow> {
+        let mechanism = &finished.mechanism;
+        let mut rows: Vec<AppRow> = mechanism
+            .apps()
+            .iter()
+            .map(|app| AppRow {
+                name: if app.name.is_empty() { format!("process {}", app.process.0) } else { app.name.clone() },
+                threads: app.threads,
+                completion_s: app.ended.unwrap_or(wall).saturating_sub(app.started).as_secs_f64(),
+                slowdown: None,
+                alone_fast_s: 0.0,
+                alone_slow_s: 0.0,
+                time_on_kind_s: on_kinds(finished, &[]),
+                wait_s: 0.0,
+                blocked_s: 0.0,
+                migrations: 0,
+            })
+            .collect();
+        for (index, stats) in mechanism.stats().iter().enumerate() {
+            let row = &mut rows[stats.app.index()];
+            row.wait_s += stats.waiting.as_secs_f64();
+            row.blocked_s += stats.blocked.as_secs_f64();
+            row.migrations += mechanism.tid_and_migrations(ThreadId(index as u32)).1;
+            for (kind, time) in on_kinds(finished, std::slice::from_ref(stats)) {
+                *row.time_on_kind_s.entry(kind).or_insert(0.0) += time;
+            }
+        }
+        rows
+    }
+
+    fn rows(&self, finished: &Finished) -> Vec<ThreadRow> {
+        let mechanism = &finished.mechanism;
+        let row = |(index, stats): (usize, &ThreadStats)| {
+            let (tid, migrations) = mechanism.tid_and_migrations(ThreadId(index as u32));
+            let ended = stats.state == evenkeel_policy::State::Exited;
+            ThreadRow {
+                name: tid.0.to_string(),
+                app: mechanism.apps()[stats.app.index()].name.clone(),
+                started_s: stats.started.as_secs_f64(),
+                ended_s: ended.then(|| stats.since.as_secs_f64()),
+                time_on_kind_s: on_kinds(finished, std::slice::from_ref(stats)),
+                wait_s: stats.waiting.as_secs_f64(),
+                blocked_s: stats.blocked.as_secs_f64(),
+                retired: stats.retired.0,
+                migrations,
+                runs: stats.runs,
+            }
+        };
+        mechanism.stats().iter().enumerate().map(row).collect()
+    }
+}
+
+/// Of times in ascending order.
+fn summary(times: &[Nanos]) -> Option<LatencySummary> {
+    let us = |time: Nanos| time.0 as f64 / 1e3;
+    // The nearest rank.
+    let percentile = |percent: usize| us(times[(times.len() * percent).div_ceil(100).max(1) - 1]);
+    let (least, max) = (us(*times.first()?), us(*times.last()?));
+    let mean = times.iter().copied().map(us).sum::<f64>() / times.len() as f64;
+    Some(LatencySummary { p50: percentile(50), p99: percentile(99), max, least, mean })
+}
+
+fn on_kinds(finished: &Finished, threads: &[ThreadStats]) -> IndexMap<String, f64> {
+    let kinds = finished.mechanism.machine().kinds.iter().enumerate();
+    kinds
+        .map(|(rank, kind)| {
+            let time = threads.iter().map(|stats| stats.time_on[KindId(rank as u8)].as_secs_f64()).sum();
+            (kind.name.clone(), time)
+        })
+        .collect()
+}
+
+/// The record as people are shown it: the applications that ran longest, the others as one.
+pub fn shortened(record: &Record) -> Record {
+    let mut record = record.clone();
+    if record.apps.len() > SHOWN {
+        let on_cores = |app: &AppRow| app.time_on_kind_s.values().sum::<f64>();
+        record.apps.sort_by_key(|app| Reverse((on_cores(app) * 1e9) as u64));
+        let rest = record.apps.split_off(SHOWN - 1);
+        let mut others = rest[0].clone();
+        others.name = format!("{} others", rest.len());
+        for app in &rest[1..] {
+            others.threads += app.threads;
+            others.completion_s = others.completion_s.max(app.completion_s);
+            others.wait_s += app.wait_s;
+            others.blocked_s += app.blocked_s;
+            others.migrations += app.migrations;
+            for (kind, time) in &app.time_on_kind_s {
+                *others.time_on_kind_s.entry(kind.clone()).or_insert(0.0) += time;
+            }
+        }
+        record.apps.push(others);
+    }
+    record
+}

@@ -1,0 +1,100 @@
+//! `evenkeel run`: a program under a policy.
+
+use std::io;
+use std::process::{Command, ExitCode};
+
+use anyhow::Context as _;
+use evenkeel_linux::program::{Held, Signals, exit_code, find};
+use evenkeel_linux::watch::{Tid, Watcher};
+use evenkeel_report::table as results;
+use rustix::process::{Pid, set_child_subreaper};
+
+use super::energy::Watched;
+use super::record::{Run, shortened};
+use super::{begin, prepare, unwatchable, watch_options};
+use crate::args::live::RunLiveArgs;
+use crate::commands::simulate::threads;
+use crate::error::{Failure, Result};
+use crate::output::{OutputFile, print_json};
+use crate::table;
+
+/// Exit codes of shells for programs that are not there, or cannot be executed.
+const NOT_FOUND: u8 = 127;
+const NOT_EXECUTABLE: u8 = 126;
+
+/// Runs it, and ends as it ends.
+///
+/// # Errors
+/// Bad input; the program cannot be started or watched; an output cannot be written.
+pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
+    // Before any thread is made: see `Signals`.
+    let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
+    let prepared = prepare(&args.live)?;
+    let file = args.output.as_deref().map(OutputFile::begin).transpose()?;
+    let Some((program, rest)) = args.command.split_first() else { return Err(Failure::usage("no program to run")) };
+    if let Err(error) = find(program, std::env::var_os("PATH")) {
+        return not_started(program, &error);
+    }
+    let mut command = Command::new(program);
+    command.args(rest);
+    let held = Held::new(command, &signals).context("cannot start a process").map_err(Failure::Failed)?;
+    // Processes whose parents have ended are still the program's.
+    set_child_subreaper(Pid::from_raw(held.id() as i32))
+        .context("cannot become a subreaper")
+        .map_err(Failure::Failed)?;
+    let watcher = Watcher::program(Tid(held.id() as i32), &watch_options(&args.live)).map_err(unwatchable)?;
+    let sensors = Watched::begin(&prepared.config.sysfs);
+    let (mut session, policy) = begin(prepared, watcher)?;
+    let mut program = match held.begin() {
+        Ok(program) => program,
+        Err(error) => {
+            session.end();
+            return not_started(program, &error);
+        }
+    };
+    let mut status = None;
+    let mut trouble = None;
+    while status.is_none() && trouble.is_none() {
+        trouble = session.step(&[&signals]).err().map(|error| Failure::Failed(error.into()));
+        match program.poll() {
+            Ok(ended) => status = ended,
+            Err(error) => {
+                trouble = Some(Failure::Failed(anyhow::Error::from(error).context("cannot wait for the program")))
+            }
+        }
+    }
+    if let Some(trouble) = trouble {
+        // The program goes on, with its CPUs back, and is waited for: it is whoever called us who waits.
+        session.end();
+        trouble.report();
+        let status = program.wait().context("cannot wait for the program").map_err(Failure::Failed)?;
+        return Ok(ExitCode::from(exit_code(status)));
+    }
+    let run = Run {
+        workloads: vec![args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")],
+        policy: &policy,
+        source: session.source(),
+        parked: session.parks(),
+        threads: args.threads,
+    };
+    let finished = session.end();
+    let mut record = run.record(&finished);
+    sensors.tell(&mut record, &finished);
+    if let Some(file) = file {
+        let text = serde_json::to_vec_pretty(&record).map_err(|error| Failure::Failed(error.into()))?;
+        file.finish_with(&text)?;
+    }
+    if args.json {
+        print_json(&record)?;
+    } else if !args.quiet {
+        let text = results::simulate(&shortened(&record), table::style()) + &threads(&record);
+        eprint!("{text}");
+    }
+    Ok(status.map_or(ExitCode::FAILURE, |status| ExitCode::from(exit_code(status))))
+}
+
+fn not_started(program: &std::ffi::OsStr, error: &io::Error) -> Result<ExitCode> {
+    crate::error::say("error", &format!("cannot run '{}': {error}", program.to_string_lossy()));
+    let missing = error.kind() == io::ErrorKind::NotFound;
+    Ok(ExitCode::from(if missing { NOT_FOUND } else { NOT_EXECUTABLE }))
+}

@@ -1,0 +1,195 @@
+//! `evenkeel schedule`: the whole machine, or some processes of it, under a policy until interrupted.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use evenkeel_linux::affinity::Totals;
+use evenkeel_linux::affinity::journal::{directory, make_directory};
+use evenkeel_linux::affinity::session::{Cost, Session};
+use evenkeel_linux::program::Signals;
+use evenkeel_linux::watch::{Tid, Watcher};
+use evenkeel_report::table as results;
+use rustix::fs::{FlockOperation, flock};
+
+use super::energy::Watched;
+use super::record::{Run, shortened};
+use super::{begin, prepare, unwatchable, watch_options};
+use crate::args::live::ScheduleArgs;
+use crate::commands::simulate::threads;
+use crate::error::{Failure, Result, say};
+use crate::output::{print, print_json};
+use crate::table;
+
+/// Schedules until interrupted, until the duration is over, or until no process that was named is left.
+///
+/// # Errors
+/// Bad input, a process that is not there, no permission, or another one at work.
+pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
+    // Before any thread is made: see `Signals`.
+    let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
+    let prepared = prepare(&args.live)?;
+    let _lock = lock()?;
+    let options = watch_options(&args.live);
+    let (watcher, what) = match (&args.pid[..], &args.cgroup) {
+        ([], None) => (Watcher::machine(&options), "the whole machine".to_owned()),
+        ([], Some(cgroup)) => {
+            if !cgroup.join("cgroup.procs").is_file() {
+                return Err(Failure::usage(format!(
+                    "{}: no cgroup found, expected a folder with cgroup.procs, as /sys/fs/cgroup/user.slice",
+                    cgroup.display()
+                )));
+            }
+            (Watcher::cgroup(cgroup, &options), cgroup.display().to_string())
+        }
+        (pids, _) => {
+            let tids: Vec<Tid> = pids.iter().map(|&pid| Tid(pid)).collect();
+            let list = pids.iter().map(i32::to_string).collect::<Vec<_>>().join(", ");
+            (Watcher::threads(&tids, &options), format!("process {list}"))
+        }
+    };
+    let watcher = watcher.map_err(unwatchable)?;
+    let sensors = Watched::begin(&prepared.config.sysfs);
+    let (mut session, policy) = begin(prepared, watcher)?;
+    say("note", &format!("scheduling {what} under {}; {}; Ctrl-C ends it", policy.label, session.source()));
+    let started = Instant::now();
+    let end = args.duration.map(|duration| started + Duration::from_nanos(duration.0));
+    let mut reporter = args.stats.map(Reporter::new);
+    let mut go_on = || -> Result<bool> {
+        let over = end.is_some_and(|end| Instant::now() >= end) || !args.pid.is_empty() && session.is_over();
+        if over || interrupted(&signals)? {
+            return Ok(false);
+        }
+        session.step(&[&signals]).map_err(|error| Failure::Failed(error.into()))?;
+        if let Some(reporter) = &mut reporter {
+            reporter.report(&session, started)?;
+        }
+        Ok(true)
+    };
+    let outcome = loop {
+        match go_on() {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    let run = Run {
+        workloads: vec![what],
+        policy: &policy,
+        source: session.source(),
+        parked: session.parks(),
+        threads: args.threads,
+    };
+    // Whatever went wrong: masks are given back first.
+    let finished = session.end();
+    outcome?;
+    let totals = finished.mechanism.totals();
+    if totals.refused > 0 {
+        say(
+            "note",
+            &format!("{} threads were left alone: to place those of other users takes CAP_SYS_NICE", totals.refused),
+        );
+    }
+    let mut record = run.record(&finished);
+    sensors.tell(&mut record, &finished);
+    if args.json {
+        print_json(&record)?;
+    } else {
+        print(&(results::simulate(&shortened(&record), table::style()) + &threads(&record)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether somebody wants us to end.
+fn interrupted(signals: &Signals) -> Result<bool> {
+    while let Some(caught) = signals.poll().context("cannot read signals").map_err(Failure::Failed)? {
+        if caught.is_to_end() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// O_NOFOLLOW: a link at the lock's place is not followed.
+const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
+
+/// The one who schedules has this file locked for as long as it lives.
+fn lock() -> Result<File> {
+    let directory = directory();
+    let path = directory.join("schedule.lock");
+    let failed = |error: io::Error| Failure::Failed(anyhow::Error::from(error).context(path.display().to_string()));
+    make_directory(&directory).map_err(failed)?;
+    let mut file = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .custom_flags(NO_LINK)
+        .open(&path)
+        .map_err(failed)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let mut other = String::new();
+            // Who it is, as far as it has said so.
+            let _ = file.read_to_string(&mut other);
+            let other = other.trim();
+            return Err(Failure::Failed(anyhow::anyhow!(
+                "another evenkeel schedules already (process {}): two would undo each other's work",
+                if other.is_empty() { "unknown" } else { other }
+            )));
+        }
+        Err(error) => return Err(failed(error.into())),
+    }
+    let own = std::process::id().to_string();
+    file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(own.as_bytes())).map_err(failed)?;
+    Ok(file)
+}
+
+/// Prints what has happened since it last did.
+struct Reporter {
+    every: Duration,
+    next: Instant,
+    before: (Totals, Cost),
+}
+
+impl Reporter {
+    fn new(seconds: u32) -> Self {
+        let every = Duration::from_secs(u64::from(seconds));
+        Self { every, next: Instant::now() + every, before: (Totals::default(), Cost::default()) }
+    }
+
+    fn report(&mut self, session: &Session, started: Instant) -> Result {
+        if Instant::now() < self.next {
+            return Ok(());
+        }
+        self.next += self.every;
+        let (totals, cost) = (session.mechanism().totals(), session.cost());
+        let (old, spent) = self.before;
+        let seconds = cost.wall.saturating_sub(spent.wall).as_secs_f64().max(f64::MIN_POSITIVE);
+        let stats = session.mechanism().stats();
+        let live = session.mechanism().live().map(|(thread, _)| &stats[thread.index()]);
+        let (mut alive, mut runnable) = (0, 0);
+        for thread in live {
+            alive += 1;
+            runnable += u32::from(thread.runnable());
+        }
+        let rate = |now: u64, before: u64| (now - before) as f64 / seconds;
+        print(&format!(
+            "{:8.1} s  threads {alive}, runnable {runnable}; per second: {:.0} switches, {:.1} migrations, {:.1} swaps, {:.1} changes; \
+             cost {:.2} %, {:.0} looks/s\n",
+            started.elapsed().as_secs_f64(),
+            rate(totals.context_switches, old.context_switches),
+            rate(totals.migrations, old.migrations),
+            rate(totals.swaps, old.swaps),
+            rate(totals.calls, old.calls),
+            100.0 * cost.cpu.saturating_sub(spent.cpu).as_secs_f64() / seconds,
+            rate(cost.looks, spent.looks),
+        ))?;
+        self.before = (totals, cost);
+        Ok(())
+    }
+}

@@ -1,0 +1,207 @@
+//! `evenkeel lab`: refusals, and that nothing is left of it. How slow CPUs become is measured in `make bench`: here every
+//! call has `--force`, since a machine that runs tests is busy.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::{Ended, command};
+
+/// Longest that a test waits for something that is to happen at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One lab at a time: two on one CPU would take it from each other.
+static LAB: Mutex<()> = Mutex::new(());
+
+/// The first CPU that this process may use, for as long as the guard lives; `None`, and a line that says so, where no CPU can be
+/// slowed.
+fn slowable_cpu() -> Option<(String, MutexGuard<'static, ()>)> {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+    /// `CAP_SYS_NICE` of linux/capability.h.
+    const CAP_SYS_NICE: u64 = 1 << 23;
+    let capabilities = u64::from_str_radix(&field("CapEff:"), 16).unwrap();
+    if capabilities & CAP_SYS_NICE == 0 {
+        println!("skipped: needs CAP_SYS_NICE");
+        return None;
+    }
+    let cpus = field("Cpus_allowed_list:");
+    let cpu = cpus.split([',', '-']).next().unwrap().to_owned();
+    Some((cpu, LAB.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+fn in_folder(folder: &Path, args: &[&str]) -> std::process::Command {
+    let mut lab = command(args);
+    lab.env("TMPDIR", folder);
+    lab
+}
+
+fn start_in(folder: &Path, args: &[&str]) -> Child {
+    in_folder(folder, args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+#[track_caller]
+fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Threads on this machine that belong to a lab started in `folder`: any process whose environment has it.
+fn threads_of(folder: &Path) -> usize {
+    let mine = format!("TMPDIR={}", folder.display());
+    let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let belongs = |process: &Path| {
+        fs::read(process.join("environ"))
+            .is_ok_and(|all| all.split(|&byte| byte == 0).any(|one| one == mine.as_bytes()))
+    };
+    let count = |process: &Path| fs::read_dir(process.join("task")).map_or(0, |tasks| tasks.flatten().count());
+    processes.filter(|process| belongs(process)).map(|process| count(&process)).sum()
+}
+
+#[test]
+fn what_cannot_be_slowed_is_refused_in_one_line() {
+    for (slow, said) in [
+        ("1", "expected CPUS=RATIO"),
+        ("x=3", "expected CPU numbers"),
+        ("0=0", "'0' is no ratio"),
+        ("0=0.5", "'0.5' is no ratio"),
+        ("0=-1", "'-1' is no ratio"),
+        ("0=NaN", "'NaN' is no ratio"),
+        ("0=1000", "cannot be 1000 times slower"),
+        ("0=2,0=3", "CPU 0 is to be slowed twice"),
+        ("9999=2", "there is no CPU 9999 on this machine"),
+        ("70000=2", "expected CPU numbers below"),
+    ] {
+        let ended = Ended::of(command(&["lab", "--slow", slow, "--", "true"]).output().unwrap());
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{slow}: {}", ended.stderr);
+        assert!(ended.stderr.contains(said) && ended.stderr.lines().count() == 1, "{slow}: {}", ended.stderr);
+    }
+    let ended = Ended::of(command(&["lab", "--slow", "0=2", "--", "no-such-program"]).output().unwrap());
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.starts_with("error: cannot start 'no-such-program': no such program"), "{}", ended.stderr);
+    assert_eq!(Ended::of(command(&["lab"]).output().unwrap()).code, 2);
+}
+
+#[test]
+fn an_offline_cpu_is_refused() {
+    let sysfs = tempfile::tempdir().unwrap();
+    let cpus = sysfs.path().join("devices/system/cpu");
+    fs::create_dir_all(&cpus).unwrap();
+    fs::write(cpus.join("present"), "0-7\n").unwrap();
+    fs::write(cpus.join("online"), "0-5,7\n").unwrap();
+    let ended = Ended::of(
+        command(&["lab", "--slow", "6=2", "--", "true"]).env("EVENKEEL_SYSFS", sysfs.path()).output().unwrap(),
+    );
+    assert_eq!((ended.code, ended.stderr.as_str()), (2, "error: CPU 6 is offline; online are 0-5,7\n"));
+}
+
+#[test]
+fn a_command_in_the_lab_knows_its_machine_and_its_exit_code_is_passed_on() {
+    let Some((cpu, _alone)) = slowable_cpu() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let slow = format!("{cpu}=2");
+    let script = "cat \"$EVENKEEL_MACHINE\" && ls -l \"$EVENKEEL_MACHINE\" >&2 && echo \"$EVENKEEL_LAB\" >&2; exit 7";
+    let ended = Ended::of(
+        in_folder(folder.path(), &["lab", "--slow", &slow, "--force", "--", "sh", "-c", script]).output().unwrap(),
+    );
+    assert_eq!(ended.code, 7, "{}", ended.stderr);
+    let machine = evenkeel_machine::Machine::parse(&ended.stdout, "lab").unwrap();
+    assert!(machine.kinds.iter().any(|kind| kind.name == "slow2"), "{}", ended.stdout);
+    assert!(ended.stderr.contains(&format!("CPU {cpu}: asked 2, measured ")), "{}", ended.stderr);
+    assert!(ended.stderr.contains("-rw-------") && ended.stderr.contains(&format!("\n{cpu}=")), "{}", ended.stderr);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "the machine file is gone");
+}
+
+#[test]
+fn a_signal_for_the_lab_is_the_commands() {
+    let Some((cpu, _alone)) = slowable_cpu() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let slow = format!("{cpu}=2");
+    let script = "trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done";
+    for (script, code) in [(script, 5), ("echo ready; exec sleep 600", 143)] {
+        let mut lab = start_in(folder.path(), &["lab", "--slow", &slow, "--force", "--", "sh", "-c", script]);
+        let mut line = String::new();
+        BufReader::new(lab.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        signal(&lab, "TERM");
+        assert_eq!(lab.wait().unwrap().code(), Some(code));
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_killed_lab_takes_its_threads_and_its_command_along_and_the_next_clears_up() {
+    let Some((cpu, _alone)) = slowable_cpu() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let slow = format!("{cpu}=2");
+    let script = "echo ready; exec sleep 600";
+    let mut lab = start_in(folder.path(), &["lab", "--slow", &slow, "--force", "--", "sh", "-c", script]);
+    BufReader::new(lab.stdout.as_mut().unwrap()).read_line(&mut String::new()).unwrap();
+    assert!(threads_of(folder.path()) >= 3, "the lab, its thief, its command");
+    lab.kill().unwrap();
+    assert_eq!(lab.wait().unwrap().signal(), Some(9));
+    eventually("threads are gone", || threads_of(folder.path()) == 0);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the killed one could not clear up");
+    let next = in_folder(folder.path(), &["lab", "--slow", &slow, "--force", "--", "true"]).output().unwrap();
+    assert_eq!(next.status.code(), Some(0));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn without_a_command_the_lab_holds_until_it_is_interrupted() {
+    let Some((cpu, _alone)) = slowable_cpu() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut lab = start_in(folder.path(), &["lab", "--slow", &format!("{cpu}=2"), "--force"]);
+    let mut reader = BufReader::new(lab.stdout.take().unwrap());
+    let (mut machine, mut ratios) = (String::new(), String::new());
+    reader.read_line(&mut machine).unwrap();
+    reader.read_line(&mut ratios).unwrap();
+    let file = machine.trim_end().strip_prefix("export EVENKEEL_MACHINE=").unwrap();
+    assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(ratios.starts_with(&format!("export EVENKEEL_LAB={cpu}=")), "{ratios}");
+    signal(&lab, "INT");
+    assert_eq!(lab.wait().unwrap().code(), Some(0));
+    let mut rest = String::new();
+    reader.read_to_string(&mut rest).unwrap();
+    assert_eq!((rest.as_str(), fs::read_dir(folder.path()).unwrap().count()), ("", 0));
+}
+
+#[test]
+fn what_was_measured_is_an_array_of_one_object_a_cpu() {
+    let Some((cpu, _alone)) = slowable_cpu() else { return };
+    let slow = format!("{cpu}=3");
+    let args = ["lab", "--slow", &slow, "--measure", "--duration", "600ms", "--json", "--force"];
+    let rows = Ended::of(command(&args).output().unwrap()).done().json();
+    assert_eq!(rows.as_array().unwrap().len(), 1);
+    assert_eq!((rows[0]["cpu"].to_string(), &rows[0]["asked"]), (cpu, &serde_json::json!(3.0)));
+    assert_eq!(rows[0]["windows"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn without_the_capability_the_lab_names_it() {
+    // As somebody who has none: setpriv is util-linux.
+    if slowable_cpu().is_none() || !Path::new("/usr/bin/setpriv").exists() {
+        println!("skipped: needs CAP_SYS_NICE to give it up, and setpriv");
+        return;
+    }
+    let mut without = std::process::Command::new("/usr/bin/setpriv");
+    without.args(["--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice", env!("CARGO_BIN_EXE_evenkeel")]);
+    let ended = Ended::of(without.args(["lab", "--slow", "0=2", "--", "true"]).output().unwrap());
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(ended.stderr.contains("CAP_SYS_NICE") && ended.stderr.contains("setcap"), "{}", ended.stderr);
+    assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+}
+
+fn signal(lab: &Child, name: &str) {
+    let status =
+        std::process::Command::new("kill").args([&format!("-{name}"), &lab.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}

@@ -1,0 +1,305 @@
+//! `evenkeel run` and `schedule` on real programs: what passes through, what is refused, and that nothing is left of them.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::{Ended, assert_valid, command};
+
+/// Longest that a test waits for something that is to happen at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn example(name: &str) -> String {
+    let mut path = std::env::current_exe().unwrap();
+    path.pop();
+    path.pop();
+    let path = path.join("examples").join(name);
+    assert!(path.exists(), "built by cargo test --workspace, or cargo build -p evenkeel-linux --examples");
+    path.to_str().unwrap().to_owned()
+}
+
+/// The command with a folder of its own for masks, and no lab round it.
+fn live(folder: &Path, args: &[&str]) -> Command {
+    let mut live = command(args);
+    live.env("EVENKEEL_RUNTIME_DIR", folder.join("evenkeel")).env_remove("EVENKEEL_MACHINE").env_remove("EVENKEEL_LAB");
+    live
+}
+
+fn run(args: &[&str]) -> Ended {
+    let folder = tempfile::tempdir().unwrap();
+    let ended = Ended::of(live(folder.path(), &[&["run"], args].concat()).output().unwrap());
+    assert_eq!(files(folder.path()), Vec::<PathBuf>::new(), "no masks are left to be put back");
+    ended
+}
+
+/// Files of masks.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(files) = fs::read_dir(folder.join("evenkeel")) else { return Vec::new() };
+    let paths = files.flatten().map(|file| file.path());
+    paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("masks-")).collect()
+}
+
+fn cpus_of(process: u32) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    Some(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().to_owned())
+}
+
+fn own_cpus() -> String {
+    cpus_of(std::process::id()).unwrap()
+}
+
+#[track_caller]
+fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_programs_output_and_exit_code_pass_through_and_the_record_is_valid() {
+    let ended = run(&["-p", "acfs", "--json", "--", "sh", "-c", "echo out; echo err >&2; exit 7"]);
+    assert_eq!(ended.code, 7);
+    let (out, record) = ended.stdout.split_once('\n').unwrap();
+    assert_eq!(out, "out");
+    assert!(ended.stderr.lines().any(|line| line == "err"), "{}", ended.stderr);
+    let record: Value = serde_json::from_str(record).unwrap();
+    assert_valid(&record);
+    assert_eq!(record["policy"], "acfs");
+    assert_eq!(record["live"]["mechanism"], "affinity");
+}
+
+#[test]
+fn the_record_can_go_to_a_file_and_nothing_be_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.json");
+    let ended = run(&["-p", "age", "-q", "-o", file.to_str().unwrap(), "--", "sh", "-c", "echo out"]).done();
+    assert_eq!(ended.stdout, "out\n");
+    assert!(!ended.stderr.contains("time"), "{}", ended.stderr);
+    assert_valid(&serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap());
+}
+
+#[test]
+fn what_is_typed_and_piped_reaches_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = live(folder.path(), &["run", "-q", "-p", "linux", "--", "cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"through\n").unwrap();
+    assert_eq!(child.wait_with_output().unwrap().stdout, b"through\n");
+}
+
+#[test]
+fn every_thread_of_a_swarm_is_counted_and_what_it_forks_too() {
+    for (words, threads, processes) in [(&["threads", "5000"][..], 5001, 1), (&["forks", "60"], 61, 61)] {
+        let program = example("swarm");
+        let ended = run(&[&["-p", "acfs", "--json", "--", &program], words].concat()).done();
+        let record: Value = serde_json::from_str(&ended.stdout[ended.stdout.find('{').unwrap()..]).unwrap();
+        if !record["live"]["source"].as_str().unwrap().starts_with("perf") {
+            println!("skipped: not every thread is seen by {}", record["live"]["source"]);
+            continue;
+        }
+        let apps = record["apps"].as_array().unwrap();
+        let seen: u64 = apps.iter().map(|app| app["threads"].as_u64().unwrap()).sum();
+        // Standard libraries start a thread of their own for every process that waits for another, or none.
+        assert!(seen >= threads, "{words:?}: {seen}");
+        assert_eq!(apps.len(), processes, "{words:?}");
+    }
+}
+
+#[test]
+fn a_thread_that_binds_itself_keeps_its_cpus() {
+    let cpus = own_cpus();
+    let last = cpus.rsplit([',', '-']).next().unwrap();
+    let ended = run(&["-q", "-p", "acfs", "--", &example("worker"), "mask", last, "300"]).done();
+    assert_eq!(ended.stdout.trim(), last);
+}
+
+#[test]
+fn signals_that_are_sent_reach_the_program_and_its_end_is_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = live(
+        folder.path(),
+        &["run", "-p", "acfs", "--", "sh", "-c", "trap 'exit 5' TERM; echo up; while :; do sleep 0.01; done"],
+    )
+    .stdout(Stdio::piped())
+    .stderr(Stdio::null())
+    .spawn()
+    .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "up\n");
+    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+}
+
+#[test]
+fn a_program_that_dies_of_a_signal_is_told_as_shells_do() {
+    let ended = run(&["-q", "-p", "acfs", "--", "sh", "-c", "kill -KILL $$"]);
+    assert_eq!(ended.code, 137);
+}
+
+/// A program that works until the test is over, however that ends.
+struct Forever(Child);
+
+impl Forever {
+    fn start() -> Self {
+        Self(
+            Command::new(example("worker")).arg("forever").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap(),
+        )
+    }
+
+    fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Forever {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A program that works, under a `run` or `schedule` that is killed when it has bound it.
+fn killed(folder: &Path) -> Forever {
+    let program = Forever::start();
+    let pid = program.id().to_string();
+    let mut schedule =
+        live(folder, &["schedule", "-p", "pinned", "--pid", &pid]).stderr(Stdio::null()).spawn().unwrap();
+    let all = own_cpus();
+    eventually("the program is bound", || cpus_of(program.id()).is_some_and(|cpus| cpus != all));
+    schedule.kill().unwrap();
+    assert_eq!(schedule.wait().unwrap().signal(), Some(9));
+    program
+}
+
+#[test]
+fn a_program_whose_scheduler_is_killed_goes_on_and_the_next_start_gives_it_its_cpus_back() {
+    if !own_cpus().contains(['-', ',']) {
+        return println!("skipped: needs two CPUs");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = killed(folder.path());
+    assert!(program.0.try_wait().unwrap().is_none(), "it runs");
+    assert_eq!(files(folder.path()).len(), 1, "what it had is written down");
+    let next = Ended::of(live(folder.path(), &["run", "-q", "-p", "linux", "--", "true"]).output().unwrap()).done();
+    assert!(next.stderr.contains("1 threads that a killed evenkeel had bound"), "{}", next.stderr);
+    assert_eq!(cpus_of(program.id()), Some(own_cpus()));
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn an_interrupted_schedule_gives_cpus_back_and_a_second_one_is_refused_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Forever::start();
+    let pid = program.id().to_string();
+    let mut schedule = live(folder.path(), &["schedule", "-p", "pinned", "--pid", &pid, "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(schedule.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+    let second = Ended::of(live(folder.path(), &["schedule", "-p", "linux", "--pid", &pid]).output().unwrap());
+    assert_eq!(second.code, 1);
+    assert!(second.stderr.contains(&format!("(process {})", schedule.id())), "{}", second.stderr);
+    Command::new("kill").args(["-INT", &schedule.id().to_string()]).status().unwrap();
+    let ended = schedule.wait_with_output().unwrap();
+    assert!(ended.status.success());
+    assert_valid(&serde_json::from_slice(&ended.stdout).unwrap());
+    assert_eq!(cpus_of(program.id()), Some(own_cpus()));
+}
+
+#[test]
+fn what_a_program_leaves_running_gets_its_cpus_back_whatever_the_source() {
+    for source in ["perf", "connector", "poll"] {
+        let script = "sleep 0.2; sleep 20 >/dev/null 2>&1 & sleep 0.2; echo $!";
+        let folder = tempfile::tempdir().unwrap();
+        let args = ["run", "-q", "-p", "pinned", "--grace", "0ms", "--source", source, "--", "sh", "-c", script];
+        let ended = Ended::of(live(folder.path(), &args).output().unwrap());
+        if ended.code == 1 {
+            println!("skipped: {}", ended.stderr.trim());
+            continue;
+        }
+        let left: u32 = ended.done().stdout.trim().parse().unwrap();
+        assert_eq!(cpus_of(left), Some(own_cpus()), "{source}");
+        Command::new("kill").arg(left.to_string()).status().unwrap();
+    }
+}
+
+#[test]
+fn processes_whose_parents_have_ended_leave_no_zombies() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "for i in 1 2 3 4 5; do sh -c 'sleep 0.05 &'; done; sleep 1; ps -o stat= --ppid $PPID | grep -c Z";
+    let ended =
+        Ended::of(live(folder.path(), &["run", "-q", "-p", "acfs", "--", "sh", "-c", script]).output().unwrap());
+    assert_eq!(ended.stdout.trim(), "0");
+}
+
+#[test]
+fn a_schedule_whose_reader_has_gone_gives_cpus_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Forever::start();
+    let pid = program.id().to_string();
+    let mut schedule = live(folder.path(), &["schedule", "-p", "pinned", "--pid", &pid, "--stats", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(schedule.stdout.take());
+    schedule.wait().unwrap();
+    assert_eq!(cpus_of(program.id()), Some(own_cpus()));
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn a_schedule_ends_with_the_processes_that_it_was_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = Command::new("sleep").arg("0.3").spawn().unwrap();
+    let pid = program.id().to_string();
+    Ended::of(live(folder.path(), &["schedule", "-p", "acfs", "--pid", &pid]).output().unwrap()).done();
+    program.wait().unwrap();
+}
+
+#[test]
+fn what_cannot_be_run_or_scheduled_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other.toml");
+    fs::write(
+        &other,
+        "name = \"o\"\ndescription = \"d\"\nsource = \"s\"\n[[kinds]]\nname = \"a\"\ncapacity = 1\nmax_mhz = 1000\n\
+         [[clusters]]\nkind = \"a\"\ncores = 1\ncpus = \"999\"\n",
+    )
+    .unwrap();
+    let other = other.to_str().unwrap();
+    for (args, code, said) in [
+        (&["run", "-p", "acfs", "--", "no-such-program"][..], 127, "cannot run 'no-such-program'"),
+        (&["run", "-p", "acfs", "--", "/etc/passwd"], 126, "cannot run '/etc/passwd'"),
+        (&["run", "-p", "nonsense", "--", "true"], 2, "no policy 'nonsense'"),
+        (&["run", "-p", "acfs", "--set", "uf=0", "--", "true"], 2, "knob uf of acfs"),
+        (&["run", "-p", "acfs", "--speedup", "gzip", "--", "true"], 2, "expected COMMAND=FACTOR"),
+        (&["run", "-p", "acfs", "--budget", "0", "--", "true"], 2, "expected percent"),
+        (&["run", "-p", "acfs"], 2, "COMMAND"),
+        (&["run", "-p", "acfs", "-m", other, "--", "true"], 2, "has CPUs 999"),
+        (&["run", "-p", "acfs", "-m", "no-such.toml", "--", "true"], 2, "no-such.toml"),
+        (&["schedule", "-p", "acfs", "--pid", "4194303"], 2, "no process 4194303"),
+        (&["schedule", "-p", "acfs", "--pid", "0"], 2, "'0'"),
+        (&["schedule", "-p", "acfs", "--cgroup", "/nowhere"], 2, "/nowhere: no cgroup found"),
+    ] {
+        let ended = Ended::of(live(folder.path(), args).output().unwrap());
+        assert_eq!(ended.code, code, "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(said), "{args:?}: {}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{args:?}: {}", ended.stderr);
+        assert_eq!(ended.stdout, "", "{args:?}");
+    }
+}
