@@ -5,6 +5,7 @@
 //   threads lock     PINNED ROUNDS   two threads that take turns with a mutex that both want most of the time
 //   threads pipeline PINNED ROUNDS   three threads with two queues of four items between them
 //   threads four     PINNED ROUNDS   four threads that meet at a barrier after equal blocks
+//   threads awake                    as many as there are CPUs, below everything else (SCHED_IDLE), that spin until they are killed
 //
 // PINNED 1: thread i stays on CPU i (modulo the number of CPUs). At its end it prints the CPU time that it took, in seconds.
 #define _GNU_SOURCE
@@ -103,7 +104,20 @@ static void *stage(void *self) {
     return 0;
 }
 
+static void *awake(void *self) {
+    const struct sched_param none = {0};
+    if (sched_setscheduler(0, SCHED_IDLE, &none)) return 0;
+    place((long)self);
+    for (;;) work(1000);
+}
+
 int main(int count, char **argument) {
+    if (count == 2 && !strcmp(argument[1], "awake")) {
+        pinned = 1;
+        pthread_t thread;
+        for (long cpu = sysconf(_SC_NPROCESSORS_ONLN) - 1; cpu > 0; cpu--) pthread_create(&thread, 0, awake, (void *)cpu);
+        awake(0);
+    }
     if (count != 4) return 2;
     pinned = atoi(argument[2]);
     rounds = atoi(argument[3]);
