@@ -7,6 +7,7 @@ mod detect;
 mod files;
 mod lab;
 mod live;
+mod record;
 mod same_bytes;
 mod sensors;
 

@@ -32,8 +32,8 @@ fn program(folder: &TempDir) -> Option<PathBuf> {
 }
 
 /// Records a command; `None`, and says so, where that is not allowed.
-fn recorded(command: &mut Command) -> Option<Recording> {
-    match record(command) {
+fn recorded(command: Command) -> Option<Recording> {
+    match record(command, None) {
         Ok(recording) => Some(recording),
         Err(error @ RecordError::Refused { .. }) => {
             println!("skipped: {error}");
@@ -68,32 +68,40 @@ fn stolen() -> f64 {
     ticks / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// What a program of ours did, and the CPU time in seconds that it took: what it says itself, and with what was stolen meanwhile.
-fn of(what: &str, rounds: u32) -> Option<(Recorded, [f64; 2])> {
+/// Times that a program is recorded at most until its work is right. The host may hold a virtual machine up in the middle of a switch
+/// or of an exec, where it shows as CPU time alone (seen: once in 75 recordings, 20 ms); what is wrong with the recorder shows every time.
+const ATTEMPTS: u32 = 3;
+
+/// What a program of ours did. Its work is as much as the CPU time that the program says it took, or at most as that with what was
+/// stolen meanwhile.
+fn of(what: &str, rounds: u32) -> Option<Recorded> {
     let folder = TempDir::new().unwrap();
     let program = program(&folder)?;
     let report = folder.path().join("report");
-    let stdout = Stdio::from(std::fs::File::create(&report).unwrap());
     let _awake = Awake::start(&program);
-    let before = stolen();
-    let recording = recorded(Command::new(program).args([what, "1", &rounds.to_string()]).stdout(stdout))?;
-    assert!(recording.status.success() && recording.lost == 0);
-    let said: f64 = std::fs::read_to_string(report).unwrap().trim().parse().unwrap();
-    let most = said + stolen() - before;
-    Some((infer(recording.facts, &Places::unknown(&cpus().unwrap()), &recording.name), [said, most]))
-}
-
-#[track_caller]
-fn assert_work(recorded: &Recorded, [least, most]: [f64; 2]) {
-    let work = recorded.summary.work_ns as f64 / 1e9;
-    let bounds = least * (1.0 - BOUND)..=most * (1.0 + BOUND);
-    assert!(bounds.contains(&work), "{work} s of work, {least} s of CPU time, {most} s with what was stolen");
+    let mut seen = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let stdout = Stdio::from(std::fs::File::create(&report).unwrap());
+        let mut command = Command::new(&program);
+        command.args([what, "1", &rounds.to_string()]).stdout(stdout);
+        let before = stolen();
+        let recording = recorded(command)?;
+        assert!(recording.status.success() && recording.lost == 0);
+        let said: f64 = std::fs::read_to_string(&report).unwrap().trim().parse().unwrap();
+        let most = said + stolen() - before;
+        let recorded = infer(recording.facts, &Places::unknown(&cpus().unwrap()), &recording.name);
+        let work = recorded.summary.work_ns as f64 / 1e9;
+        if (said * (1.0 - BOUND)..=most * (1.0 + BOUND)).contains(&work) {
+            return Some(recorded);
+        }
+        seen.push((work, said, most));
+    }
+    panic!("{what}: work, CPU time, and that with what was stolen, in seconds: {seen:?}");
 }
 
 #[test]
 fn four_threads_at_a_barrier_are_four_threads_at_a_barrier() {
-    let Some((recorded, said)) = of("four", 40) else { return };
-    assert_work(&recorded, said);
+    let Some(recorded) = of("four", 40) else { return };
     let found = recorded.summary;
     assert_eq!((found.threads, found.forks, recorded.application.name.as_str()), (5, 4, "threads"));
     assert!(recorded.application.barriers.contains(&4), "{found:?}");
@@ -102,8 +110,7 @@ fn four_threads_at_a_barrier_are_four_threads_at_a_barrier() {
 
 #[test]
 fn threads_that_only_compute_meet_at_their_end() {
-    let Some((recorded, said)) = of("compute", 100) else { return };
-    assert_work(&recorded, said);
+    let Some(recorded) = of("compute", 100) else { return };
     assert_eq!((recorded.summary.threads, recorded.application.barriers.len()), (3, 0));
 }
 
@@ -111,8 +118,7 @@ fn threads_that_only_compute_meet_at_their_end() {
 fn a_lock_and_queues_are_wake_ups_by_others() {
     for (what, threads) in [("lock", 3), ("pipeline", 4)] {
         // Long enough that starting the program, which is CPU time but none of its threads' work, does not count.
-        let Some((recorded, said)) = of(what, 600) else { return };
-        assert_work(&recorded, said);
+        let Some(recorded) = of(what, 600) else { return };
         assert_eq!(recorded.summary.threads, threads);
         assert!(recorded.summary.wakes > 0 && recorded.summary.semaphores > 0, "{what}: {:?}", recorded.summary);
     }
@@ -120,7 +126,7 @@ fn a_lock_and_queues_are_wake_ups_by_others() {
 
 #[test]
 fn threads_that_are_pinned_are_pinned_in_the_workload() {
-    let Some((recorded, _)) = of("compute", 200) else { return };
+    let Some(recorded) = of("compute", 200) else { return };
     if cpus().unwrap().len() < 2 {
         return println!("skipped: one CPU only");
     }
@@ -132,7 +138,9 @@ fn threads_that_are_pinned_are_pinned_in_the_workload() {
 #[test]
 fn a_script_is_followed_through_its_processes_and_its_exit_code_is_told() {
     let script = "true & sleep 0.02 | cat; wait; exit 7";
-    let Some(recording) = recorded(Command::new("sh").args(["-c", script])) else { return };
+    let mut command = Command::new("sh");
+    command.args(["-c", script]);
+    let Some(recording) = recorded(command) else { return };
     assert_eq!(recording.status.code(), Some(7));
     let began = recording.facts.iter().filter(|fact| matches!(fact.what, What::Began { .. })).count();
     let named = |name: &str| recording.facts.iter().any(|Fact { what, .. }| *what == What::Named(name.into()));
@@ -144,7 +152,7 @@ fn a_script_is_followed_through_its_processes_and_its_exit_code_is_told() {
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
-    match record(&mut Command::new("/nowhere/program")) {
+    match record(Command::new("/nowhere/program"), None) {
         Err(RecordError::Refused { .. }) => println!("skipped: recording is not allowed"),
         other => assert!(other.unwrap_err().to_string().starts_with("cannot start /nowhere/program: ")),
     }

@@ -3,9 +3,10 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Context as _;
+use evenkeel_linux::program::{Signals, exit_code};
 use evenkeel_linux::record::{self, RecordError};
 use evenkeel_machine::Machine;
 use evenkeel_workload::recorded::{Places, Recorded, Selection, Tid, infer};
@@ -64,6 +65,8 @@ fn from_perf(args: &RecordArgs, file: &Path) -> Result {
 }
 
 fn from_command(args: &RecordArgs) -> Result<ExitCode> {
+    // Before any thread is made: see `Signals`.
+    let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
     let places = match machine(args)? {
         Some(machine) if std::env::var_os(LAB_VARIABLE).is_some() => Places::equal(&machine),
         Some(machine) => Places::of(&machine),
@@ -78,13 +81,13 @@ fn from_command(args: &RecordArgs) -> Result<ExitCode> {
         // Our object is to be all that stands on stdout.
         command.stdout(Stdio::from(std::io::stderr()));
     }
-    let recording = record::record(&mut command).map_err(|error| match error {
+    let recording = record::record(command, Some(&signals)).map_err(|error| match error {
         RecordError::Start { .. } => Failure::Usage(error.into()),
         _ => Failure::Failed(error.into()),
     })?;
     let recorded = infer(recording.facts, &places, &recording.name);
     finish(args, recorded, recording.lost, Some(recording.wall.as_secs_f64()))?;
-    Ok(code(recording.status))
+    Ok(ExitCode::from(exit_code(recording.status)))
 }
 
 /// The machine that was asked for, or whose file the environment names.
@@ -139,11 +142,4 @@ fn finish(args: &RecordArgs, recorded: Recorded, lost: u64, wall_s: Option<f64>)
     // The command's output is on stdout, and not to be mixed with ours.
     let _ = std::io::stderr().write_all(facts.as_bytes());
     Ok(())
-}
-
-/// The command's own exit code, or, as shells have it, 128 and the number of the signal that ended it.
-fn code(status: ExitStatus) -> ExitCode {
-    use std::os::unix::process::ExitStatusExt as _;
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
 }

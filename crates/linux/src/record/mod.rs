@@ -13,7 +13,7 @@ mod tracefs;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io;
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,6 +22,7 @@ use evenkeel_machine::Nanos;
 use evenkeel_workload::recorded::{Cpu, Fact, Follower, Selection, Tid, What};
 use rustix::thread::sched_getaffinity;
 
+use crate::program::{Bond, Program, Signals};
 use rings::Rings;
 
 /// How often the rings are emptied, and the affinities of threads read. Each time takes a core from whoever has it.
@@ -105,17 +106,19 @@ pub fn cpus() -> Result<Vec<u32>, RecordError> {
     evenkeel_machine::parse_cpus(text.trim()).map_err(|error| wrong(error.to_string()))
 }
 
-/// Runs a command to its end, and records it and whatever it forks meanwhile.
+/// Runs a command to its end, and records it and whatever it forks meanwhile. With `signals` those that are meant for it are passed on,
+/// and Ctrl-C ends it and not the recording.
 ///
 /// # Errors
 /// See [`RecordError`].
-pub fn record(command: &mut Command) -> Result<Recording, RecordError> {
+pub fn record(command: Command, signals: Option<&Signals>) -> Result<Recording, RecordError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let (tracepoints, waking) = tracefs::waking()?;
     let mut rings = Rings::open(&cpus()?, tracepoints, waking)?;
     let began = Instant::now();
-    let mut child = command.spawn().map_err(|source| RecordError::Start { program: program.clone(), source })?;
-    let root = Tid(i32::try_from(child.id()).unwrap_or(0));
+    let running = Running::start(command, signals);
+    let running = running.map_err(|source| RecordError::Start { program: program.clone(), source })?;
+    let root = Tid(i32::try_from(running.id()).unwrap_or(0));
     let mut course = Course::new(root);
     let ended = AtomicBool::new(false);
     let (status, wall) = thread::scope(|scope| {
@@ -126,7 +129,7 @@ pub fn record(command: &mut Command) -> Result<Recording, RecordError> {
                 course.read_affinities();
             }
         });
-        let status = child.wait();
+        let status = running.wait();
         let wall = began.elapsed();
         ended.store(true, Ordering::Release);
         listener.thread().unpark();
@@ -137,6 +140,37 @@ pub fn record(command: &mut Command) -> Result<Recording, RecordError> {
     course.take(rest);
     let name = course.follower.name().unwrap_or(&program).to_owned();
     Ok(Recording { facts: course.facts, name, status, lost, wall })
+}
+
+/// The command.
+enum Running<'a> {
+    /// With its signals passed on to it.
+    InFront(Program<'a>),
+    /// As any child.
+    Behind(Child),
+}
+
+impl<'a> Running<'a> {
+    fn start(mut command: Command, signals: Option<&'a Signals>) -> io::Result<Self> {
+        match signals {
+            Some(signals) => Program::start(command, Bond::Loose, signals).map(Self::InFront),
+            None => command.spawn().map(Self::Behind),
+        }
+    }
+
+    fn id(&self) -> u32 {
+        match self {
+            Self::InFront(program) => program.id(),
+            Self::Behind(child) => child.id(),
+        }
+    }
+
+    fn wait(self) -> io::Result<ExitStatus> {
+        match self {
+            Self::InFront(program) => program.wait(),
+            Self::Behind(mut child) => child.wait(),
+        }
+    }
 }
 
 /// What is known of the program so far.
