@@ -6,7 +6,6 @@ use evenkeel_workload::Class;
 
 use crate::execute::Next;
 use crate::mechanism::{Mechanism, NONE, priority, slice_length};
-use crate::placing::{key_of, weight_in};
 use crate::thread::{CHARGE_SHIFT, Place, ROUND_ROBIN_SLICE, WHOLE_SLICE};
 use crate::trace::Listener;
 
@@ -72,7 +71,7 @@ impl<L: Listener> Mechanism<'_, L> {
     fn trade_places(&mut self, core: usize, thread: ThreadId) {
         let Some(queue) = self.stats[thread.index()].queue else { return };
         let (order, stats) = (&self.threads[thread.index()].order, &self.stats[thread.index()]);
-        let (key, weight) = (key_of(order, stats.virtual_time), weight_in(order, stats.weight));
+        let (key, weight) = (order.key(stats.virtual_time), order.weight(stats.weight));
         let waiting = &mut self.queues[queue.index()].waiting;
         // Who has waited goes first where keys are equal.
         let goes_on = waiting.first().is_none_or(|(_, first)| key < first);

@@ -6,7 +6,6 @@ use evenkeel_machine::CoreId;
 use evenkeel_policy::{Clock, Directive, Order, QueueId, State, ThreadId, Tier};
 
 use crate::mechanism::{Mechanism, NONE, Queue};
-use crate::placing::weight_in;
 use crate::thread::{CHARGE_SHIFT, Place};
 use crate::trace::Listener;
 
@@ -142,7 +141,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let thread = core.running as usize;
         let (state, stats) = (&self.threads[thread], &self.stats[thread]);
         let charge = u64::from(state.charge[core.kind]) << CHARGE_SHIFT;
-        core.virtual_rate = charge / u64::from(weight_in(&state.order, stats.weight).max(1));
+        core.virtual_rate = charge / u64::from(state.order.weight(stats.weight));
     }
 
     fn serve(&mut self, core: CoreId, mut tiers: Vec<Tier>, adopt: Option<QueueId>) {

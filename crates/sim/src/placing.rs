@@ -92,7 +92,7 @@ impl<L: Listener> Mechanism<'_, L> {
         if let Order::Deadline { postpone, .. } = state.order {
             target.postpones |= postpone != [Nanos::ZERO; 3];
         }
-        let (key, weight) = (key_of(&state.order, stats.virtual_time), weight_in(&state.order, stats.weight));
+        let (key, weight) = (state.order.key(stats.virtual_time), state.order.weight(stats.weight));
         target.waiting.insert(thread, key, self.sequence, weight, &mut self.places);
         self.sequence += 1;
         self.waiting[queue.index()] += 1;
@@ -174,7 +174,7 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     pub fn preempt_for(&mut self, thread: ThreadId, queue: QueueId, margin: u64) {
-        let key = key_of(&self.threads[thread.index()].order, self.stats[thread.index()].virtual_time);
+        let key = self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);
         let servers = std::mem::take(&mut self.queues[queue.index()].servers);
         let mut victim: Option<(u64, usize)> = None;
         for &core in &servers {
@@ -188,7 +188,7 @@ impl<L: Listener> Mechanism<'_, L> {
                 continue;
             }
             self.account(core);
-            let other_key = key_of(&self.threads[other].order, self.stats[other].virtual_time);
+            let other_key = self.threads[other].order.key(self.stats[other].virtual_time);
             if other_key > key.saturating_add(margin) && victim.is_none_or(|(greatest, _)| other_key > greatest) {
                 victim = Some((other_key, core));
             }
@@ -209,23 +209,5 @@ impl<L: Listener> Mechanism<'_, L> {
             let ahead = i128::from(stats.virtual_time) - i128::from(from.floor);
             stats.virtual_time = (i128::from(to.floor) + ahead).clamp(0, i128::from(u64::MAX)) as u64;
         }
-    }
-}
-
-/// Key of a thread in its queue.
-pub fn key_of(order: &Order, virtual_time: u64) -> u64 {
-    match *order {
-        Order::VirtualTime { .. } => virtual_time,
-        Order::Deadline { at, .. } => at.0,
-        Order::Fixed { key, .. } => key,
-        Order::Arrival => 0,
-    }
-}
-
-/// Weight by which virtual time grows and queues are compared: the policy's, where the order has one.
-pub fn weight_in(order: &Order, own: u32) -> u32 {
-    match *order {
-        Order::VirtualTime { weight, .. } => weight,
-        Order::Deadline { .. } | Order::Fixed { .. } | Order::Arrival => own,
     }
 }

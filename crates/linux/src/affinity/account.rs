@@ -12,7 +12,6 @@ use evenkeel_policy::{Interest, State, ThreadId};
 
 use super::kernel::Kernel;
 use super::mechanism::Mechanism;
-use super::queues::weight_in;
 
 /// Paces are of this.
 const UNIT_PACE: f64 = 65_536.0;
@@ -39,7 +38,7 @@ impl<K: Kernel> Mechanism<K> {
             stats.retired += work;
             stats.since_milestone += work;
             let charged = u128::from(ran.0) * u128::from(state.charge[kind]);
-            let weight = u128::from(weight_in(&state.order, stats.weight));
+            let weight = u128::from(state.order.weight(stats.weight));
             stats.virtual_time = stats.virtual_time.saturating_add(u64::try_from(charged / weight).unwrap_or(u64::MAX));
             state.used += ran;
         }

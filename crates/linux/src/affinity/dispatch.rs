@@ -9,7 +9,6 @@ use evenkeel_policy::{Choose, Event, Interest, Order, QueueId, Slice, State, Thr
 
 use super::kernel::Kernel;
 use super::mechanism::Mechanism;
-use super::queues::{key_of, weight_in};
 use super::thread::Place;
 
 impl<K: Kernel> Mechanism<K> {
@@ -141,7 +140,7 @@ impl<K: Kernel> Mechanism<K> {
     }
 
     fn preempt_for(&mut self, thread: ThreadId, queue: QueueId, margin: u64) {
-        let key = key_of(&self.threads[thread.index()].order, self.stats[thread.index()].virtual_time);
+        let key = self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);
         let mut victim: Option<(u64, CoreId)> = None;
         for core in self.machine.cores.iter().map(|core| core.id) {
             let Some(other) = self.placed[core.index()] else { continue };
@@ -151,7 +150,7 @@ impl<K: Kernel> Mechanism<K> {
             {
                 continue;
             }
-            let other_key = key_of(&self.threads[other.index()].order, self.stats[other.index()].virtual_time);
+            let other_key = self.threads[other.index()].order.key(self.stats[other.index()].virtual_time);
             if other_key > key.saturating_add(margin) && victim.is_none_or(|(greatest, _)| other_key > greatest) {
                 victim = Some((other_key, core));
             }
@@ -187,7 +186,7 @@ impl<K: Kernel> Mechanism<K> {
             let weight = waiting
                 .map(|thread| {
                     let order = &self.threads[thread.index()].order;
-                    u64::from(weight_in(order, self.stats[thread.index()].weight))
+                    u64::from(order.weight(self.stats[thread.index()].weight))
                 })
                 .sum();
             if weight > best.map_or(0, |(greatest, _)| greatest)

@@ -50,24 +50,6 @@ impl Service {
     }
 }
 
-/// Key of a thread in its queue, for a core at no distance.
-pub fn key_of(order: &Order, virtual_time: u64) -> u64 {
-    match *order {
-        Order::VirtualTime { .. } => virtual_time,
-        Order::Deadline { at, .. } => at.0,
-        Order::Fixed { key, .. } => key,
-        Order::Arrival => 0,
-    }
-}
-
-/// Weight by which virtual time grows and queues are compared: the policy's, where the order has one.
-pub fn weight_in(order: &Order, own: u32) -> u32 {
-    match *order {
-        Order::VirtualTime { weight, .. } => weight.max(1),
-        Order::Deadline { .. } | Order::Fixed { .. } | Order::Arrival => own.max(1),
-    }
-}
-
 impl<K: Kernel> Mechanism<K> {
     /// The thread belongs to another queue from now on; its virtual time is put into that queue's clock.
     pub(super) fn assign(&mut self, thread: ThreadId, queue: QueueId) {
@@ -129,7 +111,7 @@ impl<K: Kernel> Mechanism<K> {
         let waiting = self.queues[queue.index()].waiting.iter().copied();
         let keyed = waiting.filter(|&thread| self.allowed(thread, core)).map(|thread| {
             let (state, stats) = (&self.threads[thread.index()], &self.stats[thread.index()]);
-            let key = key_of(&state.order, stats.virtual_time);
+            let key = state.order.key(stats.virtual_time);
             let key = match state.order {
                 Order::Deadline { postpone, .. } if stats.runs > 0 => {
                     key.saturating_add(postpone[self.machine.distance(stats.core, core)].0)

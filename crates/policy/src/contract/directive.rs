@@ -51,6 +51,29 @@ pub enum Order {
     Arrival,
 }
 
+impl Order {
+    /// Key of a thread in its queue, for a core at no distance: `virtual_time` (nanoseconds at nominal weight), or what the
+    /// order has in its place: a deadline in nanoseconds, the policy's own number, or 0 for order of arrival.
+    pub const fn key(&self, virtual_time: u64) -> u64 {
+        match *self {
+            Self::VirtualTime { .. } => virtual_time,
+            Self::Deadline { at, .. } => at.0,
+            Self::Fixed { key, .. } => key,
+            Self::Arrival => 0,
+        }
+    }
+
+    /// Weight by which virtual time grows (`ran x charge(kind) / weight`) and queues are compared; nice 0 is 1024. The
+    /// policy's, where the order has one, else the thread's `own`; at least 1, since it is divided by.
+    pub fn weight(&self, own: u32) -> u32 {
+        let weight = match *self {
+            Self::VirtualTime { weight, .. } => weight,
+            Self::Deadline { .. } | Self::Fixed { .. } | Self::Arrival => own,
+        };
+        weight.max(1)
+    }
+}
+
 /// Where a virtual time starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
