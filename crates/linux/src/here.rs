@@ -45,6 +45,15 @@ pub enum HereError {
     Calibrate(#[source] CalibrateError),
 }
 
+/// What stands for `/sys`: the folder that [`SYSFS`] names, or `/sys` itself.
+pub fn sysfs() -> PathBuf {
+    elsewhere().unwrap_or_else(|| PathBuf::from("/sys"))
+}
+
+fn elsewhere() -> Option<PathBuf> {
+    std::env::var_os(SYSFS).map(PathBuf::from)
+}
+
 /// Finds this machine. [`SYSFS`] and [`CPUS`] in the environment stand for `/sys` and for the affinity mask; with the former
 /// and without the latter all CPUs that are online may be used. With `measure` the speeds of the CPUs are measured, which
 /// takes as long as [`calibrate`] says.
@@ -52,7 +61,7 @@ pub enum HereError {
 /// # Errors
 /// No CPU, none that may be used, an environment variable that makes no sense, or a measurement that failed.
 pub fn detect(measure: bool) -> Result<Here, HereError> {
-    let elsewhere = std::env::var_os(SYSFS).map(PathBuf::from);
+    let elsewhere = elsewhere();
     let allowed = match std::env::var(CPUS) {
         Ok(list) => Some(parse_cpus(&list).map_err(HereError::Cpus)?),
         Err(std::env::VarError::NotUnicode(_)) => return Err(HereError::CpusNoText),
@@ -61,7 +70,7 @@ pub fn detect(measure: bool) -> Result<Here, HereError> {
     };
     let clock_khz = if elsewhere.is_none() { present_clock_khz() } else { None };
     let mut given = Given { allowed, clock_khz, ..Given::default() };
-    let root = elsewhere.clone().unwrap_or_else(|| PathBuf::from("/sys"));
+    let root = sysfs();
     let detected = discover(&root, &given)?;
     if !measure {
         return Ok(Here { detected, calibration: None });

@@ -1,10 +1,10 @@
 //! `evenkeel lab`: makes some CPUs slow, for a command or until interrupted.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
+use evenkeel_linux::here::sysfs;
 use evenkeel_linux::lab::{
     BOUND, Calibrated, Cpus, Handout, LAB_VARIABLE, Lab, LabError, MACHINE_VARIABLE, Window, equal_cores, parse_slow,
     slowed_machine,
@@ -179,11 +179,6 @@ fn insist_on_bounds(calibrated: &[Calibrated], force: bool) -> Result {
         }
     }
     kept
-}
-
-/// What stands for `/sys`.
-fn sysfs() -> PathBuf {
-    std::env::var_os("EVENKEEL_SYSFS").map_or_else(|| Path::new("/sys").to_owned(), PathBuf::from)
 }
 
 fn failure(error: LabError) -> Failure {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Context as _;
+use evenkeel_linux::lab::{LAB_VARIABLE, MACHINE_VARIABLE};
 use evenkeel_linux::program::{Signals, exit_code};
 use evenkeel_linux::record::{self, RecordError};
 use evenkeel_machine::Machine;
@@ -18,12 +19,6 @@ use crate::commands::machines;
 use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print_json};
 use crate::table;
-
-/// The machine file of a slow-core lab, in the environment of what it runs.
-const MACHINE_VARIABLE: &str = "EVENKEEL_MACHINE";
-
-/// Set in a slow-core lab: which CPUs are taken away for a part of the time.
-const LAB_VARIABLE: &str = "EVENKEEL_LAB";
 
 /// Records, or reads a recording, and writes the workload. The exit code is that of the command.
 ///

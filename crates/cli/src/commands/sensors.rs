@@ -1,8 +1,9 @@
 //! `evenkeel sensors`: the power sensors of this machine, and what they read.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use evenkeel_linux::here;
 use evenkeel_linux::sensors::{Energy, Found, Meter, Reading, Sensor, Source, find};
 use serde::Serialize;
 
@@ -49,7 +50,7 @@ impl Measured {
 /// # Errors
 /// A duration is asked for, and there is no sensor.
 pub fn run(args: &SensorsArgs) -> Result {
-    let sysfs = std::env::var_os("EVENKEEL_SYSFS").map_or_else(|| Path::new("/sys").to_owned(), PathBuf::from);
+    let sysfs = here::sysfs();
     let found = find(&sysfs);
     if !args.json {
         for (sensor, error) in &found.refused {

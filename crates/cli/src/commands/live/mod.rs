@@ -8,7 +8,7 @@ pub mod schedule;
 use evenkeel_linux::affinity::Options;
 use evenkeel_linux::affinity::session::{Config, Session, SessionError};
 use evenkeel_linux::here;
-use evenkeel_linux::lab::Stolen;
+use evenkeel_linux::lab::{MACHINE_VARIABLE, Stolen};
 use evenkeel_linux::watch::{self, Source, WatchError, Watcher};
 use evenkeel_machine::{Machine, write_cpus};
 
@@ -16,9 +16,6 @@ use crate::args::live::{LiveArgs, SourceName};
 use crate::commands::detect;
 use crate::error::{Failure, Result, say};
 use crate::plan::{Chosen, choose};
-
-/// Environment variable: the machine file of whoever runs us (`evenkeel lab`).
-const MACHINE: &str = "EVENKEEL_MACHINE";
 
 /// Everything that is known before threads are looked at.
 struct Prepared {
@@ -35,13 +32,12 @@ fn prepare(args: &LiveArgs) -> Result<Prepared> {
     let stolen = Stolen::from_env().map_err(Failure::input)?;
     let ratios = machine.cores.iter().map(|core| stolen.ratio(watch::Cpu(core.cpu))).collect();
     let mechanism = Options { park: !args.no_park, grace: args.grace, stolen: ratios, factors: args.speedups.clone() };
-    let sysfs = std::env::var_os(here::SYSFS).unwrap_or_else(|| "/sys".into()).into();
-    Ok(Prepared { policy, machine, config: Config { mechanism, budget: args.budget, sysfs } })
+    Ok(Prepared { policy, machine, config: Config { mechanism, budget: args.budget, sysfs: here::sysfs() } })
 }
 
 /// The machine as it was described, or as it is.
 fn machine(named: Option<&str>) -> Result<Machine> {
-    let handed = std::env::var(MACHINE).ok().filter(|path| !path.is_empty());
+    let handed = std::env::var(MACHINE_VARIABLE).ok().filter(|path| !path.is_empty());
     let Some(name) = named.map(str::to_owned).or(handed) else { return detect::here() };
     if name == detect::HERE {
         return detect::here();
