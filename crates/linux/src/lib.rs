@@ -9,4 +9,5 @@ pub mod perf_event;
 pub mod program;
 pub mod record;
 pub mod sensors;
+mod tracefs;
 pub mod watch;

@@ -8,7 +8,6 @@
 
 mod decode;
 mod rings;
-mod tracefs;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -19,10 +18,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evenkeel_machine::Nanos;
+use evenkeel_workload::perf_sched::Tracepoints;
 use evenkeel_workload::recorded::{Cpu, Fact, Follower, Selection, Tid, What};
 use rustix::thread::sched_getaffinity;
 
 use crate::program::{Bond, Program, Signals};
+use crate::tracefs::{self, TracefsError};
 use rings::Rings;
 
 /// How often the rings are emptied, and the affinities of threads read. Each time takes a core from whoever has it.
@@ -108,12 +109,24 @@ pub fn cpus() -> Result<Vec<u32>, RecordError> {
 
 /// Runs a command to its end, and records it and whatever it forks meanwhile. With `signals` those that are meant for it are passed on,
 /// and Ctrl-C ends it and not the recording.
+/// The tracepoint of wake-ups: how it is read, and its number.
+fn waking() -> Result<(Tracepoints, u64), RecordError> {
+    let text = tracefs::waking().map_err(|error| match error {
+        TracefsError::Read { path, source } => RecordError::refused(path.display(), source),
+        TracefsError::NotMounted(source) => RecordError::refused("tracefs, which is not mounted", source),
+    })?;
+    let known = Tracepoints::parse(&text);
+    let id = known.id(tracefs::WAKING).ok_or(RecordError::Unknown(tracefs::WAKING))?;
+    Ok((known, id))
+}
+
+/// Runs a command to its end, and records it and whatever it forks meanwhile.
 ///
 /// # Errors
 /// See [`RecordError`].
 pub fn record(command: Command, signals: Option<&Signals>) -> Result<Recording, RecordError> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let (tracepoints, waking) = tracefs::waking()?;
+    let (tracepoints, waking) = waking()?;
     let mut rings = Rings::open(&cpus()?, tracepoints, waking)?;
     let began = Instant::now();
     let running = Running::start(command, signals);

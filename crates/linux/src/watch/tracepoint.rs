@@ -1,23 +1,9 @@
 //! Where the kernel says that a thread is woken: its number as an event, and where its fields lie.
 
-use std::{fs, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
 use super::{WatchError, record::WakeFormat};
-
-/// Met where the waker is, before the woken thread's core is told; `sched_wakeup` may be met on the other core, by whoever runs
-/// there.
-const EVENT: &str = "events/sched/sched_waking";
-
-/// Where tracefs is mounted, by the mount table: usually `/sys/kernel/tracing`.
-fn mounts() -> Vec<PathBuf> {
-    let table = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let tracefs = |line: &str| {
-        let mut fields = line.split(' ').skip(1);
-        let at = fields.next()?;
-        (fields.next()? == "tracefs").then(|| PathBuf::from(at))
-    };
-    table.lines().filter_map(tracefs).collect()
-}
+use crate::tracefs::{self, TracefsError};
 
 /// The offset of a field, from a line such as `field:pid_t pid; offset:24; size:4; signed:1;`.
 fn offset(format: &str, field: &str) -> Option<usize> {
@@ -28,31 +14,25 @@ fn offset(format: &str, field: &str) -> Option<usize> {
     line.split(';').find_map(|part| part.trim().strip_prefix("offset:"))?.parse().ok()
 }
 
-fn format(text: &str) -> Option<WakeFormat> {
-    Some(WakeFormat { tid: offset(text, "pid")?, flags: offset(text, "common_flags")? })
+/// The tracepoint's number as an event, and its fields.
+fn format(text: &str) -> Option<(u64, WakeFormat)> {
+    let id = text.lines().find_map(|line| line.strip_prefix("ID:"))?.trim().parse().ok()?;
+    Some((id, WakeFormat { tid: offset(text, "pid")?, flags: offset(text, "common_flags")? }))
 }
 
-/// The tracepoint's number as an event, and its fields.
+/// The number of the tracepoint of wake-ups as an event, and its fields.
 ///
 /// # Errors
-/// If tracefs is not mounted, or may not be read.
+/// If tracefs is not mounted and we may not do so, or may not be read.
 pub fn waking() -> Result<(u64, WakeFormat), WatchError> {
-    let mut failed =
-        WatchError::Cannot("wake-ups need tracefs, which is not mounted: mount -t tracefs none /sys/kernel/tracing");
-    for mount in mounts() {
-        let read = |name: &str| {
-            let path = mount.join(EVENT).join(name);
-            fs::read_to_string(&path).map_err(|source| WatchError::Read { path, source })
-        };
-        match read("id").and_then(|id| Ok((id, read("format")?))) {
-            Ok((id, text)) => {
-                let odd = || WatchError::Read { path: mount.join(EVENT), source: io::ErrorKind::InvalidData.into() };
-                return Ok((id.trim().parse().map_err(|_| odd())?, format(&text).ok_or_else(odd)?));
-            }
-            Err(error) => failed = error,
+    let text = tracefs::waking().map_err(|error| match error {
+        TracefsError::Read { path, source } => WatchError::Read { path, source },
+        TracefsError::NotMounted(_) => {
+            WatchError::Cannot("wake-ups need tracefs, which is not mounted: mount -t tracefs none /sys/kernel/tracing")
         }
-    }
-    Err(failed)
+    })?;
+    let odd = || WatchError::Read { path: PathBuf::from(tracefs::WAKING), source: io::ErrorKind::InvalidData.into() };
+    format(&text).ok_or_else(odd)
 }
 
 #[cfg(test)]
@@ -67,7 +47,8 @@ mod tests {
             \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
             \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
             \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n";
-        assert_eq!(format(text), Some(WakeFormat { tid: 24, flags: 2 }));
+        assert_eq!(format(text), Some((314, WakeFormat { tid: 24, flags: 2 })));
         assert_eq!(format("name: sched_waking\n"), None);
+        assert_eq!(format(&text.replace("ID: 314\n", "")), None);
     }
 }
