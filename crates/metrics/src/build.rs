@@ -75,7 +75,8 @@ impl Subject<'_> {
         }
     }
 
-    fn blank(&self, wall: Duration) -> Record {
+    /// A record that says what was run, and nothing of what came of it yet: for runs that are not the simulator's.
+    pub fn blank(&self, wall: Duration) -> Record {
         let knobs = self.knobs.iter().map(|(name, value)| {
             let value = match value {
                 Value::Number(number) => Knob::Number(*number),

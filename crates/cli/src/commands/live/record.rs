@@ -1,11 +1,12 @@
 //! The result record of a live run.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use evenkeel_linux::affinity::session::Finished;
 use evenkeel_machine::{KindId, Nanos};
-use evenkeel_metrics::{AppRow, KindRow, Knob, LatencySummary, LiveRow, Record, SCHEMA, ThreadRow};
-use evenkeel_policy::{ThreadId, ThreadStats, Value};
+use evenkeel_metrics::{AppRow, KindRow, LatencySummary, LiveRow, Record, Subject, ThreadRow};
+use evenkeel_policy::{ThreadId, ThreadStats};
 use indexmap::IndexMap;
 
 use crate::plan::Chosen;
@@ -41,38 +42,22 @@ impl Run<'_> {
             let idle = (cores.len() as f64 * makespan.as_secs_f64() - busy).max(0.0);
             (kind.name.clone(), KindRow { busy_s: busy, idle_s: idle, energy_j: None, mean_power_w: None })
         });
-        let knobs = self.policy.knobs().iter().map(|(name, value)| {
-            let value = match value {
-                Value::Number(number) => Knob::Number(*number),
-                Value::Word(word) => Knob::Word((*word).to_owned()),
-            };
-            (name.to_owned(), value)
-        });
-        Record {
-            schema: SCHEMA.into(),
-            machine: machine.name.clone(),
-            cores: machine.cores_label(),
-            policy: self.policy.name().to_owned(),
-            knobs: knobs.collect(),
-            workloads: self.workloads.clone(),
+        let subject = Subject {
+            machine,
+            policy: self.policy.name(),
+            knobs: self.policy.knobs(),
+            workloads: &self.workloads,
+            // Nothing is drawn by lot.
             seed: 0,
+        };
+        Record {
             makespan_s: makespan.as_secs_f64(),
-            speedup: None,
-            energy_j: None,
-            mean_power_w: None,
-            edp_js: None,
-            unfairness: None,
-            asp: None,
-            stp: None,
-            antt: None,
             migrations: totals.migrations,
             swaps: totals.swaps,
             context_switches: totals.context_switches,
             apps: self.apps(finished, wall),
             kinds: kinds.collect(),
             threads: self.threads.then(|| self.rows(finished)),
-            wakeup_latency_us: None,
-            sensor: None,
             live: Some(LiveRow {
                 mechanism: "affinity".into(),
                 source: self.source.clone(),
@@ -85,8 +70,7 @@ impl Run<'_> {
                 reaction_us: summary(&finished.reactions),
                 energy_measured: None,
             }),
-            wall_s: wall.as_secs_f64(),
-            error: None,
+            ..subject.blank(Duration::from_nanos(wall.0))
         }
     }
 
