@@ -20,6 +20,31 @@ pub const SAMPLE_CPU: u64 = 1 << 7;
 /// The fields of a tracepoint.
 pub const SAMPLE_RAW: u64 = 1 << 10;
 
+/// `PERF_RECORD_*` (`enum perf_event_type`), what a record is about: so many records were lost.
+pub const RECORD_LOST: u32 = 2;
+/// A new name.
+pub const RECORD_COMM: u32 = 3;
+/// The end of a thread.
+pub const RECORD_EXIT: u32 = 4;
+/// The start of a thread.
+pub const RECORD_FORK: u32 = 7;
+/// An event, with what [`Attr::sample_type`] asks for.
+pub const RECORD_SAMPLE: u32 = 9;
+/// So many samples were lost.
+pub const RECORD_LOST_SAMPLES: u32 = 13;
+/// A thread that gets or leaves a core.
+pub const RECORD_SWITCH: u32 = 14;
+/// The same, by an event that follows a CPU: with the other thread of the switch.
+pub const RECORD_SWITCH_CPU_WIDE: u32 = 15;
+
+/// `PERF_RECORD_MISC_*`, bits in `misc`, the same bit with a meaning of its own in each type of record. Of [`RECORD_COMM`]:
+/// the name came by exec.
+pub const MISC_COMM_EXEC: u16 = 1 << 13;
+/// Of a switch: the thread leaves.
+pub const MISC_SWITCH_OUT: u16 = 1 << 13;
+/// Of a switch: the thread leaves, and could have gone on.
+pub const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+
 /// The one-bit fields of `struct perf_event_attr`, by their order in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]

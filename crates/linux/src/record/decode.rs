@@ -7,20 +7,10 @@ use evenkeel_machine::Nanos;
 use evenkeel_workload::perf_sched::Tracepoints;
 use evenkeel_workload::recorded::{Cpu, Event, Seen, Tid};
 
-const LOST: u32 = 2;
-const COMM: u32 = 3;
-const EXIT: u32 = 4;
-const FORK: u32 = 7;
-const SAMPLE: u32 = 9;
-const LOST_SAMPLES: u32 = 13;
-const SWITCH_CPU_WIDE: u32 = 15;
-
-/// In `misc` of a record of a name: it came by exec (`PERF_RECORD_MISC_COMM_EXEC`).
-const BY_EXEC: u16 = 1 << 13;
-
-/// In `misc` of a switch: the thread leaves (`PERF_RECORD_MISC_SWITCH_OUT`), and could have gone on (`…_OUT_PREEMPT`).
-const OUT: u16 = 1 << 13;
-const OUT_PREEMPTED: u16 = 1 << 14;
+use crate::perf_event::{
+    MISC_COMM_EXEC, MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_LOST,
+    RECORD_LOST_SAMPLES, RECORD_SAMPLE, RECORD_SWITCH_CPU_WIDE,
+};
 
 const HEADER: usize = 8;
 /// Process and thread, time, and CPU behind a record, each eight bytes.
@@ -53,26 +43,26 @@ pub fn decode(record: &[u8], tracepoints: &Tracepoints) -> Option<Told> {
     let trailer = record.len().checked_sub(TRAILER);
     let told_at = || word(record, trailer? + 8);
     let (at, event) = match kind {
-        LOST => return Some(Told::Lost(word(record, HEADER + 8)?)),
-        LOST_SAMPLES => return Some(Told::Lost(word(record, HEADER)?)),
-        FORK => {
+        RECORD_LOST => return Some(Told::Lost(word(record, HEADER + 8)?)),
+        RECORD_LOST_SAMPLES => return Some(Told::Lost(word(record, HEADER)?)),
+        RECORD_FORK => {
             let (process, child, parent) = (tid(record, HEADER)?, tid(record, HEADER + 8)?, tid(record, HEADER + 12)?);
             (word(record, HEADER + 16)?, Event::Fork { tid: child, process, parent: Some(parent) })
         }
-        EXIT => (word(record, HEADER + 16)?, Event::Exit { tid: tid(record, HEADER + 8)? }),
-        COMM => {
+        RECORD_EXIT => (word(record, HEADER + 16)?, Event::Exit { tid: tid(record, HEADER + 8)? }),
+        RECORD_COMM => {
             let name = record.get(HEADER + 8..trailer?)?;
             let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
             let name = String::from_utf8_lossy(name).into_owned();
             let (process, tid) = (tid(record, HEADER)?, tid(record, HEADER + 4)?);
-            (told_at()?, Event::Name { tid, process, name, exec: misc & BY_EXEC != 0 })
+            (told_at()?, Event::Name { tid, process, name, exec: misc & MISC_COMM_EXEC != 0 })
         }
-        SWITCH_CPU_WIDE if misc & OUT != 0 => {
+        RECORD_SWITCH_CPU_WIDE if misc & MISC_SWITCH_OUT != 0 => {
             let (from, to) = (tid(record, trailer? + 4)?, tid(record, HEADER + 4)?);
             let cpu = Cpu(u32::from_ne_bytes(bytes(record, trailer? + 16)?));
-            (told_at()?, Event::Switch { cpu, from, preempted: misc & OUT_PREEMPTED != 0, to })
+            (told_at()?, Event::Switch { cpu, from, preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0, to })
         }
-        SAMPLE => {
+        RECORD_SAMPLE => {
             let cpu = Cpu(u32::from_ne_bytes(bytes(record, HEADER + 16)?));
             let size = usize::try_from(u32::from_ne_bytes(bytes(record, HEADER + 24)?)).ok()?;
             let raw = record.get(HEADER + 28..(HEADER + 28).checked_add(size)?)?;
@@ -111,22 +101,22 @@ mod tests {
     fn starts_names_and_ends_are_told_with_their_times() {
         let at = |at, event| Some(Told::Seen(Seen { at: Nanos(at), event }));
         let trailer = [0, 0, 77, 0, 0, 0];
-        let fork = record(FORK, 0, &[&[5, 4, 6, 4, 99, 0][..], &trailer].concat());
+        let fork = record(RECORD_FORK, 0, &[&[5, 4, 6, 4, 99, 0][..], &trailer].concat());
         assert_eq!(seen(&fork), at(99, Event::Fork { tid: Tid(6), process: Tid(5), parent: Some(Tid(4)) }));
-        let exit = record(EXIT, 0, &[&[5, 4, 6, 4, 99, 0][..], &trailer].concat());
+        let exit = record(RECORD_EXIT, 0, &[&[5, 4, 6, 4, 99, 0][..], &trailer].concat());
         assert_eq!(seen(&exit), at(99, Event::Exit { tid: Tid(6) }));
         let name = u32::from_ne_bytes(*b"ab\0\0");
-        let comm = record(COMM, BY_EXEC, &[&[5, 6, name, 0][..], &trailer].concat());
+        let comm = record(RECORD_COMM, MISC_COMM_EXEC, &[&[5, 6, name, 0][..], &trailer].concat());
         let event = Event::Name { tid: Tid(6), process: Tid(5), name: "ab".into(), exec: true };
         assert_eq!(seen(&comm), at(77, event));
-        assert_eq!(seen(&record(LOST, 0, &[0, 0, 12, 0])), Some(Told::Lost(12)));
+        assert_eq!(seen(&record(RECORD_LOST, 0, &[0, 0, 12, 0])), Some(Told::Lost(12)));
     }
 
     #[test]
     fn a_wake_up_is_told_with_its_waker() {
         let mut raw = [0_u32; 8];
         (raw[0], raw[1], raw[6]) = (u32::from_ne_bytes([58, 1, 0, 0]), 7, 9);
-        let sample = record(SAMPLE, 0, &[&[7, 7, 55, 0, 1, 0, 32][..], &raw].concat());
+        let sample = record(RECORD_SAMPLE, 0, &[&[7, 7, 55, 0, 1, 0, 32][..], &raw].concat());
         let event = Event::Waking { tid: Tid(9), by: Some(Tid(7)) };
         assert_eq!(seen(&sample), Some(Told::Seen(Seen { at: Nanos(55), event })));
     }
@@ -135,16 +125,24 @@ mod tests {
     fn a_switch_is_told_once_with_who_left_and_who_came() {
         let words = [4, 5, 8, 9, 66, 0, 3, 0];
         let event = |preempted| Event::Switch { cpu: Cpu(3), from: Tid(9), preempted, to: Tid(5) };
-        let told = |misc| match seen(&record(SWITCH_CPU_WIDE, misc, &words)) {
+        let told = |misc| match seen(&record(RECORD_SWITCH_CPU_WIDE, misc, &words)) {
             Some(Told::Seen(Seen { at: Nanos(66), event })) => Some(event),
             _ => None,
         };
-        assert_eq!([told(OUT), told(OUT | OUT_PREEMPTED), told(0)], [Some(event(false)), Some(event(true)), None]);
+        assert_eq!(
+            [told(MISC_SWITCH_OUT), told(MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT), told(0)],
+            [Some(event(false)), Some(event(true)), None]
+        );
     }
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(kind in prop::sample::select(vec![LOST, COMM, EXIT, FORK, SAMPLE, LOST_SAMPLES, SWITCH_CPU_WIDE]), rest: Vec<u8>) {
+        fn no_bytes_make_it_panic(
+            kind in prop::sample::select(vec![
+                RECORD_LOST, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE, RECORD_LOST_SAMPLES, RECORD_SWITCH_CPU_WIDE,
+            ]),
+            rest: Vec<u8>,
+        ) {
             let mut bytes = kind.to_ne_bytes().to_vec();
             bytes.extend(rest);
             let _ = seen(&bytes);

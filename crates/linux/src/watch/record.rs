@@ -3,6 +3,10 @@
 use evenkeel_machine::Nanos;
 
 use super::{Cpu, Tid, Waker};
+use crate::perf_event::{
+    MISC_COMM_EXEC, MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_LOST,
+    RECORD_SAMPLE, RECORD_SWITCH, RECORD_SWITCH_CPU_WIDE,
+};
 
 /// What happened, as a source says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,20 +36,6 @@ pub struct Record {
 
 /// The longest record that says something to us: a sample of a wake-up. A name (`comm`) is shorter.
 pub const LONGEST: usize = 256;
-
-/// `PERF_RECORD_*`.
-const LOST: u32 = 2;
-const COMM: u32 = 3;
-const EXIT: u32 = 4;
-const FORK: u32 = 7;
-const SAMPLE: u32 = 9;
-const SWITCH: u32 = 14;
-const SWITCH_CPU_WIDE: u32 = 15;
-
-/// `PERF_RECORD_MISC_*`. The first two mean one thing in a `COMM`, another in a `SWITCH`.
-const MISC_COMM_EXEC: u16 = 1 << 13;
-const MISC_SWITCH_OUT: u16 = 1 << 13;
-const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
 /// Bytes at the end of every record but a sample: pid, tid, time, CPU and a filler.
 const TRAILER: usize = 24;
@@ -84,7 +74,7 @@ pub fn decode(bytes: &[u8], wakes: Option<&WakeFormat>) -> Option<Record> {
     let numbered = |tid: i32| (tid > 0).then_some(Tid(tid));
     let record = |at: u64, what: What| Some(Record { at: Nanos(at), what });
     match kind {
-        SWITCH | SWITCH_CPU_WIDE => {
+        RECORD_SWITCH | RECORD_SWITCH_CPU_WIDE => {
             let process = Tid(i32_at(bytes, trailer)?);
             let tid = numbered(i32_at(bytes, trailer + 4)?)?;
             let at = u64_at(bytes, trailer + 8)?;
@@ -95,17 +85,17 @@ pub fn decode(bytes: &[u8], wakes: Option<&WakeFormat>) -> Option<Record> {
                 record(at, What::Out { tid, process, cpu, preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0 })
             }
         }
-        FORK => {
+        RECORD_FORK => {
             let (process, parent_process) = (Tid(i32_at(bytes, 8)?), Tid(i32_at(bytes, 12)?));
             let tid = numbered(i32_at(bytes, 16)?)?;
             let parent = numbered(i32_at(bytes, 20)?);
             record(u64_at(bytes, 24)?, What::Fork { tid, process, parent, parent_process })
         }
-        EXIT => record(u64_at(bytes, 24)?, What::Exit { tid: numbered(i32_at(bytes, 16)?)? }),
-        COMM if misc & MISC_COMM_EXEC != 0 => {
+        RECORD_EXIT => record(u64_at(bytes, 24)?, What::Exit { tid: numbered(i32_at(bytes, 16)?)? }),
+        RECORD_COMM if misc & MISC_COMM_EXEC != 0 => {
             record(u64_at(bytes, trailer + 8)?, What::Exec { process: numbered(i32_at(bytes, 8)?)? })
         }
-        SAMPLE => {
+        RECORD_SAMPLE => {
             let format = wakes?;
             let waker = i32_at(bytes, 12)?;
             let fields = 8 + 8 + 8 + 8 + 4;
@@ -117,7 +107,7 @@ pub fn decode(bytes: &[u8], wakes: Option<&WakeFormat>) -> Option<Record> {
             };
             record(u64_at(bytes, 16)?, What::Wake { tid, by })
         }
-        LOST => record(u64_at(bytes, trailer + 8)?, What::Lost(u64_at(bytes, 16)?)),
+        RECORD_LOST => record(u64_at(bytes, trailer + 8)?, What::Lost(u64_at(bytes, 16)?)),
         _ => None,
     }
 }
@@ -148,32 +138,38 @@ mod tests {
 
     #[test]
     fn a_switch_says_who_where_when_and_whether_it_was_preempted() {
-        let out = bytes(SWITCH, MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT, &trailer(10, 11, 5_000_000_000, 3));
+        let out = bytes(RECORD_SWITCH, MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT, &trailer(10, 11, 5_000_000_000, 3));
         let expected = What::Out { tid: Tid(11), process: Tid(10), cpu: Cpu(3), preempted: true };
         assert_eq!(decode(&out, None), Some(Record { at: Nanos(5_000_000_000), what: expected }));
         // Of a whole CPU: the other thread's numbers come first, and say nothing more.
-        let wide = bytes(SWITCH_CPU_WIDE, 0, &[&[7, 7], &trailer(10, 11, 5, 3)[..]].concat());
+        let wide = bytes(RECORD_SWITCH_CPU_WIDE, 0, &[&[7, 7], &trailer(10, 11, 5, 3)[..]].concat());
         let expected = What::In { tid: Tid(11), process: Tid(10), cpu: Cpu(3) };
         assert_eq!(decode(&wide, None), Some(Record { at: Nanos(5), what: expected }));
     }
 
     #[test]
     fn the_idle_thread_and_those_without_a_number_are_not_told() {
-        assert_eq!(decode(&bytes(SWITCH_CPU_WIDE, 0, &[&[7, 7], &trailer(0, 0, 5, 3)[..]].concat()), None), None);
-        assert_eq!(decode(&bytes(SWITCH, 0, &trailer(u32::MAX, u32::MAX, 5, 3)), None), None);
+        assert_eq!(
+            decode(&bytes(RECORD_SWITCH_CPU_WIDE, 0, &[&[7, 7], &trailer(0, 0, 5, 3)[..]].concat()), None),
+            None
+        );
+        assert_eq!(decode(&bytes(RECORD_SWITCH, 0, &trailer(u32::MAX, u32::MAX, 5, 3)), None), None);
     }
 
     #[test]
     fn forks_exits_and_execs_are_told_and_mere_renaming_is_not() {
         let body = [&[20, 10, 21, 11], &halves(9)[..], &trailer(10, 11, 9, 0)[..]].concat();
         let fork = What::Fork { tid: Tid(21), process: Tid(20), parent: Some(Tid(11)), parent_process: Tid(10) };
-        assert_eq!(decode(&bytes(FORK, 0, &body), None), Some(Record { at: Nanos(9), what: fork }));
+        assert_eq!(decode(&bytes(RECORD_FORK, 0, &body), None), Some(Record { at: Nanos(9), what: fork }));
         let exit = What::Exit { tid: Tid(21) };
-        assert_eq!(decode(&bytes(EXIT, 0, &body), None), Some(Record { at: Nanos(9), what: exit }));
+        assert_eq!(decode(&bytes(RECORD_EXIT, 0, &body), None), Some(Record { at: Nanos(9), what: exit }));
         let comm = [&[20, 20, 0x6162, 0], &trailer(20, 20, 12, 0)[..]].concat();
         let exec = What::Exec { process: Tid(20) };
-        assert_eq!(decode(&bytes(COMM, MISC_COMM_EXEC, &comm), None), Some(Record { at: Nanos(12), what: exec }));
-        assert_eq!(decode(&bytes(COMM, 0, &comm), None), None);
+        assert_eq!(
+            decode(&bytes(RECORD_COMM, MISC_COMM_EXEC, &comm), None),
+            Some(Record { at: Nanos(12), what: exec })
+        );
+        assert_eq!(decode(&bytes(RECORD_COMM, 0, &comm), None), None);
     }
 
     #[test]
@@ -184,7 +180,7 @@ mod tests {
         let sample = |fields: &[u8]| {
             let words: Vec<u32> = fields.chunks(4).map(|c| u32::from_ne_bytes(c.try_into().unwrap())).collect();
             let size = u32::try_from(fields.len()).unwrap();
-            bytes(SAMPLE, 0, &[&[10, 11], &halves(8)[..], &[1, 0, size], &words[..]].concat())
+            bytes(RECORD_SAMPLE, 0, &[&[10, 11], &halves(8)[..], &[1, 0, size], &words[..]].concat())
         };
         let woken = |by| Some(Record { at: Nanos(8), what: What::Wake { tid: Tid(77), by } });
         assert_eq!(decode(&sample(&fields), Some(&format)), woken(Waker::Thread(Tid(11))));
