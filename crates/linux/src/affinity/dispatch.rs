@@ -242,6 +242,15 @@ impl<K: Kernel> Mechanism<K> {
         self.change(thread);
     }
 
+    /// A thread is taken from wherever it has been put.
+    pub(super) fn leave(&mut self, thread: ThreadId) {
+        match self.threads[thread.index()].place {
+            Place::Queue(_) => self.dequeue(thread),
+            Place::Core(core) => self.unplace(core),
+            Place::Nowhere => self.change(thread),
+        }
+    }
+
     /// The core has no thread any more; the thread is nowhere.
     pub(super) fn unplace(&mut self, core: CoreId) {
         let Some(thread) = self.placed[core.index()].take() else { return };

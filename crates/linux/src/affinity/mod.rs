@@ -25,6 +25,7 @@
 mod account;
 mod apply;
 mod carry_out;
+mod changes;
 mod dispatch;
 pub mod journal;
 pub mod kernel;
