@@ -21,7 +21,7 @@ use super::journal::{Journal, Recovered, directory, make_directory, recover};
 use super::kernel::{Kernel, Linux};
 use super::sampling::Sampling;
 use super::{Mechanism, Options};
-use crate::watch::{Seen, Tid, WatchError, Watcher, now};
+use crate::watch::{Seen, WatchError, Watcher, now};
 
 /// Least time between two looks while looking is cheap.
 const PACE: Nanos = Nanos::from_millis(1);
@@ -340,11 +340,6 @@ impl Session {
     /// Whether any thread that it follows is left.
     pub fn is_over(&self) -> bool {
         self.watcher.alive() == 0
-    }
-
-    /// Number in `/proc` of every process that is followed and has threads left.
-    pub fn processes(&self) -> impl Iterator<Item = Tid> + '_ {
-        self.mechanism.apps().iter().filter(|app| app.live > 0).map(|app| app.process)
     }
 }
 
