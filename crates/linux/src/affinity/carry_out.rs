@@ -102,10 +102,9 @@ impl<K: Kernel> Mechanism<K> {
         }
         tiers.retain(|tier| !tier.queues.is_empty());
         let service = &mut self.services[core.index()];
-        service.used = !tiers.is_empty();
         service.tiers = tiers;
         service.adopt = adopt.filter(|queue| queue.index() < queues);
-        if !service.used {
+        if !service.is_used() {
             self.give_back(core);
         }
         self.find_homes();

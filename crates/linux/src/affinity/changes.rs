@@ -28,7 +28,11 @@ impl<K: Kernel> Mechanism<K> {
         self.show_loose();
         for core in 0..self.cores.len() {
             let idle = self.placed[core].is_none() && self.on_core[core].is_none();
-            if idle && !self.idle_told[core] && self.services[core].used && self.interest.wants(Interest::CORE_IDLE) {
+            if idle
+                && !self.idle_told[core]
+                && self.services[core].is_used()
+                && self.interest.wants(Interest::CORE_IDLE)
+            {
                 self.events.push(Event::CoreIdle(CoreId(core as u32)));
             }
             self.idle_told[core] = idle;

@@ -42,7 +42,10 @@ impl<K: Kernel> Mechanism<K> {
     }
 
     fn pick_if_free(&mut self, core: CoreId) {
-        if self.placed[core.index()].is_none() && self.services[core.index()].used && self.cores[core.index()].online {
+        if self.placed[core.index()].is_none()
+            && self.services[core.index()].is_used()
+            && self.cores[core.index()].online
+        {
             self.pick_for(core);
         }
     }

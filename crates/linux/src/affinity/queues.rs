@@ -34,11 +34,15 @@ impl Queue {
 pub struct Service {
     pub tiers: Vec<Tier>,
     pub adopt: Option<QueueId>,
-    /// `None` was said of it yet, or it was given tiers: the mechanism's to use.
-    pub used: bool,
 }
 
 impl Service {
+    /// Whether the core is to have threads of the policy's: one that was given no tiers, or of which nothing was said yet, is left
+    /// alone.
+    pub fn is_used(&self) -> bool {
+        !self.tiers.is_empty()
+    }
+
     /// Whether any tier has the queue.
     pub fn serves(&self, queue: QueueId) -> bool {
         self.tiers.iter().any(|tier| tier.queues.contains(&queue))
