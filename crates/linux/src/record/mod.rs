@@ -1,9 +1,13 @@
 //! The recorder: runs a program, and writes down when each of its threads had a core, and who woke it.
 //!
 //! Listens to perf's records of switches, forks, names and exits and to the scheduler's tracepoint `sched_waking`, on all CPUs: who wakes a
-//! thread may be an interrupt on any of them. What is not about the program is dropped as it is read. Switches are
-//! perf's own records and not the tracepoint `sched_switch`, because perf keeps a count of tracepoints that are under way in each thread, and a
-//! kernel (6.18) was met in which the idle thread of one CPU had kept one for ever: none of its switches were told.
+//! thread may be an interrupt on any of them. What is not about the program is dropped as it is read.
+//!
+//! Switches are perf's own records and not the tracepoint `sched_switch`. Observed, on one machine with Linux 6.18: the tracepoint told no
+//! switch of the idle thread of one CPU. The cause was not found. The guess: perf counts in each thread the tracepoints that are under
+//! way there, so as not to fall into itself, and drops what is met meanwhile; that thread had kept a count for ever. Perf's own records
+//! are not kept back by that count.
+//!
 //! `evenkeel_workload::recorded` makes the workload of it.
 
 mod decode;
