@@ -4,19 +4,20 @@
 //! the same lab; figures are medians of the rounds. What is printed also goes to the file in `EVENKEEL_BENCH_OUT`, complete or not at all.
 #![expect(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
 
+#[path = "../tests/support/programs.rs"]
+mod programs;
+mod support;
+
 use std::collections::BTreeMap;
 use std::env;
-use std::path::PathBuf;
 use std::process::Command;
+
+use support::median;
 
 const ROUNDS: usize = 3;
 
 fn example(name: &str) -> String {
-    // target/release/deps/live-…: beside deps are the examples.
-    let mut path: PathBuf = env::current_exe().unwrap();
-    path.pop();
-    path.pop();
-    path.join("examples").join(name).to_str().unwrap().to_owned()
+    programs::example(name).to_str().unwrap().to_owned()
 }
 
 fn evenkeel() -> String {
@@ -33,11 +34,6 @@ fn output(words: &[&str]) -> String {
 
 fn numbers(text: &str) -> Vec<f64> {
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// Runs under the kernel alone, bound by taskset, or under a policy.
@@ -63,11 +59,11 @@ fn equal_threads() {
             totals.entry(how).or_default().push(done[0] + done[1]);
         }
     }
-    let kernel = median(totals.get_mut("kernel").unwrap());
+    let kernel = median(&totals["kernel"]);
     println!("\nTwo equal CPU-bound threads for 15 s.\n");
     println!("| under | progress, greater / less | work of both, kernel = 1 |\n| --- | --- | --- |");
     for how in hows {
-        let (ratio, total) = (median(ratios.get_mut(how).unwrap()), median(totals.get_mut(how).unwrap()));
+        let (ratio, total) = (median(&ratios[how]), median(&totals[how]));
         println!("| {how} | {ratio:.3} | {:.3} |", total / kernel);
     }
 }
@@ -83,11 +79,11 @@ fn barriers() {
             times.entry(how).or_default().push(numbers(&output(&words))[0]);
         }
     }
-    let pinned = median(times.get_mut("pinned").unwrap());
+    let pinned = median(&times["pinned"]);
     println!("\nTwo threads, 50 rounds of equal work and a barrier.\n");
     println!("| under | time, ms | as fast as pinned |\n| --- | --- | --- |");
     for how in hows {
-        let time = median(times.get_mut(how).unwrap());
+        let time = median(&times[how]);
         println!("| {how} | {time:.0} | {:.2} |", pinned / time);
     }
 }

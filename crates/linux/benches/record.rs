@@ -5,9 +5,13 @@
 //! target/release/evenkeel. Prints a table for docs/record.md. Programs are those of tests/programs.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark fails by panicking")]
 
+mod support;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
+
+use support::median;
 
 /// Runs, of which the median counts.
 const RUNS: usize = 5;
@@ -20,11 +24,6 @@ const EQUAL: [&str; 4] = ["-m", "odroid-xu3", "--cores", "2big"];
 
 /// In the environment of a benchmark that runs itself again in a lab.
 const INSIDE: &str = "EVENKEEL_BENCH_PROGRAM";
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
 
 fn binary() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/release/evenkeel");
@@ -71,7 +70,7 @@ fn rows(program: &Path, machine: &[&str], label: &str) {
             assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
             simulated.push(number(&done.stdout, "makespan_s"));
         }
-        let (real, recorded, simulated) = (median(real), median(recorded), median(simulated));
+        let (real, recorded, simulated) = (median(&real), median(&recorded), median(&simulated));
         let off = (simulated / real - 1.0) * 100.0;
         println!(
             "| {what} | {label} | {:.1} | {:.1} | {:.1} | {off:+.1} % |",

@@ -5,12 +5,16 @@
 //! `swarm`.
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
+#[path = "../tests/support/programs.rs"]
+mod programs;
+mod support;
 #[path = "../examples/swarm.rs"]
 mod swarm;
 
 use std::{
     io::{Read as _, Write as _},
-    process::{Child, Command, Stdio},
+    path::Path,
+    process::Child,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -19,6 +23,8 @@ use evenkeel_linux::{
     counters::ThreadTimes,
     watch::{Options, Seen, Source, Tid, WatchError, Watcher, now},
 };
+use programs::tid;
+use support::median;
 
 /// How often each case runs.
 const ROUNDS: usize = 7;
@@ -27,27 +33,14 @@ const TURNS: &str = "20000";
 /// Threads that come and go.
 const THREADS: &str = "3000";
 
+/// This program, which begins again with these words when it is let go.
 fn held(words: &[&str]) -> Child {
-    let mut child = Command::new("sh")
+    let own = std::env::current_exe().unwrap();
+    if words.first() == Some(&"pingpong") {
         // Those who wake each other share a core: the switch between them is what is measured, not the way from core to core.
-        .args(["-c", "echo; read _; [ $1 = pingpong ] && exec taskset -c 0 \"$0\" \"$@\"; exec \"$0\" \"$@\""])
-        .arg(std::env::current_exe().unwrap())
-        .args(words)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-    child
-}
-
-fn tid(child: &Child) -> Tid {
-    Tid(i32::try_from(child.id()).unwrap())
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+        return programs::held(Path::new("taskset"), &[&["-c", "0", own.to_str().unwrap()], words].concat());
+    }
+    programs::held(&own, words)
 }
 
 /// Lets the program go and waits for its end; what it printed, and how long that took in nanoseconds.
@@ -121,7 +114,7 @@ fn in_turns(words: &[&str], figure: impl Fn(&str, f64) -> f64) -> Vec<(&'static 
             figures.push(figure(&output, time));
         }
     }
-    figures.into_iter().map(|(name, figures)| (name, median(figures))).collect()
+    figures.into_iter().map(|(name, figures)| (name, median(&figures))).collect()
 }
 
 fn print(title: &str, unit: &str, rows: &[(&str, f64)]) {
@@ -151,7 +144,7 @@ fn drained() -> Result<(f64, f64), WatchError> {
         }
         nothing.push(begun.elapsed().as_nanos() as f64 / 1000.0);
     }
-    Ok((median(each), median(nothing)))
+    Ok((median(&each), median(&nothing)))
 }
 
 /// Nanoseconds from a thread's start to our knowing of it.
@@ -182,7 +175,7 @@ fn reaction(source: Source) -> Result<f64, WatchError> {
             delays.extend(seen.iter().filter_map(delay));
         }
     });
-    Ok(median(delays))
+    Ok(median(&delays))
 }
 
 /// Nanoseconds to read a thread's account, and its state.
@@ -196,7 +189,7 @@ fn accounts() -> (f64, f64) {
             (0..2000).for_each(|_| read());
             begun.elapsed().as_nanos() as f64 / 2000.0
         };
-        median((0..ROUNDS).map(each).collect())
+        median(&(0..ROUNDS).map(each).collect::<Vec<f64>>())
     };
     let read_times = || {
         std::hint::black_box(account.times().unwrap());

@@ -1,52 +1,29 @@
 //! Real programs are watched, and what they did is known: nobody is lost.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
+#[path = "support/programs.rs"]
+mod programs;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     io::{Read as _, Write as _},
     os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::{self, Child, Command, Stdio},
+    path::Path,
+    process::{self, Child, Command},
     time::{Duration, Instant},
 };
 
 use evenkeel_linux::watch::{Options, Seen, Source, Tid, Waker, WatchError, Watcher};
 use evenkeel_machine::Nanos;
+use programs::{example, tid};
 
 /// Nothing here takes longer, however busy the machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn example(name: &str) -> PathBuf {
-    let mut path = std::env::current_exe().unwrap();
-    path.pop();
-    path.pop();
-    let path = path.join("examples").join(name);
-    assert!(path.exists(), "cargo test builds examples only with all tests: cargo build -p evenkeel-linux --examples");
-    path
-}
-
 /// The program that starts threads, which has not begun yet: it does when it is let go.
 fn held(words: &[&str]) -> Child {
-    held_program(&example("swarm"), words)
-}
-
-fn held_program(program: &Path, words: &[&str]) -> Child {
-    let mut child = Command::new("sh")
-        .args(["-c", "echo; read _; exec \"$0\" \"$@\""])
-        .arg(program)
-        .args(words)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // The shell itself has begun, and the kernel has told what it tells of that.
-    child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-    child
-}
-
-fn tid(child: &Child) -> Tid {
-    Tid(i32::try_from(child.id()).unwrap())
+    programs::held(&example("swarm"), words)
 }
 
 /// `None`, and a line that says so, if the source is not allowed here.
@@ -347,7 +324,7 @@ fn a_program_with_other_rights_stays_in_sight() {
         return println!("skipped: chown: {error}");
     }
     fs::set_permissions(&program, fs::Permissions::from_mode(0o2755)).unwrap();
-    let Some((seen, ..)) = watched(held_program(&program, &["late", "50"]), &from(Source::Perf)) else { return };
+    let Some((seen, ..)) = watched(programs::held(&program, &["late", "50"]), &from(Source::Perf)) else { return };
     is_lawful(&seen);
     assert_eq!(started(&seen).len(), 51);
 }
@@ -402,7 +379,7 @@ fn a_program_that_makes_a_pid_namespace_is_seen_from_outside() {
     if !Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).status().is_ok_and(|s| s.success()) {
         return println!("skipped: unshare cannot be used here");
     }
-    let child = held_program(Path::new("unshare"), &words);
+    let child = programs::held(Path::new("unshare"), &words);
     let Some((seen, ..)) = watched(child, &from(Source::Perf)) else { return };
     is_lawful(&seen);
     assert_eq!(started(&seen).len(), 202);
