@@ -8,12 +8,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
-use crate::{Ended, command};
-
-/// Longest that a test waits for something that is to happen at once.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::{Ended, command, eventually};
 
 /// One lab at a time: two on one CPU would take it from each other.
 static LAB: Mutex<()> = Mutex::new(());
@@ -43,15 +39,6 @@ fn in_folder(folder: &Path, args: &[&str]) -> std::process::Command {
 
 fn start_in(folder: &Path, args: &[&str]) -> Child {
     in_folder(folder, args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
-}
-
-#[track_caller]
-fn eventually(what: &str, is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Threads on this machine that belong to a lab started in `folder`: any process whose environment has it.

@@ -5,14 +5,10 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{Ended, assert_valid, command};
-
-/// Longest that a test waits for something that is to happen at once.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::{Ended, assert_valid, command, eventually};
 
 fn example(name: &str) -> String {
     let mut path = std::env::current_exe().unwrap();
@@ -51,15 +47,6 @@ fn cpus_of(process: u32) -> Option<String> {
 
 fn own_cpus() -> String {
     cpus_of(std::process::id()).unwrap()
-}
-
-#[track_caller]
-fn eventually(what: &str, is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]

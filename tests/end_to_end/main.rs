@@ -13,6 +13,7 @@ mod sensors;
 
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -22,6 +23,9 @@ const MACHINE: &str = "odroid-xu3-paper";
 const WORKLOAD: &str = "swaptions";
 /// Small enough for a test that is built without much optimisation.
 const SIZE: &str = "0.05";
+
+/// Longest that a test waits for something that is to happen at once.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a command came to.
 struct Ended {
@@ -67,6 +71,15 @@ fn small<'a>(verb: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut args = vec![verb, "-m", MACHINE, "-w", WORKLOAD, "--size", SIZE];
     args.extend(more);
     args
+}
+
+#[track_caller]
+fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Checks a record against the schema, with every error said.
