@@ -6,8 +6,9 @@ mod support;
 
 use evenkeel_linux::affinity::kernel::Class;
 use evenkeel_linux::watch::Tid;
+use evenkeel_policy::{Clock, Directives, Event, Policy, QueueId, Tier, View};
 use proptest::prelude::*;
-use support::{Fake, Habit, all, mechanism, run};
+use support::{Fake, Habit, all, mechanism, mechanism_of, run};
 
 /// One fast core and one of a third of its speed.
 const FAST_AND_SLOW: &[(f64, u32)] = &[(3.0, 1), (1.0, 1)];
@@ -141,6 +142,58 @@ fn a_thread_that_has_made_itself_real_time_keeps_its_class_and_gets_its_cpus_bac
     assert_eq!(fake.worker(tids[1]).mask, all(2));
     mechanism.restore();
     assert_eq!(fake.worker(tids[1]).class, Class::Urgent);
+}
+
+#[test]
+fn a_thread_that_makes_itself_real_time_just_before_it_is_parked_keeps_its_class_and_its_cpus() {
+    let fake = Fake::new(2, true);
+    let mut mechanism = mechanism(&fake, "acfs", FAST_AND_SLOW, &[]);
+    let tids: Vec<Tid> = (0..3).map(|app| fake.start(10 + app, None, Habit::Spins, SPEEDS)).collect();
+    fake.step();
+    // One of three is to wait: decided here, before they change, and asked for after.
+    mechanism.look(fake.now(), &fake.seen());
+    fake.0.borrow_mut().workers.iter_mut().for_each(|worker| worker.class = Class::Urgent);
+    mechanism.enforce();
+    assert!(tids.iter().all(|&tid| fake.worker(tid).class == Class::Urgent), "nobody is parked");
+    run(&fake, &mut mechanism, 2_000, 4);
+    for tid in tids {
+        assert_eq!((fake.worker(tid).class, fake.worker(tid).mask), (Class::Urgent, all(2)));
+    }
+}
+
+/// Serves the first threads, one for each core, and nobody else: a policy that errs.
+struct Neglects {
+    served: usize,
+}
+
+impl Policy for Neglects {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+        let (served, _neglected) = (say.make_queue(Clock::Shared), say.make_queue(Clock::Shared));
+        self.served = view.machine.cores.len();
+        for core in &view.machine.cores {
+            say.serve(core.id, vec![Tier::least_key([served])], None);
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event, _: &View<'_>, say: &mut Directives) {
+        if let Event::Started(thread) = event {
+            say.assign(thread, QueueId(u32::from(thread.index() >= self.served)));
+        }
+    }
+}
+
+#[test]
+fn whom_a_policy_neglects_is_parked_for_a_second_and_then_let_go() {
+    let fake = Fake::new(2, true);
+    let mut mechanism = mechanism_of(&fake, Box::new(Neglects { served: 0 }), FAST_AND_SLOW, &[]);
+    let tids: Vec<Tid> = (0..3).map(|app| fake.start(10 + app, None, Habit::Spins, SPEEDS)).collect();
+    run(&fake, &mut mechanism, 900, 4);
+    let neglected = fake.worker(tids[2]);
+    assert!(neglected.class == Class::Idle && neglected.ran < 10, "{neglected:?}");
+    run(&fake, &mut mechanism, 2_000, 4);
+    let ran = fake.worker(tids[2]).ran - neglected.ran;
+    assert!(ran > 500, "{ran}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use evenkeel_linux::affinity::kernel::{Class, Kernel, Standing};
 use evenkeel_linux::affinity::{Mechanism, Options};
 use evenkeel_linux::watch::{Cpu, Seen, Tid};
 use evenkeel_machine::{Machine, Nanos};
+use evenkeel_policy::Policy;
 use rustix::thread::CpuSet;
 
 pub const MS: Nanos = Nanos(1_000_000);
@@ -93,6 +94,9 @@ impl Kernel for Fake {
     }
 
     fn set_class(&mut self, thread: Tid, class: Class) -> io::Result<()> {
+        if class == Class::Urgent {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         self.0.borrow_mut().of(thread)?.class = class;
         Ok(())
     }
@@ -242,13 +246,22 @@ impl Fake {
 
 /// A policy by name on a machine of one cluster per kind: capacities fastest first, and how many cores of each.
 pub fn mechanism(fake: &Fake, policy: &str, kinds: &[(f64, u32)], factors: &[(&str, f64)]) -> Mechanism<Fake> {
+    mechanism_of(fake, evenkeel_policy::registry::make(policy, &[]).unwrap(), kinds, factors)
+}
+
+/// The same with a policy of one's own.
+pub fn mechanism_of(
+    fake: &Fake,
+    policy: Box<dyn Policy>,
+    kinds: &[(f64, u32)],
+    factors: &[(&str, f64)],
+) -> Mechanism<Fake> {
     let options = Options {
         park: fake.0.borrow().may_park,
         grace: Nanos::ZERO,
         stolen: Vec::new(),
         factors: factors.iter().map(|(name, factor)| ((*name).to_owned(), *factor)).collect(),
     };
-    let policy = evenkeel_policy::registry::make(policy, &[]).unwrap();
     Mechanism::new(fake.clone(), machine(kinds), policy, options, fake.now()).unwrap()
 }
 
