@@ -255,10 +255,17 @@ fn a_schedule_whose_reader_has_gone_gives_cpus_back() {
 #[test]
 fn a_schedule_ends_with_the_processes_that_it_was_given() {
     let folder = tempfile::tempdir().unwrap();
-    let mut program = Command::new("sleep").arg("0.3").spawn().unwrap();
+    let program = Forever::start();
     let pid = program.id().to_string();
-    Ended::of(live(folder.path(), &["schedule", "-p", "acfs", "--pid", &pid]).output().unwrap()).done();
-    program.wait().unwrap();
+    let mut schedule = live(folder.path(), &["schedule", "-p", "acfs", "--pid", &pid])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(schedule.stderr.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("scheduling process")), "it has begun");
+    drop(program);
+    assert!(schedule.wait().unwrap().success());
 }
 
 #[test]
