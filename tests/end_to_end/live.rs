@@ -200,9 +200,13 @@ fn an_interrupted_schedule_gives_cpus_back_and_a_second_one_is_refused_meanwhile
     let second = Ended::of(live(folder.path(), &["schedule", "-p", "linux", "--pid", &pid]).output().unwrap());
     assert_eq!(second.code, 1);
     assert!(second.stderr.contains(&format!("(process {})", schedule.id())), "{}", second.stderr);
-    Command::new("kill").args(["-INT", &schedule.id().to_string()]).status().unwrap();
+    // Suspended it would not give anything back.
+    for signal in ["-TSTP", "-INT"] {
+        Command::new("kill").args([signal, &schedule.id().to_string()]).status().unwrap();
+    }
     let ended = schedule.wait_with_output().unwrap();
     assert!(ended.status.success());
+    assert!(String::from_utf8(ended.stderr).unwrap().contains("cannot be suspended"));
     assert_valid(&serde_json::from_slice(&ended.stdout).unwrap());
     assert_eq!(cpus_of(program.id()), Some(own_cpus()));
 }

@@ -19,12 +19,13 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
+use nix::sys::signal::{SigSet, SigmaskHow, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
 pub use held::Held;
+pub use nix::sys::signal::Signal;
 
 /// Signals that would end us, and are the program's to answer.
 const PASSED: [Signal; 6] =
@@ -59,7 +60,15 @@ impl Signals {
     /// # Errors
     /// No more files may be open.
     pub fn hold() -> io::Result<Self> {
-        let mut set: SigSet = PASSED.into_iter().collect();
+        Self::hold_with(&[])
+    }
+
+    /// As [`Signals::hold`], and these, too.
+    ///
+    /// # Errors
+    /// No more files may be open.
+    pub fn hold_with(more: &[Signal]) -> io::Result<Self> {
+        let mut set: SigSet = PASSED.iter().chain(more).copied().collect();
         set.add(Signal::SIGCHLD);
         let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         Ok(Self { queue: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)?, before })

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use evenkeel_linux::affinity::Totals;
 use evenkeel_linux::affinity::journal::{directory, make_directory};
 use evenkeel_linux::affinity::session::{Cost, Session};
-use evenkeel_linux::program::Signals;
+use evenkeel_linux::program::{Signal, Signals};
 use evenkeel_linux::watch::{Tid, Watcher};
 use evenkeel_report::table as results;
 use rustix::fs::{FlockOperation, flock};
@@ -24,13 +24,16 @@ use crate::error::{Failure, Result, say};
 use crate::output::{print, print_json};
 use crate::table;
 
+/// What Ctrl-Z sends.
+const STOP: Signal = Signal::SIGTSTP;
+
 /// Schedules until interrupted, until the duration is over, or until no process that was named is left.
 ///
 /// # Errors
 /// Bad input, a process that is not there, no permission, or another one at work.
 pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     // Before any thread is made: see `Signals`.
-    let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
+    let signals = Signals::hold_with(&[STOP]).context("cannot hold back signals").map_err(Failure::Failed)?;
     let prepared = prepare(&args.live)?;
     let _lock = lock()?;
     let options = watch_options(&args.live);
@@ -108,6 +111,12 @@ fn interrupted(signals: &Signals) -> Result<bool> {
     while let Some(caught) = signals.poll().context("cannot read signals").map_err(Failure::Failed)? {
         if caught.is_to_end() {
             return Ok(true);
+        }
+        if caught.signal == STOP {
+            say(
+                "note",
+                "it cannot be suspended, the threads that wait for their turn would wait for it; Ctrl-C ends it",
+            );
         }
     }
     Ok(false)
