@@ -1,23 +1,31 @@
 //! Programs whose progress can be told, for the tests and benchmarks of whoever places threads.
 //!
 //! - `worker spin N MS`: N threads that work for MS; prints how many units of work each has done, one a line;
+//! - `worker nice LEVELS MS`: as `spin`, a thread for each of these nice levels, as 0,0,5;
 //! - `worker paced MS`: a thread whose unit of work takes a millisecond on any core, like a program that waits for memory: its speedup
 //!   factor is 1; prints its units;
 //! - `worker barrier N ROUNDS UNITS`: N threads that work for UNITS each and then wait for each other, ROUNDS times; prints
 //!   milliseconds;
 //! - `worker crowd N MS`: N threads, each at work for 200 us of every 20 ms, for MS;
 //! - `worker births N MS`: a thread every MS, N times, each of which works for 30 ms;
+//! - `worker wakes PAIRS MS`: pairs of which one sleeps for 3 ms and then wakes the other, who works for 1 ms; prints how long the other
+//!   took to get a core, in microseconds: median, 99th percentile, greatest;
+//! - `worker pipes PAIRS MS`: pairs of threads that send a byte back and forth through pipes; prints round trips;
+//! - `worker forks MS`: starts one short process after another, four at a time; prints how many;
 //! - `worker mask CPUS MS`: a thread that binds itself to these CPUs, works for MS, and prints the CPUs that it may use then;
 //! - `worker forever`: a thread that works until it is killed.
 
 use std::env;
 use std::error::Error;
 use std::hint::black_box;
-use std::sync::Barrier;
+use std::io::{Read as _, Write as _};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Some 20 us.
@@ -59,6 +67,130 @@ fn spin(threads: usize, time: Duration) {
     for units in done {
         println!("{units}");
     }
+}
+
+fn nice(levels: &[i32], time: Duration) -> Result<(), Box<dyn Error>> {
+    let go = Barrier::new(levels.len());
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let one = |level: i32| -> Result<u64, rustix::io::Errno> {
+            // Of the calling thread only, on Linux.
+            let is_set = setpriority_process(None, level);
+            go.wait();
+            is_set?;
+            let mut units = 0_u64;
+            while !stop.load(Ordering::Relaxed) {
+                unit();
+                units += 1;
+            }
+            Ok(units)
+        };
+        let threads: Vec<_> = levels.iter().map(|&level| scope.spawn(move || one(level))).collect();
+        thread::sleep(time);
+        stop.store(true, Ordering::Relaxed);
+        for thread in threads {
+            println!("{}", thread.join().map_err(|_| "a thread panicked")??);
+        }
+        Ok(())
+    })
+}
+
+/// Wakes whoever waits for it, with the time at which it did.
+#[derive(Default)]
+struct Bell {
+    rung: Mutex<Option<Instant>>,
+    changed: Condvar,
+}
+
+impl Bell {
+    fn ring(&self) {
+        if let Ok(mut rung) = self.rung.lock() {
+            *rung = Some(Instant::now());
+        }
+        self.changed.notify_one();
+    }
+
+    /// How long ago it was rung, once it is.
+    fn wait(&self) -> Option<Duration> {
+        let mut rung = self.changed.wait_while(self.rung.lock().ok()?, |rung| rung.is_none()).ok()?;
+        rung.take().map(|at| at.elapsed())
+    }
+}
+
+fn wakes(pairs: usize, time: Duration) {
+    let end = Instant::now() + time;
+    let bells: Vec<Bell> = (0..pairs).map(|_| Bell::default()).collect();
+    let over = AtomicBool::new(false);
+    let mut all = thread::scope(|scope| {
+        let waiter = |bell: &Bell| {
+            let mut seen = Vec::new();
+            while let Some(latency) = bell.wait() {
+                if over.load(Ordering::Relaxed) {
+                    break;
+                }
+                seen.push(latency);
+                work(Duration::from_millis(1));
+            }
+            seen
+        };
+        let waiters: Vec<_> = bells.iter().map(|bell| scope.spawn(move || waiter(bell))).collect();
+        let ringer = |bell: &Bell| {
+            while Instant::now() < end {
+                thread::sleep(Duration::from_millis(3));
+                bell.ring();
+            }
+        };
+        let ringers: Vec<_> = bells.iter().map(|bell| scope.spawn(move || ringer(bell))).collect();
+        ringers.into_iter().for_each(|ringer| drop(ringer.join()));
+        over.store(true, Ordering::Relaxed);
+        bells.iter().for_each(Bell::ring);
+        waiters.into_iter().filter_map(|waiter| waiter.join().ok()).flatten().collect::<Vec<_>>()
+    });
+    all.sort_unstable();
+    let rank = |of_hundred: usize| all.get((all.len().max(1) - 1) * of_hundred / 100).map_or(0, Duration::as_micros);
+    println!("{} {} {}", rank(50), rank(99), rank(100));
+}
+
+fn pipes(pairs: usize, time: Duration) {
+    let end = Instant::now() + time;
+    let trips: u64 = thread::scope(|scope| {
+        let one = || -> std::io::Result<u64> {
+            let ((mut here, mut out), (mut there, mut back)) = (std::io::pipe()?, std::io::pipe()?);
+            let echo = scope.spawn(move || {
+                let mut byte = [0];
+                while there.read_exact(&mut byte).is_ok() && out.write_all(&byte).is_ok() {}
+            });
+            let mut trips = 0;
+            while Instant::now() < end {
+                back.write_all(&[1])?;
+                here.read_exact(&mut [0])?;
+                trips += 1;
+            }
+            drop(back);
+            drop(echo.join());
+            Ok(trips)
+        };
+        let pairs: Vec<_> = (0..pairs).map(|_| scope.spawn(one)).collect();
+        pairs.into_iter().filter_map(|pair| pair.join().ok()?.ok()).sum()
+    });
+    println!("{trips}");
+}
+
+fn forks(time: Duration) -> Result<(), Box<dyn Error>> {
+    const AT_A_TIME: usize = 4;
+    let end = Instant::now() + time;
+    let own = env::current_exe()?;
+    let mut count = 0;
+    while Instant::now() < end {
+        let children: Vec<_> =
+            (0..AT_A_TIME).map(|_| Command::new(&own).arg("nothing").spawn()).collect::<Result<_, _>>()?;
+        for mut child in children {
+            child.wait()?;
+            count += 1;
+        }
+    }
+    println!("{count}");
+    Ok(())
 }
 
 fn paced(time: Duration) {
@@ -135,6 +267,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ms = |text: &str| text.parse().map(Duration::from_millis);
     match words[..] {
         ["spin", threads, time] => spin(threads.parse()?, ms(time)?),
+        ["nice", levels, time] => {
+            nice(&levels.split(',').map(str::parse).collect::<Result<Vec<_>, _>>()?, ms(time)?)?;
+        }
+        ["wakes", pairs, time] => wakes(pairs.parse()?, ms(time)?),
+        ["pipes", pairs, time] => pipes(pairs.parse()?, ms(time)?),
+        ["forks", time] => forks(ms(time)?)?,
+        ["nothing"] => {}
         ["paced", time] => paced(ms(time)?),
         ["barrier", threads, rounds, units] => barrier(threads.parse()?, rounds.parse()?, units.parse()?),
         ["crowd", threads, time] => crowd(threads.parse()?, ms(time)?),
