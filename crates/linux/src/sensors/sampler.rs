@@ -54,7 +54,8 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Samples at once, and from then on at each multiple of the interval; a multiple that is missed is left out.
+    /// Samples before it returns, so that what comes after is covered however long the thread takes to get a core, and from
+    /// then on at each multiple of the interval; a multiple that is missed is left out.
     ///
     /// # Errors
     /// No thread can be made.
@@ -62,17 +63,15 @@ impl Sampler {
         let (end, ended) = mpsc::channel();
         let interval = interval.0.max(1);
         let mut meter = Meter::new(sensors);
-        let life = move || {
-            let began = now();
+        let began = now();
+        meter.sample();
+        let life = move || loop {
+            let since = now().saturating_sub(began).0;
+            let wait = interval - since % interval;
+            let is_over = ended.recv_timeout(Duration::from_nanos(wait)) != Err(mpsc::RecvTimeoutError::Timeout);
             meter.sample();
-            loop {
-                let since = now().saturating_sub(began).0;
-                let wait = interval - since % interval;
-                let is_over = ended.recv_timeout(Duration::from_nanos(wait)) != Err(mpsc::RecvTimeoutError::Timeout);
-                meter.sample();
-                if is_over {
-                    return meter;
-                }
+            if is_over {
+                return meter;
             }
         };
         let thread = thread::Builder::new().name("sensors".to_owned()).spawn(life)?;
