@@ -3,9 +3,11 @@
 
 #[path = "support/programs.rs"]
 mod programs;
+#[path = "support/seen.rs"]
+mod seen;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fs,
     io::{Read as _, Write as _},
     os::unix::fs::PermissionsExt as _,
@@ -15,8 +17,8 @@ use std::{
 };
 
 use evenkeel_linux::watch::{Options, Seen, Source, Tid, Waker, WatchError, Watcher};
-use evenkeel_machine::Nanos;
 use programs::{example, tid};
+use seen::{is_lawful, started};
 
 /// Nothing here takes longer, however busy the machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -38,83 +40,61 @@ fn watch(child: &Child, options: &Options) -> Option<Watcher> {
     }
 }
 
+/// The same, and the program is ended if it cannot be watched.
+fn watch_or_end(mut child: Child, options: &Options) -> Option<(Child, Watcher)> {
+    let Some(watcher) = watch(&child, options) else {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        return None;
+    };
+    Some((child, watcher))
+}
+
 /// Lets the program go and watches it to its end: all that was seen, and what it printed.
 fn see(mut child: Child, watcher: &mut Watcher) -> (Vec<Seen>, String) {
     child.stdin.take().unwrap().write_all(b"\n").unwrap();
     let mut seen = Vec::new();
-    let begun = Instant::now();
     watcher.drain(&mut seen);
-    while watcher.alive() > 0 {
-        watcher.wait(Duration::from_millis(100)).unwrap();
-        watcher.drain(&mut seen);
-        assert!(begun.elapsed() < PATIENCE, "still alive: {}", watcher.alive());
-    }
+    watch_to_the_end(watcher, &mut seen);
     let mut output = String::new();
     child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
     assert!(child.wait().unwrap().success());
     (seen, output)
 }
 
-fn program(words: &[&str], options: &Options) -> Option<(Vec<Seen>, String, Tid, u64)> {
-    watched(held(words), options)
+/// Times that something is watched at most until the kernel had room for all records. How much it has to tell of the machine
+/// meanwhile, and how long others keep us from reading it, is chance; if we do not read what is there, some is lost every time.
+const ATTEMPTS: u32 = 3;
+
+/// What was seen in the first attempt that missed no records; each says how many it missed.
+fn without_a_gap<T>(attempt: impl Fn() -> Option<(T, u64)>) -> Option<T> {
+    let mut missed = Vec::new();
+    for _ in 0..ATTEMPTS {
+        match attempt()? {
+            (seen, 0) => return Some(seen),
+            (_, records) => missed.push(records),
+        }
+    }
+    panic!("records missed: {missed:?}");
 }
 
-fn watched(mut child: Child, options: &Options) -> Option<(Vec<Seen>, String, Tid, u64)> {
-    let root = tid(&child);
-    let Some(mut watcher) = watch(&child, options) else {
-        child.kill().unwrap();
-        child.wait().unwrap();
-        return None;
-    };
-    let (seen, output) = see(child, &mut watcher);
-    Some((seen, output, root, watcher.missed()))
+/// What a program was seen to do, what it printed, and its process.
+fn program(words: &[&str], options: &Options) -> Option<(Vec<Seen>, String, Tid)> {
+    watched(|| held(words), options)
+}
+
+fn watched(start: impl Fn() -> Child, options: &Options) -> Option<(Vec<Seen>, String, Tid)> {
+    without_a_gap(|| {
+        let child = start();
+        let root = tid(&child);
+        let (child, mut watcher) = watch_or_end(child, options)?;
+        let (seen, output) = see(child, &mut watcher);
+        Some(((seen, output, root), watcher.missed()))
+    })
 }
 
 fn from(source: Source) -> Options {
     Options { source, interval: Duration::from_millis(2), ..Options::default() }
-}
-
-fn at(seen: &Seen) -> Nanos {
-    match *seen {
-        Seen::Started { at, .. }
-        | Seen::Exec { at, .. }
-        | Seen::Exited { at, .. }
-        | Seen::Took { at, .. }
-        | Seen::Left { at, .. }
-        | Seen::Woke { at, .. } => at,
-    }
-}
-
-/// What must hold of everything that is ever seen, whatever the source.
-fn is_lawful(seen: &[Seen]) {
-    let mut on = BTreeMap::new();
-    let mut last = Nanos(0);
-    for one in seen {
-        assert!(at(one) >= last, "{one:?} after {last:?}");
-        last = at(one);
-        match *one {
-            Seen::Started { tid, .. } => assert!(on.insert(tid, None).is_none(), "{one:?} twice"),
-            Seen::Exited { tid, .. } => assert!(on.remove(&tid).is_some(), "{one:?} never started"),
-            Seen::Exec { tid, .. } | Seen::Woke { tid, .. } => {
-                assert!(on.contains_key(&tid), "{one:?}: no such thread")
-            }
-            Seen::Took { tid, cpu, .. } => {
-                let core = on.get_mut(&tid).expect("a thread takes a core while it lives");
-                assert_eq!(*core, None, "{one:?}: it has one");
-                *core = Some(cpu);
-            }
-            Seen::Left { tid, cpu, .. } => {
-                let core = on.get_mut(&tid).expect("a thread leaves a core while it lives");
-                assert!(core.is_none_or(|core| core == cpu), "{one:?}: it was on {core:?}");
-                *core = None;
-            }
-        }
-    }
-    assert!(on.is_empty(), "never ended: {on:?}");
-}
-
-fn started(seen: &[Seen]) -> Vec<Tid> {
-    seen.iter().filter_map(|one| if let Seen::Started { tid, .. } = one { Some(*tid) } else { None }).collect()
 }
 
 /// The sources that miss nobody.
@@ -126,8 +106,7 @@ fn complete() -> [Options; 3] {
 #[test]
 fn none_of_five_thousand_short_threads_is_lost() {
     for options in complete() {
-        let Some((seen, _, _, missed)) = program(&["threads", "5000"], &options) else { continue };
-        assert_eq!(missed, 0, "{options:?}");
+        let Some((seen, ..)) = program(&["threads", "5000"], &options) else { continue };
         is_lawful(&seen);
         assert_eq!(started(&seen).len(), 5001, "{options:?}");
     }
@@ -136,7 +115,7 @@ fn none_of_five_thousand_short_threads_is_lost() {
 #[test]
 fn every_one_of_deep_forks_is_seen() {
     for options in complete() {
-        let Some((seen, output, root, _)) = program(&["forks", "60"], &options) else { continue };
+        let Some((seen, output, root)) = program(&["forks", "60"], &options) else { continue };
         is_lawful(&seen);
         let printed: BTreeSet<Tid> = output.lines().map(|line| Tid(line.parse().unwrap())).collect();
         assert_eq!(printed.len(), 61);
@@ -148,28 +127,16 @@ fn every_one_of_deep_forks_is_seen() {
     }
 }
 
-#[test]
-fn perf_tells_of_cores_taken_and_left() {
-    let Some((seen, ..)) = program(&["pingpong", "200"], &from(Source::Perf)) else { return };
-    is_lawful(&seen);
-    let left = seen.iter().filter(|one| matches!(one, Seen::Left { preempted: false, .. })).count();
-    assert!(left >= 200, "{left}");
-}
+/// Of the turns that `swarm turns` takes, those that may be lost to one who says that it sleeps, and is woken before it has left its core.
+const RASH: usize = 10;
 
 #[test]
-fn polling_sees_those_who_live_longer_than_its_interval() {
-    // The last of a chain sleeps for 50 ms, and so do those whose parents have ended, while they are looked for every 2 ms. The
-    // links between begin a program and wait for its end, so they live as long.
-    for (words, number) in [(["forks", "5"], 6), (["orphans", "5"], 5)] {
-        let Some((seen, output, ..)) = program(&words, &from(Source::Poll)) else { return };
-        is_lawful(&seen);
-        let printed: BTreeSet<Tid> = output.lines().map(|line| Tid(line.parse().unwrap())).collect();
-        let started: BTreeSet<Tid> = started(&seen).into_iter().collect();
-        assert_eq!(printed.len(), number);
-        let found = printed.intersection(&started).count();
-        // A shell that ends at once may leave an orphan before it was looked at; it is ours only if we are its reaper.
-        assert!(found == number || words[0] == "orphans" && found > 0, "{found} of {number}");
-    }
+fn perf_tells_of_cores_taken_and_left() {
+    let Some((seen, ..)) = program(&["turns", "200"], &from(Source::Perf)) else { return };
+    is_lawful(&seen);
+    // Both sleep before each of their turns.
+    let left = seen.iter().filter(|one| matches!(one, Seen::Left { preempted: false, .. })).count();
+    assert!(left >= 400 - RASH, "{left}");
 }
 
 #[test]
@@ -177,7 +144,7 @@ fn an_exec_by_another_thread_than_the_first_leaves_one_thread() {
     let swarm = example("swarm");
     let words = ["exec", swarm.to_str().unwrap(), "sleep", "20"];
     for options in complete() {
-        let Some((seen, _, root, _)) = program(&words, &options) else { continue };
+        let Some((seen, _, root)) = program(&words, &options) else { continue };
         is_lawful(&seen);
         assert!(matches!(seen.last(), Some(Seen::Exited { tid, .. }) if *tid == root), "{seen:?}");
     }
@@ -186,16 +153,16 @@ fn an_exec_by_another_thread_than_the_first_leaves_one_thread() {
 #[test]
 fn wake_ups_tell_who_woke_whom() {
     let options = Options { wakeups: true, ..from(Source::Perf) };
-    let Some((seen, _, root, _)) = program(&["pingpong", "200"], &options) else { return };
+    let Some((seen, _, root)) = program(&["turns", "200"], &options) else { return };
     is_lawful(&seen);
     let woken = |by: &dyn Fn(Tid) -> bool, of: &dyn Fn(Tid) -> bool| {
         let told =
             |one: &&Seen| matches!(one, Seen::Woke { tid, by: Waker::Thread(waker), .. } if of(*tid) && by(*waker));
         seen.iter().filter(told).count()
     };
-    // Each waits for the other 200 times, but for when the answer is there before it has gone to sleep.
+    // Each wakes the other 200 times.
     let (there, back) = (woken(&|by| by == root, &|of| of != root), woken(&|by| by != root, &|of| of == root));
-    assert!(there >= 100 && back >= 100, "{there} {back}");
+    assert!(there >= 200 - RASH && back >= 200 - RASH, "{there} {back}");
 }
 
 /// Threads of the process, and what they forked, wait for a line of input when there are as many as this.
@@ -220,25 +187,22 @@ fn watch_to_the_end(watcher: &mut Watcher, seen: &mut Vec<Seen>) {
 #[test]
 fn whoever_attaches_to_a_running_process_has_all_its_threads_and_what_they_start() {
     for options in complete() {
-        let mut child = held(&["crowd", "100"]);
-        let mut input = child.stdin.take().unwrap();
-        input.write_all(b"\n").unwrap();
-        wait_for_threads(tid(&child), 101);
-        let attached = Watcher::threads(&[tid(&child)], &options);
-        let mut seen = Vec::new();
-        match &attached {
-            Ok(_) => {}
-            Err(error @ (WatchError::NotAllowed { .. } | WatchError::Cannot(_))) => println!("skipped: {error}"),
-            Err(error) => panic!("{error}"),
-        }
-        input.write_all(b"\n").unwrap();
-        if let Ok(mut watcher) = attached {
+        let attempt = || {
+            let mut child = held(&["crowd", "100"]);
+            let mut input = child.stdin.take().unwrap();
+            input.write_all(b"\n").unwrap();
+            wait_for_threads(tid(&child), 101);
+            let (mut child, mut watcher) = watch_or_end(child, &options)?;
+            input.write_all(b"\n").unwrap();
+            let mut seen = Vec::new();
             watcher.drain(&mut seen);
             watch_to_the_end(&mut watcher, &mut seen);
-            is_lawful(&seen);
-            assert_eq!(started(&seen).len(), 201, "{options:?}");
-        }
-        assert!(child.wait().unwrap().success());
+            assert!(child.wait().unwrap().success());
+            Some((seen, watcher.missed()))
+        };
+        let Some(seen) = without_a_gap(attempt) else { continue };
+        is_lawful(&seen);
+        assert_eq!(started(&seen).len(), 201, "{options:?}");
     }
 }
 
@@ -246,12 +210,7 @@ fn whoever_attaches_to_a_running_process_has_all_its_threads_and_what_they_start
 fn what_found_no_room_is_made_good_from_proc() {
     // A page is room for some seventy starts; a hundred come, and a hundred more with their ends.
     let options = Options { switches: false, ring_pages: Some(1), ..from(Source::Perf) };
-    let mut child = held(&["crowd", "300"]);
-    let Some(mut watcher) = watch(&child, &options) else {
-        child.kill().unwrap();
-        child.wait().unwrap();
-        return;
-    };
+    let Some((mut child, mut watcher)) = watch_or_end(held(&["crowd", "300"]), &options) else { return };
     let mut input = child.stdin.take().unwrap();
     input.write_all(b"\n").unwrap();
     wait_for_threads(tid(&child), 301);
@@ -268,17 +227,30 @@ fn what_found_no_room_is_made_good_from_proc() {
 
 #[test]
 fn the_whole_machine_is_watched_with_everybody_in_it() {
-    let mut watcher = match Watcher::machine(&from(Source::Perf)) {
-        Ok(watcher) => watcher,
-        Err(error @ WatchError::NotAllowed { .. }) => return println!("skipped: {error}"),
-        Err(error) => panic!("{error}"),
+    let attempt = || {
+        let mut watcher = match Watcher::machine(&from(Source::Perf)) {
+            Ok(watcher) => watcher,
+            Err(error @ WatchError::NotAllowed { .. }) => {
+                println!("skipped: {error}");
+                return None;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let mut child = held(&["threads", "300"]);
+        child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        let mut seen = Vec::new();
+        let ended = loop {
+            let ended = child.try_wait().unwrap();
+            watcher.drain(&mut seen);
+            match ended {
+                Some(status) => break status,
+                None => drop(watcher.wait(Duration::from_millis(10)).unwrap()),
+            }
+        };
+        assert!(ended.success());
+        Some(((seen, tid(&child)), watcher.missed()))
     };
-    let mut child = held(&["threads", "300"]);
-    let process = tid(&child);
-    child.stdin.take().unwrap().write_all(b"\n").unwrap();
-    assert!(child.wait().unwrap().success());
-    let mut seen = Vec::new();
-    watcher.drain(&mut seen);
+    let Some((seen, process)) = without_a_gap(attempt) else { return };
     let own = process::id();
     let of = |whose: Tid| {
         seen.iter().filter(move |one| matches!(one, Seen::Started { process, .. } if *process == whose)).count()
@@ -324,7 +296,20 @@ fn a_program_with_other_rights_stays_in_sight() {
         return println!("skipped: chown: {error}");
     }
     fs::set_permissions(&program, fs::Permissions::from_mode(0o2755)).unwrap();
-    let Some((seen, ..)) = watched(programs::held(&program, &["late", "50"]), &from(Source::Perf)) else { return };
+    let attempt = || {
+        let (mut child, mut watcher) = watch_or_end(programs::held(&program, &["late", "50"]), &from(Source::Perf))?;
+        let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        input.write_all(b"\n").unwrap();
+        // Once it says that it is there, the kernel has told that its events are gone: we need not look again.
+        output.read_exact(&mut [0]).unwrap();
+        let mut seen = Vec::new();
+        watcher.drain(&mut seen);
+        input.write_all(b"\n").unwrap();
+        watch_to_the_end(&mut watcher, &mut seen);
+        assert!(child.wait().unwrap().success());
+        Some((seen, watcher.missed()))
+    };
+    let Some(seen) = without_a_gap(attempt) else { return };
     is_lawful(&seen);
     assert_eq!(started(&seen).len(), 51);
 }
@@ -349,12 +334,17 @@ const NOBODY: [&str; 6] = ["setpriv", "--reuid", "65534", "--regid", "65534", "-
 #[test]
 fn without_privileges_perf_sees_all_where_the_kernel_lets_it() {
     let swarm = example("swarm");
-    let Some(said) = watch_by_way_of(&NOBODY, &["perf", swarm.to_str().unwrap(), "threads", "1000"]) else { return };
-    if said.contains("not allowed") {
-        return println!("skipped: {said}");
-    }
+    let attempt = || {
+        let said = watch_by_way_of(&NOBODY, &["perf", swarm.to_str().unwrap(), "threads", "1000"])?;
+        if said.contains("not allowed") {
+            println!("skipped: {said}");
+            return None;
+        }
+        let missed = said.split_once("missed ").and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
+        Some((said, missed.expect("it says how many it missed")))
+    };
+    let Some(said) = without_a_gap(attempt) else { return };
     assert!(said.starts_with("started 1001 ended 1001"), "{said}");
-    assert!(said.contains("missed 0"), "{said}");
 }
 
 #[test]
@@ -379,8 +369,8 @@ fn a_program_that_makes_a_pid_namespace_is_seen_from_outside() {
     if !Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).status().is_ok_and(|s| s.success()) {
         return println!("skipped: unshare cannot be used here");
     }
-    let child = programs::held(Path::new("unshare"), &words);
-    let Some((seen, ..)) = watched(child, &from(Source::Perf)) else { return };
+    let start = || programs::held(Path::new("unshare"), &words);
+    let Some((seen, ..)) = watched(start, &from(Source::Perf)) else { return };
     is_lawful(&seen);
     assert_eq!(started(&seen).len(), 202);
 }
