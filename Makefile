@@ -10,7 +10,7 @@ PROGRAMS  = blackscholes bodytrack canneal dedup facesim ferret fluidanimate str
 WORKLOADS = $(PROGRAMS) 4STH-2STM-2STL rtapp-mixed
 POLICIES  = pinned,linux,gts,hsp,acfs,age
 
-.PHONY: demo test bench bench-lab bench-live lint fmt man
+.PHONY: demo test bench bench-lab bench-live bench-vm lint fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -43,6 +43,16 @@ bench-live:
 	$(CARGO) build --release -p evenkeel-cli
 	$(CARGO) build --release -p evenkeel-linux --examples
 	EVENKEEL=$(CURDIR)/target/release/evenkeel EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-live.md $(CARGO) bench -p evenkeel-linux --bench live
+
+# Schedulers beside each other in the hybrid VM lab: half an hour on a quiet machine; needs what docs/vm.md names. Writes docs/benchmarks-vm.md.
+bench-vm:
+	./tests/setup-vm.sh
+	@for peer in scx_bpfland scx_lavd; do test -x target/peers/bin/$$peer \
+		|| BPF_CLANG=clang-19 $(CARGO) install $$peer --version 1.1.4 --locked --root target/peers || echo "$$peer cannot be built: left out"; done
+	$(CARGO) build --release -p evenkeel-cli --features sched_ext
+	$(CARGO) build --release -p evenkeel-linux --examples
+	EVENKEEL=$(CURDIR)/target/release/evenkeel EVENKEEL_PEERS=$(CURDIR)/target/peers/bin EVENKEEL_CACHE=$(CURDIR)/target/vm-cache \
+		EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-vm.md $(CARGO) bench -p evenkeel-linux --bench vm
 
 lint:
 	$(CARGO) fmt --all --check
