@@ -34,9 +34,10 @@ pub struct Kernel {
 /// What a lab needs built in: it loads no modules.
 const NEEDED: [&str; 4] = ["CONFIG_BLK_DEV_INITRD", "CONFIG_VIRTIO_PCI", "CONFIG_VIRTIO_CONSOLE", "CONFIG_DEVTMPFS"];
 
-/// Kernels whose BTF is malformed (made by pahole before 1.26): they refuse every program that calls certain kfuncs.
-/// Source: sched_ext.md of the specification, where each was booted.
-const MALFORMED_BTF: [&str; 2] = ["7.1.13+deb13", "7.2.12+deb13"];
+/// Series and builds of kernels whose BTF is malformed, so that they refuse every program that calls certain kfuncs. Source:
+/// scx_bpfland 1.1.4 was loaded in 7.1.3, 7.1.7, 7.1.8, 7.2.6, 7.2.9, 7.2.11 and 7.2.12 of Debian 13's backports, which all
+/// refused it, and in those before and after, which did not; 7.1.13 is in sched_ext.md of the specification.
+const MALFORMED_BTF: [(&str, &str); 2] = [("7.1", "deb13"), ("7.2", "deb13")];
 
 impl Kernel {
     /// What a sched_ext scheduler will meet in this kernel, where that is not what its author hopes for.
@@ -53,7 +54,7 @@ impl Kernel {
         if !has("CONFIG_SCHED_CLASS_EXT") {
             notes.push(format!("kernel {} has no sched_ext (CONFIG_SCHED_CLASS_EXT)", self.release));
         }
-        if has_malformed_btf(&self.release) {
+        if Release::parse(&self.release).is_some_and(|release| has_malformed_btf(&release)) {
             notes.push(format!("kernel {} has malformed BTF: sched_ext schedulers do not load in it", self.release));
         }
         if let Some(other) = &self.config_of {
@@ -66,10 +67,8 @@ impl Kernel {
     }
 }
 
-fn has_malformed_btf(release: &str) -> bool {
-    MALFORMED_BTF
-        .iter()
-        .any(|bad| release.strip_prefix(bad).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')))
+fn has_malformed_btf(release: &Release) -> bool {
+    MALFORMED_BTF.contains(&(release.series().as_str(), release.build()))
 }
 
 #[cfg(test)]

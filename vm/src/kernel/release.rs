@@ -37,6 +37,11 @@ impl Release {
         numbers.join(".")
     }
 
+    /// Who built it: `deb13`; may be empty.
+    pub fn build(&self) -> &str {
+        &self.build
+    }
+
     /// `amd64` for the ordinary one.
     pub fn flavour(&self) -> &str {
         &self.flavour
@@ -86,9 +91,9 @@ impl Wanted {
             && self.flavour == release.flavour
     }
 
-    /// Whether a single one would do, and not the newest of several.
+    /// Whether it names a version, and not a whole series.
     pub fn is_one(&self) -> bool {
-        self.build.is_some()
+        self.build.is_some() || self.numbers.len() > 2
     }
 }
 

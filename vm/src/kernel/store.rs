@@ -71,13 +71,15 @@ impl Store {
         }
     }
 
-    /// The kernel asked for. One in the cache does, the newest of several; only where there is none the archive is asked,
-    /// for the newest whose BTF is not known to be malformed, and that may take a minute; `say` is told.
+    /// The kernel asked for. One in the cache does, the newest of several; only where there is none, or none whose BTF is
+    /// not known to be malformed, the archive is asked for the newest, and that may take a minute; `say` is told.
     ///
     /// # Errors
     /// No such kernel, no network, no apt.
     pub fn kernel(&self, wanted: &Wanted, say: &dyn Fn(&str)) -> Result<Kernel, VmError> {
-        if let Some(release) = best(self.cached().into_iter(), wanted, |release| release) {
+        let cached = best(self.cached().into_iter(), wanted, |release| release);
+        // Of a series there may be better ones to be had.
+        if let Some(release) = cached.filter(|release| wanted.is_one() || !has_malformed_btf(release)) {
             return self.kept(&release);
         }
         let archive = Archive::open(&self.folder.join("apt"))?;
@@ -88,8 +90,10 @@ impl Store {
             let series = if series.is_empty() { "none".to_owned() } else { series.join(", ") };
             return Err(VmError::NoKernel { wanted: wanted.to_string(), place: archive.place(), series });
         };
-        say(&format!("fetching kernel {} into {}", kernel.release, self.folder.display()));
-        self.fetch(&archive, kernel, &listed)?;
+        if !self.place(&kernel.release).exists() {
+            say(&format!("fetching kernel {} into {}", kernel.release, self.folder.display()));
+            self.fetch(&archive, kernel, &listed)?;
+        }
         self.kept(&kernel.release)
     }
 
@@ -224,7 +228,7 @@ impl Store {
         releases.dedup();
         let row = |release: Release| Available {
             is_cached: cached.contains(&release),
-            has_malformed_btf: has_malformed_btf(&release.to_string()),
+            has_malformed_btf: has_malformed_btf(&release),
             release,
         };
         Ok(releases.into_iter().map(row).collect())
@@ -238,7 +242,7 @@ const CONFIG_OF: &str = "config-of";
 
 /// The newest that would do, of those whose BTF is not known to be malformed if there are any.
 fn best<T>(kernels: impl Iterator<Item = T>, wanted: &Wanted, release: impl Fn(&T) -> &Release) -> Option<T> {
-    let key = |kernel: &T| (!has_malformed_btf(&release(kernel).to_string()), release(kernel).clone());
+    let key = |kernel: &T| (!has_malformed_btf(release(kernel)), release(kernel).clone());
     kernels.filter(|kernel| wanted.is(release(kernel))).max_by_key(key)
 }
 
@@ -257,12 +261,13 @@ mod tests {
 
     #[test]
     fn of_a_series_the_newest_is_taken_that_can_load_schedulers() {
-        let all = releases(&["7.2.11+deb13", "7.2.12+deb13", "7.1.13+deb13", "6.18.15+deb13", "6.18.5+deb13"]);
+        let all =
+            releases(&["7.2.11+deb14", "7.2.12+deb13", "7.1.3+deb13", "7.1.13+deb13", "6.18.15+deb13", "6.18.5+deb13"]);
         let best = |wanted: &str| {
             let best = best(all.iter(), &wanted.parse().unwrap(), |release| release);
             best.map(|release| release.to_string().replace("-amd64", ""))
         };
-        assert_eq!(best("7.2").as_deref(), Some("7.2.11+deb13"));
+        assert_eq!(best("7.2").as_deref(), Some("7.2.11+deb14"));
         assert_eq!(best("7.2.12").as_deref(), Some("7.2.12+deb13"));
         assert_eq!(best("7.1").as_deref(), Some("7.1.13+deb13"));
         assert_eq!(best("6.18").as_deref(), Some("6.18.15+deb13"));
