@@ -52,7 +52,7 @@ fn places_and_sizes_that_are_none() {
     refused(&["--file", "a=b", "--", "true"], 2, "expected HOST=GUEST-PATH");
     refused(&["--fetch", "a=b", "--", "true"], 2, "expected GUEST-PATH=HOST");
     refused(&["--memory", "lots", "--", "true"], 2, "expected a size, as 512M or 2G");
-    refused(&["--timeout", "-1", "--", "true"], 2, "expected a time with a unit");
+    refused(&["--timeout", "1", "--", "true"], 2, "expected a time with a unit");
     refused(&["--result", "x", "--", "true"], 2, "expected an absolute path");
     refused(&[], 2, "CMD");
 }

@@ -16,13 +16,12 @@ use crate::image::{self, Busybox, Tree};
 use crate::kernel::Kernel;
 use crate::machine::machine;
 use crate::relay::Relay;
-use crate::throttle::{Host, Throttle, vcpus};
+use crate::throttle::{Host, Throttle, bind, places, vcpus};
 
 /// How long a guest may take until it is ready. Seen: 4 s, and 16 s on a host that compiled on all its cores.
 const BOOT: Duration = Duration::from_secs(120);
-/// A boot that fails is tried so often. An emulator of several cores, each a thread, does not always see in time that
-/// another has patched the kernel's code, and the kernel patches most of it while it boots (seen with QEMU 7.2: one boot
-/// of fifteen on a busy host).
+/// A boot that fails is tried so often: kernels patch most of their code then, which not every emulator bears (see
+/// [`known_fault`](crate::guest::known_fault)). Once the command runs, it is not for us to run it twice.
 const BOOTS: u32 = 3;
 /// How long a guest may take to send its files.
 const FILES: Duration = Duration::from_secs(300);
@@ -125,8 +124,7 @@ impl Lab {
     }
 
     fn fit(&self, say: &dyn Fn(&str)) -> Result<(), VmError> {
-        let cpus = allowed_cpus().map_err(VmError::system("cannot tell which CPUs there are"))?;
-        let (asked, available) = (self.cores.total_percent(), cpus.len() as u32 * 100);
+        let (asked, available) = (self.cores.total_percent(), host_cpus()?.len() as u32 * 100);
         if asked <= available {
             return Ok(());
         }
@@ -185,10 +183,18 @@ impl Lab {
             let process = guest.process();
             let threads = vcpus(Path::new("/proc"), process, cores).map_err(|_| guest.died(Stage::Boot))?;
             throttle.adopt(process, &threads)?;
+            if let Some(places) = places(&self.cores.percents(), &host_cpus()?) {
+                bind(&threads, &places).map_err(VmError::system("cannot bind the emulator's threads"))?;
+            }
         }
         guest.line(Stage::Boot, Some(BOOT), &|| false)?;
         Ok((guest, output))
     }
+}
+
+/// Those of the host that this process may use.
+fn host_cpus() -> Result<Vec<u32>, VmError> {
+    allowed_cpus().map_err(VmError::system("cannot tell which CPUs there are"))
 }
 
 fn written(tree: &Tree) -> std::io::Result<File> {

@@ -15,7 +15,7 @@ mod emulator;
 mod files;
 
 pub use conversation::{Conversation, Output};
-pub use emulator::{Channels, Emulator, Settings, look};
+pub use emulator::{Channels, Emulator, Settings, known_fault, look};
 pub use files::{Contents, assemble};
 
 /// Where the guest finds the description of its machine.

@@ -9,6 +9,7 @@
 //! Whoever comes later removes what those have left who were killed.
 
 mod host;
+mod places;
 mod threads;
 mod v1;
 mod v2;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub use host::Host;
+pub use places::{bind, places};
 pub use threads::{ThreadsError, vcpus};
 
 use crate::cores::Quota;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use evenkeel_linux::program::Signals;
-use evenkeel_vm::guest::Contents;
+use evenkeel_vm::guest::{Contents, known_fault};
 use evenkeel_vm::image::Busybox;
 use evenkeel_vm::kernel::{Kernel, Store, default_cache, from_file};
 use evenkeel_vm::{Lab, Outcome, Stage, Streams, VmError};
@@ -196,6 +196,9 @@ fn failed(error: VmError, log: Option<OutputFile>) -> Result<ExitCode> {
         VmError::Interrupted { signal } => return Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(LAB_FAILED))),
         _ => return Err(failure(error)),
     };
+    if let (VmError::Died { .. }, Some(fault)) = (&error, known_fault()) {
+        say("note", &fault);
+    }
     say("error", &error.to_string());
     Ok(ExitCode::from(code))
 }
