@@ -95,12 +95,8 @@ fn without_qemu_its_package_is_named() {
     let mut command = vm(&["--", "true"]);
     let ended =
         Ended::of(command.env("EVENKEEL_CACHE", kernels.path()).env("PATH", "/no such folder").output().unwrap());
-    if ended.stderr.contains("dpkg-deb") || ended.stderr.contains("apt is not installed") {
-        println!("skipped: no busybox without libraries");
-        return;
-    }
     assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(ended.stderr.contains("apt install "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("apt install qemu-system-x86"), "{}", ended.stderr);
     assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
 }
 
@@ -114,8 +110,16 @@ fn without_a_network_it_is_said_what_could_not_be_fetched() {
     // A port that nobody listens on.
     let mirror = "http://127.0.0.1:9/debian";
     let ended = Ended::of(
-        vm(&["--", "true"]).env("EVENKEEL_CACHE", cache.path()).env("EVENKEEL_DEBIAN_MIRROR", mirror).output().unwrap(),
+        vm(&["--cores", "1@100", "--", "true"])
+            .env("EVENKEEL_CACHE", cache.path())
+            .env("EVENKEEL_DEBIAN_MIRROR", mirror)
+            .output()
+            .unwrap(),
     );
+    if ended.stderr.contains("is not installed") {
+        println!("skipped: {}", ended.stderr.trim_end());
+        return;
+    }
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
     assert!(errors.len() == 1 && errors[0].contains("cannot fetch lists of packages"), "{}", ended.stderr);

@@ -15,7 +15,7 @@ use evenkeel_linux::program::Signals;
 use evenkeel_vm::guest::Contents;
 use evenkeel_vm::image::Busybox;
 use evenkeel_vm::kernel::{Store, default_cache};
-use evenkeel_vm::{Cores, Lab, Streams};
+use evenkeel_vm::{Cores, Lab, Streams, check_host};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 const CORES: &str = "2@60+2@20";
@@ -117,6 +117,7 @@ fn equal(threads: usize) -> Vec<u64> {
 /// All of it, or only `steady` or `equal`.
 fn host(only: Option<&str>) {
     let cores: Cores = CORES.parse().unwrap();
+    check_host(&cores, false, &|what| eprintln!("{what}")).unwrap_or_else(|error| panic!("{error}"));
     if only != Some("equal") {
         steadiness(&cores);
     }
@@ -201,7 +202,6 @@ fn in_lab(cores: &Cores, words: &[String]) -> Vec<Vec<u64>> {
         fetches: Vec::new(),
         result: Path::new("/none").to_owned(),
         timeout: Some(Duration::from_secs(300)),
-        may_overcommit: false,
     };
     let text = Text::default();
     let streams = Streams { stdout: Box::new(text.clone()), stderr: Box::new(std::io::stderr()) };

@@ -44,8 +44,6 @@ pub struct Lab {
     pub result: PathBuf,
     /// How long the command may take.
     pub timeout: Option<Duration>,
-    /// Go on where the cores together are more than the host has.
-    pub may_overcommit: bool,
 }
 
 /// Who takes the command's output.
@@ -69,8 +67,35 @@ pub struct Outcome {
     pub kernel_log: String,
 }
 
+/// Whether this host can have such cores: before long preparations for them.
+///
+/// # Errors
+/// No emulator, more than the host has (unless it `may_overcommit`, then `say` is told), no leave to make cgroups.
+pub fn check_host(cores: &Cores, may_overcommit: bool, say: &dyn Fn(&str)) -> Result<(), VmError> {
+    look()?;
+    let (asked, available) = (cores.total_percent(), host_cpus()?.len() as u32 * 100);
+    if asked > available {
+        if !may_overcommit {
+            return Err(VmError::DoesNotFit { cores: cores.to_string(), asked, available });
+        }
+        say(&format!(
+            "the cores take {asked} % of a host core and there are {available} %: they are slower than asked"
+        ));
+    }
+    throttle(cores).map(drop)
+}
+
+/// What makes these cores slow; `None`: nothing has to.
+fn throttle(cores: &Cores) -> Result<Option<Throttle>, VmError> {
+    let quotas = cores.quotas();
+    if quotas.iter().all(|quota| quota.is_all()) {
+        return Ok(None);
+    }
+    Throttle::prepare(&Host::default(), &quotas).map(Some)
+}
+
 impl Lab {
-    /// Runs it. To be called by a thread that stays, before any other is made (see [`Signals`]); `say` is told what takes
+    /// Runs it, on a host that was looked at ([`check_host`]). To be called by a thread that stays, before any other is made (see [`Signals`]); `say` is told what takes
     /// long or goes wrong on the way.
     ///
     /// # Errors
@@ -83,13 +108,7 @@ impl Lab {
         streams: Streams,
         say: &dyn Fn(&str),
     ) -> Result<Outcome, VmError> {
-        look()?;
-        self.fit(say)?;
-        let quotas = self.cores.quotas();
-        let throttle = match quotas.iter().all(|quota| quota.is_all()) {
-            true => None,
-            false => Some(Throttle::prepare(&Host::default(), &quotas)?),
-        };
+        let throttle = throttle(&self.cores)?;
         let image = self.image(busybox)?;
         let (mut guest, output) = self.boot(&image, throttle.as_ref(), signals, say)?;
 
@@ -121,20 +140,6 @@ impl Lab {
             brought.put(fetch)?;
         }
         Ok(Outcome { exit_code, seconds, result: brought.read(&self.result)?, kernel_log })
-    }
-
-    fn fit(&self, say: &dyn Fn(&str)) -> Result<(), VmError> {
-        let (asked, available) = (self.cores.total_percent(), host_cpus()?.len() as u32 * 100);
-        if asked <= available {
-            return Ok(());
-        }
-        if !self.may_overcommit {
-            return Err(VmError::DoesNotFit { cores: self.cores.to_string(), asked, available });
-        }
-        say(&format!(
-            "the cores take {asked} % of a host core and there are {available} %: they are slower than asked"
-        ));
-        Ok(())
     }
 
     /// The first file system, as a file without a name.

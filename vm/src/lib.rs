@@ -18,4 +18,4 @@ pub mod throttle;
 
 pub use cores::{Cores, CoresError, MAX_CORES, Quota};
 pub use error::{Stage, VmError};
-pub use lab::{Lab, Outcome, Streams};
+pub use lab::{Lab, Outcome, Streams, check_host};

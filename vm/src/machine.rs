@@ -2,7 +2,7 @@
 
 use evenkeel_linux::lab::equal_cores;
 use evenkeel_linux::watch::Cpu;
-use evenkeel_machine::{Cluster, Core, CoreId, FULL_CAPACITY, Kind, KindId, Machine, OperatingPoint, Reference};
+use evenkeel_machine::{Cluster, ClusterId, Core, CoreId, FULL_CAPACITY, Kind, KindId, Machine, OperatingPoint, Reference};
 
 use crate::cores::Cores;
 
@@ -24,8 +24,8 @@ pub fn machine(cores: &Cores) -> Machine {
             numbered.push(Core {
                 id,
                 kind: KindId(kind as u8),
-                cluster: evenkeel_machine::ClusterId(kind as u32),
-                ..core.clone()
+                cluster: ClusterId(kind as u32),
+                ..*core
             });
         }
         let ids = numbered[first..].iter().map(|core| core.id).collect();

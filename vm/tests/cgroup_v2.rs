@@ -11,7 +11,7 @@ use evenkeel_vm::guest::Contents;
 use evenkeel_vm::image::Busybox;
 use evenkeel_vm::kernel::Store;
 use evenkeel_vm::throttle::{Host, Throttle, vcpus};
-use evenkeel_vm::{Lab, Streams, VmError};
+use evenkeel_vm::{Lab, Streams, VmError, check_host};
 
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
@@ -32,6 +32,8 @@ fn quotas_hold_under_version_2_at_the_root_and_in_a_delegated_cgroup() {
 
 fn run(cache: &Path) -> Result<u8, VmError> {
     let say = |what: &str| println!("{what}");
+    let cores = "2@80".parse()?;
+    check_host(&cores, true, &say)?;
     let store = Store::open(cache)?;
     let kernel = store.kernel(&"6.18".parse()?, &say)?;
     let busybox = Busybox::find(&store, &say)?;
@@ -40,13 +42,12 @@ fn run(cache: &Path) -> Result<u8, VmError> {
     let command = vec![own, "--ignored".into(), "--nocapture".into()];
     let lab = Lab {
         kernel,
-        cores: "2@80".parse()?,
+        cores,
         memory_mib: 1024,
         contents: Contents { command, ..Contents::default() },
         fetches: Vec::new(),
         result: "/none".into(),
         timeout: Some(Duration::from_secs(120)),
-        may_overcommit: true,
     };
     let signals = Signals::hold().unwrap();
     let streams = Streams { stdout: Box::new(std::io::stdout()), stderr: Box::new(std::io::stderr()) };

@@ -10,8 +10,8 @@ use anyhow::Context as _;
 use evenkeel_linux::program::Signals;
 use evenkeel_vm::guest::{Contents, known_fault};
 use evenkeel_vm::image::Busybox;
-use evenkeel_vm::kernel::{Kernel, Store, default_cache, from_file};
-use evenkeel_vm::{Lab, Outcome, Stage, Streams, VmError};
+use evenkeel_vm::kernel::{Kernel, Store, Wanted, default_cache, from_file};
+use evenkeel_vm::{Lab, Outcome, Stage, Streams, VmError, check_host};
 use serde::Serialize;
 
 use crate::args::vm::VmArgs;
@@ -38,7 +38,12 @@ pub fn run(args: &VmArgs) -> Result<ExitCode> {
     if args.list_kernels {
         return list(&store, args.json).map(|()| ExitCode::SUCCESS);
     }
-    let kernel = kernel(args, &store).map_err(failure)?;
+    let named = Named::of(args).map_err(failure)?;
+    check_host(&args.cores, args.force, &tell).map_err(failure)?;
+    let kernel = match named {
+        Named::File(kernel) => kernel,
+        Named::Debian(wanted) => store.kernel(&wanted, &tell).map_err(failure)?,
+    };
     for note in kernel.look().map_err(failure)? {
         say("note", &note);
     }
@@ -59,7 +64,6 @@ pub fn run(args: &VmArgs) -> Result<ExitCode> {
         fetches: args.fetch.clone(),
         result: args.result.clone(),
         timeout: args.timeout.map(|time| Duration::from_nanos(time.0)),
-        may_overcommit: args.force,
     };
     let (stdout, stderr) = (Captured::default(), Captured::default());
     let streams = match args.json {
@@ -80,12 +84,19 @@ pub fn run(args: &VmArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(outcome.exit_code))
 }
 
-fn kernel(args: &VmArgs, store: &Store) -> std::result::Result<Kernel, VmError> {
-    let is_path = args.kernel.contains('/') || Path::new(&args.kernel).is_file();
-    if is_path {
-        from_file(Path::new(&args.kernel), args.config.as_deref())
-    } else {
-        store.kernel(&args.kernel.parse()?, &tell)
+/// A kernel, as `--kernel` names it.
+enum Named {
+    File(Kernel),
+    Debian(Wanted),
+}
+
+impl Named {
+    fn of(args: &VmArgs) -> std::result::Result<Self, VmError> {
+        let path = Path::new(&args.kernel);
+        if args.kernel.contains('/') || path.is_file() {
+            return from_file(path, args.config.as_deref()).map(Self::File);
+        }
+        args.kernel.parse().map(Self::Debian)
     }
 }
 
@@ -158,6 +169,7 @@ fn list(store: &Store, is_json: bool) -> Result {
     let kernels = store.available(&tell).map_err(failure)?;
     let rows: Vec<KernelRow> = kernels
         .iter()
+        .filter(|kernel| is_json || kernel.release.flavour() == "amd64")
         .map(|kernel| KernelRow {
             release: kernel.release.to_string(),
             series: kernel.release.series(),
@@ -173,7 +185,7 @@ fn list(store: &Store, is_json: bool) -> Result {
         let note = if row.malformed_btf { "malformed BTF: no scheduler loads" } else { "" };
         table.add_row([row.release, row.series, if row.cached { "yes" } else { "" }.to_owned(), note.to_owned()]);
     }
-    output::print(&table::text(table))
+    output::print(&(table::text(table) + "\nEach is there as rt and cloud, too: --kernel 6.18-rt-amd64.\n"))
 }
 
 /// A lab that ended before its command did.
