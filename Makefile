@@ -10,7 +10,7 @@ PROGRAMS  = blackscholes bodytrack canneal dedup facesim ferret fluidanimate str
 WORKLOADS = $(PROGRAMS) 4STH-2STM-2STL rtapp-mixed
 POLICIES  = pinned,linux,gts,hsp,acfs,age
 
-.PHONY: demo test bench bench-lab bench-live bench-vm lint fmt man
+.PHONY: demo test vm-test bench bench-lab bench-live bench-vm bench-vm-lab lint fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -26,6 +26,13 @@ test:
 	./tests/setup-perfetto.sh
 	$(CARGO) test --workspace
 	./tests/run-pages.sh
+	$(MAKE) vm-test
+
+# Those that boot virtual machines, one after the other. Kernels are fetched once, into target/vm-cache.
+vm-test:
+	./tests/setup-vm.sh
+	$(CARGO) test -p evenkeel-vm --test cgroup_v2 -- --ignored --nocapture
+	$(CARGO) test -p evenkeel-cli --test vm -- --include-ignored --nocapture --test-threads=1
 
 # Beside simcore and SimPy, in one run; also the start of the binary itself. Writes docs/benchmarks.md.
 bench:
@@ -53,6 +60,10 @@ bench-vm:
 	$(CARGO) build --release -p evenkeel-linux --examples
 	EVENKEEL=$(CURDIR)/target/release/evenkeel EVENKEEL_PEERS=$(CURDIR)/target/peers/bin EVENKEEL_CACHE=$(CURDIR)/target/vm-cache \
 		EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-vm.md $(CARGO) bench -p evenkeel-linux --bench vm
+
+# How steady the cores of evenkeel vm are, and what the kernel's own scheduler makes of them: some five minutes on a quiet machine, as root.
+bench-vm-lab:
+	EVENKEEL_CACHE=$(CURDIR)/target/vm-cache $(CARGO) bench -p evenkeel-vm --bench lab
 
 lint:
 	$(CARGO) fmt --all --check

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 pub mod live;
+pub mod vm;
 
 use std::path::PathBuf;
 
@@ -110,6 +111,23 @@ A real-time thread takes each CPU for a part of every half millisecond or so. Ho
 takes some seconds; what came of it is said on stderr. The command has the lab's machine file in EVENKEEL_MACHINE and the
 measured ratios in EVENKEEL_LAB. Needs CAP_SYS_NICE. The exit code is the command's.")]
     Lab(LabArgs),
+    /// Run a command under an unmodified kernel on cores that really are slower, in a virtual machine
+    #[command(after_help = "\
+Examples:
+  sudo evenkeel vm -- sh -c 'uname -r; nproc'
+  sudo evenkeel vm --cores 1@60+1@40+2@20 --with ./worker -- worker spin 4 5000
+  sudo evenkeel vm --kernel 7.2 --with scx_bpfland --with ./load -- sh -c 'scx_bpfland & sleep 2; load'
+  sudo evenkeel vm --with ./load --fetch /tmp/out=results --timeout 5min --json -- load -o /tmp/out
+  evenkeel vm --list-kernels
+
+Needs QEMU (apt install qemu-system-x86), no hardware virtualisation, and leave to make cgroups. Kernels are Debian's, fetched once
+into $EVENKEEL_CACHE, $XDG_CACHE_HOME/evenkeel or ~/.cache/evenkeel. The guest has busybox, and the command's own program unless busybox
+has one of that name; what else it is to have, --with and --file say. The command finds the lab's machine file in EVENKEEL_MACHINE.
+docs/vm.md says what the lab models.
+
+Exit codes: the command's, 124 time-out, 125 the guest died, 1 a kernel could not be fetched or a file not brought back, 2 wrong usage or
+something missing on this host.")]
+    Vm(Box<vm::VmArgs>),
     /// List the power sensors of this machine, and read them
     #[command(after_help = "\
 Examples:

@@ -1,7 +1,11 @@
 //! The values that flags take, from text.
 
+use std::path::{Path, PathBuf};
+
 use evenkeel_machine::Nanos;
 use evenkeel_sim::{Estimator, Governor};
+use evenkeel_vm::Cores;
+use evenkeel_vm::fetch::Fetch;
 
 /// A time with a unit: `50us`, `1.5ms`, `10s`.
 ///
@@ -132,6 +136,84 @@ pub fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Cores of the VM lab: `2@60+2@20`.
+///
+/// # Errors
+/// What would do instead.
+pub fn vm_cores(text: &str) -> Result<Cores, String> {
+    text.parse().map_err(|error: evenkeel_vm::CoresError| error.to_string())
+}
+
+/// Something of this host, and where it is to be in the guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestCopy {
+    /// A program or a file.
+    pub host: PathBuf,
+    /// Where; `None`: where programs are.
+    pub guest: Option<PathBuf>,
+}
+
+/// A path in the guest: absolute, and without `.` and `..`.
+///
+/// # Errors
+/// What would do instead.
+pub fn guest_path(text: &str) -> Result<PathBuf, String> {
+    evenkeel_vm::image::guest_path(Path::new(text)).ok_or_else(|| "expected an absolute path in the guest".to_owned())
+}
+
+/// `BINARY` or `BINARY=GUEST-PATH`.
+///
+/// # Errors
+/// What would do instead.
+pub fn guest_program(text: &str) -> Result<GuestCopy, String> {
+    match text.split_once('=') {
+        Some(_) => {
+            guest_file(text).map_err(|_| "expected BINARY or BINARY=GUEST-PATH, as worker=/opt/worker".to_owned())
+        }
+        None if text.is_empty() => Err("expected the name or the path of a program".to_owned()),
+        None => Ok(GuestCopy { host: text.into(), guest: None }),
+    }
+}
+
+/// `HOST=GUEST-PATH`.
+///
+/// # Errors
+/// What would do instead.
+pub fn guest_file(text: &str) -> Result<GuestCopy, String> {
+    let expected = || "expected HOST=GUEST-PATH with an absolute path in the guest, as data=/data".to_owned();
+    let (host, guest) = text.rsplit_once('=').filter(|(host, _)| !host.is_empty()).ok_or_else(expected)?;
+    let guest = guest_path(guest).map_err(|_| expected())?;
+    Ok(GuestCopy { host: host.into(), guest: Some(guest) })
+}
+
+/// `GUEST-PATH=HOST`.
+///
+/// # Errors
+/// What would do instead.
+pub fn fetch(text: &str) -> Result<Fetch, String> {
+    let expected = || "expected GUEST-PATH=HOST with an absolute path in the guest, as /tmp/out=out".to_owned();
+    let (guest, host) = text.split_once('=').filter(|(_, host)| !host.is_empty()).ok_or_else(expected)?;
+    let guest = guest_path(guest).map_err(|_| expected())?;
+    Ok(Fetch { guest, host: host.into() })
+}
+
+/// A size of memory: `512M`, `2G`, as MiB.
+///
+/// # Errors
+/// What would do instead.
+pub fn mebibytes(text: &str) -> Result<u64, String> {
+    /// 1 TiB, more than an emulator without hardware virtualisation can make use of.
+    const MOST: u64 = 1 << 20;
+    let (number, factor) = match (text.strip_suffix('M'), text.strip_suffix('G')) {
+        (Some(number), _) => (number, 1),
+        (_, Some(number)) => (number, 1024),
+        _ => (text, 0),
+    };
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let size = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).filter(|_| is_number);
+    size.filter(|size| (1..=MOST).contains(size)).ok_or_else(|| "expected a size, as 512M or 2G".to_owned())
+}
+
 /// See [`Setting`].
 ///
 /// # Errors
@@ -225,6 +307,32 @@ mod tests {
         assert_eq!(specs[0].set.len(), 2);
         for bad in ["", "a,,b", "uf=1", ":uf=1", "acfs:uf", "acfs:=1", "acfs:uf="] {
             assert!(policies(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn places_in_a_guest_are_absolute() {
+        let both = |host: &str, guest: &str| Ok(GuestCopy { host: host.into(), guest: Some(guest.into()) });
+        assert_eq!(guest_program("worker"), Ok(GuestCopy { host: "worker".into(), guest: None }));
+        assert_eq!(guest_program("./w=/opt/w"), both("./w", "/opt/w"));
+        assert_eq!(guest_file("a=b=/c"), both("a=b", "/c"));
+        assert_eq!(fetch("/tmp/x=y=z"), Ok(Fetch { guest: "/tmp/x".into(), host: "y=z".into() }));
+        for bad in ["", "=", "a", "a=", "=/b", "a=b", "a=/../b", "a=/"] {
+            assert!(guest_file(bad).is_err(), "{bad}");
+        }
+        for bad in ["", "=/x", "w=opt"] {
+            assert!(guest_program(bad).is_err(), "{bad}");
+        }
+        for bad in ["", "a=b", "/a", "/a=", "=b"] {
+            assert!(fetch(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn memory_has_a_unit() {
+        assert_eq!((mebibytes("512M"), mebibytes("2G")), (Ok(512), Ok(2048)));
+        for bad in ["", "G", "512", "0M", "-1G", "1.5G", "2g", "99999999999999999G", "18446744073709551615G"] {
+            assert!(mebibytes(bad).is_err(), "{bad}");
         }
     }
 

@@ -11,6 +11,7 @@ pub mod policies;
 pub mod record;
 pub mod sensors;
 pub mod simulate;
+pub mod vm;
 pub mod workloads;
 
 use crate::args::ShowCommand;

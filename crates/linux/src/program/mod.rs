@@ -185,6 +185,13 @@ impl<'a> Program<'a> {
         }
     }
 
+    /// Ends it at once, whatever it does, and waits for that.
+    pub fn kill(&mut self) {
+        // It may have ended by itself, which is as well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// Waits for its end, and passes on what is meant for it.
     ///
     /// # Errors

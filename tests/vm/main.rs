@@ -1,0 +1,62 @@
+//! `evenkeel vm` from the outside. Tests that boot are ignored unless asked for (`make vm-test`): each takes some seconds,
+//! and they need QEMU, a kernel from Debian's archive, and leave to make cgroups. Where one of these is missing they say so
+//! in a line, and pass.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod bad_input;
+mod boots;
+mod ends;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What a command came to.
+struct Ended {
+    code: i32,
+    stdout: Vec<u8>,
+    stderr: String,
+}
+
+impl Ended {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().expect("it ended by itself"),
+            stdout: output.stdout,
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.stdout.clone()).unwrap()
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Kernels are fetched once for all tests.
+fn cache() -> PathBuf {
+    root().join("target/vm-cache")
+}
+
+fn vm(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evenkeel"));
+    command.arg("vm").args(args).current_dir(root()).env("EVENKEEL_CACHE", cache());
+    command
+}
+
+/// What a command in the lab came to; `None`, and a line that says so: there can be no lab here.
+fn booted(args: &[&str]) -> Option<Ended> {
+    let ended = Ended::of(vm(args).output().unwrap());
+    if is_possible(&ended) { Some(ended) } else { None }
+}
+
+fn is_possible(ended: &Ended) -> bool {
+    let errors = ["is not installed: apt install", "cannot throttle cores", "cannot fetch"];
+    let error = ended.stderr.lines().find(|line| errors.iter().any(|error| line.contains(error)));
+    if let Some(error) = error {
+        println!("skipped: {error}");
+    }
+    error.is_none()
+}

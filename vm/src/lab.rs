@@ -1,0 +1,210 @@
+//! A run of a command in the lab, from the fit of its cores to what it leaves.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use evenkeel_linux::here::allowed_cpus;
+use evenkeel_linux::program::Signals;
+
+use crate::cores::Cores;
+use crate::error::{Stage, VmError};
+use crate::fetch::{Brought, Fetch};
+use crate::guest::{Contents, Conversation, Emulator, Output, Settings, assemble, look};
+use crate::image::{self, Busybox, Tree};
+use crate::kernel::Kernel;
+use crate::machine::machine;
+use crate::relay::Relay;
+use crate::throttle::{Host, Throttle, bind, places, vcpus};
+
+/// How long a guest may take until it is ready. Seen: 4 s, and 16 s on a host that compiled on all its cores.
+const BOOT: Duration = Duration::from_secs(120);
+/// A boot that fails is tried so often: kernels patch most of their code then, which not every emulator bears (see
+/// [`known_fault`](crate::guest::known_fault)). Once the command runs, it is not for us to run it twice.
+const BOOTS: u32 = 3;
+/// How long a guest may take to send its files.
+const FILES: Duration = Duration::from_secs(300);
+/// Memory that a guest needs beside its image, MiB, and the image counts twice: packed and unpacked.
+const LEAST_MEMORY_MIB: u64 = 192;
+
+/// What is to be run, and on what.
+pub struct Lab {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// The cores.
+    pub cores: Cores,
+    /// Memory of the guest, MiB.
+    pub memory_mib: u64,
+    /// What is in the guest.
+    pub contents: Contents,
+    /// What is brought back.
+    pub fetches: Vec<Fetch>,
+    /// Where in the guest the command leaves its result record, if it does.
+    pub result: PathBuf,
+    /// How long the command may take.
+    pub timeout: Option<Duration>,
+}
+
+/// Who takes the command's output.
+pub struct Streams {
+    /// Its standard output.
+    pub stdout: Box<dyn Write + Send>,
+    /// Its standard error.
+    pub stderr: Box<dyn Write + Send>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The command's exit code, or 128 and the signal that ended it.
+    pub exit_code: u8,
+    /// How long it took on this host's clock, seconds.
+    pub seconds: f64,
+    /// The file that it left as its result record.
+    pub result: Option<Vec<u8>>,
+    /// What the kernel said.
+    pub kernel_log: String,
+}
+
+/// Whether this host can have such cores: before long preparations for them.
+///
+/// # Errors
+/// No emulator, more than the host has (unless it `may_overcommit`, then `say` is told), no leave to make cgroups.
+pub fn check_host(cores: &Cores, may_overcommit: bool, say: &dyn Fn(&str)) -> Result<(), VmError> {
+    look()?;
+    let (asked, available) = (cores.total_percent(), host_cpus()?.len() as u32 * 100);
+    if asked > available {
+        if !may_overcommit {
+            return Err(VmError::DoesNotFit { cores: cores.to_string(), asked, available });
+        }
+        say(&format!(
+            "the cores take {asked} % of a host core and there are {available} %: they are slower than asked"
+        ));
+    }
+    throttle(cores).map(drop)
+}
+
+/// What makes these cores slow; `None`: nothing has to.
+fn throttle(cores: &Cores) -> Result<Option<Throttle>, VmError> {
+    let quotas = cores.quotas();
+    if quotas.iter().all(|quota| quota.is_all()) {
+        return Ok(None);
+    }
+    Throttle::prepare(&Host::default(), &quotas).map(Some)
+}
+
+impl Lab {
+    /// Runs it, on a host that was looked at ([`check_host`]). To be called by a thread that stays, before any other is made (see [`Signals`]); `say` is told what takes
+    /// long or goes wrong on the way.
+    ///
+    /// # Errors
+    /// Something is missing on this host, the guest dies or takes too long, a signal asks to end, what was to be brought
+    /// back is not there.
+    pub fn run(
+        &self,
+        busybox: &Busybox,
+        signals: &Signals,
+        streams: Streams,
+        say: &dyn Fn(&str),
+    ) -> Result<Outcome, VmError> {
+        let throttle = throttle(&self.cores)?;
+        let image = self.image(busybox)?;
+        let (mut guest, output) = self.boot(&image, throttle.as_ref(), signals, say)?;
+
+        let files = tempfile::tempfile().map_err(VmError::system("cannot make a temporary file"))?;
+        let stdout = Relay::start(output.stdout, streams.stdout);
+        let stderr = Relay::start(output.stderr, streams.stderr);
+        let files = Relay::start(output.files, files);
+        if let Some(throttle) = &throttle {
+            throttle.limit()?;
+        }
+        guest.go_on()?;
+        let began = Instant::now();
+        let is_refused = || stdout.is_refused() || stderr.is_refused();
+        let line = guest.line(Stage::Command, self.timeout, &is_refused)?;
+        let seconds = began.elapsed().as_secs_f64();
+        let exit_code = line.strip_prefix("exit ").and_then(|code| code.parse().ok());
+        let exit_code = exit_code.ok_or_else(|| guest.died(Stage::Command))?;
+        if let Some(throttle) = &throttle {
+            throttle.lift()?;
+        }
+        guest.go_on()?;
+        guest.line(Stage::WayBack, Some(FILES), &is_refused)?;
+        let kernel_log = guest.end();
+        let (Some(_), Some(_), Some(files)) = (stdout.finish(), stderr.finish(), files.finish()) else {
+            return Err(VmError::OutputGone);
+        };
+        let mut brought = Brought::new(files);
+        for fetch in &self.fetches {
+            brought.put(fetch)?;
+        }
+        Ok(Outcome { exit_code, seconds, result: brought.read(&self.result)?, kernel_log })
+    }
+
+    /// The first file system, as a file without a name.
+    fn image(&self, busybox: &Busybox) -> Result<File, VmError> {
+        let brought: Vec<PathBuf> =
+            self.fetches.iter().map(|fetch| fetch.guest.clone()).chain([self.result.clone()]).collect();
+        let tree = assemble(&self.contents, &self.kernel, &machine(&self.cores).to_toml(), busybox, &brought)?;
+        let (image_mib, memory_mib) = (tree.bytes().div_ceil(1 << 20), self.memory_mib);
+        let needed_mib = LEAST_MEMORY_MIB + 2 * image_mib;
+        if memory_mib < needed_mib {
+            return Err(VmError::Memory { image_mib, memory_mib, needed_mib });
+        }
+        written(&tree).map_err(VmError::system("cannot write the image"))
+    }
+
+    fn boot<'a>(
+        &self,
+        image: &File,
+        throttle: Option<&Throttle>,
+        signals: &'a Signals,
+        say: &dyn Fn(&str),
+    ) -> Result<(Conversation<'a>, Output), VmError> {
+        let mut tries = 1;
+        loop {
+            match self.boot_once(image, throttle, signals) {
+                Err(error @ (VmError::Died { .. } | VmError::TimedOut { .. })) if tries < BOOTS => {
+                    say(&format!("{error}; trying once more"));
+                    tries += 1;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn boot_once<'a>(
+        &self,
+        image: &File,
+        throttle: Option<&Throttle>,
+        signals: &'a Signals,
+    ) -> Result<(Conversation<'a>, Output), VmError> {
+        let cores = self.cores.percents().len();
+        let settings = Settings { kernel: &self.kernel, image, cores, memory_mib: self.memory_mib };
+        let (emulator, channels) = Emulator::start(&settings, signals)?;
+        let (mut guest, output) = Conversation::new(emulator, channels, signals)?;
+        if let Some(throttle) = throttle {
+            let process = guest.process();
+            let threads = vcpus(Path::new("/proc"), process, cores).map_err(|_| guest.died(Stage::Boot))?;
+            throttle.adopt(process, &threads)?;
+            if let Some(places) = places(&self.cores.percents(), &host_cpus()?) {
+                bind(&threads, &places).map_err(VmError::system("cannot bind the emulator's threads"))?;
+            }
+        }
+        guest.line(Stage::Boot, Some(BOOT), &|| false)?;
+        Ok((guest, output))
+    }
+}
+
+/// Those of the host that this process may use.
+fn host_cpus() -> Result<Vec<u32>, VmError> {
+    allowed_cpus().map_err(VmError::system("cannot tell which CPUs there are"))
+}
+
+fn written(tree: &Tree) -> std::io::Result<File> {
+    let image = tempfile::tempfile()?;
+    let mut writer = BufWriter::with_capacity(1 << 20, image);
+    image::write(tree, &mut writer)?;
+    writer.into_inner().map_err(std::io::IntoInnerError::into_error)
+}
