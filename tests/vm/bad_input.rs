@@ -50,6 +50,7 @@ fn kernels_that_are_none() {
 fn places_and_sizes_that_are_none() {
     refused(&["--with", "=x", "--", "true"], 2, "expected BINARY or BINARY=GUEST-PATH");
     refused(&["--file", "a=b", "--", "true"], 2, "expected HOST=GUEST-PATH");
+    refused(&["--file", "a=/proc/a", "--", "true"], 2, "expected HOST=GUEST-PATH");
     refused(&["--fetch", "a=b", "--", "true"], 2, "expected GUEST-PATH=HOST");
     refused(&["--memory", "lots", "--", "true"], 2, "expected a size, as 512M or 2G");
     refused(&["--timeout", "1", "--", "true"], 2, "expected a time with a unit");

@@ -44,9 +44,9 @@ fn programs_and_files_go_in_and_come_back() {
     let host = |name: &str| folder.path().join(name).display().to_string();
     fs::create_dir(host("in")).unwrap();
     fs::write(host("in/a"), "one\n").unwrap();
-    // Programs of the host's with libraries of their own, one by name and one by path.
-    let script = "rev /data/a; /opt/print two; mkdir /tmp/out; cp /data/a /tmp/out/b; echo '{\"x\": [1, 2]}' >/tmp/result.json; echo e >&2; exit 3";
-    let [data, out] = [format!("{}=/data", host("in")), format!("/tmp/out={}", host("out"))];
+    // Programs of the host's with libraries of their own, one by name and one by path; and nothing covers what is put into /tmp.
+    let script = "rev /tmp/data/a; mv /tmp/data /data; /opt/print two; mkdir /tmp/out; cp /data/a /tmp/out/b; echo '{\"x\": [1, 2]}' >/tmp/result.json; echo e >&2; exit 3";
+    let [data, out] = [format!("{}=/tmp/data", host("in")), format!("/tmp/out={}", host("out"))];
     let mut args = vec!["--with", "rev", "--with", "/usr/bin/printenv=/opt/print", "--file", &data, "--fetch", &out];
     args.extend(["--result", "/tmp/result.json", "--json", "--", "env", "two=2", "sh", "-c", script]);
     let Some(ended) = booted(&args) else { return };

@@ -124,14 +124,6 @@ pub enum VmError {
         /// The place.
         guest: PathBuf,
     },
-    /// Two places, written in the wrong form.
-    #[error("'{text}': expected {expected}, with an absolute path in the guest")]
-    Pair {
-        /// What was asked for.
-        text: String,
-        /// The form.
-        expected: &'static str,
-    },
     /// The image is too large for the guest's memory.
     #[error("an image of {image_mib} MiB does not fit a memory of {memory_mib} MiB: --memory {needed_mib}M")]
     Memory {

@@ -2,7 +2,9 @@
 
 use evenkeel_linux::lab::equal_cores;
 use evenkeel_linux::watch::Cpu;
-use evenkeel_machine::{Cluster, ClusterId, Core, CoreId, FULL_CAPACITY, Kind, KindId, Machine, OperatingPoint, Reference};
+use evenkeel_machine::{
+    Cluster, ClusterId, Core, CoreId, FULL_CAPACITY, Kind, KindId, Machine, OperatingPoint, Reference,
+};
 
 use crate::cores::Cores;
 
@@ -21,12 +23,7 @@ pub fn machine(cores: &Cores) -> Machine {
         let first = numbered.len();
         for (core, _) in base.cores.iter().zip(&percents).filter(|(_, percent)| rank(**percent) == kind) {
             let id = CoreId(numbered.len() as u32);
-            numbered.push(Core {
-                id,
-                kind: KindId(kind as u8),
-                cluster: ClusterId(kind as u32),
-                ..*core
-            });
+            numbered.push(Core { id, kind: KindId(kind as u8), cluster: ClusterId(kind as u32), ..*core });
         }
         let ids = numbered[first..].iter().map(|core| core.id).collect();
         clusters.push(Cluster { kind: KindId(kind as u8), cores: ids, ..base.clusters[0].clone() });

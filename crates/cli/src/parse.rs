@@ -153,12 +153,13 @@ pub struct GuestCopy {
     pub guest: Option<PathBuf>,
 }
 
-/// A path in the guest: absolute, and without `.` and `..`.
+/// A path in the guest: absolute, without `.` and `..`, and not in one of the kernel's own file systems.
 ///
 /// # Errors
 /// What would do instead.
 pub fn guest_path(text: &str) -> Result<PathBuf, String> {
-    evenkeel_vm::image::guest_path(Path::new(text)).ok_or_else(|| "expected an absolute path in the guest".to_owned())
+    evenkeel_vm::image::guest_path(Path::new(text))
+        .ok_or_else(|| "expected an absolute path in the guest, outside of /dev, /proc and /sys".to_owned())
 }
 
 /// `BINARY` or `BINARY=GUEST-PATH`.

@@ -167,13 +167,18 @@ impl Tree {
     }
 }
 
-/// A path in the guest, as a user says it: absolute, and without `.` and `..`.
+/// What the kernel's own file systems cover in the guest.
+const COVERED: [&str; 3] = ["/dev", "/proc", "/sys"];
+
+/// A path in the guest, as a user says it: absolute, without `.` and `..`, and not in one of the kernel's own file systems.
 pub fn guest_path(text: &Path) -> Option<PathBuf> {
     let mut components = text.components();
     let is_absolute = components.next() == Some(Component::RootDir);
     let rest: PathBuf = components.clone().collect();
     let is_plain = components.all(|component| matches!(component, Component::Normal(_)));
-    (is_absolute && is_plain && rest.to_str().is_some_and(|rest| !rest.is_empty())).then(|| Path::new("/").join(rest))
+    let path = Path::new("/").join(&rest);
+    let is_covered = COVERED.iter().any(|covered| path.starts_with(covered));
+    (is_absolute && is_plain && !is_covered && rest.to_str().is_some_and(|rest| !rest.is_empty())).then_some(path)
 }
 
 #[cfg(test)]
@@ -206,7 +211,7 @@ mod tests {
     #[test]
     fn places_in_the_guest_are_absolute_and_plain() {
         assert_eq!(guest_path(Path::new("/a//b/")), Some("/a/b".into()));
-        for bad in ["", "/", "a/b", "/a/../b", "../a", "."] {
+        for bad in ["", "/", "a/b", "/a/../b", "../a", ".", "/proc/x", "/dev/null", "/sys"] {
             assert_eq!(guest_path(Path::new(bad)), None, "{bad}");
         }
     }
