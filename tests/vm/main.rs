@@ -6,6 +6,8 @@
 mod bad_input;
 mod boots;
 mod ends;
+#[cfg(feature = "sched_ext")]
+mod sched_ext;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

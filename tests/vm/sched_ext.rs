@@ -1,0 +1,113 @@
+//! Policies as the kernel's scheduler, in the lab. Needs a build with the feature `sched_ext`; without it there is nothing here.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::{Ended, booted, root};
+
+/// Every policy of the operating system's level that runs on any machine, and combinations of each assignment, wake-up and balance rule.
+const POLICIES: [&str; 14] = [
+    "pinned", "linux", "gts", "cs", "iks", "round-robin", "hsp", "acfs", "acfs-static", "lin", "scaled-load", "rr", "fca-age", "age",
+];
+
+/// How long each has the mixed load.
+const SECONDS: &str = "10";
+
+/// The binary without what only a debugger reads: the guest has it in memory.
+fn stripped() -> PathBuf {
+    let own = PathBuf::from(env!("CARGO_BIN_EXE_evenkeel"));
+    let stripped = root().join("target/vm-cache/evenkeel");
+    std::fs::create_dir_all(stripped.parent().unwrap()).unwrap();
+    let done = Command::new("strip").arg("-o").arg(&stripped).arg(&own).status();
+    if done.is_ok_and(|status| status.success()) { stripped } else { own }
+}
+
+fn worker() -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_BIN_EXE_evenkeel")).with_file_name("examples").join("worker");
+    assert!(path.exists(), "cargo build -p evenkeel-linux --examples");
+    path
+}
+
+/// Runs a script that has evenkeel and the worker.
+fn guest(kernel: &str, script: &[&str]) -> Option<Ended> {
+    let (evenkeel, worker) = (stripped(), worker());
+    let mixed = root().join("tests/vm/mixed.sh");
+    let [evenkeel, mixed] = [format!("{}=/bin/evenkeel", evenkeel.display()), format!("{}=/bin/mixed.sh", mixed.display())];
+    let with = ["--kernel", kernel, "--with", &evenkeel, "--with", worker.to_str().unwrap(), "--file", &mixed, "--timeout", "9min", "--"];
+    booted(&[&with[..], script].concat())
+}
+
+#[track_caller]
+fn every_policy_schedules_a_mixed_load(kernel: &str) {
+    let script = [&["sh", "/bin/mixed.sh", SECONDS][..], &POLICIES].concat();
+    let Some(ended) = guest(kernel, &script) else { return };
+    let expected: String = POLICIES.iter().map(|policy| format!("{policy}: ok\n")).collect();
+    assert_eq!(ended.text(), expected, "{}", ended.stderr);
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn every_policy_schedules_a_mixed_load_on_6_18() {
+    every_policy_schedules_a_mixed_load("6.18");
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn every_policy_schedules_a_mixed_load_on_7_2() {
+    every_policy_schedules_a_mixed_load("7.2");
+}
+
+#[test]
+#[ignore = "boots a virtual machine, and takes long: make vm-test-long"]
+fn every_policy_schedules_a_mixed_load_on_6_16_and_7_0() {
+    every_policy_schedules_a_mixed_load("6.16");
+    every_policy_schedules_a_mixed_load("7.0");
+}
+
+/// A shell function that waits until the state is as said, ten seconds at most.
+const IS: &str = "is() { for _ in $(seq 100); do [ $(cat /sys/kernel/sched_ext/state) = $1 ] && return; usleep 100000; done; echo not $1; exit 1; }";
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn a_machine_whose_scheduler_is_killed_goes_on_under_the_kernels() {
+    let script = format!(
+        "{IS}; evenkeel schedule --backend sched_ext -p acfs >/tmp/log 2>&1 & is enabled; worker spin 6 4000 >/tmp/done & sleep 1
+         kill -9 %1; is disabled; wait; awk '$1 > 0' /tmp/done | wc -l"
+    );
+    let Some(ended) = guest("6.18", &["sh", "-c", &script]) else { return };
+    assert_eq!((ended.code, ended.text().trim()), (0, "6"), "{}", ended.stderr);
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn equal_threads_advance_alike_under_acfs_and_two_have_the_fast_cores() {
+    // Progress of the fastest in percent of the slowest: one figure for four and six threads; then CPUs 0 and 1 alone work for two.
+    let script = format!(
+        "{IS}; evenkeel schedule --backend sched_ext -p acfs >/tmp/log 2>&1 & is enabled; sleep 1
+         for n in 4 6; do worker spin $n 6000 | sort -n | awk 'NR == 1 {{ least = $1 }} END {{ print int(100 * $1 / least) }}'; done
+         grep '^cpu[0-9]' /proc/stat >/tmp/before; worker spin 2 4000 >/dev/null; grep '^cpu[0-9]' /proc/stat >/tmp/after
+         paste /tmp/before /tmp/after | awk '{{ user[NR] = $13 - $2 }} END {{ print int(100 * (user[1] + user[2]) / (user[1] + user[2] + user[3] + user[4] + 1)) }}'
+         kill -INT %1; wait %1"
+    );
+    let Some(ended) = guest("6.18", &["sh", "-c", &script]) else { return };
+    let figures: Vec<u32> = ended.text().lines().map(|line| line.parse().unwrap()).collect();
+    // The kernel's own scheduler has 266 and 136. The issue asks for 105; `make bench-vm` has the figures of a quiet machine.
+    assert!(figures.len() == 3 && figures[0] <= 120 && figures[1] <= 120, "{figures:?} {}", ended.stderr);
+    assert!(figures[2] >= 90, "{figures:?}");
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn what_keeps_a_scheduler_from_loading_is_said_in_a_line() {
+    let script = format!(
+        "{IS}; evenkeel schedule --backend sched_ext -p acfs >/tmp/log 2>&1 & is enabled
+         evenkeel schedule --backend sched_ext -p gts; echo $?; kill -INT %1; wait %1; is disabled
+         echo root:x:0:0::/:/bin/sh >/etc/passwd; echo nobody:x:99:99::/:/bin/sh >>/etc/passwd
+         chmod 755 /bin /lib /lib64 / 2>/dev/null; setuidgid nobody evenkeel schedule --backend sched_ext -p acfs; echo $?"
+    );
+    let Some(ended) = guest("6.18", &["sh", "-c", &script]) else { return };
+    assert_eq!(ended.text(), "1\n1\n", "{}", ended.stderr);
+    let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert!(errors.len() == 2 && errors[0].contains("another sched_ext scheduler runs already"), "{}", ended.stderr);
+    assert!(errors[1].contains("run as root"), "{}", ended.stderr);
+}
