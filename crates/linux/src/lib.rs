@@ -8,6 +8,8 @@ pub mod lab;
 pub mod perf_event;
 pub mod program;
 pub mod record;
+#[cfg(feature = "sched_ext")]
+pub mod sched_ext;
 pub mod sensors;
 mod tracefs;
 pub mod watch;

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Time: on which kind of core, how far virtual time gets, what is left of a slice.
+ *
+ *   virtual time += ran x rate(kind)            rate = charge(kind) / weight, by the user side
+ *   slice         = slice(kind), or of a divided one max(slice(kind) / runnable in its queue, least)
+ *   left          = share of a carried slice that was not used
+ *
+ * The kernel is given a slice in chunks: `granted` may be for ever, but who runs is looked at again before long.
+ */
+#ifndef EVENKEEL_CHARGE_H
+#define EVENKEEL_CHARGE_H
+
+#include "events.bpf.h"
+#include "maps.bpf.h"
+
+#define CHUNK 20000000ULL
+/* More has not been run since the last tick: a clock that jumped. Also keeps the product below 2^64. */
+#define MOST_AT_ONCE (1ULL << 32)
+
+static __always_inline u32 kind_of(const struct cpu *cpu)
+{
+	return cpu->kind < MAX_KINDS ? cpu->kind : 0;
+}
+
+/* Statistics begin, and end, to change. */
+static __always_inline void change(struct slot *slot)
+{
+	__sync_fetch_and_add(&slot->sequence, 1);
+}
+
+/* Brings a running thread up to now. */
+static __always_inline void account(struct slot *slot, const struct cpu *cpu, u64 now)
+{
+	u32 kind = kind_of(cpu) & (MAX_KINDS - 1);
+	u64 ran = now - slot->accounted_at;
+
+	if ((s64)ran <= 0)
+		return;
+	ran = min_of(ran, MOST_AT_ONCE);
+	slot->accounted_at = now;
+	slot->time_on[kind] += ran;
+	slot->virtual_time += ran * slot->rate[kind] >> RATE_SHIFT;
+	slot->used += ran;
+}
+
+static __always_inline u64 chunk_of(const struct slot *slot)
+{
+	return max_of(min_of(less(slot->granted, slot->used), CHUNK), 1);
+}
+
+/* A thread that gets, or keeps, this CPU gets a slice; returns its first chunk. */
+static __always_inline u64 grant(struct slot *slot, const struct cpu *cpu)
+{
+	u32 kind = kind_of(cpu) & (MAX_KINDS - 1);
+	u64 whole = slot->slice[kind];
+
+	if (slot->divided_to) {
+		s32 others = scx_bpf_dsq_nr_queued(slot->queue);
+
+		if (others > 0)
+			whole = max_of(whole / ((u32)others + 1), slot->divided_to);
+	}
+	if (slot->carry && slot->left)
+		whole = (whole >> WHOLE_SHIFT) * slot->left;
+	slot->granted = max_of(whole, 1);
+	slot->used = 0;
+	return chunk_of(slot);
+}
+
+static __always_inline bool is_used_up(const struct slot *slot)
+{
+	return slot->used >= slot->granted;
+}
+
+static __always_inline void use_up(struct slot *slot, u32 at, u64 now)
+{
+	slot->left = 0;
+	slot->used = 0;
+	slot->granted = NEVER;
+	if (slot->rule == R_DEADLINE)
+		slot->key = now + slot->step;
+	else if (slot->rule == R_FIXED)
+		slot->key += slot->step;
+	note(slot, at, P_SLICE_USED);
+}
+
+/* What a thread that leaves its CPU keeps of its slice. */
+static __always_inline void carry_slice(struct slot *slot, const struct cpu *cpu)
+{
+	u64 unit = slot->slice[kind_of(cpu) & (MAX_KINDS - 1)] >> WHOLE_SHIFT;
+
+	if (slot->carry && slot->granted != NEVER)
+		slot->left = min_of(less(slot->granted, slot->used) / max_of(unit, 1), 1 << WHOLE_SHIFT);
+}
+
+#endif

@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Evenkeel's mechanism in the kernel: it runs threads as directives say, and knows no policy.
+ *
+ *   shared.h        what this side and the user side share
+ *   kernel.bpf.h    the kernel as far as it is known here, and shims for what moved between versions
+ *   maps.bpf.h      where everything is kept
+ *   events.bpf.h    what the user side is told
+ *   order.bpf.h     keys, clocks, assignments
+ *   charge.bpf.h    time, virtual time, slices
+ *   idle.bpf.h      which idle CPU
+ *   queues.bpf.h    who waits where, whom a CPU takes up
+ *   swap.bpf.h      threads that are sent somewhere
+ *   this file       the kernel's callbacks, in the order of a thread's life
+ *
+ * Nothing here waits for the user side. Threads that it has not spoken of yet have their parent's directives, or those of the template; the
+ * last directives hold.
+ */
+#include "charge.bpf.h"
+#include "events.bpf.h"
+#include "idle.bpf.h"
+#include "maps.bpf.h"
+#include "order.bpf.h"
+#include "queues.bpf.h"
+#include "swap.bpf.h"
+
+char _license[] SEC("license") = "GPL";
+
+/* A thread begins. */
+
+SEC("struct_ops.s/init_task")
+s32 BPF_PROG(evenkeel_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	struct board *board = the_board();
+	struct thread *thread = bpf_task_storage_get(&threads, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!thread || !board)
+		return -12; /* ENOMEM */
+	thread->slot = NONE;
+	thread->parent = NONE;
+	thread->standing = p->flags & PF_KTHREAD ? KERNEL : (u32)p->tgid == board->own_process ? OURS : PLACED;
+	if (args->fork) {
+		struct thread *parent = thread_of(bpf_get_current_task_btf());
+
+		if (parent)
+			thread->parent = parent->slot;
+	}
+	return 0;
+}
+
+/* A free slot, or NONE. */
+static __always_inline u32 take_slot(struct board *board)
+{
+	int i;
+
+	bpf_for(i, 0, 16) {
+		u64 taken = board->taken;
+		u32 place;
+		u64 *slot;
+
+		/* Atomic for its barrier: the place is read after it. */
+		if (!board->slot_count || taken >= __sync_fetch_and_add(&board->freed, 0))
+			break;
+		place = taken % board->slot_count;
+		slot = bpf_map_lookup_elem(&free_slots, &place);
+		if (!slot)
+			break;
+		place = *slot;
+		if (__sync_val_compare_and_swap(&board->taken, taken, taken + 1) == taken)
+			return place;
+	}
+	__sync_fetch_and_add(&board->slotless, 1);
+	return NONE;
+}
+
+static __always_inline void read_allowed(struct slot *slot, const struct board *board, struct task_struct *p)
+{
+	bool restricted = false;
+	int i;
+
+	bpf_probe_read_kernel(slot->allowed, sizeof(slot->allowed), p->cpus_ptr);
+	for (i = 0; i < CPU_WORDS; i++)
+		restricted |= (slot->allowed[i] & board->machine[i]) != board->machine[i];
+	slot->restricted = restricted;
+}
+
+static __always_inline s32 nice_of(const struct task_struct *p)
+{
+	return p->policy == SCHED_IDLE ? 20 : p->static_prio - NICE_0_PRIO;
+}
+
+static __always_inline void read_name(struct slot *slot, struct task_struct *p)
+{
+	slot->exec_id = p->self_exec_id;
+	bpf_probe_read_kernel(slot->comm, sizeof(slot->comm), p->comm);
+}
+
+SEC("struct_ops/enable")
+void BPF_PROG(evenkeel_enable, struct task_struct *p)
+{
+	struct thread *thread = thread_of(p);
+	struct board *board = the_board();
+	struct slot *slot, *model;
+	struct queue *queue;
+	u64 now = bpf_ktime_get_ns();
+	u32 at;
+	int i;
+
+	if (!thread || !board || thread->standing != PLACED || thread->slot != NONE)
+		return;
+	at = take_slot(board);
+	slot = slot_at(at);
+	model = slot_at(thread->parent);
+	if (!model || model->state == EXITED)
+		model = slot_at(TEMPLATE);
+	if (!slot || !model)
+		return;
+	slot->tid = p->pid;
+	slot->process = p->tgid;
+	slot->parent = thread->parent;
+	slot->nice = nice_of(p);
+	slot->started_at = now;
+	read_name(slot, p);
+	read_allowed(slot, board, p);
+	slot->state = BLOCKED;
+	slot->cpu = 0;
+	slot->since = slot->accounted_at = now;
+	slot->waiting = slot->blocked = slot->runs = slot->wakes = slot->migrations = 0;
+	slot->blocked_at = slot->woke_at = 0;
+	for (i = 0; i < MAX_KINDS; i++) {
+		slot->time_on[i] = slot->instructions[i] = 0;
+		slot->rate[i] = model->rate[i];
+		slot->slice[i] = model->slice[i];
+	}
+	slot->queue = model->queue;
+	queue = queue_at(slot->queue);
+	slot->virtual_time = thread->parent == NONE && queue ? queue->floor : model->virtual_time;
+	slot->key = model->key;
+	slot->rule = model->rule;
+	slot->start = S_KEEP;
+	slot->weight = model->weight;
+	slot->step = model->step;
+	for (i = 0; i < 3; i++)
+		slot->postpone[i] = model->postpone[i];
+	slot->divided_to = model->divided_to;
+	slot->carry = model->carry;
+	slot->granted = NEVER;
+	slot->used = slot->left = 0;
+	slot->waits_in = slot->claimed = NONE;
+	slot->weighs = slot->woken = 0;
+	forget_target(slot);
+	slot->queue_said = slot->queue;
+	slot->queue_generation = slot->seen_queue = 0;
+	slot->order_generation = slot->seen_order = 0;
+	thread->slot = at;
+	note(slot, at, P_STARTED);
+}
+
+/* It wakes, or is forked: which CPU. */
+
+SEC("struct_ops/select_cpu")
+s32 BPF_PROG(evenkeel_select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
+{
+	u32 at, cpu;
+	struct slot *slot = slot_of(p, &at);
+
+	if (!slot) {
+		bool idle = false;
+		s32 found = scx_bpf_select_cpu_dfl(p, previous, wake_flags, &idle);
+
+		if (idle)
+			dsq_insert(p, LOCAL, CHUNK, 0);
+		return found;
+	}
+	take_up(slot);
+	cpu = claim_for(at, previous);
+	if (cpu == NONE)
+		return previous;
+	slot->claimed = cpu;
+	return cpu;
+}
+
+SEC("struct_ops/runnable")
+void BPF_PROG(evenkeel_runnable, struct task_struct *p, u64 enq_flags)
+{
+	u64 now = bpf_ktime_get_ns();
+	u32 at;
+	struct slot *slot = slot_of(p, &at);
+
+	if (!slot || slot->state != BLOCKED)
+		return;
+	change(slot);
+	slot->blocked += less(now, slot->since);
+	slot->since = now;
+	slot->state = READY;
+	slot->woke_at = now;
+	slot->wakes++;
+	slot->woken = 1;
+	change(slot);
+	note(slot, at, P_WOKE);
+}
+
+/* A thread that no queue of the policy would do for waits at its CPU. */
+static __always_inline void wait_locally(struct task_struct *p, struct slot *slot, u64 enq_flags)
+{
+	struct board *board = the_board();
+	u32 cpu = scx_bpf_task_cpu(p);
+
+	if (slot && board)
+		wait_in(slot, board, CPU_QUEUES + cpu);
+	dsq_insert_vtime(p, CPU_QUEUES + cpu, CHUNK, slot ? key_of(slot) : 0, enq_flags);
+	if (claim(cpu))
+		scx_bpf_kick_cpu(cpu, KICK(IDLE));
+}
+
+SEC("struct_ops/enqueue")
+void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct board *board = the_board();
+	struct thread *thread = thread_of(p);
+	struct slot *slot;
+	u32 at, cpu;
+
+	if (!thread || !board)
+		return dsq_insert(p, LOCAL, CHUNK, enq_flags);
+	at = thread->slot;
+	slot = at == NONE ? NULL : slot_at(at);
+	if (!slot) {
+		/* The kernel's work, and ours, is soon done. Where it is not, it has every other turn. */
+		if (thread->standing != PLACED && enq_flags & ENQ(WAKEUP))
+			return dsq_insert(p, LOCAL, CHUNK, enq_flags | ENQ(PREEMPT));
+		return wait_locally(p, NULL, enq_flags);
+	}
+	take_up(slot);
+	if (send(p, slot, at, enq_flags))
+		return;
+	enter_clock(slot);
+	cpu = slot->claimed;
+	if (cpu != NONE && cpu == (u32)scx_bpf_task_cpu(p)) {
+		leave(slot);
+		return dsq_insert(p, LOCAL, CHUNK, enq_flags);
+	}
+	slot->claimed = NONE;
+	if (!is_reached(slot))
+		return wait_locally(p, slot, enq_flags);
+	wait_in(slot, board, slot->queue);
+	dsq_insert_vtime(p, slot->queue, CHUNK, key_of(slot), enq_flags);
+	cpu = claim_for(at, slot->cpu);
+	if (cpu != NONE)
+		scx_bpf_kick_cpu(cpu, KICK(IDLE));
+	else
+		preempt_for(at);
+}
+
+/* A CPU needs a thread. */
+
+SEC("struct_ops/dispatch")
+void BPF_PROG(evenkeel_dispatch, s32 at, struct task_struct *previous)
+{
+	struct cpu *cpu = cpu_at(at);
+	struct slot *own = NULL;
+	u64 now = bpf_ktime_get_ns();
+	u32 own_at = NONE, compete = NONE;
+	bool local_waits;
+	int picked;
+
+	if (!cpu)
+		return;
+	if (previous)
+		own = slot_of(previous, &own_at);
+	if (own) {
+		change(own);
+		account(own, cpu, now);
+		change(own);
+		take_up(own);
+		if (is_used_up(own))
+			use_up(own, own_at, now);
+		if (own->target == NONE && has_bit(own->allowed, at))
+			compete = own_at;
+	}
+	local_waits = scx_bpf_dsq_nr_queued(CPU_QUEUES + at) > 0;
+	if (local_waits && cpu->local_turn && dsq_move_to_local(CPU_QUEUES + at)) {
+		cpu->local_turn = 0;
+		return;
+	}
+	picked = pick_by_tiers(at, compete);
+	if (picked != NOBODY)
+		cpu->local_turn = local_waits;
+	if (picked == TAKEN)
+		return;
+	if (picked == NOBODY) {
+		if (pick_leftovers(at))
+			return;
+		/* A thread that no tier here has goes back to its queue, if that has other cores. */
+		if (own && (compete == NONE || (is_reached(own))))
+			return;
+	}
+	if (previous)
+		task_set_slice(previous, own ? (own->granted == NEVER ? grant(own, cpu) : chunk_of(own)) : CHUNK);
+}
+
+SEC("struct_ops/running")
+void BPF_PROG(evenkeel_running, struct task_struct *p)
+{
+	u64 now = bpf_ktime_get_ns();
+	u32 at, where = scx_bpf_task_cpu(p), from;
+	struct cpu *cpu = cpu_at(where);
+	struct slot *slot = slot_of(p, &at);
+
+	if (!cpu)
+		return;
+	cpu->idle = 0;
+	if (!slot) {
+		cpu->switches += cpu->last != NONE;
+		cpu->last = NONE;
+		return;
+	}
+	from = slot->claimed != NONE ? slot->queue : slot->waits_in;
+	leave(slot);
+	slot->claimed = NONE;
+	change(slot);
+	slot->waiting += less(now, slot->since);
+	slot->since = slot->accounted_at = now;
+	slot->state = RUNNING;
+	slot->migrations += slot->runs && slot->cpu != where;
+	slot->runs++;
+	slot->cpu = where;
+	if (from == slot->queue) {
+		struct queue *queue = queue_at(from);
+
+		if (queue)
+			queue->floor = max_of(queue->floor, slot->virtual_time);
+		if (cpu->adopt != NONE && cpu->adopt != from)
+			join(slot, cpu->adopt);
+	}
+	change(slot);
+	slot->woken = 0;
+	if (slot->target == where)
+		forget_target(slot);
+	cpu->switches += cpu->last != at;
+	cpu->last = at;
+	cpu->running_since = now;
+	cpu->running = at;
+	task_set_slice(p, grant(slot, cpu));
+	note(slot, at, P_PICKED);
+}
+
+SEC("struct_ops/tick")
+void BPF_PROG(evenkeel_tick, struct task_struct *p)
+{
+	u32 at;
+	struct slot *slot = slot_of(p, &at);
+	struct cpu *cpu = slot ? cpu_at(slot->cpu) : NULL;
+
+	if (!cpu)
+		return;
+	change(slot);
+	account(slot, cpu, bpf_ktime_get_ns());
+	take_up(slot);
+	change(slot);
+}
+
+SEC("struct_ops/stopping")
+void BPF_PROG(evenkeel_stopping, struct task_struct *p, bool runnable)
+{
+	u64 now = bpf_ktime_get_ns();
+	u32 at;
+	struct slot *slot = slot_of(p, &at);
+	struct cpu *cpu = slot ? cpu_at(slot->cpu) : NULL;
+
+	if (!cpu || slot->state != RUNNING)
+		return;
+	change(slot);
+	account(slot, cpu, now);
+	slot->since = now;
+	slot->state = READY;
+	change(slot);
+	cpu->running = NONE;
+	if (is_used_up(slot))
+		use_up(slot, at, now);
+	else
+		carry_slice(slot, cpu);
+	if (slot->exec_id != p->self_exec_id) {
+		read_name(slot, p);
+		note(slot, at, P_EXEC);
+	}
+}
+
+/* A thread is gone from our hands; its slot is the user side's to give back. */
+static __always_inline void release(struct thread *thread, struct slot *slot, u32 bits)
+{
+	u32 at = thread->slot;
+
+	leave(slot);
+	give_up_target(slot, at);
+	slot->state = EXITED;
+	slot->since = bpf_ktime_get_ns();
+	thread->slot = NONE;
+	note(slot, at, bits);
+}
+
+SEC("struct_ops/quiescent")
+void BPF_PROG(evenkeel_quiescent, struct task_struct *p, u64 deq_flags)
+{
+	struct thread *thread = thread_of(p);
+	struct slot *slot = thread && thread->slot != NONE ? slot_at(thread->slot) : NULL;
+	u64 now;
+
+	if (!slot)
+		return;
+	leave(slot);
+	if (!(deq_flags & DEQ(SLEEP)))
+		return;
+	now = bpf_ktime_get_ns();
+	change(slot);
+	slot->state = BLOCKED;
+	slot->since = slot->blocked_at = now;
+	change(slot);
+	if (slot->target != NONE)
+		give_up_target(slot, thread->slot);
+	if (p->__state & TASK_DEAD)
+		release(thread, slot, P_EXITED | P_ENDED);
+	else
+		note(slot, thread->slot, P_BLOCKED);
+}
+
+SEC("struct_ops/disable")
+void BPF_PROG(evenkeel_disable, struct task_struct *p)
+{
+	struct thread *thread = thread_of(p);
+	struct slot *slot = thread && thread->slot != NONE ? slot_at(thread->slot) : NULL;
+
+	if (slot)
+		release(thread, slot, P_EXITED);
+}
+
+/* What others do to a thread, and what happens to CPUs. */
+
+SEC("struct_ops/set_weight")
+void BPF_PROG(evenkeel_set_weight, struct task_struct *p, u32 weight)
+{
+	u32 at;
+	struct slot *slot = slot_of(p, &at);
+
+	if (!slot || slot->nice == nice_of(p))
+		return;
+	slot->nice = nice_of(p);
+	note(slot, at, P_RENICED);
+}
+
+SEC("struct_ops/set_cpumask")
+void BPF_PROG(evenkeel_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
+{
+	struct board *board = the_board();
+	u32 at;
+	struct slot *slot = slot_of(p, &at);
+
+	if (!slot || !board)
+		return;
+	read_allowed(slot, board, p);
+	note(slot, at, P_AFFINITY);
+}
+
+SEC("struct_ops/update_idle")
+void BPF_PROG(evenkeel_update_idle, s32 at, bool idle)
+{
+	struct board *board = the_board();
+	struct cpu *cpu = cpu_at(at);
+	u32 word = (u32)at / 64;
+	u64 bit = 1ULL << ((u32)at % 64);
+
+	if (!board || !cpu || word >= CPU_WORDS)
+		return;
+	if (!idle) {
+		__sync_fetch_and_and(&board->idle[word], ~bit);
+		cpu->idle = 0;
+		return;
+	}
+	__sync_fetch_and_or(&board->idle[word], bit);
+	cpu->idles++;
+	cpu->idle = 1;
+	if (cpu->used && board->rings_for & R_CORE_IDLE)
+		ring(board);
+}
+
+/* The scheduler begins and ends. */
+
+SEC("struct_ops.s/init")
+s32 BPF_PROG(evenkeel_init)
+{
+	struct board *board = the_board();
+	s32 error = 0;
+	int i;
+
+	if (!board)
+		return -12; /* ENOMEM */
+	bpf_for(i, 0, MAX_CPUS) {
+		if (i >= board->cpu_count || error)
+			break;
+		error = scx_bpf_create_dsq(CPU_QUEUES + i, -1);
+	}
+	bpf_for(i, 0, MAX_QUEUES) {
+		if (i >= board->queue_count || error)
+			break;
+		error = scx_bpf_create_dsq(i, -1);
+	}
+	return error;
+}
+
+SEC("struct_ops/exit")
+void BPF_PROG(evenkeel_exit, struct scx_exit_info *info)
+{
+	u32 first = 0;
+	struct last_words *last = bpf_map_lookup_elem(&words, &first);
+
+	if (!last)
+		return;
+	bpf_probe_read_kernel_str(last->reason, sizeof(last->reason), info->reason);
+	bpf_probe_read_kernel_str(last->message, sizeof(last->message), info->msg);
+	bpf_probe_read_kernel_str(last->dump, sizeof(last->dump), info->dump);
+	last->code = info->exit_code;
+	last->kind = info->kind;
+}
+
+/* Commands of the user side: run by it, once for all that it has to say at a time. */
+SEC("syscall")
+int evenkeel_obey(void *context)
+{
+	struct board *board = the_board();
+	int i;
+
+	if (!board)
+		return 0;
+	bpf_for(i, 0, MAX_COMMANDS) {
+		u32 at = i;
+		struct command *command;
+
+		if (at >= board->command_count)
+			break;
+		command = bpf_map_lookup_elem(&commands, &at);
+		if (command)
+			command->done = obey(at);
+	}
+	return 0;
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops evenkeel = {
+	.select_cpu = (void *)evenkeel_select_cpu,
+	.enqueue = (void *)evenkeel_enqueue,
+	.dispatch = (void *)evenkeel_dispatch,
+	.tick = (void *)evenkeel_tick,
+	.runnable = (void *)evenkeel_runnable,
+	.running = (void *)evenkeel_running,
+	.stopping = (void *)evenkeel_stopping,
+	.quiescent = (void *)evenkeel_quiescent,
+	.set_weight = (void *)evenkeel_set_weight,
+	.set_cpumask = (void *)evenkeel_set_cpumask,
+	.update_idle = (void *)evenkeel_update_idle,
+	.init_task = (void *)evenkeel_init_task,
+	.enable = (void *)evenkeel_enable,
+	.disable = (void *)evenkeel_disable,
+	.init = (void *)evenkeel_init,
+	.exit = (void *)evenkeel_exit,
+	.timeout_ms = 20000,
+	.exit_dump_len = 32768,
+	.name = "evenkeel",
+};

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who waits where, and whom a CPU takes up.
+ *
+ * A queue of the policy is a dispatch queue (DSQ) ordered by key. A CPU has tiers of queues: within a tier the least key, or the first of the
+ * queue with the greatest weight of waiting threads. Its own thread, when its slice has been used up, competes with those that wait.
+ *
+ * Beside the tiers each CPU has a DSQ of its own, for threads that the tiers would not reach: of the kernel, or bound to CPUs none of which
+ * serves their queue. It has every other turn, so that neither starves the other, and CPUs without other work take from
+ * those of other CPUs whom they may.
+ */
+#ifndef EVENKEEL_QUEUES_H
+#define EVENKEEL_QUEUES_H
+
+#include "charge.bpf.h"
+#include "idle.bpf.h"
+#include "order.bpf.h"
+
+/* Threads of a queue that are looked at for one that the CPU may run. */
+#define LOOK_AT 32
+/* Without a sign of the user side for so long, CPUs take from all queues, whatever the policy has them serve. */
+#define SILENCE 1000000000ULL
+
+/* It no longer waits. */
+static __always_inline void leave(struct slot *slot)
+{
+	u32 from = slot->waits_in;
+
+	if (from == NONE)
+		return;
+	slot->waits_in = NONE;
+	if (from >= CPU_QUEUES) {
+		struct board *board = the_board();
+
+		if (board)
+			__sync_fetch_and_sub(&board->waiting_locally, 1);
+	} else if (slot->weighs) {
+		struct queue *queue = queue_at(from);
+
+		if (queue)
+			__sync_fetch_and_sub(&queue->weight_waiting, slot->weighs);
+		slot->weighs = 0;
+	}
+}
+
+/* What is to be noted of a thread that begins to wait. */
+static __always_inline void wait_in(struct slot *slot, struct board *board, u32 where)
+{
+	leave(slot);
+	slot->waits_in = where;
+	if (where >= CPU_QUEUES) {
+		__sync_fetch_and_add(&board->waiting_locally, 1);
+	} else if (board->weighs_queues) {
+		struct queue *queue = queue_at(where);
+
+		slot->weighs = slot->weight;
+		if (queue)
+			__sync_fetch_and_add(&queue->weight_waiting, slot->weighs);
+	}
+}
+
+/* Whether some CPU that serves its queue may run it. */
+static __always_inline bool is_reached(const struct slot *slot)
+{
+	struct queue *queue = queue_at(slot->queue);
+	u64 common = 0;
+	int i;
+
+	if (!queue)
+		return false;
+	for (i = 0; i < CPU_WORDS; i++)
+		common |= queue->served[i] & slot->allowed[i];
+	return common != 0;
+}
+
+/* A running thread of the same queue whose key is greatest, and greater by more than the queue's margin, makes room. */
+FUNCTION int preempt_for(u32 at)
+{
+	struct slot *slot = slot_at(at);
+	struct board *board = the_board();
+	struct queue *queue;
+	u64 least, greatest = 0, now = bpf_ktime_get_ns();
+	u32 victim = NONE;
+	int i;
+
+	if (!slot || !board)
+		return 0;
+	queue = queue_at(slot->queue);
+	if (!queue || !queue->preempts)
+		return 0;
+	least = key_of(slot) + queue->preemption;
+	bpf_for(i, 0, MAX_CPUS) {
+		struct cpu *cpu;
+		struct slot *other;
+		u64 key;
+
+		if (i >= board->cpu_count)
+			break;
+		if (!has_bit(queue->served_first, i) || !has_bit(slot->allowed, i))
+			continue;
+		cpu = cpu_at(i);
+		if (!cpu || cpu->running == NONE)
+			continue;
+		other = slot_at(cpu->running);
+		if (!other || other->queue != slot->queue || other->target != NONE)
+			continue;
+		key = key_of(other);
+		if (other->rule == R_VIRTUAL_TIME)
+			key += less(now, other->accounted_at) * other->rate[kind_of(cpu) & (MAX_KINDS - 1)] >> RATE_SHIFT;
+		if (key > least && key > greatest) {
+			greatest = key;
+			victim = i;
+		}
+	}
+	if (victim != NONE)
+		scx_bpf_kick_cpu(victim, KICK(PREEMPT));
+	return 0;
+}
+
+/* Whether a queue has anybody whom this CPU may run; key and number of the first of them are then in `first_key` and `first_tid`. */
+FUNCTION bool first_for(u32 at, u32 which)
+{
+	struct queue *queue = queue_at(which);
+	struct cpu *cpu = cpu_at(at);
+	struct bpf_iter_scx_dsq it;
+	bool found = false;
+	int i;
+
+	if (!queue || !cpu || scx_bpf_dsq_nr_queued(which) <= 0)
+		return false;
+	bpf_iter_scx_dsq_new(&it, which, 0);
+	bpf_for(i, 0, LOOK_AT) {
+		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
+		u64 key;
+
+		if (!p)
+			break;
+		if (!bpf_cpumask_test_cpu(at, p->cpus_ptr))
+			continue;
+		key = p->scx.dsq_vtime;
+		if (queue->postpones) {
+			u32 number;
+			struct slot *slot = slot_of(p, &number);
+
+			if (slot && slot->rule == R_DEADLINE && slot->runs && slot->cpu != at) {
+				struct cpu *last = cpu_at(slot->cpu);
+
+				key += slot->postpone[last && last->cluster == cpu->cluster ? 1 : 2];
+			} else if (slot && slot->rule == R_DEADLINE && slot->runs) {
+				key += slot->postpone[0];
+			}
+		}
+		if (!found || key < cpu->first_key) {
+			found = true;
+			cpu->first_key = key;
+			cpu->first_tid = p->pid;
+		}
+		if (!queue->postpones)
+			break;
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return found;
+}
+
+/* Takes the first of a queue, or the thread of that number where who is first depends on the CPU. */
+FUNCTION bool take(u32 which, s32 tid)
+{
+	struct queue *queue = queue_at(which);
+	struct bpf_iter_scx_dsq it;
+	bool taken = false;
+	int i;
+
+	if (!queue)
+		return false;
+	if (!queue->postpones)
+		return dsq_move_to_local(which);
+	bpf_iter_scx_dsq_new(&it, which, 0);
+	bpf_for(i, 0, LOOK_AT) {
+		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
+
+		if (!p)
+			break;
+		if (p->pid == tid) {
+			taken = scx_bpf_dsq_move(&it, p, LOCAL, 0);
+			break;
+		}
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return taken;
+}
+
+/* Queue of an entry of a CPU's tiers, or NONE. */
+static __always_inline u32 served_at(const struct cpu *cpu, u32 entry)
+{
+	barrier_var(entry);
+	return entry < MAX_SERVED ? cpu->served[entry] : NONE;
+}
+
+enum pick { NOBODY, GOES_ON, TAKEN };
+
+/* The least key of a tier's queues, `own` being the thread that the CPU has. */
+FUNCTION int pick_least_key(u32 at, u32 from, u32 to, u32 own_at)
+{
+	struct cpu *cpu = cpu_at(at);
+	struct slot *own = own_at == NONE ? NULL : slot_at(own_at);
+	u64 best_key = 0;
+	u32 best = NONE;
+	s32 tid = 0;
+	bool own_here = false;
+	struct queue *queue;
+	int i;
+
+	if (!cpu)
+		return NOBODY;
+	if (to == from + 1) {
+		u32 which = served_at(cpu, from);
+
+		queue = queue_at(which);
+		if (!queue)
+			return NOBODY;
+		/* Nothing to compare with. */
+		if ((!own || own->queue != which) && !queue->postpones)
+			return scx_bpf_dsq_nr_queued(which) > 0 && dsq_move_to_local(which) ? TAKEN : NOBODY;
+	}
+	bpf_for(i, 0, MAX_SERVED) {
+		u32 which;
+
+		if (from + i >= to)
+			break;
+		which = served_at(cpu, from + i);
+		own_here |= own && own->queue == which;
+		if (first_for(at, which) && (best == NONE || cpu->first_key < best_key)) {
+			best = which;
+			best_key = cpu->first_key;
+			tid = cpu->first_tid;
+		}
+	}
+	/* Who has waited goes first where keys are equal. */
+	if (own_here && (best == NONE || key_of(own) < best_key))
+		return GOES_ON;
+	return best != NONE && take(best, tid) ? TAKEN : NOBODY;
+}
+
+/* The first of the queue with the greatest weight of waiting threads. */
+FUNCTION int pick_most_loaded(u32 at, u32 from, u32 to, u32 own_at)
+{
+	struct cpu *cpu = cpu_at(at);
+	struct slot *own = own_at == NONE ? NULL : slot_at(own_at);
+	struct queue *queue;
+	u64 greatest = 0;
+	u32 best = NONE;
+	int i;
+
+	if (!cpu)
+		return NOBODY;
+	bpf_for(i, 0, MAX_SERVED) {
+		u64 weight;
+		u32 which;
+
+		if (from + i >= to)
+			break;
+		which = served_at(cpu, from + i);
+		queue = queue_at(which);
+		if (!queue)
+			continue;
+		weight = queue->weight_waiting + (own && own->queue == which ? own->weight : 0);
+		if (weight > greatest && (scx_bpf_dsq_nr_queued(which) > 0 || (own && own->queue == which))) {
+			greatest = weight;
+			best = which;
+		}
+	}
+	if (best == NONE)
+		return NOBODY;
+	if (!first_for(at, best))
+		return own && own->queue == best ? GOES_ON : NOBODY;
+	if (own && own->queue == best && key_of(own) < cpu->first_key)
+		return GOES_ON;
+	return take(best, cpu->first_tid) ? TAKEN : NOBODY;
+}
+
+FUNCTION int pick_by_tiers(u32 at, u32 own_at)
+{
+	struct cpu *cpu = cpu_at(at);
+	u32 from = 0;
+	int i;
+
+	if (!cpu)
+		return NOBODY;
+	bpf_for(i, 0, MAX_TIERS) {
+		int picked;
+		u32 to;
+
+		if (i >= cpu->tier_count)
+			break;
+		to = cpu->tier_end[i];
+		picked = cpu->tier_by_load[i] ? pick_most_loaded(at, from, to, own_at) :
+						pick_least_key(at, from, to, own_at);
+		if (picked != NOBODY)
+			return picked;
+		from = to;
+	}
+	return NOBODY;
+}
+
+/* The rest, so that nothing that could run waits beside an idle CPU. */
+FUNCTION bool pick_leftovers(u32 at)
+{
+	struct board *board = the_board();
+	int i;
+
+	if (!board)
+		return false;
+	if (dsq_move_to_local(CPU_QUEUES + at))
+		return true;
+	if (board->waiting_locally) {
+		bpf_for(i, 0, MAX_CPUS) {
+			if (i >= board->cpu_count)
+				break;
+			if (scx_bpf_dsq_nr_queued(CPU_QUEUES + i) > 0 && dsq_move_to_local(CPU_QUEUES + i))
+				return true;
+		}
+	}
+	if (bpf_ktime_get_ns() - board->heartbeat > SILENCE) {
+		bpf_for(i, 0, MAX_QUEUES) {
+			if (i >= board->queue_count)
+				break;
+			if (scx_bpf_dsq_nr_queued(i) > 0 && dsq_move_to_local(i))
+				return true;
+		}
+	}
+	return false;
+}
+
+#endif

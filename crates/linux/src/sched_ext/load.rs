@@ -1,0 +1,258 @@
+//! The kernel side: loaded, mapped, attached.
+
+use std::cell::RefCell;
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, PoisonError};
+
+use libbpf_rs::{
+    Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput, RingBuffer, RingBufferBuilder,
+    set_print,
+};
+
+use super::error::{LoadError, explain};
+use super::shared::{Board, Command, Cpu, LastWords, MAX_COMMANDS, MAX_CPUS, MAX_QUEUES, Queue, Shared, Slot, text};
+
+/// `src/bpf/main.bpf.c`, compiled.
+static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/main.bpf.o"));
+
+/// The scheduler, as the kernel lists it; also the struct_ops map's name.
+pub const NAME: &str = "evenkeel";
+/// The program that carries out commands.
+const OBEY: &str = "evenkeel_obey";
+
+/// Threads that there is room for. Whoever is beyond runs by the mechanism's defaults.
+pub const SLOTS: usize = 1 << 15;
+
+/// Flags of `struct sched_ext_ops`, include/linux/sched/ext.h and kernel/sched/ext.c.
+mod flags {
+    pub const KEEP_BUILTIN_IDLE: u64 = 1;
+    pub const ENQ_LAST: u64 = 1 << 1;
+    pub const SWITCH_PARTIAL: u64 = 1 << 3;
+}
+
+/// What the kernel said while the program was being loaded.
+static SAID: Mutex<String> = Mutex::new(String::new());
+/// Of which so much is kept.
+const SAID_AT_MOST: usize = 1 << 20;
+
+fn hear(_: PrintLevel, message: String) {
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if said.len() < SAID_AT_MOST {
+        said.push_str(&message);
+    }
+}
+
+/// How the scheduler is to be.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Setup {
+    /// Only threads that ask for SCHED_EXT.
+    pub partial: bool,
+    /// `/sys/kernel/sched_ext/hotplug_seq` as it was when the CPUs were looked at.
+    pub hotplug: u64,
+}
+
+/// The kernel side. Detached when dropped: the kernel's own scheduler goes on.
+pub struct KernelSide {
+    link: Option<Link>,
+    ring: RingBuffer<'static>,
+    noted: Rc<RefCell<Vec<u32>>>,
+    /// Threads, by slot.
+    pub slots: Shared<Slot>,
+    /// Slots that nobody has.
+    pub free_slots: Shared<std::sync::atomic::AtomicU64>,
+    /// Queues.
+    pub queues: Shared<Queue>,
+    /// CPUs, by number.
+    pub cpus: Shared<Cpu>,
+    /// Commands.
+    pub commands: Shared<Command>,
+    boards: Shared<Board>,
+    words: Shared<LastWords>,
+    object: Object,
+}
+
+fn open(setup: Setup) -> Result<OpenObject, libbpf_rs::Error> {
+    // Aligned, as the reader of ELF files wants it.
+    let program = PROGRAM.to_vec();
+    let mut object = ObjectBuilder::default().open_memory(&program)?;
+    for mut map in object.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        match name.as_str() {
+            "slots" | "free_slots" => map.set_max_entries(SLOTS as u32)?,
+            NAME => {
+                let partial = if setup.partial { flags::SWITCH_PARTIAL } else { 0 };
+                let flags = flags::KEEP_BUILTIN_IDLE | flags::ENQ_LAST | partial;
+                // The first two members of kernel.bpf.h's sched_ext_ops.
+                if let Some(ops) = map.initial_value_mut().and_then(|value| value.get_mut(..16)) {
+                    ops[..8].copy_from_slice(&flags.to_ne_bytes());
+                    ops[8..].copy_from_slice(&setup.hotplug.to_ne_bytes());
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(object)
+}
+
+impl KernelSide {
+    /// Loads the program; nothing is scheduled before [`KernelSide::attach`].
+    ///
+    /// # Errors
+    /// No permission, no such kernel, a kernel that refuses the program.
+    pub fn load(setup: Setup) -> Result<Self, LoadError> {
+        SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let before = set_print(Some((PrintLevel::Info, hear)));
+        let object = open(setup).and_then(OpenObject::load);
+        set_print(before);
+        let said = || std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
+        let object = object.map_err(|error| explain(&error, said()))?;
+        let noted = Rc::new(RefCell::new(Vec::new()));
+        let heard = Rc::clone(&noted);
+        let note = move |bytes: &[u8]| {
+            if let Ok(bytes) = bytes.try_into() {
+                heard.borrow_mut().push(u32::from_ne_bytes(bytes));
+            }
+            0
+        };
+        let ring = {
+            let map = find(&object, "notes")?;
+            let mut builder = RingBufferBuilder::new();
+            builder.add(&map, note).and_then(|builder| std::mem::take(builder).build())
+        };
+        let ring = ring.map_err(|error| explain(&error, String::new()))?;
+        Ok(Self {
+            link: None,
+            ring,
+            noted,
+            slots: map(&object, "slots", SLOTS)?,
+            free_slots: map(&object, "free_slots", SLOTS)?,
+            queues: map(&object, "queues", MAX_QUEUES)?,
+            cpus: map(&object, "cpus", MAX_CPUS)?,
+            commands: map(&object, "commands", MAX_COMMANDS)?,
+            boards: map(&object, "boards", 1)?,
+            words: map(&object, "words", 1)?,
+            object,
+        })
+    }
+
+    /// Begins to schedule.
+    ///
+    /// # Errors
+    /// Another scheduler is there, CPUs came or went since [`Setup::hotplug`] was read.
+    pub fn attach(&mut self) -> Result<(), LoadError> {
+        SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let before = set_print(Some((PrintLevel::Info, hear)));
+        let mut maps = self.object.maps_mut();
+        let attached = maps.find(|map| map.name() == NAME).map(|mut map| map.attach_struct_ops());
+        set_print(before);
+        let said = || std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
+        match attached {
+            Some(Ok(link)) => {
+                self.link = Some(link);
+                Ok(())
+            }
+            Some(Err(error)) => Err(explain(&error, said())),
+            None => Err(LoadError::Other("the program has no scheduler".into())),
+        }
+    }
+
+    /// Has the kernel's own scheduler take over.
+    pub fn detach(&mut self) {
+        self.link = None;
+    }
+
+    /// The board.
+    pub fn board(&self) -> &Board {
+        &self.boards[0]
+    }
+
+    /// Slots in which something is pending, in order of when it first was.
+    pub fn notes(&self, into: &mut Vec<u32>) {
+        self.ring.consume_raw();
+        into.append(&mut self.noted.borrow_mut());
+    }
+
+    /// Readable when there are notes that are worth waking for.
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        let fd: RawFd = self.ring.epoll_fd();
+        borrow(fd)
+    }
+
+    /// Has the first so many commands carried out.
+    ///
+    /// # Errors
+    /// The kernel refuses to run the program.
+    pub fn obey(&self, count: usize) -> io::Result<()> {
+        self.board().command_count.store(count as u32, Relaxed);
+        let program = self.object.progs_mut().find(|program| program.name() == OBEY);
+        let Some(program) = program else { return Err(io::ErrorKind::NotFound.into()) };
+        program.test_run(ProgramInput::default()).map_err(|error| io::Error::other(error.to_string()))?;
+        Ok(())
+    }
+
+    /// Why the kernel has ended it, if it has.
+    pub fn ended(&self) -> Option<Ended> {
+        let words = &self.words[0];
+        let kind = words.kind.load(Relaxed);
+        (kind != 0).then(|| Ended {
+            kind,
+            code: words.code.load(Relaxed),
+            reason: text(&words.reason),
+            message: text(&words.message),
+            dump: text(&words.dump),
+        })
+    }
+}
+
+/// Why the kernel has ended a scheduler.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// `enum scx_exit_kind`, kernel/sched/ext_internal.h.
+    pub kind: u32,
+    /// Exit code, for kinds that have one.
+    pub code: i64,
+    /// In a few words.
+    pub reason: String,
+    /// In more words, or nothing.
+    pub message: String,
+    /// The kernel's state then, or nothing.
+    pub dump: String,
+}
+
+impl Ended {
+    /// Whether CPUs came or went, and the scheduler is to begin anew.
+    pub fn is_hotplug(&self) -> bool {
+        // SCX_ECODE_ACT_RESTART.
+        self.code & (1 << 48) != 0
+    }
+}
+
+fn find<'a>(object: &'a Object, name: &str) -> Result<libbpf_rs::Map<'a>, LoadError> {
+    let found = object.maps().find(|map| map.name() == name);
+    found.ok_or_else(|| LoadError::Other(format!("the program has no map {name}")))
+}
+
+fn map<T: super::shared::Plain>(object: &Object, name: &str, count: usize) -> Result<Shared<T>, LoadError> {
+    let map = find(object, name)?;
+    if map.value_size() as usize != size_of::<T>() {
+        let (there, here) = (map.value_size(), size_of::<T>());
+        return Err(LoadError::Other(format!("a value of {name} has {there} bytes in the kernel and {here} here")));
+    }
+    Shared::map(map.as_fd(), count).map_err(|error| LoadError::Other(format!("cannot map {name}: {error}")))
+}
+
+#[allow(unsafe_code)]
+fn borrow<'a>(fd: RawFd) -> BorrowedFd<'a> {
+    // SAFETY: the ring's, which outlives what `bell` returns.
+    unsafe { BorrowedFd::borrow_raw(fd) }
+}
+
+impl AsRawFd for KernelSide {
+    fn as_raw_fd(&self) -> RawFd {
+        self.ring.epoll_fd()
+    }
+}

@@ -1,0 +1,4 @@
+//! The sched_ext mechanism.
+pub mod error;
+pub mod load;
+pub mod shared;
