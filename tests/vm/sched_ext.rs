@@ -7,7 +7,20 @@ use crate::{Ended, booted, root};
 
 /// Every policy of the operating system's level that runs on any machine, and combinations of each assignment, wake-up and balance rule.
 const POLICIES: [&str; 14] = [
-    "pinned", "linux", "gts", "cs", "iks", "round-robin", "hsp", "acfs", "acfs-static", "lin", "scaled-load", "rr", "fca-age", "age",
+    "pinned",
+    "linux",
+    "gts",
+    "cs",
+    "iks",
+    "round-robin",
+    "hsp",
+    "acfs",
+    "acfs-static",
+    "lin",
+    "scaled-load",
+    "rr",
+    "fca-age",
+    "age",
 ];
 
 /// How long each has the mixed load.
@@ -32,8 +45,21 @@ fn worker() -> PathBuf {
 fn guest(kernel: &str, script: &[&str]) -> Option<Ended> {
     let (evenkeel, worker) = (stripped(), worker());
     let mixed = root().join("tests/vm/mixed.sh");
-    let [evenkeel, mixed] = [format!("{}=/bin/evenkeel", evenkeel.display()), format!("{}=/bin/mixed.sh", mixed.display())];
-    let with = ["--kernel", kernel, "--with", &evenkeel, "--with", worker.to_str().unwrap(), "--file", &mixed, "--timeout", "9min", "--"];
+    let [evenkeel, mixed] =
+        [format!("{}=/bin/evenkeel", evenkeel.display()), format!("{}=/bin/mixed.sh", mixed.display())];
+    let with = [
+        "--kernel",
+        kernel,
+        "--with",
+        &evenkeel,
+        "--with",
+        worker.to_str().unwrap(),
+        "--file",
+        &mixed,
+        "--timeout",
+        "9min",
+        "--",
+    ];
     booted(&[&with[..], script].concat())
 }
 

@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod counters;
 pub mod here;
 pub mod lab;
+pub mod live;
 pub mod perf_event;
 pub mod program;
 pub mod record;

@@ -7,14 +7,12 @@
 //! Work is in nanoseconds on the fastest kind: time x (speedup factor of the kind / that of the fastest), which without better
 //! knowledge of the thread is its share of full capacity.
 
-use evenkeel_machine::{KindId, Nanos, PerKind, Work};
+use evenkeel_machine::{Nanos, PerKind, Work};
 use evenkeel_policy::{Interest, State, ThreadId};
 
 use super::kernel::Kernel;
 use super::mechanism::Mechanism;
-
-/// Paces are of this.
-const UNIT_PACE: f64 = 65_536.0;
+use crate::live::speedups::paces;
 
 impl<K: Kernel> Mechanism<K> {
     /// Brings a thread's times up to `to`.
@@ -49,11 +47,7 @@ impl<K: Kernel> Mechanism<K> {
     /// Speedup factors of a thread, relative to the slowest kind.
     pub(super) fn set_speedup(&mut self, thread: ThreadId, factors: PerKind<f32>) {
         self.stats[thread.index()].speedup = factors;
-        let fastest = f64::from(factors[KindId(0)]).max(f64::MIN_POSITIVE);
-        let pace = &mut self.threads[thread.index()].pace;
-        for kind in (0..self.machine.kinds.len() as u8).map(KindId) {
-            pace[kind] = (f64::from(factors[kind]) / fastest * UNIT_PACE) as u64;
-        }
+        self.threads[thread.index()].pace = paces(&self.machine, &factors);
     }
 
     /// A thread has changed its state or its core: its load follows another signal from now on.

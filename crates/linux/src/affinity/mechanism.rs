@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evenkeel_machine::{CoreId, KindId, Machine, Nanos, PerKind, Work};
+use evenkeel_machine::{CoreId, Machine, Nanos, PerKind, Work};
 use evenkeel_policy::pelt::Pelt;
 use evenkeel_policy::{
     AppId, CoreStats, DEFAULT_WEIGHT, Directives, Event, Interest, Policy, State, ThreadId, ThreadStats, View,
@@ -11,9 +11,11 @@ use rustix::thread::CpuSet;
 
 use super::journal::Entry;
 use super::kernel::{Class, Kernel};
-use super::milestones::Milestones;
 use super::queues::{Queue, Service};
 use super::thread::Thread;
+use crate::live::milestones::Milestones;
+use crate::live::speedups::{capacity_ratio, factors_of};
+use crate::live::{App, Totals};
 use crate::watch::{Cpu, Seen, Tid};
 
 /// How often, at most, an answer to what a dispatch brought about is dispatched again in one look.
@@ -31,25 +33,6 @@ pub struct Options {
     pub stolen: Vec<f64>,
     /// Speedup factors known beforehand, from the slowest to the fastest kind, by name of the command; see [`Mechanism::name`].
     pub factors: Vec<(String, f64)>,
-}
-
-/// Threads that belong together: a process.
-#[derive(Clone, Debug)]
-pub struct App {
-    /// The process.
-    pub process: Tid,
-    /// Name of its command, as far as it has been told, or that of the process that forked it.
-    pub name: String,
-    /// Its first thread.
-    pub first: ThreadId,
-    /// Threads that it has had.
-    pub threads: u32,
-    /// When its first thread started.
-    pub started: Nanos,
-    /// When its last thread ended.
-    pub ended: Option<Nanos>,
-    /// Threads that have not ended.
-    pub live: u32,
 }
 
 /// See the file's head. Times inside are since `epoch`.
@@ -114,21 +97,6 @@ pub struct Mechanism<K> {
     pub(super) journal: Vec<Entry>,
     pub(super) placed_first: Vec<Nanos>,
     pub(super) totals: Totals,
-}
-
-/// Counts of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// A thread got another core than its last.
-    pub migrations: u64,
-    /// Pairs of threads that traded places.
-    pub swaps: u64,
-    /// A core took up another thread than it ran before.
-    pub context_switches: u64,
-    /// Calls of the kernel that changed a mask or a class.
-    pub calls: u64,
-    /// Calls that the kernel refused, for other reasons than that the thread had ended.
-    pub refused: u64,
 }
 
 impl<K: Kernel> Mechanism<K> {
@@ -302,6 +270,11 @@ impl<K: Kernel> Mechanism<K> {
         (state.tid, state.migrations)
     }
 
+    /// By thread, its number in `/proc`, and how often it changed cores.
+    pub fn tids(&self) -> Vec<(Tid, u64)> {
+        self.threads.iter().map(|state| (state.tid, state.migrations)).collect()
+    }
+
     /// Processes, by number of the application.
     pub fn apps(&self) -> &[App] {
         &self.apps
@@ -335,7 +308,7 @@ impl<K: Kernel> Mechanism<K> {
         else {
             return;
         };
-        let factors = self.factors_of(factor);
+        let factors = factors_of(&self.machine, factor);
         // A program that has just begun has one thread; whoever it forks inherits.
         let threads: Vec<ThreadId> =
             self.threads_from(app).filter(|thread| self.stats[thread.index()].app == app).collect();
@@ -350,29 +323,10 @@ impl<K: Kernel> Mechanism<K> {
         self.set_speedup(thread, factors);
     }
 
-    /// By kind, relative to the slowest, from the factor of the fastest: other kinds by their capacity, as the simulator's phases
-    /// have it.
-    fn factors_of(&self, factor: f64) -> PerKind<f32> {
-        let kinds = &self.machine.kinds;
-        let slowest = kinds[self.machine.slowest().index()].top().capacity;
-        let fastest = kinds[0].top().capacity;
-        let sensitivity = if fastest > slowest { factor.ln() / (fastest / slowest).ln() } else { 0.0 };
-        let mut factors = PerKind::all(1.0_f32);
-        for (rank, kind) in kinds.iter().enumerate() {
-            factors[KindId(rank as u8)] = (kind.top().capacity / slowest).powf(sensitivity) as f32;
-        }
-        factors
-    }
-
     /// Threads from the first of an application on.
     fn threads_from(&self, app: AppId) -> impl Iterator<Item = ThreadId> + '_ {
         let first = self.apps[app.index()].first;
         (first.0..self.stats.len() as u32).map(ThreadId)
-    }
-
-    fn capacity_ratio(&self) -> f64 {
-        let kinds = &self.machine.kinds;
-        kinds[0].top().capacity / kinds[self.machine.slowest().index()].top().capacity
     }
 
     pub(super) fn allowed(&self, thread: ThreadId, core: CoreId) -> bool {
@@ -416,7 +370,7 @@ impl<K: Kernel> Mechanism<K> {
         belongs.threads += 1;
         belongs.live += 1;
         belongs.ended = None;
-        let factors = self.factors_of(self.capacity_ratio());
+        let factors = factors_of(&self.machine, capacity_ratio(&self.machine));
         let mut stats = ThreadStats {
             virtual_time: 0,
             retired: Work::ZERO,

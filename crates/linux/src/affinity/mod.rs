@@ -30,7 +30,6 @@ mod dispatch;
 pub mod journal;
 pub mod kernel;
 mod mechanism;
-mod milestones;
 mod observe;
 mod queues;
 mod sampling;
@@ -38,4 +37,4 @@ pub mod session;
 mod system;
 mod thread;
 
-pub use mechanism::{App, Mechanism, Options, Totals};
+pub use mechanism::{Mechanism, Options};

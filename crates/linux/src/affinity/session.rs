@@ -5,6 +5,7 @@
 //! any other, four of them. What looking costs is measured, over the last while and over the whole session; where either comes near the budget
 //! the pace is stretched, so that the cost stays bounded whatever the machine does, at the price of later reactions.
 
+use std::error::Error;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
@@ -21,6 +22,7 @@ use super::journal::{Journal, Recovered, directory, make_directory, recover};
 use super::kernel::{Kernel, Linux};
 use super::sampling::Sampling;
 use super::{Mechanism, Options};
+use crate::live::{self, Cost, Finished, Totals};
 use crate::watch::{Seen, WatchError, Watcher, now};
 
 /// Least time between two looks while looking is cheap.
@@ -86,19 +88,6 @@ pub enum SessionError {
     /// Waiting.
     #[error("cannot wait: {0}")]
     Wait(io::Error),
-}
-
-/// What sessions cost and could not do.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Cost {
-    /// CPU time of this thread.
-    pub cpu: Nanos,
-    /// Time since the beginning.
-    pub wall: Nanos,
-    /// How often it looked.
-    pub looks: u64,
-    /// Greatest pace that the budget asked for.
-    pub slowest_pace: Nanos,
 }
 
 /// See the file's head.
@@ -177,11 +166,7 @@ impl Session {
         })
     }
 
-    /// Sleeps until there is something to look at, or one of `others` is readable; then looks.
-    ///
-    /// # Errors
-    /// The kernel refuses to wait; masks can no longer be written down.
-    pub fn step(&mut self, others: &[&dyn AsFd]) -> Result<(), SessionError> {
+    fn look(&mut self, others: &[&dyn AsFd]) -> Result<(), SessionError> {
         self.sleep(others)?;
         let at = now();
         self.seen.clear();
@@ -279,8 +264,31 @@ impl Session {
         self.online = list;
     }
 
-    /// Ends: takes in what has happened last, and gives every thread that is left its mask back.
-    pub fn end(mut self) -> Finished {
+    /// The mechanism.
+    pub fn mechanism(&self) -> &Mechanism<Linux> {
+        &self.mechanism
+    }
+
+    /// What killed sessions had left, and was put back.
+    pub fn recovered(&self) -> Recovered {
+        self.recovered
+    }
+
+    /// Whether threads that wait are parked.
+    pub fn parks(&self) -> bool {
+        self.config.mechanism.park
+    }
+}
+
+impl live::Session for Session {
+    /// # Errors
+    /// The kernel refuses to wait; masks can no longer be written down.
+    fn step(&mut self, others: &[&dyn AsFd]) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(self.look(others)?)
+    }
+
+    /// Takes in what has happened last, and gives every thread that is left its mask back.
+    fn end(mut self: Box<Self>) -> Finished {
         let mut at = now();
         for _ in 0..LAST_LOOKS {
             self.seen.clear();
@@ -293,42 +301,42 @@ impl Session {
                 break;
             }
         }
-        let cost = Cost {
-            cpu: cpu_time().saturating_sub(self.began.1),
-            wall: at.saturating_sub(self.began.0),
-            looks: self.looks,
-            slowest_pace: self.slowest_pace,
-        };
-        let missed = self.watcher.missed();
+        let cost = Cost { wall: at.saturating_sub(self.began.0), ..self.cost() };
+        let (missed, source, parked) = (self.watcher.missed(), self.source(), self.parks());
         self.reactions.sort_unstable();
-        let finished = Finished { mechanism: self.mechanism, cost, missed, reactions: self.reactions };
         // If it cannot be removed, the next session will find that nothing is left to be put back.
         let _ = self.journal.finish();
-        finished
+        let mechanism = self.mechanism;
+        Finished {
+            mechanism: "affinity",
+            source,
+            parked,
+            epoch: mechanism.on_the_clock(Nanos::ZERO),
+            machine: mechanism.machine().clone(),
+            apps: mechanism.apps().to_vec(),
+            stats: mechanism.stats().to_vec(),
+            tids: mechanism.tids(),
+            busy: mechanism.busy().to_vec(),
+            totals: mechanism.totals(),
+            cost,
+            missed,
+            reactions: self.reactions,
+        }
     }
 
-    /// The mechanism.
-    pub fn mechanism(&self) -> &Mechanism<Linux> {
-        &self.mechanism
-    }
-
-    /// What killed sessions had left, and was put back.
-    pub fn recovered(&self) -> Recovered {
-        self.recovered
-    }
-
-    /// Where it learns what threads do, for people.
-    pub fn source(&self) -> String {
+    fn source(&self) -> String {
         self.watcher.describe().to_string()
     }
 
-    /// Whether threads that wait are parked.
-    pub fn parks(&self) -> bool {
-        self.config.mechanism.park
+    fn is_over(&self) -> bool {
+        self.watcher.alive() == 0
     }
 
-    /// What it has cost so far.
-    pub fn cost(&self) -> Cost {
+    fn totals(&self) -> Totals {
+        self.mechanism.totals()
+    }
+
+    fn cost(&self) -> Cost {
         Cost {
             cpu: cpu_time().saturating_sub(self.began.1),
             wall: now().saturating_sub(self.began.0),
@@ -337,23 +345,12 @@ impl Session {
         }
     }
 
-    /// Whether any thread that it follows is left.
-    pub fn is_over(&self) -> bool {
-        self.watcher.alive() == 0
+    fn alive(&self) -> (usize, usize) {
+        let stats = self.mechanism.stats();
+        self.mechanism.live().fold((0, 0), |(alive, runnable), (thread, _)| {
+            (alive + 1, runnable + usize::from(stats[thread.index()].runnable()))
+        })
     }
-}
-
-/// A session that has ended.
-pub struct Finished {
-    /// With the statistics of all threads.
-    pub mechanism: Mechanism<Linux>,
-    /// What it cost.
-    pub cost: Cost,
-    /// Records that the kernel had no room for.
-    pub missed: u64,
-    /// From the start of each thread to its first placement, ascending; without the first threads of programs, which are left
-    /// their CPUs at first.
-    pub reactions: Vec<Nanos>,
 }
 
 /// Whether anything was readable before the time was over.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use evenkeel_linux::affinity::session::Finished;
+use evenkeel_linux::live::Finished;
 use evenkeel_linux::sensors::{CoreUse, Sampler, find, modelled_energy};
 use evenkeel_machine::{KindId, Nanos};
 use evenkeel_metrics::Record;
@@ -31,19 +31,18 @@ impl Watched {
 
     /// Puts the energy of the run into its record.
     pub fn tell(self, record: &mut Record, finished: &Finished) {
-        let mechanism = &finished.mechanism;
         let makespan = Nanos((record.makespan_s * 1e9) as u64);
         let (joules, measured) = match self.0.map(Sampler::finish) {
             Some(Ok(meter)) => {
-                let (from, to) = (mechanism.on_the_clock(Nanos::ZERO), mechanism.on_the_clock(makespan));
+                let (from, to) = (finished.epoch, finished.epoch.saturating_add(makespan));
                 (meter.series.iter().map(|series| series.energy(from, to).joules).sum(), true)
             }
             _ => {
-                let machine = mechanism.machine();
+                let machine = &finished.machine;
                 let uses: Vec<_> = machine
                     .cores
                     .iter()
-                    .map(|core| CoreUse { cpu: core.cpu, busy: mechanism.busy()[core.id.index()].min(makespan) })
+                    .map(|core| CoreUse { cpu: core.cpu, busy: finished.busy[core.id.index()].min(makespan) })
                     .collect();
                 let Some(modelled) = modelled_energy(machine, &uses, makespan) else { return };
                 for (rank, kind) in record.kinds.values_mut().enumerate() {

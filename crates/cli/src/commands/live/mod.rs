@@ -9,6 +9,7 @@ use evenkeel_linux::affinity::Options;
 use evenkeel_linux::affinity::session::{Config, Session, SessionError};
 use evenkeel_linux::here;
 use evenkeel_linux::lab::{MACHINE_VARIABLE, Stolen};
+use evenkeel_linux::live;
 use evenkeel_linux::watch::{self, Source, WatchError, Watcher};
 use evenkeel_machine::{Machine, write_cpus};
 
@@ -73,7 +74,7 @@ fn unwatchable(error: WatchError) -> Failure {
     }
 }
 
-fn begin(prepared: Prepared, watcher: Watcher) -> Result<(Session, Chosen)> {
+fn begin(prepared: Prepared, watcher: Watcher) -> Result<(Box<dyn live::Session>, Chosen)> {
     let Prepared { policy, machine, config } = prepared;
     let session =
         Session::begin(watcher, machine, (policy.name(), policy.make()?), config).map_err(|error| match error {
@@ -90,5 +91,5 @@ fn begin(prepared: Prepared, watcher: Watcher) -> Result<(Session, Chosen)> {
     for note in session.mechanism().notes() {
         say("note", &note);
     }
-    Ok((session, policy))
+    Ok((Box::new(session), policy))
 }

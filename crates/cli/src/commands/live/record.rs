@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use evenkeel_linux::affinity::session::Finished;
+use evenkeel_linux::live::Finished;
 use evenkeel_machine::{KindId, Nanos};
 use evenkeel_metrics::{AppRow, KindRow, LatencySummary, LiveRow, Record, Subject, ThreadRow};
-use evenkeel_policy::{ThreadId, ThreadStats};
+use evenkeel_policy::ThreadStats;
 use indexmap::IndexMap;
 
 use crate::plan::Chosen;
@@ -20,10 +20,6 @@ pub struct Run<'a> {
     pub workloads: Vec<String>,
     /// Under which policy.
     pub policy: &'a Chosen,
-    /// Where the mechanism learnt what threads did.
-    pub source: String,
-    /// Whether threads were held back.
-    pub parked: bool,
     /// With a row for every thread.
     pub threads: bool,
 }
@@ -31,14 +27,13 @@ pub struct Run<'a> {
 impl Run<'_> {
     /// The record of a session that has ended.
     pub fn record(&self, finished: &Finished) -> Record {
-        let mechanism = &finished.mechanism;
-        let machine = mechanism.machine();
-        let (totals, wall) = (mechanism.totals(), finished.cost.wall);
+        let machine = &finished.machine;
+        let (totals, wall) = (finished.totals, finished.cost.wall);
         let makespan =
-            mechanism.apps().iter().filter_map(|app| app.ended).max().filter(|end| *end <= wall).unwrap_or(wall);
+            finished.apps.iter().filter_map(|app| app.ended).max().filter(|end| *end <= wall).unwrap_or(wall);
         let kinds = machine.kinds.iter().enumerate().map(|(rank, kind)| {
             let cores: Vec<_> = machine.cores_of(KindId(rank as u8)).collect();
-            let busy: f64 = cores.iter().map(|core| mechanism.busy()[core.index()].as_secs_f64()).sum();
+            let busy: f64 = cores.iter().map(|core| finished.busy[core.index()].as_secs_f64()).sum();
             let idle = (cores.len() as f64 * makespan.as_secs_f64() - busy).max(0.0);
             (kind.name.clone(), KindRow { busy_s: busy, idle_s: idle, energy_j: None, mean_power_w: None })
         });
@@ -59,9 +54,9 @@ impl Run<'_> {
             kinds: kinds.collect(),
             threads: self.threads.then(|| self.rows(finished)),
             live: Some(LiveRow {
-                mechanism: "affinity".into(),
-                source: self.source.clone(),
-                parked: self.parked,
+                mechanism: finished.mechanism.into(),
+                source: finished.source.clone(),
+                parked: finished.parked,
                 cost: finished.cost.cpu.0 as f64 / wall.0.max(1) as f64,
                 looks: finished.cost.looks,
                 changes: totals.calls,
@@ -75,9 +70,8 @@ impl Run<'_> {
     }
 
     fn apps(&self, finished: &Finished, wall: Nanos) -> Vec<AppRow> {
-        let mechanism = &finished.mechanism;
-        let mut rows: Vec<AppRow> = mechanism
-            .apps()
+        let mut rows: Vec<AppRow> = finished
+            .apps
             .iter()
             .map(|app| AppRow {
                 name: if app.name.is_empty() { format!("process {}", app.process.0) } else { app.name.clone() },
@@ -92,11 +86,11 @@ impl Run<'_> {
                 migrations: 0,
             })
             .collect();
-        for (index, stats) in mechanism.stats().iter().enumerate() {
+        for (index, stats) in finished.stats.iter().enumerate() {
             let row = &mut rows[stats.app.index()];
             row.wait_s += stats.waiting.as_secs_f64();
             row.blocked_s += stats.blocked.as_secs_f64();
-            row.migrations += mechanism.tid_and_migrations(ThreadId(index as u32)).1;
+            row.migrations += finished.tids[index].1;
             for (kind, time) in on_kinds(finished, std::slice::from_ref(stats)) {
                 *row.time_on_kind_s.entry(kind).or_insert(0.0) += time;
             }
@@ -105,13 +99,12 @@ impl Run<'_> {
     }
 
     fn rows(&self, finished: &Finished) -> Vec<ThreadRow> {
-        let mechanism = &finished.mechanism;
         let row = |(index, stats): (usize, &ThreadStats)| {
-            let (tid, migrations) = mechanism.tid_and_migrations(ThreadId(index as u32));
+            let (tid, migrations) = finished.tids[index];
             let ended = stats.state == evenkeel_policy::State::Exited;
             ThreadRow {
                 name: tid.0.to_string(),
-                app: mechanism.apps()[stats.app.index()].name.clone(),
+                app: finished.apps[stats.app.index()].name.clone(),
                 started_s: stats.started.as_secs_f64(),
                 ended_s: ended.then(|| stats.since.as_secs_f64()),
                 time_on_kind_s: on_kinds(finished, std::slice::from_ref(stats)),
@@ -122,7 +115,7 @@ impl Run<'_> {
                 runs: stats.runs,
             }
         };
-        mechanism.stats().iter().enumerate().map(row).collect()
+        finished.stats.iter().enumerate().map(row).collect()
     }
 }
 
@@ -137,7 +130,7 @@ fn summary(times: &[Nanos]) -> Option<LatencySummary> {
 }
 
 fn on_kinds(finished: &Finished, threads: &[ThreadStats]) -> IndexMap<String, f64> {
-    let kinds = finished.mechanism.machine().kinds.iter().enumerate();
+    let kinds = finished.machine.kinds.iter().enumerate();
     kinds
         .map(|(rank, kind)| {
             let time = threads.iter().map(|stats| stats.time_on[KindId(rank as u8)].as_secs_f64()).sum();

@@ -55,7 +55,7 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     let mut status = None;
     let mut trouble = None;
     while status.is_none() && trouble.is_none() {
-        trouble = session.step(&[&signals]).err().map(|error| Failure::Failed(error.into()));
+        trouble = session.step(&[&signals]).err().map(|error| Failure::Failed(anyhow::anyhow!(error)));
         match program.poll() {
             Ok(ended) => status = ended,
             Err(error) => {
@@ -73,8 +73,6 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     let run = Run {
         workloads: vec![args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")],
         policy: &policy,
-        source: session.source(),
-        parked: session.parks(),
         threads: args.threads,
     };
     let finished = session.end();

@@ -7,9 +7,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use evenkeel_linux::affinity::Totals;
 use evenkeel_linux::affinity::journal::{directory, make_directory};
-use evenkeel_linux::affinity::session::{Cost, Session};
+use evenkeel_linux::live::{Cost, Session, Totals};
 use evenkeel_linux::program::{Signal, Signals};
 use evenkeel_linux::watch::{Tid, Watcher};
 use evenkeel_report::table as results;
@@ -66,9 +65,9 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
         if over || interrupted(&signals)? {
             return Ok(false);
         }
-        session.step(&[&signals]).map_err(|error| Failure::Failed(error.into()))?;
+        session.step(&[&signals]).map_err(|error| Failure::Failed(anyhow::anyhow!(error)))?;
         if let Some(reporter) = &mut reporter {
-            reporter.report(&session, started)?;
+            reporter.report(&*session, started)?;
         }
         Ok(true)
     };
@@ -79,17 +78,11 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
             Err(error) => break Err(error),
         }
     };
-    let run = Run {
-        workloads: vec![what],
-        policy: &policy,
-        source: session.source(),
-        parked: session.parks(),
-        threads: args.threads,
-    };
+    let run = Run { workloads: vec![what], policy: &policy, threads: args.threads };
     // Whatever went wrong: masks are given back first.
     let finished = session.end();
     outcome?;
-    let totals = finished.mechanism.totals();
+    let totals = finished.totals;
     if totals.refused > 0 {
         say(
             "note",
@@ -171,21 +164,15 @@ impl Reporter {
         Self { every, next: Instant::now() + every, before: (Totals::default(), Cost::default()) }
     }
 
-    fn report(&mut self, session: &Session, started: Instant) -> Result {
+    fn report(&mut self, session: &dyn Session, started: Instant) -> Result {
         if Instant::now() < self.next {
             return Ok(());
         }
         self.next += self.every;
-        let (totals, cost) = (session.mechanism().totals(), session.cost());
+        let (totals, cost) = (session.totals(), session.cost());
         let (old, spent) = self.before;
         let seconds = cost.wall.saturating_sub(spent.wall).as_secs_f64().max(f64::MIN_POSITIVE);
-        let stats = session.mechanism().stats();
-        let live = session.mechanism().live().map(|(thread, _)| &stats[thread.index()]);
-        let (mut alive, mut runnable) = (0, 0);
-        for thread in live {
-            alive += 1;
-            runnable += u32::from(thread.runnable());
-        }
+        let (alive, runnable) = session.alive();
         let rate = |now: u64, before: u64| (now - before) as f64 / seconds;
         print(&format!(
             "{:8.1} s  threads {alive}, runnable {runnable}; per second: {:.0} switches, {:.1} migrations, {:.1} swaps, {:.1} changes; \

@@ -1,0 +1,119 @@
+//! What live mechanisms have in common: they place real threads of a Linux machine, tell a policy of them, and account for what they
+//! did.
+
+pub mod milestones;
+pub mod speedups;
+
+use std::error::Error;
+use std::os::fd::AsFd;
+
+use evenkeel_machine::{Machine, Nanos};
+use evenkeel_policy::{ThreadId, ThreadStats};
+
+use crate::watch::Tid;
+
+/// Threads that belong together: a process.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// The process.
+    pub process: Tid,
+    /// Name of its command, as far as it has been told, or that of the process that forked it.
+    pub name: String,
+    /// Its first thread.
+    pub first: ThreadId,
+    /// Threads that it has had.
+    pub threads: u32,
+    /// When its first thread started.
+    pub started: Nanos,
+    /// When its last thread ended.
+    pub ended: Option<Nanos>,
+    /// Threads that have not ended.
+    pub live: u32,
+}
+
+/// Counts of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// A thread got another core than its last.
+    pub migrations: u64,
+    /// Pairs of threads that traded places.
+    pub swaps: u64,
+    /// A core took up another thread than it ran before.
+    pub context_switches: u64,
+    /// Calls of the kernel that changed where or how a thread runs.
+    pub calls: u64,
+    /// Calls that the kernel refused, for other reasons than that the thread had ended.
+    pub refused: u64,
+}
+
+/// What a session costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// CPU time of the thread that looks.
+    pub cpu: Nanos,
+    /// Time since the beginning.
+    pub wall: Nanos,
+    /// How often it looked.
+    pub looks: u64,
+    /// Greatest pace that the budget asked for.
+    pub slowest_pace: Nanos,
+}
+
+/// A session of a live mechanism: it places threads until it is ended.
+pub trait Session {
+    /// Sleeps until there is something to look at, or one of `others` is readable; then looks.
+    ///
+    /// # Errors
+    /// The session cannot go on.
+    fn step(&mut self, others: &[&dyn AsFd]) -> Result<(), Box<dyn Error + Send + Sync>>;
+
+    /// Ends: threads are the kernel's again.
+    fn end(self: Box<Self>) -> Finished;
+
+    /// Where it learns what threads do, for people.
+    fn source(&self) -> String;
+
+    /// Whether any thread that it follows is left.
+    fn is_over(&self) -> bool;
+
+    /// What has been done so far.
+    fn totals(&self) -> Totals;
+
+    /// What it has cost so far.
+    fn cost(&self) -> Cost;
+
+    /// Threads that have not ended, and how many of them run or wait for a core.
+    fn alive(&self) -> (usize, usize);
+}
+
+/// A session that has ended.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// Name of the mechanism.
+    pub mechanism: &'static str,
+    /// Where it learnt what threads did, for people.
+    pub source: String,
+    /// Whether threads that wait were held back by their class.
+    pub parked: bool,
+    /// When it began: times of threads are since then. `CLOCK_MONOTONIC`.
+    pub epoch: Nanos,
+    /// The machine.
+    pub machine: Machine,
+    /// Processes, by number of the application.
+    pub apps: Vec<App>,
+    /// Threads, by number.
+    pub stats: Vec<ThreadStats>,
+    /// By thread, its number in `/proc`, and how often it changed cores.
+    pub tids: Vec<(Tid, u64)>,
+    /// By core, the time that it had a thread of those that were followed.
+    pub busy: Vec<Nanos>,
+    /// Counts.
+    pub totals: Totals,
+    /// What it cost.
+    pub cost: Cost,
+    /// Records that the kernel had no room for.
+    pub missed: u64,
+    /// From the start of each thread to its first placement, ascending; without the first threads of programs, which may be left
+    /// their CPUs at first.
+    pub reactions: Vec<Nanos>,
+}
