@@ -264,12 +264,6 @@ impl<K: Kernel> Mechanism<K> {
         &self.stats
     }
 
-    /// The thread's number in `/proc`, and how often it changed cores.
-    pub fn tid_and_migrations(&self, thread: ThreadId) -> (Tid, u64) {
-        let state = &self.threads[thread.index()];
-        (state.tid, state.migrations)
-    }
-
     /// By thread, its number in `/proc`, and how often it changed cores.
     pub fn tids(&self) -> Vec<(Tid, u64)> {
         self.threads.iter().map(|state| (state.tid, state.migrations)).collect()

@@ -1,9 +1,8 @@
 //! A session: the watcher, the mechanism and the journal at work, at a cost that stays within its budget.
 //!
 //! The mechanism looks around when a thread starts or ends, when the policy's timer or a slice is due, and otherwise every few milliseconds while
-//! there is something to see. Between a look and one for a start or an end there is never less than a *pace*, one millisecond at first; before
-//! any other, four of them. What looking costs is measured, over the last while and over the whole session; where either comes near the budget
-//! the pace is stretched, so that the cost stays bounded whatever the machine does, at the price of later reactions.
+//! there is something to see. Between a look and one for a start or an end there is never less than a *pace* ([`crate::live::pace`]); before
+//! any other, four of them.
 
 use std::error::Error;
 use std::fs;
@@ -16,26 +15,20 @@ use evenkeel_machine::{CoreId, Machine, Nanos, parse_cpus};
 use evenkeel_policy::Policy;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, getrlimit, setrlimit};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::journal::{Journal, Recovered, directory, make_directory, recover};
 use super::kernel::{Kernel, Linux};
 use super::sampling::Sampling;
 use super::{Mechanism, Options};
+use crate::live::pace::Pace;
 use crate::live::{self, Cost, Finished, Totals};
 use crate::watch::{Seen, WatchError, Watcher, now};
 
-/// Least time between two looks while looking is cheap.
-const PACE: Nanos = Nanos::from_millis(1);
-/// Most time between two looks because of their cost.
-const SLOWEST: Nanos = Nanos::from_millis(256);
 /// Time between looks while threads come and go on cores; also how many paces lie before a look that nobody's start asks for.
 const LOOK: Nanos = Nanos::from_millis(4);
 const PACES: u64 = 4;
 /// Time between looks when nothing has been seen for a while.
 const QUIET: Nanos = Nanos::from_millis(64);
-/// Over how long the cost is measured before the pace is changed.
-const WINDOW: Nanos = Nanos::from_millis(200);
 /// How often the list of online CPUs is read.
 const ONLINE: Nanos = Nanos::from_secs(1);
 
@@ -44,11 +37,6 @@ const LAST_LOOKS: usize = 16;
 
 /// Reactions that are kept at most.
 const REACTIONS: usize = 1 << 20;
-
-/// Parts of the budget above which the pace is stretched, and below which it is let go again.
-const HIGH: f64 = 0.75;
-const LOW: f64 = 0.4;
-const STRETCH: f64 = 1.5;
 
 /// How a session works.
 #[derive(Clone, Debug)]
@@ -99,23 +87,12 @@ pub struct Session {
     recovered: Recovered,
     seen: Vec<Seen>,
     config: Config,
-    pace: Nanos,
+    pace: Pace,
     last: Nanos,
     quiet: Nanos,
-    /// Wall time and CPU time at the beginning of the window.
-    window: (Nanos, Nanos),
-    began: (Nanos, Nanos),
     online_read: Nanos,
     online: String,
-    looks: u64,
-    slowest_pace: Nanos,
     reactions: Vec<Nanos>,
-}
-
-/// CPU time of this thread.
-fn cpu_time() -> Nanos {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 impl Session {
@@ -140,7 +117,7 @@ impl Session {
         let recovered = recover(&path, &mut kernel).map_err(failed)?;
         let journal = Journal::create(&path).map_err(failed)?;
         config.mechanism.park &= kernel.can_park();
-        let (at, cpu) = (now(), cpu_time());
+        let at = now();
         let called = machine.name.clone();
         let sampling = Sampling::new(watcher.source(), &config.sysfs, &machine);
         let mechanism = Mechanism::new(kernel, machine, policy, config.mechanism.clone(), at)
@@ -152,16 +129,12 @@ impl Session {
             journal,
             recovered,
             seen: Vec::new(),
+            pace: Pace::new(config.budget, at),
             config,
-            pace: PACE,
             last: Nanos::ZERO,
             quiet: LOOK,
-            window: (at, cpu),
-            began: (at, cpu),
             online_read: at,
             online: String::new(),
-            looks: 0,
-            slowest_pace: PACE,
             reactions: Vec::new(),
         })
     }
@@ -183,17 +156,16 @@ impl Session {
         let room = REACTIONS.saturating_sub(self.reactions.len());
         let started = self.mechanism.newly_placed();
         self.reactions.extend(started.take(room).map(|started| placed.saturating_sub(epoch.saturating_add(started))));
-        self.looks += 1;
-        self.keep_budget(at);
+        self.pace.looked(at);
         self.follow_hotplug(at);
         Ok(())
     }
 
     fn sleep(&mut self, others: &[&dyn AsFd]) -> Result<(), SessionError> {
         let at = now();
-        let earliest = self.last.saturating_add(self.pace);
+        let earliest = self.last.saturating_add(self.pace.least());
         let calm = self.last.saturating_add(self.quiet);
-        let unasked = self.last.saturating_add(Nanos(self.pace.0 * PACES));
+        let unasked = self.last.saturating_add(Nanos(self.pace.least().0 * PACES));
         let due = self.mechanism.due().unwrap_or(Nanos::MAX).min(calm).max(unasked);
         // First until something happens, then, where that was too soon, until the pace allows a look.
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(others.len() + 1);
@@ -223,26 +195,6 @@ impl Session {
                 self.mechanism.name(process, name.trim_end());
             }
         }
-    }
-
-    fn keep_budget(&mut self, at: Nanos) {
-        let (since, before) = self.window;
-        let wall = at.saturating_sub(since);
-        if wall < WINDOW {
-            return;
-        }
-        let cpu = cpu_time();
-        let share = |cpu: Nanos, wall: Nanos| cpu.0 as f64 / wall.0.max(1) as f64;
-        let ever = share(cpu.saturating_sub(self.began.1), at.saturating_sub(self.began.0));
-        let cost = share(cpu.saturating_sub(before), wall).max(ever);
-        let stretched = |factor: f64| Nanos((self.pace.0 as f64 * factor) as u64);
-        if cost > HIGH * self.config.budget {
-            self.pace = stretched(STRETCH).min(SLOWEST);
-        } else if cost < LOW * self.config.budget {
-            self.pace = stretched(1.0 / STRETCH).max(PACE);
-        }
-        self.slowest_pace = self.slowest_pace.max(self.pace);
-        self.window = (at, cpu);
     }
 
     fn follow_hotplug(&mut self, at: Nanos) {
@@ -301,7 +253,7 @@ impl live::Session for Session {
                 break;
             }
         }
-        let cost = Cost { wall: at.saturating_sub(self.began.0), ..self.cost() };
+        let cost = self.pace.cost(at);
         let (missed, source, parked) = (self.watcher.missed(), self.source(), self.parks());
         self.reactions.sort_unstable();
         // If it cannot be removed, the next session will find that nothing is left to be put back.
@@ -337,12 +289,7 @@ impl live::Session for Session {
     }
 
     fn cost(&self) -> Cost {
-        Cost {
-            cpu: cpu_time().saturating_sub(self.began.1),
-            wall: now().saturating_sub(self.began.0),
-            looks: self.looks,
-            slowest_pace: self.slowest_pace,
-        }
+        self.pace.cost(now())
     }
 
     fn alive(&self) -> (usize, usize) {

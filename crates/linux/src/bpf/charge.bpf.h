@@ -30,7 +30,7 @@ static __always_inline void change(struct slot *slot)
 }
 
 /* Brings a running thread up to now. */
-static __always_inline void account(struct slot *slot, const struct cpu *cpu, u64 now)
+static __always_inline void account(struct slot *slot, struct cpu *cpu, u64 now)
 {
 	u32 kind = kind_of(cpu) & (MAX_KINDS - 1);
 	u64 ran = now - slot->accounted_at;
@@ -40,6 +40,7 @@ static __always_inline void account(struct slot *slot, const struct cpu *cpu, u6
 	ran = min_of(ran, MOST_AT_ONCE);
 	slot->accounted_at = now;
 	slot->time_on[kind] += ran;
+	cpu->busy += ran;
 	slot->virtual_time += ran * slot->rate[kind] >> RATE_SHIFT;
 	slot->used += ran;
 }

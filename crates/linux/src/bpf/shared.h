@@ -149,6 +149,7 @@ struct cpu {
 	u64 running_since;
 	u64 idles; /* how often it found nothing to run */
 	u64 switches;
+	u64 busy; /* with threads that have slots */
 	u32 idle;
 	u32 local_turn; /* threads of its own dispatch queue come before the tiers */
 	u64 first_key; /* of whom it looks at (see queues.bpf.h) */

@@ -2,6 +2,7 @@
 //! did.
 
 pub mod milestones;
+pub mod pace;
 pub mod speedups;
 
 use std::error::Error;

@@ -171,6 +171,7 @@ pub struct Cpu {
     pub running_since: Long,
     pub idles: Long,
     pub switches: Long,
+    pub busy: Long,
     pub idle: Word,
     pub local_turn: Word,
     pub first_key: Long,
