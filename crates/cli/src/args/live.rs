@@ -13,6 +13,9 @@ use crate::parse::{self, PolicySpec, Setting};
 pub enum Backend {
     /// A process beside the threads, with sched_setaffinity and SCHED_IDLE: any Linux
     Affinity,
+    /// The kernel's scheduler itself, written in BPF: Linux 6.16 or later, root, a build with the feature sched_ext
+    #[value(name = "sched_ext")]
+    SchedExt,
 }
 
 /// Where a mechanism learns what threads do.
@@ -40,9 +43,9 @@ pub struct LiveArgs {
     /// This machine as a file [default: $EVENKEEL_MACHINE, else what `evenkeel detect` finds]
     #[arg(short, long, value_name = "FILE")]
     pub machine: Option<String>,
-    /// What carries the policy out
-    #[arg(long, value_enum, default_value = "affinity")]
-    pub backend: Backend,
+    /// What carries the policy out [default: schedule takes sched_ext where it can be had, run takes affinity]
+    #[arg(long, value_enum)]
+    pub backend: Option<Backend>,
     /// Speedup factor of a program, from the slowest kind of core to the fastest, as gzip=3.1; may be repeated
     #[arg(long = "speedup", value_name = "COMMAND=FACTOR", value_parser = parse::named_factor)]
     pub speedups: Vec<(String, f64)>,
@@ -55,9 +58,12 @@ pub struct LiveArgs {
     /// Leave a program all its CPUs for so long after it began: it may be counting them
     #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = parse::time)]
     pub grace: Nanos,
-    /// What looking after threads may cost, percent of one core
-    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = parse::percent)]
-    pub budget: f64,
+    /// What looking after threads may cost, percent of one core [default: 1 by affinity, 4 by sched_ext]
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
+    pub budget: Option<f64>,
+    /// Print what the kernel has to say when it ends a scheduler
+    #[arg(short, long)]
+    pub verbose: bool,
 }
 
 impl LiveArgs {
@@ -109,6 +115,9 @@ pub struct ScheduleArgs {
     /// Only the processes of this cgroup and of those below it (its folder)
     #[arg(long, value_name = "FOLDER")]
     pub cgroup: Option<PathBuf>,
+    /// Only threads that ask for SCHED_EXT (sched_ext)
+    #[arg(long, conflicts_with_all = ["pid", "cgroup"])]
+    pub partial: bool,
     /// End after this
     #[arg(long, value_name = "TIME", value_parser = parse::positive_time)]
     pub duration: Option<Nanos>,

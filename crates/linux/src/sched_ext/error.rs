@@ -1,14 +1,62 @@
 //! Why a scheduler cannot be had, and the way out.
 
 /// See the file's head.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
+    /// No CONFIG_SCHED_CLASS_EXT.
+    #[error(
+        "this kernel has no sched_ext: it takes Linux 6.16 or later with CONFIG_SCHED_CLASS_EXT=y, or --backend affinity on any kernel"
+    )]
+    NoSchedExt,
+    /// Capabilities.
+    #[error("loading a scheduler takes {0}: run as root (sudo), or use --backend affinity")]
+    NotAllowed(String),
+    /// Another one is there.
+    #[error("another sched_ext scheduler runs already ({name}): {}", if *is_ours { "end that evenkeel first" } else { "stop it first (systemctl stop scx.service, or end its process)" })]
+    Another {
+        /// As the kernel lists it.
+        name: String,
+        /// One like us.
+        is_ours: bool,
+    },
+    /// No CONFIG_DEBUG_INFO_BTF.
+    #[error(
+        "this kernel describes its types to nobody (/sys/kernel/btf/vmlinux is missing): it takes CONFIG_DEBUG_INFO_BTF=y"
+    )]
+    NoBtf,
+    /// The kernel's description of its types is wrong.
+    #[error(
+        "this kernel's BTF is malformed, as pahole before 1.26 made it, and its verifier refuses every scheduler that asks for {0}: boot another build of the kernel, or use --backend affinity"
+    )]
+    BadBtf(String),
+    /// Interfaces that are missing.
+    #[error("this kernel lacks what the scheduler asks for ({0}): it takes Linux 6.16 or later, or --backend affinity")]
+    TooOld(String),
+    /// CPUs came or went meanwhile.
+    #[error("CPUs came or went while the scheduler was being loaded: try again")]
+    Hotplug,
     /// Something else.
-    #[error("{0}")]
+    #[error("the kernel refuses the scheduler: {0}")]
     Other(String),
 }
 
 /// Turns what the loader says into one of the causes that are known.
-pub fn explain(error: &libbpf_rs::Error, said: String) -> LoadError {
-    LoadError::Other(format!("{error:#}\n{said}"))
+pub fn explain(error: &libbpf_rs::Error, said: &str) -> LoadError {
+    let quoted = |line: &str| line.split('\'').nth(1).unwrap_or("a kernel function").to_owned();
+    for line in said.lines() {
+        // libbpf: extern (func ksym) 'NAME': func_proto [..] incompatible with vmlinux [..]; or: not found in kernel or module BTFs.
+        if line.contains("(func ksym)") && line.contains("incompatible") {
+            return LoadError::BadBtf(quoted(line));
+        }
+        if line.contains("(func ksym)") && line.contains("not found") {
+            return LoadError::TooOld(quoted(line));
+        }
+        if line.contains("kfunc") && line.contains("btf") || line.contains("kernel btf is malformed") {
+            return LoadError::BadBtf("kernel functions".into());
+        }
+    }
+    match error.kind() {
+        libbpf_rs::ErrorKind::PermissionDenied if said.is_empty() => LoadError::NotAllowed("more rights".into()),
+        _ => LoadError::Other(format!("{error:#}{}{}", if said.is_empty() { "" } else { "\n" }, said.trim_end())),
+    }
 }

@@ -109,7 +109,7 @@ impl KernelSide {
         let object = open(setup).and_then(OpenObject::load);
         set_print(before);
         let said = || std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
-        let object = object.map_err(|error| explain(&error, said()))?;
+        let object = object.map_err(|error| explain(&error, &said()))?;
         let noted = Rc::new(RefCell::new(Vec::new()));
         let heard = Rc::clone(&noted);
         let note = move |bytes: &[u8]| {
@@ -123,7 +123,7 @@ impl KernelSide {
             let mut builder = RingBufferBuilder::new();
             builder.add(&map, note).and_then(|builder| std::mem::take(builder).build())
         };
-        let ring = ring.map_err(|error| explain(&error, String::new()))?;
+        let ring = ring.map_err(|error| explain(&error, ""))?;
         Ok(Self {
             link: None,
             ring,
@@ -155,7 +155,7 @@ impl KernelSide {
                 self.link = Some(link);
                 Ok(())
             }
-            Some(Err(error)) => Err(explain(&error, said())),
+            Some(Err(error)) => Err(explain(&error, &said())),
             None => Err(LoadError::Other("the program has no scheduler".into())),
         }
     }

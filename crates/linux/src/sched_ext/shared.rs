@@ -3,12 +3,15 @@
 //! Everything is atomic and relaxed: either side writes while the other reads. What needs an order says so where it is used.
 
 #![allow(unsafe_code)]
+// Fields are explained in shared.h.
+#![allow(missing_docs)]
 
 use std::io;
 use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
 use std::slice;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -188,6 +191,45 @@ pub struct Cpu {
     pub served: [AtomicU16; MAX_SERVED],
 }
 
+fn copy_long(to: &Long, from: &Long) {
+    to.store(from.load(Relaxed), Relaxed);
+}
+
+fn copy_word(to: &Word, from: &Word) {
+    to.store(from.load(Relaxed), Relaxed);
+}
+
+impl Queue {
+    /// What this side has written, and the clock, of a queue of another kernel side.
+    pub fn take_over(&self, from: &Self) {
+        let longs = [(&self.floor, &from.floor), (&self.sleeper, &from.sleeper), (&self.preemption, &from.preemption)];
+        longs.iter().for_each(|(to, from)| copy_long(to, from));
+        let words = [
+            (&self.preempts, &from.preempts),
+            (&self.own_clock, &from.own_clock),
+            (&self.postpones, &from.postpones),
+            (&self.preferred_count, &from.preferred_count),
+        ];
+        words.iter().for_each(|(to, from)| copy_word(to, from));
+        self.served.iter().zip(&from.served).for_each(|(to, from)| copy_long(to, from));
+        self.served_first.iter().zip(&from.served_first).for_each(|(to, from)| copy_long(to, from));
+        self.preferred.iter().zip(&from.preferred).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
+    }
+}
+
+impl Cpu {
+    /// What this side has written, and what has been counted, of a CPU of another kernel side.
+    pub fn take_over(&self, from: &Self) {
+        copy_long(&self.busy, &from.busy);
+        copy_long(&self.switches, &from.switches);
+        let words = [(&self.used, &from.used), (&self.adopt, &from.adopt), (&self.tier_count, &from.tier_count)];
+        words.iter().for_each(|(to, from)| copy_word(to, from));
+        self.tier_end.iter().zip(&from.tier_end).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
+        self.tier_by_load.iter().zip(&from.tier_by_load).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
+        self.served.iter().zip(&from.served).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
+    }
+}
+
 /// A command.
 #[repr(C)]
 pub struct Command {
@@ -295,10 +337,6 @@ impl<T> Drop for Shared<T> {
 
 /// Text up to the first zero byte.
 pub fn text(bytes: &[AtomicU8]) -> String {
-    let bytes: Vec<u8> = bytes
-        .iter()
-        .map(|byte| byte.load(std::sync::atomic::Ordering::Relaxed))
-        .take_while(|&byte| byte != 0)
-        .collect();
+    let bytes: Vec<u8> = bytes.iter().map(|byte| byte.load(Relaxed)).take_while(|&byte| byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -1,5 +1,6 @@
 //! The commands that place real threads: what they have in common.
 
+mod backend;
 mod energy;
 mod record;
 pub mod run;
@@ -18,6 +19,9 @@ use crate::commands::detect;
 use crate::error::{Failure, Result, say};
 use crate::plan::{Chosen, choose};
 
+/// Part of a core that the affinity mechanism may cost unless said.
+const AFFINITY_BUDGET: f64 = 0.01;
+
 /// Everything that is known before threads are looked at.
 struct Prepared {
     policy: Chosen,
@@ -33,7 +37,8 @@ fn prepare(args: &LiveArgs) -> Result<Prepared> {
     let stolen = Stolen::from_env().map_err(Failure::input)?;
     let ratios = machine.cores.iter().map(|core| stolen.ratio(watch::Cpu(core.cpu))).collect();
     let mechanism = Options { park: !args.no_park, grace: args.grace, stolen: ratios, factors: args.speedups.clone() };
-    Ok(Prepared { policy, machine, config: Config { mechanism, budget: args.budget, sysfs: here::sysfs() } })
+    let budget = args.budget.unwrap_or(AFFINITY_BUDGET);
+    Ok(Prepared { policy, machine, config: Config { mechanism, budget, sysfs: here::sysfs() } })
 }
 
 /// The machine as it was described, or as it is.

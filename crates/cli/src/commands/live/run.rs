@@ -11,8 +11,8 @@ use rustix::process::{Pid, set_child_subreaper};
 
 use super::energy::Watched;
 use super::record::{Run, shortened};
-use super::{begin, prepare, unwatchable, watch_options};
-use crate::args::live::RunLiveArgs;
+use super::{backend, begin, prepare, unwatchable, watch_options};
+use crate::args::live::{Backend, RunLiveArgs};
 use crate::commands::simulate::threads;
 use crate::error::{Failure, Result};
 use crate::output::{OutputFile, print_json};
@@ -42,9 +42,20 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     set_child_subreaper(Pid::from_raw(held.id() as i32))
         .context("cannot become a subreaper")
         .map_err(Failure::Failed)?;
-    let watcher = Watcher::program(Tid(held.id() as i32), &watch_options(&args.live)).map_err(unwatchable)?;
+    let process = Tid(held.id() as i32);
     let sensors = Watched::begin(&prepared.config.sysfs);
-    let (mut session, policy) = begin(prepared, watcher)?;
+    let (mut session, policy) = match args.live.backend.unwrap_or(Backend::Affinity) {
+        Backend::Affinity => {
+            let watcher = Watcher::program(process, &watch_options(&args.live)).map_err(unwatchable)?;
+            begin(prepared, watcher)?
+        }
+        Backend::SchedExt => {
+            // The program alone: whatever else runs stays with the kernel's own scheduler, which comes first.
+            let begun = backend::begin_sched_ext(prepared, &args.live, true)?;
+            backend::adopt(process)?;
+            begun
+        }
+    };
     let mut program = match held.begin() {
         Ok(program) => program,
         Err(error) => {
@@ -55,7 +66,7 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     let mut status = None;
     let mut trouble = None;
     while status.is_none() && trouble.is_none() {
-        trouble = session.step(&[&signals]).err().map(|error| Failure::Failed(anyhow::anyhow!(error)));
+        trouble = session.step(&[&signals]).err().map(|error| backend::trouble(error, args.live.verbose));
         match program.poll() {
             Ok(ended) => status = ended,
             Err(error) => {

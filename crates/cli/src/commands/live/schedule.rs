@@ -16,8 +16,8 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::energy::Watched;
 use super::record::{Run, shortened};
-use super::{begin, prepare, unwatchable, watch_options};
-use crate::args::live::ScheduleArgs;
+use super::{backend, begin, prepare, unwatchable, watch_options};
+use crate::args::live::{Backend, ScheduleArgs};
 use crate::commands::simulate::threads;
 use crate::error::{Failure, Result, say};
 use crate::output::{print, print_json};
@@ -35,27 +35,29 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     let signals = Signals::hold_with(&[STOP]).context("cannot hold back signals").map_err(Failure::Failed)?;
     let prepared = prepare(&args.live)?;
     let _lock = lock()?;
-    let options = watch_options(&args.live);
-    let (watcher, what) = match (&args.pid[..], &args.cgroup) {
-        ([], None) => (Watcher::machine(&options), "the whole machine".to_owned()),
-        ([], Some(cgroup)) => {
-            if !cgroup.join("cgroup.procs").is_file() {
-                return Err(Failure::usage(format!(
-                    "{}: no cgroup found, expected a folder with cgroup.procs, as /sys/fs/cgroup/user.slice",
-                    cgroup.display()
-                )));
-            }
-            (Watcher::cgroup(cgroup, &options), cgroup.display().to_string())
+    let whole = args.pid.is_empty() && args.cgroup.is_none();
+    let chosen = backend::for_machine(&args.live, &prepared, whole);
+    let sensors = Watched::begin(&prepared.config.sysfs);
+    let (mut session, policy, what) = match chosen {
+        Backend::Affinity if args.partial => {
+            return Err(Failure::usage("--partial is of --backend sched_ext; by affinity, --pid and --cgroup choose"));
         }
-        (pids, _) => {
-            let tids: Vec<Tid> = pids.iter().map(|&pid| Tid(pid)).collect();
-            let list = pids.iter().map(i32::to_string).collect::<Vec<_>>().join(", ");
-            (Watcher::threads(&tids, &options), format!("process {list}"))
+        Backend::Affinity => {
+            let (watcher, what) = watcher(args)?;
+            let (session, policy) = begin(prepared, watcher)?;
+            (session, policy, what)
+        }
+        Backend::SchedExt if !whole => {
+            return Err(Failure::usage(
+                "--pid and --cgroup are of --backend affinity; with sched_ext, --partial leaves the choice to the threads",
+            ));
+        }
+        Backend::SchedExt => {
+            let (session, policy) = backend::begin_sched_ext(prepared, &args.live, args.partial)?;
+            let what = if args.partial { "threads of SCHED_EXT" } else { "the whole machine" };
+            (session, policy, what.to_owned())
         }
     };
-    let watcher = watcher.map_err(unwatchable)?;
-    let sensors = Watched::begin(&prepared.config.sysfs);
-    let (mut session, policy) = begin(prepared, watcher)?;
     say("note", &format!("scheduling {what} under {}; {}; Ctrl-C ends it", policy.label, session.source()));
     let started = Instant::now();
     let end = args.duration.map(|duration| started + Duration::from_nanos(duration.0));
@@ -65,7 +67,7 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
         if over || interrupted(&signals)? {
             return Ok(false);
         }
-        session.step(&[&signals]).map_err(|error| Failure::Failed(anyhow::anyhow!(error)))?;
+        session.step(&[&signals]).map_err(|error| backend::trouble(error, args.live.verbose))?;
         if let Some(reporter) = &mut reporter {
             reporter.report(&*session, started)?;
         }
@@ -97,6 +99,29 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
         print(&(results::simulate(&shortened(&record), table::style()) + &threads(&record)))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Watches what is to be scheduled by affinity; and what that is, for people.
+fn watcher(args: &ScheduleArgs) -> Result<(Watcher, String)> {
+    let options = watch_options(&args.live);
+    let (watcher, what) = match (&args.pid[..], &args.cgroup) {
+        ([], None) => (Watcher::machine(&options), "the whole machine".to_owned()),
+        ([], Some(cgroup)) => {
+            if !cgroup.join("cgroup.procs").is_file() {
+                return Err(Failure::usage(format!(
+                    "{}: no cgroup found, expected a folder with cgroup.procs, as /sys/fs/cgroup/user.slice",
+                    cgroup.display()
+                )));
+            }
+            (Watcher::cgroup(cgroup, &options), cgroup.display().to_string())
+        }
+        (pids, _) => {
+            let tids: Vec<Tid> = pids.iter().map(|&pid| Tid(pid)).collect();
+            let list = pids.iter().map(i32::to_string).collect::<Vec<_>>().join(", ");
+            (Watcher::threads(&tids, &options), format!("process {list}"))
+        }
+    };
+    Ok((watcher.map_err(unwatchable)?, what))
 }
 
 /// Whether somebody wants us to end.

@@ -1,0 +1,281 @@
+//! Directives, carried out. One that names what is not there (any more) is dropped: it came late.
+
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use evenkeel_machine::{CoreId, KindId, Nanos};
+use evenkeel_policy::{Choose, Clock, Directive, Order, QueueId, Slice, Start, State, ThreadId, Tier};
+
+use super::mechanism::Mechanism;
+use super::shared::{self, MAX_CPUS, MAX_SERVED, MAX_TIERS, NONE, RATE_SHIFT, command, rule, start};
+use super::thread::{Thread, weight_in};
+
+/// A rate beyond this would overflow what a thread can run at a time (charge.bpf.h).
+const FASTEST: u64 = u32::MAX as u64;
+
+impl Mechanism {
+    /// Does what has been said, new queues first.
+    pub(super) fn carry_out_all(&mut self) {
+        let mut say = std::mem::take(&mut self.say);
+        say.drain_queues_first(|directive| self.carry_out(directive));
+        self.say = say;
+    }
+
+    fn carry_out(&mut self, directive: Directive) {
+        match directive {
+            Directive::MakeQueue(clock) => self.make_queue(clock),
+            Directive::Assign(thread, queue) if self.is_queue(queue) && self.is_placed(thread) => {
+                self.assign(thread, queue);
+            }
+            Directive::Order(thread, order) if self.is_placed(thread) => self.reorder(thread, order),
+            Directive::Charge(thread, charge) if self.is_placed(thread) => {
+                self.threads[thread.index()].charge = charge;
+                self.write_rates(thread);
+            }
+            Directive::Slice(thread, slice) if self.is_placed(thread) => {
+                if let Some(slot) = self.threads[thread.index()].slot {
+                    self.write_slice(slot, &slice);
+                }
+                self.threads[thread.index()].slice = slice;
+            }
+            Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
+            Directive::Prefer(queue, cores) if self.is_queue(queue) => self.prefer(queue, &cores),
+            Directive::Preemption(queue, margin) if self.is_queue(queue) => {
+                let queue = &self.kernel.queues[queue.index()];
+                queue.preemption.store(margin.unwrap_or(0), Relaxed);
+                queue.preempts.store(u32::from(margin.is_some()), Relaxed);
+            }
+            Directive::Sleeper(queue, credit) if self.is_queue(queue) => {
+                self.kernel.queues[queue.index()].sleeper.store(credit, Relaxed);
+            }
+            Directive::Swap(a, b) => self.swap(a, b),
+            Directive::Move(thread, core) if self.is_core(core) && self.is_placed(thread) => {
+                self.hand_over(thread, core);
+            }
+            Directive::Preempt(core) if self.is_core(core) => self.preempt(core),
+            Directive::Timer(period) => {
+                self.timer = (period > Nanos::ZERO).then(|| (period, self.now.saturating_add(period)));
+            }
+            _ => {}
+        }
+    }
+
+    fn is_queue(&self, queue: QueueId) -> bool {
+        queue.index() < self.queues.len()
+    }
+
+    fn is_core(&self, core: CoreId) -> bool {
+        core.index() < self.cores.len()
+    }
+
+    fn cpu(&self, core: CoreId) -> u32 {
+        self.machine.cores[core.index()].cpu
+    }
+
+    pub(super) fn make_queue(&mut self, clock: Clock) {
+        if !self.is_room_for_queues() {
+            return;
+        }
+        let number = self.queues.len() as u32;
+        let own = clock == Clock::Own;
+        self.kernel.queues[number as usize].own_clock.store(u32::from(own), Relaxed);
+        self.queues.push(own);
+        self.waiting.push(0);
+        if self.attached {
+            self.orders.push(super::mechanism::Order { kind: command::MAKE_QUEUE, slot: NONE, other: number });
+        }
+    }
+
+    fn assign(&mut self, thread: ThreadId, queue: QueueId) {
+        let known = self.stats[thread.index()].queue;
+        if known == Some(queue) {
+            return;
+        }
+        // The first assignment shows, too, where it was put before anything was said.
+        self.belong(thread, queue);
+        let state = &mut self.threads[thread.index()];
+        let Some(slot) = state.slot else { return };
+        state.queue_generation = state.queue_generation.wrapping_add(1);
+        let slot = &self.kernel.slots[slot as usize];
+        slot.queue_said.store(queue.0, Relaxed);
+        slot.queue_generation.store(state.queue_generation, Release);
+        if self.stats[thread.index()].state == State::Ready {
+            self.order(command::REQUEUE, thread, NONE);
+        }
+    }
+
+    fn reorder(&mut self, thread: ThreadId, mut order: Order) {
+        let state = &mut self.threads[thread.index()];
+        let anew =
+            !matches!((state.order, order), (Order::VirtualTime { .. }, Order::VirtualTime { start: Start::Keep, .. }));
+        if let Order::VirtualTime { start: Start::At(at), .. } = order {
+            self.stats[thread.index()].virtual_time = at;
+        }
+        state.order_generation = state.order_generation.wrapping_add(1);
+        state.order = order;
+        let generation = state.order_generation;
+        let Some(slot) = state.slot else { return };
+        let own = self.stats[thread.index()].weight;
+        self.write_order(slot, &self.threads[thread.index()], own, generation);
+        if let Order::VirtualTime { start, .. } = &mut order {
+            // It starts once.
+            *start = Start::Keep;
+        }
+        self.threads[thread.index()].order = order;
+        if anew && self.stats[thread.index()].state == State::Ready {
+            self.order(command::REQUEUE, thread, NONE);
+        }
+    }
+
+    /// Writes the place of a thread in its queue to its slot.
+    pub(super) fn write_order(&self, slot: u32, thread: &Thread, own_weight: u32, generation: u32) {
+        let slot = &self.kernel.slots[slot as usize];
+        let on_the_clock = |at: Nanos| self.on_the_clock(at).0;
+        let (kind, key, step, postpone, from) = match thread.order {
+            Order::VirtualTime { start, .. } => (rule::VIRTUAL_TIME, 0, 0, [Nanos::ZERO; 3], start),
+            Order::Deadline { at, renew, postpone } => {
+                (rule::DEADLINE, on_the_clock(at), renew.0, postpone, Start::Keep)
+            }
+            Order::Fixed { key, step } => (rule::FIXED, key, step, [Nanos::ZERO; 3], Start::Keep),
+            Order::Arrival => (rule::ARRIVAL, 0, 0, [Nanos::ZERO; 3], Start::Keep),
+        };
+        slot.rule.store(kind, Relaxed);
+        slot.key_said.store(key, Relaxed);
+        slot.step.store(step, Relaxed);
+        for (place, by) in slot.postpone.iter().zip(postpone) {
+            place.store(by.0, Relaxed);
+        }
+        let (from, at) = match from {
+            Start::Keep => (start::KEEP, 0),
+            Start::Floor => (start::FLOOR, 0),
+            Start::At(at) => (start::AT, at),
+        };
+        slot.start_at.store(at, Relaxed);
+        slot.start.store(from, Relaxed);
+        if postpone != [Nanos::ZERO; 3] {
+            for queue in &self.kernel.queues[..self.queues.len()] {
+                queue.postpones.store(1, Relaxed);
+            }
+        }
+        self.write_rates_to(slot, thread, own_weight);
+        slot.order_generation.store(generation, Release);
+    }
+
+    fn write_rates_to(&self, slot: &shared::Slot, thread: &Thread, own_weight: u32) {
+        let weight = weight_in(&thread.order, own_weight);
+        slot.weight.store(weight, Relaxed);
+        for (rate, charge) in slot.rate.iter().zip(thread.charge.0) {
+            rate.store(((u64::from(charge) << RATE_SHIFT) / u64::from(weight)).min(FASTEST), Relaxed);
+        }
+    }
+
+    /// Writes how fast a thread's virtual time grows to its slot.
+    pub(super) fn write_rates(&self, thread: ThreadId) {
+        let state = &self.threads[thread.index()];
+        if let Some(slot) = state.slot {
+            self.write_rates_to(&self.kernel.slots[slot as usize], state, self.stats[thread.index()].weight);
+        }
+    }
+
+    /// Writes the slice of a thread to its slot.
+    pub(super) fn write_slice(&self, slot: u32, slice: &Slice) {
+        let slot = &self.kernel.slots[slot as usize];
+        for (place, time) in slot.slice.iter().zip(slice.time.0) {
+            place.store(time.0, Relaxed);
+        }
+        slot.divided_to.store(slice.divided_to.map_or(0, |least| least.0.max(1)), Relaxed);
+        slot.carry.store(u32::from(slice.carry), Relaxed);
+    }
+
+    pub(super) fn serve(&mut self, core: CoreId, mut tiers: Vec<Tier>, adopt: Option<QueueId>) {
+        let queues = self.queues.len();
+        for tier in &mut tiers {
+            tier.queues.retain(|queue| queue.index() < queues);
+        }
+        tiers.retain(|tier| !tier.queues.is_empty());
+        tiers.truncate(MAX_TIERS);
+        let number = self.cpu(core);
+        let (word, bit) = (number as usize / 64, 1_u64 << (number % 64));
+        for queue in &self.kernel.queues[..queues] {
+            queue.served[word].fetch_and(!bit, Relaxed);
+            queue.served_first[word].fetch_and(!bit, Relaxed);
+        }
+        let cpu = &self.kernel.cpus[number as usize];
+        let mut end = 0;
+        for (rank, tier) in tiers.iter().enumerate() {
+            for queue in &tier.queues {
+                if end == MAX_SERVED {
+                    break;
+                }
+                cpu.served[end].store(queue.0 as u16, Relaxed);
+                end += 1;
+                let queue = &self.kernel.queues[queue.index()];
+                queue.served[word].fetch_or(bit, Relaxed);
+                if rank == 0 {
+                    queue.served_first[word].fetch_or(bit, Relaxed);
+                }
+            }
+            cpu.tier_end[rank].store(end as u16, Relaxed);
+            let by_load = tier.choose == Choose::MostLoaded;
+            cpu.tier_by_load[rank].store(u8::from(by_load), Relaxed);
+            if by_load {
+                self.kernel.board().weighs_queues.store(1, Relaxed);
+            }
+        }
+        cpu.adopt.store(adopt.filter(|queue| queue.index() < queues).map_or(NONE, |queue| queue.0), Relaxed);
+        cpu.used.store(u32::from(!tiers.is_empty()), Relaxed);
+        cpu.tier_count.store(tiers.len() as u32, Release);
+        // Whoever runs there, or waits where it now looks, is to know.
+        self.preempt(core);
+    }
+
+    fn prefer(&mut self, queue: QueueId, cores: &[CoreId]) {
+        let queue = &self.kernel.queues[queue.index()];
+        let cores = cores.iter().filter(|&&core| self.is_core(core)).take(MAX_CPUS);
+        let mut count = 0;
+        for (place, &core) in queue.preferred.iter().zip(cores) {
+            place.store(self.cpu(core) as u16, Relaxed);
+            count += 1;
+        }
+        queue.preferred_count.store(count, Release);
+    }
+
+    fn preempt(&mut self, core: CoreId) {
+        if self.attached {
+            let other = self.cpu(core);
+            self.orders.push(super::mechanism::Order { kind: command::PREEMPT, slot: NONE, other });
+        }
+    }
+
+    fn swap(&mut self, a: ThreadId, b: ThreadId) {
+        if a == b || !self.is_placed(a) || !self.is_placed(b) {
+            return;
+        }
+        let (of_a, of_b) = (&self.stats[a.index()], &self.stats[b.index()]);
+        if of_a.state != State::Running || of_b.state != State::Running {
+            return;
+        }
+        if !self.allowed(a, of_b.core) || !self.allowed(b, of_a.core) {
+            return;
+        }
+        let Some(other) = self.threads[b.index()].slot else { return };
+        self.order(command::SWAP, a, other);
+        self.note_sent(a);
+        self.note_sent(b);
+    }
+
+    fn hand_over(&mut self, thread: ThreadId, core: CoreId) {
+        let stats = &self.stats[thread.index()];
+        let there = stats.state == State::Running && stats.core == core;
+        if there || !stats.runnable() || !self.allowed(thread, core) || !self.cores[core.index()].online {
+            return;
+        }
+        let cpu = self.cpu(core);
+        self.order(command::MOVE, thread, cpu);
+        self.note_sent(thread);
+    }
+
+    /// The kind of a core, of which policies speak.
+    pub fn kind(&self, core: CoreId) -> KindId {
+        self.machine.cores[core.index()].kind
+    }
+}

@@ -1,0 +1,71 @@
+//! Whether this kernel can have a scheduler of ours, asked before it is tried: so that the answer names the cause.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rustix::thread::{CapabilitySet, capabilities};
+
+use super::error::LoadError;
+use super::load::NAME;
+use crate::watch::Tid;
+
+/// Where the kernel tells of sched_ext, below sysfs.
+const FOLDER: &str = "kernel/sched_ext";
+/// What loading takes.
+const NEEDED: [(CapabilitySet, &str); 2] = [(CapabilitySet::BPF, "CAP_BPF"), (CapabilitySet::PERFMON, "CAP_PERFMON")];
+
+/// How often CPUs have come or gone: a scheduler that is loaded for another number than the present one is refused.
+pub fn hotplug_sequence(sysfs: &Path) -> u64 {
+    fs::read_to_string(sysfs.join(FOLDER).join("hotplug_seq"))
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap_or(0)
+}
+
+/// One more than the greatest number that a CPU of this machine can have.
+pub fn possible_cpus() -> Option<usize> {
+    let list = fs::read_to_string("/sys/devices/system/cpu/possible").ok()?;
+    evenkeel_machine::parse_cpus(&list).ok()?.into_iter().max().map(|last| last as usize + 1)
+}
+
+/// Puts a thread into SCHED_EXT; whom it forks from then on is there, too. Its nice value stays.
+///
+/// # Errors
+/// No such thread; not allowed.
+#[allow(unsafe_code)]
+pub fn put_into_sched_ext(thread: Tid) -> io::Result<()> {
+    // include/uapi/linux/sched.h; libc has no name for it yet.
+    const SCHED_EXT: i32 = 7;
+    let priority = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the pointer is to a live sched_param, which the kernel only reads.
+    match unsafe { libc::sched_setscheduler(thread.0, SCHED_EXT, &raw const priority) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether a scheduler can be loaded, as far as can be told beforehand.
+///
+/// # Errors
+/// What is missing, and what to do about it.
+pub fn check(sysfs: &Path) -> Result<(), LoadError> {
+    let folder = sysfs.join(FOLDER);
+    let Ok(state) = fs::read_to_string(folder.join("state")) else { return Err(LoadError::NoSchedExt) };
+    let missing = || match capabilities(None) {
+        Ok(own) => NEEDED.iter().filter(|(one, _)| !own.effective.contains(*one)).map(|(_, name)| *name).collect(),
+        Err(_) => Vec::new(),
+    };
+    let missing: Vec<&str> = missing();
+    if !missing.is_empty() {
+        return Err(LoadError::NotAllowed(missing.join(" and ")));
+    }
+    if state.trim() != "disabled" {
+        let name = fs::read_to_string(folder.join("root/ops")).unwrap_or_default();
+        return Err(LoadError::Another { name: name.trim().into(), is_ours: name.trim().starts_with(NAME) });
+    }
+    if !sysfs.join("kernel/btf/vmlinux").exists() {
+        return Err(LoadError::NoBtf);
+    }
+    Ok(())
+}
