@@ -147,7 +147,7 @@ void BPF_PROG(evenkeel_enable, struct task_struct *p)
 	slot->granted = NEVER;
 	slot->used = slot->left = 0;
 	slot->waits_in = slot->claimed = NONE;
-	slot->weighs = slot->woken = 0;
+	slot->weighs = slot->woken = slot->interrupted = 0;
 	forget_target(slot);
 	slot->queue_said = slot->queue;
 	slot->queue_generation = slot->seen_queue = 0;
@@ -213,6 +213,24 @@ static __always_inline void wait_locally(struct task_struct *p, struct slot *slo
 		scx_bpf_kick_cpu(cpu, KICK(IDLE));
 }
 
+/*
+ * Whether a thread has just made room for one that has no slot, and is to go on after it: it has something left of its slice, or nobody
+ * waits for its turn.
+ */
+static __always_inline bool is_interrupted(struct task_struct *p, struct slot *slot, u32 at)
+{
+	struct cpu *cpu = cpu_at(scx_bpf_task_cpu(p));
+
+	if (!cpu || cpu->interrupts != at)
+		return false;
+	cpu->interrupts = NONE;
+	if (slot->state != READY || slot->woken || (slot->granted == NEVER && scx_bpf_dsq_nr_queued(slot->queue) > 0))
+		return false;
+	slot->interrupted = 1;
+	cpu->interrupted = at;
+	return true;
+}
+
 SEC("struct_ops/enqueue")
 void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -226,14 +244,24 @@ void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 	at = thread->slot;
 	slot = at == NONE ? NULL : slot_at(at);
 	if (!slot) {
-		/* The kernel's work, and ours, is soon done. Where it is not, it has every other turn. */
-		if (thread->standing != PLACED && enq_flags & ENQ(WAKEUP))
+		/*
+		 * The kernel's work, and ours, is soon done, and who makes room for it goes on where it was. Where it is not, it has every other
+		 * turn.
+		 */
+		if (thread->standing != PLACED && enq_flags & ENQ(WAKEUP)) {
+			struct cpu *here = cpu_at(scx_bpf_task_cpu(p));
+
+			if (here)
+				here->interrupts = here->running;
 			return dsq_insert(p, LOCAL, CHUNK, enq_flags | ENQ(PREEMPT));
+		}
 		return wait_locally(p, NULL, enq_flags);
 	}
 	take_up(slot);
 	if (send(p, slot, at, enq_flags))
 		return;
+	if (is_interrupted(p, slot, at))
+		return dsq_insert(p, LOCAL, chunk_of(slot), enq_flags);
 	enter_clock(slot);
 	cpu = slot->claimed;
 	if (cpu != NONE && cpu == (u32)scx_bpf_task_cpu(p)) {
@@ -323,7 +351,7 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 	slot->since = slot->accounted_at = now;
 	slot->state = RUNNING;
 	slot->migrations += slot->runs && slot->cpu != where;
-	slot->runs++;
+	slot->runs += !slot->interrupted;
 	slot->cpu = where;
 	if (from == slot->queue) {
 		struct queue *queue = queue_at(from);
@@ -337,10 +365,16 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 	slot->woken = 0;
 	if (slot->target == where)
 		forget_target(slot);
+	cpu->interrupts = cpu->interrupted = NONE;
 	cpu->switches += cpu->last != at;
 	cpu->last = at;
 	cpu->running_since = now;
 	cpu->running = at;
+	if (slot->interrupted) {
+		slot->interrupted = 0;
+		task_set_slice(p, slot->granted == NEVER ? grant(slot, cpu) : chunk_of(slot));
+		return;
+	}
 	task_set_slice(p, grant(slot, cpu));
 	note(slot, at, P_PICKED);
 }
@@ -348,6 +382,7 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 SEC("struct_ops/tick")
 void BPF_PROG(evenkeel_tick, struct task_struct *p)
 {
+	u64 now = bpf_ktime_get_ns();
 	u32 at;
 	struct slot *slot = slot_of(p, &at);
 	struct cpu *cpu = slot ? cpu_at(slot->cpu) : NULL;
@@ -355,9 +390,15 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 	if (!cpu)
 		return;
 	change(slot);
-	account(slot, cpu, bpf_ktime_get_ns());
+	account(slot, cpu, now);
 	take_up(slot);
 	change(slot);
+	/* Nobody waits: it goes on, and nothing need be rescheduled for that. */
+	if (p->scx.slice || slot->target != NONE || !is_served_by(slot, slot->cpu) || is_wanted(slot->cpu))
+		return;
+	if (is_used_up(slot))
+		use_up(slot, at, now);
+	task_set_slice(p, slot->granted == NEVER ? grant(slot, cpu) : chunk_of(slot));
 }
 
 SEC("struct_ops/stopping")
@@ -477,8 +518,11 @@ void BPF_PROG(evenkeel_update_idle, s32 at, bool idle)
 		return;
 	}
 	__sync_fetch_and_or(&board->idle[word], bit);
-	cpu->idles++;
 	cpu->idle = 1;
+	/* Not after our own thread has run there: it would be woken to be told that it has gone to sleep. */
+	if (cpu->last == NONE)
+		return;
+	cpu->idles++;
 	if (cpu->used && board->rings_for & R_CORE_IDLE)
 		ring(board);
 }

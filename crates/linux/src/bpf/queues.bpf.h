@@ -73,6 +73,14 @@ static __always_inline bool is_reached(const struct slot *slot)
 	return common != 0;
 }
 
+/* Whether this CPU serves its queue. */
+static __always_inline bool is_served_by(const struct slot *slot, u32 at)
+{
+	struct queue *queue = queue_at(slot->queue);
+
+	return queue && has_bit(queue->served, at);
+}
+
 /* A running thread of the same queue whose key is greatest, and greater by more than the queue's margin, makes room. */
 FUNCTION int preempt_for(u32 at)
 {
@@ -300,6 +308,31 @@ FUNCTION int pick_by_tiers(u32 at, u32 own_at)
 		from = to;
 	}
 	return NOBODY;
+}
+
+/* Queues that are looked at before it is taken for granted that somebody waits. */
+#define FEW 8
+
+/* Whether anybody waits whom this CPU might take up. */
+FUNCTION bool is_wanted(u32 at)
+{
+	struct cpu *cpu = cpu_at(at);
+	u32 last;
+	int i;
+
+	if (!cpu)
+		return true;
+	last = cpu->tier_count ? cpu->tier_count - 1 : 0;
+	barrier_var(last);
+	if (last >= MAX_TIERS || cpu->tier_end[last] > FEW || scx_bpf_dsq_nr_queued(CPU_QUEUES + at) > 0)
+		return true;
+	bpf_for(i, 0, FEW) {
+		if (i >= cpu->tier_end[last])
+			break;
+		if (scx_bpf_dsq_nr_queued(served_at(cpu, i)) > 0)
+			return true;
+	}
+	return false;
 }
 
 /* The rest, so that nothing that could run waits beside an idle CPU. */

@@ -105,6 +105,8 @@ struct slot {
 	u32 claimed; /* idle CPU that was claimed for it, or NONE */
 	u32 seen_queue; /* generations carried out so far */
 	u32 seen_order;
+	u32 interrupted; /* it is about to go on where it was */
+	u32 padding_3;
 
 	/* User side: directives. A generation is raised after what it covers has been written. */
 	u32 queue_said;
@@ -154,6 +156,8 @@ struct cpu {
 	u32 local_turn; /* threads of its own dispatch queue come before the tiers */
 	u64 first_key; /* of whom it looks at (see queues.bpf.h) */
 	u32 first_tid;
+	u32 interrupts; /* slot of the thread that is to make room for one that has none, or NONE */
+	u32 interrupted; /* slot of the one that has, or NONE */
 	u32 padding;
 	/* User side. */
 	u32 used; /* the policy has it run threads */

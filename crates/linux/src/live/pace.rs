@@ -1,8 +1,8 @@
 //! How often a session may look, so that looking stays within its budget.
 //!
-//! Between two looks there is never less than a pace. What looking costs is measured, over the last while and over the whole session;
-//! where either comes near the budget the pace is stretched, so that the cost stays bounded whatever the machine does, at the price of
-//! later reactions.
+//! Between two looks there is never less than a pace: what a look costs, by the last while, divided by the part of a core that looking
+//! may cost. So the cost stays bounded whatever the machine does, at the price of later reactions. Where the whole session has cost
+//! more than that all the same, the pace is stretched until it has not.
 
 use evenkeel_machine::Nanos;
 use rustix::time::{ClockId, clock_gettime};
@@ -15,10 +15,12 @@ const PACE: Nanos = Nanos::from_millis(1);
 const SLOWEST: Nanos = Nanos::from_millis(256);
 /// Over how long the cost is measured before the pace is changed.
 const WINDOW: Nanos = Nanos::from_millis(200);
-/// Parts of the budget above which the pace is stretched, and below which it is let go again.
-const HIGH: f64 = 0.75;
-const LOW: f64 = 0.4;
-const STRETCH: f64 = 1.5;
+/// Part of the budget that is aimed at.
+const AIM: f64 = 0.6;
+/// How much the last window counts for what a look costs.
+const NEWEST: f64 = 0.3;
+/// By how much the pace is stretched while the session as a whole is beyond its budget.
+const STRETCH: f64 = 2.0;
 
 /// CPU time of this thread.
 fn cpu_time() -> Nanos {
@@ -35,6 +37,10 @@ pub struct Pace {
     window: (Nanos, Nanos),
     began: (Nanos, Nanos),
     looks: u64,
+    /// Looks before the window.
+    looks_before: u64,
+    /// CPU time of a look, ns; none has been measured yet: 0.
+    look: f64,
     slowest: Nanos,
 }
 
@@ -42,7 +48,16 @@ impl Pace {
     /// A session begins that may cost this part of one core.
     pub fn new(budget: f64, at: Nanos) -> Self {
         let cpu = cpu_time();
-        Self { budget, pace: PACE, window: (at, cpu), began: (at, cpu), looks: 0, slowest: PACE }
+        Self {
+            budget,
+            pace: PACE,
+            window: (at, cpu),
+            began: (at, cpu),
+            looks: 0,
+            looks_before: 0,
+            look: 0.0,
+            slowest: PACE,
+        }
     }
 
     /// Least time from one look to the next.
@@ -59,15 +74,14 @@ impl Pace {
             return;
         }
         let cpu = cpu_time();
-        let share = |cpu: Nanos, wall: Nanos| cpu.0 as f64 / wall.0.max(1) as f64;
-        let ever = share(cpu.saturating_sub(self.began.1), at.saturating_sub(self.began.0));
-        let cost = share(cpu.saturating_sub(before), wall).max(ever);
-        let stretched = |factor: f64| Nanos((self.pace.0 as f64 * factor) as u64);
-        if cost > HIGH * self.budget {
-            self.pace = stretched(STRETCH).min(SLOWEST);
-        } else if cost < LOW * self.budget {
-            self.pace = stretched(1.0 / STRETCH).max(PACE);
-        }
+        let looks = (self.looks - self.looks_before) as f64;
+        let look = cpu.saturating_sub(before).0 as f64 / looks;
+        self.look = if self.look > 0.0 { self.look + NEWEST * (look - self.look) } else { look };
+        self.looks_before = self.looks;
+        let (spent, ever) = (cpu.saturating_sub(self.began.1).0 as f64, at.saturating_sub(self.began.0).0 as f64);
+        let stretch = if spent > self.budget * ever { STRETCH } else { 1.0 };
+        let pace = self.look / (AIM * self.budget) * stretch;
+        self.pace = Nanos(pace.clamp(PACE.0 as f64, SLOWEST.0 as f64) as u64);
         self.slowest = self.slowest.max(self.pace);
         self.window = (at, cpu);
     }

@@ -176,7 +176,7 @@ impl Mechanism {
         board.cpu_count.store(cpus.max(possible).min(MAX_CPUS) as u32, Relaxed);
         board.slot_count.store(self.kernel.slots.len() as u32, Relaxed);
         for cpu in self.kernel.cpus.iter() {
-            for nothing in [&cpu.running, &cpu.last, &cpu.sibling] {
+            for nothing in [&cpu.running, &cpu.last, &cpu.sibling, &cpu.interrupts, &cpu.interrupted] {
                 nothing.store(NONE, Relaxed);
             }
             if cpu.used.load(Relaxed) == 0 {

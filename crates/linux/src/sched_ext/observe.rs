@@ -377,6 +377,8 @@ impl Mechanism {
         let slot = &self.kernel.slots[at as usize];
         let mut reading = reading(slot);
         let shown = match reading.state {
+            // It has made room for us, who look.
+            state::READY if slot.interrupted.load(Relaxed) != 0 => State::Running,
             state::READY => State::Ready,
             state::RUNNING => State::Running,
             state::BLOCKED => State::Blocked,
@@ -384,7 +386,7 @@ impl Mechanism {
         };
         let core = self.core_of(reading.cpu);
         let since = self.since_epoch(reading.since);
-        if let (State::Running, Some(core)) = (shown, core) {
+        if let (state::RUNNING, Some(core)) = (reading.state, core) {
             let kind = self.machine.cores[core.index()].kind;
             let ran = now.saturating_sub(reading.accounted_at);
             reading.time_on[kind] += ran;
@@ -469,6 +471,7 @@ impl Mechanism {
             let cpu = &self.kernel.cpus[self.machine.cores[index].cpu as usize];
             let (running, idles) = (cpu.running.load(Relaxed), cpu.idles.load(Relaxed));
             let (idle, used) = (cpu.idle.load(Relaxed) != 0, cpu.used.load(Relaxed) != 0);
+            let running = if running == NONE { cpu.interrupted.load(Relaxed) } else { running };
             let thread = self.holders.get(running as usize).copied().flatten();
             if let Some(thread) = thread {
                 self.read(thread);

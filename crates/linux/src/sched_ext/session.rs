@@ -14,10 +14,11 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
-use evenkeel_machine::{CoreId, Machine, Nanos, parse_cpus};
+use evenkeel_machine::{CoreId, KindId, Machine, Nanos, parse_cpus};
 use evenkeel_policy::{Interest, Policy};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::load::{Ended, KernelSide, Setup};
 use super::mechanism::{Mechanism, Options};
@@ -103,6 +104,7 @@ impl Session {
         support::check(&config.sysfs)?;
         // Who schedules must not wait for its own pages. Where that is not allowed, it may.
         let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
+        stay_on_fast_cores(&machine);
         let setup = Setup { partial: config.partial, hotplug: hotplug_sequence(&config.sysfs) };
         let kernel = KernelSide::load(setup)?;
         let at = now();
@@ -239,6 +241,15 @@ impl live::Session for Session {
         let live = self.mechanism.live();
         (live.len(), live.iter().filter(|thread| stats[thread.index()].runnable()).count())
     }
+}
+
+/// This thread has soon done what it wakes for, and whom it interrupts waits for it: on a slow core that takes several times as long.
+fn stay_on_fast_cores(machine: &Machine) {
+    let mut fast = CpuSet::new();
+    let cores = machine.cores.iter().filter(|core| core.kind == KindId(0));
+    cores.map(|core| core.cpu as usize).filter(|&cpu| cpu < CpuSet::MAX_CPU).for_each(|cpu| fast.set(cpu));
+    // Where that is not allowed, it runs where it may.
+    let _ = sched_setaffinity(None, &fast);
 }
 
 /// Whether anything was readable before the time was over.
