@@ -13,7 +13,7 @@ POLICIES  = pinned,linux,gts,hsp,acfs,age
 # The mechanism in BPF takes clang 18 or later and libelf: looked for when it is needed, tests/setup-vm.sh may have installed them.
 SCHED_EXT = $$(command -v clang-19 clang-18 >/dev/null && test -e /usr/include/libelf.h && echo --features sched_ext)
 
-.PHONY: demo test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-vm-lab lint fmt man
+.PHONY: demo test vm-test vm-test-sched-ext vm-test-long bench bench-lab bench-live bench-vm bench-vm-lab lint fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -35,10 +35,15 @@ test:
 vm-test:
 	./tests/setup-vm.sh
 	$(CARGO) test -p evenkeel-vm --test cgroup_v2 -- --ignored --nocapture
-	$(CARGO) build -p evenkeel-linux --examples
-	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --include-ignored --skip 6_16 --nocapture --test-threads=1
+	$(CARGO) test -p evenkeel-cli --test vm -- --include-ignored --nocapture --test-threads=1
 
-# The older and the newer kernels, too.
+# Policies as the kernel's scheduler, on two kernels: some eight minutes. Not in `make test` yet: issue 4 is open.
+vm-test-sched-ext:
+	./tests/setup-vm.sh
+	$(CARGO) build -p evenkeel-linux --examples
+	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --ignored --skip 6_16 --nocapture --test-threads=1 sched_ext
+
+# On the older and the newer kernels, too.
 vm-test-long:
 	$(CARGO) build -p evenkeel-linux --examples
 	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --ignored 6_16 --nocapture --test-threads=1

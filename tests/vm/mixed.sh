@@ -52,10 +52,11 @@ for policy in "$@"; do
     dmesg -c >/dev/null
     rm -f /tmp/spin /tmp/pipes /tmp/forks /tmp/nice /tmp/bound*
     evenkeel schedule --backend sched_ext -p "$policy" >/tmp/evenkeel 2>&1 &
-    echo "$policy: $(judge $!)"
+    # Not in a subshell, which has no children to wait for.
+    judge $! >/tmp/verdict
+    echo "$policy: $(cat /tmp/verdict)"
     # Where it went wrong, the next one finds the machine as this one did.
-    pkill worker
-    pkill evenkeel
+    killall worker evenkeel 2>/dev/null
     wait
     is disabled || echo "$policy: the machine is not the kernel's again"
     dmesg | grep -i "sched_ext.*\(stall\|error\|watchdog\|aborted\)"
