@@ -1,7 +1,7 @@
 //! Milestones, as far as they can be seen from outside: threads of a process that block one after the other, and wake together.
 //!
 //! A thread is *in play* once it has run since the process's last milestone. When all in play, or all but one (the last to arrive at a
-//! barrier need not block), are blocked, the process has *gathered*; when then as many wake within [`TOGETHER`] as makes all of those who
+//! barrier need not block), are blocked, the process has *gathered*; when then as many wake within `TOGETHER` as makes all of those who
 //! had blocked, or all but one, they have met, and those in play begin anew.
 //!
 //! With two threads this cannot tell a barrier from one thread that waits for the other (a contended lock, a queue): both
