@@ -205,17 +205,19 @@ fn an_interrupted_schedule_gives_cpus_back_and_a_second_one_is_refused_meanwhile
         .spawn()
         .unwrap();
     let mut said = String::new();
-    BufReader::new(schedule.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+    let mut stderr = BufReader::new(schedule.stderr.take().unwrap());
+    stderr.read_line(&mut said).unwrap();
     let second = Ended::of(live(folder.path(), &["schedule", "-p", "linux", "--pid", &pid]).output().unwrap());
     assert_eq!(second.code, 1);
     assert!(second.stderr.contains(&format!("(process {})", schedule.id())), "{}", second.stderr);
-    // Suspended it would not give anything back.
-    for signal in ["-TSTP", "-INT"] {
-        Command::new("kill").args([signal, &schedule.id().to_string()]).status().unwrap();
-    }
+    let send = |signal: &str| Command::new("kill").args([signal, &schedule.id().to_string()]).status().unwrap();
+    send("-TSTP");
+    said.clear();
+    stderr.read_line(&mut said).unwrap();
+    assert!(said.contains("cannot be suspended"), "{said}");
+    send("-INT");
     let ended = schedule.wait_with_output().unwrap();
     assert!(ended.status.success());
-    assert!(String::from_utf8(ended.stderr).unwrap().contains("cannot be suspended"));
     assert_valid(&serde_json::from_slice(&ended.stdout).unwrap());
     assert_eq!(cpus_of(program.id()), Some(own_cpus()));
 }

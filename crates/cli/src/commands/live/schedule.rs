@@ -124,12 +124,11 @@ fn watcher(args: &ScheduleArgs) -> Result<(Watcher, String)> {
     Ok((watcher.map_err(unwatchable)?, what))
 }
 
-/// Whether somebody wants us to end.
+/// Whether somebody wants us to end. Every signal that waits is taken: one that was left would be answered when they are held back no longer.
 fn interrupted(signals: &Signals) -> Result<bool> {
+    let mut is_to_end = false;
     while let Some(caught) = signals.poll().context("cannot read signals").map_err(Failure::Failed)? {
-        if caught.is_to_end() {
-            return Ok(true);
-        }
+        is_to_end |= caught.is_to_end();
         if caught.signal == STOP {
             say(
                 "note",
@@ -137,7 +136,7 @@ fn interrupted(signals: &Signals) -> Result<bool> {
             );
         }
     }
-    Ok(false)
+    Ok(is_to_end)
 }
 
 /// O_NOFOLLOW: a link at the lock's place is not followed.
