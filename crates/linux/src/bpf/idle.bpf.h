@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which idle CPU a thread gets: the first by its queue's preference that serves the queue and that the thread may use, but before one
- * whose sibling (SMT) is busy another of the same kind whose sibling idles, too. A queue without a preference prefers where the thread
- * was last.
+ * whose sibling (SMT) is busy another of the same kind whose sibling idles, too. Among those of one kind where the thread was last comes
+ * first: its caches are warm, and a thread that sleeps and wakes stays where it is.
  */
 #ifndef EVENKEEL_IDLE_H
 #define EVENKEEL_IDLE_H
@@ -20,6 +20,7 @@ FUNCTION u32 claim_for(u32 at, u32 previous)
 	struct slot *slot = slot_at(at);
 	struct board *board = the_board();
 	struct queue *queue;
+	struct cpu *last;
 	u64 fit[CPU_WORDS], any = 0;
 	u32 second = NONE, second_kind = 0;
 	int i;
@@ -37,6 +38,7 @@ FUNCTION u32 claim_for(u32 at, u32 previous)
 		return NONE;
 	if (!queue->preferred_count && has_bit(fit, previous) && claim(previous))
 		return previous;
+	last = has_bit(fit, previous) ? cpu_at(previous) : NULL;
 	bpf_for(i, 0, MAX_CPUS) {
 		u32 cpu = i;
 		struct cpu *state;
@@ -59,15 +61,26 @@ FUNCTION u32 claim_for(u32 at, u32 previous)
 			}
 			continue;
 		}
+		if (last && last->kind == state->kind &&
+		    (last->sibling == NONE || has_bit(board->idle, last->sibling)) && claim(previous))
+			return previous;
 		if (claim(cpu))
 			return cpu;
 	}
 	if (second != NONE && claim(second))
 		return second;
-	/* Somebody else was faster with the best: any will do. */
+	/*
+	 * Those that fit cannot be claimed: somebody else was faster, or they are just going idle, and may have looked for work before this
+	 * thread was there to be seen. A kick that finds them busy has no effect.
+	 */
 	bpf_for(i, 0, MAX_CPUS) {
-		if (has_bit(fit, i) && claim(i))
+		if (i >= board->cpu_count)
+			break;
+		if (!has_bit(fit, i))
+			continue;
+		if (claim(i))
 			return i;
+		scx_bpf_kick_cpu(i, KICK(IDLE));
 	}
 	return NONE;
 }

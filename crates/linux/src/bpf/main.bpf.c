@@ -519,6 +519,9 @@ void BPF_PROG(evenkeel_update_idle, s32 at, bool idle)
 	}
 	__sync_fetch_and_or(&board->idle[word], bit);
 	cpu->idle = 1;
+	/* Whoever has come since it looked has not seen it idle. */
+	if (cpu->used && is_wanted(at))
+		scx_bpf_kick_cpu(at, KICK(IDLE));
 	/* Not after our own thread has run there: it would be woken to be told that it has gone to sleep. */
 	if (cpu->last == NONE)
 		return;
