@@ -8,6 +8,7 @@
  *   events.bpf.h    what the user side is told
  *   order.bpf.h     keys, clocks, assignments
  *   charge.bpf.h    time, virtual time, slices
+ *   counters.bpf.h  instructions retired
  *   idle.bpf.h      which idle CPU
  *   queues.bpf.h    who waits where, whom a CPU takes up
  *   swap.bpf.h      threads that are sent somewhere
@@ -17,6 +18,7 @@
  * last directives hold.
  */
 #include "charge.bpf.h"
+#include "counters.bpf.h"
 #include "events.bpf.h"
 #include "idle.bpf.h"
 #include "maps.bpf.h"
@@ -128,7 +130,7 @@ void BPF_PROG(evenkeel_enable, struct task_struct *p)
 	slot->waiting = slot->blocked = slot->runs = slot->wakes = slot->migrations = 0;
 	slot->blocked_at = slot->woke_at = 0;
 	for (i = 0; i < MAX_KINDS; i++) {
-		slot->time_on[i] = slot->instructions[i] = 0;
+		slot->time_on[i] = slot->instructions[i] = slot->counted_on[i] = 0;
 		slot->rate[i] = model->rate[i];
 		slot->slice[i] = model->slice[i];
 	}

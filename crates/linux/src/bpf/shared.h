@@ -89,7 +89,8 @@ struct slot {
 	u64 blocked_at;
 	u64 woke_at;
 	u64 time_on[MAX_KINDS];
-	u64 instructions[MAX_KINDS];
+	u64 instructions[MAX_KINDS]; /* as of when it last left a CPU, */
+	u64 counted_on[MAX_KINDS]; /* and its time on each kind then */
 
 	/* Kernel side: the mechanism's own. */
 	u64 key; /* of the rules other than virtual time */
@@ -152,6 +153,7 @@ struct cpu {
 	u64 idles; /* how often it found nothing to run */
 	u64 switches;
 	u64 busy; /* with threads that have slots */
+	u64 counted; /* instructions, when it last switched */
 	u32 idle;
 	u32 local_turn; /* threads of its own dispatch queue come before the tiers */
 	u64 first_key; /* of whom it looks at (see queues.bpf.h) */

@@ -16,7 +16,7 @@ use evenkeel_machine::Nanos;
 use super::Pmu;
 use crate::{
     perf_event::{self as perf, Attr, Flag, Whom},
-    watch::Tid,
+    watch::{Cpu, Tid},
 };
 
 /// `PERF_FORMAT_TOTAL_TIME_ENABLED`, `_TOTAL_TIME_RUNNING`, `_GROUP`.
@@ -88,6 +88,15 @@ fn whole(readings: &[Reading], into: &mut [OnPmu]) {
             time: Nanos(scaled(reading.running, enabled, running)),
         };
     }
+}
+
+/// Begins to count the instructions of whatever runs on a CPU of a PMU, outside the kernel.
+///
+/// # Errors
+/// If that is not allowed (`CAP_PERFMON`), or the PMU cannot.
+pub fn instructions_on(pmu: &Pmu, cpu: Cpu) -> io::Result<OwnedFd> {
+    let attr = Attr::new(pmu.kind, pmu.instructions, &[Flag::ExcludeKernel, Flag::ExcludeHypervisor]);
+    perf::open(&attr, Whom::All, Some(cpu.0), None)
 }
 
 impl ThreadCounters {

@@ -5,7 +5,7 @@ mod ipc;
 mod pmu;
 mod times;
 
-pub use hardware::{CounterError, OnPmu, ThreadCounters};
+pub use hardware::{CounterError, OnPmu, ThreadCounters, instructions_on};
 pub use ipc::IpcSampler;
 pub use pmu::{Pmu, PmuError, pmus};
 pub use times::{RunState, ThreadTimes, Times};

@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::io;
 use std::mem::size_of;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
 use libbpf_rs::{
-    Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput, RingBuffer, RingBufferBuilder,
-    set_print,
+    Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput, RingBuffer,
+    RingBufferBuilder, set_print,
 };
 
 use super::error::{LoadError, explain};
@@ -23,6 +23,9 @@ static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/main.bpf.o"));
 pub const NAME: &str = "evenkeel";
 /// The program that carries out commands.
 const OBEY: &str = "evenkeel_obey";
+/// The program that counts what threads retire, and its map.
+const COUNT: &str = "evenkeel_switch";
+const COUNTERS: &str = "instructions";
 
 /// Threads that there is room for. Whoever is beyond runs by the mechanism's defaults.
 pub const SLOTS: usize = 1 << 15;
@@ -47,8 +50,10 @@ fn hear(_: PrintLevel, message: String) {
 }
 
 /// How the scheduler is to be.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Setup {
+    /// A counter of instructions on each of these CPUs, if what threads retire is to be counted.
+    pub counters: Option<Vec<(u32, OwnedFd)>>,
     /// Only threads that ask for SCHED_EXT.
     pub partial: bool,
     /// `/sys/kernel/sched_ext/hotplug_seq` as it was when the CPUs were looked at.
@@ -58,6 +63,8 @@ pub struct Setup {
 /// The kernel side. Detached when dropped: the kernel's own scheduler goes on.
 pub struct KernelSide {
     link: Option<Link>,
+    /// The program that counts, and its counters.
+    counting: Option<(Link, Vec<(u32, OwnedFd)>)>,
     ring: RingBuffer<'static>,
     noted: Rc<RefCell<Vec<u32>>>,
     /// Threads, by slot.
@@ -75,7 +82,7 @@ pub struct KernelSide {
     object: Object,
 }
 
-fn open(setup: Setup) -> Result<OpenObject, libbpf_rs::Error> {
+fn open(setup: &Setup) -> Result<OpenObject, libbpf_rs::Error> {
     // Aligned, as the reader of ELF files wants it.
     let program = PROGRAM.to_vec();
     let mut object = ObjectBuilder::default().open_memory(&program)?;
@@ -95,6 +102,11 @@ fn open(setup: Setup) -> Result<OpenObject, libbpf_rs::Error> {
             _ => {}
         }
     }
+    if setup.counters.is_none() {
+        if let Some(mut program) = object.progs_mut().find(|program| program.name() == COUNT) {
+            program.set_autoload(false);
+        }
+    }
     Ok(object)
 }
 
@@ -106,7 +118,7 @@ impl KernelSide {
     pub fn load(setup: Setup) -> Result<Self, LoadError> {
         SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let before = set_print(Some((PrintLevel::Info, hear)));
-        let object = open(setup).and_then(OpenObject::load);
+        let object = open(&setup).and_then(OpenObject::load);
         set_print(before);
         let said = || std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
         let object = object.map_err(|error| explain(&error, &said()))?;
@@ -124,8 +136,18 @@ impl KernelSide {
             builder.add(&map, note).and_then(|builder| std::mem::take(builder).build())
         };
         let ring = ring.map_err(|error| explain(&error, ""))?;
+        // Without counting, speedup factors are what capacities, or names of programs, say.
+        let counting = setup.counters.and_then(|counters| {
+            let map = find(&object, COUNTERS).ok()?;
+            for (cpu, event) in &counters {
+                map.update(&cpu.to_ne_bytes(), &event.as_raw_fd().to_ne_bytes(), MapFlags::ANY).ok()?;
+            }
+            let program = object.progs_mut().find(|program| program.name() == COUNT)?;
+            Some((program.attach().ok()?, counters))
+        });
         Ok(Self {
             link: None,
+            counting,
             ring,
             noted,
             slots: map(&object, "slots", SLOTS)?,
@@ -163,6 +185,11 @@ impl KernelSide {
     /// Has the kernel's own scheduler take over.
     pub fn detach(&mut self) {
         self.link = None;
+    }
+
+    /// Whether it counts what threads retire.
+    pub fn counts(&self) -> bool {
+        self.counting.is_some()
     }
 
     /// The board.

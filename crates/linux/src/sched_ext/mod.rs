@@ -17,6 +17,7 @@
 //! whole binary then.
 
 mod carry_out;
+mod counters;
 mod error;
 mod load;
 mod mechanism;

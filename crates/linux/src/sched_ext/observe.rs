@@ -7,6 +7,7 @@ use evenkeel_machine::{CoreId, KindId, Nanos, PerKind, Work};
 use evenkeel_policy::pelt::Pelt;
 use evenkeel_policy::{AppId, Event, IDLE_WEIGHT, Interest, QueueId, State, ThreadId, ThreadStats, weight_of};
 
+use super::counters::Sampled;
 use super::mechanism::Mechanism;
 use super::shared::{NONE, RATE_SHIFT, Slot, pending, state, text};
 use super::thread::{Before, Thread};
@@ -147,6 +148,9 @@ impl Mechanism {
         let state = &mut self.threads[thread.index()];
         state.slot = Some(at);
         state.counted = PerKind::all(0);
+        if let Some(sampled) = &mut state.sampled {
+            sampled.begin_anew();
+        }
         (state.queue_generation, state.order_generation) = (0, 0);
         (state.blocked_at, state.woke_at) = (0, 0);
         self.holders[at as usize] = Some(thread);
@@ -207,6 +211,7 @@ impl Mechanism {
         );
         let mut state = Thread::new(tid, at);
         state.pace = paces(&self.machine, &speedup);
+        state.sampled = self.kernel.counts().then(|| Box::new(Sampled::new(at)));
         self.threads.push(state);
         self.affinity.push(None);
         self.stats.push(ThreadStats {
@@ -425,6 +430,7 @@ impl Mechanism {
             self.belong(thread, QueueId(reading.queue));
         }
         self.show(thread, shown);
+        self.sample(thread, at);
     }
 
     /// A thread belongs to another queue.

@@ -24,7 +24,7 @@ use super::load::{Ended, KernelSide, Setup};
 use super::mechanism::{Mechanism, Options};
 use super::shared::pending;
 use super::support::hotplug_sequence;
-use super::{LoadError, support};
+use super::{LoadError, counters, support};
 use crate::live::pace::Pace;
 use crate::live::{self, Cost, Finished, Totals};
 use crate::watch::now;
@@ -105,7 +105,7 @@ impl Session {
         // Who schedules must not wait for its own pages. Where that is not allowed, it may.
         let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
         stay_on_fast_cores(&machine);
-        let setup = Setup { partial: config.partial, hotplug: hotplug_sequence(&config.sysfs) };
+        let setup = setup(&config, &machine);
         let kernel = KernelSide::load(setup)?;
         let at = now();
         let called = machine.name.clone();
@@ -113,6 +113,7 @@ impl Session {
             .map_err(|why| SessionError::Refused { policy: name.into(), machine: called, why })?;
         mechanism.set_online(online(&config.sysfs).as_deref());
         mechanism.attach()?;
+        support::drop_privileges();
         // Those who were there before are told of at once. What that costs is not what looking costs.
         mechanism.look(now())?;
         let at = now();
@@ -167,13 +168,14 @@ impl Session {
             return Err(SessionError::Ended(Box::new(ended)));
         }
         self.restarts += 1;
-        let setup = Setup { partial: self.config.partial, hotplug: hotplug_sequence(&self.config.sysfs) };
-        self.mechanism.detach();
-        let kernel = KernelSide::load(setup)?;
-        self.mechanism.begin_anew(kernel, now());
-        self.mechanism.set_online(online(&self.config.sysfs).as_deref());
-        self.mechanism.attach()?;
-        Ok(())
+        let (mechanism, config) = (&mut self.mechanism, &self.config);
+        self.pace.leave_out(|| {
+            mechanism.detach();
+            let kernel = KernelSide::load(setup(config, mechanism.machine()))?;
+            mechanism.begin_anew(kernel, now());
+            mechanism.set_online(online(&config.sysfs).as_deref());
+            Ok(mechanism.attach()?)
+        })
     }
 
     /// The mechanism.
@@ -221,7 +223,8 @@ impl live::Session for Session {
     }
 
     fn source(&self) -> String {
-        "the kernel's scheduler, sched_ext".into()
+        let counts = if self.mechanism.kernel().counts() { ", with counters of instructions" } else { "" };
+        format!("the kernel's scheduler, sched_ext{counts}")
     }
 
     fn is_over(&self) -> bool {
@@ -240,6 +243,14 @@ impl live::Session for Session {
         let stats = self.mechanism.stats();
         let live = self.mechanism.live();
         (live.len(), live.iter().filter(|thread| stats[thread.index()].runnable()).count())
+    }
+}
+
+fn setup(config: &Config, machine: &Machine) -> Setup {
+    Setup {
+        partial: config.partial,
+        hotplug: hotplug_sequence(&config.sysfs),
+        counters: counters::open(&config.sysfs, machine),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use rustix::thread::{CapabilitySet, capabilities};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 use super::error::LoadError;
 use super::load::NAME;
@@ -42,6 +42,22 @@ pub fn put_into_sched_ext(thread: Tid) -> io::Result<()> {
     match unsafe { libc::sched_setscheduler(thread.0, SCHED_EXT, &raw const priority) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Gives up what this thread may do beyond what it still needs: loading the scheduler anew when CPUs come or go, its own memory and class,
+/// and signals to the program that it runs.
+pub fn drop_privileges() {
+    let kept = CapabilitySet::BPF
+        | CapabilitySet::PERFMON
+        | CapabilitySet::SYS_NICE
+        | CapabilitySet::IPC_LOCK
+        | CapabilitySet::KILL;
+    if let Ok(own) = capabilities(None) {
+        let left = own.permitted & kept;
+        let sets = CapabilitySets { effective: left, permitted: left, inheritable: CapabilitySet::empty() };
+        // To give up less is no reason not to go on.
+        let _ = set_capabilities(None, sets);
     }
 }
 

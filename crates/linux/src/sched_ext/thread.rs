@@ -4,6 +4,7 @@ use evenkeel_machine::{Nanos, PerKind};
 use evenkeel_policy::pelt::Pelt;
 use evenkeel_policy::{Order, Slice, Start};
 
+use super::counters::Sampled;
 use crate::watch::Tid;
 
 /// What a thread has until the policy names a slice, as in the simulator.
@@ -44,6 +45,8 @@ pub struct Thread {
     /// When it last blocked and woke, as of the last look; the kernel's clock.
     pub blocked_at: u64,
     pub woke_at: u64,
+    /// What it retires; only where that is counted.
+    pub sampled: Option<Box<Sampled>>,
     pub load: Pelt,
     pub load_signal: f64,
 }
@@ -68,6 +71,7 @@ impl Thread {
             order_generation: 0,
             blocked_at: 0,
             woke_at: 0,
+            sampled: None,
             load: Pelt::new(0.0, at),
             load_signal: 0.0,
         }
