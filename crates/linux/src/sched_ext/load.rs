@@ -102,10 +102,10 @@ fn open(setup: &Setup) -> Result<OpenObject, libbpf_rs::Error> {
             _ => {}
         }
     }
-    if setup.counters.is_none() {
-        if let Some(mut program) = object.progs_mut().find(|program| program.name() == COUNT) {
-            program.set_autoload(false);
-        }
+    if setup.counters.is_none()
+        && let Some(mut program) = object.progs_mut().find(|program| program.name() == COUNT)
+    {
+        program.set_autoload(false);
     }
     Ok(object)
 }
