@@ -248,13 +248,21 @@ impl Tasks {
                 }
             }
             What::In { tid, process, cpu } => {
-                if self.meet(tid, process, at, into) && self.slot(tid).state != State::On(cpu) {
+                let before = if self.meet(tid, process, at, into) { self.slot(tid).state } else { State::On(cpu) };
+                if before != State::On(cpu) {
+                    // Nobody told that it left the core where it was: records were lost, or it had no events for a while
+                    // (see `DOUBTFUL`). It could still run, for it does.
+                    if let State::On(cpu) = before {
+                        into.push(Seen::Left { tid, cpu, at, preempted: true });
+                    }
                     self.slot_mut(tid).state = State::On(cpu);
                     into.push(Seen::Took { tid, cpu, at });
                 }
             }
             What::Out { tid, process, cpu, preempted } => {
                 if self.meet(tid, process, at, into) && self.slot(tid).state != State::Off {
+                    // If it moved and nobody told, it leaves the core that it was said to be on.
+                    let cpu = if let State::On(told) = self.slot(tid).state { told } else { cpu };
                     self.slot_mut(tid).state = State::Off;
                     into.push(Seen::Left { tid, cpu, at, preempted });
                 }
@@ -340,6 +348,17 @@ mod tests {
     }
 
     #[test]
+    fn whoever_is_seen_on_another_core_has_left_the_one_before() {
+        let mut tasks = Tasks::new(Scope::Everybody);
+        let (tid, process) = (Tid(10), Tid(10));
+        let on = |cpu| What::In { tid, process, cpu: Cpu(cpu) };
+        let seen = admit(&mut tasks, &[fork(10, 10, 1, 1), on(0), on(1), on(1)]);
+        let at = Nanos(3);
+        let moved = [Seen::Left { tid, cpu: Cpu(0), at, preempted: true }, Seen::Took { tid, cpu: Cpu(1), at }];
+        assert!(seen.ends_with(&moved), "{seen:?}");
+    }
+
+    #[test]
     fn an_end_right_after_an_exec_is_in_doubt_only_if_events_are_carried() {
         for (scope, doubtful) in [(Scope::Carried, Some(Tid(10))), (Scope::Everybody, None)] {
             let mut tasks = Tasks::new(scope);
@@ -389,11 +408,11 @@ mod tests {
                         (tid, at)
                     }
                     Seen::Took { tid, cpu, at } => {
-                        prop_assert_ne!(alive.insert(tid, Some(cpu)), Some(Some(cpu)), "{:?}", one);
+                        prop_assert_eq!(alive.insert(tid, Some(cpu)), Some(None), "{:?}", one);
                         (tid, at)
                     }
-                    Seen::Left { tid, at, .. } => {
-                        alive.insert(tid, None);
+                    Seen::Left { tid, cpu, at, .. } => {
+                        prop_assert!(alive.insert(tid, None).is_some_and(|on| on.is_none_or(|on| on == cpu)), "{:?}", one);
                         (tid, at)
                     }
                     Seen::Woke { tid, at, .. } => {
