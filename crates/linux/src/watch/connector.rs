@@ -126,7 +126,7 @@ impl Connector {
         // The answer is an event of kind "none", with an error number or 0. What comes before it was not asked for by us.
         let begun = Instant::now();
         let mut bytes = [0; 256];
-        while begun.elapsed() < ANSWER {
+        loop {
             match recv(&self.socket, &mut bytes[..], RecvFlags::empty()) {
                 Ok((length, _)) => {
                     if let Some(Err(NONE)) = decode(&bytes[..length]) {
@@ -137,12 +137,13 @@ impl Connector {
                         };
                     }
                 }
+                // Only where nothing is left to be read: we may have been stopped for that long, with the answer waiting for us.
+                Err(Errno::AGAIN) if begun.elapsed() >= ANSWER => return Err(Errno::TIMEDOUT),
                 Err(Errno::AGAIN) => std::thread::sleep(Duration::from_millis(1)),
                 Err(Errno::NOBUFS) => {}
                 Err(error) => return Err(error),
             }
         }
-        Err(Errno::TIMEDOUT)
     }
 
     /// What has been told since, in the order in which the kernel told it.
