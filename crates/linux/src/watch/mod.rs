@@ -24,7 +24,8 @@
 //! **What to rely on**, whatever the source:
 //! - Times never run backwards, and effects come after their causes: a start before all else of a thread.
 //! - A thread starts once and ends once. Its end says that it has left its core: no [`Seen::Left`] comes with it, nor after it.
-//! - Two [`Seen::Took`] of a thread with no [`Seen::Left`] between mean that a record was lost, and [`Watcher::missed`] says so.
+//! - A thread whose leaving of a core was lost has left it when it is next seen on another; [`Watcher::missed`] says that records
+//!   were lost.
 //! - Whom a loss kept from us is found by looking into `/proc` then, among the followed processes and their children; threads
 //!   that began and ended within the loss are not known.
 //! - `parent` is `None` for whoever was found rather than announced, and for threads told by the connector, which names their
@@ -33,7 +34,7 @@
 //! **The odd cases.** If another thread than the first calls exec, it takes over the first one's number, and no source says what
 //! became of its own: it is told as ended, the first as started again if it had ended, and as on the caller's core. A program with
 //! other rights (set-user-id, set-group-id, or one that may be run but not read) loses perf's events as it begins, which the
-//! records show as its end: whoever ends within a millisecond of exec is looked for, and given new events if that is allowed, or
+//! records show as its end: whoever ends within a tenth of a second of exec is looked for, and given new events if that is allowed, or
 //! looked for at an interval if not. Between the two, microseconds, it may fork unseen. A process whose parent has ended stays in
 //! sight of perf and the connector; who polls must be a subreaper. Numbers are those of our own pid namespace, for programs that
 //! make one of their own too. Who moves into a watched cgroup is told when it first runs, who moves out within a second. A core
