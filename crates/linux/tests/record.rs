@@ -68,8 +68,9 @@ fn stolen() -> f64 {
     ticks / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// Times that a program is recorded at most until its work is right. The host may hold a virtual machine up in the middle of a switch
-/// or of an exec, where it shows as CPU time alone (seen: once in 75 recordings, 20 ms); what is wrong with the recorder shows every time.
+/// Times that a program is recorded at most until nothing is lost and its work is right. Whether the kernel has room for all that the
+/// machine does depends on how long others keep us from reading it. And the host may hold a virtual machine up in the middle of a switch
+/// or of an exec, where it shows as CPU time alone (seen: once in 75 recordings, 20 ms). What is wrong with the recorder shows every time.
 const ATTEMPTS: u32 = 3;
 
 /// What a program of ours did. Its work is as much as the CPU time that the program says it took, or at most as that with what was
@@ -86,17 +87,18 @@ fn of(what: &str, rounds: u32) -> Option<Recorded> {
         command.args([what, "1", &rounds.to_string()]).stdout(stdout);
         let before = stolen();
         let recording = recorded(command)?;
-        assert!(recording.status.success() && recording.lost == 0);
+        assert!(recording.status.success());
         let said: f64 = std::fs::read_to_string(&report).unwrap().trim().parse().unwrap();
         let most = said + stolen() - before;
+        let lost = recording.lost;
         let recorded = infer(recording.facts, &Places::unknown(&cpus().unwrap()), &recording.name);
         let work = recorded.summary.work_ns as f64 / 1e9;
-        if (said * (1.0 - BOUND)..=most * (1.0 + BOUND)).contains(&work) {
+        if lost == 0 && (said * (1.0 - BOUND)..=most * (1.0 + BOUND)).contains(&work) {
             return Some(recorded);
         }
-        seen.push((work, said, most));
+        seen.push((work, said, most, lost));
     }
-    panic!("{what}: work, CPU time, and that with what was stolen, in seconds: {seen:?}");
+    panic!("{what}: work, CPU time, and that with what was stolen, in seconds; and events lost: {seen:?}");
 }
 
 #[test]
