@@ -39,8 +39,9 @@ impl Stolen {
         if text.is_empty() { Ok(Self::default()) } else { parse_slow(&[text]).map(Self) }
     }
 
-    /// From measured ratios.
+    /// From measured ratios. One that is below 1 is of a CPU that is hardly slowed, on a machine that is not quiet: nothing is stolen.
     pub(super) fn new(mut measured: Vec<Slow>) -> Self {
+        measured.iter_mut().for_each(|slow| slow.ratio = slow.ratio.max(1.0));
         measured.sort_by_key(|slow| slow.cpu);
         Self(measured)
     }
@@ -97,6 +98,13 @@ mod tests {
         assert_eq!(stolen.slow_time(Cpu(1), Nanos(1_000)), Nanos(4_000));
         assert_eq!(Stolen::parse("").unwrap(), Stolen::default());
         assert!(Stolen::parse("1").is_err());
+    }
+
+    #[test]
+    fn what_was_measured_to_be_faster_than_unslowed_can_be_read_back() {
+        let stolen = Stolen::new(vec![Slow { cpu: Cpu(2), ratio: 0.997 }]);
+        assert_eq!(Stolen::parse(&stolen.to_string()).unwrap(), stolen);
+        assert_eq!(stolen.share(Cpu(2)), 0.0);
     }
 
     proptest! {
