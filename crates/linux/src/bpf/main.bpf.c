@@ -395,7 +395,10 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 	account(slot, cpu, now);
 	take_up(slot);
 	change(slot);
-	/* Nobody waits: it goes on, and nothing need be rescheduled for that. */
+	/*
+	 * Nobody waits: it goes on, and nothing need be rescheduled for that. Whoever has been sent here to preempt it has taken its slice away,
+	 * and would wait for ever if it were given another: often the timer that woke them and this tick are one interrupt.
+	 */
 	if (p->scx.slice || slot->target != NONE || !is_served_by(slot, slot->cpu) || is_wanted(slot->cpu))
 		return;
 	if (is_used_up(slot))

@@ -324,7 +324,8 @@ FUNCTION bool is_wanted(u32 at)
 		return true;
 	last = cpu->tier_count ? cpu->tier_count - 1 : 0;
 	barrier_var(last);
-	if (last >= MAX_TIERS || cpu->tier_end[last] > FEW || scx_bpf_dsq_nr_queued(CPU_QUEUES + at) > 0)
+	if (last >= MAX_TIERS || cpu->tier_end[last] > FEW || scx_bpf_dsq_nr_queued(CPU_QUEUES + at) > 0 ||
+	    scx_bpf_dsq_nr_queued(LOCAL_ON | at) > 0)
 		return true;
 	bpf_for(i, 0, FEW) {
 		if (i >= cpu->tier_end[last])
