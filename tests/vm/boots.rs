@@ -68,10 +68,17 @@ fn slow_cores_are_slow() {
     let script = "spin() { taskset -c $1 sh -c 'i=0; trap \"echo $i >/tmp/$0; exit\" TERM; trap \"echo \\$i >/tmp/$0; exit\" TERM
             while :; do i=$((i+1)); done' $1 & }
         spin 0; spin 1; sleep 4; kill %1 %2; wait; cat /tmp/0 /tmp/1";
-    let Some(ended) = booted(&["--cores", "1@60+1@20", "--", "sh", "-c", script]) else { return };
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let done: Vec<f64> = ended.text().lines().map(|line| line.parse().unwrap()).collect();
-    let ratio = done[0] / done[1];
-    // A machine that runs tests is busy; `make bench-vm-lab` has the figures of a quiet one.
-    assert!((1.8..5.0).contains(&ratio), "{ratio}: {done:?}");
+    // The machine that runs tests is busy, and what others take from the one core the other does not lose: it is tried again.
+    // `make bench-vm-lab` has the figures of a quiet machine.
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let Some(ended) = booted(&["--cores", "1@60+1@20", "--", "sh", "-c", script]) else { return };
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let done: Vec<f64> = ended.text().lines().map(|line| line.parse().unwrap()).collect();
+        seen.push(done[0] / done[1]);
+        if (2.4..3.75).contains(&(done[0] / done[1])) {
+            return;
+        }
+    }
+    panic!("asked for a ratio of 3, got {seen:?}");
 }

@@ -81,7 +81,8 @@ fn table(schedulers: &[&str], runs: &BTreeMap<&str, Vec<Run>>) -> String {
     let mut text = String::new();
     let kernel = &runs["kernel"];
     let total = |run: &Run, load: &str| run.get(load).map(|units| progress(units).1);
-    text += "Equal CPU-bound threads for 5 s: unfairness (progress, greatest / least), and the work of all, kernel = 1.\n\n| under |";
+    text += "Equal CPU-bound threads (2 and 12 for 6 s, 4 and 6 for 15 s): unfairness (progress, greatest / least), and the work of all, \
+             kernel = 1.\n\n| under |";
     THREADS.iter().for_each(|threads| write!(text, " {threads} threads | work |").unwrap());
     text += "\n| --- |";
     THREADS.iter().for_each(|_| text += " ---: | ---: |");
@@ -96,9 +97,10 @@ fn table(schedulers: &[&str], runs: &BTreeMap<&str, Vec<Run>>) -> String {
     }
     text += "\n\nA barrier after every 50 ms of work on a fast core, 4 threads, 40 rounds; two programs' threads with speedup factor 3 beside two \
              with 1 (paced by the clock); hackbench -g 4 -f 10 -l 300; wake-ups of 4 threads that work 1 ms every 3 ms beside 4 that always work; \
-             cyclictest --policy=other beside the same.\n\n";
+             cyclictest --policy=other beside the same; three threads of nice 0 beside three of nice 5 (progress, the one / the other; by their weights 3.06); \
+             2,000 threads that always work (least progress, units of 20 us on a fast host core, and what the user side takes of a core meanwhile).\n\n";
     text += "| under | barrier, kernel / it | work of the scaling, kernel = 1 | of the paced | hackbench, it / kernel | wake p50, us | p99 | greatest | \
-             cyclictest greatest, us | user side, % of a core |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
+             cyclictest greatest, us | user side, % of a core | nice 0 / 5 | 2,000: least | user side, % |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
     let first = |load: &'static str| move |run: &Run| run.get(load).and_then(|numbers| numbers.first().copied());
     // The paced threads do a unit a millisecond at most, the others far more.
     let mixed = |scaling: bool| {
@@ -112,11 +114,13 @@ fn table(schedulers: &[&str], runs: &BTreeMap<&str, Vec<Run>>) -> String {
     for &scheduler in schedulers {
         let these = &runs[scheduler];
         let wake = |at: usize| over(these, |run| run.get("wakes").and_then(|numbers| numbers.get(at).copied()));
-        // Of some 51 s under load, in ticks of 10 ms.
-        let cost = over(these, |run| run.get("ticks").and_then(|ticks| ticks.first().copied())) / 51.0;
+        // Ticks are of 10 ms.
+        let cost = over(these, |run| Some(run.get("ticks")?.first()? / run.get("ticks")?.get(1)?));
+        let many = |run: &Run| run.get("many").map(|units| units.iter().copied().fold(f64::MAX, f64::min));
+        let many_cost = over(these, |run| Some(run.get("many ticks")?.first()? / 8.0));
         writeln!(
             text,
-            "\n| {scheduler} | {:.2} | {:.3} | {:.3} | {:.2} | {:.0} | {:.0} | {:.0} | {:.0} | {cost:.2} |",
+            "\n| {scheduler} | {:.2} | {:.3} | {:.3} | {:.2} | {:.0} | {:.0} | {:.0} | {:.0} | {cost:.2} | {:.2} | {:.0} | {many_cost:.1} |",
             over(kernel, first("barrier")) / over(these, first("barrier")),
             over(these, mixed(true)) / over(kernel, mixed(true)),
             over(these, mixed(false)) / over(kernel, mixed(false)),
@@ -125,6 +129,11 @@ fn table(schedulers: &[&str], runs: &BTreeMap<&str, Vec<Run>>) -> String {
             wake(1),
             wake(2),
             over(these, |run| run.get("cyclictest")?.iter().copied().reduce(f64::max)),
+            over(these, |run| {
+                let units = run.get("nice")?;
+                Some(units.get(..3)?.iter().sum::<f64>() / units.get(3..)?.iter().sum::<f64>())
+            }),
+            over(these, many),
         )
         .unwrap();
         text.pop();

@@ -55,6 +55,9 @@ trait Version {
 /// A cgroup for each core of a lab. They are removed when it goes.
 pub struct Throttle {
     version: Box<dyn Version>,
+    /// Where the folders of labs are.
+    parent: PathBuf,
+    procfs: PathBuf,
     folder: PathBuf,
     cores: Vec<PathBuf>,
     quotas: Vec<Quota>,
@@ -70,7 +73,8 @@ impl Throttle {
         remove_abandoned(&parent, &host.procfs);
         let folder = parent.join(format!("{FOLDER_PREFIX}{}", std::process::id()));
         let cores = (0..quotas.len()).map(|core| folder.join(format!("cpu{core}"))).collect();
-        let throttle = Self { version, folder, cores, quotas: quotas.to_vec() };
+        let procfs = host.procfs.clone();
+        let throttle = Self { version, parent, procfs, folder, cores, quotas: quotas.to_vec() };
         throttle.version.make(&throttle.folder).map_err(|error| host.no_leave(error))?;
         Ok(throttle)
     }
@@ -115,6 +119,8 @@ impl Drop for Throttle {
         while !remove(&self.folder) && began.elapsed() < EMPTY {
             std::thread::sleep(Duration::from_millis(5));
         }
+        // Those who had threads when we began, which die slowly on a busy host.
+        remove_abandoned(&self.parent, &self.procfs);
         self.version.leave();
     }
 }

@@ -23,8 +23,8 @@ const ROUNDS: usize = 4;
 const ARRIVES: Nanos = Nanos::from_millis(60);
 /// A thread that has waited for so long gets a core, whatever the policy has in mind: before the kernel's watchdog (20 s) ends us all.
 const PATIENCE: Nanos = Nanos::from_secs(8);
-/// Live threads that are looked at for that in one look.
-const SWEEP: usize = 8;
+/// Within so long all live threads are looked at for that, however many there are.
+const SWEEP: Nanos = Nanos::from_secs(4);
 
 /// How the mechanism works.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +86,8 @@ pub struct Mechanism {
     pub(super) orders: Vec<Order>,
     pub(super) events: Vec<Event>,
     pub(super) milestones: Milestones,
-    swept: usize,
+    /// The live thread that was last looked at for how long it has waited, and when.
+    swept: (usize, Nanos),
     notes: Vec<u32>,
     pub(super) totals: Totals,
     /// Slots given back, ever.
@@ -143,7 +144,7 @@ impl Mechanism {
             orders: Vec::new(),
             events: Vec::new(),
             milestones: Milestones::default(),
-            swept: 0,
+            swept: (0, Nanos::ZERO),
             notes: Vec::new(),
             totals: Totals::default(),
             freed: 0,
@@ -365,9 +366,15 @@ impl Mechanism {
 
     /// Looks at some threads whether they have waited for too long.
     fn sweep(&mut self) {
-        for _ in 0..SWEEP.min(self.live.len()) {
-            self.swept = (self.swept + 1) % self.live.len();
-            let thread = self.live[self.swept];
+        let (mut place, before) = self.swept;
+        let live = self.live.len() as u64;
+        let due = (live * self.now.saturating_sub(before).0 / SWEEP.0).min(live);
+        if due == 0 {
+            return;
+        }
+        for _ in 0..due {
+            place = (place + 1) % self.live.len();
+            let thread = self.live[place];
             let stats = &self.stats[thread.index()];
             if stats.state != State::Ready || self.now.saturating_sub(stats.since) < PATIENCE {
                 continue;
@@ -381,6 +388,7 @@ impl Mechanism {
                 self.order(super::shared::command::MOVE, thread, self.machine.cores[core.index()].cpu);
             }
         }
+        self.swept = (place, self.now);
     }
 
     /// Notes a command for a thread.

@@ -482,6 +482,10 @@ impl Mechanism {
             if let Some(thread) = thread {
                 self.read(thread);
             }
+            // Whoever ran there and no longer does: nobody notes that it waits.
+            if let Some(before) = self.cores[index].running.filter(|&before| Some(before) != thread) {
+                self.read(before);
+            }
             let core = CoreId(index as u32);
             let runs = |thread: &ThreadId| {
                 let stats = &self.stats[thread.index()];
