@@ -3,6 +3,10 @@
 //! Between two looks there is never less than a pace: what a look costs, by the last while, divided by the part of a core that looking
 //! may cost. So the cost stays bounded whatever the machine does, at the price of later reactions. Where the whole session has cost
 //! more than that all the same, the pace is stretched until it has not.
+//!
+//! A session may leave out what its thread is charged with while it sleeps ([`Pace::sleep`]): on a virtual machine the kernel charges a thread
+//! that wakes on an idle CPU with what the virtual CPU takes to come back from its halt (docs/record.md), which may be a hundred times what a
+//! look costs, and is not saved by looking less often but by not sleeping. What is reported as the session's cost is all of it.
 
 use evenkeel_machine::Nanos;
 use rustix::time::{ClockId, clock_gettime};
@@ -36,6 +40,8 @@ pub struct Pace {
     /// Wall time and CPU time at the beginning of the window.
     window: (Nanos, Nanos),
     began: (Nanos, Nanos),
+    /// CPU time that was charged for sleeping.
+    slept: Nanos,
     looks: u64,
     /// Looks before the window.
     looks_before: u64,
@@ -53,6 +59,7 @@ impl Pace {
             pace: PACE,
             window: (at, cpu),
             began: (at, cpu),
+            slept: Nanos::ZERO,
             looks: 0,
             looks_before: 0,
             look: 0.0,
@@ -75,6 +82,16 @@ impl Pace {
         done
     }
 
+    /// Sleeps.
+    pub fn sleep<T>(&mut self, wait: impl FnOnce() -> T) -> T {
+        let before = cpu_time();
+        let woken = wait();
+        let charged = cpu_time().saturating_sub(before);
+        self.window.1 = self.window.1.saturating_add(charged);
+        self.slept = self.slept.saturating_add(charged);
+        woken
+    }
+
     /// There was a look.
     pub fn looked(&mut self, at: Nanos) {
         self.looks += 1;
@@ -88,8 +105,9 @@ impl Pace {
         let look = cpu.saturating_sub(before).0 as f64 / looks;
         self.look = if self.look > 0.0 { self.look + NEWEST * (look - self.look) } else { look };
         self.looks_before = self.looks;
-        let (spent, ever) = (cpu.saturating_sub(self.began.1).0 as f64, at.saturating_sub(self.began.0).0 as f64);
-        let stretch = if spent > self.budget * ever { STRETCH } else { 1.0 };
+        let spent = cpu.saturating_sub(self.began.1).saturating_sub(self.slept);
+        let ever = at.saturating_sub(self.began.0).0 as f64;
+        let stretch = if spent.0 as f64 > self.budget * ever { STRETCH } else { 1.0 };
         let pace = self.look / (AIM * self.budget) * stretch;
         self.pace = Nanos(pace.clamp(PACE.0 as f64, SLOWEST.0 as f64) as u64);
         self.slowest = self.slowest.max(self.pace);

@@ -152,12 +152,12 @@ impl Session {
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(others.len() + 1);
         fds.push(PollFd::from_borrowed_fd(bell, PollFlags::IN));
         fds.extend(others.iter().map(|other| PollFd::from_borrowed_fd(other.as_fd(), PollFlags::IN)));
-        let woken = wait(&mut fds, due.saturating_sub(at))?;
+        let woken = self.pace.sleep(|| wait(&mut fds, due.saturating_sub(at)))?;
         board.asleep.store(0, Relaxed);
         let other = fds[1..].iter().any(|fd| !fd.revents().is_empty());
         let left = earliest.saturating_sub(now());
         if woken && !other && left > Nanos::ZERO {
-            wait(&mut fds[1..], left)?;
+            self.pace.sleep(|| wait(&mut fds[1..], left))?;
         }
         Ok(())
     }
