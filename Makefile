@@ -11,7 +11,9 @@ WORKLOADS = $(PROGRAMS) 4STH-2STM-2STL rtapp-mixed
 POLICIES  = pinned,linux,gts,hsp,acfs,age
 
 # The mechanism in BPF takes clang 18 or later and libelf: looked for when it is needed, tests/setup-vm.sh may have installed them.
-SCHED_EXT = $$(command -v clang-19 clang-18 >/dev/null && test -e /usr/include/libelf.h && echo --features sched_ext)
+SCHED_EXT = $$(for clang in $$BPF_CLANG clang clang-21 clang-20 clang-19 clang-18; do \
+	version=$$($$clang -dumpversion 2>/dev/null) && [ "$${version%%.*}" -ge 18 ] && test -e /usr/include/libelf.h \
+	&& echo --features sched_ext && break; done)
 
 .PHONY: demo test vm-test vm-test-sched-ext vm-test-long bench bench-lab bench-live bench-vm bench-vm-lab lint fmt man
 
@@ -79,10 +81,16 @@ bench-vm:
 bench-vm-lab:
 	EVENKEEL_CACHE=$(CURDIR)/target/vm-cache $(CARGO) bench -p evenkeel-vm --bench lab
 
+# With and without the mechanism in BPF, where it can be built.
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+	@if [ -n "$(SCHED_EXT)" ]; then \
+		echo "once more with the feature sched_ext" \
+		&& $(CARGO) clippy -p evenkeel-linux -p evenkeel-cli $(SCHED_EXT) --all-targets -- -D warnings \
+		&& RUSTDOCFLAGS="-D warnings" $(CARGO) doc -p evenkeel-linux -p evenkeel-cli $(SCHED_EXT) --no-deps; \
+	else echo "without the feature sched_ext: it takes clang 18 or later, and libelf (tests/setup-vm.sh)"; fi
 
 fmt:
 	$(CARGO) fmt --all
