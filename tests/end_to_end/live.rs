@@ -294,6 +294,49 @@ fn a_schedule_ends_with_the_processes_that_it_was_given() {
 }
 
 #[test]
+fn a_schedule_is_monitored_from_outside_until_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Forever::start();
+    let pid = program.id().to_string();
+    let monitor = |json: &[&str]| {
+        let args = [&["schedule", "--monitor", "1"], json].concat();
+        live(folder.path(), &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let nobody = Ended::of(monitor(&[]).wait_with_output().unwrap());
+    assert_eq!((nobody.code, nobody.stderr.lines().count()), (1, 1), "{}", nobody.stderr);
+    assert!(nobody.stderr.contains("no `evenkeel schedule` runs"), "{}", nobody.stderr);
+
+    // What one has left that was killed is in nobody's way.
+    let socket = folder.path().join("evenkeel/schedule.sock");
+    fs::create_dir_all(socket.parent().unwrap()).unwrap();
+    drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+    let mut schedule = live(folder.path(), &["schedule", "-p", "acfs", "--pid", &pid])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(schedule.stderr.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("scheduling process")), "it has begun");
+
+    let (mut people, mut programs) = (monitor(&[]), monitor(&["--json"]));
+    let mut line = String::new();
+    BufReader::new(people.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("threads 1, runnable 1; per second: "), "{line}");
+    Command::new("kill").args(["-INT", &people.id().to_string()]).status().unwrap();
+    assert!(people.wait().unwrap().success(), "an interrupted monitor has done what it was asked");
+
+    let mut lines = BufReader::new(programs.stdout.take().unwrap()).lines();
+    let statistics: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(statistics["pid"], schedule.id());
+    assert_eq!((&statistics["policy"], &statistics["mechanism"]), (&"acfs".into(), &"affinity".into()));
+    assert!(statistics["per_second"]["looks"].as_f64().unwrap() > 0.0, "{statistics}");
+    drop(program);
+    assert!(schedule.wait().unwrap().success());
+    assert!(programs.wait().unwrap().success(), "a monitor ends with what it shows");
+    assert!(!socket.exists());
+}
+
+#[test]
 fn what_cannot_be_run_or_scheduled_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("other.toml");
@@ -314,6 +357,10 @@ fn what_cannot_be_run_or_scheduled_is_refused_in_one_line() {
         (&["run", "-p", "acfs"], 2, "COMMAND"),
         (&["run", "-p", "acfs", "-m", other, "--", "true"], 2, "has CPUs 999"),
         (&["run", "-p", "acfs", "-m", "no-such.toml", "--", "true"], 2, "no-such.toml"),
+        (&["schedule"], 2, "--policy <POLICY>"),
+        (&["schedule", "--monitor", "0"], 2, "--monitor"),
+        (&["schedule", "--monitor", "1", "--stats", "1"], 2, "cannot be used with"),
+        (&["schedule", "--monitor", "1", "-p", "acfs"], 2, "cannot be used with"),
         (&["schedule", "-p", "acfs", "--pid", "4194303"], 2, "no process 4194303"),
         (&["schedule", "-p", "acfs", "--pid", "0"], 2, "'0'"),
         (&["schedule", "-p", "acfs", "--cgroup", "/nowhere"], 2, "/nowhere: no cgroup found"),

@@ -170,6 +170,7 @@ Examples:
   sudo evenkeel schedule -p acfs --stats 5
   evenkeel schedule -p age --pid 4711
   sudo evenkeel schedule -p gts --cgroup /sys/fs/cgroup/user.slice --duration 10min
+  sudo evenkeel schedule --monitor 1
 
 Every thread gets its CPUs back at the end, also when evenkeel is killed: then at its next start. The whole machine and cgroups take
 CAP_PERFMON, threads of other users CAP_SYS_NICE.")]

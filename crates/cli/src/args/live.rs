@@ -35,8 +35,8 @@ pub enum SourceName {
 #[derive(Clone, Debug, Args)]
 pub struct LiveArgs {
     /// Policy, with knobs where wanted: acfs or acfs:uf=1.2
-    #[arg(short, long)]
-    pub policy: String,
+    #[arg(short, long, required = true)]
+    pub policy: Option<String>,
     /// Set a knob of the policy (`evenkeel policies` lists them)
     #[arg(long = "set", value_name = "KNOB=VALUE", value_parser = parse::setting)]
     pub settings: Vec<Setting>,
@@ -72,10 +72,11 @@ impl LiveArgs {
     /// # Errors
     /// Several, or not a policy.
     pub fn policy(&self) -> Result<PolicySpec, String> {
-        let mut specs = parse::policies(&self.policy)?;
+        let named = self.policy.as_deref().unwrap_or_default();
+        let mut specs = parse::policies(named)?;
         match (specs.pop(), specs.is_empty()) {
             (Some(spec), true) => Ok(spec),
-            _ => Err(format!("one policy at a time, and '{}' is several", self.policy)),
+            _ => Err(format!("one policy at a time, and '{named}' is several")),
         }
     }
 }
@@ -103,8 +104,15 @@ pub struct RunLiveArgs {
     pub command: Vec<OsString>,
 }
 
+/// What makes no sense for who only looks on.
+const NOT_MONITORED: [&str; 16] = [
+    "policy", "settings", "machine", "backend", "speedups", "source", "no_park", "grace", "budget", "verbose", "pid",
+    "cgroup", "partial", "duration", "stats", "threads",
+];
+
 /// Of `schedule`.
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("policy", |policy| policy.required(false).required_unless_present("monitor")))]
 pub struct ScheduleArgs {
     /// How.
     #[command(flatten)]
@@ -124,7 +132,10 @@ pub struct ScheduleArgs {
     /// Print a line of statistics every so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub stats: Option<u32>,
-    /// Print the result record as one JSON object at the end
+    /// Schedule nothing: print such a line of the evenkeel that schedules already, every so many seconds until it ends
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400), conflicts_with_all = NOT_MONITORED)]
+    pub monitor: Option<u32>,
+    /// Print the result record as one JSON object at the end; with --monitor, a JSON object in place of each line
     #[arg(long)]
     pub json: bool,
     /// Report every thread, too

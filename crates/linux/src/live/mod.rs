@@ -85,6 +85,11 @@ pub trait Session {
 
     /// Threads that have not ended, and how many of them run or wait for a core.
     fn alive(&self) -> (usize, usize);
+
+    /// How often it had to begin anew, because CPUs came or went.
+    fn restarts(&self) -> u32 {
+        0
+    }
 }
 
 /// A session that has ended.

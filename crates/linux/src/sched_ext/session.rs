@@ -182,11 +182,6 @@ impl Session {
     pub fn mechanism(&self) -> &Mechanism {
         &self.mechanism
     }
-
-    /// Whether a core is online, for those who show it.
-    pub fn restarts(&self) -> u32 {
-        self.restarts
-    }
 }
 
 impl live::Session for Session {
@@ -243,6 +238,10 @@ impl live::Session for Session {
         let stats = self.mechanism.stats();
         let live = self.mechanism.live();
         (live.len(), live.iter().filter(|thread| stats[thread.index()].runnable()).count())
+    }
+
+    fn restarts(&self) -> u32 {
+        self.restarts
     }
 }
 

@@ -94,9 +94,14 @@ pub fn adopt(_: evenkeel_linux::watch::Tid) -> Result {
 pub fn trouble(error: Box<dyn std::error::Error + Send + Sync>, verbose: bool) -> Failure {
     #[cfg(feature = "sched_ext")]
     if let Some(evenkeel_linux::sched_ext::session::SessionError::Ended(ended)) = error.downcast_ref()
-        && verbose
+        && !ended.dump.is_empty()
     {
-        eprintln!("{}", ended.dump);
+        use std::io::Write as _;
+        if !verbose {
+            return Failure::Failed(anyhow::anyhow!("{error}; -v prints what the kernel's queues held then"));
+        }
+        // Nothing can be done where stderr is gone.
+        let _ = writeln!(std::io::stderr(), "{}", ended.dump.trim_end());
     }
     let _ = verbose;
     Failure::Failed(anyhow::anyhow!(error))

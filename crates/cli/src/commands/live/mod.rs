@@ -2,9 +2,12 @@
 
 mod backend;
 mod energy;
+mod listener;
+mod monitor;
 mod record;
 pub mod run;
 pub mod schedule;
+mod statistics;
 
 use evenkeel_linux::affinity::Options;
 use evenkeel_linux::affinity::session::{Config, Session, SessionError};

@@ -43,7 +43,7 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
         .context("cannot become a subreaper")
         .map_err(Failure::Failed)?;
     let process = Tid(held.id() as i32);
-    let sensors = Watched::begin(&prepared.config.sysfs);
+    let sysfs = prepared.config.sysfs.clone();
     let (mut session, policy) = match args.live.backend.unwrap_or(Backend::Affinity) {
         Backend::Affinity => {
             let watcher = Watcher::program(process, &watch_options(&args.live)).map_err(unwatchable)?;
@@ -56,6 +56,8 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
             begun
         }
     };
+    // Its thread is to have no more privileges than the session has kept.
+    let sensors = Watched::begin(&sysfs);
     let mut program = match held.begin() {
         Ok(program) => program,
         Err(error) => {

@@ -2,21 +2,23 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use evenkeel_linux::affinity::journal::{directory, make_directory};
-use evenkeel_linux::live::{Cost, Session, Totals};
 use evenkeel_linux::program::{Signal, Signals};
 use evenkeel_linux::watch::{Tid, Watcher};
 use evenkeel_report::table as results;
 use rustix::fs::{FlockOperation, flock};
 
 use super::energy::Watched;
+use super::listener::Listener;
 use super::record::{Run, shortened};
-use super::{backend, begin, prepare, unwatchable, watch_options};
+use super::statistics::{Identity, Snapshot, Statistics};
+use super::{backend, begin, monitor, prepare, unwatchable, watch_options};
 use crate::args::live::{Backend, ScheduleArgs};
 use crate::commands::simulate::threads;
 use crate::error::{Failure, Result, say};
@@ -31,13 +33,20 @@ const STOP: Signal = Signal::SIGTSTP;
 /// # Errors
 /// Bad input, a process that is not there, no permission, or another one at work.
 pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
+    if let Some(seconds) = args.monitor {
+        return monitor::run(seconds, args.json);
+    }
     // Before any thread is made: see `Signals`.
     let signals = Signals::hold_with(&[STOP]).context("cannot hold back signals").map_err(Failure::Failed)?;
     let prepared = prepare(&args.live)?;
     let _lock = lock()?;
+    // While every privilege is there still.
+    let unmonitored = |error: io::Error| say("note", &format!("--monitor will find nobody: {error}"));
+    let mut listener = Listener::begin(&directory()).map_err(unmonitored).ok();
+    let machine = prepared.machine.name.clone();
     let whole = args.pid.is_empty() && args.cgroup.is_none();
     let chosen = backend::for_machine(&args.live, &prepared, whole);
-    let sensors = Watched::begin(&prepared.config.sysfs);
+    let sysfs = prepared.config.sysfs.clone();
     let (mut session, policy, what) = match chosen {
         Backend::Affinity if args.partial => {
             return Err(Failure::usage("--partial is of --backend sched_ext; by affinity, --pid and --cgroup choose"));
@@ -58,18 +67,43 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
             (session, policy, what.to_owned())
         }
     };
+    // Its thread is to have no more privileges than the session has kept.
+    let sensors = Watched::begin(&sysfs);
     say("note", &format!("scheduling {what} under {}; {}; Ctrl-C ends it", policy.label, session.source()));
     let started = Instant::now();
     let end = args.duration.map(|duration| started + Duration::from_nanos(duration.0));
     let mut reporter = args.stats.map(Reporter::new);
+    let identity = Identity {
+        pid: std::process::id(),
+        policy: policy.label.clone(),
+        machine,
+        scope: what.clone(),
+        mechanism: match chosen {
+            Backend::Affinity => "affinity".to_owned(),
+            Backend::SchedExt => "sched_ext".to_owned(),
+        },
+        source: session.source(),
+    };
+    let mut restarts = 0;
     let mut go_on = || -> Result<bool> {
         let over = end.is_some_and(|end| Instant::now() >= end) || !args.pid.is_empty() && session.is_over();
         if over || interrupted(&signals)? {
             return Ok(false);
         }
-        session.step(&[&signals]).map_err(|error| backend::trouble(error, args.live.verbose))?;
+        let mut others: Vec<&dyn AsFd> = vec![&signals];
+        others.extend(listener.iter().map(|listener| listener as &dyn AsFd));
+        session.step(&others).map_err(|error| backend::trouble(error, args.live.verbose))?;
+        if session.restarts() != restarts {
+            restarts = session.restarts();
+            say("note", "CPUs came or went: the scheduler was loaded anew");
+        }
+        let snapshot = || Snapshot::of(identity.clone(), &*session, started.elapsed());
         if let Some(reporter) = &mut reporter {
-            reporter.report(&*session, started)?;
+            reporter.report(snapshot)?;
+        }
+        if let Some(Err(error)) = listener.as_ref().map(|listener| listener.answer(snapshot)) {
+            unmonitored(error);
+            listener = None;
         }
         Ok(true)
     };
@@ -179,37 +213,23 @@ fn lock() -> Result<File> {
 struct Reporter {
     every: Duration,
     next: Instant,
-    before: (Totals, Cost),
+    before: Snapshot,
 }
 
 impl Reporter {
     fn new(seconds: u32) -> Self {
         let every = Duration::from_secs(u64::from(seconds));
-        Self { every, next: Instant::now() + every, before: (Totals::default(), Cost::default()) }
+        Self { every, next: Instant::now() + every, before: Snapshot::default() }
     }
 
-    fn report(&mut self, session: &dyn Session, started: Instant) -> Result {
+    fn report(&mut self, snapshot: impl Fn() -> Snapshot) -> Result {
         if Instant::now() < self.next {
             return Ok(());
         }
         self.next += self.every;
-        let (totals, cost) = (session.totals(), session.cost());
-        let (old, spent) = self.before;
-        let seconds = cost.wall.saturating_sub(spent.wall).as_secs_f64().max(f64::MIN_POSITIVE);
-        let (alive, runnable) = session.alive();
-        let rate = |now: u64, before: u64| (now - before) as f64 / seconds;
-        print(&format!(
-            "{:8.1} s  threads {alive}, runnable {runnable}; per second: {:.0} switches, {:.1} migrations, {:.1} swaps, {:.1} changes; \
-             cost {:.2} %, {:.0} looks/s\n",
-            started.elapsed().as_secs_f64(),
-            rate(totals.context_switches, old.context_switches),
-            rate(totals.migrations, old.migrations),
-            rate(totals.swaps, old.swaps),
-            rate(totals.calls, old.calls),
-            100.0 * cost.cpu.saturating_sub(spent.cpu).as_secs_f64() / seconds,
-            rate(cost.looks, spent.looks),
-        ))?;
-        self.before = (totals, cost);
+        let now = snapshot();
+        print(&Statistics::since(&self.before, &now).line())?;
+        self.before = now;
         Ok(())
     }
 }

@@ -1,0 +1,121 @@
+//! The socket of a `schedule`, at which `schedule --monitor` asks it for what it has done.
+//!
+//! Whoever connects gets one snapshot as a line of JSON, and the connection is closed. It fits the socket's own memory, so that the scheduler
+//! waits for no reader. Being in the folder of the lock, which one process at a time has, what is found there is left over.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+use rustix::process::umask;
+
+use super::statistics::Snapshot;
+
+/// Connections that are answered between two looks, at most.
+const AT_ONCE: usize = 16;
+
+/// Where it is, below the folder of sessions' files.
+pub fn place(folder: &Path) -> PathBuf {
+    folder.join("schedule.sock")
+}
+
+/// See the file's head. Gone when dropped.
+pub struct Listener {
+    socket: UnixListener,
+    path: PathBuf,
+}
+
+impl Listener {
+    /// Listens, for this user alone. To be called by whoever has the lock.
+    ///
+    /// # Errors
+    /// The socket cannot be made there.
+    pub fn begin(folder: &Path) -> io::Result<Self> {
+        let path = place(folder);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        // A mode that is set afterwards leaves others a moment.
+        let before = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
+        let socket = UnixListener::bind(&path);
+        umask(before);
+        let socket = socket?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, path })
+    }
+
+    /// Answers those who have connected meanwhile.
+    ///
+    /// # Errors
+    /// It can take no more connections, and would be readable for ever.
+    pub fn answer(&self, snapshot: impl Fn() -> Snapshot) -> io::Result<()> {
+        for _ in 0..AT_ONCE {
+            let mut reader = match self.socket.accept() {
+                Ok((reader, _)) => reader,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let mut line = serde_json::to_vec(&snapshot())?;
+            line.push(b'\n');
+            // Who has gone, or has no room, does without.
+            let _ = reader.set_nonblocking(true).and_then(|()| reader.write_all(&line));
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Listener {
+    /// Readable when somebody has connected.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // What is left is taken away by the next.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn whoever_connects_gets_a_line_and_no_reader_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = Listener::begin(folder.path()).unwrap();
+        let path = place(folder.path());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        // Who never reads, who has gone, who reads.
+        let _silent = UnixStream::connect(&path).unwrap();
+        drop(UnixStream::connect(&path).unwrap());
+        let mut reader = UnixStream::connect(&path).unwrap();
+        listener.answer(|| Snapshot { threads: 3, ..Snapshot::default() }).unwrap();
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(serde_json::from_str::<Snapshot>(text.trim_end()).unwrap().threads, 3);
+        drop(listener);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_killed_one_has_left_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(UnixListener::bind(place(folder.path())).unwrap());
+        let _listener = Listener::begin(folder.path()).unwrap();
+        UnixStream::connect(place(folder.path())).unwrap();
+    }
+}
