@@ -140,3 +140,44 @@ fn what_keeps_a_scheduler_from_loading_is_said_in_a_line() {
     assert!(errors.len() == 2 && errors[0].contains("another evenkeel schedules already"), "{}", ended.stderr);
     assert!(errors[1].contains("run as root"), "{}", ended.stderr);
 }
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn why_the_kernel_ends_a_scheduler_is_said() {
+    // First somebody wants it to end; then a thread cannot run, for a real-time one has its only CPU and is not held back. A dump goes with that alone.
+    let schedule = "evenkeel schedule --backend sched_ext -p acfs -v >/tmp/table 2>/tmp/log & is enabled";
+    let said = "wait %1; echo $?; is disabled; grep ^error /tmp/log; grep -c '^CPU ' /tmp/log";
+    let script = format!(
+        "{IS}; {schedule}; echo S >/proc/sysrq-trigger; {said}
+         echo -1 >/proc/sys/kernel/sched_rt_runtime_us; {schedule}; chrt -f 10 taskset -c 3 worker spin 1 60000 >/dev/null &
+         taskset -c 3 worker spin 1 60000 >/dev/null & {said}; killall worker"
+    );
+    let Some(ended) = guest("6.18", &["sh", "-c", &script]) else { return };
+    let output = ended.text();
+    let lines: Vec<&str> = output.lines().collect();
+    let ["1", why, "0", "1", who, cpus] = lines[..] else { panic!("{output} {}", ended.stderr) };
+    assert_eq!(why, "error: the kernel has ended the scheduler: disabled by sysrq-S");
+    assert!(who.contains("runnable task stall: ") && who.contains(" failed to run for "), "{who}");
+    assert!(cpus.parse::<u32>().unwrap() >= 1, "{cpus}");
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn a_scheduler_goes_on_when_cpus_leave_and_come_back() {
+    // Loading takes the lab some seconds.
+    let script = format!(
+        "{IS}; anew() {{ grep -c 'loaded anew' /tmp/log; }}
+         evenkeel schedule --backend sched_ext -p acfs >/tmp/table 2>/tmp/log & p=$!; is enabled; worker spin 6 20000 >/tmp/done & w=$!
+         for online in 0 1; do
+             sleep 1; before=$(anew); echo $online >/sys/devices/system/cpu/cpu3/online
+             for _ in $(seq 300); do [ $(anew) -gt $before ] && break; usleep 100000; done
+             is enabled; [ -d /proc/$p ] && echo there
+         done
+         awk '/^CapEff/ {{ print $2 }}' /proc/$p/status
+         wait $w; awk '$1 > 0' /tmp/done | wc -l; cat /sys/kernel/sched_ext/state; kill -INT $p; wait $p; echo $?"
+    );
+    let Some(ended) = guest("6.18", &["sh", "-c", &script]) else { return };
+    // CAP_SYS_NICE, CAP_KILL, CAP_IPC_LOCK, CAP_PERFMON, CAP_BPF: what it takes to be loaded anew is not given up.
+    let expected = "there\nthere\n000000c000804020\n6\nenabled\n0\n";
+    assert_eq!(ended.text(), expected, "{}", ended.stderr);
+}
