@@ -132,7 +132,7 @@ fn what_keeps_a_scheduler_from_loading_is_said_in_a_line() {
     let script = format!(
         "{IS}; evenkeel schedule --backend sched_ext -p acfs >/tmp/log 2>&1 & is enabled
          evenkeel schedule --backend sched_ext -p gts; echo $?; kill -INT %1; wait %1; is disabled
-         setpriv --reuid 99 --regid 99 --clear-groups evenkeel schedule --backend sched_ext -p acfs; echo $?"
+         /usr/local/bin/setpriv --reuid 99 --regid 99 --clear-groups evenkeel schedule --backend sched_ext -p acfs; echo $?"
     );
     let Some(ended) = guest("6.18", &["sh", "-c", &script]) else { return };
     assert_eq!(ended.text(), "1\n1\n", "{}", ended.stderr);
