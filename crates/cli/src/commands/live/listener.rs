@@ -62,10 +62,9 @@ impl Listener {
                 }
                 Err(error) => return Err(error),
             };
-            let mut line = serde_json::to_vec(&snapshot())?;
-            line.push(b'\n');
+            let line = serde_json::to_string(&snapshot())? + "\n";
             // Who has gone, or has no room, does without.
-            let _ = reader.set_nonblocking(true).and_then(|()| reader.write_all(&line));
+            let _ = reader.set_nonblocking(true).and_then(|()| reader.write_all(line.as_bytes()));
         }
         Ok(())
     }

@@ -63,7 +63,7 @@ pub fn run(seconds: u32, json: bool) -> Result<ExitCode> {
         if now.identity.pid != before.identity.pid {
             let of = &now.identity;
             say("note", &format!("process {} has ended; {} schedules now", before.identity.pid, of.pid));
-            before = Box::default();
+            *before = Snapshot::default();
         }
         let statistics = Statistics::since(&before, &now);
         if json {
