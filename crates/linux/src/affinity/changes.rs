@@ -72,6 +72,9 @@ impl<K: Kernel> Mechanism<K> {
             self.events.push(Event::Started(thread));
             if runnable {
                 self.arrivals.push(thread);
+            } else if self.interest.wants(Interest::BLOCKED) {
+                // To policies whoever starts is runnable; most of those that were there before sleep.
+                self.events.push(Event::Blocked(thread));
             }
             self.note_load(thread);
             return;

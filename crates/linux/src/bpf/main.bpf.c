@@ -262,8 +262,11 @@ void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 	take_up(slot);
 	if (send(p, slot, at, enq_flags))
 		return;
-	if (is_interrupted(p, slot, at))
-		return dsq_insert(p, LOCAL, chunk_of(slot), enq_flags);
+	if (is_interrupted(p, slot, at)) {
+		cpu = CPU_QUEUES + scx_bpf_task_cpu(p);
+		wait_in(slot, board, cpu);
+		return dsq_insert_vtime(p, cpu, chunk_of(slot), 0, enq_flags);
+	}
 	enter_clock(slot);
 	cpu = slot->claimed;
 	if (cpu != NONE && cpu == (u32)scx_bpf_task_cpu(p)) {
@@ -308,6 +311,8 @@ void BPF_PROG(evenkeel_dispatch, s32 at, struct task_struct *previous)
 		if (own->target == NONE && has_bit(own->allowed, at))
 			compete = own_at;
 	}
+	if (cpu->interrupted != NONE && dsq_move_to_local(CPU_QUEUES + at))
+		return;
 	local_waits = scx_bpf_dsq_nr_queued(CPU_QUEUES + at) > 0;
 	if (local_waits && cpu->local_turn && dsq_move_to_local(CPU_QUEUES + at)) {
 		cpu->local_turn = 0;
@@ -352,6 +357,9 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 	slot->waiting += less(now, slot->since);
 	slot->since = slot->accounted_at = now;
 	slot->state = RUNNING;
+	/* Another CPU has taken it. */
+	if (slot->cpu != where)
+		slot->interrupted = 0;
 	slot->migrations += slot->runs && slot->cpu != where;
 	slot->runs += !slot->interrupted;
 	slot->cpu = where;

@@ -7,7 +7,8 @@
  *
  * Beside the tiers each CPU has a DSQ of its own, for threads that the tiers would not reach: of the kernel, or bound to CPUs none of which
  * serves their queue. It has every other turn, so that neither starves the other, and CPUs without other work take from
- * those of other CPUs whom they may.
+ * those of other CPUs whom they may. A thread that has made room for one without a slot waits there, too, and goes on first; it
+ * could not be sent elsewhere from the kernel's local DSQ.
  */
 #ifndef EVENKEEL_QUEUES_H
 #define EVENKEEL_QUEUES_H
@@ -32,7 +33,7 @@ static __always_inline void leave(struct slot *slot)
 	if (from >= CPU_QUEUES) {
 		struct board *board = the_board();
 
-		if (board)
+		if (board && !slot->interrupted)
 			__sync_fetch_and_sub(&board->waiting_locally, 1);
 	} else if (slot->weighs) {
 		struct queue *queue = queue_at(from);
@@ -49,7 +50,8 @@ static __always_inline void wait_in(struct slot *slot, struct board *board, u32 
 	leave(slot);
 	slot->waits_in = where;
 	if (where >= CPU_QUEUES) {
-		__sync_fetch_and_add(&board->waiting_locally, 1);
+		if (!slot->interrupted)
+			__sync_fetch_and_add(&board->waiting_locally, 1);
 	} else if (board->weighs_queues) {
 		struct queue *queue = queue_at(where);
 

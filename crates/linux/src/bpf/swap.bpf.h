@@ -33,6 +33,14 @@ static __always_inline void give_up_target(struct slot *slot, u32 at)
 	forget_target(slot);
 }
 
+/* How a thread comes to a CPU: it preempts who runs there, but for those without a slot, who are soon done: next after them. */
+static __always_inline u64 arrival(u32 target)
+{
+	struct cpu *cpu = cpu_at(target);
+
+	return cpu && cpu->running == NONE && !cpu->idle ? ENQ(HEAD) : ENQ(PREEMPT);
+}
+
 /* Sends a thread that has a target there; whether it could. */
 static __always_inline bool send(struct task_struct *p, struct slot *slot, u32 at, u64 enq_flags)
 {
@@ -52,7 +60,7 @@ static __always_inline bool send(struct task_struct *p, struct slot *slot, u32 a
 		slot->partner = NONE;
 	}
 	leave(slot);
-	dsq_insert(p, LOCAL_ON | target, CHUNK, enq_flags | ENQ(PREEMPT));
+	dsq_insert(p, LOCAL_ON | target, CHUNK, enq_flags | arrival(target));
 	return true;
 stay:
 	give_up_target(slot, at);
@@ -64,27 +72,6 @@ static __always_inline void aim(struct slot *slot, u32 target, u32 partner)
 	slot->target_until = bpf_ktime_get_ns() + TARGET_HOLDS;
 	slot->partner = partner;
 	slot->target = target;
-}
-
-static __always_inline bool swap(u32 a_at, u32 b_at)
-{
-	struct slot *a = slot_at(a_at), *b = slot_at(b_at);
-	struct cpu *cpu_a, *cpu_b;
-	u32 on_a, on_b;
-
-	if (!a || !b || a->state != RUNNING || b->state != RUNNING)
-		return false;
-	on_a = a->cpu;
-	on_b = b->cpu;
-	cpu_a = cpu_at(on_a);
-	cpu_b = cpu_at(on_b);
-	if (!cpu_a || !cpu_b || on_a == on_b || !has_bit(a->allowed, on_b) || !has_bit(b->allowed, on_a))
-		return false;
-	aim(a, on_b, b_at);
-	aim(b, on_a, a_at);
-	/* Kinds are ranked, 0 the fastest. */
-	scx_bpf_kick_cpu(cpu_a->kind > cpu_b->kind ? on_a : on_b, KICK(PREEMPT));
-	return true;
 }
 
 /* A thread that waits is moved within the queues: to `target`'s local one, or, without a target, to where it belongs by now. */
@@ -105,7 +92,11 @@ static __always_inline bool move_waiting(struct slot *slot, u32 target)
 		struct board *board = the_board();
 
 		if (target != NONE) {
-			moved = scx_bpf_dsq_move(&it, p, LOCAL_ON | target, ENQ(PREEMPT));
+			moved = scx_bpf_dsq_move(&it, p, LOCAL_ON | target, arrival(target));
+			if (moved && slot->interrupted) {
+				leave(slot);
+				slot->interrupted = 0;
+			}
 		} else if (board && from < CPU_QUEUES) {
 			take_up(slot);
 			enter_clock(slot);
@@ -148,6 +139,35 @@ static __always_inline bool move(u32 at, u32 target)
 		return false;
 	aim(slot, target, NONE);
 	scx_bpf_kick_cpu(slot->cpu, KICK(PREEMPT));
+	return true;
+}
+
+static __always_inline bool swap(u32 a_at, u32 b_at)
+{
+	struct slot *a = slot_at(a_at), *b = slot_at(b_at);
+	struct cpu *cpu_a, *cpu_b;
+	u32 on_a, on_b;
+
+	if (!a || !b)
+		return false;
+	on_a = a->cpu;
+	on_b = b->cpu;
+	cpu_a = cpu_at(on_a);
+	cpu_b = cpu_at(on_b);
+	if (!cpu_a || !cpu_b || on_a == on_b || !has_bit(a->allowed, on_b) || !has_bit(b->allowed, on_a))
+		return false;
+	/* Who has made room for one without a slot goes at once, and nobody need wait for it. */
+	if (a->interrupted || b->interrupted) {
+		bool moved = move(a_at, on_b);
+
+		return move(b_at, on_a) && moved;
+	}
+	if (a->state != RUNNING || b->state != RUNNING)
+		return false;
+	aim(a, on_b, b_at);
+	aim(b, on_a, a_at);
+	/* Kinds are ranked, 0 the fastest. */
+	scx_bpf_kick_cpu(cpu_a->kind > cpu_b->kind ? on_a : on_b, KICK(PREEMPT));
 	return true;
 }
 

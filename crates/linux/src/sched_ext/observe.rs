@@ -173,6 +173,10 @@ impl Mechanism {
         }
         self.read(thread);
         self.events.push(Event::Started(thread));
+        // To policies whoever starts is runnable; most of those that were there before sleep.
+        if !self.stats[thread.index()].runnable() && self.interest.wants(Interest::BLOCKED) {
+            self.events.push(Event::Blocked(thread));
+        }
     }
 
     /// The policy is told that a thread is no longer its.
