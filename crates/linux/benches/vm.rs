@@ -60,7 +60,7 @@ impl Bench {
         vm.args(["--with", "hackbench", "--with", "cyclictest", "--file"]);
         vm.arg(format!("{}=/loads.sh", self.loads.display()));
         let under = if PEERS.contains(&scheduler) {
-            vm.arg("--with").arg(self.peers.join(scheduler));
+            vm.arg("--with").arg(format!("{}=/bin/{scheduler}", self.peers.join(scheduler).display()));
             format!("/bin/{scheduler}")
         } else {
             vm.args(["--with", &format!("{}=/bin/evenkeel", self.evenkeel)]);

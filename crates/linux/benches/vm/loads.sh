@@ -8,6 +8,8 @@ state=/sys/kernel/sched_ext/state
 case $under in
 kernel) ;;
 */*) "$under" >/tmp/scheduler.log 2>&1 & ;;
+# Emulated, a look takes 2 ms of a virtual core, and not some 20 us: age has to look more often than its budget lets it.
+age) evenkeel schedule --backend sched_ext -p age --budget 20 $factors >/tmp/scheduler.log 2>&1 & ;;
 *) evenkeel schedule --backend sched_ext -p "$under" $factors >/tmp/scheduler.log 2>&1 & ;;
 esac
 scheduler=$!

@@ -19,6 +19,12 @@
 
 /* Threads of a queue that are looked at for one that the CPU may run. */
 #define LOOK_AT 32
+/*
+ * A thread that was last on this CPU goes before others whose virtual time is less by no more than this: it comes without another CPU's
+ * lock and with its caches. Who is passed over is before long too far behind for that.
+ */
+#define NEAR 1000000ULL
+#define LOOK_NEAR 8
 /* Without a sign of the user side for so long, CPUs take from all queues, whatever the policy has them serve. */
 #define SILENCE 1000000000ULL
 
@@ -127,13 +133,17 @@ FUNCTION int preempt_for(u32 at)
 	return 0;
 }
 
-/* Whether a queue has anybody whom this CPU may run; key and number of the first of them are then in `first_key` and `first_tid`. */
+/*
+ * Whether a queue has anybody whom this CPU may run; key and number of the first of them are then in `first_key` and `first_tid`, or of one
+ * who is near (see above).
+ */
 FUNCTION bool first_for(u32 at, u32 which)
 {
 	struct queue *queue = queue_at(which);
 	struct cpu *cpu = cpu_at(at);
 	struct bpf_iter_scx_dsq it;
 	bool found = false;
+	u64 last = NEVER;
 	int i;
 
 	if (!queue || !cpu || scx_bpf_dsq_nr_queued(which) <= 0)
@@ -141,49 +151,55 @@ FUNCTION bool first_for(u32 at, u32 which)
 	bpf_iter_scx_dsq_new(&it, which, 0);
 	bpf_for(i, 0, LOOK_AT) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
+		struct slot *slot;
+		u32 number;
 		u64 key;
 
-		if (!p)
+		if (!p || p->scx.dsq_vtime > last)
 			break;
 		if (!bpf_cpumask_test_cpu(at, p->cpus_ptr))
 			continue;
 		key = p->scx.dsq_vtime;
-		if (queue->postpones) {
-			u32 number;
-			struct slot *slot = slot_of(p, &number);
-
-			if (slot && slot->rule == R_DEADLINE && slot->runs && slot->cpu != at) {
-				struct cpu *last = cpu_at(slot->cpu);
-
-				key += slot->postpone[last && last->cluster == cpu->cluster ? 1 : 2];
-			} else if (slot && slot->rule == R_DEADLINE && slot->runs) {
-				key += slot->postpone[0];
+		if (found && !queue->postpones) {
+			if ((u32)scx_bpf_task_cpu(p) == at) {
+				cpu->first_tid = p->pid;
+				break;
 			}
+			if (i >= LOOK_NEAR)
+				break;
+			continue;
+		}
+		slot = slot_of(p, &number);
+		if (queue->postpones && slot && slot->rule == R_DEADLINE && slot->runs) {
+			struct cpu *before = cpu_at(slot->cpu);
+
+			if (slot->cpu == at)
+				key += slot->postpone[0];
+			else
+				key += slot->postpone[before && before->cluster == cpu->cluster ? 1 : 2];
 		}
 		if (!found || key < cpu->first_key) {
 			found = true;
 			cpu->first_key = key;
 			cpu->first_tid = p->pid;
 		}
-		if (!queue->postpones)
-			break;
+		if (!queue->postpones) {
+			if (!slot || slot->rule != R_VIRTUAL_TIME || (u32)scx_bpf_task_cpu(p) == at)
+				break;
+			last = key + NEAR;
+		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
 	return found;
 }
 
-/* Takes the first of a queue, or the thread of that number where who is first depends on the CPU. */
+/* Takes the thread of that number, or if it has gone the first. */
 FUNCTION bool take(u32 which, s32 tid)
 {
-	struct queue *queue = queue_at(which);
 	struct bpf_iter_scx_dsq it;
 	bool taken = false;
 	int i;
 
-	if (!queue)
-		return false;
-	if (!queue->postpones)
-		return dsq_move_to_local(which);
 	bpf_iter_scx_dsq_new(&it, which, 0);
 	bpf_for(i, 0, LOOK_AT) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
@@ -196,7 +212,7 @@ FUNCTION bool take(u32 which, s32 tid)
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
-	return taken;
+	return taken || dsq_move_to_local(which);
 }
 
 /* Queue of an entry of a CPU's tiers, or NONE. */
@@ -217,21 +233,10 @@ FUNCTION int pick_least_key(u32 at, u32 from, u32 to, u32 own_at)
 	u32 best = NONE;
 	s32 tid = 0;
 	bool own_here = false;
-	struct queue *queue;
 	int i;
 
 	if (!cpu)
 		return NOBODY;
-	if (to == from + 1) {
-		u32 which = served_at(cpu, from);
-
-		queue = queue_at(which);
-		if (!queue)
-			return NOBODY;
-		/* Nothing to compare with. */
-		if ((!own || own->queue != which) && !queue->postpones)
-			return scx_bpf_dsq_nr_queued(which) > 0 && dsq_move_to_local(which) ? TAKEN : NOBODY;
-	}
 	bpf_for(i, 0, MAX_SERVED) {
 		u32 which;
 
