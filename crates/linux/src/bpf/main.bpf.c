@@ -217,7 +217,7 @@ static __always_inline void wait_locally(struct task_struct *p, struct slot *slo
 
 /*
  * Whether a thread has just made room for one that has no slot, and is to go on after it: it has something left of its slice, or nobody
- * waits for its turn.
+ * waits for its turn. Whoever has made room is shown to the user side as running there, or it would take the core for idle, which it is on itself.
  */
 static __always_inline bool is_interrupted(struct task_struct *p, struct slot *slot, u32 at)
 {
@@ -226,11 +226,11 @@ static __always_inline bool is_interrupted(struct task_struct *p, struct slot *s
 	if (!cpu || cpu->interrupts != at)
 		return false;
 	cpu->interrupts = NONE;
-	if (slot->state != READY || slot->woken || (slot->granted == NEVER && scx_bpf_dsq_nr_queued(slot->queue) > 0))
+	if (slot->state != READY || slot->woken)
 		return false;
-	slot->interrupted = 1;
 	cpu->interrupted = at;
-	return true;
+	slot->interrupted = slot->granted != NEVER || scx_bpf_dsq_nr_queued(slot->queue) <= 0;
+	return slot->interrupted;
 }
 
 SEC("struct_ops/enqueue")

@@ -156,8 +156,8 @@ static __always_inline bool swap(u32 a_at, u32 b_at)
 	cpu_b = cpu_at(on_b);
 	if (!cpu_a || !cpu_b || on_a == on_b || !has_bit(a->allowed, on_b) || !has_bit(b->allowed, on_a))
 		return false;
-	/* Who has made room for one without a slot goes at once, and nobody need wait for it. */
-	if (a->interrupted || b->interrupted) {
+	/* Who has made room for one without a slot waits, and goes at once. */
+	if (a->state == READY || b->state == READY) {
 		bool moved = move(a_at, on_b);
 
 		return move(b_at, on_a) && moved;

@@ -98,9 +98,15 @@ impl Mechanism {
         let slot = &self.kernel.slots[slot as usize];
         slot.queue_said.store(queue.0, Relaxed);
         slot.queue_generation.store(state.queue_generation, Release);
-        if self.stats[thread.index()].state == State::Ready {
+        if self.waits(thread) {
             self.order(command::REQUEUE, thread, NONE);
         }
+    }
+
+    /// Whether it waits, although it may be shown as running where it has made room for us.
+    fn waits(&self, thread: ThreadId) -> bool {
+        let slot = self.threads[thread.index()].slot;
+        slot.is_some_and(|slot| self.kernel.slots[slot as usize].state.load(Relaxed) == shared::state::READY)
     }
 
     fn reorder(&mut self, thread: ThreadId, mut order: Order) {
@@ -121,7 +127,7 @@ impl Mechanism {
             *start = Start::Keep;
         }
         self.threads[thread.index()].order = order;
-        if anew && self.stats[thread.index()].state == State::Ready {
+        if anew && self.waits(thread) {
             self.order(command::REQUEUE, thread, NONE);
         }
     }

@@ -481,10 +481,16 @@ impl Mechanism {
             let cpu = &self.kernel.cpus[self.machine.cores[index].cpu as usize];
             let (running, idles) = (cpu.running.load(Relaxed), cpu.idles.load(Relaxed));
             let (idle, used) = (cpu.idle.load(Relaxed) != 0, cpu.used.load(Relaxed) != 0);
-            let running = if running == NONE { cpu.interrupted.load(Relaxed) } else { running };
+            let made_room = running == NONE;
+            let running = if made_room { cpu.interrupted.load(Relaxed) } else { running };
             let thread = self.holders.get(running as usize).copied().flatten();
             if let Some(thread) = thread {
                 self.read(thread);
+                let stats = &self.stats[thread.index()];
+                // Where we are ourselves, or the kernel is, the core is not idle.
+                if made_room && !idle && stats.state == State::Ready && stats.core == CoreId(index as u32) {
+                    self.show(thread, State::Running);
+                }
             }
             // Whoever ran there and no longer does: nobody notes that it waits.
             if let Some(before) = self.cores[index].running.filter(|&before| Some(before) != thread) {
