@@ -81,9 +81,9 @@ fn table(schedulers: &[&str], runs: &BTreeMap<&str, Vec<Run>>) -> String {
     let mut text = String::new();
     let kernel = &runs["kernel"];
     let total = |run: &Run, load: &str| run.get(load).map(|units| progress(units).1);
-    text += "Equal CPU-bound threads (2 and 12 for 6 s, 4 and 6 for 15 s): unfairness (progress, greatest / least), and the work of all, \
+    text += "Equal CPU-bound programs of one thread (2 and 12 for 6 s, 4 and 6 for 15 s): unfairness (progress, greatest / least), and the work of all, \
              kernel = 1.\n\n| under |";
-    THREADS.iter().for_each(|threads| write!(text, " {threads} threads | work |").unwrap());
+    THREADS.iter().for_each(|threads| write!(text, " {threads} of them | work |").unwrap());
     text += "\n| --- |";
     THREADS.iter().for_each(|_| text += " ---: | ---: |");
     for &scheduler in schedulers {
