@@ -68,7 +68,14 @@ impl Bench {
         };
         let done = vm.args(["--", "sh", "/loads.sh", &under]).output().unwrap();
         let text = String::from_utf8_lossy(&done.stdout).into_owned();
-        if done.status.success() { Ok(parse(&text)) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
+        if done.status.success() {
+            Ok(parse(&text))
+        } else {
+            // Schedulers that fail dump the state of the machine.
+            let said = String::from_utf8_lossy(&done.stderr);
+            let last: Vec<&str> = said.lines().rev().take(6).collect();
+            Err(last.into_iter().rev().collect::<Vec<_>>().join("\n"))
+        }
     }
 }
 
@@ -117,7 +124,7 @@ fn table(schedulers: &[&str], runs: &BTreeMap<&str, Vec<Run>>) -> String {
         // Ticks are of 10 ms.
         let cost = over(these, |run| Some(run.get("ticks")?.first()? / run.get("ticks")?.get(1)?));
         let many = |run: &Run| run.get("many").map(|units| units.iter().copied().fold(f64::MAX, f64::min));
-        let many_cost = over(these, |run| Some(run.get("many ticks")?.first()? / 8.0));
+        let many_cost = over(these, |run| Some(run.get("many ticks")?.first()? / 4.0));
         writeln!(
             text,
             "\n| {scheduler} | {:.2} | {:.3} | {:.3} | {:.2} | {:.0} | {:.0} | {:.0} | {:.0} | {cost:.2} | {:.2} | {:.0} | {many_cost:.1} |",

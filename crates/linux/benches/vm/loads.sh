@@ -17,7 +17,7 @@ if [ "$under" != kernel ]; then
     tries=0
     until [ "$(cat $state)" = enabled ]; do
         tries=$((tries + 1))
-        if [ $tries -gt 300 ]; then
+        if [ $tries -gt 1200 ]; then
             cat /tmp/scheduler.log >&2
             echo "$under did not begin" >&2
             exit 1
@@ -49,7 +49,16 @@ load "spin 2" alone 2 6000
 load "spin 4" alone 4 15000
 load "spin 6" alone 6 15000
 load "spin 12" alone 12 6000
-load nice worker nice 0,0,0,5,5,5 15000
+levels() {
+    for which in 1 2 3; do
+        # By files: of whom a figure is must be known.
+        worker nice 0 15000 >/tmp/high$which &
+        worker nice 5 15000 >/tmp/low$which &
+    done
+    wait
+    cat /tmp/high* /tmp/low*
+}
+load nice levels
 # Blocks of some 50 ms on a fast core.
 load barrier worker barrier 4 40 540
 # Two programs that scale with their cores, two threads that do not.
@@ -62,6 +71,8 @@ load wakes worker wakes 4 5000
 load cyclictest sh -c 'cyclictest -q -t 4 -i 3000 -D 5 --policy=other -h 1 | sed -n "s/^# Max Latencies: //p"; true'
 kill $beside 2>/dev/null
 wait $beside 2>/dev/null
+[ "$under" = kernel ] || [ "$(cat $state)" = enabled ] || { tail -n 5 /tmp/scheduler.log >&2; echo "$under has ended" >&2; exit 1; }
+echo "ticks: $(ticks) $(cut -d. -f1 /proc/uptime)"
 if [ "$under" = age ]; then
     # With the budget that everybody has by default.
     kill -INT $scheduler
@@ -71,13 +82,17 @@ if [ "$under" = age ]; then
     scheduler=$!
     until [ "$(cat $state)" = enabled ]; do usleep 100000; done
 fi
+# Threads take seconds to begin and to end; what counts is the time between.
+worker spin 2000 14000 >/tmp/many &
+sleep 8
 before=$(ticks)
-load many worker spin 2000 8000
+sleep 4
 echo "many ticks: $(($(ticks) - before))"
-if [ "$under" != kernel ]; then
-    [ "$(cat $state)" = enabled ] || { cat /tmp/scheduler.log >&2; dmesg | grep -i sched_ext >&2; echo "$under has ended" >&2; exit 1; }
-    echo "ticks: $(ticks) $(cut -d. -f1 /proc/uptime)"
-    kill -INT $scheduler
-    wait $scheduler
+sleep 10
+if [ "$under" != kernel ] && [ "$(cat $state)" != enabled ]; then
+    dmesg | grep "sched_ext:.*failed to run" >&2
+else
+    echo "many: $(tr '\n' ' ' </tmp/many)"
+    [ "$under" = kernel ] || { kill -INT $scheduler; wait $scheduler; }
 fi
 exit 0

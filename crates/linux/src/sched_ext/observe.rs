@@ -86,6 +86,9 @@ impl Mechanism {
             if bits & pending::EXEC != 0 {
                 self.began_program(thread, slot);
             }
+            if bits & pending::ENDED != 0 {
+                self.threads[thread.index()].ended = true;
+            }
             if self.interest.wants(Interest::MILESTONE) {
                 self.meetings_of(thread, slot, &mut meetings);
             }
@@ -282,7 +285,8 @@ impl Mechanism {
         }
         let Some(thread) = self.holders[at as usize] else { return };
         self.read(thread);
-        let ended = self.is_gone(thread);
+        // That most threads that leave have ended the kernel side has seen; only of the others `/proc` has to be asked.
+        let ended = self.threads[thread.index()].ended || self.is_gone(thread);
         self.leave_slot(thread);
         self.threads[thread.index()].ended = ended;
         let app = self.stats[thread.index()].app;
