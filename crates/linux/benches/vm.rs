@@ -123,8 +123,9 @@ fn table(schedulers: &[&str], runs: &BTreeMap<&str, Vec<Run>>) -> String {
         let wake = |at: usize| over(these, |run| run.get("wakes").and_then(|numbers| numbers.get(at).copied()));
         // Ticks are of 10 ms.
         let cost = over(these, |run| Some(run.get("ticks")?.first()? / run.get("ticks")?.get(1)?));
-        let many = |run: &Run| run.get("many").map(|units| units.iter().copied().fold(f64::MAX, f64::min));
-        let many_cost = over(these, |run| Some(run.get("many ticks")?.first()? / 4.0));
+        // Whoever did not survive that has neither.
+        let many = |run: &Run| run.get("many")?.iter().copied().reduce(f64::min);
+        let many_cost = over(these, |run| many(run).and(Some(run.get("many ticks")?.first()? / 4.0)));
         writeln!(
             text,
             "\n| {scheduler} | {:.2} | {:.3} | {:.3} | {:.2} | {:.0} | {:.0} | {:.0} | {:.0} | {cost:.2} | {:.2} | {:.0} | {many_cost:.1} |",
