@@ -32,8 +32,8 @@ test:
 	$(CARGO) test --workspace
 	./tests/run-pages.sh
 
-# Those that boot virtual machines, one after the other. Kernels are fetched once, into target/vm-cache. Not in `make test` yet: beside other
-# virtual machines two of them fail (issue 4).
+# Those that boot virtual machines, one after the other. Kernels are fetched once, into target/vm-cache. Not in `make test` yet: two
+# that failed beside other virtual machines were mended, and have not been run often enough since (issue 4).
 vm-test:
 	./tests/setup-vm.sh
 	$(CARGO) test -p evenkeel-vm --test cgroup_v2 -- --ignored --nocapture

@@ -34,6 +34,23 @@ fn two_equal_programs_on_a_fast_and_a_slow_core_get_equally_far_under_acfs_age_a
 }
 
 #[test]
+fn programs_that_sleep_when_they_are_found_take_no_core_from_those_that_work() {
+    let fake = Fake::new(2, true);
+    let mut mechanism = mechanism(&fake, "age", FAST_AND_SLOW, &[]);
+    for app in 0..3 {
+        fake.start(20 + app, None, Habit::Naps { works: 1, sleeps: 1_000_000 }, SPEEDS);
+    }
+    // They are asleep before anybody looks.
+    for _ in 0..50 {
+        fake.step();
+    }
+    let tids = [10, 11].map(|app| fake.start(app, None, Habit::Spins, SPEEDS));
+    run(&fake, &mut mechanism, 30_000, 4);
+    let [one, other] = tids.map(|tid| fake.worker(tid).done);
+    assert!(one.min(other) / one.max(other) > 0.97, "{one} {other}");
+}
+
+#[test]
 fn two_equal_programs_get_as_far_as_their_cores_when_pinned() {
     let progress = progress("pinned", 2);
     let least = progress.iter().copied().fold(1.0, f64::min);
