@@ -277,18 +277,24 @@ fn a_schedule_whose_reader_has_gone_gives_cpus_back() {
     assert!(files(folder.path()).is_empty());
 }
 
-#[test]
-fn a_schedule_ends_with_the_processes_that_it_was_given() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = Forever::start();
-    let pid = program.id().to_string();
-    let mut schedule = live(folder.path(), &["schedule", "-p", "acfs", "--pid", &pid])
+/// A `schedule` that has begun with a process, and what more it says: it may not lose whom it says it to.
+fn scheduling(folder: &Path, pid: &str) -> (Child, impl Sized) {
+    let mut schedule = live(folder, &["schedule", "-p", "acfs", "--pid", pid])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut said = BufReader::new(schedule.stderr.take().unwrap()).lines();
     assert!(said.any(|line| line.unwrap().contains("scheduling process")), "it has begun");
+    (schedule, said)
+}
+
+#[test]
+fn a_schedule_ends_with_the_processes_that_it_was_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Forever::start();
+    let pid = program.id().to_string();
+    let (mut schedule, _said) = scheduling(folder.path(), &pid);
     drop(program);
     assert!(schedule.wait().unwrap().success());
 }
@@ -310,13 +316,7 @@ fn a_schedule_is_monitored_from_outside_until_it_ends() {
     let socket = folder.path().join("evenkeel/schedule.sock");
     fs::create_dir_all(socket.parent().unwrap()).unwrap();
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
-    let mut schedule = live(folder.path(), &["schedule", "-p", "acfs", "--pid", &pid])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(schedule.stderr.take().unwrap()).lines();
-    assert!(said.any(|line| line.unwrap().contains("scheduling process")), "it has begun");
+    let (mut schedule, _said) = scheduling(folder.path(), &pid);
 
     let (mut people, mut programs) = (monitor(&[]), monitor(&["--json"]));
     let mut line = String::new();
