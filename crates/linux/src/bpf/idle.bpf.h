@@ -9,9 +9,15 @@
 
 #include "maps.bpf.h"
 
-static __always_inline bool claim(u32 cpu)
+/* Whoever claims a CPU has it look for work: until then it is `claimed`, and need not be told again. */
+static __always_inline bool claim(u32 at)
 {
-	return scx_bpf_test_and_clear_cpu_idle(cpu);
+	struct cpu *cpu = cpu_at(at);
+
+	if (!cpu || !scx_bpf_test_and_clear_cpu_idle(at))
+		return false;
+	cpu->claimed = 1;
+	return true;
 }
 
 /* The CPU, which is the caller's to use from now on, or NONE. */
@@ -70,17 +76,22 @@ FUNCTION u32 claim_for(u32 at, u32 previous)
 	if (second != NONE && claim(second))
 		return second;
 	/*
-	 * Those that fit cannot be claimed: somebody else was faster, or they are just going idle, and may have looked for work before this
-	 * thread was there to be seen. A kick that finds them busy has no effect.
+	 * Those that fit cannot be claimed: somebody else was faster, and they have yet to look, or they are just going idle, and may have looked
+	 * before this thread was there to be seen. A kick that finds them busy has no effect.
 	 */
 	bpf_for(i, 0, MAX_CPUS) {
+		struct cpu *state;
+
 		if (i >= board->cpu_count)
 			break;
 		if (!has_bit(fit, i))
 			continue;
 		if (claim(i))
 			return i;
-		scx_bpf_kick_cpu(i, KICK(IDLE));
+		state = cpu_at(i);
+		/* Atomic for its barrier: read after the thread has been put where it waits. */
+		if (state && !__sync_fetch_and_add(&state->claimed, 0))
+			scx_bpf_kick_cpu(i, KICK(IDLE));
 	}
 	return NONE;
 }

@@ -273,6 +273,8 @@ void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 		leave(slot);
 		return dsq_insert(p, LOCAL, CHUNK, enq_flags);
 	}
+	if (cpu != NONE)
+		scx_bpf_kick_cpu(cpu, KICK(IDLE)); /* claimed for nothing */
 	slot->claimed = NONE;
 	if (!is_reached(slot))
 		return wait_locally(p, slot, enq_flags);
@@ -299,8 +301,14 @@ void BPF_PROG(evenkeel_dispatch, s32 at, struct task_struct *previous)
 
 	if (!cpu)
 		return;
+	/* Atomic for its barrier: whoever comes from now on is to be told to kick. */
+	if (cpu->claimed)
+		__sync_fetch_and_and(&cpu->claimed, 0);
 	if (previous)
 		own = slot_of(previous, &own_at);
+	/* The kernel also names one that has just blocked. */
+	if (own && own->state != RUNNING)
+		own = NULL;
 	if (own) {
 		change(own);
 		account(own, cpu, now);

@@ -24,7 +24,7 @@
  * lock and with its caches. Who is passed over is before long too far behind for that.
  */
 #define NEAR 1000000ULL
-#define LOOK_NEAR 8
+#define LOOK_NEAR 4
 /* Without a sign of the user side for so long, CPUs take from all queues, whatever the policy has them serve. */
 #define SILENCE 1000000000ULL
 
@@ -133,86 +133,89 @@ FUNCTION int preempt_for(u32 at)
 	return 0;
 }
 
-/*
- * Whether a queue has anybody whom this CPU may run; key and number of the first of them are then in `first_key` and `first_tid`, or of one
- * who is near (see above).
- */
-FUNCTION bool first_for(u32 at, u32 which)
+/* By how much later than it is a thread's deadline is seen by this CPU. */
+static __always_inline u64 postponed(struct task_struct *p, u32 at, const struct cpu *cpu)
+{
+	u32 number;
+	struct slot *slot = slot_of(p, &number);
+	struct cpu *before;
+
+	if (!slot || slot->rule != R_DEADLINE || !slot->runs)
+		return 0;
+	before = cpu_at(slot->cpu);
+	return slot->postpone[slot->cpu == at ? 0 : before && before->cluster == cpu->cluster ? 1 : 2];
+}
+
+/* The least key in a queue of those whom this CPU may run, or NEVER; whose it is in `first_tid`. */
+FUNCTION u64 least_key(u32 at, u32 which)
 {
 	struct queue *queue = queue_at(which);
 	struct cpu *cpu = cpu_at(at);
 	struct bpf_iter_scx_dsq it;
-	bool found = false;
-	u64 last = NEVER;
+	u64 least = NEVER;
 	int i;
 
-	if (!queue || !cpu || scx_bpf_dsq_nr_queued(which) <= 0)
-		return false;
+	if (!queue || !cpu)
+		return NEVER;
 	bpf_iter_scx_dsq_new(&it, which, 0);
 	bpf_for(i, 0, LOOK_AT) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
-		struct slot *slot;
-		u32 number;
 		u64 key;
 
-		if (!p || p->scx.dsq_vtime > last)
+		if (!p || p->scx.dsq_vtime >= least)
 			break;
 		if (!bpf_cpumask_test_cpu(at, p->cpus_ptr))
 			continue;
-		key = p->scx.dsq_vtime;
-		if (found && !queue->postpones) {
-			if ((u32)scx_bpf_task_cpu(p) == at) {
-				cpu->first_tid = p->pid;
-				break;
-			}
-			if (i >= LOOK_NEAR)
-				break;
-			continue;
-		}
-		slot = slot_of(p, &number);
-		if (queue->postpones && slot && slot->rule == R_DEADLINE && slot->runs) {
-			struct cpu *before = cpu_at(slot->cpu);
-
-			if (slot->cpu == at)
-				key += slot->postpone[0];
-			else
-				key += slot->postpone[before && before->cluster == cpu->cluster ? 1 : 2];
-		}
-		if (!found || key < cpu->first_key) {
-			found = true;
-			cpu->first_key = key;
+		key = p->scx.dsq_vtime + (queue->postpones ? postponed(p, at, cpu) : 0);
+		if (key < least) {
+			least = key;
 			cpu->first_tid = p->pid;
-		}
-		if (!queue->postpones) {
-			if (!slot || slot->rule != R_VIRTUAL_TIME || (u32)scx_bpf_task_cpu(p) == at)
-				break;
-			last = key + NEAR;
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
-	return found;
+	return least;
 }
 
-/* Takes the thread of that number, or if it has gone the first. */
-FUNCTION bool take(u32 which, s32 tid)
+/*
+ * Takes from a queue the thread `tid`, or where that is 0 the first whom this CPU may run, or one who is near (see above). None whose key
+ * is over `limit`.
+ */
+FUNCTION bool take(u32 at, u32 which, s32 tid, u64 limit)
 {
 	struct bpf_iter_scx_dsq it;
-	bool taken = false;
+	bool found = false, taken = false;
+	u64 near = 0;
 	int i;
 
 	bpf_iter_scx_dsq_new(&it, which, 0);
 	bpf_for(i, 0, LOOK_AT) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
 
-		if (!p)
+		if (!p || (found && (i >= LOOK_NEAR || p->scx.dsq_vtime > near)))
 			break;
-		if (p->pid == tid) {
+		if (tid ? p->pid != tid : !bpf_cpumask_test_cpu(at, p->cpus_ptr))
+			continue;
+		if (!tid && !found) {
+			u32 number;
+			struct slot *slot;
+
+			if (p->scx.dsq_vtime > limit)
+				break;
+			found = true;
+			near = p->scx.dsq_vtime + NEAR;
+			if ((u32)scx_bpf_task_cpu(p) != at) {
+				slot = slot_of(p, &number);
+				if (!slot || slot->rule != R_VIRTUAL_TIME)
+					break;
+			}
+		}
+		if (tid || (u32)scx_bpf_task_cpu(p) == at) {
 			taken = scx_bpf_dsq_move(&it, p, LOCAL, 0);
 			break;
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
-	return taken || dsq_move_to_local(which);
+	return taken || ((found || tid) && dsq_move_to_local(which));
 }
 
 /* Queue of an entry of a CPU's tiers, or NONE. */
@@ -224,36 +227,48 @@ static __always_inline u32 served_at(const struct cpu *cpu, u32 entry)
 
 enum pick { NOBODY, GOES_ON, TAKEN };
 
-/* The least key of a tier's queues, `own` being the thread that the CPU has. */
+/* The least key of a tier's queues, `own` being the thread that the CPU has. Who has waited goes first where keys are equal. */
 FUNCTION int pick_least_key(u32 at, u32 from, u32 to, u32 own_at)
 {
 	struct cpu *cpu = cpu_at(at);
 	struct slot *own = own_at == NONE ? NULL : slot_at(own_at);
-	u64 best_key = 0;
-	u32 best = NONE;
+	u64 least = NEVER, limit = NEVER, own_key = own ? key_of(own) : NEVER;
+	u32 best = NONE, own_queue = own ? own->queue : NONE;
+	bool compare = to - from > 1;
 	s32 tid = 0;
-	bool own_here = false;
 	int i;
 
 	if (!cpu)
 		return NOBODY;
 	bpf_for(i, 0, MAX_SERVED) {
+		struct queue *queue;
+		u64 key;
 		u32 which;
 
 		if (from + i >= to)
 			break;
 		which = served_at(cpu, from + i);
-		own_here |= own && own->queue == which;
-		if (first_for(at, which) && (best == NONE || cpu->first_key < best_key)) {
+		queue = queue_at(which);
+		if (!queue)
+			continue;
+		if (which == own_queue)
+			limit = own_key;
+		if (scx_bpf_dsq_nr_queued(which) <= 0)
+			continue;
+		if (!compare && !queue->postpones) {
 			best = which;
-			best_key = cpu->first_key;
-			tid = cpu->first_tid;
+			break;
+		}
+		key = least_key(at, which);
+		if (key < least) {
+			best = which;
+			least = key;
+			tid = queue->postpones ? cpu->first_tid : 0;
 		}
 	}
-	/* Who has waited goes first where keys are equal. */
-	if (own_here && (best == NONE || key_of(own) < best_key))
-		return GOES_ON;
-	return best != NONE && take(best, tid) ? TAKEN : NOBODY;
+	if (best != NONE && (least == NEVER || least <= limit) && take(at, best, tid, limit))
+		return TAKEN;
+	return limit == NEVER ? NOBODY : GOES_ON;
 }
 
 /* The first of the queue with the greatest weight of waiting threads. */
@@ -264,6 +279,7 @@ FUNCTION int pick_most_loaded(u32 at, u32 from, u32 to, u32 own_at)
 	struct queue *queue;
 	u64 greatest = 0;
 	u32 best = NONE;
+	bool own_here;
 	int i;
 
 	if (!cpu)
@@ -284,13 +300,10 @@ FUNCTION int pick_most_loaded(u32 at, u32 from, u32 to, u32 own_at)
 			best = which;
 		}
 	}
-	if (best == NONE)
-		return NOBODY;
-	if (!first_for(at, best))
-		return own && own->queue == best ? GOES_ON : NOBODY;
-	if (own && own->queue == best && key_of(own) < cpu->first_key)
-		return GOES_ON;
-	return take(best, cpu->first_tid) ? TAKEN : NOBODY;
+	own_here = own && own->queue == best;
+	if (best != NONE && take(at, best, 0, own_here ? key_of(own) : NEVER))
+		return TAKEN;
+	return own_here ? GOES_ON : NOBODY;
 }
 
 FUNCTION int pick_by_tiers(u32 at, u32 own_at)

@@ -156,11 +156,10 @@ struct cpu {
 	u64 counted; /* instructions, when it last switched */
 	u32 idle;
 	u32 local_turn; /* threads of its own dispatch queue come before the tiers */
-	u64 first_key; /* of whom it looks at (see queues.bpf.h) */
-	u32 first_tid;
+	u32 first_tid; /* of whom it looks at (see queues.bpf.h) */
 	u32 interrupts; /* slot of the thread that is to make room for one that has none, or NONE */
 	u32 interrupted; /* slot of the one that has, or NONE */
-	u32 padding;
+	u32 claimed; /* it has been idle, and is about to look for work */
 	/* User side. */
 	u32 used; /* the policy has it run threads */
 	u32 kind;
