@@ -239,21 +239,30 @@ impl Combination {
     }
 
     /// Threads change queues. One that runs changes cores at once where the core it goes to is free or becomes so;
-    /// otherwise when its slice ends.
+    /// otherwise when its slice ends. Two that run and go to each other's core trade places, so that neither core waits.
     fn shift(&mut self, changes: Vec<(ThreadId, QueueId)>, view: &View<'_>, say: &mut Directives) {
         let running_on = |thread: ThreadId| {
             let core = view.thread(thread).core;
             (view.cores[core.index()].running == Some(thread)).then_some(core)
         };
         let mut free: Vec<_> = view.cores.iter().map(|core| core.online && core.running.is_none()).collect();
-        for core in changes.iter().filter_map(|&(thread, _)| running_on(thread)) {
-            free[core.index()] = true;
-        }
-        for (thread, queue) in changes {
+        for &(thread, queue) in &changes {
             self.settle(thread, queue, None);
             say.assign(thread, queue);
-            if running_on(thread).is_some() && std::mem::take(&mut free[queue.index()]) {
-                say.move_to(thread, CoreId(queue.0));
+            if let Some(core) = running_on(thread) {
+                free[core.index()] = true;
+            }
+        }
+        for (thread, queue) in changes {
+            let Some(core) = running_on(thread) else { continue };
+            let there = view.cores[queue.index()].running;
+            let partner = there.filter(|&other| self.homes.of(other) == Some(QueueId(core.0)));
+            if !std::mem::take(&mut free[queue.index()]) {
+                continue;
+            }
+            match partner {
+                Some(partner) if std::mem::take(&mut free[core.index()]) => say.swap(thread, partner),
+                _ => say.move_to(thread, CoreId(queue.0)),
             }
         }
     }
