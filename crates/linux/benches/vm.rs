@@ -53,7 +53,7 @@ impl Bench {
         let worker = programs::example("worker");
         let worker = worker.to_str().unwrap();
         let mut vm = Command::new(&self.evenkeel);
-        vm.args(["vm", "--cores", CORES, "--kernel", KERNEL, "--timeout", "5min", "--with", worker]);
+        vm.args(["vm", "--cores", CORES, "--kernel", KERNEL, "--timeout", "6min", "--with", worker, "--with", "chrt"]);
         for name in ["scales", "waits"] {
             vm.args(["--with", &format!("{worker}=/bin/{name}")]);
         }
@@ -84,12 +84,20 @@ fn over(runs: &[Run], figure: impl Fn(&Run) -> Option<f64>) -> f64 {
     median(&runs.iter().filter_map(figure).collect::<Vec<_>>())
 }
 
+/// Units of work per second that there were to be had during a load.
+fn capacity(run: &Run, load: &str) -> Option<f64> {
+    let around = run.get(&format!("{load} capacity"))?;
+    Some(around.iter().sum::<f64>() / around.len() as f64)
+}
+
 fn table(schedulers: &[&str], runs: &BTreeMap<&str, Vec<Run>>) -> String {
     let mut text = String::new();
     let kernel = &runs["kernel"];
-    let total = |run: &Run, load: &str| run.get(load).map(|units| progress(units).1);
-    text += "Equal CPU-bound programs of one thread (2 and 12 for 6 s, 4 and 6 for 15 s): unfairness (progress, greatest / least), and the work of all, \
-             kernel = 1.\n\n| under |";
+    // Per unit of what there was to be had.
+    let total = |run: &Run, load: &str| Some(progress(run.get(load)?).1 / capacity(run, load)?);
+    text += "This host's speed moves by half within minutes. So before and after each load a thread bound to each CPU tells what there is to be had \
+             just then, and work and times are compared by their ratio to that.\n\nEqual CPU-bound programs of one thread (2 and 12 for 6 s, 4 and 6 for \
+             15 s): unfairness (progress, greatest / least), and the work of all, kernel = 1.\n\n| under |";
     THREADS.iter().for_each(|threads| write!(text, " {threads} of them | work |").unwrap());
     text += "\n| --- |";
     THREADS.iter().for_each(|_| text += " ---: | ---: |");
@@ -105,17 +113,20 @@ fn table(schedulers: &[&str], runs: &BTreeMap<&str, Vec<Run>>) -> String {
     text += "\n\nA barrier after every 50 ms of work on a fast core, 4 threads, 40 rounds; two programs' threads with speedup factor 3 beside two \
              with 1 (paced by the clock); hackbench -g 4 -f 10 -l 300; wake-ups of 4 threads that work 1 ms every 3 ms beside 4 that always work; \
              cyclictest --policy=other beside the same; three threads of nice 0 beside three of nice 5 (progress, the one / the other; by their weights 3.06); \
-             2,000 threads that always work (least progress, units of 20 us on a fast host core, and what the user side takes of a core meanwhile).\n\n";
+             2,000 threads that always work for 15 s (least and median progress, units of 20 us on a fast host core, and what the user side takes of a core \
+             meanwhile).\n\n";
     text += "| under | barrier, kernel / it | work of the scaling, kernel = 1 | of the paced | hackbench, it / kernel | wake p50, us | p99 | greatest | \
-             cyclictest greatest, us | user side, % of a core | nice 0 / 5 | 2,000: least | user side, % |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
-    let first = |load: &'static str| move |run: &Run| run.get(load).and_then(|numbers| numbers.first().copied());
+             cyclictest greatest, us | user side, % of a core | nice 0 / 5 | 2,000: least | median | user side, % |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
+    // What a load took of what there was to be had.
+    let took = |load: &'static str| move |run: &Run| Some(run.get(load)?.first()? * capacity(run, load)?);
     // The paced threads do a unit a millisecond at most, the others far more.
     let mixed = |scaling: bool| {
         move |run: &Run| {
             let mut units = run.get("mix")?.clone();
+            let had = if scaling { capacity(run, "mix")? } else { 1.0 };
             units.sort_by(f64::total_cmp);
             let (paced, scales) = units.split_at(units.len().min(2));
-            Some(if scaling { scales } else { paced }.iter().sum::<f64>())
+            Some(if scaling { scales } else { paced }.iter().sum::<f64>() / had)
         }
     };
     for &scheduler in schedulers {
@@ -123,16 +134,15 @@ fn table(schedulers: &[&str], runs: &BTreeMap<&str, Vec<Run>>) -> String {
         let wake = |at: usize| over(these, |run| run.get("wakes").and_then(|numbers| numbers.get(at).copied()));
         // Ticks are of 10 ms.
         let cost = over(these, |run| Some(run.get("ticks")?.first()? / run.get("ticks")?.get(1)?));
-        // Whoever did not survive that has neither.
-        let many = |run: &Run| run.get("many")?.iter().copied().reduce(f64::min);
-        let many_cost = over(these, |run| many(run).and(Some(run.get("many ticks")?.first()? / 4.0)));
+        // Whoever did not survive that has none.
+        let many = |at: usize| over(these, |run| run.get("many").and_then(|numbers| numbers.get(at).copied()));
         writeln!(
             text,
-            "\n| {scheduler} | {:.2} | {:.3} | {:.3} | {:.2} | {:.0} | {:.0} | {:.0} | {:.0} | {cost:.2} | {:.2} | {:.0} | {many_cost:.1} |",
-            over(kernel, first("barrier")) / over(these, first("barrier")),
+            "\n| {scheduler} | {:.2} | {:.3} | {:.3} | {:.2} | {:.0} | {:.0} | {:.0} | {:.0} | {cost:.2} | {:.2} | {:.0} | {:.0} | {:.2} |",
+            over(kernel, took("barrier")) / over(these, took("barrier")),
             over(these, mixed(true)) / over(kernel, mixed(true)),
             over(these, mixed(false)) / over(kernel, mixed(false)),
-            over(these, first("hackbench")) / over(kernel, first("hackbench")),
+            over(these, took("hackbench")) / over(kernel, took("hackbench")),
             wake(0),
             wake(1),
             wake(2),
@@ -141,7 +151,9 @@ fn table(schedulers: &[&str], runs: &BTreeMap<&str, Vec<Run>>) -> String {
                 let units = run.get("nice")?;
                 Some(units.get(..3)?.iter().sum::<f64>() / units.get(3..)?.iter().sum::<f64>())
             }),
-            over(these, many),
+            many(0),
+            many(1),
+            many(2),
         )
         .unwrap();
         text.pop();

@@ -13,14 +13,18 @@
 //! - `worker pipes PAIRS MS`: pairs of threads that send a byte back and forth through pipes; prints round trips;
 //! - `worker forks MS`: starts one short process after another, four at a time; prints how many;
 //! - `worker mask CPUS MS`: a thread that binds itself to these CPUs, works for MS, and prints the CPUs that it may use then;
+//! - `worker capacity CPUS MS`: a thread bound to each of these CPUs, all at work for MS; prints the units of work per second of all together;
+//! - `worker many N MS [PID]`: N threads that work from when they begin; once all have been made, for MS: prints the least and the median of their
+//!   progress meanwhile, and what process PID (no PID: nobody) took of one CPU, in percent. Its first thread is to be a real-time one, for it measures;
 //! - `worker forever`: a thread that works until it is killed.
 
 use std::env;
 use std::error::Error;
+use std::fs;
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -261,6 +265,68 @@ fn mask(cpus: &str, time: Duration) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn capacity(cpus: &str, time: Duration) -> Result<(), Box<dyn Error>> {
+    let cpus = cpus.split(',').map(str::parse).collect::<Result<Vec<usize>, _>>()?;
+    let units = thread::scope(|scope| {
+        let one = |cpu: usize| -> Result<f64, rustix::io::Errno> {
+            let mut set = CpuSet::new();
+            set.set(cpu);
+            sched_setaffinity(None, &set)?;
+            let began = Instant::now();
+            let units = work(time);
+            Ok(units as f64 / began.elapsed().as_secs_f64())
+        };
+        let threads: Vec<_> = cpus.iter().map(|&cpu| scope.spawn(move || one(cpu))).collect();
+        threads
+            .into_iter()
+            .map(|thread| Ok(thread.join().map_err(|_| "a thread panicked")??))
+            .sum::<Result<f64, Box<dyn Error>>>()
+    })?;
+    println!("{units:.0}");
+    Ok(())
+}
+
+/// CPU time of a process, as exact as the kernel knows it.
+fn cpu_time(process: &str) -> Result<Duration, Box<dyn Error>> {
+    let mut nanos = 0;
+    for task in fs::read_dir(format!("/proc/{process}/task"))? {
+        let text = fs::read_to_string(task?.path().join("schedstat"))?;
+        nanos += text.split_whitespace().next().ok_or("an empty schedstat")?.parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(nanos))
+}
+
+fn many(threads: usize, time: Duration, process: Option<&str>) -> Result<(), Box<dyn Error>> {
+    let stop = AtomicBool::new(false);
+    let progress: Vec<AtomicU64> = (0..threads).map(|_| AtomicU64::new(0)).collect();
+    let read = || progress.iter().map(|units| units.load(Ordering::Relaxed)).collect::<Vec<_>>();
+    let spent = || process.map_or(Ok(Duration::ZERO), cpu_time);
+    let one = |units: &AtomicU64| {
+        while !stop.load(Ordering::Relaxed) {
+            unit();
+            units.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let (before, after, cpu, wall) = thread::scope(|scope| {
+        for units in &progress {
+            scope.spawn(|| one(units));
+        }
+        let measured = spent().and_then(|cpu| {
+            let (began, before) = (Instant::now(), read());
+            thread::sleep(time);
+            let cpu = spent()?.saturating_sub(cpu);
+            Ok((before, read(), cpu, began.elapsed()))
+        });
+        stop.store(true, Ordering::Relaxed);
+        measured
+    })?;
+    let mut units: Vec<u64> = after.iter().zip(&before).map(|(after, before)| after - before).collect();
+    units.sort_unstable();
+    let (least, median) = (units.first().ok_or("no threads")?, units[units.len() / 2]);
+    println!("{least} {median} {:.2}", 100.0 * cpu.as_secs_f64() / wall.as_secs_f64());
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -279,6 +345,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["crowd", threads, time] => crowd(threads.parse()?, ms(time)?),
         ["births", threads, pause] => births(threads.parse()?, ms(pause)?),
         ["mask", cpus, time] => mask(cpus, ms(time)?)?,
+        ["capacity", cpus, time] => capacity(cpus, ms(time)?)?,
+        ["many", threads, time] => many(threads.parse()?, ms(time)?, None)?,
+        ["many", threads, time, process] => many(threads.parse()?, ms(time)?, Some(process))?,
         ["forever"] => drop(work(Duration::MAX)),
         _ => return Err("usage: see the head of worker.rs".into()),
     }
