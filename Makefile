@@ -15,7 +15,7 @@ SCHED_EXT = $$(for clang in $$BPF_CLANG clang clang-21 clang-20 clang-19 clang-1
 	version=$$($$clang -dumpversion 2>/dev/null) && [ "$${version%%.*}" -ge 18 ] && test -e /usr/include/libelf.h \
 	&& echo --features sched_ext && break; done)
 
-.PHONY: demo test vm-test vm-test-sched-ext vm-test-long bench bench-lab bench-live bench-vm bench-vm-lab lint fmt man
+.PHONY: demo test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-vm-lab lint fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -31,24 +31,21 @@ test:
 	./tests/setup-perfetto.sh
 	$(CARGO) test --workspace
 	./tests/run-pages.sh
+	$(MAKE) vm-test
 
-# Those that boot virtual machines, one after the other. Kernels are fetched once, into target/vm-cache. Not in `make test` yet: two
-# that failed beside other virtual machines were mended, and have not been run often enough since (issue 4).
+# Those that boot virtual machines, one after the other; with policies as the kernel's scheduler where the mechanism in BPF can be built. Kernels are
+# fetched once, into target/vm-cache.
 vm-test:
 	./tests/setup-vm.sh
 	$(CARGO) test -p evenkeel-vm --test cgroup_v2 -- --ignored --nocapture
-	$(CARGO) test -p evenkeel-cli --test vm -- --include-ignored --nocapture --test-threads=1
+	$(CARGO) build -p evenkeel-linux --examples
+	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --include-ignored --skip in_the_longer_run --nocapture --test-threads=1
 
-# Policies as the kernel's scheduler, on two kernels: some eight minutes. Not in `make test` yet: issue 4 is open.
-vm-test-sched-ext:
+# All policies on the older and the newer kernels, too: a quarter of an hour.
+vm-test-long:
 	./tests/setup-vm.sh
 	$(CARGO) build -p evenkeel-linux --examples
-	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --ignored --skip 6_16 --nocapture --test-threads=1 sched_ext
-
-# On the older and the newer kernels, too.
-vm-test-long:
-	$(CARGO) build -p evenkeel-linux --examples
-	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --ignored 6_16 --nocapture --test-threads=1
+	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --ignored in_the_longer_run --nocapture --test-threads=1
 
 # Beside simcore and SimPy, in one run; also the start of the binary itself. Writes docs/benchmarks.md.
 bench:

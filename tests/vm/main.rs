@@ -8,6 +8,8 @@ mod boots;
 mod ends;
 #[cfg(feature = "sched_ext")]
 mod sched_ext;
+#[cfg(feature = "sched_ext")]
+mod simulated;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -42,10 +44,14 @@ fn cache() -> PathBuf {
     root().join("target/vm-cache")
 }
 
-fn vm(args: &[&str]) -> Command {
+fn evenkeel(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evenkeel"));
-    command.arg("vm").args(args).current_dir(root()).env("EVENKEEL_CACHE", cache());
+    command.args(args).current_dir(root()).env("EVENKEEL_CACHE", cache());
     command
+}
+
+fn vm(args: &[&str]) -> Command {
+    evenkeel(&[&["vm"], args].concat())
 }
 
 /// What a command in the lab came to; `None`, and a line that says so: there can be no lab here.
