@@ -47,6 +47,7 @@ pub static ENTRIES: &[Entry] = &[
     os::hsp::ENTRY,
     os::acfs::ENTRY,
     os::acfs::STATIC_ENTRY,
+    os::a_dwrr::ENTRY,
     os::opt_unfairness::ENTRY,
     // Threads of one program: assignment, wake-up, balance.
     os::combination::LIN,

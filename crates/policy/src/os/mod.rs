@@ -9,6 +9,7 @@ mod kind_queues;
 mod level;
 mod switching;
 
+pub mod a_dwrr;
 pub mod acfs;
 pub mod combination;
 pub mod cs;
