@@ -48,6 +48,8 @@ pub static ENTRIES: &[Entry] = &[
     os::acfs::ENTRY,
     os::acfs::STATIC_ENTRY,
     os::a_dwrr::ENTRY,
+    os::prop_sp::ENTRY,
+    os::eqp::ENTRY,
     os::opt_unfairness::ENTRY,
     // Threads of one program: assignment, wake-up, balance.
     os::combination::LIN,

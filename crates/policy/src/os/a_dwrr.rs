@@ -26,16 +26,17 @@
 //! threads* do not hold rounds up. A new thread goes to the core with the fewest, fast ones first.
 //!
 //! Three or more kinds: each has its scale; who runs on the slowest core is stolen first. More than 64 cores: a pick looks at the queues of
-//! its own cluster first, and every quota's time waiting threads of the least round go to clusters that have none left, so that a pick
+//! its own cluster first, and every `quota` waiting threads of the least round go to clusters that have none left, so that a pick
 //! does not cost O(cores).
 //!
 //! Where a mechanism tells of fewer ends of slices than there were (`evenkeel schedule` looks every few milliseconds), rounds are still kept by
 //! the queues; only running threads may be stolen later.
 //!
-//! Knobs: `quota` (30 ms), `refresh` of speedup factors (200 ms). The end of a slice costs O(1), and O(cores) where few are left in the round.
+//! Knobs: `quota` (30 ms), `tick` (4 ms), `refresh` of speedup factors (200 ms). The end of a slice costs O(1), and O(cores) where few are left in the round.
 
 use evenkeel_machine::{CoreId, KindId, MAX_KINDS, Nanos, PerKind};
 
+use super::TICK;
 use super::fair;
 use super::kind_queues::REFRESH;
 use crate::contract::{
@@ -63,6 +64,7 @@ pub const ENTRY: Entry = Entry {
             unit: "ms",
             about: "scaled time of a thread of nice 0 in a round (the paper's round slice)",
         },
+        TICK,
         REFRESH,
     ],
     make: |knobs| Box::new(ADwrr::new(knobs)),
@@ -75,10 +77,12 @@ const ONE_TIER: usize = 64;
 #[derive(Debug)]
 pub struct ADwrr {
     quota: Nanos,
+    tick: Nanos,
     refresh: Nanos,
     rounds: Rounds,
     scale: Scale,
     refreshed: Nanos,
+    ranked: Nanos,
     /// By thread: the weight and the state of the scale that its slice was said for.
     said: Vec<(u32, u64)>,
     /// By thread: 1 + the answer in which it was last sent to another core; 0: never.
@@ -153,10 +157,12 @@ impl ADwrr {
     fn new(knobs: &Knobs) -> Self {
         Self {
             quota: knobs.millis("quota"),
+            tick: knobs.millis("tick"),
             refresh: knobs.millis("refresh"),
             rounds: Rounds::default(),
             scale: Scale::new(),
             refreshed: Nanos::ZERO,
+            ranked: Nanos::ZERO,
             said: Vec::new(),
             sent: Vec::new(),
             promised: Vec::new(),
@@ -280,7 +286,7 @@ impl ADwrr {
         say.move_to(thread, core);
     }
 
-    fn timer(&mut self, view: &View<'_>, say: &mut Directives) {
+    fn tick(&mut self, view: &View<'_>, say: &mut Directives) {
         if view.now.saturating_sub(self.refreshed) >= self.refresh {
             self.refreshed = view.now;
             self.scale.refresh(view);
@@ -292,6 +298,10 @@ impl ADwrr {
                 self.steal(core, u64::MAX, view, say);
             }
         }
+        if view.now.saturating_sub(self.ranked) < self.quota {
+            return;
+        }
+        self.ranked = view.now;
         if self.near.iter().zip(&self.others).all(|(&near, others)| near == others.len()) {
             self.rank_by_load(view, say);
         } else {
@@ -364,7 +374,7 @@ impl Policy for ADwrr {
             self.others.push(others.into_iter().map(|other| QueueId(other.0)).collect());
             self.serve(core.id, say);
         }
-        say.timer(self.quota);
+        say.timer(self.tick);
         Ok(())
     }
 
@@ -378,7 +388,7 @@ impl Policy for ADwrr {
             Event::CoreIdle(core) if view.cores[core.index()].running.is_none() => {
                 self.steal(core, u64::MAX, view, say);
             }
-            Event::Timer => self.timer(view, say),
+            Event::Timer => self.tick(view, say),
             _ => {}
         }
     }

@@ -141,9 +141,11 @@ fn the_busiest_core_is_stolen_from_first() {
         let thread = bench.spawn(0);
         bench.threads[thread.index()].queue = Some(QueueId(queue));
     }
+    bench.now = Nanos::from_millis(30);
     bench.deliver(Event::Timer);
     assert_eq!(bench.serves(CoreId(0)), [0, 2, 1].map(QueueId));
     assert_eq!(bench.serves(CoreId(1)), [1, 2, 0].map(QueueId));
+    bench.now = Nanos::from_millis(60);
     assert_eq!(bench.deliver(Event::Timer), [], "said once");
 }
 
@@ -159,9 +161,11 @@ fn on_many_cores_who_waits_in_the_least_round_goes_to_clusters_that_are_through_
     }
     let waits = bench.spawn(0);
     bench.threads[waits.index()].queue = Some(QueueId(50));
+    bench.now = Nanos::from_millis(30);
     bench.deliver(Event::Timer);
     assert_eq!(bench.queue_of(waits), Some(QueueId(50)), "the fast cores are in that round, too");
     use_up(&mut bench, 7, 7);
+    bench.now = Nanos::from_millis(60);
     bench.deliver(Event::Timer);
     assert_eq!(bench.queue_of(waits), Some(QueueId(7)));
 }
