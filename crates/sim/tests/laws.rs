@@ -17,8 +17,20 @@ use proptest::prelude::*;
 use support::KindPlan;
 
 /// Policies whose every core takes whatever waits for it.
-const WORK_CONSERVING: [&str; 10] =
-    ["linux", "acfs", "acfs-static", "hsp", "round-robin", "opt-unfairness", "a-dwrr", "lin", "scaled-load", "rr"];
+const WORK_CONSERVING: [&str; 12] = [
+    "linux",
+    "acfs",
+    "acfs-static",
+    "hsp",
+    "round-robin",
+    "opt-unfairness",
+    "a-dwrr",
+    "prop-sp",
+    "eqp",
+    "lin",
+    "scaled-load",
+    "rr",
+];
 
 /// Policies that leave cores idle by design.
 const OTHERS: [&str; 6] = ["pinned", "cs", "gts", "fca-age", "age", "aua-pw-aub"];
