@@ -19,7 +19,8 @@
 //! its round, which is the paper's expired queue), a slice of the quota at the core's scale, carried over blocking, and one tier of all queues by
 //! least key, which adopts. So the first two lines need no answer of this code.
 //!
-//! What the paper leaves open. *Rounds differ by one at most.* Where a thread needs its core for longer than the others have to wait for
+//! What the paper leaves open. *Light threads.* While none is as heavy as W_def, the heaviest has the whole quota and the others their part of it; and nobody
+//! has less than 0.75 ms (CFS's least slice): swaps at every few microseconds would leave no time between them. *Rounds differ by one at most.* Where a thread needs its core for longer than the others have to wait for
 //! (a heavy one; a core for each thread and nobody to steal from), who would get two rounds ahead stays in its round, and is given its
 //! quota again: what nobody else could have used is not counted. *Running threads* are stolen by faster cores only; with a core for
 //! every thread that is all that makes scaled times equal. *Sleepers* wake in their core's round, with what is left of the quota that they had. *Bound
@@ -112,13 +113,15 @@ struct Scale {
     sums: [f64; MAX_KINDS],
     threads: u32,
     means: [f64; MAX_KINDS],
-    /// Raised whenever a mean changes.
+    /// Greatest weight of those threads.
+    heaviest: u32,
+    /// Raised whenever what slices depend on changes.
     state: u64,
 }
 
 impl Scale {
     const fn new() -> Self {
-        Self { kinds: Vec::new(), sums: [0.0; MAX_KINDS], threads: 0, means: [1.0; MAX_KINDS], state: 1 }
+        Self { kinds: Vec::new(), sums: [0.0; MAX_KINDS], threads: 0, means: [1.0; MAX_KINDS], heaviest: 0, state: 1 }
     }
 
     fn count(&mut self, stats: &ThreadStats) {
@@ -128,28 +131,37 @@ impl Scale {
             *sum += Source::Estimator.factor(stats, kinds, rank, slowest);
         }
         self.threads += 1;
+        self.heaviest = self.heaviest.max(stats.weight);
     }
 
-    fn settle(&mut self) {
+    /// The weight that has the whole quota.
+    fn full_weight(&self) -> u32 {
+        self.heaviest.clamp(1, DEFAULT_WEIGHT)
+    }
+
+    /// After counting: given the weight that had the whole quota before.
+    fn settle(&mut self, full_weight: u32) {
         let slowest = self.kinds.len() - 1;
         let threads = f64::from(self.threads.max(1));
         let mean = |rank: usize| if rank < slowest { (self.sums[rank] / threads).max(1.0) } else { 1.0 };
         let means = std::array::from_fn(mean);
-        self.state += u64::from(means != self.means);
+        self.state += u64::from(means != self.means || full_weight != self.full_weight());
         self.means = means;
     }
 
     /// With a thread that has started.
     fn add(&mut self, stats: &ThreadStats) {
+        let full_weight = self.full_weight();
         self.count(stats);
-        self.settle();
+        self.settle(full_weight);
     }
 
     /// Over the threads that are runnable now.
     fn refresh(&mut self, view: &View<'_>) {
-        (self.sums, self.threads) = ([0.0; MAX_KINDS], 0);
+        let full_weight = self.full_weight();
+        (self.sums, self.threads, self.heaviest) = ([0.0; MAX_KINDS], 0, 0);
         view.runnable().for_each(|thread| self.count(view.thread(thread)));
-        self.settle();
+        self.settle(full_weight);
     }
 }
 
@@ -226,10 +238,11 @@ impl ADwrr {
         if std::mem::replace(&mut self.said[thread.index()], now) == now {
             return;
         }
-        let scaled_ns = self.quota.0 as f64 * f64::from(stats.weight) / f64::from(DEFAULT_WEIGHT);
+        let scaled_ns = self.quota.0 as f64 * f64::from(stats.weight) / f64::from(self.scale.full_weight());
+        let scaled_ns = scaled_ns.max(fair::SLICE_LEAST.0 as f64);
         let mut time = PerKind::all(self.quota);
         for (rank, &kind) in self.scale.kinds.iter().enumerate() {
-            time[kind] = Nanos(((scaled_ns / self.scale.means[rank]).round() as u64).max(1));
+            time[kind] = Nanos((scaled_ns / self.scale.means[rank]).round() as u64);
         }
         say.slice(thread, Slice { time, divided_to: None, carry: true });
     }

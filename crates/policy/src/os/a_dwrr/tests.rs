@@ -55,6 +55,24 @@ fn the_quota_is_scaled_time_by_the_mean_speedup_factor_and_by_weight() {
 }
 
 #[test]
+fn light_threads_have_their_part_of_the_quota_but_the_heaviest_all_of_it() {
+    let quotas = |weights: [u32; 2]| {
+        let mut bench = Bench::start(1, 1, make("a-dwrr", &[]).unwrap());
+        for weight in weights {
+            let thread = bench.spawn(0);
+            bench.threads[thread.index()].weight = weight;
+        }
+        bench.now = Nanos::from_millis(200);
+        bench.deliver(Event::Timer);
+        [0, 1].map(|thread| slice_of(&use_up(&mut bench, thread, 0)).map(|slice| slice.time[LITTLE]))
+    };
+    let us = |us| Some(Nanos::from_micros(us));
+    assert_eq!(quotas([3, 3]), [us(30_000); 2]);
+    assert_eq!(quotas([512, 256]), [us(30_000), us(15_000)]);
+    assert_eq!(quotas([2048, 3]), [us(60_000), us(750)], "no less than CFS's least slice");
+}
+
+#[test]
 fn a_core_takes_the_least_round_anywhere_and_its_own_queue_first() {
     let bench = Bench::start(1, 2, make("a-dwrr", &[]).unwrap());
     assert_eq!(bench.serves(CoreId(1)), [1, 2, 0].map(QueueId));
