@@ -40,6 +40,7 @@ pub static ENTRIES: &[Entry] = &[
     os::pinned::ENTRY,
     os::linux::ENTRY,
     os::gts::ENTRY,
+    os::eas::ENTRY,
     os::cs::ENTRY,
     os::iks::ENTRY,
     // Speedup and fairness.

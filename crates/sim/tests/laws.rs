@@ -33,7 +33,7 @@ const WORK_CONSERVING: [&str; 12] = [
 ];
 
 /// Policies that leave cores idle by design.
-const OTHERS: [&str; 6] = ["pinned", "cs", "gts", "fca-age", "age", "aua-pw-aub"];
+const OTHERS: [&str; 7] = ["pinned", "cs", "gts", "eas", "fca-age", "age", "aua-pw-aub"];
 
 fn machines() -> impl Strategy<Value = Machine> {
     let kind = (prop::collection::vec(1u32..4, 1..3), prop::collection::vec(40u32..340, 1..3), any::<bool>());

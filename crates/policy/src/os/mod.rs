@@ -13,6 +13,7 @@ pub mod a_dwrr;
 pub mod acfs;
 pub mod combination;
 pub mod cs;
+pub mod eas;
 pub mod eqp;
 pub mod gts;
 pub mod hsp;
