@@ -154,7 +154,6 @@ impl Eas {
                 self.count(thread, Some((CoreId(queue.0), f64::from(stats.load))));
             }
         }
-        self.homes.sync(view, |thread| view.thread(thread).weight);
     }
 
     fn is_over_utilised(&self, view: &View<'_>) -> bool {
@@ -275,16 +274,16 @@ impl Eas {
         if !self.over_utilised {
             return;
         }
+        if balances {
+            self.balanced = view.now;
+            let (capacity, may) = (&self.capacity, |thread, queue: QueueId| view.allowed(thread, CoreId(queue.0)));
+            fair::balance_by(&mut self.homes, |queue| capacity[queue.index()] as u64, may, view, say);
+        }
         let mut misfits = self.cores.iter().filter(|&&core| self.misfit_on(core, view).is_some()).count();
         for place in 0..self.cores.len() {
             if misfits > 0 && self.pull(self.cores[place], view, say) {
                 misfits -= 1;
             }
-        }
-        if balances {
-            self.balanced = view.now;
-            let (capacity, may) = (&self.capacity, |thread, queue: QueueId| view.allowed(thread, CoreId(queue.0)));
-            fair::balance_by(&mut self.homes, |queue| capacity[queue.index()] as u64, may, view, say);
         }
     }
 }
@@ -483,7 +482,7 @@ mod tests {
         let mut bench = bench(1, 2);
         let fit = running(&mut bench, 1, 300);
         let misfit = running(&mut bench, 2, 500);
-        tick(&mut bench);
+        (0..2).for_each(|_| drop(tick(&mut bench)));
         assert_eq!((bench.cores[0].running, bench.queue_of(misfit)), (Some(misfit), Some(QueueId(0))));
         assert_eq!(bench.cores[1].running, Some(fit));
     }
@@ -494,7 +493,7 @@ mod tests {
         let first = running(&mut bench, 0, 900);
         running(&mut bench, 1, 450);
         let heaviest = running(&mut bench, 2, 500);
-        tick(&mut bench);
+        (0..2).for_each(|_| drop(tick(&mut bench)));
         bench.exit(first);
         bench.deliver(Event::CoreIdle(CoreId(0)));
         assert_eq!(bench.cores[0].running, Some(heaviest));
