@@ -26,10 +26,31 @@ fn progress(policy: &str, count: i32) -> Vec<f64> {
 }
 
 #[test]
-fn two_equal_programs_on_a_fast_and_a_slow_core_get_equally_far_under_acfs_age_and_rr() {
-    for policy in ["acfs", "age", "rr"] {
+fn two_equal_programs_on_a_fast_and_a_slow_core_get_equally_far_under_policies_that_share_the_fast_one() {
+    for policy in ["acfs", "a-dwrr", "prop-sp", "eqp", "age", "rr"] {
         let progress = progress(policy, 2);
         assert!(progress.iter().all(|share| *share > 0.97), "{policy}: {progress:?}");
+    }
+}
+
+#[test]
+fn eas_has_a_program_that_mostly_sleeps_on_the_slow_core_and_one_that_never_does_on_the_fast() {
+    for busy in [false, true] {
+        let fake = Fake::new(2, true);
+        let mut mechanism = mechanism(&fake, "eas", FAST_AND_SLOW, &[]);
+        let light = fake.start(10, None, Habit::Naps { works: 2, sleeps: 40 }, SPEEDS);
+        let heavy = busy.then(|| fake.start(11, None, Habit::Spins, SPEEDS));
+        run(&fake, &mut mechanism, 10_000, 4);
+        let stats =
+            |tid| mechanism.live().find(|live| live.1 == tid).map(|(thread, _)| mechanism.stats()[thread.index()]);
+        let share_of_fast = |tid| {
+            let time_on = stats(tid).unwrap().time_on.0;
+            time_on[0].as_secs_f64() / (time_on[0] + time_on[1]).as_secs_f64()
+        };
+        match heavy {
+            None => assert!(share_of_fast(light) < 0.1, "{}", share_of_fast(light)),
+            Some(heavy) => assert!(share_of_fast(heavy) > 0.9, "{}", share_of_fast(heavy)),
+        }
     }
 }
 
@@ -232,12 +253,16 @@ const POLICIES: &[&str] = &[
     "pinned",
     "linux",
     "gts",
+    "eas",
     "cs",
     "iks",
     "round-robin",
     "hsp",
     "acfs",
     "acfs-static",
+    "a-dwrr",
+    "prop-sp",
+    "eqp",
     "lin",
     "scaled-load",
     "rr",

@@ -40,6 +40,7 @@ pub static ENTRIES: &[Entry] = &[
     os::pinned::ENTRY,
     os::linux::ENTRY,
     os::gts::ENTRY,
+    os::eas::ENTRY,
     os::cs::ENTRY,
     os::iks::ENTRY,
     // Speedup and fairness.
@@ -47,6 +48,9 @@ pub static ENTRIES: &[Entry] = &[
     os::hsp::ENTRY,
     os::acfs::ENTRY,
     os::acfs::STATIC_ENTRY,
+    os::a_dwrr::ENTRY,
+    os::prop_sp::ENTRY,
+    os::eqp::ENTRY,
     os::opt_unfairness::ENTRY,
     // Threads of one program: assignment, wake-up, balance.
     os::combination::LIN,

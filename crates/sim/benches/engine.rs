@@ -25,9 +25,12 @@ fn main() {
     if let Some(threads) = std::env::args().find_map(|arg| arg.strip_prefix("--memory=").map(str::to_owned)) {
         return print_memory(threads.parse().unwrap_or(0));
     }
-    // For a profiler: one policy, nothing else.
+    // For a profiler, or to compare policies: one of them, nothing else.
     if let Some(policy) = std::env::args().find_map(|arg| arg.strip_prefix("--profile=").map(str::to_owned)) {
         return println!("{:.0} switches/s", Case::small(2_000).rate(&policy));
+    }
+    if let Some(policy) = std::env::args().find_map(|arg| arg.strip_prefix("--profile-large=").map(str::to_owned)) {
+        return println!("{:.0} switches/s", Case::large(8).rate(&policy));
     }
     let rounds = if quick { 1 } else { ROUNDS };
     let small = Case::small(if quick { 20 } else { 2_000 });

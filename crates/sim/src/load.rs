@@ -23,6 +23,9 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn note_load(&mut self, thread: ThreadId) {
         let stats = &self.stats[thread.index()];
         let signal = match stats.state {
+            State::Running | State::Ready if self.interest.wants(Interest::CLOCK) => {
+                self.capacity_now(stats.core.index())
+            }
             State::Running | State::Ready => self.machine.kind_of(stats.core).top().capacity,
             State::Blocked | State::Exited => 0.0,
         };

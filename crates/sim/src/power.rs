@@ -1,6 +1,7 @@
 //! Power and energy: piecewise constant, integrated exactly whenever it changes.
 
 use evenkeel_machine::{ClusterId, CoreId, FemtoJoules, MicroWatts, Nanos};
+use evenkeel_policy::{Interest, ThreadId};
 
 use crate::config::Governor;
 use crate::mechanism::{Mechanism, NONE};
@@ -162,6 +163,9 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         for &core in &cores {
             if self.cores[core].running != NONE {
+                if self.interest.wants(Interest::CLOCK) {
+                    self.note_load(ThreadId(self.cores[core].running));
+                }
                 self.set_rate(core);
                 self.repower(core);
                 self.schedule(core);

@@ -243,6 +243,8 @@ fn policies_that_trade_places_swap_no_more_and_are_as_fair_when_their_decisions_
         ("opt-unfairness", "1big+1little", &[4.0, 4.0]),
         ("round-robin", "2big+2little", &[4.0; 4]),
         ("hsp", "2big+2little", &bounds::WORKLOADS[8]),
+        ("prop-sp", "2big+2little", &[4.0; 4]),
+        ("eqp", "2big+2little", &bounds::WORKLOADS[8]),
     ] {
         let machine = free_odroid(cores);
         let specs: Vec<_> = factors.iter().map(|&factor| Spec::new(factor, 50.0)).collect();

@@ -85,11 +85,13 @@ impl<K: Kernel> Mechanism<K> {
         let others = self.waiting.iter().any(|&waiting| waiting > 0);
         for core in 0..self.placed.len() {
             let Some(thread) = self.placed[core] else { continue };
-            if self.threads[thread.index()].used < self.slice_of(thread) {
+            let slice = self.slice_of(thread);
+            let state = &mut self.threads[thread.index()];
+            if state.used < slice {
                 continue;
             }
-            let state = &mut self.threads[thread.index()];
-            state.used = Nanos::ZERO;
+            // Nobody looked when it ended: of a slice that is a share of something, that is taken off the next.
+            state.used = if state.slice.carry { state.used - slice } else { Nanos::ZERO };
             state.left = None;
             match &mut state.order {
                 Order::Deadline { at, renew, .. } => *at = self.now.saturating_add(*renew),

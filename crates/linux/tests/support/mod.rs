@@ -270,7 +270,12 @@ pub fn machine(kinds: &[(f64, u32)]) -> Machine {
     let (mut kinds_text, mut text) = (String::new(), String::new());
     for (rank, (capacity, count)) in kinds.iter().enumerate() {
         let (kind, cluster) = (
-            format!("[[kinds]]\nname = \"k{rank}\"\ncapacity = {capacity}\nmax_mhz = 1000\n"),
+            // Power grows faster than capacity, as it does.
+            format!(
+                "[[kinds]]\nname = \"k{rank}\"\ncapacity = {capacity}\nidle_power_w = 0\noperating_points = [{{ mhz = 1000, power_w = {}, \
+                 cluster_power_w = 0 }}]\n",
+                capacity * capacity
+            ),
             format!("[[clusters]]\nkind = \"k{rank}\"\ncores = {count}\n"),
         );
         kinds_text += &kind;

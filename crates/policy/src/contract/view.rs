@@ -58,6 +58,9 @@ impl Interest {
     pub const CORE_IDLE: Self = Self(1 << 6);
     /// Not an event: [`ThreadStats::load`] must be kept.
     pub const LOAD: Self = Self(1 << 7);
+    /// Not an event: with [`Interest::LOAD`], loads are scaled by the clock, too, as far as the mechanism knows it. The simulator does; the live
+    /// mechanisms take every core to run at its highest clock.
+    pub const CLOCK: Self = Self(1 << 8);
 
     /// Both.
     #[must_use]
@@ -120,7 +123,8 @@ pub struct ThreadStats {
     pub restricted: bool,
     /// Its application.
     pub app: AppId,
-    /// PELT load average, 0 to 1024: runnable time, scaled by the capacity of the core where it ran; only with [`Interest::LOAD`].
+    /// PELT load average, 0 to 1024: runnable time, scaled by the capacity of the core where it ran at its highest clock, or, with
+    /// [`Interest::CLOCK`], at the clock of then; only with [`Interest::LOAD`].
     pub load: u32,
     /// Time blocked.
     pub blocked: Nanos,

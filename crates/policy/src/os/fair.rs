@@ -9,7 +9,7 @@ use crate::contract::{Clock, Directive, Directives, Order, QueueId, Slice, Start
 /// Slice of a core's only thread. Linux CFS (kernel/sched/fair.c up to 6.5): four `sysctl_sched_min_granularity`.
 const SLICE_ALONE: Nanos = Nanos::from_millis(3);
 /// Least slice: CFS's `sysctl_sched_min_granularity`.
-const SLICE_LEAST: Nanos = Nanos::from_micros(750);
+pub const SLICE_LEAST: Nanos = Nanos::from_micros(750);
 /// A thread that wakes preempts one that is ahead by more than this, in nanoseconds of virtual time: CFS's `sysctl_sched_wakeup_granularity`.
 const WAKEUP_MARGIN: u64 = 1_000_000;
 /// Credit of a thread that wakes, in nanoseconds of virtual time: half of CFS's `sysctl_sched_latency` of 6 ms (`GENTLE_FAIR_SLEEPERS`).
@@ -93,6 +93,17 @@ pub fn check_thresholds(policy: &str, up: f64, down: f64) -> Result<(), String> 
 /// Periodic balance by weight of the open queues of each class among themselves; who waits may move to where `may` lets it.
 /// O(threads + queues), and O(log queues) a move.
 pub fn balance(homes: &mut Homes, may: impl Fn(ThreadId, QueueId) -> bool, view: &View<'_>, say: &mut Directives) {
+    balance_by(homes, |_| 1, may, view, say);
+}
+
+/// The same, by weight / `capacity` of the queue's core.
+pub fn balance_by(
+    homes: &mut Homes,
+    capacity: impl Fn(QueueId) -> u64,
+    may: impl Fn(ThreadId, QueueId) -> bool,
+    view: &View<'_>,
+    say: &mut Directives,
+) {
     homes.sync(view, |thread| view.thread(thread).weight);
     let mut place = vec![None; homes.len()];
     let mut classes: Vec<(Vec<QueueId>, Vec<Lot>)> = vec![Default::default(); homes.classes()];
@@ -101,7 +112,7 @@ pub fn balance(homes: &mut Homes, may: impl Fn(ThreadId, QueueId) -> bool, view:
         let (queues, lots) = &mut classes[class];
         place[queue.index()] = Some((class, queues.len()));
         queues.push(queue);
-        lots.push(Lot { capacity: 1, weight: homes.load(queue), movable: Vec::new() });
+        lots.push(Lot { capacity: capacity(queue), weight: homes.load(queue), movable: Vec::new() });
     }
     for &thread in view.live {
         let stats = view.thread(thread);

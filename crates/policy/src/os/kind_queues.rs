@@ -49,6 +49,13 @@ pub const SLICE: Knob = Knob::Number {
     about: "how long a thread runs while others wait for its kind of core (Linux CFS: 3 ms)",
 };
 
+/// Time on fast cores, ns, given the kinds in use, fastest first: those between the fastest and the slowest count in part.
+pub fn fast_time(stats: &ThreadStats, kinds: &[KindId]) -> u64 {
+    let slowest = kinds.len() - 1;
+    let weighted = kinds.iter().enumerate().map(|(rank, &kind)| stats.time_on[kind].0 * (slowest - rank) as u64);
+    weighted.sum::<u64>() / slowest.max(1) as u64
+}
+
 /// What was said of a thread last.
 #[derive(Clone, Copy, Debug)]
 struct Sent {

@@ -9,15 +9,19 @@ mod kind_queues;
 mod level;
 mod switching;
 
+pub mod a_dwrr;
 pub mod acfs;
 pub mod combination;
 pub mod cs;
+pub mod eas;
+pub mod eqp;
 pub mod gts;
 pub mod hsp;
 pub mod iks;
 pub mod linux;
 pub mod opt_unfairness;
 pub mod pinned;
+pub mod prop_sp;
 pub mod round_robin;
 
 /// How often a policy looks at threads, for those that do so by the clock.

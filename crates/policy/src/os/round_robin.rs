@@ -23,10 +23,9 @@
 
 use evenkeel_machine::Nanos;
 
-use super::kind_queues::{KindQueues, SLICE};
-use crate::contract::{AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View};
+use super::kind_queues::{KindQueues, SLICE, fast_time};
+use crate::contract::{AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, View};
 use crate::registry::Entry;
-use crate::speedup::Kinds;
 
 /// In the list of policies.
 pub const ENTRY: Entry = Entry {
@@ -62,13 +61,6 @@ pub struct RoundRobin {
     order: Vec<(AppId, u64, ThreadId)>,
 }
 
-/// Time on fast cores, ns: those between the fastest and the slowest kind count in part.
-fn fast_time(stats: &ThreadStats, kinds: Kinds<'_>) -> u64 {
-    let slowest = kinds.kinds.len() - 1;
-    let weighted = kinds.kinds.iter().enumerate().map(|(rank, &kind)| stats.time_on[kind].0 * (slowest - rank) as u64);
-    weighted.sum::<u64>() / slowest.max(1) as u64
-}
-
 fn claim_of(threads: &[(u64, i64)], thread: ThreadId) -> i64 {
     threads.get(thread.index()).map_or(0, |(_, claim)| *claim)
 }
@@ -95,7 +87,7 @@ impl RoundRobin {
         if self.apps.len() <= app {
             self.apps.resize(app + 1, None);
         }
-        let now = fast_time(stats, self.queues.kinds());
+        let now = fast_time(stats, self.queues.kinds().kinds);
         let counted = std::mem::replace(&mut self.threads[thread.index()].0, now);
         let before = self.apps[app].unwrap_or_else(|| self.least(view));
         self.apps[app] = Some(before + now.saturating_sub(counted));

@@ -1,0 +1,411 @@
+//! `a-dwrr`: distributed weighted round-robin by scaled time. Every thread has had the same, weighted, whenever a round ends.
+//!
+//! Source: Li, Brett, Knauerhase, Koufaty, Reddy, Hahn, "Operating system support for overlapping-ISA heterogeneous multi-core
+//! architectures", HPCA 2010; rounds and stealing are those of Li, Baumberger, Hahn, "Efficient and scalable multiprocessor fair scheduling using
+//! distributed weighted round-robin", PPoPP 2009.
+//!
+//! ```text
+//! scaled time of a thread = sum over kinds of time on kind k x scale(k)      scale(k) = mean speedup factor of all threads on k, 1 on the slowest
+//! in a round a thread may use quota x W_t / W_def of it, on whatever cores; then it waits for the next
+//! a core takes    a thread of its own queue that is in the least round of any queue;
+//!                 else one of that round that waits elsewhere, at the busiest core first;
+//!                 else one of that round that runs on a slower core: whose round has ended here goes there instead
+//!                 else it opens the next round
+//! ```
+//!
+//! It counts threads, not applications, and one scale for all: it does not ask who gains most from a fast core, on purpose.
+//!
+//! How it is said: a queue per core, whose key is the round (`Order::Fixed`, step 1: a thread whose slice has been used up lands behind all of
+//! its round, which is the paper's expired queue), a slice of the quota at the core's scale, carried over blocking, and one tier of all queues by
+//! least key, which adopts. So the first two lines need no answer of this code.
+//!
+//! What the paper leaves open. *Light threads.* While none is as heavy as W_def, the heaviest has the whole quota and the others their part of it; and nobody
+//! has less than 0.75 ms (CFS's least slice): swaps at every few microseconds would leave no time between them. *Rounds differ by one at most.* Where a thread needs its core for longer than the others have to wait for
+//! (a heavy one; a core for each thread and nobody to steal from), who would get two rounds ahead stays in its round, and is given its
+//! quota again: what nobody else could have used is not counted. *Running threads* are stolen by faster cores only; with a core for
+//! every thread that is all that makes scaled times equal. *Sleepers* wake in their core's round, with what is left of the quota that they had. *Bound
+//! threads* do not hold rounds up. A new thread goes to the core with the fewest, fast ones first.
+//!
+//! Three or more kinds: each has its scale; who runs on the slowest core is stolen first. More than 64 cores: a pick looks at the queues of
+//! its own cluster first, and every `quota` waiting threads of the least round go to clusters that have none left, so that a pick
+//! does not cost O(cores).
+//!
+//! Where a mechanism tells of fewer ends of slices than there were (`evenkeel schedule` looks every few milliseconds), rounds are still kept by
+//! the queues; only running threads may be stolen later.
+//!
+//! Knobs: `quota` (30 ms), `tick` (4 ms), `refresh` of speedup factors (200 ms). The end of a slice costs O(1), and O(cores) where few are left in the round.
+
+use evenkeel_machine::{CoreId, KindId, MAX_KINDS, Nanos, PerKind};
+
+use super::TICK;
+use super::fair;
+use super::kind_queues::REFRESH;
+use crate::contract::{
+    Clock, CoreStats, Directive, Directives, Event, Interest, Knob, Knobs, Order, Policy, QueueId, Slice, State,
+    ThreadId, ThreadStats, Tier, View,
+};
+use crate::registry::Entry;
+use crate::speedup::{Kinds, Source};
+use crate::weight::DEFAULT_WEIGHT;
+
+mod rounds;
+
+use rounds::Rounds;
+
+/// In the list of policies.
+pub const ENTRY: Entry = Entry {
+    name: "a-dwrr",
+    summary: "weighted round-robin by time scaled with core speed, in rounds that differ by one at most",
+    source: "Li, Brett, Knauerhase, Koufaty, Reddy, Hahn, HPCA 2010",
+    knobs: &[
+        Knob::Number {
+            name: "quota",
+            default: 30.0,
+            bounds: (1.0, 10_000.0),
+            unit: "ms",
+            about: "scaled time of a thread of nice 0 in a round (the paper's round slice)",
+        },
+        TICK,
+        REFRESH,
+    ],
+    make: |knobs| Box::new(ADwrr::new(knobs)),
+};
+
+/// On machines of more cores a tier of all queues would make every pick dear.
+const ONE_TIER: usize = 64;
+
+/// See the file's head. Queue `q` is core `q`'s.
+#[derive(Debug)]
+pub struct ADwrr {
+    quota: Nanos,
+    tick: Nanos,
+    refresh: Nanos,
+    rounds: Rounds,
+    scale: Scale,
+    refreshed: Nanos,
+    ranked: Nanos,
+    /// By thread: the weight and the state of the scale that its slice was said for.
+    said: Vec<(u32, u64)>,
+    /// By thread: 1 + the answer in which it was last sent to another core; 0: never.
+    sent: Vec<u64>,
+    /// By core: the same of whoever was sent there.
+    promised: Vec<u64>,
+    /// By core: its fellows' queues, in the order in which they are stolen from.
+    others: Vec<Vec<QueueId>>,
+    /// By core: how many of them, the first ones, are in one tier with its own.
+    near: Vec<usize>,
+    /// Fastest first.
+    cores: Vec<CoreId>,
+    /// By core: its threads, as of the answer `counted`.
+    counts: Vec<u32>,
+    counted: Option<u64>,
+    /// Scratch: waiting threads of the least round, and how many of them each cluster has.
+    left: Vec<ThreadId>,
+    left_in: Vec<u32>,
+}
+
+/// Mean speedup factor on each kind, over the threads that were runnable at the last refresh or have started since.
+#[derive(Debug)]
+struct Scale {
+    /// With cores, fastest first.
+    kinds: Vec<KindId>,
+    /// By rank.
+    sums: [f64; MAX_KINDS],
+    threads: u32,
+    means: [f64; MAX_KINDS],
+    /// Greatest weight of those threads.
+    heaviest: u32,
+    /// Raised whenever what slices depend on changes.
+    state: u64,
+}
+
+impl Scale {
+    const fn new() -> Self {
+        Self { kinds: Vec::new(), sums: [0.0; MAX_KINDS], threads: 0, means: [1.0; MAX_KINDS], heaviest: 0, state: 1 }
+    }
+
+    fn count(&mut self, stats: &ThreadStats) {
+        let kinds = Kinds { kinds: &self.kinds, cores: &[] };
+        let slowest = self.kinds.len() - 1;
+        for (rank, sum) in self.sums.iter_mut().enumerate().take(slowest) {
+            *sum += Source::Estimator.factor(stats, kinds, rank, slowest);
+        }
+        self.threads += 1;
+        self.heaviest = self.heaviest.max(stats.weight);
+    }
+
+    /// The weight that has the whole quota.
+    fn full_weight(&self) -> u32 {
+        self.heaviest.clamp(1, DEFAULT_WEIGHT)
+    }
+
+    /// After counting: given the weight that had the whole quota before.
+    fn settle(&mut self, full_weight: u32) {
+        let slowest = self.kinds.len() - 1;
+        let threads = f64::from(self.threads.max(1));
+        let mean = |rank: usize| if rank < slowest { (self.sums[rank] / threads).max(1.0) } else { 1.0 };
+        let means = std::array::from_fn(mean);
+        self.state += u64::from(means != self.means || full_weight != self.full_weight());
+        self.means = means;
+    }
+
+    /// With a thread that has started.
+    fn add(&mut self, stats: &ThreadStats) {
+        let full_weight = self.full_weight();
+        self.count(stats);
+        self.settle(full_weight);
+    }
+
+    /// Over the threads that are runnable now.
+    fn refresh(&mut self, view: &View<'_>) {
+        let full_weight = self.full_weight();
+        (self.sums, self.threads, self.heaviest) = ([0.0; MAX_KINDS], 0, 0);
+        view.runnable().for_each(|thread| self.count(view.thread(thread)));
+        self.settle(full_weight);
+    }
+}
+
+impl ADwrr {
+    fn new(knobs: &Knobs) -> Self {
+        Self {
+            quota: knobs.millis("quota"),
+            tick: knobs.millis("tick"),
+            refresh: knobs.millis("refresh"),
+            rounds: Rounds::default(),
+            scale: Scale::new(),
+            refreshed: Nanos::ZERO,
+            ranked: Nanos::ZERO,
+            said: Vec::new(),
+            sent: Vec::new(),
+            promised: Vec::new(),
+            others: Vec::new(),
+            near: Vec::new(),
+            cores: Vec::new(),
+            counts: Vec::new(),
+            counted: None,
+            left: Vec::new(),
+            left_in: Vec::new(),
+        }
+    }
+
+    fn serve(&self, core: CoreId, say: &mut Directives) {
+        let own = QueueId(core.0);
+        let (near, far) = self.others[core.index()].split_at(self.near[core.index()]);
+        let first: Vec<_> = std::iter::once(own).chain(near.iter().copied()).collect();
+        say.serve(core, vec![Tier::least_key(first), Tier::most_loaded(far)], Some(own));
+    }
+
+    /// The core with the fewest threads that one may run on, fast ones first. O(cores).
+    fn first_place(&mut self, thread: ThreadId, view: &View<'_>) -> Option<CoreId> {
+        if self.counted != Some(view.answer) {
+            self.counted = Some(view.answer);
+            self.counts.clear();
+            let threads = |(stats, waiting): (&CoreStats, &u32)| u32::from(stats.running.is_some()) + waiting;
+            self.counts.extend(view.cores.iter().zip(view.waiting).map(threads));
+            // Before the first answer has been carried out there are no queues to look at.
+            self.counts.resize(view.cores.len(), 0);
+        }
+        let may = |core: &&CoreId| view.cores[core.index()].online && view.allowed(thread, **core);
+        let core = self.cores.iter().filter(may).min_by_key(|core| self.counts[core.index()]).copied()?;
+        self.counts[core.index()] += 1;
+        Some(core)
+    }
+
+    /// The round that the core of a queue is in: that of the thread that it runs.
+    fn round_of(&self, queue: Option<QueueId>, view: &View<'_>) -> u64 {
+        let running = queue.and_then(|queue| view.cores[queue.index()].running);
+        running.map_or(self.rounds.base(), |thread| self.rounds.of(thread))
+    }
+
+    fn started(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
+        let stats = view.thread(thread);
+        self.scale.add(stats);
+        let queue = self.first_place(thread, view).map(|core| QueueId(core.0));
+        let key = self.rounds.enter(thread, self.round_of(queue, view), !stats.restricted);
+        if let Some(queue) = queue {
+            say.assign(thread, queue);
+        }
+        say.order(thread, Order::Fixed { key, step: 1 });
+        self.tell_slice(thread, stats, say);
+    }
+
+    /// Says a thread's slice where weight or scale are not those of when it was said last: from its next round on it has that.
+    fn tell_slice(&mut self, thread: ThreadId, stats: &ThreadStats, say: &mut Directives) {
+        if self.said.len() <= thread.index() {
+            self.said.resize(thread.index() + 1, (0, 0));
+        }
+        let now = (stats.weight, self.scale.state);
+        if std::mem::replace(&mut self.said[thread.index()], now) == now {
+            return;
+        }
+        let scaled_ns = self.quota.0 as f64 * f64::from(stats.weight) / f64::from(self.scale.full_weight());
+        let scaled_ns = scaled_ns.max(fair::SLICE_LEAST.0 as f64);
+        let mut time = PerKind::all(self.quota);
+        for (rank, &kind) in self.scale.kinds.iter().enumerate() {
+            time[kind] = Nanos((scaled_ns / self.scale.means[rank]).round() as u64);
+        }
+        say.slice(thread, Slice { time, divided_to: None, carry: true });
+    }
+
+    fn woke(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
+        let stats = view.thread(thread);
+        if !stats.runnable() {
+            return self.rounds.leave(thread);
+        }
+        let before = self.rounds.of(thread);
+        let key = self.rounds.enter(thread, self.round_of(stats.queue, view), !stats.restricted);
+        if key != before {
+            say.order(thread, Order::Fixed { key, step: 1 });
+        }
+    }
+
+    fn slice_used(&mut self, thread: ThreadId, core: CoreId, view: &View<'_>, say: &mut Directives) {
+        let (key, is_next) = self.rounds.advance(thread);
+        if !is_next {
+            say.order(thread, Order::Fixed { key, step: 1 });
+        }
+        self.tell_slice(thread, view.thread(thread), say);
+        // Somebody is still in the round that has ended for this one. Who waits the core takes by itself.
+        if key > self.rounds.base() && self.rounds.in_base() as usize <= view.cores.len() {
+            let base = self.rounds.base();
+            let of_base = |running: &ThreadId| self.rounds.of(*running) == base && !view.thread(*running).restricted;
+            let running = view.cores.iter().filter_map(|stats| stats.running).filter(of_base).count();
+            if self.rounds.in_base() as usize <= running {
+                self.steal(core, key, view, say);
+            }
+        }
+    }
+
+    /// A core takes over a thread that runs on a slower one, of a round before this: of the least, from the slowest.
+    fn steal(&mut self, core: CoreId, before: u64, view: &View<'_>, say: &mut Directives) {
+        let kind = view.kind(core);
+        let is_due = |answer: Option<&u64>| answer.is_some_and(|&answer| answer > view.carried_out);
+        if is_due(self.promised.get(core.index())) {
+            return;
+        }
+        let slower = view.machine.cores.iter().filter(|other| other.kind > kind);
+        let running = slower.filter_map(|other| Some((other, view.cores[other.id.index()].running?)));
+        let stolen = running
+            .filter(|&(_, thread)| view.thread(thread).queue.is_some() && view.allowed(thread, core))
+            .filter(|&(_, thread)| self.rounds.of(thread) < before && !is_due(self.sent.get(thread.index())))
+            .min_by_key(|&(other, thread)| (self.rounds.of(thread), std::cmp::Reverse(other.kind), other.id));
+        let Some((_, thread)) = stolen else { return };
+        if self.sent.len() <= thread.index() {
+            self.sent.resize(view.threads.len(), 0);
+        }
+        self.sent[thread.index()] = view.answer + 1;
+        self.promised[core.index()] = view.answer + 1;
+        say.assign(thread, QueueId(core.0));
+        say.move_to(thread, core);
+    }
+
+    fn tick(&mut self, view: &View<'_>, say: &mut Directives) {
+        if view.now.saturating_sub(self.refreshed) >= self.refresh {
+            self.refreshed = view.now;
+            self.scale.refresh(view);
+        }
+        for place in 0..self.cores.len() {
+            let core = self.cores[place];
+            let stats = view.cores[core.index()];
+            if stats.online && stats.running.is_none() {
+                self.steal(core, u64::MAX, view, say);
+            }
+        }
+        if view.now.saturating_sub(self.ranked) < self.quota {
+            return;
+        }
+        self.ranked = view.now;
+        if self.near.iter().zip(&self.others).all(|(&near, others)| near == others.len()) {
+            self.rank_by_load(view, say);
+        } else {
+            self.spread(view, say);
+        }
+    }
+
+    /// The busiest core is stolen from first.
+    fn rank_by_load(&mut self, view: &View<'_>, say: &mut Directives) {
+        let load = |queue: &QueueId| view.waiting.get(queue.index()).copied().unwrap_or(0);
+        for core in view.machine.cores.iter().map(|core| core.id) {
+            let others = &mut self.others[core.index()];
+            let busiest = others.iter().map(load).max();
+            if others.first().map(load) != busiest {
+                others.sort_by_key(|other| std::cmp::Reverse(load(other)));
+                self.serve(core, say);
+            }
+        }
+    }
+
+    /// Waiting threads of the least round go to clusters that are through with it, one to each core.
+    fn spread(&mut self, view: &View<'_>, say: &mut Directives) {
+        let cluster = |core: usize| view.machine.cores[core].cluster.index();
+        let base = self.rounds.base();
+        self.left.clear();
+        self.left_in.clear();
+        self.left_in.resize(view.machine.clusters.len(), 0);
+        for &thread in view.live {
+            let stats = view.thread(thread);
+            if let (State::Ready, Some(queue), true) = (stats.state, stats.queue, self.rounds.of(thread) == base) {
+                self.left.push(thread);
+                self.left_in[cluster(queue.index())] += 1;
+            }
+        }
+        for core in view.online() {
+            let through = view.cores[core.index()].running.is_some_and(|thread| self.rounds.of(thread) > base);
+            if through && self.left_in[cluster(core.index())] == 0 {
+                let Some(thread) = self.left.pop() else { return };
+                if view.allowed(thread, core) {
+                    say.assign(thread, QueueId(core.0));
+                }
+            }
+        }
+    }
+}
+
+impl Policy for ADwrr {
+    fn interest(&self) -> Interest {
+        Interest::SLICE_USED.and(Interest::WOKE).and(Interest::BLOCKED).and(Interest::CORE_IDLE)
+    }
+
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+        let machine = view.machine;
+        let kinds = (0..machine.kinds.len() as u8).map(KindId);
+        self.scale.kinds = kinds.filter(|&kind| machine.cores_of(kind).count() > 0).collect();
+        self.cores = fair::fast_first(machine);
+        self.promised = vec![0; machine.cores.len()];
+        let all_near = machine.cores.len() <= ONE_TIER;
+        let queues: Vec<_> = machine.cores.iter().map(|_| say.make_queue(Clock::Own)).collect();
+        for (core, &own) in machine.cores.iter().zip(&queues) {
+            // A thread of an earlier round does not wait for one of a later.
+            say.say(Directive::Preemption(own, Some(0)));
+            let mut idle = fair::nearest_first(machine, core.id, &self.cores);
+            idle.sort_by_key(|&other| (view.kind(other), fair::is_second_sibling(machine, other)));
+            say.prefer(own, idle);
+            let mut others = fair::nearest_first(machine, core.id, &self.cores);
+            others.retain(|&other| other != core.id);
+            let near = others.partition_point(|&other| all_near || machine.distance(core.id, other) < 2);
+            self.near.push(near);
+            self.others.push(others.into_iter().map(|other| QueueId(other.0)).collect());
+            self.serve(core.id, say);
+        }
+        say.timer(self.tick);
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
+        match event {
+            Event::Started(thread) => self.started(thread, view, say),
+            Event::SliceUsed(thread, core) => self.slice_used(thread, core, view, say),
+            Event::Woke(thread) => self.woke(thread, view, say),
+            Event::Blocked(thread) if !view.thread(thread).runnable() => self.rounds.leave(thread),
+            Event::Exited(thread) => self.rounds.leave(thread),
+            Event::CoreIdle(core) if view.cores[core.index()].running.is_none() => {
+                self.steal(core, u64::MAX, view, say);
+            }
+            Event::Timer => self.tick(view, say),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

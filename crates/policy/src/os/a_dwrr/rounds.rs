@@ -1,0 +1,154 @@
+//! In which round each thread is. Those that count are all in the least round that anybody is in, `base`, or in the one after it: who
+//! would open a third is kept in the second, and so has had for nothing what nobody else could use.
+
+use crate::contract::ThreadId;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    round: u64,
+    counts: bool,
+}
+
+/// See the file's head.
+#[derive(Debug, Default)]
+pub struct Rounds {
+    threads: Vec<Place>,
+    base: u64,
+    /// Threads that count in the round `base`, and in the one after it.
+    counts: [u32; 2],
+}
+
+impl Rounds {
+    /// The least round that anybody is in who counts.
+    pub const fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Threads in the least round.
+    pub const fn in_base(&self) -> u32 {
+        self.counts[0]
+    }
+
+    /// The round that a thread is in, or was in when it ceased to count.
+    pub fn of(&self, thread: ThreadId) -> u64 {
+        self.threads.get(thread.index()).map_or(self.base, |place| place.round)
+    }
+
+    /// A thread becomes runnable: in its own round, in that of its core if that is later, and never before the least one. It `counts` unless it
+    /// is bound to some cores, where others' rounds may not wait for it. Returns its round.
+    pub fn enter(&mut self, thread: ThreadId, of_core: u64, counts: bool) -> u64 {
+        self.leave(thread);
+        if self.threads.len() <= thread.index() {
+            self.threads.resize(thread.index() + 1, Place::default());
+        }
+        let round = self.of(thread).max(of_core).clamp(self.base, self.base + 1);
+        self.threads[thread.index()] = Place { round, counts };
+        if counts {
+            self.counts[usize::from(round > self.base)] += 1;
+            self.open();
+        }
+        round
+    }
+
+    /// A thread has ended, or sleeps: nobody waits for it. It keeps its round.
+    pub fn leave(&mut self, thread: ThreadId) {
+        if let Some(place) = self.threads.get_mut(thread.index())
+            && std::mem::take(&mut place.counts)
+        {
+            self.counts[usize::from(place.round > self.base)] -= 1;
+            self.open();
+        }
+    }
+
+    /// A thread has used up what it may have in its round. Returns the round that it is in now, and whether that is the next one: it is not where
+    /// somebody is still in the round before its own.
+    pub fn advance(&mut self, thread: ThreadId) -> (u64, bool) {
+        let Some(place) = self.threads.get_mut(thread.index()) else { return (self.base, false) };
+        let next = place.round + 1;
+        let round = next.clamp(self.base, self.base + 1);
+        if place.counts && round > place.round {
+            self.counts[0] -= 1;
+            self.counts[1] += 1;
+        }
+        place.round = round;
+        self.open();
+        (round, round == next)
+    }
+
+    /// Goes on to the next round once nobody is left in the least one.
+    fn open(&mut self) {
+        if self.counts[0] == 0 && self.counts[1] > 0 {
+            self.base += 1;
+            self.counts = [self.counts[1], 0];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn nobody_gets_two_rounds_ahead_of_the_last() {
+        let mut rounds = Rounds::default();
+        let [quick, slow] = [ThreadId(0), ThreadId(1)];
+        rounds.enter(quick, 0, true);
+        rounds.enter(slow, 0, true);
+        assert_eq!(
+            [rounds.advance(quick), rounds.advance(quick), rounds.advance(quick)],
+            [(1, true), (1, false), (1, false)]
+        );
+        assert_eq!((rounds.advance(slow), rounds.base()), ((1, true), 1));
+        assert_eq!(rounds.advance(quick), (2, true));
+    }
+
+    #[test]
+    fn who_slept_through_rounds_wakes_in_that_of_its_core_and_makes_up_for_none() {
+        let mut rounds = Rounds::default();
+        let [awake, asleep] = [ThreadId(0), ThreadId(1)];
+        rounds.enter(awake, 0, true);
+        rounds.enter(asleep, 0, true);
+        rounds.leave(asleep);
+        (0..5).for_each(|_| assert!(rounds.advance(awake).1));
+        assert_eq!(rounds.enter(asleep, rounds.of(awake), true), 5);
+    }
+
+    #[test]
+    fn no_round_waits_for_a_thread_that_does_not_count() {
+        let mut rounds = Rounds::default();
+        let [bound, free] = [ThreadId(0), ThreadId(1)];
+        rounds.enter(bound, 0, false);
+        rounds.enter(free, 0, true);
+        (0..3).for_each(|_| assert!(rounds.advance(free).1));
+        assert_eq!(rounds.advance(bound), (3, false), "it is not left behind either");
+    }
+
+    proptest! {
+        #[test]
+        fn those_that_count_are_in_two_rounds_at_most_and_none_goes_back(
+            steps in prop::collection::vec((0u32..5, 0u8..4), 0..200),
+        ) {
+            let mut rounds = Rounds::default();
+            let mut counted = [false; 5];
+            let mut before = [0; 5];
+            for (number, what) in steps {
+                let thread = ThreadId(number);
+                match what {
+                    0 => { rounds.leave(thread); counted[number as usize] = false; }
+                    1 => { rounds.enter(thread, 0, true); counted[number as usize] = true; }
+                    _ if counted[number as usize] => { rounds.advance(thread); }
+                    _ => {}
+                }
+                for number in (0..5).filter(|&number| counted[number]) {
+                    let round = rounds.of(ThreadId(number as u32));
+                    prop_assert!(round >= before[number] && (rounds.base()..=rounds.base() + 1).contains(&round));
+                    before[number] = round;
+                }
+                let in_base = (0..5).filter(|&n| counted[n] && rounds.of(ThreadId(n as u32)) == rounds.base()).count();
+                prop_assert_eq!(rounds.in_base() as usize, in_base);
+            }
+        }
+    }
+}
