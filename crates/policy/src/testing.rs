@@ -192,6 +192,7 @@ impl Bench {
             started: self.now,
             time_on: PerKind::all(Nanos::ZERO),
             blocked: Nanos::ZERO,
+            stalled: Nanos::ZERO,
             waiting: Nanos::ZERO,
             since: self.now,
             retired: Work::ZERO,

@@ -31,11 +31,15 @@ impl<L: Listener> Mechanism<'_, L> {
             thread.remaining -= left.min(thread.remaining);
             return;
         }
+        let mut stalled = 0;
         if thread.refill > 0 {
             // Half speed until the debt is paid.
-            let paid = thread.refill.min(left.div_ceil(2));
-            thread.refill -= paid;
-            left -= paid;
+            stalled = thread.refill.min(left.div_ceil(2));
+            thread.refill -= stalled;
+            left -= stalled;
+        }
+        if self.tracks_stalls {
+            stats.stalled.0 += stalled + (real(left) * state.stall) as u64;
         }
         let exact = real(left) * state.rate + thread.fraction;
         // Saturates, and is one instruction where a conversion to an unsigned number is many.

@@ -159,7 +159,8 @@ impl<L: Listener> Mechanism<'_, L> {
             };
             let prefer = &self.queues[queue.index()].prefer;
             let found = if prefer.is_empty() {
-                self.idle_cores().find(|&core| fits(core))
+                let last = self.stats[thread.index()].core.index();
+                Some(last).filter(|&core| fits(core)).or_else(|| self.idle_cores().find(|&core| fits(core)))
             } else {
                 prefer.iter().map(|core| core.index()).find(|&core| fits(core))
             };

@@ -169,14 +169,16 @@ FUNCTION bool first_for(u32 at, u32 which)
 				break;
 			continue;
 		}
+		/* Postponed or not, nobody from here on is due before the best so far. */
+		if (found && key >= cpu->first_key)
+			break;
 		slot = slot_of(p, &number);
-		if (queue->postpones && slot && slot->rule == R_DEADLINE && slot->runs) {
+		/* Who sticks to a CPU: it was taken off it, and nobody has run there since. */
+		if (queue->postpones && slot && slot->rule == R_DEADLINE && !slot->woken) {
 			struct cpu *before = cpu_at(slot->cpu);
 
-			if (slot->cpu == at)
-				key += slot->postpone[0];
-			else
-				key += slot->postpone[before && before->cluster == cpu->cluster ? 1 : 2];
+			if (before && before->last == number)
+				key += slot->postpone[slot->cpu == at ? 0 : before->cluster == cpu->cluster ? 1 : 2];
 		}
 		if (!found || key < cpu->first_key) {
 			found = true;
