@@ -48,6 +48,8 @@ pub static ENTRIES: &[Entry] = &[
     os::acfs::ENTRY,
     os::acfs::STATIC_ENTRY,
     os::opt_unfairness::ENTRY,
+    // Load.
+    os::bfs::ENTRY,
     // Threads of one program: assignment, wake-up, balance.
     os::combination::LIN,
     os::combination::SCALED_LOAD,

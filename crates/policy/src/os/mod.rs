@@ -3,6 +3,7 @@
 
 use crate::contract::Knob;
 
+mod deadline;
 mod fair;
 mod homes;
 mod kind_queues;
@@ -10,6 +11,7 @@ mod level;
 mod switching;
 
 pub mod acfs;
+pub mod bfs;
 pub mod combination;
 pub mod cs;
 pub mod gts;
