@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::{Ended, booted, root};
 
 /// Every policy of the operating system's level that runs on any machine, and combinations of each assignment, wake-up and balance rule.
-const POLICIES: [&str; 14] = [
+const POLICIES: [&str; 16] = [
     "pinned",
     "linux",
     "gts",
@@ -16,6 +16,8 @@ const POLICIES: [&str; 14] = [
     "hsp",
     "acfs",
     "acfs-static",
+    "bfs",
+    "mclas",
     "lin",
     "scaled-load",
     "rr",

@@ -238,6 +238,8 @@ const POLICIES: &[&str] = &[
     "hsp",
     "acfs",
     "acfs-static",
+    "bfs",
+    "mclas",
     "lin",
     "scaled-load",
     "rr",

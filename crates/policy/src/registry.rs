@@ -50,6 +50,7 @@ pub static ENTRIES: &[Entry] = &[
     os::opt_unfairness::ENTRY,
     // Load.
     os::bfs::ENTRY,
+    os::mclas::ENTRY,
     // Threads of one program: assignment, wake-up, balance.
     os::combination::LIN,
     os::combination::SCALED_LOAD,

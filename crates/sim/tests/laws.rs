@@ -17,11 +17,11 @@ use proptest::prelude::*;
 use support::KindPlan;
 
 /// Policies whose every core takes whatever waits for it.
-const WORK_CONSERVING: [&str; 9] =
-    ["linux", "acfs", "acfs-static", "hsp", "round-robin", "opt-unfairness", "lin", "scaled-load", "rr"];
+const WORK_CONSERVING: [&str; 10] =
+    ["linux", "acfs", "acfs-static", "hsp", "round-robin", "opt-unfairness", "bfs", "lin", "scaled-load", "rr"];
 
 /// Policies that leave cores idle by design.
-const OTHERS: [&str; 6] = ["pinned", "cs", "gts", "fca-age", "age", "aua-pw-aub"];
+const OTHERS: [&str; 7] = ["pinned", "cs", "gts", "mclas", "fca-age", "age", "aua-pw-aub"];
 
 fn machines() -> impl Strategy<Value = Machine> {
     let kind = (prop::collection::vec(1u32..4, 1..3), prop::collection::vec(40u32..340, 1..3), any::<bool>());

@@ -18,6 +18,7 @@ pub mod gts;
 pub mod hsp;
 pub mod iks;
 pub mod linux;
+pub mod mclas;
 pub mod opt_unfairness;
 pub mod pinned;
 pub mod round_robin;
