@@ -1,7 +1,7 @@
 //! Accounting: what the running thread of a core has had and done, and when it will be done or has to stop.
 
 use evenkeel_machine::{CoreId, Nanos, Work};
-use evenkeel_policy::{Event, Interest, Order, QueueId, State, ThreadId};
+use evenkeel_policy::{Event, Interest, Order, State, ThreadId};
 use evenkeel_workload::Class;
 
 use crate::execute::Next;
@@ -106,8 +106,8 @@ impl<L: Listener> Mechanism<'_, L> {
     /// Whether a core still serves the thread that it runs, or the thread has no other place.
     fn belongs(&self, core: usize, thread: ThreadId) -> bool {
         let stats = &self.stats[thread.index()];
-        let serves = |queue: QueueId| self.cores[core].serves[queue.index()];
-        !self.threads[thread.index()].normal() || stats.restricted || stats.queue.is_some_and(serves)
+        let serves = stats.queue.is_some_and(|queue| self.serves(core, queue));
+        !self.threads[thread.index()].normal() || stats.restricted || serves
     }
 
     /// When the work of the running thread ends if nothing changes, and the calendar's entry for the core.

@@ -193,6 +193,9 @@ impl<L: Listener> Mechanism<'_, L> {
     /// First of a queue, as this core sees it.
     pub fn first_for(&self, core: usize, queue: QueueId) -> Option<(ThreadId, u64)> {
         let queue = &self.queues[queue.index()];
+        if queue.waiting.len() == 0 {
+            return None;
+        }
         if !self.restricted && !queue.postpones {
             return queue.waiting.first();
         }

@@ -113,8 +113,6 @@ pub struct Core {
     pub tiers: Vec<Tier>,
     pub adopt: Option<QueueId>,
     pub meter: Meter,
-    /// By queue.
-    pub serves: Vec<bool>,
     /// Threads that must run here, whatever the policy serves here.
     pub local: RunQueue,
     pub local_turn: bool,
@@ -134,6 +132,8 @@ pub struct Queue {
     pub sleeper: u64,
     /// Cores that have it in their first tier: whom an arrival may preempt.
     pub servers: Vec<u32>,
+    /// Cores that have it in any tier, as bits.
+    pub served_by: Vec<u64>,
     /// Whether any of its threads has a deadline that is postponed by distance.
     pub postpones: bool,
 }
@@ -632,7 +632,6 @@ impl Core {
             meter: Meter::default(),
             tiers: Vec::new(),
             adopt: None,
-            serves: Vec::new(),
             local: RunQueue::default(),
             local_turn: false,
             busy_average: Pelt::default(),
