@@ -50,10 +50,11 @@ impl History {
     pub fn add(&mut self, stats: &ThreadStats, epoch: Nanos) -> Option<(u64, f64)> {
         let (ran, blocked) = times(stats);
         let (run, block) = (ran.saturating_sub(self.ran), blocked.saturating_sub(self.blocked));
-        let epochs = (run.0 + block.0) / epoch.0.max(1);
-        if epochs == 0 {
+        // Most looks end here: no division for them.
+        if run.0 + block.0 < epoch.0 {
             return None;
         }
+        let epochs = (run.0 + block.0) / epoch.0.max(1);
         let share = run.0 as f64 / (run.0 + block.0) as f64;
         let kept = (1.0 - NEWEST).powi(epochs.min(ALL_EPOCHS) as i32);
         self.performance = share + (self.performance - share) * kept;

@@ -21,7 +21,8 @@
 //! In queues: starving `S`, high `H`, neutral `N`, low `L`, all in deadlines (`os/deadline.rs`). Fast cores serve `S` and `H`, then `N`, and
 //! what they take belongs to `H`; slow cores serve `N` and `L`. *Pinned* is no queue: it is to be in `H` and stick to a core. Who falls into `S`
 //! is overdue since the beginning of time, until a core has picked it; so a bounded wait is a matter of the queues alone. All
-//! picking is done by the mechanism; the policy looks around once a tick, at 512 threads at most, in turn, and whatever it says may come late.
+//! picking is done by the mechanism; the policy looks around once a tick, and whatever it says may come late. It looks at two threads per core and
+//! tick, in turn: a thread among many is looked at less often, but it waits longer for its turns, too.
 //!
 //! A thread that is neutral and runs on a slow core goes to a fast one that idles at the tick, greatest `P_H` first. `calibrate=THREAD`
 //! watches that thread (its number, in order of start) for 16 epochs and sets `up` to 15/16 of its least `p`, so that its like qualify within five
@@ -114,8 +115,8 @@ const HIGH: QueueId = QueueId(1);
 const NEUTRAL: QueueId = QueueId(2);
 const LOW: QueueId = QueueId(3);
 
-/// Threads that are looked at in one tick.
-const LOOKS: usize = 512;
+/// Threads per core that are looked at in one tick.
+const LOOKS: usize = 2;
 
 /// How a thread came to wait where it waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -312,11 +313,13 @@ impl Mclas {
     }
 
     fn tick(&mut self, view: &View<'_>, say: &mut Directives) {
-        let count = view.live.len();
-        for step in 0..count.min(LOOKS) {
-            self.look(view.live[(self.next + step) % count], view, say);
+        let (count, looks) = (view.live.len(), LOOKS * view.machine.cores.len());
+        for _ in 0..count.min(looks) {
+            // Threads have gone since, perhaps.
+            let thread = view.live.get(self.next).unwrap_or(&view.live[0]);
+            self.next = if self.next + 1 < count { self.next + 1 } else { 0 };
+            self.look(*thread, view, say);
         }
-        self.next = (self.next + LOOKS).checked_rem(count).filter(|_| count > LOOKS).unwrap_or(0);
         if self.climb(view, say) {
             self.thresholds.sink();
         }
