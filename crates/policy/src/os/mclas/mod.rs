@@ -30,7 +30,7 @@
 //!
 //! Three or more kinds: the slowest kind is slow, all others are fast, the fastest first; one that idles also takes a thread that runs on a slower
 //! fast one. One kind only, or no fast core online: all are LP, and it is `bfs`. No slow core online: fast ones serve everybody. A thread bound to
-//! slow cores is LP whatever its history; one bound to fast cores has them, by its affinity.
+//! slow cores is LP whatever its history, one bound to fast cores HP or starving.
 //!
 //! Source: Nabelsee, Busse, Parzyjegla, Mühl, "Load-Aware Scheduling for Heterogeneous Multi-Core Systems", SAC 2016. Not in it, or not known to
 //! us, and so assumed: defaults of `up`, `down`, `step` and `residence`, the state of the first threads, the margin of calibration.
@@ -195,10 +195,23 @@ impl Mclas {
         }
     }
 
-    /// Whether a thread may run on some fast core.
-    fn may_climb(&self, thread: ThreadId, view: &View<'_>) -> bool {
-        self.online.0 > 0
-            && (!view.thread(thread).restricted || self.fast.iter().any(|&core| view.allowed(thread, core)))
+    /// Where a thread belongs whatever its history, for want of cores: no fast one, or no slow one, may have it.
+    fn bound(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
+        if self.online.0 == 0 {
+            return Some(LOW);
+        }
+        if !view.thread(thread).restricted {
+            return None;
+        }
+        let (fast, slow) = (&self.fast, view.machine.cores_of(self.slow));
+        match (
+            fast.iter().any(|&core| view.allowed(thread, core)),
+            slow.into_iter().any(|core| view.allowed(thread, core)),
+        ) {
+            (false, _) => Some(LOW),
+            (true, false) => Some(HIGH),
+            (true, true) => None,
+        }
     }
 
     fn record(&mut self, thread: ThreadId) -> &mut Record {
@@ -212,11 +225,12 @@ impl Mclas {
         let stats = view.thread(thread);
         let parent = stats.parent.map(|parent| (self.record(parent).history, view.thread(parent).queue));
         let (history, queue) = parent.unwrap_or_default();
-        let queue = match queue {
-            Some(STARVING | HIGH) if self.may_climb(thread, view) => HIGH,
-            Some(NEUTRAL) if self.may_climb(thread, view) => NEUTRAL,
+        let inherited = match queue {
+            Some(STARVING | HIGH) => HIGH,
+            Some(NEUTRAL) => NEUTRAL,
             _ => LOW,
         };
+        let queue = self.bound(thread, view).unwrap_or(inherited);
         *self.record(thread) = Record { history: history.inherited(stats), hunger: Hunger::Fed };
         say.order(thread, self.deadlines.order_from(stats.weight, view.now));
         say.slice(thread, self.deadlines.grant());
@@ -243,27 +257,29 @@ impl Mclas {
             self.record(thread).hunger = Hunger::Fed;
             say.order(thread, self.deadlines.order_from(stats.weight, view.now));
         }
-        if !self.may_climb(thread, view) {
-            if queue != LOW {
-                say.assign(thread, LOW);
-            }
-            return;
+        let bound = self.bound(thread, view);
+        if let Some(home) = bound
+            && queue != home
+            && queue != STARVING
+        {
+            return say.assign(thread, home);
         }
         let waits = if stats.state == State::Ready { view.now.saturating_sub(stats.since) } else { Nanos::ZERO };
         let residence = Nanos(self.residence.0 * self.online.0);
         match queue {
-            LOW if performance > self.thresholds.up() => {
+            STARVING if bound == Some(LOW) => say.assign(thread, LOW),
+            LOW if bound.is_none() && performance > self.thresholds.up() => {
                 say.assign(thread, if waits > self.deadlines.slice() { HIGH } else { NEUTRAL });
             }
             NEUTRAL if performance < self.thresholds.down() => say.assign(thread, LOW),
-            HIGH if stats.state != State::Ready && performance < self.thresholds.down() => {
+            HIGH if bound.is_none() && stats.state != State::Ready && performance < self.thresholds.down() => {
                 say.assign(thread, LOW);
                 if view.cores[stats.core.index()].running == Some(thread) && view.kind(stats.core) != self.slow {
                     say.preempt(stats.core);
                 }
             }
             HIGH if waits > residence => self.starve(thread, stats, say),
-            STARVING if waits.0 > 2 * residence.0 => {
+            STARVING if bound.is_none() && waits.0 > 2 * residence.0 => {
                 self.record(thread).hunger = Hunger::Neutral { runs: stats.runs };
                 say.assign(thread, NEUTRAL);
             }

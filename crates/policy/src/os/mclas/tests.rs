@@ -343,6 +343,22 @@ fn a_thread_bound_to_slow_cores_is_low_whatever_it_does() {
 }
 
 #[test]
+fn a_thread_bound_to_fast_cores_is_high_and_starves_but_never_turns_neutral_for_no_slow_core_could_have_it() {
+    let mut bench = bench(&[]);
+    let thread = bench.spawn_on(0, &[CoreId(0)]);
+    assert_eq!(bench.queue_of(thread), Some(HIGH));
+    bench.run(thread, CoreId(0));
+    lives(&mut bench, thread, Nanos::ZERO, ms(1000));
+    assert_eq!(bench.queue_of(thread), Some(HIGH), "though it does not qualify");
+    displace(&mut bench, thread);
+    for waited in [13, 100] {
+        bench.now += ms(waited);
+        tick(&mut bench);
+        assert_eq!(bench.queue_of(thread), Some(STARVING), "{waited} ms");
+    }
+}
+
+#[test]
 fn with_more_threads_than_are_looked_at_in_a_tick_all_have_their_turn() {
     let mut bench = bench(&[]);
     let threads: Vec<_> = (0..LOOKS * 4 + 3).map(|_| bench.spawn(0)).collect();
