@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::{Ended, booted, root};
 
 /// Every policy of the operating system's level that runs on any machine, and combinations of each assignment, wake-up and balance rule.
-const POLICIES: [&str; 17] = [
+const POLICIES: [&str; 19] = [
     "pinned",
     "linux",
     "gts",
@@ -19,6 +19,8 @@ const POLICIES: [&str; 17] = [
     "a-dwrr",
     "prop-sp",
     "eqp",
+    "bfs",
+    "mclas",
     "lin",
     "scaled-load",
     "rr",

@@ -263,6 +263,8 @@ const POLICIES: &[&str] = &[
     "a-dwrr",
     "prop-sp",
     "eqp",
+    "bfs",
+    "mclas",
     "lin",
     "scaled-load",
     "rr",

@@ -52,6 +52,9 @@ pub static ENTRIES: &[Entry] = &[
     os::prop_sp::ENTRY,
     os::eqp::ENTRY,
     os::opt_unfairness::ENTRY,
+    // Load.
+    os::bfs::ENTRY,
+    os::mclas::ENTRY,
     // Threads of one program: assignment, wake-up, balance.
     os::combination::LIN,
     os::combination::SCALED_LOAD,

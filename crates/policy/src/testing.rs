@@ -11,6 +11,8 @@ use crate::contract::{
     AppId, CoreStats, Directive, Directives, Event, Policy, QueueId, State, ThreadId, ThreadStats, Tier, View,
 };
 
+use crate::weight::DEFAULT_WEIGHT;
+
 /// Capacity of the bench's little cores.
 pub const LITTLE: u32 = 512;
 
@@ -167,23 +169,39 @@ impl Bench {
 
     /// A thread of this application starts, ready.
     pub fn spawn(&mut self, app: u32) -> ThreadId {
-        self.spawn_thread(app, None)
+        self.spawn_thread(app, None, DEFAULT_WEIGHT, None)
+    }
+
+    /// A thread of this application and weight starts, ready.
+    pub fn spawn_weighing(&mut self, app: u32, weight: u32) -> ThreadId {
+        self.spawn_thread(app, None, weight, None)
+    }
+
+    /// A thread of the same application starts that another has forked.
+    pub fn fork(&mut self, parent: ThreadId) -> ThreadId {
+        self.spawn_thread(self.threads[parent.index()].app.0, None, DEFAULT_WEIGHT, Some(parent))
     }
 
     /// A thread starts that may run on these cores only.
     pub fn spawn_on(&mut self, app: u32, cores: &[CoreId]) -> ThreadId {
-        self.spawn_thread(app, Some(cores.into()))
+        self.spawn_thread(app, Some(cores.into()), DEFAULT_WEIGHT, None)
     }
 
-    fn spawn_thread(&mut self, app: u32, affinity: Option<Box<[CoreId]>>) -> ThreadId {
+    fn spawn_thread(
+        &mut self,
+        app: u32,
+        affinity: Option<Box<[CoreId]>>,
+        weight: u32,
+        parent: Option<ThreadId>,
+    ) -> ThreadId {
         let thread = ThreadId(self.threads.len() as u32);
         let index_in_app = self.threads.iter().filter(|other| other.app == AppId(app)).count() as u32;
         self.threads.push(ThreadStats {
             app: AppId(app),
             group: 0,
             index_in_app,
-            parent: None,
-            weight: 1024,
+            parent,
+            weight,
             state: State::Ready,
             core: CoreId(0),
             runs: 0,
@@ -192,6 +210,7 @@ impl Bench {
             started: self.now,
             time_on: PerKind::all(Nanos::ZERO),
             blocked: Nanos::ZERO,
+            stalled: Nanos::ZERO,
             waiting: Nanos::ZERO,
             since: self.now,
             retired: Work::ZERO,

@@ -16,3 +16,20 @@ const WEIGHTS: [u32; 40] = [
 pub fn weight_of(nice: i8) -> u32 {
     WEIGHTS[(nice.clamp(-20, 19) + 20) as usize]
 }
+
+/// The nice value of a weight: the least whose weight is not greater, so SCHED_IDLE counts as 19.
+pub fn nice_of(weight: u32) -> i8 {
+    let place = WEIGHTS.iter().position(|&of_nice| of_nice <= weight).unwrap_or(WEIGHTS.len() - 1);
+    place as i8 - 20
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_nice_value_is_found_again_by_its_weight_and_idle_threads_count_as_the_nicest() {
+        assert!((-20..20).all(|nice| nice_of(weight_of(nice)) == nice));
+        assert_eq!(nice_of(IDLE_WEIGHT), 19);
+    }
+}

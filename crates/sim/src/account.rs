@@ -1,7 +1,7 @@
 //! Accounting: what the running thread of a core has had and done, and when it will be done or has to stop.
 
 use evenkeel_machine::{CoreId, Nanos, Work};
-use evenkeel_policy::{Event, Interest, Order, QueueId, State, ThreadId};
+use evenkeel_policy::{Event, Interest, Order, State, ThreadId};
 use evenkeel_workload::Class;
 
 use crate::execute::Next;
@@ -31,11 +31,15 @@ impl<L: Listener> Mechanism<'_, L> {
             thread.remaining -= left.min(thread.remaining);
             return;
         }
+        let mut stalled = 0;
         if thread.refill > 0 {
             // Half speed until the debt is paid.
-            let paid = thread.refill.min(left.div_ceil(2));
-            thread.refill -= paid;
-            left -= paid;
+            stalled = thread.refill.min(left.div_ceil(2));
+            thread.refill -= stalled;
+            left -= stalled;
+        }
+        if self.tracks_stalls {
+            stats.stalled.0 += stalled + (real(left) * state.stall) as u64;
         }
         let exact = real(left) * state.rate + thread.fraction;
         // Saturates, and is one instruction where a conversion to an unsigned number is many.
@@ -102,8 +106,8 @@ impl<L: Listener> Mechanism<'_, L> {
     /// Whether a core still serves the thread that it runs, or the thread has no other place.
     fn belongs(&self, core: usize, thread: ThreadId) -> bool {
         let stats = &self.stats[thread.index()];
-        let serves = |queue: QueueId| self.cores[core].serves[queue.index()];
-        !self.threads[thread.index()].normal() || stats.restricted || stats.queue.is_some_and(serves)
+        let serves = stats.queue.is_some_and(|queue| self.serves(core, queue));
+        !self.threads[thread.index()].normal() || stats.restricted || serves
     }
 
     /// When the work of the running thread ends if nothing changes, and the calendar's entry for the core.

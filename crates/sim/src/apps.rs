@@ -220,7 +220,7 @@ impl<L: Listener> Mechanism<'_, L> {
             let at = self.live.partition_point(|&live| live < thread);
             self.live.insert(at, thread);
             self.events.push(Event::Started(thread));
-            if self.interest.wants(Interest::MILESTONE) {
+            if self.interest.wants(Interest::DISTANCE) {
                 self.foresee(thread);
             }
         }

@@ -68,11 +68,9 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     fn make_queue(&mut self, clock: Clock) {
-        self.queues.push(Queue { own_clock: clock == Clock::Own, ..Queue::default() });
+        let served_by = vec![0; self.idle_bits.len()];
+        self.queues.push(Queue { own_clock: clock == Clock::Own, served_by, ..Queue::default() });
         self.waiting.push(0);
-        for core in &mut self.cores {
-            core.serves.push(false);
-        }
     }
 
     fn reassign(&mut self, thread: ThreadId, queue: QueueId) {
@@ -151,17 +149,18 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         tiers.retain(|tier| !tier.queues.is_empty());
         let index = core.index();
+        let (word, bit) = (index / 64, 1 << (index % 64));
         for queue in &mut self.queues {
             queue.servers.retain(|&server| server != core.0);
+            queue.served_by[word] &= !bit;
         }
         for queue in tiers.first().map_or(&[][..], |tier| &tier.queues) {
             self.queues[queue.index()].servers.push(core.0);
         }
-        let state = &mut self.cores[index];
-        state.serves.fill(false);
         for queue in tiers.iter().flat_map(|tier| &tier.queues) {
-            state.serves[queue.index()] = true;
+            self.queues[queue.index()].served_by[word] |= bit;
         }
+        let state = &mut self.cores[index];
         state.used = !tiers.is_empty();
         state.tiers = tiers;
         state.adopt = adopt.filter(|queue| queue.index() < queues);

@@ -37,6 +37,7 @@ impl<L: Listener> Mechanism<'_, L> {
             state.granted = 1.0;
         }
         state.rate = speed * state.granted;
+        self.note_stall(core);
         if let crate::Estimator::Sampled = self.config.estimator {
             self.sample(core);
         }
@@ -84,11 +85,22 @@ impl<L: Listener> Mechanism<'_, L> {
                 let state = &mut self.cores[core];
                 state.granted = share;
                 state.rate = state.speed * share;
+                self.note_stall(core);
                 self.schedule(core);
                 if let crate::Estimator::Sampled = self.config.estimator {
                     self.sample(core);
                 }
             }
+        }
+    }
+
+    /// How much of its time a core's thread waits for memory from now on.
+    #[inline(always)]
+    fn note_stall(&mut self, core: usize) {
+        if self.tracks_stalls {
+            let state = &mut self.cores[core];
+            let row = self.threads[state.running as usize].row;
+            state.stall = self.speeds.character(row).stall(state.demand, state.granted);
         }
     }
 

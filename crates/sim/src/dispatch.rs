@@ -193,6 +193,9 @@ impl<L: Listener> Mechanism<'_, L> {
     /// First of a queue, as this core sees it.
     pub fn first_for(&self, core: usize, queue: QueueId) -> Option<(ThreadId, u64)> {
         let queue = &self.queues[queue.index()];
+        if queue.waiting.len() == 0 {
+            return None;
+        }
         if !self.restricted && !queue.postpones {
             return queue.waiting.first();
         }
@@ -200,13 +203,14 @@ impl<L: Listener> Mechanism<'_, L> {
             if !self.allowed(thread, core) {
                 return None;
             }
-            let Order::Deadline { postpone, .. } = self.threads[thread.index()].order else { return Some(key) };
-            let stats = &self.stats[thread.index()];
-            if stats.runs == 0 {
+            let state = &self.threads[thread.index()];
+            let Order::Deadline { postpone, .. } = state.order else { return Some(key) };
+            let last = self.stats[thread.index()].core;
+            let sticks = !state.woken && self.cores[last.index()].last == thread.0;
+            if !sticks {
                 return Some(key);
             }
-            let distance = self.machine.distance(stats.core, CoreId(core as u32));
-            Some(key.saturating_add(postpone[distance].0))
+            Some(key.saturating_add(postpone[self.machine.distance(last, CoreId(core as u32))].0))
         })
     }
 

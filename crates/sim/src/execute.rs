@@ -373,11 +373,15 @@ impl<L: Listener> Mechanism<'_, L> {
     /// A thread is where it waits for its peers.
     pub fn milestone(&mut self, thread: ThreadId) {
         self.stats[thread.index()].since_milestone = Work::ZERO;
-        if !self.interest.wants(Interest::MILESTONE) || !self.threads[thread.index()].normal() {
+        if !self.threads[thread.index()].normal() {
             return;
         }
-        self.events.push(Event::Milestone(thread));
-        self.foresee(thread);
+        if self.interest.wants(Interest::MILESTONE) {
+            self.events.push(Event::Milestone(thread));
+        }
+        if self.interest.wants(Interest::DISTANCE) {
+            self.foresee(thread);
+        }
     }
 
     /// Work until the next milestone, for policies that want to know, from estimators that can.

@@ -92,9 +92,12 @@ impl<E: Entry> Heap<E> {
 
     /// Shows entries from the top, and those below one as long as `goes_on` with it: none of them is less than it.
     pub fn look_through(&self, mut goes_on: impl FnMut(&E) -> bool) {
+        if self.0.is_empty() {
+            return;
+        }
         // Depth times arity bounds what is pending at once; 64 covers 4^16 entries.
         let mut pending = [0usize; 64];
-        let mut count = usize::from(!self.0.is_empty());
+        let mut count = 1;
         while count > 0 {
             count -= 1;
             let position = pending[count];

@@ -102,6 +102,8 @@ pub struct Core {
     pub speed: f64,
     /// Share of the bandwidth that it wants that it gets.
     pub granted: f64,
+    /// Share of the running thread's time that it waits for memory.
+    pub stall: f64,
     /// Bytes per nanosecond that it wants.
     pub demand: f64,
     /// What it gets, while it is being shared out.
@@ -111,8 +113,6 @@ pub struct Core {
     pub tiers: Vec<Tier>,
     pub adopt: Option<QueueId>,
     pub meter: Meter,
-    /// By queue.
-    pub serves: Vec<bool>,
     /// Threads that must run here, whatever the policy serves here.
     pub local: RunQueue,
     pub local_turn: bool,
@@ -132,6 +132,8 @@ pub struct Queue {
     pub sleeper: u64,
     /// Cores that have it in their first tier: whom an arrival may preempt.
     pub servers: Vec<u32>,
+    /// Cores that have it in any tier, as bits.
+    pub served_by: Vec<u64>,
     /// Whether any of its threads has a deadline that is postponed by distance.
     pub postpones: bool,
 }
@@ -215,6 +217,7 @@ pub struct Mechanism<'a, L> {
     pub sensors: Option<SensorLog>,
     pub has_power: bool,
     pub tracks_load: bool,
+    pub tracks_stalls: bool,
     pub failure: Option<SimError>,
     pub scratch: crate::contention::Scratch,
 }
@@ -296,6 +299,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             }),
             has_power,
             tracks_load: interest.wants(Interest::LOAD) || config.governor == Governor::Schedutil,
+            tracks_stalls: interest.wants(Interest::STALLED),
             failure: None,
             scratch: crate::contention::Scratch::default(),
         };
@@ -620,6 +624,7 @@ impl Core {
             rate: 1.0,
             speed: 1.0,
             granted: 1.0,
+            stall: 0.0,
             demand: 0.0,
             wish: 0.0,
             virtual_rate: 0,
@@ -627,7 +632,6 @@ impl Core {
             meter: Meter::default(),
             tiers: Vec::new(),
             adopt: None,
-            serves: Vec::new(),
             local: RunQueue::default(),
             local_turn: false,
             busy_average: Pelt::default(),
@@ -652,6 +656,7 @@ pub fn fresh_stats(app: AppId, group: u32, index_in_app: u32, parent: Option<Thr
         started: Nanos::ZERO,
         time_on: PerKind::all(Nanos::ZERO),
         blocked: Nanos::ZERO,
+        stalled: Nanos::ZERO,
         waiting: Nanos::ZERO,
         since: Nanos::ZERO,
         retired: Work::ZERO,

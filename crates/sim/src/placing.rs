@@ -40,7 +40,7 @@ impl<L: Listener> Mechanism<'_, L> {
         self.enqueue(thread, queue);
         if self.goes_on(thread, queue) {
             // Its core is about to pick. Where that takes another, the idle cores look for themselves.
-            self.stirred |= self.idle > 0;
+            self.stirred |= self.may_be_taken(queue);
         } else {
             self.find_core(thread, queue);
         }
@@ -52,7 +52,19 @@ impl<L: Listener> Mechanism<'_, L> {
         let stats = &self.stats[thread.index()];
         let last = &self.cores[stats.core.index()];
         let displaced = stats.runs > 0 && !self.threads[thread.index()].woken;
-        displaced && last.called && last.reserved == NONE && last.serves[queue.index()]
+        displaced && last.called && last.reserved == NONE && self.serves(stats.core.index(), queue)
+    }
+
+    /// Whether a core has a queue in any of its tiers.
+    pub fn serves(&self, core: usize, queue: QueueId) -> bool {
+        self.queues[queue.index()].served_by[core / 64] >> (core % 64) & 1 == 1
+    }
+
+    /// Whether an idle core may find a thread that waits in a queue: it serves that, or threads wait at cores, too.
+    fn may_be_taken(&self, queue: QueueId) -> bool {
+        let served_by = &self.queues[queue.index()].served_by;
+        self.idle > 0
+            && (self.restricted || self.idle_bits.iter().zip(served_by).any(|(idle, serves)| idle & serves != 0))
     }
 
     /// Cores that idle and are used, by number.
@@ -122,8 +134,7 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn served_somewhere(&self, thread: ThreadId, queue: QueueId) -> bool {
         let Some(cores) = self.cores_of(thread) else { return true };
         cores.iter().any(|core| {
-            let core = &self.cores[core.index()];
-            core.used && core.serves.get(queue.index()).copied().unwrap_or(false)
+            self.cores[core.index()].used && queue.index() < self.queues.len() && self.serves(core.index(), queue)
         })
     }
 
@@ -152,14 +163,15 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// Wakes an idle core for a thread that has come into a queue, or preempts, if the queue says so.
     pub fn find_core(&mut self, thread: ThreadId, queue: QueueId) {
-        if self.idle > 0 {
+        if self.may_be_taken(queue) {
             let fits = |core: usize| {
-                let state = &self.cores[core];
-                self.is_idle(core) && !state.called && state.serves[queue.index()] && self.allowed(thread, core)
+                let called = self.cores[core].called;
+                self.is_idle(core) && !called && self.serves(core, queue) && self.allowed(thread, core)
             };
             let prefer = &self.queues[queue.index()].prefer;
             let found = if prefer.is_empty() {
-                self.idle_cores().find(|&core| fits(core))
+                let last = self.stats[thread.index()].core.index();
+                Some(last).filter(|&core| fits(core)).or_else(|| self.idle_cores().find(|&core| fits(core)))
             } else {
                 prefer.iter().map(|core| core.index()).find(|&core| fits(core))
             };

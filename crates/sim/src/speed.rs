@@ -15,10 +15,31 @@ const GREATEST_SPEED: f64 = 1e6;
 pub struct Character {
     /// Bytes per unit of work.
     pub bytes: f64,
+    /// The most of its time on a core that may go into waiting for memory while nobody else wants any: see [`Character::stall`].
+    pub insensitive: f64,
     /// Bytes to fetch again after a move.
     pub working_set: u64,
     /// Speedup factor on each kind relative to the slowest of the machine, at the highest operating points.
     pub speedup: PerKind<f32>,
+}
+
+/// Bytes of a cache line.
+const LINE_BYTES: f64 = 64.0;
+/// Mean time that a core waits for a line from memory, ns. Assumption: machine files state bandwidth, not latency.
+const STALL_NS: f64 = 100.0;
+
+impl Character {
+    /// Share of the time on a core that is spent waiting for memory, at so many bytes per nanosecond, of which `granted` (0 to 1) are had:
+    /// the lesser of two that a phase implies, and what others take of the bandwidth on top of it.
+    ///
+    /// ```text
+    /// cache misses x mean stall time     lines per ns x 100 ns
+    /// what a faster core would not save  1 - sensitivity; with a / c computing and m waiting per instruction, the share of m
+    /// ```
+    pub fn stall(&self, demand: f64, granted: f64) -> f64 {
+        let own = (demand / LINE_BYTES * STALL_NS).min(self.insensitive);
+        1.0 - (1.0 - own) * granted
+    }
 }
 
 /// Speeds in units of work per nanosecond.
@@ -129,7 +150,12 @@ fn character(machine: &Machine, phase: &Phase) -> Character {
         let kind = KindId(rank as u8);
         speedup[kind] = (at_top(kind) / at_top(slow)) as f32;
     }
-    Character { bytes: phase.bytes_per_instruction, working_set: phase.working_set, speedup }
+    Character {
+        bytes: phase.bytes_per_instruction,
+        insensitive: 1.0 - phase.sensitivity(machine).clamp(0.0, 1.0),
+        working_set: phase.working_set,
+        speedup,
+    }
 }
 
 /// Shares a bandwidth among demands, max-min fair: whoever wants less than an equal share gets it all, the rest share what is left

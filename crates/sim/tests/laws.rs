@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use support::KindPlan;
 
 /// Policies whose every core takes whatever waits for it.
-const WORK_CONSERVING: [&str; 12] = [
+const WORK_CONSERVING: [&str; 13] = [
     "linux",
     "acfs",
     "acfs-static",
@@ -27,13 +27,14 @@ const WORK_CONSERVING: [&str; 12] = [
     "a-dwrr",
     "prop-sp",
     "eqp",
+    "bfs",
     "lin",
     "scaled-load",
     "rr",
 ];
 
 /// Policies that leave cores idle by design.
-const OTHERS: [&str; 7] = ["pinned", "cs", "gts", "eas", "fca-age", "age", "aua-pw-aub"];
+const OTHERS: [&str; 8] = ["pinned", "cs", "gts", "eas", "mclas", "fca-age", "age", "aua-pw-aub"];
 
 fn machines() -> impl Strategy<Value = Machine> {
     let kind = (prop::collection::vec(1u32..4, 1..3), prop::collection::vec(40u32..340, 1..3), any::<bool>());

@@ -10,7 +10,8 @@ use evenkeel_workload::{
     Application, BarrierId, LockId, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec, TimerId, TimerMode,
 };
 
-const BASELINES: [&str; 10] = ["pinned", "linux", "gts", "cs", "iks", "lin", "scaled-load", "rr", "fca-age", "age"];
+const BASELINES: [&str; 12] =
+    ["pinned", "linux", "gts", "cs", "iks", "bfs", "mclas", "lin", "scaled-load", "rr", "fca-age", "age"];
 const BIG: KindId = KindId(0);
 const LITTLE: KindId = KindId(1);
 
@@ -116,7 +117,7 @@ fn every_policy_finishes_any_number_of_busy_threads_and_a_barrier_program_with_a
 fn no_core_idles_while_as_many_threads_as_cores_are_left() {
     let machine = board("4big+4little");
     let app = app((1..=20).map(|i| vec![compute(20_000_000 * i)]).collect());
-    for name in ["linux", "gts", "lin", "scaled-load", "rr", "fca-age", "age"] {
+    for name in ["linux", "gts", "bfs", "lin", "scaled-load", "rr", "fca-age", "age"] {
         let (outcome, log) = plain(&machine, &app, name);
         let mut ends: Vec<_> = outcome.threads.iter().filter_map(|thread| thread.ended).collect();
         ends.sort_unstable();
@@ -254,6 +255,19 @@ fn age_with_an_oracle_gives_the_fast_core_to_the_longest_job() {
             let (outcome, _) = simulate(&machine, app, "age", &[("prediction", prediction)], &config);
             assert!(share_on(&outcome, long, BIG) > 0.95, "{prediction}: {}", share_on(&outcome, long, BIG));
         }
+    }
+}
+
+#[test]
+fn age_with_order_shortest_gives_it_to_the_shortest() {
+    let machine = board("1big+1little");
+    let config = Config { estimator: Estimator::Oracle, ..Config::default() };
+    for (work, short) in [([500_000_000, 3_000_000_000], 0), ([3_000_000_000, 500_000_000], 1)] {
+        let app = app(work.map(|work| vec![compute(work)]).to_vec());
+        let set = [("prediction", "oracle"), ("order", "shortest")];
+        let (outcome, _) = simulate(&machine, &app, "age", &set, &config);
+        assert_eq!(share_on(&outcome, short, BIG), 1.0);
+        assert!(outcome.threads[short].ended < outcome.threads[1 - short].ended);
     }
 }
 

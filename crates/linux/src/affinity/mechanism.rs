@@ -15,7 +15,7 @@ use super::queues::{Queue, Service};
 use super::thread::Thread;
 use crate::live::milestones::Milestones;
 use crate::live::speedups::{capacity_ratio, factors_of};
-use crate::live::{App, Totals};
+use crate::live::{App, Totals, check_seen};
 use crate::watch::{Cpu, Seen, Tid};
 
 /// How often, at most, an answer to what a dispatch brought about is dispatched again in one look.
@@ -76,7 +76,7 @@ pub struct Mechanism<K> {
     /// By core: who was last seen to get it and not to leave it.
     pub(super) on_core: Vec<Option<ThreadId>>,
     /// By core: who ran there last.
-    last_on: Vec<Option<ThreadId>>,
+    pub(super) last_on: Vec<Option<ThreadId>>,
     pub(super) utilisation: Vec<Pelt>,
     pub(super) busy: Vec<Nanos>,
     pub(super) idle_told: Vec<bool>,
@@ -111,6 +111,7 @@ impl<K: Kernel> Mechanism<K> {
         options: Options,
         epoch: Nanos,
     ) -> Result<Self, String> {
+        check_seen(policy.interest())?;
         let count = machine.cores.len();
         let mut everywhere = CpuSet::new();
         let mut core_of = Vec::new();
@@ -382,6 +383,7 @@ impl<K: Kernel> Mechanism<K> {
             app,
             load: 0,
             blocked: Nanos::ZERO,
+            stalled: Nanos::ZERO,
             started: at,
             speedup: factors,
             speedup_offline: factors,

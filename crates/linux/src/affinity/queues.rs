@@ -117,7 +117,9 @@ impl<K: Kernel> Mechanism<K> {
             let (state, stats) = (&self.threads[thread.index()], &self.stats[thread.index()]);
             let key = state.order.key(stats.virtual_time);
             let key = match state.order {
-                Order::Deadline { postpone, .. } if stats.runs > 0 => {
+                Order::Deadline { postpone, .. }
+                    if !state.woken && self.last_on[stats.core.index()] == Some(thread) =>
+                {
                     key.saturating_add(postpone[self.machine.distance(stats.core, core)].0)
                 }
                 _ => key,

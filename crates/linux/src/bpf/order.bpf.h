@@ -3,7 +3,7 @@
  * A thread's place in its queue: the least key goes first, equal keys first come, first served.
  *
  *   virtual time   key = virtual time, which grows by ran x charge / weight (charge.bpf.h)
- *   deadline       key = due at; once a slice has been used up, now + renewal. A CPU whose last thread this was not sees it postponed.
+ *   deadline       key = due at; once a slice has been used up, now + renewal. Postponed for other CPUs than the one that it sticks to.
  *   fixed          key = a number of the policy's, + step per slice used up
  *   arrival        key = 0
  *

@@ -133,17 +133,19 @@ FUNCTION int preempt_for(u32 at)
 	return 0;
 }
 
-/* By how much later than it is a thread's deadline is seen by this CPU. */
+/* By how much later than it is a thread's deadline is seen by this CPU: it sticks to another, having been taken off it, and nobody has run there since. */
 static __always_inline u64 postponed(struct task_struct *p, u32 at, const struct cpu *cpu)
 {
 	u32 number;
 	struct slot *slot = slot_of(p, &number);
 	struct cpu *before;
 
-	if (!slot || slot->rule != R_DEADLINE || !slot->runs)
+	if (!slot || slot->rule != R_DEADLINE || slot->woken)
 		return 0;
 	before = cpu_at(slot->cpu);
-	return slot->postpone[slot->cpu == at ? 0 : before && before->cluster == cpu->cluster ? 1 : 2];
+	if (!before || before->last != number)
+		return 0;
+	return slot->postpone[slot->cpu == at ? 0 : before->cluster == cpu->cluster ? 1 : 2];
 }
 
 /* The least key in a queue of those whom this CPU may run, or NEVER; whose it is in `first_tid`. */

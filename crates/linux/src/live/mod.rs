@@ -9,9 +9,26 @@ use std::error::Error;
 use std::os::fd::AsFd;
 
 use evenkeel_machine::{Machine, Nanos};
-use evenkeel_policy::{ThreadId, ThreadStats};
+use evenkeel_policy::{Interest, ThreadId, ThreadStats};
 
 use crate::watch::Tid;
+
+/// Whether all that a policy asks for can be seen of real threads.
+///
+/// # Errors
+/// What it is that only the simulator knows, in a sentence for people.
+pub fn check_seen(interest: Interest) -> Result<(), String> {
+    let unseen = [
+        (Interest::CRITICAL_SECTION, "when critical sections end"),
+        (Interest::DISTANCE, "how much work there is left until the next milestone"),
+    ];
+    match unseen.iter().find(|(asked, _)| interest.wants(*asked)) {
+        None => Ok(()),
+        Some((_, what)) => Err(format!(
+            "with these knobs it must be told {what}; of real threads nobody knows, only the simulator does"
+        )),
+    }
+}
 
 /// Threads that belong together: a process.
 #[derive(Clone, Debug)]
@@ -122,4 +139,17 @@ pub struct Finished {
     /// From the start of each thread to its first placement, ascending; without the first threads of programs, which may be left
     /// their CPUs at first.
     pub reactions: Vec<Nanos>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_the_simulator_knows_is_refused_and_what_is_merely_welcome_is_not() {
+        for wanted in [Interest::CRITICAL_SECTION, Interest::DISTANCE, Interest::WOKE.and(Interest::DISTANCE)] {
+            assert!(check_seen(wanted).is_err(), "{wanted:?}");
+        }
+        assert_eq!(check_seen(Interest::MILESTONE.and(Interest::LOAD).and(Interest::STALLED)), Ok(()));
+    }
 }

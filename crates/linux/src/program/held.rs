@@ -1,7 +1,7 @@
 //! A process that waits before it becomes the program, so that it can be followed from its first instruction.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Child, Command};
 use std::thread::JoinHandle;
 
@@ -26,7 +26,7 @@ impl<'a> Held<'a> {
         let ((number_out, number_in), (go_out, go_in)) =
             (pipe_with(PipeFlags::CLOEXEC)?, pipe_with(PipeFlags::CLOEXEC)?);
         sys::prepare(&mut command, signals.before, false);
-        sys::hold(&mut command, number_in, go_out);
+        sys::hold(&mut command, number_in, go_out, go_in.as_raw_fd());
         // `spawn` returns when the program has begun, or could not: it waits in a thread of its own. The command goes with it, and
         // our copies of the child's ends of the pipes.
         let spawner = std::thread::Builder::new().name("spawn".into()).spawn(move || command.spawn())?;
@@ -74,6 +74,20 @@ mod tests {
         // Not `Program::wait`: the threads of other tests hold no signals back, and may be the ones to get SIGCHLD.
         assert!(held.begin().unwrap().child.wait().unwrap().success());
         assert!(made.exists());
+    }
+
+    #[test]
+    fn a_held_process_ends_when_it_is_not_to_begin() {
+        let signals = Signals::hold().unwrap();
+        let held = Held::new(Command::new("true"), &signals).unwrap();
+        let process = std::path::PathBuf::from(format!("/proc/{}", held.id()));
+        drop(held);
+        // It is waited for in the thread that started it.
+        let gone = (0..500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            !process.exists()
+        });
+        assert!(gone);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::load::KernelSide;
 use super::shared::{MAX_CPUS, MAX_QUEUES, NONE, TEMPLATE, pending};
 use super::thread::{Thread, UNIT};
 use crate::live::milestones::Milestones;
-use crate::live::{App, Totals};
+use crate::live::{App, Totals, check_seen};
 use crate::watch::Tid;
 
 /// How often, at most, an answer to what an answer brought about is told again in one look.
@@ -106,6 +106,7 @@ impl Mechanism {
         options: Options,
         epoch: Nanos,
     ) -> Result<Self, String> {
+        check_seen(policy.interest())?;
         let count = machine.cores.len();
         let mut core_of = vec![None; MAX_CPUS];
         for core in &machine.cores {

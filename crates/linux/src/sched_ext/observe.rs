@@ -238,6 +238,7 @@ impl Mechanism {
             app,
             load: 0,
             blocked: Nanos::ZERO,
+            stalled: Nanos::ZERO,
             started: at,
             speedup,
             speedup_offline,

@@ -29,14 +29,15 @@ pub enum Order {
         /// Where it starts from.
         start: Start,
     },
-    /// Key = a deadline. A core whose last thread this was not sees it postponed by distance:
-    /// \[the same core, the same cluster, another cluster\].
+    /// Key = a deadline. A thread *sticks* to the core that it was taken off by the end of its slice or by preemption, until that core runs
+    /// another or the thread sleeps: other cores see its deadline postponed. Everybody else has one deadline for all cores, so
+    /// that a pick looks at one thread per core at most beside the first.
     Deadline {
         /// Due at.
         at: Nanos,
         /// Once a slice has been used up, the deadline becomes now + this.
         renew: Nanos,
-        /// By how much it is postponed, by distance.
+        /// By how much it is postponed, by distance from the core that it sticks to: \[that core, the same cluster, another cluster\].
         postpone: [Nanos; 3],
     },
     /// Key = a number of the policy's own, which grows by `step` whenever a slice has been used up: a round, or, with
@@ -157,7 +158,8 @@ pub enum Directive {
         /// A thread that the core takes from another queue is assigned to this one from then on.
         adopt: Option<QueueId>,
     },
-    /// The order in which idle cores are looked at when a thread arrives in the queue; those that do not serve it are passed over.
+    /// The order in which idle cores are looked at when a thread arrives in the queue; those that do not serve it are passed over. Unless
+    /// said: the core where the thread was last, then by number.
     Prefer(QueueId, Vec<CoreId>),
     /// A thread that arrives in the queue, with no idle core to take it, preempts a running thread of the same queue, on a core that has
     /// the queue in its first tier, whose key is greater

@@ -48,7 +48,8 @@ impl Interest {
     pub const BLOCKED: Self = Self(1 << 1);
     /// [`Event::Milestone`].
     pub const MILESTONE: Self = Self(1 << 2);
-    /// [`Event::CriticalSection`]; [`ThreadStats::since_milestone`] then starts anew there, too.
+    /// [`Event::CriticalSection`]; [`ThreadStats::since_milestone`] then starts anew there, too. Mechanisms of real threads do not see
+    /// them, and refuse.
     pub const CRITICAL_SECTION: Self = Self(1 << 3);
     /// [`Event::Picked`].
     pub const PICKED: Self = Self(1 << 4);
@@ -61,6 +62,10 @@ impl Interest {
     /// Not an event: with [`Interest::LOAD`], loads are scaled by the clock, too, as far as the mechanism knows it. The simulator does; the live
     /// mechanisms take every core to run at its highest clock.
     pub const CLOCK: Self = Self(1 << 8);
+    /// Not an event: [`ThreadStats::to_milestone`] must be told. Mechanisms of real threads cannot, and refuse.
+    pub const DISTANCE: Self = Self(1 << 9);
+    /// Not an event: [`ThreadStats::stalled`] is welcome, where the mechanism can tell it.
+    pub const STALLED: Self = Self(1 << 10);
 
     /// Both.
     #[must_use]
@@ -115,7 +120,7 @@ pub struct ThreadStats {
     pub queue: Option<QueueId>,
     /// Time on each kind of core.
     pub time_on: PerKind<Nanos>,
-    /// Work until its next milestone, as far as the estimator knows it; `None`: it does not. Only with [`Interest::MILESTONE`].
+    /// Work until its next milestone, as far as the estimator knows it; `None`: it does not. Only with [`Interest::DISTANCE`].
     pub to_milestone: Option<Work>,
     /// What it is doing.
     pub state: State,
@@ -126,8 +131,11 @@ pub struct ThreadStats {
     /// PELT load average, 0 to 1024: runnable time, scaled by the capacity of the core where it ran at its highest clock, or, with
     /// [`Interest::CLOCK`], at the clock of then; only with [`Interest::LOAD`].
     pub load: u32,
-    /// Time blocked.
+    /// Time blocked. The present stretch counts when it ends, if not before.
     pub blocked: Nanos,
+    /// Time on cores (part of `time_on`) spent waiting for memory. Only with [`Interest::STALLED`], and zero where the mechanism has no
+    /// counters for it.
+    pub stalled: Nanos,
     /// When it started.
     pub started: Nanos,
     /// Speedup factor on each kind relative to the slowest (so 1 there), by the estimator.

@@ -3,6 +3,7 @@
 
 use crate::contract::Knob;
 
+mod deadline;
 mod fair;
 mod homes;
 mod kind_queues;
@@ -11,6 +12,7 @@ mod switching;
 
 pub mod a_dwrr;
 pub mod acfs;
+pub mod bfs;
 pub mod combination;
 pub mod cs;
 pub mod eas;
@@ -19,6 +21,7 @@ pub mod gts;
 pub mod hsp;
 pub mod iks;
 pub mod linux;
+pub mod mclas;
 pub mod opt_unfairness;
 pub mod pinned;
 pub mod prop_sp;

@@ -20,6 +20,9 @@
 //! others: their distances reach to the next barrier, join or end, and would not start anew at the end of a critical section.
 //! `order=shortest` deals the shortest first, for comparison.
 //!
+//! Of real threads nobody knows distances, and nobody sees critical sections: the live mechanisms refuse `prediction=profile`,
+//! `prediction=oracle` and `milestones=bcjt`.
+//!
 //! Knobs: `prediction` (equal), `order` (longest), `milestones` (bt).
 //!
 //! Source: Lakshminarayana, Lee, Kim, "Age Based Scheduling for Asymmetric Multiprocessors", SC 2009.
@@ -84,8 +87,7 @@ impl Ageing {
 
     /// What must be told for predictions and milestones to be right.
     pub fn interest(&self) -> Interest {
-        // Whoever wants milestones told is also told distances.
-        let distances = if self.prediction == Prediction::Equal { Interest::NONE } else { Interest::MILESTONE };
+        let distances = if self.prediction == Prediction::Equal { Interest::NONE } else { Interest::DISTANCE };
         distances.and(if self.critical_sections { Interest::CRITICAL_SECTION } else { Interest::NONE })
     }
 

@@ -292,6 +292,41 @@ fn beyond_sixty_four_cores_groups_trade_so_that_the_longest_still_get_fast_cores
 }
 
 #[test]
+fn up_to_sixty_four_cores_the_longest_of_all_have_the_fast_cores() {
+    for (fast, slow) in [(2, 6), (8, 56)] {
+        let count = (fast + slow) as usize;
+        let mut bench = Bench::start(fast, slow, policy("age", &[]));
+        let threads = spawn_running(&mut bench, count);
+        for (i, &thread) in threads.iter().enumerate() {
+            bench.threads[thread.index()].since_milestone = Work(1_000 * (1 + i as u64 * 37 % 64));
+        }
+        bench.deliver(Event::Timer);
+        let mut by_progress = threads.clone();
+        by_progress.sort_by_key(|thread| bench.threads[thread.index()].since_milestone);
+        let flat = &by_progress[..fast as usize];
+        let on_fast = |thread: &ThreadId| bench.queue_of(*thread).is_some_and(|queue| queue.0 < fast);
+        assert!(flat.iter().all(on_fast), "{count} cores");
+    }
+}
+
+#[test]
+fn beyond_sixty_four_cores_one_that_goes_idle_has_only_its_own_group_dealt() {
+    let mut bench = Bench::start(4, 124, policy("age", &[]));
+    let threads = spawn_running(&mut bench, 128);
+    for (i, &thread) in threads.iter().enumerate() {
+        bench.threads[thread.index()].since_milestone = Work(1_000 * (1 + i as u64 * 37 % 128));
+    }
+    let gone = bench.cores[2].running.unwrap_or(threads[0]);
+    bench.block(gone);
+    let before: Vec<_> = threads.iter().map(|&thread| bench.queue_of(thread)).collect();
+    bench.deliver(Event::CoreIdle(CoreId(2)));
+    // Two groups: cores are dealt to them in turn, fastest first, so that even numbers are one.
+    let moved = threads.iter().zip(before).filter(|(thread, before)| bench.queue_of(**thread) != *before);
+    let groups: Vec<_> = moved.filter_map(|(&thread, _)| bench.queue_of(thread)).map(|queue| queue.0 % 2).collect();
+    assert!(!groups.is_empty() && groups.iter().all(|&group| group == 0), "{groups:?}");
+}
+
+#[test]
 fn nobody_is_put_where_it_may_not_run() {
     for name in names() {
         let mut bench = bench(&name, 2, 2);

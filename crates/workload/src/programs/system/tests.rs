@@ -67,6 +67,19 @@ fn interrupts_has_a_timer_thread_pinned_to_each_core_and_a_load_that_never_sleep
 }
 
 #[test]
+fn interrupts_on_slow_cores_only_leave_the_fast_ones_alone_under_the_same_load() {
+    let machine = Machine::preset("odroid-xu3").unwrap();
+    let [all, slow] = ["all", "slow"].map(|on| made(&format!("interrupts:load=high,on={on}")));
+    let timers = |app: &Application| -> Vec<CoreId> {
+        app.threads.iter().filter_map(|thread| Some(thread.affinity.as_ref()?[0])).collect()
+    };
+    assert_eq!(timers(&all).len(), machine.cores.len());
+    assert_eq!(timers(&slow), machine.cores_of(machine.slowest()).collect::<Vec<_>>());
+    let load = |app: &Application| app.threads.iter().filter(|thread| thread.affinity.is_none()).count();
+    assert_eq!(load(&all), load(&slow));
+}
+
+#[test]
 fn a_spinning_thread_takes_its_seconds_alone_on_the_slowest_kind() {
     let machine = Machine::preset("odroid-xu3").unwrap();
     let app = made("spin:threads=3,seconds=2.5");
