@@ -7,6 +7,7 @@ pub mod native;
 pub mod perf_sched;
 mod phase;
 pub mod programs;
+mod random;
 pub mod recorded;
 pub mod rtapp;
 mod total;
@@ -18,5 +19,6 @@ pub use model::{
     Program, ProgramId, Repeat, SemaphoreId, Step, ThreadSpec, TimerId, TimerMode,
 };
 pub use phase::{Phase, ReferenceCore, Scaling};
+pub use random::SplitMix64;
 pub use total::ideal_speedup;
 pub use validate::MAX_LOOP_DEPTH;
