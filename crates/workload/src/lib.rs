@@ -10,6 +10,7 @@ pub mod programs;
 mod random;
 pub mod recorded;
 pub mod rtapp;
+pub mod task_graphs;
 mod total;
 mod validate;
 
