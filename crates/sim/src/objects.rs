@@ -127,13 +127,14 @@ impl GraphRun {
         }
     }
 
-    /// The next worker that waits to be woken: the first in line who would be given a task, as long as more are ready than workers are
-    /// on their way, `about_to_ask` of them not in line.
+    /// The next worker that waits to be woken, whom the policy names, as long as more tasks are ready than workers are on their way,
+    /// `about_to_ask` of them not in line.
     pub fn next_to_wake(&mut self, at: &Situation<'_>, about_to_ask: u32) -> Option<ThreadId> {
         if self.ready <= self.coming + about_to_ask {
             return None;
         }
-        let place = self.line.iter().position(|&(_, worker)| self.policy.would_take(at, worker))?;
+        let chosen = self.policy.wake(at, &mut self.line.iter().map(|&(_, worker)| worker))?;
+        let place = self.line.iter().position(|&(_, worker)| worker == chosen)?;
         self.coming += 1;
         self.line.remove(place).map(|(thread, _)| thread)
     }

@@ -8,11 +8,14 @@
 //! heir(t)     the successor with the greatest level, the first created of several
 //! fast        takes the critical task of the greatest level; where there is none, the oldest of the others
 //! slow        takes the oldest of the others only
+//! wake        of workers that wait, one on the fastest kind first
 //! ```
 //!
 //! Source: Chronaki, Rico, Badia, Ayguadé, Labarta and Valero, "Criticality-aware dynamic task scheduling for heterogeneous architectures",
 //! ICS 2015. Costs do not count, so nothing need be known or learnt. That a task has to be an heir, or on a path longer than the one being
 //! followed, is what keeps slow cores at work where many tasks are at the same level: one path is followed, not all that are as long.
+//!
+//! In the paper idle workers poll, so that nobody need be chosen to be woken.
 //!
 //! Ties: of critical tasks of one level the first created. Three or more kinds: *fast* is the fastest kind that a worker of this graph is on, or
 //! is expected on; all others are slow.
@@ -107,6 +110,10 @@ impl GraphPolicy for Cats {
         !self.others.is_empty() || fast && !self.critical.is_empty()
     }
 
+    fn wake(&self, at: &Situation<'_>, waiting: &mut dyn Iterator<Item = WorkerId>) -> Option<WorkerId> {
+        waiting.filter(|&worker| self.would_take(at, worker)).min_by_key(|&worker| self.roster.kind(worker))
+    }
+
     fn done(&mut self, _at: &Situation<'_>, _worker: WorkerId, task: TaskId, _kind: KindId, _time: Nanos) {
         let known = self.known(task);
         known.done = true;
@@ -167,6 +174,23 @@ mod tests {
     fn independent_tasks_are_nobodys_path_and_keep_slow_cores_at_work() {
         let run = Bench::run(&mut Cats::default(), &graph(&[10; 6], &[]), &team(&[0, 1]));
         assert_eq!((run.tasks_of(WorkerId(0)).len(), run.tasks_of(WorkerId(1)).len()), (4, 2));
+    }
+
+    #[test]
+    fn of_workers_that_wait_a_fast_one_is_woken() {
+        let (graph, team) = (graph(&[1], &[]), team(&[0, 1]));
+        let at = Situation::at_start(&graph, &team);
+        let mut policy = Cats::default();
+        policy.start(&at);
+        policy.created(&at, TaskId(0), &[]);
+        assert_eq!(
+            [(1, 1), (0, 0)].map(|(worker, kind)| policy.take(&at, WorkerId(worker), KindId(kind))),
+            [None, None]
+        );
+        let wakes = |policy: &Cats| policy.wake(&at, &mut [WorkerId(1), WorkerId(0)].into_iter());
+        assert_eq!(wakes(&policy), None);
+        policy.ready(&at, TaskId(0), None);
+        assert_eq!(wakes(&policy), Some(WorkerId(0)));
     }
 
     #[test]

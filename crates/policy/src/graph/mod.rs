@@ -129,6 +129,11 @@ pub trait GraphPolicy: Send {
     /// Whether a worker that waits would be given a task now. Where nobody runs a task and one is ready, somebody would.
     fn would_take(&self, at: &Situation<'_>, worker: WorkerId) -> bool;
 
+    /// Which of the workers that wait, who has waited longest first, is to be woken for a task. None: none of them would be given one.
+    fn wake(&self, at: &Situation<'_>, mut waiting: &mut dyn Iterator<Item = WorkerId>) -> Option<WorkerId> {
+        Iterator::find(&mut waiting, |&worker| self.would_take(at, worker))
+    }
+
     /// A worker has done a task on a kind of core in this time: what costs are learnt from.
     fn done(&mut self, _at: &Situation<'_>, _worker: WorkerId, _task: TaskId, _kind: KindId, _time: Nanos) {}
 }

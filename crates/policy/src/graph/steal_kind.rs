@@ -6,6 +6,7 @@
 //!           ones last; a worker on the slowest kind to any. Within a kind from a random victim round, the oldest of each
 //! decline : a worker on kind k at time now leaves a task t if the faster workers F, once free (now, or when what they run is
 //!           done by its cost), could do all other ready tasks and then t before now + w(t, k)
+//! wake    : of workers that wait, one on the fastest kind first
 //! ```
 //!
 //! `w(t, k)` is the cost of the task on the kind: known to the simulator, learnt by the runtime. The tasks before `t` are dealt to whoever of
@@ -104,6 +105,10 @@ impl GraphPolicy for StealKind {
         let others = (0..at.team.kinds.len()).filter(|&victim| victim != worker.index());
         accepts(self.deques.of(worker.index()).back()) || { others }
             .any(|victim| accepts(self.deques.of(victim).front()))
+    }
+
+    fn wake(&self, at: &Situation<'_>, waiting: &mut dyn Iterator<Item = WorkerId>) -> Option<WorkerId> {
+        waiting.filter(|&worker| self.would_take(at, worker)).min_by_key(|&worker| self.roster.kind(worker))
     }
 
     fn done(&mut self, at: &Situation<'_>, worker: WorkerId, _task: TaskId, _kind: KindId, _time: Nanos) {
