@@ -8,7 +8,7 @@
 //! place       : t in path on p_path, any other on argmin_p EFT(t, p), both with insertion
 //! ```
 //!
-//! Source: Topcuoglu, Hariri and Wu, TPDS 13(3), 2002, section 4.2. O(e p). The paper follows successors whose priority *equals* the
+//! Source: Topcuoglu, Hariri and Wu, TPDS 13(3), 2002, section 4.3. O(e p). The paper follows successors whose priority *equals* the
 //! entry's; those are the greatest, and to look for the greatest does not hang on rounding.
 //!
 //! Ties: of equal priorities the lower task number; of workers equally fast for the path, or done at the same time, the lower number,
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ten_tasks_of_its_paper_take_86_as_in_its_figure_5() {
+    fn the_ten_tasks_of_its_paper_take_86_slot_by_slot_as_published() {
         let schedule = schedule(&ten_tasks());
         let expected = [
             (0, 1, 0, 16),

@@ -5,7 +5,7 @@
 //! place   each on argmin_p EFT(t, p), with insertion        (lanes.rs)
 //! ```
 //!
-//! Source: Topcuoglu, Hariri and Wu, TPDS 13(3), 2002, section 4.1. O(e p).
+//! Source: Topcuoglu, Hariri and Wu, TPDS 13(3), 2002, section 4.2. O(e p).
 //!
 //! Ties: of equal ranks the lower task number, of equal finish times the lower worker number, which is a faster kind. Any number of kinds:
 //! only the cost matrix counts.
@@ -30,13 +30,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ten_tasks_of_its_paper_have_the_ranks_of_its_table_3() {
+    fn the_ten_tasks_of_its_paper_have_the_ranks_published_there() {
         let ranks: Vec<_> = upward(&ten_tasks()).into_iter().map(|rank| (rank * 1e3).round() / 1e3).collect();
         assert_eq!(ranks, [108.0, 77.0, 80.0, 80.0, 69.0, 63.333, 42.667, 35.667, 44.333, 14.667]);
     }
 
     #[test]
-    fn the_ten_tasks_of_its_paper_take_80_as_in_its_figure_4() {
+    fn the_ten_tasks_of_its_paper_take_80_slot_by_slot_as_published() {
         let schedule = schedule(&ten_tasks());
         let expected = [
             (0, 2, 0, 9),

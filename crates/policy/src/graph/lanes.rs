@@ -6,7 +6,7 @@
 //! EFT(t, p)      = EST(t, p) + w(t, p)
 //! ```
 //!
-//! Insertion is that of Topcuoglu, Hariri and Wu (TPDS 2002, section 4.1).
+//! Insertion is that of Topcuoglu, Hariri and Wu (TPDS 2002, section 4.2).
 
 use evenkeel_machine::Nanos;
 use evenkeel_workload::TaskId;

@@ -6,7 +6,7 @@
 //! rank_d(t)  = max over predecessors s of (rank_d(s) + w(s) + c(s, t))
 //! ```
 //!
-//! Source: Topcuoglu, Hariri and Wu, TPDS 2002, section 4.
+//! Source: Topcuoglu, Hariri and Wu, TPDS 2002, section 4.1.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

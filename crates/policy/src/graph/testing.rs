@@ -17,7 +17,7 @@ pub fn problem(costs: &[&[u64]], edges: &[(u32, u32, u64)]) -> Problem {
     Problem::new(&graph, workers, |task, worker| Nanos(costs[task.index()][worker.index()]), Nanos)
 }
 
-/// The example of Topcuoglu, Hariri and Wu (TPDS 2002), figure 2 and table 2: ten tasks, three processors.
+/// The example of Topcuoglu, Hariri and Wu (TPDS 2002, section 4): ten tasks, three processors.
 pub fn ten_tasks() -> Problem {
     const COSTS: [&[u64]; 10] = [
         &[14, 16, 9],

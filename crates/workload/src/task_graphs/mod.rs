@@ -56,9 +56,13 @@ pub enum Format {
 /// The format that a file is meant in, told from its content. Faults elsewhere in it do not matter, so that they can be told by [`parse`].
 pub fn looks_like(bytes: &[u8]) -> Option<Format> {
     let text = String::from_utf8_lossy(bytes);
-    let looks: [(Format, fn(&str) -> bool); 3] =
-        [(Format::WfCommons, wfcommons::looks_like), (Format::Dot, dot::looks_like), (Format::Stg, stg::looks_like)];
-    looks.into_iter().find(|(_, looks)| looks(&text)).map(|(format, _)| format)
+    if wfcommons::looks_like(&text) {
+        Some(Format::WfCommons)
+    } else if dot::looks_like(&text) {
+        Some(Format::Dot)
+    } else {
+        stg::looks_like(&text).then_some(Format::Stg)
+    }
 }
 
 /// Reads a task graph to be run by so many workers. `file` is for messages, and its stem names the application.

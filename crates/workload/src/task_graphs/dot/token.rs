@@ -76,7 +76,6 @@ impl<'a> Tokens<'a> {
     }
 
     /// The next token, and where it begins.
-    #[expect(clippy::should_implement_trait, reason = "a token may be a fault, and the last one comes for ever")]
     pub fn next(&mut self) -> Result<(Token, usize), Fault> {
         match self.peeked.take() {
             Some(next) => Ok(next),
