@@ -31,7 +31,8 @@ pub fn schedule(problem: &Problem) -> Schedule {
     let mut placed: Vec<Option<WorkerId>> = vec![None; problem.tasks().len()];
     let mut ready: Vec<_> = problem.tasks().filter(|task| missing[task.index()] == 0).collect();
     while !ready.is_empty() {
-        graphs.iter_mut().for_each(|graph| graph.update(&lanes, &placed, &ready));
+        let slots = by_start(problem, &lanes);
+        graphs.iter_mut().for_each(|graph| graph.update(&lanes, &slots, &placed, &ready));
         let key = graphs.iter().rev().max_by_key(|graph| graph.longest.0);
         let Some(task) = key.and_then(|graph| graph.key_task(&placed)) else { break };
         let worker = lanes.quickest(task);
@@ -46,6 +47,14 @@ pub fn schedule(problem: &Problem) -> Schedule {
         }
     }
     lanes.finish()
+}
+
+/// Start, place on its worker, and worker of all that is placed, the earliest first.
+fn by_start(problem: &Problem, lanes: &Lanes<'_>) -> Vec<(Nanos, usize, WorkerId)> {
+    let of = |worker| lanes.lane(worker).iter().enumerate().map(move |(place, slot)| (slot.start, place, worker));
+    let mut slots: Vec<_> = problem.workers().flat_map(of).collect();
+    slots.sort_unstable();
+    slots
 }
 
 /// `DAG_p` of one worker.
@@ -86,14 +95,14 @@ impl<'a> OnOne<'a> {
     }
 
     /// Ranks what is placed anew, the latest first, and finds the longest path.
-    fn update(&mut self, lanes: &Lanes<'_>, placed: &[Option<WorkerId>], ready: &[TaskId]) {
+    fn update(
+        &mut self,
+        lanes: &Lanes<'_>,
+        slots: &[(Nanos, usize, WorkerId)],
+        placed: &[Option<WorkerId>],
+        ready: &[TaskId],
+    ) {
         let problem = self.problem;
-        let mut slots = Vec::new();
-        for worker in problem.workers() {
-            let lane = lanes.lane(worker);
-            slots.extend(lane.iter().enumerate().map(|(place, slot)| (slot.start, place, worker)));
-        }
-        slots.sort_unstable();
         for &(_, place, worker) in slots.iter().rev() {
             let lane = lanes.lane(worker);
             let task = lane[place].task;
