@@ -97,6 +97,16 @@ fn knobs_must_fit() {
 }
 
 #[test]
+fn graph_policies_want_a_task_graph() {
+    let wants = "policy heft: heft chooses among the tasks of a graph, and swaptions has none";
+    refuses(&["simulate", "-m", MACHINE, "-w", WORKLOAD, "-p", "heft"], wants);
+    refuses(&["compare", "-m", MACHINE, "-w", WORKLOAD, "-p", "gts,gts+cats"], "policy gts+cats: cats chooses among");
+    refuses(&["simulate", "-m", MACHINE, "-w", "dot-build", "-p", "nobody+heft"], "no policy 'nobody'");
+    refuses(&["simulate", "-m", MACHINE, "-w", "dot-build", "-p", "htef"], "did you mean heft");
+    refuses(&["run", "-p", "cats", "--", "true"], "a running program shows its threads only");
+}
+
+#[test]
 fn a_broken_file_is_named_with_the_place() {
     let machine = file("name = \"x\"\ncolour = \"red\"\n");
     let path = machine.path().to_str().unwrap();
@@ -104,6 +114,9 @@ fn a_broken_file_is_named_with_the_place() {
     let workload = file("{ \"tasks\": { \"a\": { \"run\": } } }");
     let path = workload.path().to_str().unwrap();
     refuses(&["simulate", "-m", MACHINE, "-w", path, "-p", "pinned"], path);
+    let graph = file("digraph {\n  a [weight=often]\n}");
+    let path = graph.path().to_str().unwrap();
+    refuses(&["simulate", "-m", MACHINE, "-w", path, "-p", "heft"], &format!("{path}:2:13: weight 'often' found"));
     let neither = file("\u{0}\u{1}\u{2}");
     let path = neither.path().to_str().unwrap();
     refuses(&["simulate", "-m", path, "-w", WORKLOAD, "-p", "pinned"], path);

@@ -50,6 +50,26 @@ fn simulate_prints_one_record_that_fits_the_schema() {
 }
 
 #[test]
+fn graph_policies_are_compared_on_a_task_graph_by_its_own_measures() {
+    let args =
+        ["compare", "-m", MACHINE, "-w", "workloads/wfcommons-mosaic.json", "-p", "heft,cpop,cats,steal,gts+cats,gts"];
+    let json = evenkeel(&[&args[..], &["--json"]].concat()).done().json();
+    for record in json.as_array().unwrap() {
+        assert_valid(record);
+        let of = |key: &str| record["graph"][key].as_f64().unwrap();
+        let time = record["makespan_s"].as_f64().unwrap();
+        assert!(time >= of("bound_s") && of("bound_s") >= of("critical_path_s"), "{record:#}");
+        assert!((of("slr") * of("critical_path_s") / time - 1.0).abs() < 1e-9, "{record:#}");
+        assert!((of("speedup") * time / of("serial_s") - 1.0).abs() < 1e-9, "{record:#}");
+        assert!((of("efficiency") * 8.0 / of("speedup") - 1.0).abs() < 1e-9, "{record:#}");
+    }
+    let policies: Vec<_> = (0..6).map(|row| json[row]["graph"]["policy"].as_str().unwrap()).collect();
+    assert_eq!(policies, ["heft", "cpop", "cats", "steal", "cats", "fifo"]);
+    let text = evenkeel(&args).done().stdout;
+    assert!(["SLR", "over serial", "efficiency", "path", "gts+cats"].iter().all(|it| text.contains(it)), "{text}");
+}
+
+#[test]
 fn energy_is_that_of_the_kinds_and_time_that_of_the_cores() {
     let record = evenkeel(&small("simulate", &["-p", "linux", "--json"])).done().json();
     let kinds: Vec<&Value> = record["kinds"].as_object().unwrap().values().collect();

@@ -95,6 +95,7 @@ Examples:
   evenkeel compare -m odroid-xu3-paper --each -w ferret -w dedup -p pinned,gts --html report.html
   evenkeel compare -m quickia -w gamess -w gobmk -p hsp,acfs:uf=1.1,acfs:uf=1.5 --csv > runs.csv
   evenkeel compare -m odroid-xu3-paper -w ferret -p linux,gts --set gts.up=600 --json
+  evenkeel compare -m odroid-xu3-paper -w workflow.json -p heft,cpop,cats,steal-kind,gts+fifo
 
 With -w more than once the workloads run together; with --each every one has runs of its own.
 The output is the same bytes for any number of --jobs, but for wall_s, the time that a run took here.")]

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use evenkeel_machine::Machine;
-use evenkeel_metrics::{AloneCache, Record, Subject};
-use evenkeel_policy::{Knobs, Policy, registry};
+use evenkeel_metrics::{AloneCache, GraphRow, Record, Subject};
+use evenkeel_policy::{Knobs, Policy, graph, registry};
 use evenkeel_sim::{Config, Listener};
 use evenkeel_workload::Application;
 use indexmap::IndexSet;
@@ -42,15 +42,43 @@ pub struct Set {
 pub struct Chosen {
     /// As asked for.
     pub label: String,
+    /// Without knobs.
     name: String,
+    /// The one of the operating system.
+    system: String,
+    /// The one by which workers choose tasks of graphs, where that was asked for.
+    graph: Option<&'static str>,
     set: Vec<(String, String)>,
     knobs: Knobs,
+}
+
+/// The policy of the operating system beside a graph policy that is named alone: a worker for each core, which stays there.
+const BESIDE_GRAPHS: &str = "pinned";
+
+/// What a name stands for: a policy of the operating system, and one for task graphs. `heft` is the latter beside [`BESIDE_GRAPHS`], `gts+heft`
+/// names both.
+fn parts(name: &str) -> (&str, Option<&'static str>) {
+    if let Some(entry) = graph::find(name) {
+        return (BESIDE_GRAPHS, Some(entry.name));
+    }
+    let both = name.rsplit_once('+').and_then(|(system, tasks)| Some((system, graph::find(tasks)?)));
+    both.map_or((name, None), |(system, entry)| (system, Some(entry.name)))
 }
 
 impl Chosen {
     /// Its name, without knobs.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The policy for task graphs that it names.
+    pub fn graph(&self) -> Option<&'static str> {
+        self.graph
+    }
+
+    /// The policy of the operating system.
+    pub fn system(&self) -> &str {
+        &self.system
     }
 
     /// Its knobs, all of them.
@@ -63,7 +91,7 @@ impl Chosen {
     /// # Errors
     /// None that choosing it has not found.
     pub fn make(&self) -> Result<Box<dyn Policy>> {
-        registry::make(&self.name, &self.set).map_err(Failure::input)
+        registry::make(&self.system, &self.set).map_err(Failure::input)
     }
 }
 
@@ -109,6 +137,9 @@ impl Plan {
             let apps = args.workloads.iter().map(load).collect::<Result<Vec<_>>>()?;
             vec![Set { workloads: args.workloads.clone(), apps: apps.into_iter().flatten().collect() }]
         };
+        for set in &sets {
+            check_graphs(set, &policies)?;
+        }
         let config = Config {
             seed: args.scale.seed,
             estimator: args.estimator,
@@ -128,14 +159,17 @@ impl Plan {
 
     /// Carries out one run. The runs alone that its measures need are carried out beside it, where they have not been yet.
     pub fn carry_out<L: Listener + Send>(&self, set: &Set, policy: &Chosen, listener: &mut L) -> Finished {
+        let mut config = self.config.clone();
+        if let Some(graph) = policy.graph {
+            graph.clone_into(&mut config.graph_policy);
+        }
         let (alone, (outcome, wall)) = rayon::join(
             || self.alone.measure(&self.whole, &self.used, &set.apps, &self.config),
             || {
                 let start = Instant::now();
-                let outcome =
-                    registry::make(&policy.name, &policy.set).map_err(anyhow::Error::from).and_then(|mut it| {
-                        Ok(evenkeel_sim::run(&self.used, &set.apps, it.as_mut(), &self.config, listener)?)
-                    });
+                let outcome = registry::make(&policy.system, &policy.set)
+                    .map_err(anyhow::Error::from)
+                    .and_then(|mut it| Ok(evenkeel_sim::run(&self.used, &set.apps, it.as_mut(), &config, listener)?));
                 (outcome, start.elapsed())
             },
         );
@@ -149,7 +183,13 @@ impl Plan {
         let done = outcome.and_then(|outcome| Ok((outcome, alone?)));
         match done {
             Ok((outcome, alone)) => Finished {
-                record: subject.record(&outcome, &alone, self.per_thread, wall),
+                record: Record {
+                    graph: match set.apps.as_slice() {
+                        [app] => GraphRow::of(&self.used, app, &config.graph_policy, outcome.makespan),
+                        _ => None,
+                    },
+                    ..subject.record(&outcome, &alone, self.per_thread, wall)
+                },
                 notes: outcome.notes.iter().map(|note| of(&policy.name, note)).collect(),
             },
             Err(error) => Finished { record: subject.failure(format!("{error:#}"), wall), notes: Vec::new() },
@@ -161,6 +201,20 @@ impl Plan {
         let apps = self.sets.iter().flat_map(|set| &set.apps);
         apps.flat_map(|app| app.notes.iter().map(|note| of(&app.name, note))).collect()
     }
+}
+
+/// Refuses policies that choose among tasks where nothing has any.
+fn check_graphs(set: &Set, policies: &[Chosen]) -> Result {
+    let Some((policy, name)) = policies.iter().find_map(|policy| Some((policy, policy.graph?))) else { return Ok(()) };
+    if set.apps.iter().any(|app| !app.graphs.is_empty()) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "policy {}: {name} chooses among the tasks of a graph, and {} has none; expected a task graph (WfFormat, STG or DOT, or a program as \
+         blackscholes:tasks) or a policy for threads, as gts",
+        policy.label,
+        set.workloads.join(" + "),
+    )))
 }
 
 /// A note with the name of whom it is of, where it does not say so itself.
@@ -183,7 +237,9 @@ pub fn choose(specs: Vec<PolicySpec>, settings: &[Setting]) -> Result<Vec<Chosen
     let mut chosen = Vec::with_capacity(specs.len());
     let mut used = vec![false; settings.len()];
     for PolicySpec { label, name, set: in_place } in specs {
-        let known = registry::knobs(&name, &[]).map_err(Failure::input)?;
+        let (system, graph) = parts(&name);
+        let system = system.to_owned();
+        let known = registry::knobs(&system, &[]).map_err(Failure::input)?;
         let has = |knob: &str| known.iter().any(|(name, _)| name == knob);
         let mut set = Vec::new();
         for for_one in [false, true] {
@@ -191,7 +247,7 @@ pub fn choose(specs: Vec<PolicySpec>, settings: &[Setting]) -> Result<Vec<Chosen
                 let meant = match &setting.policy {
                     // The only policy there is: it says itself which knobs it has.
                     None => !for_one && (names.len() == 1 || has(&setting.knob)),
-                    Some(policy) => for_one && *policy == name,
+                    Some(policy) => for_one && (*policy == name || *policy == system),
                 };
                 if meant {
                     used[index] = true;
@@ -200,8 +256,8 @@ pub fn choose(specs: Vec<PolicySpec>, settings: &[Setting]) -> Result<Vec<Chosen
             }
         }
         set.extend(in_place);
-        let knobs = registry::knobs(&name, &set).map_err(Failure::input)?;
-        chosen.push(Chosen { label, name, set, knobs });
+        let knobs = registry::knobs(&system, &set).map_err(Failure::input)?;
+        chosen.push(Chosen { label, name, system, graph, set, knobs });
     }
     let Some((setting, _)) = settings.iter().zip(used).find(|(_, used)| !used) else { return Ok(chosen) };
     let asked = names.join(", ");

@@ -109,6 +109,7 @@ impl Subject<'_> {
             threads: None,
             wakeup_latency_us: None,
             sensor: None,
+            graph: None,
             live: None,
             wall_s: wall.as_secs_f64(),
             error: None,

@@ -2,6 +2,7 @@
 
 mod alone;
 mod build;
+mod graph;
 pub mod measures;
 mod progress;
 mod record;
@@ -10,5 +11,7 @@ mod summary;
 pub use alone::{Alone, AloneCache, AloneError};
 pub use build::Subject;
 pub use progress::Progress;
-pub use record::{AppRow, KindRow, Knob, LatencySummary, LiveRow, Record, SCHEMA, SensorRow, ThreadRow, WakeupLatency};
+pub use record::{
+    AppRow, GraphRow, KindRow, Knob, LatencySummary, LiveRow, Record, SCHEMA, SensorRow, ThreadRow, WakeupLatency,
+};
 pub use summary::{Relative, relative};

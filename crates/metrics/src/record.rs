@@ -65,6 +65,9 @@ pub struct Record {
     /// The energy as the machine's sensor sees it; `None`: none described.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensor: Option<SensorRow>,
+    /// How the tasks of a graph fared; `None`: it was not one application that only runs task graphs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<GraphRow>,
     /// How a live run was carried out; `None`: it was simulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveRow>,
@@ -193,6 +196,29 @@ pub struct SensorRow {
     /// The same by cluster, in the order of the machine.
     #[serde(default)]
     pub clusters_j: Vec<f64>,
+}
+
+/// Measures of task graphs; all that a run did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GraphRow {
+    /// Policy by which workers chose tasks.
+    pub policy: String,
+    /// Tasks that were done.
+    pub tasks: u64,
+    /// Edges between them.
+    pub edges: u64,
+    /// The critical path, each task on the core that is fastest for it, seconds.
+    pub critical_path_s: f64,
+    /// No schedule is shorter: the greater of the critical path and all work on all cores, seconds.
+    pub bound_s: f64,
+    /// All tasks one after the other on the best single core, seconds.
+    pub serial_s: f64,
+    /// Schedule length ratio: makespan / critical path.
+    pub slr: Option<f64>,
+    /// `serial_s` / makespan.
+    pub speedup: Option<f64>,
+    /// Speedup / cores in use.
+    pub efficiency: Option<f64>,
 }
 
 /// How a live run was carried out.

@@ -93,9 +93,9 @@ fn find(name: &str) -> Result<(&'static [Knob], Maker), MakeError> {
     if let Some(choices) = Choices::from_name(name) {
         return Ok((choices.knobs(), Box::new(move |knobs| choices.make(knobs))));
     }
-    let hint = ENTRIES
-        .iter()
-        .map(|entry| (strsim::jaro_winkler(entry.name, name), entry.name))
+    let names = ENTRIES.iter().map(|entry| entry.name).chain(crate::graph::names());
+    let hint = names
+        .map(|known| (strsim::jaro_winkler(known, name), known))
         .filter(|(similarity, _)| *similarity >= SIMILAR)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map_or_else(String::new, |(_, nearest)| format!(" (did you mean {nearest}?)"));

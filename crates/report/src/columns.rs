@@ -61,6 +61,15 @@ fn columns() -> &'static [Column] {
             .means("From the start of a run to the end of its last application."),
         measure("speedup", "", Greatest, 1, |r| r.speedup)
             .means("Time on one core of the slowest kind, divided by the time. Only where a single application runs."),
+        measure("SLR", "", Least, 1, |r| r.graph.as_ref()?.slr).means(
+            "Schedule length ratio of a task graph: the time, divided by its critical path with each task on the core that is fastest for it.",
+        ),
+        measure("over serial", "", Greatest, 1, |r| r.graph.as_ref()?.speedup)
+            .means("Time of all tasks one after the other on the best single core, divided by the time."),
+        measure("efficiency", "", Greatest, 2, |r| r.graph.as_ref()?.efficiency)
+            .means("The speedup over the best single core, divided by the number of cores."),
+        measure("path", "s", None, 3, |r| r.graph.as_ref().map(|graph| graph.critical_path_s))
+            .means("Critical path of the task graph, each task on the core that is fastest for it: no schedule is shorter."),
         measure("energy", "J", Least, 2, |r| r.energy_j).means("Energy of all cores and clusters over the run."),
         measure("power", "W", None, 8, |r| r.mean_power_w).means("Energy divided by time."),
         measure("EDP", "J s", Least, 3, |r| r.edp_js).means("Energy-delay product: energy times time."),

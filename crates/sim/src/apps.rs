@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use evenkeel_machine::{CoreId, FULL_CAPACITY, Machine, Nanos};
+use evenkeel_policy::graph::Team;
 use evenkeel_policy::{AppId, Event, Interest, State, ThreadId};
 use evenkeel_workload::{Application, Repeat, ThreadSpec};
 
@@ -34,7 +35,8 @@ pub struct App {
     pub resumes: bool,
     /// First thread of each name, where that is asked for.
     pub by_name: BTreeMap<Box<str>, ThreadId>,
-    graph_workers: Vec<u32>,
+    /// By graph, who runs it.
+    teams: Vec<Team>,
     forked: u32,
 }
 
@@ -69,14 +71,14 @@ pub fn set_up(
         if endless && spec.duration.is_none() && config.duration.is_none() {
             return Err(SimError::Endless { app: spec.name.clone() });
         }
-        let graph_workers = (0..spec.graphs.len() as u32)
+        let teams = (0..spec.graphs.len() as u32)
             .map(|graph| {
                 let runs = |thread: &&ThreadSpec| programs[thread.program.index()].graphs.contains(&graph);
-                spec.threads.iter().filter(runs).count() as u32
+                Team::on(machine, &spec.phases, spec.threads.iter().filter(runs).count() as u32)
             })
             .collect();
         let resumes = programs.iter().any(|flat| flat.resumes);
-        apps.push(App { resumes, programs, first_row, graph_workers, ..App::default() });
+        apps.push(App { resumes, programs, first_row, teams, ..App::default() });
         first_row += spec.phases.len() as u32;
     }
     Ok(apps)
@@ -138,7 +140,7 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn start_app(&mut self, app: usize) {
         let spec = &self.specs[app];
         let state = &mut self.apps[app];
-        state.objects = Objects::new(spec, &state.graph_workers);
+        state.objects = Objects::new(spec, &state.teams);
         state.objects.devices.fill(self.now);
         state.began = self.now;
         state.live = 0;

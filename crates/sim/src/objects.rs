@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use evenkeel_machine::Nanos;
 use evenkeel_policy::ThreadId;
-use evenkeel_policy::graph::{self, GraphPolicy};
+use evenkeel_policy::graph::{self, GraphPolicy, Situation, Team, WorkerId};
 use evenkeel_policy::loops::{self, LoopPolicy};
 use evenkeel_workload::{Application, TaskGraph, TaskId};
 
@@ -74,24 +74,69 @@ pub struct GraphRun {
     pub done: u32,
     pub workers: u32,
     pub finished: u32,
+    /// Tasks that are ready and that nobody has taken.
+    pub ready: u32,
+    /// Workers that have been woken and have not asked yet.
+    pub coming: u32,
     /// Workers for whom there was no task.
-    pub line: Line,
+    pub line: VecDeque<(ThreadId, WorkerId)>,
 }
 
 pub struct SharedGraph {
     pub graph: Arc<TaskGraph>,
-    /// Threads that run it.
-    pub workers: u32,
+    /// Threads that run it, and how fast they are.
+    pub team: Team,
     pub runs: VecDeque<GraphRun>,
     pub first: u32,
 }
 
+impl SharedGraph {
+    /// Another execution begins.
+    pub fn begin(&mut self, mut policy: Box<dyn GraphPolicy>, now: Nanos) {
+        policy.start(&Situation { graph: &self.graph, team: &self.team, now });
+        let tasks = (0..self.graph.tasks.len() as u32).map(TaskId);
+        let missing = tasks.map(|task| self.graph.predecessors(task).len() as u32 + 1).collect();
+        self.runs.push_back(GraphRun {
+            policy,
+            missing,
+            created: 0,
+            done: 0,
+            workers: 0,
+            finished: 0,
+            ready: 0,
+            coming: 0,
+            line: VecDeque::new(),
+        });
+    }
+
+    /// The run of this round, with what its policy may know now.
+    pub fn run(&mut self, round: u32, now: Nanos) -> (&mut GraphRun, Situation<'_>) {
+        let run = &mut self.runs[(round - self.first) as usize];
+        (run, Situation { graph: &self.graph, team: &self.team, now })
+    }
+}
+
 impl GraphRun {
-    /// One of the things that a task waits for has happened; whether it was the last.
-    pub fn release(&mut self, task: TaskId) -> bool {
+    /// One of the things that a task waits for has happened; if it was the last, the policy hears of it.
+    pub fn release(&mut self, at: &Situation<'_>, task: TaskId, by: Option<WorkerId>) {
         let missing = &mut self.missing[task.index()];
         *missing -= 1;
-        *missing == 0
+        if *missing == 0 {
+            self.ready += 1;
+            self.policy.ready(at, task, by);
+        }
+    }
+
+    /// The next worker that waits to be woken, whom the policy names, as long as more tasks are ready than workers are on their way,
+    /// `about_to_ask` of them not in line.
+    pub fn next_to_wake(&mut self, at: &Situation<'_>, about_to_ask: u32) -> Option<ThreadId> {
+        if self.ready <= self.coming + about_to_ask {
+            return None;
+        }
+        let chosen = self.policy.wake(at, &mut self.line.iter().map(|&(_, worker)| worker))?;
+        let place = self.line.iter().position(|&(_, worker)| worker == chosen)?;
+        self.coming += 1;
+        self.line.remove(place).map(|(thread, _)| thread)
     }
 }
 
@@ -112,8 +157,8 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// As they are before the application starts. `graph_workers`: threads that run each graph.
-    pub fn new(app: &Application, graph_workers: &[u32]) -> Self {
+    /// As they are before the application starts. `teams`: the threads that run each graph.
+    pub fn new(app: &Application, teams: &[Team]) -> Self {
         fn many<T: Default>(count: usize) -> Vec<T> {
             std::iter::repeat_with(T::default).take(count).collect()
         }
@@ -129,10 +174,10 @@ impl Objects {
             graphs: app
                 .graphs
                 .iter()
-                .zip(graph_workers)
-                .map(|(graph, &workers)| SharedGraph {
+                .zip(teams)
+                .map(|(graph, team)| SharedGraph {
                     graph: Arc::clone(graph),
-                    workers,
+                    team: team.clone(),
                     runs: VecDeque::new(),
                     first: 0,
                 })
@@ -147,7 +192,7 @@ pub fn check_policies(app: &Application, graph_policy: &str) -> Result<(), Strin
         loops::make(&shared.schedule).map_err(|error| error.to_string())?;
     }
     if !app.graphs.is_empty() {
-        graph::make(graph_policy).map_err(|error| error.to_string())?;
+        graph::make(graph_policy, 0).map_err(|error| error.to_string())?;
     }
     Ok(())
 }

@@ -1,12 +1,13 @@
 //! Work that threads share: chunks of parallel loops, tasks of graphs, by the policies of `loops/` and `graph/`.
 
+use evenkeel_machine::Nanos;
 use evenkeel_policy::graph::{self, WorkerId};
 use evenkeel_policy::{AppId, ThreadId, loops};
 use evenkeel_workload::TaskId;
 
 use crate::execute::Next;
 use crate::mechanism::Mechanism;
-use crate::objects::{GraphRun, LoopRun};
+use crate::objects::LoopRun;
 use crate::thread::{Part, WaitsFor};
 use crate::trace::Listener;
 
@@ -77,38 +78,43 @@ impl<L: Listener> Mechanism<'_, L> {
             state.rare_mut().graph_rounds = vec![0; count];
         }
         let round = state.rare().graph_rounds[shared as usize];
-        let graph = std::sync::Arc::clone(&self.specs[app.index()].graphs[shared as usize]);
+        let first_row = self.apps[app.index()].first_row;
         let object = &mut self.apps[app.index()].objects.graphs[shared as usize];
         let mut is_master = false;
         while object.runs.len() <= (round - object.first) as usize {
-            let Ok(mut policy) = graph::make(&self.config.graph_policy) else { return None };
-            policy.start(&graph, object.workers);
-            let missing = (0..graph.tasks.len() as u32).map(|task| graph.predecessors(TaskId(task)) + 1).collect();
-            let run =
-                GraphRun { policy, missing, created: 0, done: 0, workers: 0, finished: 0, line: Default::default() };
-            object.runs.push_back(run);
+            // Checked before the run: the policy is one that there is.
+            let Ok(policy) = graph::make(&self.config.graph_policy, self.config.seed) else { return None };
+            object.begin(policy, self.now);
             is_master = true;
         }
-        let run = &mut object.runs[(round - object.first) as usize];
-        let worker = *state.worker.get_or_insert_with(|| {
+        let (run, at) = object.run(round, self.now);
+        let worker = WorkerId(*state.worker.get_or_insert_with(|| {
             run.workers += 1;
             run.workers - 1
-        });
+        }));
         if is_master {
             return self.create(core, thread, app, shared);
         }
-        if let Some(task) = run.policy.take(WorkerId(worker), kind) {
-            let spec = &graph.tasks[task.index()];
-            let row = self.apps[app.index()].first_row + spec.phase.0;
-            let part = Part::Task { shared, task, since: self.now };
-            return self.compute(thread, graph.take_cost.0.saturating_add(spec.work.0), row, part);
+        if std::mem::take(&mut state.rare_mut().waited_for_task) {
+            run.coming = run.coming.saturating_sub(1);
         }
-        if (run.done as usize) < graph.tasks.len() {
-            run.line.push_back(thread);
+        if let Some(task) = run.policy.take(&at, worker, kind) {
+            run.ready -= 1;
+            let spec = &at.graph.tasks[task.index()];
+            let work = at.graph.take_cost.0.saturating_add(spec.work.0);
+            let row = first_row + spec.phase.0;
+            self.wake_workers(thread, app, shared, 0);
+            return self.compute(thread, work, row, Part::Task { shared, task, since: self.now });
+        }
+        if (run.done as usize) < at.graph.tasks.len() {
+            run.line.push_back((thread, worker));
+            state.rare_mut().waited_for_task = true;
+            self.wake_workers(thread, app, shared, 0);
             return self.gone(core, thread, WaitsFor::Task(shared));
         }
         run.finished += 1;
-        while object.runs.front().is_some_and(|run| run.finished >= object.workers) {
+        let workers = at.team.kinds.len();
+        while object.runs.front().is_some_and(|run| run.finished as usize >= workers) {
             object.runs.pop_front();
             object.first += 1;
         }
@@ -118,6 +124,17 @@ impl<L: Listener> Mechanism<'_, L> {
         None
     }
 
+    /// Wakes workers that wait, for tasks that nobody is on the way to; `about_to_ask` workers that do not wait will ask at once.
+    fn wake_workers(&mut self, waker: ThreadId, app: AppId, shared: u32, about_to_ask: u32) {
+        let round = self.threads[waker.index()].rare().graph_rounds[shared as usize];
+        loop {
+            let object = &mut self.apps[app.index()].objects.graphs[shared as usize];
+            let (run, at) = object.run(round, self.now);
+            let Some(next) = run.next_to_wake(&at, about_to_ask) else { return };
+            self.wake(next, Some(waker));
+        }
+    }
+
     /// The master creates the next task, or, where creating costs nothing, all.
     fn create(&mut self, core: usize, thread: ThreadId, app: AppId, shared: u32) -> Option<Next> {
         let graph = std::sync::Arc::clone(&self.specs[app.index()].graphs[shared as usize]);
@@ -125,15 +142,13 @@ impl<L: Listener> Mechanism<'_, L> {
             let row = self.apps[app.index()].first_row + graph.tasks[0].phase.0;
             return self.compute(thread, graph.create_cost.0, row, Part::Create { shared });
         }
-        for _ in 0..graph.tasks.len() {
-            self.release_created(thread, app, shared);
-        }
+        self.release_created(thread, app, shared, graph.tasks.len() as u32);
         self.take_task(core, thread, app, shared)
     }
 
     /// The master has created a task: on with the next, or with running them.
     fn created(&mut self, core: usize, thread: ThreadId, app: AppId, shared: u32) -> Option<Next> {
-        self.release_created(thread, app, shared);
+        self.release_created(thread, app, shared, 1);
         let graph = &self.specs[app.index()].graphs[shared as usize];
         let round = self.threads[thread.index()].rare().graph_rounds[shared as usize];
         let object = &self.apps[app.index()].objects.graphs[shared as usize];
@@ -141,51 +156,39 @@ impl<L: Listener> Mechanism<'_, L> {
         if (run.created as usize) < graph.tasks.len() { self.create(core, thread, app, shared) } else { None }
     }
 
-    fn release_created(&mut self, thread: ThreadId, app: AppId, shared: u32) {
+    /// So many tasks have been created at once.
+    fn release_created(&mut self, thread: ThreadId, app: AppId, shared: u32, count: u32) {
         let round = self.threads[thread.index()].rare().graph_rounds[shared as usize];
         let object = &mut self.apps[app.index()].objects.graphs[shared as usize];
-        let run = &mut object.runs[(round - object.first) as usize];
-        let task = TaskId(run.created);
-        run.created += 1;
-        if run.release(task) {
-            run.policy.ready(&object.graph, task, None);
-            if let Some(worker) = run.line.pop_front() {
-                self.wake(worker, Some(thread));
-            }
+        let (run, at) = object.run(round, self.now);
+        let tasks = run.created..run.created + count;
+        for task in tasks.clone().map(TaskId) {
+            run.policy.created(&at, task, at.graph.predecessors(task));
         }
+        run.created += count;
+        tasks.map(TaskId).for_each(|task| run.release(&at, task, None));
+        self.wake_workers(thread, app, shared, 0);
     }
 
-    fn end_task(
-        &mut self,
-        core: usize,
-        thread: ThreadId,
-        app: AppId,
-        shared: u32,
-        task: TaskId,
-        since: evenkeel_machine::Nanos,
-    ) {
+    fn end_task(&mut self, core: usize, thread: ThreadId, app: AppId, shared: u32, task: TaskId, since: Nanos) {
         let kind = self.cores[core].kind;
-        let elapsed = self.now - since;
         let state = &self.threads[thread.index()];
         let round = state.rare().graph_rounds[shared as usize];
         let by = state.worker.map(WorkerId);
         let object = &mut self.apps[app.index()].objects.graphs[shared as usize];
-        let run = &mut object.runs[(round - object.first) as usize];
-        run.policy.done(task, kind, elapsed);
-        run.done += 1;
-        let mut ready = 0;
-        for &next in object.graph.successors(task) {
-            if run.release(next) {
-                run.policy.ready(&object.graph, next, by);
-                ready += 1;
-            }
+        let (run, at) = object.run(round, self.now);
+        if let Some(worker) = by {
+            run.policy.done(&at, worker, task, kind, self.now - since);
         }
-        // One of them is for the worker itself; when all is done, everybody goes on.
-        let all_done = run.done as usize == object.graph.tasks.len();
-        let wakes = if all_done { run.line.len() } else { run.line.len().min(ready.max(1) - 1) };
-        let woken: Vec<ThreadId> = run.line.drain(..wakes).collect();
-        for other in woken {
-            self.wake(other, Some(thread));
+        run.done += 1;
+        at.graph.successors(task).iter().for_each(|&next| run.release(&at, next, by));
+        // When all is done, everybody goes on. Until then one task may be for the worker itself.
+        if run.done as usize == at.graph.tasks.len() {
+            let waiting: Vec<_> = run.line.drain(..).collect();
+            waiting.into_iter().for_each(|(other, _)| self.wake(other, Some(thread)));
+        } else {
+            let asks = by.is_some_and(|worker| run.policy.would_take(&at, worker));
+            self.wake_workers(thread, app, shared, u32::from(asks));
         }
     }
 }

@@ -115,6 +115,8 @@ pub struct Rare {
     /// Rounds of shared loops and graphs that it has been through; made when first needed.
     pub loop_rounds: Vec<u32>,
     pub graph_rounds: Vec<u32>,
+    /// Whether it has waited for a task, and has not asked for one since.
+    pub waited_for_task: bool,
     /// Next expiry of each timer of its own, once used.
     pub timers: Vec<Option<Nanos>>,
     pub load: Pelt,
@@ -134,6 +136,7 @@ impl Rare {
     const NONE: Self = Self {
         loop_rounds: Vec::new(),
         graph_rounds: Vec::new(),
+        waited_for_task: false,
         timers: Vec::new(),
         load: Pelt::new(0.0, Nanos::ZERO),
         load_signal: 0.0,

@@ -7,8 +7,10 @@ pub mod native;
 pub mod perf_sched;
 mod phase;
 pub mod programs;
+mod random;
 pub mod recorded;
 pub mod rtapp;
+pub mod task_graphs;
 mod total;
 mod validate;
 
@@ -18,5 +20,6 @@ pub use model::{
     Program, ProgramId, Repeat, SemaphoreId, Step, ThreadSpec, TimerId, TimerMode,
 };
 pub use phase::{Phase, ReferenceCore, Scaling};
+pub use random::SplitMix64;
 pub use total::ideal_speedup;
 pub use validate::MAX_LOOP_DEPTH;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_machine::Work;
+use evenkeel_machine::{Nanos, Work};
 
-use crate::model::{Application, ChannelId, Step};
+use crate::model::{Application, ChannelId, Repeat, Step};
 
 /// Speedup over one little core of work that spreads itself perfectly over `big` and `little` cores: `big x ratio + little`, with
 /// `ratio` the speed of one big core over one little (the maturity study's ideal, JPDC 2019).
@@ -43,10 +43,32 @@ impl Application {
         tally.work.into_iter().map(|work| u64::try_from(work).ok().map(Work)).collect()
     }
 
+    /// How often each graph is run, where the application does nothing but run task graphs, one after the other, all its threads alike;
+    /// `None` where it does anything else, or starts again.
+    pub fn graph_rounds(&self) -> Option<Vec<u64>> {
+        let first = self.threads.first()?;
+        let alike = self.threads.iter().all(|thread| thread.program == first.program && thread.delay == Nanos::ZERO);
+        let steps = &self.programs.get(first.program.index())?.steps;
+        if !alike || self.repeat != Repeat::Once || self.graphs.is_empty() || !only_graphs(steps) {
+            return None;
+        }
+        let mut met = Met::default();
+        met.pass(steps, 1);
+        Some((0..self.graphs.len()).map(|graph| met.graphs.get(&graph).copied().unwrap_or(0)).collect())
+    }
+
     /// The sum of [`Application::work_by_phase`].
     pub fn total_work(&self) -> Option<Work> {
         Some(self.work_by_phase()?.into_iter().sum())
     }
+}
+
+fn only_graphs(steps: &[Step]) -> bool {
+    steps.iter().all(|step| match step {
+        Step::RunTasks(_) => true,
+        Step::Loop { times: Some(_), body } => only_graphs(body),
+        _ => false,
+    })
 }
 
 /// How often a thread comes to each shared loop and graph.

@@ -122,17 +122,20 @@ fn steps() -> impl Strategy<Value = Step> {
 
 fn graphs() -> impl Strategy<Value = Arc<TaskGraph>> {
     let tasks = prop::collection::vec((any::<u64>(), 0..OBJECTS), 1..6);
-    (tasks, prop::collection::vec((0..6u32, 0..6u32), 0..9), any::<u64>(), any::<u64>()).prop_map(
-        |(tasks, edges, create, take)| {
-            let count = tasks.len() as u32;
-            let tasks = tasks.into_iter().map(|(work, phase)| Task { work: Work(work), phase: PhaseId(phase) });
-            let edges = edges.into_iter().filter(|(from, to)| from < to && *to < count);
-            let mut graph =
-                TaskGraph::new(tasks.collect(), edges.map(|(from, to)| (TaskId(from), TaskId(to))).collect()).unwrap();
-            (graph.create_cost, graph.take_cost) = (Work(create), Work(take));
-            Arc::new(graph)
-        },
-    )
+    let edges = prop::collection::vec((0..6u32, 0..6u32, any::<u64>()), 0..9);
+    (tasks, edges, any::<bool>(), any::<u64>(), any::<u64>()).prop_map(|(tasks, edges, volumes, create, take)| {
+        let count = tasks.len() as u32;
+        let tasks = tasks.into_iter().map(|(work, phase)| Task { work: Work(work), phase: PhaseId(phase) });
+        let edges = edges.into_iter().filter(|(from, to, _)| from < to && *to < count);
+        let edges = edges.map(|(from, to, bytes)| (TaskId(from), TaskId(to), bytes));
+        let mut graph = if volumes {
+            TaskGraph::with_volumes(tasks.collect(), edges.collect()).unwrap()
+        } else {
+            TaskGraph::new(tasks.collect(), edges.map(|(from, to, _)| (from, to)).collect()).unwrap()
+        };
+        (graph.create_cost, graph.take_cost) = (Work(create), Work(take));
+        Arc::new(graph)
+    })
 }
 
 fn applications() -> impl Strategy<Value = Application> {
@@ -275,4 +278,15 @@ fn loops_nest_as_deep_as_programs_may_and_no_deeper() {
     assert!(parse(too_deep.as_bytes(), "w.json").is_err());
     let far_too_deep = said(&"[".repeat(1_000_000));
     assert!(far_too_deep.contains("nested deeper than"), "{far_too_deep}");
+}
+
+#[test]
+fn volumes_that_are_not_one_for_each_edge_are_refused() {
+    let graph = r#"{"tasks": [{"work": 1}, {"work": 1}], "edges": [[0, 1]], "volumes": [1, 2]}"#;
+    let app = format!(
+        r#"{{"name": "x", "phases": [{{"name": "p", "scaling": "capacity"}}], "programs": [], "threads": [], "graphs": [{graph}]}}"#
+    );
+    let text = format!(r#"{{"format": "evenkeel.workload/1", "applications": [{app}]}}"#);
+    let error = parse(text.as_bytes(), "x.json").unwrap_err().to_string();
+    assert_eq!(error, "x.json: applications[0]: graphs[0]: 2 volumes found, expected 1, one for each edge");
 }

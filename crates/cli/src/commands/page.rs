@@ -2,7 +2,7 @@
 
 use evenkeel_machine::{CoreId, Nanos, Work};
 use evenkeel_metrics::Record;
-use evenkeel_policy::{AppId, ThreadId, registry};
+use evenkeel_policy::{AppId, ThreadId, graph, registry};
 use evenkeel_report::html::{Described, Meta, page};
 use evenkeel_report::{Timeline, policy_labels};
 use evenkeel_sim::{Listener, Log};
@@ -70,13 +70,16 @@ fn workloads(plan: &Plan) -> Vec<Described> {
 }
 
 fn policies(plan: &Plan) -> Vec<Described> {
-    let entry = |name| registry::ENTRIES.iter().find(|entry| entry.name == name);
     let mut known: Vec<Described> = Vec::new();
     for policy in &plan.policies {
-        if let Some(entry) = entry(policy.name())
-            && known.iter().all(|other| other.name != entry.name)
-        {
-            known.push(described(entry.name, entry.summary, entry.source));
+        let system = registry::ENTRIES.iter().find(|entry| entry.name == policy.system());
+        let system = system.map(|entry| described(entry.name, entry.summary, entry.source));
+        let tasks = policy.graph().and_then(graph::find);
+        let tasks = tasks.map(|entry| described(entry.name, entry.summary, entry.source));
+        for entry in system.into_iter().chain(tasks) {
+            if known.iter().all(|other| other.name != entry.name) {
+                known.push(entry);
+            }
         }
     }
     known

@@ -2,7 +2,7 @@
 
 use evenkeel_policy::os::combination::Choices;
 use evenkeel_policy::registry::{self, Entry};
-use evenkeel_policy::{Knob, Value};
+use evenkeel_policy::{Knob, Value, graph};
 use serde_json::json;
 
 use crate::error::{Failure, Result};
@@ -15,7 +15,9 @@ use crate::{args::ListArgs, table};
 /// Stdout cannot be written to.
 pub fn list(args: &ListArgs) -> Result {
     if args.json {
-        return print_json(&registry::ENTRIES.iter().map(|entry| describe(&Shown::of(entry))).collect::<Vec<_>>());
+        let threads = registry::ENTRIES.iter().map(Shown::of);
+        let all = threads.chain(graph::ENTRIES.iter().map(Shown::of_graphs));
+        return print_json(&all.map(|shown| describe(&shown)).collect::<Vec<_>>());
     }
     let mut rows = table::plain(["POLICY", "WHAT IT DOES", "KNOBS", "FROM"]);
     for entry in registry::ENTRIES {
@@ -23,7 +25,15 @@ pub fn list(args: &ListArgs) -> Result {
         rows.add_row([entry.name, entry.summary, &knobs.join(" "), entry.source]);
     }
     let more = "\nBeside these any ASSIGNMENT-WAKE-BALANCE of aua|fca|aaa|age, pw|fw|iw|sw and aub|rrb|aab|age, as age-iw-rrb.\n";
-    print(&(table::fitted(rows, &[3, 2], "`evenkeel show policy NAME` and --json have all") + more))
+    let mut tasks = table::plain(["FOR TASK GRAPHS", "WHAT IT DOES", "FROM"]);
+    for entry in graph::ENTRIES {
+        tasks.add_row([entry.name, entry.summary, entry.source]);
+    }
+    let all = "`evenkeel show policy NAME` and --json have all";
+    let tasks = table::fitted(tasks, &[2], all);
+    let both =
+        "\nThese choose tasks for workers that stay on their cores; with another policy for the threads as gts+cats.\n";
+    print(&(table::fitted(rows, &[3, 2], all) + more + "\n" + &tasks + both))
 }
 
 /// Describes one.
@@ -31,8 +41,10 @@ pub fn list(args: &ListArgs) -> Result {
 /// # Errors
 /// There is no such policy.
 pub fn show(name: &str, as_json: bool) -> Result {
-    // Also says what is nearest to a name that is not there.
-    registry::knobs(name, &[]).map_err(Failure::input)?;
+    if graph::find(name).is_none() {
+        // Also says what is nearest to a name that is not there.
+        registry::knobs(name, &[]).map_err(Failure::input)?;
+    }
     let Some(entry) = Shown::named(name) else { return Err(Failure::usage(format!("no policy '{name}'"))) };
     if as_json {
         return print_json(&describe(&entry));
@@ -61,22 +73,31 @@ struct Shown<'a> {
     summary: &'a str,
     source: &'a str,
     knobs: &'static [Knob],
+    /// What it decides about: `threads` or `tasks`.
+    chooses: &'static str,
 }
 
 impl<'a> Shown<'a> {
     fn of(entry: &'static Entry) -> Self {
-        Self { name: entry.name, summary: entry.summary, source: entry.source, knobs: entry.knobs }
+        let Entry { name, summary, source, knobs, .. } = *entry;
+        Self { name, summary, source, knobs, chooses: "threads" }
+    }
+
+    fn of_graphs(entry: &'static graph::Entry) -> Self {
+        let graph::Entry { name, summary, source, .. } = *entry;
+        Self { name, summary, source, knobs: &[], chooses: "tasks" }
     }
 
     /// One of the list, or a combination, which has its knobs but no entry of its own.
     fn named(name: &'a str) -> Option<Self> {
         let listed = registry::ENTRIES.iter().find(|entry| entry.name == name).map(Self::of);
-        listed.or_else(|| {
+        listed.or_else(|| graph::find(name).map(Self::of_graphs)).or_else(|| {
             Some(Self {
                 name,
                 summary: "a combination of assignment, wake-up and balance",
                 source: "the choices of Lakshminarayana, Lee, Kim, SC 2009, combined freely",
                 knobs: Choices::from_name(name)?.knobs(),
+                chooses: "threads",
             })
         })
     }
@@ -101,6 +122,7 @@ fn describe(entry: &Shown<'_>) -> serde_json::Value {
         "name": entry.name,
         "summary": entry.summary,
         "source": entry.source,
+        "chooses": entry.chooses,
         "knobs": entry.knobs.iter().map(knob).collect::<Vec<_>>(),
     })
 }

@@ -1,54 +1,261 @@
 //! Policies for task graphs: which worker runs which ready task.
 //!
-//! Sequential code over plain data, as all policies: the simulator calls it directly, the runtime behind
-//! its own concurrency.
+//! Sequential code over plain data, as all policies: the simulator calls it directly, the runtime behind its own concurrency. *Online*
+//! policies learn of tasks as they are created and become ready; *static* ones make a whole [`schedule::Schedule`] from a
+//! [`problem::Problem`] beforehand, which [`planned`] then carries out in the place of an online one.
 
-use evenkeel_machine::{KindId, Nanos};
-use evenkeel_workload::{TaskGraph, TaskId};
+use evenkeel_machine::{KindId, Machine, Nanos, PerKind};
+use evenkeel_workload::{Phase, TaskGraph, TaskId};
 
+pub mod bound;
+mod cats;
+pub mod cpop;
+mod deques;
+pub mod dls;
 mod fifo;
+pub mod hed;
+pub mod heft;
+mod lanes;
+pub mod ldcp;
+pub mod lmt;
+pub mod peft;
+pub mod planned;
+pub mod problem;
+mod ranks;
+mod roster;
+pub mod schedule;
+mod steal;
+mod steal_kind;
 
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod testing;
+
+pub use cats::Cats;
 pub use fifo::Fifo;
+pub use steal::Steal;
+pub use steal_kind::StealKind;
 
-/// A worker of one graph's execution, dense from 0.
+use planned::{Planned, Scheduler};
+use problem::Problem;
+
+/// A worker of one graph's execution, dense from 0 in order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkerId(pub u32);
 
-/// Chooses among ready tasks.
-pub trait GraphPolicy: Send {
-    /// A graph is about to run; forgets all about an earlier one. `workers` take part.
-    fn start(&mut self, graph: &TaskGraph, workers: u32);
-
-    /// A task has become ready (created, and all that it waits for is done). `by`: the worker that finished its last predecessor.
-    fn ready(&mut self, graph: &TaskGraph, task: TaskId, by: Option<WorkerId>);
-
-    /// A worker that runs on a core of this kind asks for a task. None: nothing for it now; it waits
-    /// until another task becomes ready or the graph is done.
-    fn take(&mut self, worker: WorkerId, kind: KindId) -> Option<TaskId>;
-
-    /// A task has been done on a kind of core in this time: what costs are learnt from.
-    fn done(&mut self, _task: TaskId, _kind: KindId, _time: Nanos) {}
+impl WorkerId {
+    /// As an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
-/// Names of the graph policies.
-pub const NAMES: &[&str] = &["fifo"];
+/// Who runs a graph, and how fast they are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Team {
+    /// The kind of core that each worker is expected on, fastest first. Workers say where they are when they ask.
+    pub kinds: Vec<KindId>,
+    /// By phase, nanoseconds per unit of work on each kind: as the machine has it, or as it has been learnt.
+    pub pace: Vec<PerKind<f64>>,
+}
+
+impl Team {
+    /// So many workers for work of these phases on a machine: worker `i` on its `i`-th fastest core, and round again where they are more.
+    /// Paces are those of the highest operating points, without contention for memory.
+    pub fn on(machine: &Machine, phases: &[Phase], workers: u32) -> Self {
+        let mut cores: Vec<_> = machine.cores.iter().map(|core| core.kind).collect();
+        cores.sort_unstable();
+        let mut kinds: Vec<_> = cores.into_iter().cycle().take(workers as usize).collect();
+        kinds.sort_unstable();
+        let pace = |phase: &Phase| {
+            let mut pace = PerKind::all(1.0);
+            for (pace, kind) in pace.0.iter_mut().zip(&machine.kinds) {
+                *pace = 1.0 / phase.speed(machine, kind.top().capacity);
+            }
+            pace
+        };
+        Self { kinds, pace: phases.iter().map(pace).collect() }
+    }
+}
+
+/// What a policy may know whenever it is told or asked something.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// The graph, as far as it has been created where that is online.
+    pub graph: &'a TaskGraph,
+    /// Who runs it.
+    pub team: &'a Team,
+    /// The time.
+    pub now: Nanos,
+}
+
+impl<'a> Situation<'a> {
+    /// At time 0.
+    pub fn at_start(graph: &'a TaskGraph, team: &'a Team) -> Self {
+        Self { graph, team, now: Nanos::ZERO }
+    }
+
+    /// Time of a task on a kind of core, taking it included. A phase without a pace takes a nanosecond for a unit of work.
+    pub fn cost(&self, task: TaskId, kind: KindId) -> Nanos {
+        let it = &self.graph.tasks[task.index()];
+        let pace = self.team.pace.get(it.phase.index()).map_or(1.0, |pace| pace[kind]);
+        Nanos((self.graph.take_cost.saturating_add(it.work).0 as f64 * pace).round() as u64)
+    }
+
+    /// The whole graph on the team, as static policies want it: transfers cost nothing, for the workers share a memory.
+    pub fn problem(&self) -> Problem {
+        let kind = |worker: WorkerId| self.team.kinds.get(worker.index()).copied().unwrap_or_default();
+        let workers = self.team.kinds.len() as u32;
+        Problem::new(self.graph, workers, |task, worker| self.cost(task, kind(worker)), |_| Nanos::ZERO)
+    }
+}
+
+/// Chooses among ready tasks.
+pub trait GraphPolicy: Send {
+    /// A graph is about to run; forgets all about an earlier one.
+    fn start(&mut self, at: &Situation<'_>);
+
+    /// A task has been created, which waits for these (those that are done included).
+    fn created(&mut self, _at: &Situation<'_>, _task: TaskId, _predecessors: &[TaskId]) {}
+
+    /// A task has become ready (created, and all that it waits for is done). `by`: the worker that finished its last predecessor.
+    fn ready(&mut self, at: &Situation<'_>, task: TaskId, by: Option<WorkerId>);
+
+    /// A worker that runs on a core of this kind asks for a task. None: nothing for it now; it waits
+    /// until there may be something ([`GraphPolicy::would_take`]) or the graph is done.
+    fn take(&mut self, at: &Situation<'_>, worker: WorkerId, kind: KindId) -> Option<TaskId>;
+
+    /// Whether a worker that waits would be given a task now. Where nobody runs a task and one is ready, somebody would.
+    fn would_take(&self, at: &Situation<'_>, worker: WorkerId) -> bool;
+
+    /// Which of the workers that wait, who has waited longest first, is to be woken for a task. None: none of them would be given one.
+    fn wake(&self, at: &Situation<'_>, mut waiting: &mut dyn Iterator<Item = WorkerId>) -> Option<WorkerId> {
+        Iterator::find(&mut waiting, |&worker| self.would_take(at, worker))
+    }
+
+    /// A worker has done a task on a kind of core in this time: what costs are learnt from.
+    fn done(&mut self, _at: &Situation<'_>, _worker: WorkerId, _task: TaskId, _kind: KindId, _time: Nanos) {}
+}
+
+/// How a graph policy comes to its decisions, and what makes one.
+#[derive(Clone, Copy)]
+pub enum Family {
+    /// From what is ready. Made from a seed.
+    Online(fn(u64) -> Box<dyn GraphPolicy>),
+    /// From the whole graph and its costs.
+    Static(Scheduler),
+}
+
+/// One graph policy.
+pub struct Entry {
+    /// Name, as in `-p name`.
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Paper or system that it comes from.
+    pub source: &'static str,
+    /// What makes it.
+    pub family: Family,
+}
+
+/// All, in the order in which `evenkeel policies` lists them.
+pub static ENTRIES: &[Entry] = &[
+    Entry {
+        name: "fifo",
+        summary: "first ready, first served, whatever the core",
+        source: "Duran, Corbalán and Ayguadé, IWOMP 2008 (breadth first)",
+        family: Family::Online(|_| Box::new(Fifo::default())),
+    },
+    Entry {
+        name: "steal",
+        summary: "a deque per worker; who has nothing steals the oldest task of a random victim",
+        source: "Blumofe and Leiserson, JACM 46(5), 1999",
+        family: Family::Online(|seed| Box::new(Steal::new(seed))),
+    },
+    Entry {
+        name: "steal-kind",
+        summary: "steal, but fast cores from slow ones first, and slow cores leave what fast ones would end sooner",
+        source: "Evenkeel, after Bender and Rabin, Theory of Computing Systems 35, 2002",
+        family: Family::Online(|seed| Box::new(StealKind::new(seed))),
+    },
+    Entry {
+        name: "cats",
+        summary: "the longest path, counted in tasks as they are created, goes to the fast cores",
+        source: "Chronaki et al., ICS 2015",
+        family: Family::Online(|_| Box::new(Cats::default())),
+    },
+    Entry {
+        name: "heft",
+        summary: "longest way to the end first, each where it ends first, into gaps",
+        source: "Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002",
+        family: Family::Static(heft::schedule),
+    },
+    Entry {
+        name: "cpop",
+        summary: "the critical path on the one core that is fastest for it, the rest as heft",
+        source: "Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002",
+        family: Family::Static(cpop::schedule),
+    },
+    Entry {
+        name: "dls",
+        summary: "at each step the pair of ready task and core with the greatest dynamic level",
+        source: "Sih and Lee, IEEE TPDS 4(2), 1993",
+        family: Family::Static(dls::schedule),
+    },
+    Entry {
+        name: "ldcp",
+        summary: "the longest path, found anew after each task that is placed, goes first",
+        source: "Daoud and Kharma, JPDC 68(4), 2008",
+        family: Family::Static(ldcp::schedule),
+    },
+    Entry {
+        name: "lmt",
+        summary: "level by level, the largest task to the core that costs it least",
+        source: "Iverson, Özgüner and Follen, Heterogeneous Computing Workshop 1995",
+        family: Family::Static(lmt::schedule),
+    },
+    Entry {
+        name: "hed",
+        summary: "heft, with tasks done again where their data would be waited for",
+        source: "Agarwal and Kumar, IEEE IACC 2009",
+        family: Family::Static(hed::schedule),
+    },
+    Entry {
+        name: "peft",
+        summary: "heft with a table of what comes after on each core at best",
+        source: "Arabnejad and Barbosa, IEEE TPDS 25(3), 2014",
+        family: Family::Static(peft::schedule),
+    },
+];
 
 /// A graph policy that is not there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no graph policy '{name}'; there is {}", NAMES.join(", "))]
+#[error("no graph policy '{name}'; there are {}", names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownGraphPolicy {
     /// As asked for.
     pub name: String,
 }
 
-/// Makes a graph policy by name.
+/// Names of the graph policies.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ENTRIES.iter().map(|entry| entry.name)
+}
+
+/// A graph policy by name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ENTRIES.iter().find(|entry| entry.name == name)
+}
+
+/// Makes a graph policy by name. `seed`: of whatever chance plays in.
 ///
 /// # Errors
 /// A name that is not there.
-pub fn make(name: &str) -> Result<Box<dyn GraphPolicy>, UnknownGraphPolicy> {
-    match name {
-        "fifo" => Ok(Box::new(Fifo::default())),
-        _ => Err(UnknownGraphPolicy { name: name.into() }),
+pub fn make(name: &str, seed: u64) -> Result<Box<dyn GraphPolicy>, UnknownGraphPolicy> {
+    match find(name).map(|entry| entry.family) {
+        Some(Family::Online(make)) => Ok(make(seed)),
+        Some(Family::Static(scheduler)) => Ok(Box::new(Planned::new(scheduler))),
+        None => Err(UnknownGraphPolicy { name: name.into() }),
     }
 }
 
@@ -58,10 +265,10 @@ mod tests {
 
     #[test]
     fn every_name_makes_a_policy_and_another_is_named_in_the_error() {
-        assert!(NAMES.iter().all(|name| make(name).is_ok()));
-        assert_eq!(
-            make("lifo").err().map(|error| error.to_string()).as_deref(),
-            Some("no graph policy 'lifo'; there is fifo")
-        );
+        for (i, name) in names().enumerate() {
+            assert!(make(name, 1).is_ok() && names().skip(i + 1).all(|other| other != name), "{name}");
+        }
+        let error = make("lifo", 1).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.starts_with("no graph policy 'lifo'; there are fifo, steal, "), "{error}");
     }
 }

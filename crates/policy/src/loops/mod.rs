@@ -2,10 +2,18 @@
 
 use evenkeel_machine::{KindId, Nanos};
 
+mod aid_dynamic;
+mod aid_static;
 mod dynamic;
 mod guided;
+mod sample;
 mod static_;
 
+#[cfg(test)]
+mod testing;
+
+pub use aid_dynamic::AidDynamic;
+pub use aid_static::AidStatic;
 pub use dynamic::Dynamic;
 pub use guided::Guided;
 pub use static_::Static;
@@ -24,7 +32,7 @@ pub trait LoopPolicy: Send {
 }
 
 /// Names of the loop policies.
-pub const NAMES: &[&str] = &["static", "dynamic", "guided"];
+pub const NAMES: &[&str] = &["static", "dynamic", "guided", "aid-static", "aid-dynamic"];
 
 /// A loop schedule that is not one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,6 +70,8 @@ pub fn make(schedule: &str) -> Result<Box<dyn LoopPolicy>, LoopError> {
         "static" => Ok(Box::new(Static::new(chunk))),
         "dynamic" => Ok(Box::new(Dynamic::new(chunk.unwrap_or(1)))),
         "guided" => Ok(Box::new(Guided::new(chunk.unwrap_or(1)))),
+        "aid-static" => Ok(Box::new(AidStatic::new(chunk.unwrap_or(1)))),
+        "aid-dynamic" => Ok(Box::new(AidDynamic::new(chunk.unwrap_or(1)))),
         _ => Err(LoopError::Unknown { name: name.into() }),
     }
 }
@@ -77,7 +87,9 @@ mod tests {
         let message = |schedule| make(schedule).err().map(|error| error.to_string());
         assert_eq!(
             message("dinamic,4").as_deref(),
-            Some("no loop schedule 'dinamic'; there are static, dynamic, guided, each with ',CHUNK' where wanted")
+            Some(
+                "no loop schedule 'dinamic'; there are static, dynamic, guided, aid-static, aid-dynamic, each with ',CHUNK' where wanted"
+            )
         );
         for chunk in ["0", "-1", "x", "", "1,2", "99999999999999999999"] {
             let error = make(&format!("dynamic,{chunk}")).err();
@@ -93,6 +105,7 @@ mod tests {
             chunk in prop::option::of(1u64..20),
             iterations in 0u64..300,
             order in prop::collection::vec(0u32..5, 400),
+            times in prop::option::of(prop::collection::vec(0u64..50, 5)),
         ) {
             let chunk = chunk.map_or_else(String::new, |chunk| format!(",{chunk}"));
             let mut policy = make(&format!("{}{chunk}", NAMES[policy])).map_err(|e| TestCaseError::fail(e.to_string()))?;
@@ -100,10 +113,14 @@ mod tests {
             for _ in 0..2 {
                 policy.start(iterations, 5);
                 let mut seen = vec![0; iterations as usize];
-                let asks = order.iter().copied().chain((0..5).flat_map(|worker| [worker; 300]));
-                for (first, count) in asks.filter_map(|worker| policy.take(worker, KindId(0))) {
+                for worker in order.iter().copied().chain((0..5).flat_map(|worker| [worker; 300])) {
+                    let kind = KindId(worker as u8 % 3);
+                    let Some((first, count)) = policy.take(worker, kind) else { continue };
                     prop_assert!(count > 0);
                     seen[first as usize..(first + count) as usize].iter_mut().for_each(|times| *times += 1);
+                    if let Some(times) = &times {
+                        policy.done(worker, kind, count, Nanos(times[worker as usize] * count));
+                    }
                 }
                 prop_assert!(seen.iter().all(|&times| times == 1));
             }

@@ -155,6 +155,7 @@ pub fn record(policy: &str, workloads: &[&str], makespan_s: f64, energy_j: Optio
         threads: None,
         wakeup_latency_us: None,
         sensor: None,
+        graph: None,
         live: None,
         wall_s: 0.01,
         error: None,

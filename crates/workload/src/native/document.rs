@@ -218,6 +218,9 @@ pub struct Graph {
     pub tasks: Vec<Task>,
     /// Before and after, from an earlier to a later task.
     pub edges: Vec<(u32, u32)>,
+    /// Bytes that each edge hands over, in the order of the edges; absent: nothing said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub volumes: Vec<u64>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub create_cost: u64,
     #[serde(default, skip_serializing_if = "is_default")]

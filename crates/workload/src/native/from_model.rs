@@ -143,6 +143,7 @@ fn graph(graph: &TaskGraph) -> doc::Graph {
     doc::Graph {
         tasks,
         edges: (0..graph.tasks.len() as u32).flat_map(after).collect(),
+        volumes: (0..graph.tasks.len() as u32).flat_map(|from| graph.volumes(TaskId(from))).copied().collect(),
         create_cost: graph.create_cost.0,
         take_cost: graph.take_cost.0,
     }

@@ -114,6 +114,12 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<Vec<Application>, NativeError> 
     let numbered = document.applications.into_iter().enumerate();
     numbered
         .map(|(application, it)| {
+            let uneven = it.graphs.iter().position(|it| !it.volumes.is_empty() && it.volumes.len() != it.edges.len());
+            if let Some(graph) = uneven {
+                let (edges, volumes) = (it.graphs[graph].edges.len(), it.graphs[graph].volumes.len());
+                let what = format!("graphs[{graph}]: {volumes} volumes found, expected {edges}, one for each edge");
+                return Err(NativeError::Invalid { file: file.to_owned(), application, what });
+            }
             let app = to_model::application(it).map_err(|(graph, source)| NativeError::Graph {
                 file: file.to_owned(),
                 application,

@@ -147,7 +147,12 @@ fn step(step: doc::Step) -> Step {
 fn graph(graph: doc::Graph) -> Result<TaskGraph, BadEdge> {
     let tasks = graph.tasks.into_iter().map(|task| Task { work: Work(task.work), phase: PhaseId(task.phase) });
     let edges = graph.edges.into_iter().map(|(from, to)| (TaskId(from), TaskId(to)));
-    let mut built = TaskGraph::new(tasks.collect(), edges.collect())?;
+    let mut built = if graph.volumes.is_empty() {
+        TaskGraph::new(tasks.collect(), edges.collect())?
+    } else {
+        let edges = edges.zip(graph.volumes).map(|((from, to), bytes)| (from, to, bytes));
+        TaskGraph::with_volumes(tasks.collect(), edges.collect())?
+    };
     (built.create_cost, built.take_cost) = (Work(graph.create_cost), Work(graph.take_cost));
     Ok(built)
 }

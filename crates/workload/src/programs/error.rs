@@ -6,6 +6,7 @@ use crate::graph::BadEdge;
 use crate::native::NativeError;
 use crate::perf_sched::PerfDataError;
 use crate::rtapp::RtAppError;
+use crate::task_graphs::TaskGraphError;
 
 /// Why a workload could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -111,6 +112,9 @@ pub enum WorkloadError {
     /// Data of perf.
     #[error(transparent)]
     PerfSched(#[from] PerfDataError),
+    /// A task graph of another format.
+    #[error(transparent)]
+    TaskGraph(#[from] TaskGraphError),
     /// A file of no known format.
     #[error("{path}: not a workload: expected {expected}")]
     Format {

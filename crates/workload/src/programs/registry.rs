@@ -11,7 +11,7 @@ use super::error::WorkloadError;
 use super::{fairness, parsec, shipped, system};
 use crate::model::Application;
 use crate::recorded::{Places, Selection};
-use crate::{native, perf_sched, rtapp};
+use crate::{native, perf_sched, rtapp, task_graphs};
 
 /// The greatest size: a thousand times the studies' inputs.
 const MOST_SIZE: f64 = 1_000.0;
@@ -20,8 +20,8 @@ const MOST_SIZE: f64 = 1_000.0;
 pub const MOST_FILE_BYTES: u64 = 64 << 20;
 
 /// The formats that are read, for messages.
-const FORMATS: &str =
-    "rt-app JSON (an object with 'tasks') or Evenkeel's own (an object with 'format': 'evenkeel.workload/1')";
+const FORMATS: &str = "rt-app JSON (an object with 'tasks'), Evenkeel's own (an object with 'format': 'evenkeel.workload/1'), WfFormat 1.5 (an object with \
+     'workflow'), DOT (digraph … { … }) or STG (a number, then lines of numbers)";
 
 /// Names longer than this resemble nothing built in: no likeness is computed.
 const LONGEST_NAME: usize = 64;
@@ -116,17 +116,25 @@ fn load_file(path: &Path, ctx: &Context) -> Result<Vec<Application>, WorkloadErr
     if bytes.len() as u64 > MOST_FILE_BYTES {
         return Err(WorkloadError::FileTooLong { path: path.to_owned(), most: MOST_FILE_BYTES });
     }
-    if rtapp::looks_like_rtapp(&bytes) {
-        return shipped::rt_app(&bytes, &path.display().to_string(), ctx);
+    read(&bytes, path, ctx)
+}
+
+/// Reads the bytes of a file, whose format is told from them.
+pub(super) fn read(bytes: &[u8], path: &Path, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
+    let file = path.display().to_string();
+    if rtapp::looks_like_rtapp(bytes) {
+        return shipped::rt_app(bytes, &file, ctx);
     }
-    if native::looks_like_native(&bytes) {
-        return sized(native::parse(&bytes, &path.display().to_string())?, ctx);
+    if native::looks_like_native(bytes) {
+        return sized(native::parse(bytes, &file)?, ctx);
     }
-    if perf_sched::looks_like_perf_data(&bytes) {
-        let file = path.display().to_string();
-        let seen = perf_sched::read(&bytes, &file)?;
+    if perf_sched::looks_like_perf_data(bytes) {
+        let seen = perf_sched::read(bytes, &file)?;
         let app = perf_sched::program(seen, Selection::Command, &Places::of(ctx.machine), &file)?.application;
         return sized(vec![app], ctx);
+    }
+    if let Some(format) = task_graphs::looks_like(bytes) {
+        return sized(vec![task_graphs::parse(bytes, format, &file, ctx.workers())?], ctx);
     }
     Err(WorkloadError::Format { path: path.to_owned(), expected: FORMATS })
 }

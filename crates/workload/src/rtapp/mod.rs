@@ -33,6 +33,8 @@ pub use task::{MAX_NAME_BYTES, MAX_THREADS};
 
 use error::{Fault, Problem as P};
 use json::{Member, Value};
+
+pub(crate) use json::has_object_member;
 use place::{Given, Place};
 
 use crate::model::Application;

@@ -36,6 +36,13 @@ struct Prepared {
 fn prepare(args: &LiveArgs) -> Result<Prepared> {
     let spec = args.policy().map_err(Failure::usage)?;
     let policy = choose(vec![spec], &args.settings)?.remove(0);
+    if let Some(graph) = policy.graph() {
+        return Err(Failure::usage(format!(
+            "policy {}: {graph} chooses among the tasks of a graph, and a running program shows its threads only; expected a policy for threads, \
+             as gts",
+            policy.label
+        )));
+    }
     let machine = machine(args.machine.as_deref())?;
     let stolen = Stolen::from_env().map_err(Failure::input)?;
     let ratios = machine.cores.iter().map(|core| stolen.ratio(watch::Cpu(core.cpu))).collect();

@@ -11,6 +11,7 @@ use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context, compute};
 use crate::programs::error::WorkloadError;
 use crate::programs::registry::{Entry, WorkloadInfo};
+use crate::random::SplitMix64;
 
 /// Clock of quickia's small cores (Atom N330), in which running times are stated.
 const SMALL_HZ: f64 = 1.6e9;
@@ -201,22 +202,17 @@ impl Single {
     }
 }
 
-/// Relative lengths of irregular phases: from 0.5 to 1.5, by splitmix64 (Steele et al., OOPSLA 2014), which needs no more state
-/// than its seed.
-struct Lengths(u64);
+/// Relative lengths of irregular phases: from 0.5 to 1.5.
+struct Lengths(SplitMix64);
 
 impl Lengths {
     /// Programs of one run differ: the name is folded into the seed (FNV-1a).
     fn new(seed: u64, name: &str) -> Self {
         let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        Self(seed ^ name.bytes().fold(0xcbf2_9ce4_8422_2325, fold))
+        Self(SplitMix64(seed ^ name.bytes().fold(0xcbf2_9ce4_8422_2325, fold)))
     }
 
     fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        0.5 + (bits >> 11) as f64 / (1_u64 << 53) as f64
+        0.5 + (self.0.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }

@@ -1,0 +1,114 @@
+//! A static policy at work: makes its schedule when a graph starts, and hands each worker its tasks in the order of the schedule.
+//!
+//! Only the order and the place are kept, not the times: a task that takes longer than planned delays what waits for it, and nobody else
+//! steps in. Of a task that the schedule has more than once only the copy that ends first is done: copies save transfers, and who
+//! shares a memory has none. For the same reason the plan is made without them.
+
+use std::collections::VecDeque;
+
+use evenkeel_machine::{KindId, Nanos};
+use evenkeel_workload::TaskId;
+
+use super::problem::Problem;
+use super::roster::Roster;
+use super::schedule::Schedule;
+use super::{GraphPolicy, Situation, WorkerId};
+
+/// Makes a schedule of a problem.
+pub type Scheduler = fn(&Problem) -> Schedule;
+
+/// See the file's head.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    scheduler: Scheduler,
+    roster: Roster,
+    /// By slot, the tasks that it is still to do.
+    lanes: Vec<VecDeque<TaskId>>,
+    ready: Vec<bool>,
+}
+
+impl Planned {
+    /// By this scheduler.
+    pub fn new(scheduler: Scheduler) -> Self {
+        Self { scheduler, roster: Roster::default(), lanes: Vec::new(), ready: Vec::new() }
+    }
+
+    /// The next task of a slot, if it is ready.
+    fn next(&self, slot: usize) -> Option<TaskId> {
+        self.lanes.get(slot)?.front().copied().filter(|task| self.ready[task.index()])
+    }
+}
+
+impl GraphPolicy for Planned {
+    fn start(&mut self, at: &Situation<'_>) {
+        let problem = at.problem();
+        let schedule = (self.scheduler)(&problem);
+        let mut first: Vec<Option<(Nanos, WorkerId)>> = vec![None; at.graph.tasks.len()];
+        for (worker, slot) in schedule.slots() {
+            let first = &mut first[slot.task.index()];
+            if first.is_none_or(|first| (slot.finish, worker) < first) {
+                *first = Some((slot.finish, worker));
+            }
+        }
+        let mut lanes = vec![VecDeque::new(); at.team.kinds.len()];
+        for (worker, slot) in schedule.slots() {
+            if first[slot.task.index()].is_some_and(|(_, kept)| kept == worker) {
+                lanes[worker.index()].push_back(slot.task);
+            }
+        }
+        (self.roster, self.lanes) = (Roster::new(at.team), lanes);
+        self.ready = vec![false; at.graph.tasks.len()];
+    }
+
+    fn ready(&mut self, _at: &Situation<'_>, task: TaskId, _by: Option<WorkerId>) {
+        self.ready[task.index()] = true;
+    }
+
+    fn take(&mut self, _at: &Situation<'_>, worker: WorkerId, kind: KindId) -> Option<TaskId> {
+        let slot = self.roster.seen(worker, kind)?;
+        let task = self.next(slot)?;
+        self.lanes[slot].pop_front();
+        Some(task)
+    }
+
+    fn would_take(&self, _at: &Situation<'_>, worker: WorkerId) -> bool {
+        self.roster.slot(worker).is_none_or(|slot| self.next(slot).is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::heft;
+    use super::super::testing::{Bench, graph, team};
+    use super::*;
+
+    #[test]
+    fn tasks_run_where_and_when_the_schedule_says_if_they_take_what_was_planned() {
+        let graph = graph(&[4, 9, 3, 8, 2], &[(0, 2), (1, 3), (2, 4), (3, 4)]);
+        let team = team(&[0, 1, 1]);
+        let run = Bench::run(&mut Planned::new(heft::schedule), &graph, &team);
+        let plan = heft::schedule(&Situation::at_start(&graph, &team).problem());
+        assert_eq!(run.makespan(), plan.makespan());
+        for (worker, slot) in plan.slots() {
+            assert_eq!(run.worker_of(slot.task), worker);
+        }
+    }
+
+    #[test]
+    fn a_worker_waits_for_its_own_next_task_though_others_are_ready() {
+        let (graph, team) = (graph(&[1, 5], &[]), team(&[0, 1]));
+        let at = Situation::at_start(&graph, &team);
+        let mut policy = Planned::new(|problem| {
+            let mut lanes = super::super::lanes::Lanes::new(problem);
+            (0..2).for_each(|task| lanes.append(TaskId(task), WorkerId(0)));
+            lanes.finish()
+        });
+        policy.start(&at);
+        policy.ready(&at, TaskId(1), None);
+        assert_eq!(policy.take(&at, WorkerId(0), KindId(0)), None);
+        assert_eq!(policy.take(&at, WorkerId(1), KindId(1)), None);
+        policy.ready(&at, TaskId(0), None);
+        assert!(policy.would_take(&at, WorkerId(0)) && !policy.would_take(&at, WorkerId(1)));
+        assert_eq!(policy.take(&at, WorkerId(0), KindId(0)), Some(TaskId(0)));
+    }
+}

@@ -1,0 +1,98 @@
+//! Ranks of tasks, and the line of ready ones that is ordered by them.
+//!
+//! ```text
+//! w(t)       = mean over p of w(t, p)
+//! rank_u(t)  = w(t) + max over successors s of (c(t, s) + rank_u(s))
+//! rank_d(t)  = max over predecessors s of (rank_d(s) + w(s) + c(s, t))
+//! ```
+//!
+//! Source: Topcuoglu, Hariri and Wu, TPDS 2002, section 4.1.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use evenkeel_workload::TaskId;
+
+use super::problem::{Link, Problem};
+
+/// `rank_u` by task.
+pub fn upward(problem: &Problem) -> Vec<f64> {
+    let mut ranks = vec![0.0; problem.tasks().len()];
+    for task in problem.tasks().rev() {
+        let over = |link: &Link| link.transfer.0 as f64 + ranks[link.task.index()];
+        let rest = problem.successors(task).iter().map(over).fold(0.0, f64::max);
+        ranks[task.index()] = problem.mean_cost(task) + rest;
+    }
+    ranks
+}
+
+/// `rank_d` by task.
+pub fn downward(problem: &Problem) -> Vec<f64> {
+    let mut ranks = vec![0.0; problem.tasks().len()];
+    for task in problem.tasks() {
+        let over = |link: &Link| ranks[link.task.index()] + problem.mean_cost(link.task) + link.transfer.0 as f64;
+        ranks[task.index()] = problem.predecessors(task).iter().map(over).fold(0.0, f64::max);
+    }
+    ranks
+}
+
+/// All tasks by descending rank, equal ones by number. A topological order wherever no successor's rank is greater than its
+/// predecessor's.
+pub fn descending(problem: &Problem, ranks: &[f64]) -> Vec<TaskId> {
+    let mut order: Vec<_> = problem.tasks().collect();
+    order.sort_by(|a, b| ranks[b.index()].total_cmp(&ranks[a.index()]).then(a.cmp(b)));
+    order
+}
+
+/// A rank in a heap.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Rank(f64);
+
+impl Eq for Rank {}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+/// Tasks of which all predecessors have been placed, greatest rank first, equal ones by number.
+pub struct ReadyByRank<'a> {
+    problem: &'a Problem,
+    ranks: &'a [f64],
+    missing: Vec<usize>,
+    heap: BinaryHeap<(Rank, Reverse<TaskId>)>,
+}
+
+impl<'a> ReadyByRank<'a> {
+    /// At first, tasks that wait for none.
+    pub fn new(problem: &'a Problem, ranks: &'a [f64]) -> Self {
+        let missing: Vec<_> = problem.tasks().map(|task| problem.predecessors(task).len()).collect();
+        let entries = problem.tasks().filter(|task| missing[task.index()] == 0);
+        let heap = entries.map(|task| (Rank(ranks[task.index()]), Reverse(task))).collect();
+        Self { problem, ranks, missing, heap }
+    }
+}
+
+impl Iterator for ReadyByRank<'_> {
+    type Item = TaskId;
+
+    /// The next, which counts as placed from then on.
+    fn next(&mut self) -> Option<TaskId> {
+        let (_, Reverse(task)) = self.heap.pop()?;
+        for link in self.problem.successors(task) {
+            let missing = &mut self.missing[link.task.index()];
+            *missing -= 1;
+            if *missing == 0 {
+                self.heap.push((Rank(self.ranks[link.task.index()]), Reverse(link.task)));
+            }
+        }
+        Some(task)
+    }
+}

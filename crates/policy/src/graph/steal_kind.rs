@@ -1,0 +1,186 @@
+//! `steal-kind`: work stealing that knows kinds.
+//!
+//! ```text
+//! ready   : as in steal
+//! take    : own newest first; then a fast worker goes to victims on the slowest kind first, then the next, … its own kind and faster
+//!           ones last; a worker on the slowest kind to any. Within a kind from a random victim round, the oldest of each
+//! decline : a worker on kind k at time now leaves a task t if the faster workers F, once free (now, or when what they run is
+//!           done by its cost), could do all other ready tasks and then t before now + w(t, k)
+//! wake    : of workers that wait, one on the fastest kind first
+//! ```
+//!
+//! `w(t, k)` is the cost of the task on the kind: known to the simulator, learnt by the runtime. The tasks before `t` are dealt to whoever of
+//! `F` is free first, each at its cost there; as soon as that takes longer than `now + w(t, k)`, `t` is taken.
+//!
+//! Source: the first rule after Bender and Rabin (Theory of Computing Systems 35, 2002), whose fast workers take tasks from slow
+//! ones; the second is ours, for coarse tasks at the end of a graph.
+//!
+//! Three or more kinds: `F` is all on a faster kind than one's own, so each kind gives way to those above it; the fastest declines nothing.
+//! Equal finish times are no reason to decline.
+
+use evenkeel_machine::{KindId, Nanos};
+use evenkeel_workload::TaskId;
+
+use super::deques::Deques;
+use super::roster::Roster;
+use super::{GraphPolicy, Situation, WorkerId};
+
+/// See the file's head.
+#[derive(Clone, Debug, Default)]
+pub struct StealKind {
+    seed: u64,
+    deques: Deques,
+    roster: Roster,
+    /// By slot, when what it runs should be done.
+    free_at: Vec<Nanos>,
+}
+
+impl StealKind {
+    /// Draws victims from this seed.
+    pub fn new(seed: u64) -> Self {
+        Self { seed, ..Self::default() }
+    }
+
+    /// Whether faster workers would have the task done sooner than one on this kind.
+    fn declines(&self, at: &Situation<'_>, task: TaskId, kind: KindId) -> bool {
+        let own = at.now.saturating_add(at.cost(task, kind));
+        let slots = self.roster.kinds().iter().zip(&self.free_at);
+        let faster = slots.filter(|(other, _)| **other < kind);
+        let mut faster: Vec<(Nanos, KindId)> = faster.map(|(&kind, &free)| (free.max(at.now), kind)).collect();
+        for other in self.deques.tasks().filter(|&other| other != task) {
+            let Some(first) = faster.iter_mut().min() else { return false };
+            if first.0 >= own {
+                return false;
+            }
+            first.0 = first.0.saturating_add(at.cost(other, first.1));
+        }
+        faster.iter().any(|&(free, kind)| free.saturating_add(at.cost(task, kind)) < own)
+    }
+
+    /// Where a worker may take from, in its order: its own deque, and then others.
+    fn sources(&mut self, worker: WorkerId, kind: KindId) -> Vec<usize> {
+        let mut victims = self.deques.victims();
+        victims.retain(|&victim| victim != worker.index());
+        let slowest = self.roster.kinds().iter().copied().max();
+        if slowest != Some(kind) {
+            let kind_of = |victim: usize| self.roster.kind(WorkerId(victim as u32));
+            victims.sort_by_key(|&victim| std::cmp::Reverse(kind_of(victim)));
+        }
+        victims
+    }
+}
+
+impl GraphPolicy for StealKind {
+    fn start(&mut self, at: &Situation<'_>) {
+        self.deques = Deques::new(at.team.kinds.len(), self.seed);
+        self.roster = Roster::new(at.team);
+        self.free_at = vec![Nanos::ZERO; at.team.kinds.len()];
+    }
+
+    fn ready(&mut self, _at: &Situation<'_>, task: TaskId, by: Option<WorkerId>) {
+        self.deques.push(task, by);
+    }
+
+    fn take(&mut self, at: &Situation<'_>, worker: WorkerId, kind: KindId) -> Option<TaskId> {
+        let slot = self.roster.seen(worker, kind)?;
+        self.free_at[slot] = at.now;
+        let own = self.deques.of(worker.index()).back().copied();
+        let task = match own.filter(|&task| !self.declines(at, task, kind)) {
+            Some(_) => self.deques.pop(worker)?,
+            None => {
+                let sources = self.sources(worker, kind);
+                let oldest = |&victim: &usize| self.deques.of(victim).front().copied();
+                let accepts = |&victim: &usize| oldest(&victim).is_some_and(|task| !self.declines(at, task, kind));
+                let victim = sources.into_iter().find(accepts)?;
+                self.deques.steal(victim)?
+            }
+        };
+        self.free_at[slot] = at.now.saturating_add(at.cost(task, kind));
+        Some(task)
+    }
+
+    fn would_take(&self, at: &Situation<'_>, worker: WorkerId) -> bool {
+        let Some(kind) = self.roster.kind(worker) else { return true };
+        let accepts = |task: Option<&TaskId>| task.is_some_and(|&task| !self.declines(at, task, kind));
+        let others = (0..at.team.kinds.len()).filter(|&victim| victim != worker.index());
+        accepts(self.deques.of(worker.index()).back()) || { others }
+            .any(|victim| accepts(self.deques.of(victim).front()))
+    }
+
+    fn wake(&self, at: &Situation<'_>, waiting: &mut dyn Iterator<Item = WorkerId>) -> Option<WorkerId> {
+        waiting.filter(|&worker| self.would_take(at, worker)).min_by_key(|&worker| self.roster.kind(worker))
+    }
+
+    fn done(&mut self, at: &Situation<'_>, worker: WorkerId, _task: TaskId, _kind: KindId, _time: Nanos) {
+        if let Some(slot) = self.roster.slot(worker) {
+            self.free_at[slot] = at.now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, graph, team};
+    use super::*;
+
+    #[test]
+    fn a_fast_thief_takes_from_a_slow_victim_before_a_fast_one() {
+        let (graph, team) = (graph(&[1; 3], &[]), team(&[0, 0, 1]));
+        let at = Situation::at_start(&graph, &team);
+        for seed in 0..20 {
+            let mut policy = StealKind::new(seed);
+            policy.start(&at);
+            for (worker, kind) in [(0, 0), (1, 0), (2, 1)] {
+                assert_eq!(policy.take(&at, WorkerId(worker), KindId(kind)), None);
+            }
+            policy.ready(&at, TaskId(0), Some(WorkerId(1)));
+            policy.ready(&at, TaskId(1), Some(WorkerId(2)));
+            assert_eq!(policy.take(&at, WorkerId(0), KindId(0)), Some(TaskId(1)), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_slow_worker_leaves_a_last_task_that_a_fast_one_would_end_sooner() {
+        // Kind 1 takes twice as long as kind 0. Task 0 runs on the fast worker until 4; task 1 would take 10 there, 20 here.
+        let (graph, team) = (graph(&[4, 10], &[]), team(&[0, 1]));
+        let mut at = Situation::at_start(&graph, &team);
+        let mut policy = StealKind::new(1);
+        policy.start(&at);
+        policy.ready(&at, TaskId(0), None);
+        assert_eq!(policy.take(&at, WorkerId(0), KindId(0)), Some(TaskId(0)));
+        policy.ready(&at, TaskId(1), None);
+        assert_eq!(policy.take(&at, WorkerId(1), KindId(1)), None);
+        assert!(!policy.would_take(&at, WorkerId(1)));
+        at.now = Nanos(4);
+        policy.done(&at, WorkerId(0), TaskId(0), KindId(0), Nanos(4));
+        assert_eq!(policy.take(&at, WorkerId(0), KindId(0)), Some(TaskId(1)));
+    }
+
+    #[test]
+    fn a_slow_worker_takes_its_part_where_there_is_enough_for_all() {
+        let (graph, team) = (graph(&[10; 3], &[]), team(&[0, 1]));
+        let run = Bench::run(&mut StealKind::new(1), &graph, &team);
+        // Fast: two tasks of 10; slow: one of 20.
+        assert_eq!(run.makespan(), Nanos(20));
+        assert_eq!(run.tasks_of(WorkerId(1)).len(), 1);
+    }
+
+    #[test]
+    fn of_two_equal_tasks_the_second_waits_for_the_fast_worker_only_if_that_is_sooner() {
+        let two = graph(&[10; 2], &[]);
+        // Twice as slow: 20 either way, which is no reason to decline. Three times: 20 on the fast one against 30.
+        let slow_part = |kinds| Bench::run(&mut StealKind::new(1), &two, &team(kinds)).tasks_of(WorkerId(1)).len();
+        assert_eq!((slow_part(&[0, 1]), slow_part(&[0, 2])), (1, 0));
+    }
+
+    #[test]
+    fn the_middle_of_three_kinds_gives_way_to_the_fastest_and_not_to_the_slowest() {
+        let (graph, team) = (graph(&[10], &[]), team(&[1, 2]));
+        let at = Situation::at_start(&graph, &team);
+        let mut policy = StealKind::new(1);
+        policy.start(&at);
+        policy.ready(&at, TaskId(0), None);
+        assert_eq!(policy.take(&at, WorkerId(1), KindId(2)), None);
+        assert_eq!(policy.take(&at, WorkerId(0), KindId(1)), Some(TaskId(0)));
+    }
+}

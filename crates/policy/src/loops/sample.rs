@@ -1,0 +1,43 @@
+//! How fast the kinds do iterations, as the workers that are on them have shown.
+
+use evenkeel_machine::{KindId, Nanos, PerKind};
+
+/// Chunks that were done since sampling began.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    /// By worker, the kind on which it did its last chunk; none: it has not done one.
+    seen: Vec<Option<KindId>>,
+    /// Workers that have not done one.
+    missing: usize,
+    /// Iterations and time by kind.
+    done: PerKind<(u64, u64)>,
+}
+
+impl Sample {
+    /// Of so many workers, none of which has done anything.
+    pub fn new(workers: u32) -> Self {
+        let workers = workers as usize;
+        Self { seen: vec![None; workers], missing: workers, done: PerKind::all((0, 0)) }
+    }
+
+    /// A worker has done a chunk.
+    pub fn done(&mut self, worker: u32, kind: KindId, iterations: u64, time: Nanos) {
+        let Some(seen) = self.seen.get_mut(worker as usize) else { return };
+        self.missing -= usize::from(seen.is_none());
+        *seen = Some(kind);
+        let (sum, spent) = self.done[kind];
+        self.done[kind] = (sum.saturating_add(iterations), spent.saturating_add(time.0));
+    }
+
+    /// Iterations per nanosecond by worker, once each has done a chunk. A chunk that took no time counts as a nanosecond.
+    pub fn rates(&self) -> Option<Vec<f64>> {
+        if self.missing > 0 {
+            return None;
+        }
+        let rate = |seen: &Option<KindId>| {
+            let (iterations, time) = self.done[(*seen)?];
+            Some(iterations.max(1) as f64 / time.max(1) as f64)
+        };
+        self.seen.iter().map(rate).collect()
+    }
+}

@@ -1,0 +1,126 @@
+//! Task graphs and loops under their policies in the simulator: everything is done, nothing hangs whatever the operating system's policy, and
+//! schedules come out as planned where nothing disturbs them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::sync::Arc;
+
+use evenkeel_machine::{Machine, Nanos, Work};
+use evenkeel_policy::graph::bound::Bound;
+use evenkeel_policy::graph::{self, Family, Situation, Team};
+use evenkeel_sim::{Config, Deaf, Outcome};
+use evenkeel_workload::{
+    Application, GraphId, LoopId, ParallelLoop, Phase, PhaseId, Program, ProgramId, Scaling, Step, Task, TaskGraph,
+    TaskId, ThreadSpec,
+};
+use proptest::prelude::*;
+use support::{free_odroid, policy};
+
+/// A graph of tasks of so much work for so many threads.
+fn tasks(threads: u32, work: &[u64], edges: &[(u32, u32)], create: u64) -> Application {
+    let tasks = work.iter().map(|&work| Task { work: Work(work), phase: PhaseId(0) }).collect();
+    let edges = edges.iter().filter(|(from, to)| from < to).map(|&(from, to)| (TaskId(from), TaskId(to)));
+    let mut graph = TaskGraph::new(tasks, edges.collect()).unwrap();
+    graph.create_cost = Work(create);
+    Application {
+        name: "graph".into(),
+        phases: vec![Phase::new("work", Scaling::Factor(4.0))],
+        programs: vec![Program { steps: vec![Step::RunTasks(GraphId(0))] }],
+        threads: (0..threads).map(|i| ThreadSpec::new(format!("t{i}"), ProgramId(0))).collect(),
+        graphs: vec![Arc::new(graph)],
+        ..Application::default()
+    }
+}
+
+fn run(machine: &Machine, app: &Application, os: &str, graph: &str) -> Outcome {
+    let config = Config { graph_policy: graph.into(), ..Config::default() };
+    evenkeel_sim::run(machine, std::slice::from_ref(app), policy(os).as_mut(), &config, &mut Deaf).unwrap()
+}
+
+#[test]
+fn a_static_schedule_takes_as_long_as_planned_where_each_worker_has_a_core() {
+    let machine = free_odroid("2big+3little");
+    let work: Vec<u64> = (0..30).map(|i| 1_000_000 * (1 + i * 7 % 11)).collect();
+    let edges: Vec<_> = (1..30).map(|i| (i * 3 / 5, i)).collect();
+    let app = tasks(5, &work, &edges, 0);
+    let team = Team::on(&machine, &app.phases, 5);
+    let problem = Situation::at_start(&app.graphs[0], &team).problem();
+    for entry in graph::ENTRIES {
+        let Family::Static(scheduler) = entry.family else { continue };
+        let (planned, taken) = (scheduler(&problem).makespan().0, run(&machine, &app, "pinned", entry.name).makespan.0);
+        // Times are rounded to nanoseconds, for each task on its own.
+        assert!(planned.abs_diff(taken) <= 30, "{}: {planned} planned, {taken} taken", entry.name);
+    }
+}
+
+#[test]
+fn cats_takes_the_path_on_the_big_core_and_first_come_first_served_does_not() {
+    let machine = free_odroid("1big+2little");
+    let singles = (1..41).map(|task| (0, task));
+    let chain = (41..60).map(|task| if task == 41 { (0, 41) } else { (task - 1, task) });
+    let app = tasks(3, &[10_000_000; 60], &singles.chain(chain).collect::<Vec<_>>(), 0);
+    let taken = |policy| run(&machine, &app, "pinned", policy).makespan;
+    assert!(taken("cats") < taken("fifo"));
+    let team = Team::on(&machine, &app.phases, 3);
+    let bound = Bound::of(&Situation::at_start(&app.graphs[0], &team).problem());
+    // The path is 20 tasks of 60 on a core that is two thirds of the machine: nobody waits for it at the end but for one task on a little core.
+    let at = Situation::at_start(&app.graphs[0], &team);
+    assert!(taken("cats") <= bound.makespan() + at.cost(TaskId(0), team.kinds[2]) + at.cost(TaskId(0), team.kinds[0]));
+}
+
+#[test]
+fn aid_static_ends_within_sampling_of_the_ideal() {
+    let machine = free_odroid("2big+2little");
+    let mut app = tasks(4, &[], &[], 0);
+    app.graphs.clear();
+    app.programs = vec![Program { steps: vec![Step::ParallelFor(LoopId(0))] }];
+    let loop_of = |schedule: &str| ParallelLoop {
+        iterations: 1_000,
+        work: Work(1_000_000),
+        phase: PhaseId(0),
+        workers: 4,
+        schedule: schedule.into(),
+        take_cost: Work(0),
+    };
+    let mut taken = |schedule: &str| {
+        app.loops = vec![loop_of(schedule)];
+        run(&machine, &app, "pinned", "fifo").makespan.as_secs_f64()
+    };
+    // Rates 4, 4, 1, 1: the ideal is a quarter of 1000 x 4 / 10 on a little core.
+    let ideal = taken("static") * 4.0 / 10.0;
+    for schedule in ["aid-static", "aid-dynamic"] {
+        assert!((ideal..ideal * 1.02).contains(&taken(schedule)), "{schedule}: {} of {ideal}", taken(schedule));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn every_graph_ends_under_every_policy_and_never_before_the_bound(
+        work in prop::collection::vec(0u64..5_000_000, 1..40),
+        edges in prop::collection::vec((0u32..40, 0u32..40), 0..80),
+        threads in 1u32..7,
+        create in prop_oneof![Just(0), Just(100_000)],
+        cores in prop::sample::select(vec!["1big", "1big+3little", "2big+2little", "4big+4little"]),
+        os in prop::sample::select(vec!["pinned", "linux", "gts", "hsp", "rr", "age"]),
+    ) {
+        let tasks_there = work.len() as u32;
+        let edges: Vec<_> = edges.into_iter().filter(|(from, to)| from < to && *to < tasks_there).collect();
+        let machine = free_odroid(cores);
+        let app = tasks(threads, &work, &edges, create);
+        let team = Team::on(&machine, &app.phases, threads.min(machine.cores.len() as u32));
+        let bound = Bound::of(&Situation::at_start(&app.graphs[0], &team).problem());
+        for name in graph::names() {
+            let outcome = run(&machine, &app, os, name);
+            prop_assert_eq!(outcome.makespan, run(&machine, &app, os, name).makespan);
+            // Rounded to nanoseconds for each task; `gts` and others may put workers elsewhere than `team` has them, but on no faster cores.
+            let slack = Nanos(u64::from(tasks_there));
+            prop_assert!(outcome.makespan.saturating_add(slack) >= bound.makespan(), "{} on {}", name, os);
+            let created = create * u64::from(tasks_there);
+            let retired: u64 = outcome.apps.iter().map(|app| app.retired.0).sum();
+            prop_assert_eq!(retired, work.iter().sum::<u64>() + created);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Chance that is the same on every host: splitmix64 (Steele, Lea and Flood, OOPSLA 2014), which needs no more state than its seed.
+
+/// A generator; what it holds is its seed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SplitMix64(pub u64);
+
+impl SplitMix64 {
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// A number below `count`, which is at least 1: by multiplication (Lemire, TOMACS 2019), whose bias of `count` in 2^64 is left in.
+    pub fn below(&mut self, count: usize) -> usize {
+        ((u128::from(self.bits()) * count as u128) >> 64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bits_are_those_of_the_published_generator() {
+        let mut random = SplitMix64(1_234_567);
+        let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423_u64];
+        assert_eq!(expected.map(|_| random.bits()), expected);
+    }
+}

@@ -1,0 +1,188 @@
+//! WfCommons' WfFormat, version 1.5: executions of scientific workflows (<https://github.com/wfcommons/WfFormat>; Coleman et al., Future Generation
+//! Computer Systems 128, 2022).
+//!
+//! ```text
+//! workflow.specification.tasks[]   id, parents[], children[], inputFiles[], outputFiles[]
+//! workflow.specification.files[]   id, sizeInBytes
+//! workflow.execution.tasks[]       id, runtimeInSeconds
+//! ```
+//!
+//! A task takes its `runtimeInSeconds`, whatever number of cores (`coreCount`) it had; an edge hands over the files that the parent puts out and the
+//! child takes in. Parents and children say the same twice: an edge that one of them has is an edge. What else the format has (machines,
+//! memory, energy, commands) means nothing here.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Deserialize;
+
+use super::Fault;
+use super::draft::{Draft, nanos};
+use super::lex::{Place, cut};
+use crate::rtapp::has_object_member;
+
+/// What `schemaVersion` has to be.
+const VERSION: &str = "1.5";
+
+#[derive(Deserialize)]
+struct Head {
+    #[serde(rename = "schemaVersion")]
+    schema_version: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Instance {
+    workflow: Workflow,
+}
+
+#[derive(Deserialize)]
+struct Workflow {
+    specification: Specification,
+    execution: Execution,
+}
+
+#[derive(Deserialize)]
+struct Specification {
+    tasks: Vec<Specified>,
+    #[serde(default)]
+    files: Vec<DataFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Specified {
+    id: String,
+    #[serde(default)]
+    parents: Vec<String>,
+    #[serde(default)]
+    children: Vec<String>,
+    #[serde(default)]
+    input_files: Vec<String>,
+    #[serde(default)]
+    output_files: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DataFile {
+    id: String,
+    size_in_bytes: u64,
+}
+
+#[derive(Deserialize)]
+struct Execution {
+    tasks: Vec<Executed>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Executed {
+    id: String,
+    runtime_in_seconds: f64,
+    core_count: Option<f64>,
+}
+
+/// Whether a text is an object with a member `workflow` that is an object.
+pub fn looks_like(text: &str) -> bool {
+    has_object_member(text, "workflow")
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// The first fault: with line and column where the JSON is at fault, with the path of the key where its content is.
+pub fn read(text: &str) -> Result<Draft, Fault> {
+    let syntax = |error: serde_json::Error| {
+        let (line, column) = (error.line(), error.column());
+        let what = error.to_string();
+        let what = what.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&what).to_owned();
+        Place::new(line, column).error(what)
+    };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let head: Head = serde_json::from_str(text).map_err(syntax)?;
+    // The version first: another one's file has its parts elsewhere.
+    match head.schema_version.as_deref() {
+        Some(VERSION) => {}
+        found => {
+            let found = found.map_or("nothing".to_owned(), |found| format!("'{}'", cut(found)));
+            return Err(Fault::of(format!("schemaVersion: {found} found, expected '{VERSION}'")));
+        }
+    }
+    let Workflow { specification, execution } = serde_json::from_str::<Instance>(text).map_err(syntax)?.workflow;
+    let mut times: HashMap<&str, u64> = HashMap::with_capacity(execution.tasks.len());
+    for (index, task) in execution.tasks.iter().enumerate() {
+        let place = format!("workflow.execution.tasks[{index}]");
+        let time = nanos(task.runtime_in_seconds, 1e9).ok_or_else(|| {
+            Fault::of(format!("{place}.runtimeInSeconds: {} found, expected 0 to 1e9", task.runtime_in_seconds))
+        })?;
+        if times.insert(&task.id, time).is_some() {
+            return Err(Fault::of(format!("{place}.id: '{}' found twice", cut(&task.id))));
+        }
+    }
+    let mut draft = tasks(&specification, &times)?;
+    if execution.tasks.iter().any(|task| task.core_count.is_some_and(|cores| cores > 1.0)) {
+        draft.notes.push("WfFormat: a task that had several cores (coreCount) has one here, for as long".to_owned());
+    }
+    edges(&specification, &mut draft)?;
+    Ok(draft)
+}
+
+fn tasks(specification: &Specification, times: &HashMap<&str, u64>) -> Result<Draft, Fault> {
+    let mut draft = Draft { volumes: !specification.files.is_empty(), ..Draft::default() };
+    for (index, task) in specification.tasks.iter().enumerate() {
+        let time = times.get(task.id.as_str()).ok_or_else(|| {
+            Fault::of(format!(
+                "workflow.specification.tasks[{index}].id: '{}' found, expected one of workflow.execution.tasks",
+                cut(&task.id)
+            ))
+        })?;
+        draft.tasks.push((task.id.clone(), *time));
+    }
+    Ok(draft)
+}
+
+fn edges(specification: &Specification, draft: &mut Draft) -> Result<(), Fault> {
+    let mut numbers: HashMap<&str, usize> = HashMap::with_capacity(specification.tasks.len());
+    for (index, task) in specification.tasks.iter().enumerate() {
+        if numbers.insert(&task.id, index).is_some() {
+            let what = format!("workflow.specification.tasks[{index}].id: '{}' found twice", cut(&task.id));
+            return Err(Fault::of(what));
+        }
+    }
+    let sizes: HashMap<&str, u64> = specification.files.iter().map(|it| (it.id.as_str(), it.size_in_bytes)).collect();
+    let number = |index: usize, key: &str, place: usize, id: &str| {
+        numbers.get(id).copied().ok_or_else(|| {
+            let key = format!("workflow.specification.tasks[{index}].{key}[{place}]");
+            Fault::of(format!("{key}: '{}' found, expected the id of a task", cut(id)))
+        })
+    };
+    let mut edges = Vec::new();
+    for (index, task) in specification.tasks.iter().enumerate() {
+        for (place, parent) in task.parents.iter().enumerate() {
+            edges.push((number(index, "parents", place, parent)?, index));
+        }
+        for (place, child) in task.children.iter().enumerate() {
+            edges.push((index, number(index, "children", place, child)?));
+        }
+    }
+    edges.sort_unstable();
+    edges.dedup();
+    let mut volumes: HashMap<(usize, usize), u64> = edges.iter().map(|&edge| (edge, 0)).collect();
+    let mut makers: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, task) in specification.tasks.iter().enumerate() {
+        let files: HashSet<&str> = task.output_files.iter().map(String::as_str).collect();
+        files.into_iter().for_each(|file| makers.entry(file).or_default().push(index));
+    }
+    for (index, task) in specification.tasks.iter().enumerate() {
+        let files: HashSet<&str> = task.input_files.iter().map(String::as_str).collect();
+        for file in files {
+            let size = sizes.get(file).copied().unwrap_or(0);
+            for &maker in makers.get(file).into_iter().flatten() {
+                if let Some(bytes) = volumes.get_mut(&(maker, index)) {
+                    *bytes = bytes.saturating_add(size);
+                }
+            }
+        }
+    }
+    draft.edges = edges.into_iter().map(|edge| (edge.0, edge.1, volumes[&edge])).collect();
+    Ok(())
+}
