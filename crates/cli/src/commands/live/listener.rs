@@ -9,8 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::Mode;
-use rustix::process::umask;
+use rustix::fs::{Mode, fchmod};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 
 use super::statistics::Snapshot;
 
@@ -39,13 +39,13 @@ impl Listener {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        // A mode that is set afterwards leaves others a moment.
-        let before = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
-        let socket = UnixListener::bind(&path);
-        umask(before);
-        let socket = socket?;
-        socket.set_nonblocking(true)?;
-        Ok(Self { socket, path })
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        // The file that `bind` makes has the mode that the socket has by then; one that is set afterwards leaves others a moment.
+        fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+        bind(&socket, &SocketAddrUnix::new(&path)?)?;
+        listen(&socket, AT_ONCE as i32)?;
+        Ok(Self { socket: socket.into(), path })
     }
 
     /// Answers those who have connected meanwhile.
