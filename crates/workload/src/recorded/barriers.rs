@@ -5,7 +5,8 @@
 //! - **three threads or more** of a process, of which one wakes all others, none of which was anywhere else since, at least
 //!   [`EPISODES`] times with the same threads, if in one of ten cases it is another that wakes, or if they are equals. One thread that always
 //!   is the last is else a stage that others wait for, as in a pipeline. Where all but one were woken, and four or more is a known
-//!   barrier's number, the one is taken to have come so late that it did not fall asleep: it meets the others, too;
+//!   barrier's number, the one is taken to have come so late that it did not fall asleep: it meets the others, too, unless it was
+//!   yet to be woken from a meeting that had ended;
 //! - **two threads** of a process, of which one wakes the other at least [`EPISODES_OF_TWO`] times, if they are equals and do not
 //!   strictly take turns in waking each other: who does passes something to and fro.
 //!
@@ -13,7 +14,9 @@
 //! and a consumer of equal work are equals and are taken for a barrier.
 //!
 //! What makes a run with barriers end: an episode's threads had all done what they did before it when the first of them was
-//! woken, and each did what it did after it later. So the order of the recording is one in which all of it can be done.
+//! woken, and each did what it did after it later. So the order of the recording is one in which all of it can be done, with an
+//! episode where the first was woken. A thread that is woken from an episode after others met elsewhere was in it before they
+//! met: were it late there, it would wait for them where they meet, and they for it where it was woken.
 
 use std::collections::BTreeMap;
 
@@ -61,6 +64,8 @@ pub fn find(timeline: &mut Timeline) -> Barriers {
     let mut by_parties: BTreeMap<&[usize], Vec<&Meeting>> = BTreeMap::new();
     meetings.iter().for_each(|it| by_parties.entry(&it.parties).or_default().push(it));
 
+    let ends = ends_of_waits(timeline, &meetings);
+
     let is_barrier = |parties: &[usize], met: &[&Meeting]| match parties.len() {
         2 => met.len() >= EPISODES_OF_TWO && are_equals(timeline, &waits, met) && !take_turns(met),
         _ => met.len() >= EPISODES && (are_led_by_many(met) || are_equals(timeline, &waits, met)),
@@ -73,7 +78,7 @@ pub fn find(timeline: &mut Timeline) -> Barriers {
         if let Some(barrier) = known.iter().position(|parties| *parties == meeting.parties) {
             plan.push((meeting, barrier, None));
         } else if let Some((barrier, late)) = late_at(&known, &meeting.parties)
-            && is_about(timeline, late, meeting)
+            && is_about(timeline, &ends, late, meeting)
         {
             plan.push((meeting, barrier, Some(late)));
         }
@@ -113,6 +118,19 @@ fn places_of_waits(timeline: &Timeline) -> Vec<usize> {
         }
     }
     waits
+}
+
+/// Per wake-up that is part of a meeting, where in the order the first of that meeting was woken.
+fn ends_of_waits(timeline: &Timeline, meetings: &[Meeting]) -> Vec<Option<u64>> {
+    let mut ends = vec![None; timeline.wakes.len()];
+    for meeting in meetings {
+        for &post in &meeting.posts {
+            if let Act::Post(wake) = timeline.threads[meeting.waker].moments[post].act {
+                ends[wake] = Some(meeting.order);
+            }
+        }
+    }
+    ends
 }
 
 /// The instants at which a thread woke others that can have been the end of a barrier.
@@ -213,12 +231,17 @@ fn late_at(known: &[&[usize]], parties: &[usize]) -> Option<(usize, usize)> {
     larger.next().is_none().then_some((barrier, *late))
 }
 
-/// Whether a thread could go on at the time of a meeting.
-fn is_about(timeline: &Timeline, thread: usize, meeting: &Meeting) -> bool {
+/// Whether a thread could go on at the time of a meeting, and was not yet to be woken from one before it.
+fn is_about(timeline: &Timeline, ends: &[Option<u64>], thread: usize, meeting: &Meeting) -> bool {
     let thread = &timeline.threads[thread];
-    let next = thread.moments.get(thread.moments.partition_point(|moment| moment.order < meeting.order));
-    let is_off = next.is_some_and(|next| matches!(next.act, Act::Wait(_) | Act::Sleep(_)) && next.from < meeting.at);
-    !is_off && thread.began < meeting.order && thread.ended.is_none_or(|ended| meeting.order < ended)
+    let rest = &thread.moments[thread.moments.partition_point(|moment| moment.order < meeting.order)..];
+    let is_off =
+        rest.first().is_some_and(|next| matches!(next.act, Act::Wait(_) | Act::Sleep(_)) && next.from < meeting.at);
+    let is_held = rest
+        .iter()
+        .find(|moment| moment.act.is_event())
+        .is_some_and(|next| matches!(next.act, Act::Wait(wake) if ends[wake].is_some_and(|end| end < meeting.order)));
+    !is_off && !is_held && thread.began < meeting.order && thread.ended.is_none_or(|ended| meeting.order < ended)
 }
 
 /// Puts an event in where the thread was at this place in the order. Work that goes on then is parted, by time.
@@ -237,4 +260,57 @@ fn insert(moments: &mut Vec<Moment>, order: u64, at: Nanos, act: Act) {
         return moments.insert(place + 1, Moment { order, from: at, to: at, act });
     }
     moments.insert(place, Moment { order, from: at, to: at, act });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::facts::{Cpu, Fact, Places, Tid, What};
+    use super::super::timeline::Builder;
+    use super::*;
+
+    /// Threads 0 to 4, each on a core of its own, meet three times at barrier 0 (threads 0, 1, 2) and at barrier 1 (threads 1 to 4),
+    /// half a millisecond apart, another being the last each time. Then one wakes another, a microsecond apart, as `last` says.
+    fn meet(last: [(i32, i32); 4]) -> Timeline {
+        let places = Places::default();
+        let mut builder = Builder::new(&places);
+        let mut take = |at: u64, tid: i32, what: What| builder.take(&Fact { at: Nanos(at), tid: Tid(tid), what });
+        (0..5).for_each(|tid| take(0, tid, What::Began { parent: None, process: Tid(0) }));
+        (0..5).for_each(|tid| take(0, tid, What::Took(Cpu(tid as u32))));
+        for round in 0..3 {
+            for (at, first, parties) in [(500_000, 0, 0..3), (1_000_000, 1, 1..5)] {
+                let (at, waker) = (round * 1_000_000 + at, round as i32 + first);
+                parties.filter(|&it| it != waker).for_each(|it| take(at, it, What::Woke(Some(Tid(waker)))));
+            }
+        }
+        for (i, (waker, sleeper)) in (0..).zip(last) {
+            take(3_500_000 + i * 1_000, sleeper, What::Woke(Some(Tid(waker))));
+        }
+        builder.finish()
+    }
+
+    /// What a thread did but work, after it was three times at each of its barriers.
+    fn last_acts(timeline: &Timeline, thread: usize) -> Vec<Act> {
+        let acts = timeline.threads[thread].moments.iter().map(|moment| moment.act.clone());
+        acts.filter(|act| !matches!(act, Act::Compute(_))).skip(6).collect()
+    }
+
+    #[test]
+    fn who_was_woken_before_the_others_met_comes_late_to_them() {
+        let mut timeline = meet([(0, 1), (0, 2), (1, 3), (1, 4)]);
+        let found = find(&mut timeline);
+        assert_eq!((found.parties, found.episodes), (vec![3, 4], 8));
+        assert_eq!(last_acts(&timeline, 1), [Act::Barrier(0), Act::Barrier(1)]);
+        assert_eq!(last_acts(&timeline, 2), [Act::Barrier(0), Act::Barrier(1)]);
+    }
+
+    #[test]
+    fn who_is_woken_from_one_barrier_after_the_others_met_at_the_next_does_not_come_late_to_them() {
+        let mut timeline = meet([(0, 1), (1, 3), (1, 4), (0, 2)]);
+        let (to_3, to_4) = (timeline.wakes.len() - 3, timeline.wakes.len() - 2);
+        let found = find(&mut timeline);
+        assert_eq!((found.parties, found.episodes), (vec![3, 4], 7));
+        // At barrier 1 first, thread 2 would wait there for thread 1, and thread 1 at barrier 0 for thread 2.
+        assert_eq!(last_acts(&timeline, 2), [Act::Barrier(0)]);
+        assert_eq!(last_acts(&timeline, 1), [Act::Barrier(0), Act::Post(to_3), Act::Post(to_4)]);
+    }
 }
