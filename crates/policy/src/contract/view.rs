@@ -93,7 +93,9 @@ pub enum State {
     Exited,
 }
 
-/// Statistics of one thread, up to date when the policy is asked.
+/// Statistics of one thread, up to date when the policy is asked. Where it is asked about switches alone ([`Event::Picked`],
+/// [`Event::SliceUsed`]), that holds for the threads that they are about; what others that run have had and done since they were last
+/// looked at may be missing.
 ///
 /// In the order in which a context switch needs them: with ten thousand threads, what is slow about a switch is fetching
 /// the thread.

@@ -37,9 +37,8 @@
 
 use evenkeel_machine::{CoreId, KindId, MAX_KINDS, Nanos, PerKind};
 
-use super::TICK;
 use super::fair;
-use super::kind_queues::REFRESH;
+use super::{REFRESH, TICK};
 use crate::contract::{
     Clock, CoreStats, Directive, Directives, Event, Interest, Knob, Knobs, Order, Policy, QueueId, Slice, State,
     ThreadId, ThreadStats, Tier, View,

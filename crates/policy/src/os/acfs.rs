@@ -44,8 +44,8 @@
 
 use evenkeel_machine::{CoreId, MAX_KINDS, Nanos, PerKind};
 
-use super::TICK;
-use super::kind_queues::{KindQueues, REFRESH, SLICE};
+use super::kind_queues::{KindQueues, SLICE};
+use super::{REFRESH, TICK};
 use crate::contract::{
     Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId, ThreadStats, View,
 };

@@ -62,6 +62,12 @@ pub fn enter(thread: ThreadId, queue: QueueId, view: &View<'_>, say: &mut Direct
     say.slice(thread, SLICE);
 }
 
+/// The same, where `homes` keeps who belongs where.
+pub fn settle(homes: &mut Homes, thread: ThreadId, queue: QueueId, view: &View<'_>, say: &mut Directives) {
+    homes.put(thread, queue, view.thread(thread).weight);
+    enter(thread, queue, view, say);
+}
+
 /// A thread woke, blocked or ended: its weight counts where it belongs, or no more. With a view newer than
 /// the event, the view is right.
 pub fn recount(homes: &mut Homes, thread: ThreadId, view: &View<'_>) {

@@ -195,8 +195,7 @@ impl Policy for Gts {
         match event {
             Event::Started(thread) => {
                 if let Some(queue) = self.first_place(thread, view) {
-                    self.homes.put(thread, queue, view.thread(thread).weight);
-                    fair::enter(thread, queue, view, say);
+                    fair::settle(&mut self.homes, thread, queue, view, say);
                 }
             }
             Event::Woke(thread) => {

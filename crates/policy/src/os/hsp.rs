@@ -22,8 +22,8 @@
 
 use evenkeel_machine::Nanos;
 
-use super::TICK;
-use super::kind_queues::{KindQueues, REFRESH, SLICE};
+use super::kind_queues::{KindQueues, SLICE};
+use super::{REFRESH, TICK};
 use crate::contract::{Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, View};
 use crate::registry::Entry;
 use crate::speedup::{Applications, Rule, Source};

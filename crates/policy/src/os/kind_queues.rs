@@ -31,15 +31,6 @@ use crate::contract::{
 };
 use crate::speedup::Kinds;
 
-/// How often a policy asks for speedup factors.
-pub const REFRESH: Knob = Knob::Number {
-    name: "refresh",
-    default: 200.0,
-    bounds: (0.1, 60_000.0),
-    unit: "ms",
-    about: "how often speedup factors are refreshed (JPDC 102)",
-};
-
 /// How long a thread runs while others wait.
 pub const SLICE: Knob = Knob::Number {
     name: "slice",

@@ -93,8 +93,7 @@ impl Policy for Linux {
         match event {
             Event::Started(thread) => {
                 if let Some(queue) = self.least_loaded(thread, view) {
-                    self.homes.put(thread, queue, view.thread(thread).weight);
-                    fair::enter(thread, queue, view, say);
+                    fair::settle(&mut self.homes, thread, queue, view, say);
                 }
             }
             Event::Woke(thread) => fair::recount(&mut self.homes, thread, view),

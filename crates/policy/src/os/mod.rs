@@ -35,3 +35,12 @@ const TICK: Knob = Knob::Number {
     unit: "ms",
     about: "time between looks at threads and cores (Linux's tick at 250 Hz)",
 };
+
+/// How often a policy asks for speedup factors.
+const REFRESH: Knob = Knob::Number {
+    name: "refresh",
+    default: 200.0,
+    bounds: (0.1, 60_000.0),
+    unit: "ms",
+    about: "how often speedup factors are refreshed (JPDC 102)",
+};

@@ -144,8 +144,7 @@ impl Switching {
         match event {
             Event::Started(thread) => {
                 let queue = self.place(thread, view, say);
-                self.homes.put(thread, queue, view.thread(thread).weight);
-                fair::enter(thread, queue, view, say);
+                fair::settle(&mut self.homes, thread, queue, view, say);
             }
             Event::Woke(thread) => fair::recount(&mut self.homes, thread, view),
             Event::Blocked(thread) | Event::Exited(thread) => self.homes.leave(thread),

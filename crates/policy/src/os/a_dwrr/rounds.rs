@@ -116,6 +116,20 @@ mod tests {
     }
 
     #[test]
+    fn who_wakes_where_others_are_a_round_ahead_is_in_theirs() {
+        let mut rounds = Rounds::default();
+        let [ahead, behind, asleep] = [ThreadId(0), ThreadId(1), ThreadId(2)];
+        [ahead, behind, asleep].iter().for_each(|&thread| {
+            rounds.enter(thread, 0, true);
+        });
+        rounds.leave(asleep);
+        rounds.advance(ahead);
+        assert_eq!(rounds.enter(asleep, rounds.of(behind), true), 0);
+        rounds.leave(asleep);
+        assert_eq!(rounds.enter(asleep, rounds.of(ahead), true), 1);
+    }
+
+    #[test]
     fn no_round_waits_for_a_thread_that_does_not_count() {
         let mut rounds = Rounds::default();
         let [bound, free] = [ThreadId(0), ThreadId(1)];

@@ -153,6 +153,15 @@ fn a_fast_core_that_idles_takes_over_who_runs_on_a_slow_one() {
 }
 
 #[test]
+fn of_those_who_run_on_slow_cores_one_that_is_behind_is_taken_over_first() {
+    let mut bench = bench(1, 2, 3, 2.0);
+    use_up(&mut bench, 1, 1);
+    bench.exit(ThreadId(0));
+    bench.deliver(Event::CoreIdle(CoreId(0)));
+    assert_eq!(bench.cores[0].running, Some(ThreadId(2)));
+}
+
+#[test]
 fn the_busiest_core_is_stolen_from_first() {
     let mut bench = bench(3, 0, 3, 1.0);
     for queue in [1, 2, 2] {

@@ -1,0 +1,214 @@
+use evenkeel_machine::{Machine, MicroWatts, OperatingPoint};
+
+use super::*;
+use crate::contract::Directive;
+use crate::registry::make;
+use crate::testing::{self, Bench};
+
+/// Big cores of 1024 and little ones of 512 for a tenth of the power, each with a point of half the capacity for a third of it; clusters
+/// draw half of what a core does.
+pub(super) fn machine(big: u32, little: u32) -> Machine {
+    let mut machine = testing::machine(&[("big", 1024, big), ("little", 512, little)]);
+    for (kind, watts) in machine.kinds.iter_mut().zip([900_000, 90_000]) {
+        let point = |khz: u64, share: f64, watts: u64| OperatingPoint {
+            khz,
+            capacity: f64::from(kind.capacity) * share,
+            busy_power: Some(MicroWatts(watts)),
+            cluster_power: Some(MicroWatts(watts / 2)),
+        };
+        kind.opps = vec![point(500_000, 0.5, watts / 3), point(1_000_000, 1.0, watts)];
+    }
+    machine
+}
+
+fn bench(big: u32, little: u32) -> Bench {
+    Bench::on(machine(big, little), make("eas", &[]).unwrap())
+}
+
+/// A thread of this load that sleeps, last on this core.
+fn asleep(bench: &mut Bench, core: u32, load: u32) -> ThreadId {
+    let thread = bench.spawn(0);
+    let stats = &mut bench.threads[thread.index()];
+    (stats.queue, stats.core, stats.load) = (Some(QueueId(core)), CoreId(core), load);
+    bench.block(thread);
+    thread
+}
+
+/// A thread of this load that runs on this core.
+fn running(bench: &mut Bench, core: u32, load: u32) -> ThreadId {
+    let thread = bench.spawn(0);
+    bench.threads[thread.index()].queue = Some(QueueId(core));
+    bench.threads[thread.index()].load = load;
+    bench.run(thread, CoreId(core));
+    thread
+}
+
+fn tick(bench: &mut Bench) -> Vec<Directive> {
+    bench.now += Nanos::from_millis(4);
+    bench.deliver(Event::Timer).to_vec()
+}
+
+#[test]
+fn a_light_thread_wakes_on_a_little_core_and_stays_there_while_it_costs_no_more() {
+    let mut bench = bench(2, 2);
+    let light = asleep(&mut bench, 0, 50);
+    tick(&mut bench);
+    bench.wake(light);
+    assert_eq!(bench.queue_of(light), Some(QueueId(2)));
+    bench.block(light);
+    bench.threads[light.index()].queue = Some(QueueId(3));
+    bench.wake(light);
+    assert_eq!(bench.queue_of(light), Some(QueueId(3)), "the other little core costs the same");
+}
+
+#[test]
+fn a_thread_wakes_on_a_little_core_only_if_it_fits_there_with_a_margin_beside_what_that_has() {
+    // 300 + 100 of 512, or 300 + 120, with a margin of a quarter of them.
+    for (load, core) in [(100, 1), (120, 0)] {
+        let mut bench = bench(1, 1);
+        running(&mut bench, 1, 300);
+        let thread = asleep(&mut bench, 0, load);
+        tick(&mut bench);
+        bench.wake(thread);
+        assert_eq!(bench.queue_of(thread), Some(QueueId(core)), "{load}");
+    }
+}
+
+#[test]
+fn a_thread_that_would_raise_the_clock_of_all_wakes_where_it_does_not() {
+    let mut bench = bench(1, 2);
+    running(&mut bench, 1, 150);
+    let thread = asleep(&mut bench, 1, 100);
+    tick(&mut bench);
+    bench.wake(thread);
+    // Beside it, 250 x 1.25 take the upper point; alone, 150 x 1.25 stay below it.
+    assert_eq!(bench.queue_of(thread), Some(QueueId(2)));
+}
+
+#[test]
+fn threads_that_wake_between_two_ticks_count_for_each_other() {
+    let mut bench = bench(1, 2);
+    let threads = [(); 2].map(|()| asleep(&mut bench, 0, 150));
+    tick(&mut bench);
+    // 300 x 1.25 on one little core take the upper point, 150 x 1.25 on each do not.
+    threads.iter().for_each(|&thread| bench.wake(thread));
+    assert_eq!(threads.map(|thread| bench.queue_of(thread)), [1, 2].map(|core| Some(QueueId(core))));
+}
+
+#[test]
+fn of_cores_that_cost_the_same_the_one_with_the_most_spare_capacity_is_taken() {
+    let mut bench = bench(1, 3);
+    for (core, load) in [(1, 60), (2, 20), (3, 150)] {
+        running(&mut bench, core, load);
+    }
+    let thread = asleep(&mut bench, 0, 30);
+    tick(&mut bench);
+    bench.wake(thread);
+    // On 1 as on 2 the cluster's clock and power are those that 3 asks for.
+    assert_eq!(bench.queue_of(thread), Some(QueueId(2)));
+}
+
+#[test]
+fn a_thread_that_fits_nowhere_wakes_where_most_capacity_is_spare() {
+    let mut bench = bench(1, 1);
+    running(&mut bench, 0, 700);
+    running(&mut bench, 1, 300);
+    let thread = asleep(&mut bench, 1, 50);
+    tick(&mut bench);
+    bench.threads[thread.index()].load = 300;
+    bench.wake(thread);
+    assert_eq!(bench.queue_of(thread), Some(QueueId(0)), "1000 of 1024 rather than 600 of 512");
+}
+
+#[test]
+fn while_there_is_room_nobody_is_pulled_and_when_there_is_none_idle_cores_take_whoever_waits() {
+    let mut bench = bench(1, 1);
+    assert_eq!(bench.serves(CoreId(0)), [QueueId(0)]);
+    let busy = running(&mut bench, 0, 1024);
+    (0..2).for_each(|_| {
+        tick(&mut bench);
+        assert_eq!(bench.serves(CoreId(1)), [1, 0].map(QueueId));
+    });
+    bench.threads[busy.index()].load = 100;
+    tick(&mut bench);
+    assert_eq!(bench.serves(CoreId(1)), [1, 0].map(QueueId), "until the next balance");
+    tick(&mut bench);
+    assert_eq!(bench.serves(CoreId(1)), [QueueId(1)]);
+}
+
+#[test]
+fn over_utilised_a_thread_wakes_where_it_was() {
+    let mut bench = bench(1, 2);
+    running(&mut bench, 1, 512);
+    let light = asleep(&mut bench, 0, 50);
+    bench.cores[0].running = Some(ThreadId(0));
+    tick(&mut bench);
+    bench.wake(light);
+    assert_eq!(bench.queue_of(light), Some(QueueId(0)));
+}
+
+#[test]
+fn a_misfit_moves_to_an_idle_core_of_greater_capacity() {
+    let mut bench = bench(1, 2);
+    let fit = running(&mut bench, 1, 300);
+    let misfit = running(&mut bench, 2, 500);
+    (0..2).for_each(|_| drop(tick(&mut bench)));
+    assert_eq!((bench.cores[0].running, bench.queue_of(misfit)), (Some(misfit), Some(QueueId(0))));
+    assert_eq!(bench.cores[1].running, Some(fit));
+}
+
+#[test]
+fn a_big_core_that_goes_idle_takes_the_heaviest_misfit() {
+    let mut bench = bench(1, 2);
+    let first = running(&mut bench, 0, 900);
+    running(&mut bench, 1, 450);
+    let heaviest = running(&mut bench, 2, 500);
+    (0..2).for_each(|_| drop(tick(&mut bench)));
+    bench.exit(first);
+    bench.deliver(Event::CoreIdle(CoreId(0)));
+    assert_eq!(bench.cores[0].running, Some(heaviest));
+}
+
+#[test]
+fn balance_is_by_weight_and_capacity() {
+    let mut bench = bench(1, 1);
+    running(&mut bench, 0, 1024);
+    let waiting: Vec<_> = (0..5).map(|_| bench.spawn(0)).collect();
+    for &thread in &waiting {
+        bench.threads[thread.index()].queue = Some(QueueId(0));
+    }
+    bench.now = Nanos::from_millis(8);
+    bench.deliver(Event::Timer);
+    let on_little = waiting.iter().filter(|&&thread| bench.queue_of(thread) == Some(QueueId(1))).count();
+    assert_eq!(on_little, 2, "of six, a third");
+}
+
+#[test]
+fn new_threads_take_idle_cores_largest_first_and_then_the_least_load_by_capacity() {
+    let mut bench = bench(1, 1);
+    let threads: Vec<_> = (0..6).map(|_| bench.spawn(0)).collect();
+    let queues: Vec<_> = threads.into_iter().map(|thread| bench.queue_of(thread)).collect();
+    assert_eq!(queues, [0, 1, 0, 0, 0, 1].map(|queue| Some(QueueId(queue))));
+}
+
+#[test]
+fn with_three_kinds_a_thread_wakes_on_the_cheapest_that_it_fits_on() {
+    let mut kinds = testing::machine(&[("prime", 1024, 1), ("big", 768, 1), ("little", 256, 1)]);
+    for (kind, watts) in kinds.kinds.iter_mut().zip([1_000_000, 400_000, 50_000]) {
+        kind.opps[0].busy_power = Some(MicroWatts(watts));
+    }
+    for (load, core) in [(100, 2), (300, 1), (700, 0)] {
+        let mut bench = Bench::on(kinds.clone(), make("eas", &[]).unwrap());
+        let thread = asleep(&mut bench, 1, load);
+        bench.wake(thread);
+        assert_eq!(bench.queue_of(thread), Some(QueueId(core)), "{load}");
+    }
+}
+
+#[test]
+fn a_machine_without_a_power_model_is_refused_in_a_sentence() {
+    let mut machine = machine(1, 1);
+    machine.kinds[1].idle_power = None;
+    let refused = Bench::try_on(machine, make("eas", &[]).unwrap()).err();
+    assert!(refused.is_some_and(|why| why.contains("bench has none")));
+}
