@@ -2,6 +2,7 @@
 
 use evenkeel_machine::PerKind;
 use evenkeel_policy::ThreadId;
+use evenkeel_workload::SplitMix64;
 
 use crate::config::Estimator;
 use crate::mechanism::Mechanism;
@@ -68,15 +69,8 @@ fn with_error(speedup: PerKind<f32>, factor: f64) -> PerKind<f32> {
 
 /// A draw from the standard normal distribution that depends on nothing but its arguments (Box and Muller 1958).
 fn normal(seed: u64, a: u64, b: u64) -> f64 {
-    let mut state = seed ^ a.rotate_left(17).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ b.rotate_left(43);
-    let mut uniform = || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    };
-    let (u, v) = (1.0 - uniform(), uniform());
+    let mut random = SplitMix64(seed ^ a.rotate_left(17).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ b.rotate_left(43));
+    let (u, v) = (1.0 - random.unit(), random.unit());
     (-2.0 * u.ln()).sqrt() * (2.0 * std::f64::consts::PI * v).cos()
 }
 

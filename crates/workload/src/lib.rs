@@ -11,6 +11,7 @@ mod random;
 pub mod recorded;
 pub mod rtapp;
 pub mod task_graphs;
+mod text;
 mod total;
 mod validate;
 

@@ -13,6 +13,11 @@ impl SplitMix64 {
         bits ^ (bits >> 31)
     }
 
+    /// A number from 0 up to 1, which it never is, in steps of 2^-53.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     /// A number below `count`, which is at least 1: by multiplication (Lemire, TOMACS 2019), whose bias of `count` in 2^64 is left in.
     pub fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.bits()) * count as u128) >> 64) as usize

@@ -75,7 +75,8 @@ impl GraphPolicy for Cats {
         let mut raised = vec![task];
         while let Some(task) = raised.pop() {
             let above = self.tasks[task.index()].level + 1;
-            for before in self.tasks[task.index()].predecessors.clone() {
+            let predecessors = std::mem::take(&mut self.tasks[task.index()].predecessors);
+            for &before in &predecessors {
                 let before_it = self.known(before);
                 // What is done has nobody left to go before.
                 if before_it.level < above && !before_it.done {
@@ -83,6 +84,7 @@ impl GraphPolicy for Cats {
                     raised.push(before);
                 }
             }
+            self.tasks[task.index()].predecessors = predecessors;
         }
     }
 

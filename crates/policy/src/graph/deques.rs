@@ -50,9 +50,9 @@ impl Deques {
     }
 
     /// Workers that have something, from a random one round.
-    pub fn victims(&mut self) -> Vec<usize> {
+    pub fn victims(&mut self) -> impl Iterator<Item = usize> + '_ {
         let workers = self.deques.len();
         let first = self.random.below(workers);
-        (first..workers).chain(0..first).filter(|&victim| !self.deques[victim].is_empty()).collect()
+        (first..workers).chain(0..first).filter(|&victim| !self.deques[victim].is_empty())
     }
 }

@@ -20,6 +20,7 @@ use super::WorkerId;
 use super::lanes::Lanes;
 use super::problem::Problem;
 use super::schedule::Schedule;
+use super::waiting::Waiting;
 
 /// A task of which all predecessors have been placed.
 struct Ready {
@@ -32,14 +33,13 @@ struct Ready {
 pub fn schedule(problem: &Problem) -> Schedule {
     let medians: Vec<f64> = problem.tasks().map(|task| median(problem.costs(task))).collect();
     let levels = static_levels(problem, &medians);
-    let mut missing: Vec<_> = problem.tasks().map(|task| problem.predecessors(task).len()).collect();
+    let mut waiting = Waiting::new(problem);
     let mut lanes = Lanes::new(problem);
     let ready_now = |task, lanes: &Lanes<'_>| Ready {
         task,
         arrivals: problem.workers().map(|worker| lanes.arrival(task, worker)).collect(),
     };
-    let entries = problem.tasks().filter(|task| missing[task.index()] == 0);
-    let mut ready: Vec<_> = entries.map(|task| ready_now(task, &lanes)).collect();
+    let mut ready: Vec<_> = waiting.ready().map(|task| ready_now(task, &lanes)).collect();
     loop {
         let mut best: Option<(f64, usize, WorkerId)> = None;
         for (place, Ready { task, arrivals }) in ready.iter().enumerate() {
@@ -57,12 +57,7 @@ pub fn schedule(problem: &Problem) -> Schedule {
         let Some((_, place, worker)) = best else { return lanes.finish() };
         let task = ready.swap_remove(place).task;
         lanes.append(task, worker);
-        for link in problem.successors(task) {
-            missing[link.task.index()] -= 1;
-            if missing[link.task.index()] == 0 {
-                ready.push(ready_now(link.task, &lanes));
-            }
-        }
+        ready.extend(waiting.place(task).map(|next| ready_now(next, &lanes)));
     }
 }
 

@@ -84,11 +84,7 @@ fn prune(problem: &Problem, lanes: &mut Lanes<'_>) {
         }
         for worker in used[task.index()].clone() {
             for link in problem.predecessors(task) {
-                let there = |&&(from, finish): &&(WorkerId, Nanos)| {
-                    let transfer = if from == worker { Nanos::ZERO } else { link.transfer };
-                    (finish.saturating_add(transfer), from)
-                };
-                if let Some(&(from, _)) = lanes.copies(link.task).iter().min_by_key(there)
+                if let Some((_, from)) = lanes.source(link, worker)
                     && !used[link.task.index()].contains(&from)
                 {
                     used[link.task.index()].push(from);

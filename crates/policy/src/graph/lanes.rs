@@ -40,12 +40,18 @@ impl<'a> Lanes<'a> {
         &self.schedule.lanes[worker.index()]
     }
 
-    /// When the data over one edge are on a worker, from the copy of the predecessor that has them there first.
-    pub fn arrival_over(&self, link: &Link, worker: WorkerId) -> Nanos {
+    /// When the data over one edge are on a worker, and from which copy of the predecessor: the one that has them there first.
+    pub fn source(&self, link: &Link, worker: WorkerId) -> Option<(Nanos, WorkerId)> {
         let at = |&(from, finish): &(WorkerId, Nanos)| {
-            if from == worker { finish } else { finish.saturating_add(link.transfer) }
+            let transfer = if from == worker { Nanos::ZERO } else { link.transfer };
+            (finish.saturating_add(transfer), from)
         };
-        self.copies(link.task).iter().map(at).min().unwrap_or(Nanos::MAX)
+        self.copies(link.task).iter().map(at).min()
+    }
+
+    /// When the data over one edge are on a worker.
+    pub fn arrival_over(&self, link: &Link, worker: WorkerId) -> Nanos {
+        self.source(link, worker).map_or(Nanos::MAX, |(at, _)| at)
     }
 
     /// When all that a task waits for is on a worker; its predecessors have been placed.

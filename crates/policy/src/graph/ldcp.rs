@@ -22,14 +22,15 @@ use super::WorkerId;
 use super::lanes::Lanes;
 use super::problem::Problem;
 use super::schedule::Schedule;
+use super::waiting::Waiting;
 
 /// See the file's head.
 pub fn schedule(problem: &Problem) -> Schedule {
     let mut graphs: Vec<_> = problem.workers().map(|worker| OnOne::new(problem, worker)).collect();
-    let mut missing: Vec<_> = problem.tasks().map(|task| problem.predecessors(task).len()).collect();
+    let mut waiting = Waiting::new(problem);
     let mut lanes = Lanes::new(problem);
     let mut placed: Vec<Option<WorkerId>> = vec![None; problem.tasks().len()];
-    let mut ready: Vec<_> = problem.tasks().filter(|task| missing[task.index()] == 0).collect();
+    let mut ready: Vec<_> = waiting.ready().collect();
     while !ready.is_empty() {
         let slots = by_start(problem, &lanes);
         graphs.iter_mut().for_each(|graph| graph.update(&lanes, &slots, &placed, &ready));
@@ -39,12 +40,7 @@ pub fn schedule(problem: &Problem) -> Schedule {
         lanes.insert(task, worker);
         placed[task.index()] = Some(worker);
         ready.retain(|&other| other != task);
-        for link in problem.successors(task) {
-            missing[link.task.index()] -= 1;
-            if missing[link.task.index()] == 0 {
-                ready.push(link.task);
-            }
-        }
+        ready.extend(waiting.place(task));
     }
     lanes.finish()
 }

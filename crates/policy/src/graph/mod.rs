@@ -26,6 +26,7 @@ mod roster;
 pub mod schedule;
 mod steal;
 mod steal_kind;
+mod waiting;
 
 #[cfg(test)]
 mod laws;

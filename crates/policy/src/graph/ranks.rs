@@ -14,6 +14,7 @@ use std::collections::BinaryHeap;
 use evenkeel_workload::TaskId;
 
 use super::problem::{Link, Problem};
+use super::waiting::Waiting;
 
 /// `rank_u` by task.
 pub fn upward(problem: &Problem) -> Vec<f64> {
@@ -64,19 +65,17 @@ impl Ord for Rank {
 
 /// Tasks of which all predecessors have been placed, greatest rank first, equal ones by number.
 pub struct ReadyByRank<'a> {
-    problem: &'a Problem,
+    waiting: Waiting<'a>,
     ranks: &'a [f64],
-    missing: Vec<usize>,
     heap: BinaryHeap<(Rank, Reverse<TaskId>)>,
 }
 
 impl<'a> ReadyByRank<'a> {
     /// At first, tasks that wait for none.
     pub fn new(problem: &'a Problem, ranks: &'a [f64]) -> Self {
-        let missing: Vec<_> = problem.tasks().map(|task| problem.predecessors(task).len()).collect();
-        let entries = problem.tasks().filter(|task| missing[task.index()] == 0);
-        let heap = entries.map(|task| (Rank(ranks[task.index()]), Reverse(task))).collect();
-        Self { problem, ranks, missing, heap }
+        let waiting = Waiting::new(problem);
+        let heap = waiting.ready().map(|task| (Rank(ranks[task.index()]), Reverse(task))).collect();
+        Self { waiting, ranks, heap }
     }
 }
 
@@ -86,13 +85,8 @@ impl Iterator for ReadyByRank<'_> {
     /// The next, which counts as placed from then on.
     fn next(&mut self) -> Option<TaskId> {
         let (_, Reverse(task)) = self.heap.pop()?;
-        for link in self.problem.successors(task) {
-            let missing = &mut self.missing[link.task.index()];
-            *missing -= 1;
-            if *missing == 0 {
-                self.heap.push((Rank(self.ranks[link.task.index()]), Reverse(link.task)));
-            }
-        }
+        let ranks = self.ranks;
+        self.heap.extend(self.waiting.place(task).map(|next| (Rank(ranks[next.index()]), Reverse(next))));
         Some(task)
     }
 }

@@ -42,7 +42,7 @@ impl GraphPolicy for Steal {
     fn take(&mut self, _at: &Situation<'_>, worker: WorkerId, _kind: KindId) -> Option<TaskId> {
         let own = self.deques.pop(worker);
         own.or_else(|| {
-            let victim = *self.deques.victims().first()?;
+            let victim = self.deques.victims().next()?;
             self.deques.steal(victim)
         })
     }

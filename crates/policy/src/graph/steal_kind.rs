@@ -57,10 +57,9 @@ impl StealKind {
         faster.iter().any(|&(free, kind)| free.saturating_add(at.cost(task, kind)) < own)
     }
 
-    /// Where a worker may take from, in its order: its own deque, and then others.
-    fn sources(&mut self, worker: WorkerId, kind: KindId) -> Vec<usize> {
-        let mut victims = self.deques.victims();
-        victims.retain(|&victim| victim != worker.index());
+    /// Whom else a worker may take from, in its order.
+    fn victims(&mut self, worker: WorkerId, kind: KindId) -> Vec<usize> {
+        let mut victims: Vec<_> = self.deques.victims().filter(|&victim| victim != worker.index()).collect();
         let slowest = self.roster.kinds().iter().copied().max();
         if slowest != Some(kind) {
             let kind_of = |victim: usize| self.roster.kind(WorkerId(victim as u32));
@@ -88,10 +87,10 @@ impl GraphPolicy for StealKind {
         let task = match own.filter(|&task| !self.declines(at, task, kind)) {
             Some(_) => self.deques.pop(worker)?,
             None => {
-                let sources = self.sources(worker, kind);
+                let victims = self.victims(worker, kind);
                 let oldest = |&victim: &usize| self.deques.of(victim).front().copied();
                 let accepts = |&victim: &usize| oldest(&victim).is_some_and(|task| !self.declines(at, task, kind));
-                let victim = sources.into_iter().find(accepts)?;
+                let victim = victims.into_iter().find(accepts)?;
                 self.deques.steal(victim)?
             }
         };
@@ -102,9 +101,8 @@ impl GraphPolicy for StealKind {
     fn would_take(&self, at: &Situation<'_>, worker: WorkerId) -> bool {
         let Some(kind) = self.roster.kind(worker) else { return true };
         let accepts = |task: Option<&TaskId>| task.is_some_and(|&task| !self.declines(at, task, kind));
-        let others = (0..at.team.kinds.len()).filter(|&victim| victim != worker.index());
-        accepts(self.deques.of(worker.index()).back()) || { others }
-            .any(|victim| accepts(self.deques.of(victim).front()))
+        let mut others = (0..at.team.kinds.len()).filter(|&victim| victim != worker.index());
+        accepts(self.deques.of(worker.index()).back()) || others.any(|victim| accepts(self.deques.of(victim).front()))
     }
 
     fn wake(&self, at: &Situation<'_>, waiting: &mut dyn Iterator<Item = WorkerId>) -> Option<WorkerId> {

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// The longest piece of a file that an error shows, in characters.
-const SHOWN_CHARACTERS: usize = 60;
+use crate::text::{behind, cut};
 
 /// An rt-app file that cannot be read or carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -120,8 +119,7 @@ impl Fault {
     /// With the line and the column that its offset has in `text`. What follows the offset does not matter.
     pub(super) fn within(self, file: &str, text: &[u8]) -> RtAppError {
         let before = String::from_utf8_lossy(&text[..self.at.min(text.len())]);
-        let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
-        let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+        let (line, column) = behind(&before);
         RtAppError {
             file: file.into(),
             line: u32::try_from(line).unwrap_or(u32::MAX),
@@ -130,13 +128,4 @@ impl Fault {
             problem: self.problem,
         }
     }
-}
-
-/// The beginning of a piece of text, on one line, for people.
-pub(super) fn cut(text: &str) -> String {
-    let mut shown: String = text.chars().take(SHOWN_CHARACTERS).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(SHOWN_CHARACTERS).is_some() {
-        shown.push('…');
-    }
-    shown
 }

@@ -5,7 +5,8 @@
 //! (jsonc-parser and json5 comments and commas; jsonc-parser keeps order and places, too), but none that we found reads a member
 //! without a value; and for a reader that names line and key of every fault, the tree is the smaller part anyway.
 
-use super::error::{Fault, Problem, cut};
+use super::error::{Fault, Problem};
+use crate::text::cut;
 
 /// The deepest nesting. An rt-app file that means something nests seven levels deep.
 pub const MAX_DEPTH: usize = 32;

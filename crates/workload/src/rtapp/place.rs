@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use super::error::{Fault, Near, Problem, cut};
+use super::error::{Fault, Near, Problem};
 use super::json::{Member, Node, Value};
+use crate::text::cut;
 
 /// The greatest whole number that rt-app holds (32 bits); it would silently take a greater one for this.
 pub const GREATEST: i64 = i32::MAX as i64;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use evenkeel_machine::Work;
 
 use super::Fault;
-use super::lex::cut;
 use crate::graph::{Task, TaskGraph, TaskId};
 use crate::model::{Application, GraphId, PhaseId, Program, ProgramId, Step, ThreadSpec};
 use crate::phase::{Phase, Scaling};
+use crate::text::cut;
 
 /// The most tasks of one graph: some hundred megabytes.
 pub const MOST_TASKS: usize = 5_000_000;

@@ -11,9 +11,11 @@
 
 mod dot;
 mod draft;
-mod lex;
+mod fault;
 mod stg;
 mod wfcommons;
+
+use fault::{Fault, Place};
 
 use crate::model::Application;
 
@@ -72,7 +74,7 @@ pub fn looks_like(bytes: &[u8]) -> Option<Format> {
 pub fn parse(bytes: &[u8], format: Format, file: &str, workers: u32) -> Result<Application, TaskGraphError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-        lex::place(&before, before.len()).error("not UTF-8 text".to_owned())
+        Place::of(&before, before.len()).error("not UTF-8 text".to_owned())
     });
     let draft = text.and_then(|text| match format {
         Format::WfCommons => wfcommons::read(text),
@@ -82,27 +84,4 @@ pub fn parse(bytes: &[u8], format: Format, file: &str, workers: u32) -> Result<A
     let name = std::path::Path::new(file).file_stem().map_or(file.into(), |stem| stem.to_string_lossy());
     let application = draft.and_then(|draft| draft.application(&name, workers));
     application.map_err(|fault| fault.within(file))
-}
-
-/// What is wrong, before the file's name is known.
-#[derive(Debug)]
-struct Fault {
-    /// Line and column.
-    at: Option<(usize, usize)>,
-    what: String,
-}
-
-impl Fault {
-    /// Of no place in the text.
-    fn of(what: String) -> Self {
-        Self { at: None, what }
-    }
-
-    fn within(self, file: &str) -> TaskGraphError {
-        let (file, what) = (file.to_owned(), self.what);
-        match self.at {
-            Some((line, column)) => TaskGraphError::At { file, line, column, what },
-            None => TaskGraphError::Of { file, what },
-        }
-    }
 }

@@ -12,9 +12,9 @@
 //! One task a line, from 0 on; the two dummies may be left out. Times are whole numbers of no unit: one is taken for a millisecond on the
 //! fastest core. There are no volumes; the sets with communication costs have other lines and are not read.
 
-use super::Fault;
 use super::draft::{Draft, MOST_TASKS, nanos};
-use super::lex::{Place, cut};
+use super::fault::{Fault, Place};
+use crate::text::cut;
 
 /// What one unit of time is taken for, nanoseconds.
 const UNIT_NS: f64 = 1e6;

@@ -15,10 +15,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
-use super::Fault;
 use super::draft::{Draft, nanos};
-use super::lex::{Place, cut};
+use super::fault::{Fault, Place};
 use crate::rtapp::has_object_member;
+use crate::text::cut;
 
 /// What `schemaVersion` has to be.
 const VERSION: &str = "1.5";

@@ -213,6 +213,6 @@ impl Lengths {
     }
 
     fn next(&mut self) -> f64 {
-        0.5 + (self.0.bits() >> 11) as f64 / (1_u64 << 53) as f64
+        0.5 + self.0.unit()
     }
 }

@@ -18,9 +18,9 @@ mod token;
 use std::collections::HashMap;
 
 use self::token::{Token, Tokens};
-use super::Fault;
 use super::draft::{Draft, nanos};
-use super::lex::cut;
+use super::fault::Fault;
+use crate::text::cut;
 
 /// The deepest nesting of subgraphs.
 const MAX_DEPTH: usize = 64;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::super::Fault;
-use super::super::lex::{Place, cut, place};
+use super::super::fault::{Fault, Place};
+use crate::text::cut;
 
 /// A word or a sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl<'a> Tokens<'a> {
 
     /// Where a byte is.
     pub fn place(&self, at: usize) -> Place {
-        place(self.text, at)
+        Place::of(self.text, at)
     }
 
     /// Where the next token is, or the blanks before it.

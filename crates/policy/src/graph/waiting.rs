@@ -1,0 +1,32 @@
+//! Which tasks may be placed, where each is placed after all that it waits for.
+
+use evenkeel_workload::TaskId;
+
+use super::problem::Problem;
+
+/// By task, how many of its predecessors have not been placed.
+pub struct Waiting<'a> {
+    problem: &'a Problem,
+    missing: Vec<usize>,
+}
+
+impl<'a> Waiting<'a> {
+    /// Nothing has been placed.
+    pub fn new(problem: &'a Problem) -> Self {
+        Self { problem, missing: problem.tasks().map(|task| problem.predecessors(task).len()).collect() }
+    }
+
+    /// Tasks that wait for none now.
+    pub fn ready(&self) -> impl Iterator<Item = TaskId> + '_ {
+        self.problem.tasks().filter(|task| self.missing[task.index()] == 0)
+    }
+
+    /// A task has been placed: those that waited for nothing but it.
+    pub fn place(&mut self, task: TaskId) -> impl Iterator<Item = TaskId> + '_ {
+        self.problem.successors(task).iter().filter_map(|link| {
+            let missing = &mut self.missing[link.task.index()];
+            *missing -= 1;
+            (*missing == 0).then_some(link.task)
+        })
+    }
+}
