@@ -1,0 +1,124 @@
+//! What an experiment shows: a table, and figures drawn from its columns.
+
+use serde::{Serialize, Serializer};
+
+/// A table, and how to draw it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Exhibit {
+    /// Heading.
+    pub title: String,
+    /// What the columns are.
+    pub columns: Vec<Column>,
+    /// As long as `columns`, each.
+    pub rows: Vec<Vec<Cell>>,
+    /// Drawn from the columns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
+    /// What readers of the figures have to know, computed from this run; no result is written into the code.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Column {
+    /// Its heading, unique within the table.
+    pub name: String,
+    /// Unit; empty: names, counts and ratios.
+    pub unit: &'static str,
+}
+
+impl Column {
+    /// A column.
+    pub fn new(name: impl Into<String>, unit: &'static str) -> Self {
+        Self { name: name.into(), unit }
+    }
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// A name.
+    Text(String),
+    /// In the unit of its column.
+    Number(f64),
+    /// There is no such figure: `null` in JSON.
+    Missing,
+}
+
+impl Serialize for Cell {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Number(number) if number.is_finite() => serializer.serialize_f64(*number),
+            Self::Number(_) | Self::Missing => serializer.serialize_none(),
+        }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(number: f64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<u32> for Cell {
+    fn from(number: u32) -> Self {
+        Self::Number(f64::from(number))
+    }
+}
+
+impl From<Option<f64>> for Cell {
+    fn from(number: Option<f64>) -> Self {
+        number.map_or(Self::Missing, Self::Number)
+    }
+}
+
+/// A drawing of a table. Columns are meant by their names.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// Heading.
+    pub title: String,
+    /// How values are drawn.
+    pub shape: Shape,
+    /// The column along the horizontal axis: names or numbers.
+    pub x: String,
+    /// What the horizontal axis says; empty: the column's name and unit.
+    pub x_title: String,
+    /// Columns drawn along the vertical axis, a series each.
+    pub y: Vec<String>,
+    /// What the vertical axis says.
+    pub y_title: String,
+    /// A column by whose values rows are parted: a panel for each. `None`: one panel.
+    pub panels: Option<String>,
+    /// A column by whose values rows are parted within a panel: a series for each, of the first of `y`. `None`: all rows are of one.
+    pub series: Option<String>,
+    /// Whether the vertical axis is logarithmic.
+    pub log_y: bool,
+}
+
+/// How values are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shape {
+    /// A bar for each value, side by side.
+    Bars,
+    /// Bars on top of each other.
+    Stacked,
+    /// Points joined in the order of the rows.
+    Lines,
+    /// Points; named by the first column of the table.
+    Points,
+}

@@ -1,0 +1,169 @@
+//! Carries out the runs of experiments: as many at a time as there are threads for it, their results in the order asked for.
+
+use std::time::Duration;
+
+use evenkeel_machine::{Machine, MachineError, SubsetError};
+use evenkeel_metrics::{AloneCache, AloneError, Record, Subject};
+use evenkeel_policy::registry;
+use evenkeel_sim::{Config, Deaf, Outcome, SimError};
+use evenkeel_workload::Application;
+use evenkeel_workload::programs::WorkloadError;
+use rayon::prelude::*;
+
+/// Why an experiment could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// A machine that is not there.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// A part that it does not have.
+    #[error(transparent)]
+    Part(#[from] SubsetError),
+    /// A program that is not there.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// A policy that is not there.
+    #[error(transparent)]
+    Policy(#[from] registry::MakeError),
+    /// A run that failed.
+    #[error("{what}: {source}")]
+    Run {
+        /// Which.
+        what: String,
+        /// Why.
+        source: SimError,
+    },
+    /// A run alone that failed.
+    #[error(transparent)]
+    Alone(#[from] AloneError),
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The machine as it is.
+    pub whole: Machine,
+    /// The part of it that is used.
+    pub used: Machine,
+    /// What runs together.
+    pub apps: Vec<Application>,
+    /// Policy, by name.
+    pub policy: String,
+    /// Knobs of it that are not left as they are.
+    pub set: Vec<(String, String)>,
+    /// The rest.
+    pub config: Config,
+}
+
+impl Case {
+    /// Programs on the whole of a machine, under a policy as it is.
+    pub fn new(machine: &Machine, apps: Vec<Application>, policy: &str) -> Self {
+        Self {
+            whole: machine.clone(),
+            used: machine.clone(),
+            apps,
+            policy: policy.to_owned(),
+            set: Vec::new(),
+            config: Config::default(),
+        }
+    }
+
+    /// With a knob.
+    #[must_use]
+    pub fn with(mut self, knob: &str, value: impl ToString) -> Self {
+        self.set.push((knob.to_owned(), value.to_string()));
+        self
+    }
+
+    /// On a part of the machine.
+    #[must_use]
+    pub fn on(mut self, part: Machine) -> Self {
+        self.used = part;
+        self
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.apps.iter().map(|app| app.name.clone()).collect()
+    }
+
+    fn carry_out(&self) -> Result<Outcome, StudyError> {
+        let mut policy = registry::make(&self.policy, &self.set)?;
+        evenkeel_sim::run(&self.used, &self.apps, policy.as_mut(), &self.config, &mut Deaf).map_err(|source| {
+            StudyError::Run { what: format!("{} under {}", self.names().join(" + "), self.policy), source }
+        })
+    }
+}
+
+/// Told of how far the runs are: so many of so many, all that have been asked for so far.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
+/// What experiments run by.
+pub struct Runs<'a> {
+    /// About a tenth of the runs, for a first look: fewer programs, sizes or points, each experiment as its text says.
+    pub quick: bool,
+    /// Of whatever chance plays in.
+    pub seed: u64,
+    progress: Progress<'a>,
+    alone: AloneCache,
+}
+
+impl<'a> Runs<'a> {
+    /// Runs of which this is told.
+    pub fn new(quick: bool, seed: u64, progress: Progress<'a>) -> Self {
+        Self { quick, seed, progress, alone: AloneCache::default() }
+    }
+
+    /// What became of each case, in their order.
+    ///
+    /// # Errors
+    /// That of the first case, in their order, that failed.
+    pub fn outcomes(&self, cases: &[Case]) -> Result<Vec<Outcome>, StudyError> {
+        self.each(cases, Case::carry_out)
+    }
+
+    /// The record of each case, in their order. What its programs do alone is measured, too, each once for all experiments.
+    ///
+    /// # Errors
+    /// That of the first case, in their order, that failed.
+    pub fn records(&self, cases: &[Case]) -> Result<Vec<Record>, StudyError> {
+        self.each(cases, |case| {
+            let (alone, outcome) = rayon::join(
+                || self.alone.measure(&case.whole, &case.used, &case.apps, &case.config),
+                || case.carry_out(),
+            );
+            let knobs = registry::knobs(&case.policy, &case.set)?;
+            let workloads = case.names();
+            let subject = Subject {
+                machine: &case.used,
+                policy: &case.policy,
+                knobs: &knobs,
+                workloads: &workloads,
+                seed: case.config.seed,
+            };
+            // Host time is nothing that a study has.
+            Ok(subject.record(&outcome?, &alone?, false, Duration::ZERO))
+        })
+    }
+
+    /// Anything that takes long for each of many, in their order: what is not a run can be done in parallel and be seen to advance, too.
+    ///
+    /// # Errors
+    /// That of the first, in their order, that failed.
+    pub fn each<T: Sync, R: Send>(
+        &self,
+        all: &[T],
+        carry_out: impl Fn(&T) -> Result<R, StudyError> + Sync,
+    ) -> Result<Vec<R>, StudyError> {
+        let done = std::sync::atomic::AtomicU64::new(0);
+        let results: Vec<Result<R, StudyError>> = all
+            .par_iter()
+            .map(|one| {
+                let result = carry_out(one);
+                let done = 1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                (self.progress)(done, all.len() as u64);
+                result
+            })
+            .collect();
+        results.into_iter().collect()
+    }
+}
