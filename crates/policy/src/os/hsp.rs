@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Claims are judged every `refresh`. If one of the two factors of some thread has changed by more than `hysteresis` since the last decision, or
-//! other threads are runnable than then, or some have slept, it is reconsidered who has the fast cores (where threads come, go or wake, at the
+//! other threads are runnable than then, or on another kind (whoever has to wait for a moment, as for an urgent thread, may be taken over by a core
+//! that idles), or some have slept, it is reconsidered who has the fast cores (where threads come, go or wake, at the
 //! next tick): A = least claim on fast cores and B = greatest on slow ones trade places while `claim_B > claim_A`, tick by tick until
 //! nobody wants to. Otherwise nobody moves, however much two of them differ. A fast core that idles takes the thread of greatest claim from a
 //! slower one. With more threads than cores, kinds have their share of them (`os/kind_queues.rs`), and threads of a kind take turns by weight.
@@ -52,6 +53,14 @@ pub const ENTRY: Entry = Entry {
 /// Speedup of the application, speedup factor of the thread.
 type Claim = (f64, f64);
 
+/// What a decision went by: a thread that was runnable, its claim, and the rank of the kind where it was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Seen {
+    thread: ThreadId,
+    claim: Claim,
+    rank: Option<usize>,
+}
+
 /// See the file's head.
 #[derive(Debug)]
 pub struct Hsp {
@@ -64,10 +73,10 @@ pub struct Hsp {
     apps: Applications,
     /// By thread, as of the last refresh.
     claims: Vec<Claim>,
-    /// Who was runnable at the last decision, and with what claim.
-    decided: Vec<(ThreadId, Claim)>,
+    /// As of the last decision.
+    decided: Vec<Seen>,
     /// Scratch: the same for now.
-    present: Vec<(ThreadId, Claim)>,
+    present: Vec<Seen>,
     refreshed: Nanos,
     /// Whether there is something to reconsider at the next tick.
     undecided: bool,
@@ -117,15 +126,16 @@ impl Hsp {
         self.present.clear();
         for thread in view.runnable() {
             self.set_claim(thread, view);
-            self.present.push((thread, self.claims[thread.index()]));
+            let (claim, rank) = (self.claims[thread.index()], self.queues.rank(view.thread(thread), view));
+            self.present.push(Seen { thread, claim, rank });
         }
         let changed = |before: f64, now: f64| (now / before - 1.0).abs() > self.hysteresis;
-        self.present.len() != self.decided.len()
-            || self
-                .present
-                .iter()
-                .zip(&self.decided)
-                .any(|(now, before)| now.0 != before.0 || changed(before.1.0, now.1.0) || changed(before.1.1, now.1.1))
+        let differs = |(now, before): (&Seen, &Seen)| {
+            (now.thread, now.rank) != (before.thread, before.rank)
+                || changed(before.claim.0, now.claim.0)
+                || changed(before.claim.1, now.claim.1)
+        };
+        self.present.len() != self.decided.len() || self.present.iter().zip(&self.decided).any(differs)
     }
 
     fn tick(&mut self, view: &View<'_>, say: &mut Directives) {
@@ -247,6 +257,21 @@ mod tests {
         bench.wake(ThreadId(0));
         bench.run(ThreadId(0), CoreId(1));
         bench.now += Nanos::from_millis(4);
+        bench.deliver(Event::Timer);
+        assert_eq!(places(&bench), [Some(0), Some(1)]);
+    }
+
+    #[test]
+    fn who_has_lost_its_fast_core_to_another_without_having_slept_has_it_back() {
+        let mut bench = bench(1, 1, &[3.0, 2.0]);
+        for now_ms in [1_000, 1_004] {
+            bench.now = Nanos::from_millis(now_ms);
+            bench.deliver(Event::Timer);
+        }
+        // Both waited for a moment, and the cores took them up the other way round: nobody is told of that.
+        bench.run(ThreadId(1), CoreId(0));
+        bench.run(ThreadId(0), CoreId(1));
+        bench.now = Nanos::from_millis(1_204);
         bench.deliver(Event::Timer);
         assert_eq!(places(&bench), [Some(0), Some(1)]);
     }
