@@ -6,7 +6,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   // Room for the title of a vertical axis and its labels.
   const LEFT = 40;
-  // Panels that stand beside each other on paper.
+  // Panels or figures that stand beside each other on paper.
   const ABREAST = 2;
   // Pixels that a letter of a label takes.
   const LETTER = 7;
@@ -73,8 +73,7 @@
   function draw(element) {
     const drawing = data.figures[element.dataset.figure];
     const panel = drawing.panels[element.dataset.panel];
-    const wide = Boolean(element.closest(".wide"));
-    const paper = wide ? PAPER_WIDTH : Math.floor(PAPER_WIDTH / ABREAST) - 10;
+    const paper = element.closest(".whole .wide") ? PAPER_WIDTH : Math.floor(PAPER_WIDTH / ABREAST) - 10;
     const width = isPrinting() ? paper : element.clientWidth;
     const { axis, ...options } = base();
     const bars = drawing.shape === "bars" || drawing.shape === "stacked";
@@ -100,7 +99,7 @@
       nameLocation: "middle",
       nameGap: sideways ? 26 : LEFT,
     };
-    const height = sideways ? 54 + panel.names.length * (abreast * (isPrinting() ? 7 : 9) + 9) : isPrinting() ? 200 : 260;
+    const height = sideways ? 54 + panel.names.length * (abreast * (isPrinting() ? 7 : 9) + 9) : isPrinting() ? 190 : width > 700 ? 300 : 250;
     start(element, height, "svg", paper).setOption({
       ...options,
       grid: sideways ? { left: 4, right: 18, top: 6, bottom: 28, containLabel: true } : { left: LEFT + 4, right: 14, top: 12, bottom: 26, containLabel: true },

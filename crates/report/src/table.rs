@@ -235,7 +235,7 @@ pub(crate) fn ruled<R: IntoIterator<Item = String>>(
     for (column, _) in table.column_iter_mut().zip(aligned_right).filter(|(_, right)| **right) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    drawn(table, 2)
+    drawn(table, 1)
 }
 
 fn right(content: impl ToString) -> Cell {

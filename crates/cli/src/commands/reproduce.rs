@@ -61,7 +61,8 @@ fn chosen(name: Option<&str>) -> Result<&'static Study> {
 
 fn no_experiment(study: &Study, unknown: u32) -> Failure {
     let numbers: Vec<String> = study.experiments.iter().map(|experiment| experiment.number.to_string()).collect();
-    let expected = if numbers.is_empty() { "it has none yet".into() } else { format!("expected {}", numbers.join(", ")) };
+    let expected =
+        if numbers.is_empty() { "it has none yet".into() } else { format!("expected {}", numbers.join(", ")) };
     Failure::usage(format!("{} has no experiment {unknown}: {expected}", study.name))
 }
 

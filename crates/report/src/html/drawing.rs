@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::exhibit::cells;
 use crate::labels::distinct;
 
-/// Bars in one panel that still stand well beside another panel.
-const BARS_BESIDE: usize = 28;
+/// Bars or names in one panel that still stand well beside another panel.
+const BARS_BESIDE: usize = 20;
 
 /// A figure.
 #[derive(Debug, Serialize)]
@@ -99,11 +99,11 @@ impl Drawing {
         (!panels.is_empty()).then_some(Self { shape, log_y, x_title, y_title, series, panels })
     }
 
-    /// Whether its panels are too full to stand side by side.
+    /// Whether a panel takes the whole width of a page.
     pub fn is_wide(&self) -> bool {
         let stacks = if self.shape == Shape::Bars { self.series.len() } else { 1 };
         let bars = |panel: &Panel| panel.names.as_ref().map_or(0, |names| names.len() * stacks);
-        self.panels.len() == 1 || self.panels.iter().any(|panel| bars(panel) > BARS_BESIDE)
+        self.panels.iter().any(|panel| bars(panel) > BARS_BESIDE)
     }
 }
 

@@ -66,12 +66,7 @@ fn section(experiment: &CarriedOut, data: &mut Data) -> String {
     );
     for exhibit in &experiment.tables {
         let _ = writeln!(html, "<h3>{}</h3>", text(&exhibit.title));
-        for figure in &exhibit.figures {
-            if let Some(drawing) = Drawing::new(exhibit, figure) {
-                html.push_str(&place(&figure.title, &drawing, data.figures.len()));
-                data.figures.push(drawing);
-            }
-        }
+        html.push_str(&figures(exhibit, data));
         html.push_str(&table(exhibit));
         html.push_str(&remarks(exhibit));
     }
@@ -79,13 +74,33 @@ fn section(experiment: &CarriedOut, data: &mut Data) -> String {
     html
 }
 
+/// Room for the figures that can be drawn; small ones stand beside each other.
+fn figures(exhibit: &Exhibit, data: &mut Data) -> String {
+    let drawn = exhibit.figures.iter().filter_map(|figure| Some((&figure.title, Drawing::new(exhibit, figure)?)));
+    let drawn: Vec<(&String, Drawing)> = drawn.collect();
+    let alone = drawn.len() == 1;
+    let mut html = String::from("<div class=\"abreast\">\n");
+    for (title, drawing) in drawn {
+        let is_whole = alone || drawing.is_wide() || drawing.panels.len() > 1;
+        html.push_str(&place(title, &drawing, is_whole, data.figures.len()));
+        data.figures.push(drawing);
+    }
+    html.push_str("</div>\n");
+    html
+}
+
 /// Room for a figure, which the script fills.
-fn place(title: &str, drawing: &Drawing, number: usize) -> String {
-    let mut html = format!("<figure><figcaption>{}</figcaption>\n", text(title));
+fn place(title: &str, drawing: &Drawing, is_whole: bool, number: usize) -> String {
+    let class = if is_whole { " class=\"whole\"" } else { "" };
+    let mut html = format!("<figure{class}><figcaption>{}</figcaption>\n", text(title));
     if drawing.series.len() > 1 {
         let _ = writeln!(html, "<p class=\"key\" data-key=\"{number}\"></p>");
     }
-    let _ = writeln!(html, "<div class=\"panels{}\">", if drawing.is_wide() { " wide" } else { "" });
+    let _ = writeln!(
+        html,
+        "<div class=\"panels{}\">",
+        if drawing.is_wide() || drawing.panels.len() == 1 { " wide" } else { "" }
+    );
     for (panel, Panel { title: name, .. }) in drawing.panels.iter().enumerate() {
         let label = if name.is_empty() { title.to_owned() } else { format!("{title}: {name}") };
         html.push_str("<div>");

@@ -1,7 +1,9 @@
 //! Experiment 3: four big cores, with more and more little ones beside them.
 
 use super::PROGRAMS;
-use super::measure::{Along, FOUR_BIG, GTS, Measured, PINNED, TASKS, Way, exhibit, gains, mean, means, measure};
+use super::measure::{
+    Along, FOUR_BIG, GTS, Measured, PINNED, TASKS, Way, exhibit, gains, mean, means, measure, percent,
+};
 use crate::{Exhibit, Runs, StudyError};
 
 const WAYS: [Way; 3] = [PINNED, GTS, TASKS];
@@ -19,9 +21,9 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
 fn little_cores_beside(measured: &[Measured], way: Way) -> Option<String> {
     let [without, with_one, .., with_all] = FOUR_BIG;
     let speedup = |on| mean(measured, on, way).map(|mean| mean.speedup);
-    let gain = |on| Some(100.0 * (speedup(on)? / speedup(without)? - 1.0));
+    let gain = |on| Some(percent(speedup(on)? / speedup(without)?));
     Some(format!(
-        "{}: one little core beside four big ones changes the mean speedup by {:+.1} %, four by {:+.1} %.",
+        "{}: one little core beside four big ones changes the mean speedup by {}, four by {}.",
         way.name,
         gain(with_one)?,
         gain(with_all)?

@@ -184,16 +184,19 @@ pub(super) enum Along {
     Cores,
 }
 
+/// A ratio as what it is more or less than 1.
+pub(super) fn percent(ratio: f64) -> String {
+    // Adding 0 takes the sign off a zero.
+    format!("{:+.1} %", (1000.0 * (ratio - 1.0)).round() / 10.0 + 0.0)
+}
+
 /// How much faster programs are in other ways than in the first, in the mean, on one part of the machine.
 pub(super) fn gains(measured: &[Measured], on: (u32, u32), ways: &[Way]) -> Option<String> {
     let (first, others) = ways.split_first()?;
     let base = mean(measured, on, *first)?;
     let gains: Option<Vec<String>> = others
         .iter()
-        .map(|way| {
-            let gain = 100.0 * (mean(measured, on, *way)?.speedup / base.speedup - 1.0);
-            Some(format!("{} {gain:+.1} %", way.name))
-        })
+        .map(|way| Some(format!("{} {}", way.name, percent(mean(measured, on, *way)?.speedup / base.speedup))))
         .collect();
     Some(format!("On {}, mean speedup against {}: {}.", cores(on), first.name, gains?.join(", ")))
 }
