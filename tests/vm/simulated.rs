@@ -71,7 +71,7 @@ fn in_the_lab(cases: &[Case]) -> Option<(String, Vec<String>)> {
     let script = format!(
         "{IS}; for i in $(seq 6); do cp $(which worker) /bin/app$i; done
          run() {{ count=$1 ms=$2; shift 2; evenkeel schedule --backend sched_ext \"$@\" --json >/tmp/record 2>/tmp/log & s=$!; is enabled; sleep 1
-             p=; for i in $(seq $count); do app$i spin 1 $ms >/dev/null & p=\"$p $!\"; done; wait $p
+             p=; for i in $(seq $count); do app$i after 500 spin 1 $ms >/dev/null & p=\"$p $!\"; done; wait $p
              kill -INT $s; wait $s || cat /tmp/log >&2; is disabled; printf {MARK:?}; cat /tmp/record; }}
          cat $EVENKEEL_MACHINE; {runs}"
     );
