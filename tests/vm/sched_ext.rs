@@ -5,13 +5,14 @@ use std::process::Command;
 
 use crate::{Ended, booted, root};
 
-/// Every policy of the operating system's level that runs on any machine, and combinations of each assignment, wake-up and balance rule.
-const POLICIES: [&str; 19] = [
+/// Every policy of the operating system's level, and combinations of each assignment, wake-up and balance rule.
+const POLICIES: [&str; 20] = [
     "pinned",
     "linux",
     "gts",
     "cs",
     "iks",
+    "eas",
     "round-robin",
     "hsp",
     "acfs",
