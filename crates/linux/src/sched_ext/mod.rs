@@ -22,6 +22,7 @@ mod error;
 mod load;
 mod mechanism;
 mod observe;
+mod restarts;
 pub mod session;
 pub mod shared;
 pub mod support;

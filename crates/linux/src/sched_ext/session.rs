@@ -22,6 +22,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::load::{Ended, KernelSide, Setup};
 use super::mechanism::{Mechanism, Options};
+use super::restarts::Restarts;
 use super::shared::pending;
 use super::support::hotplug_sequence;
 use super::{LoadError, counters, support};
@@ -33,8 +34,6 @@ use crate::watch::now;
 const LOOK: Nanos = Nanos::from_millis(4);
 /// Time between looks when nothing has been seen for a while.
 const QUIET: Nanos = Nanos::from_millis(64);
-/// How often, at most, the kernel side is loaded anew because CPUs come and go.
-const RESTARTS: u32 = 100;
 
 /// How a session works.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +83,7 @@ pub struct Session {
     pace: Pace,
     last: Nanos,
     quiet: Nanos,
-    restarts: u32,
+    restarts: Restarts,
 }
 
 fn online(sysfs: &std::path::Path) -> Option<Vec<u32>> {
@@ -117,7 +116,14 @@ impl Session {
         // Those who were there before are told of at once. What that costs is not what looking costs.
         mechanism.look(now())?;
         let at = now();
-        Ok(Self { mechanism, pace: Pace::new(config.budget, at), config, last: at, quiet: LOOK, restarts: 0 })
+        Ok(Self {
+            mechanism,
+            pace: Pace::new(config.budget, at),
+            config,
+            last: at,
+            quiet: LOOK,
+            restarts: Restarts::default(),
+        })
     }
 
     fn look(&mut self, others: &[&dyn AsFd]) -> Result<(), SessionError> {
@@ -164,10 +170,9 @@ impl Session {
 
     /// The kernel has ended it: anew if that was because CPUs came or went.
     fn restart(&mut self, ended: Ended) -> Result<(), SessionError> {
-        if !ended.is_hotplug() || self.restarts >= RESTARTS {
+        if !ended.is_hotplug() || !self.restarts.once_more(now()) {
             return Err(SessionError::Ended(Box::new(ended)));
         }
-        self.restarts += 1;
         let (mechanism, config) = (&mut self.mechanism, &self.config);
         self.pace.leave_out(|| {
             mechanism.detach();
@@ -241,7 +246,7 @@ impl live::Session for Session {
     }
 
     fn restarts(&self) -> u32 {
-        self.restarts
+        self.restarts.all()
     }
 }
 
