@@ -39,6 +39,17 @@ pub fn load_of(weight: u32, capacity: u64) -> u64 {
     u64::from(weight) * UNIT / capacity
 }
 
+/// Whether [`level`] could move anybody at all: given lots by weight and capacity, and a weight that no thread is below. Mostly nobody can, and nothing
+/// need be sorted to see that.
+pub fn may_help(lots: impl Iterator<Item = (u64, u64)>, lightest: u32, within: u64) -> bool {
+    let (mut least, mut most, mut largest) = (u64::MAX, 0, 1);
+    for (weight, capacity) in lots {
+        let load = weight * UNIT / capacity;
+        (least, most, largest) = (load.min(least), load.max(most), capacity.max(largest));
+    }
+    most.saturating_sub(least) > within && least.saturating_add(load_of(lightest, largest)) <= most
+}
+
 /// Levels until no move helps, or greatest and least load differ by no more than `within`. Returns who goes to which lot,
 /// in order; `may` tells whether a thread may.
 pub fn level(lots: &mut [Lot], within: u64, may: impl Fn(ThreadId, usize) -> bool) -> Vec<(ThreadId, usize)> {

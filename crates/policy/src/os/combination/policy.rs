@@ -13,7 +13,7 @@ use crate::contract::{
 };
 use crate::os::fair;
 use crate::os::homes::Homes;
-use crate::os::level::{Lot, level, load_of};
+use crate::os::level::{Lot, level, load_of, may_help};
 
 /// Threads per core of a group beyond which a start does not deal all anew: the new thread goes by scaled load, and
 /// the next timer deals.
@@ -176,6 +176,10 @@ impl Combination {
     }
 
     fn level(&mut self, capacity: impl Fn(KindId) -> u64, within: u64, view: &View<'_>, say: &mut Directives) {
+        let loads = view.online().map(|core| (self.homes.load(QueueId(core.0)), capacity(view.kind(core))));
+        if !may_help(loads, ONE, within) {
+            return;
+        }
         let cores: Vec<_> = view.online().collect();
         let mut place = vec![None; view.cores.len()];
         let mut lots = Vec::with_capacity(cores.len());
