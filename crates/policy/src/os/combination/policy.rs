@@ -167,9 +167,12 @@ impl Combination {
             Balance::RoundRobin => self.take_turns(view, say),
             Balance::Age => {
                 let Some((ageing, groups)) = &mut self.ageing else { return };
-                groups.trade(ageing, view);
-                // In one go: a thread that leaves a group's core makes room for one that comes from another group.
                 let all = 0..groups.len();
+                if groups.len() > 1 {
+                    all.clone().for_each(|group| groups.rank(group, ageing, view));
+                    groups.trade(ageing, view);
+                }
+                // In one go: a thread that leaves a group's core makes room for one that comes from another group.
                 self.deal(all, view, say);
             }
         }
@@ -235,10 +238,15 @@ impl Combination {
     fn deal(&mut self, which: Range<usize>, view: &View<'_>, say: &mut Directives) {
         let Some((ageing, groups)) = &mut self.ageing else { return };
         let homes = &self.homes;
-        let dealt = which.flat_map(|group| groups.deal(group, ageing, homes, view));
-        let changes = dealt
-            .filter(|&(thread, queue)| homes.of(thread) != Some(queue) || is_kept_from(thread, CoreId(queue.0), view))
-            .collect();
+        let mut changes = Vec::new();
+        for group in which {
+            groups.rank(group, ageing, view);
+            groups.deal(group, ageing, homes, view, |thread, queue| {
+                if homes.of(thread) != Some(queue) || is_kept_from(thread, CoreId(queue.0), view) {
+                    changes.push((thread, queue));
+                }
+            });
+        }
         self.shift(changes, view, say);
     }
 
