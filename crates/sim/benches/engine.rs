@@ -79,7 +79,7 @@ fn main() {
 /// Each policy on both cases, and acfs right before it: what slows one down slows both.
 fn under_each_policy(quick: bool, wanted: impl Fn(&str) -> bool) -> report::Policies {
     let rounds = if quick { 1 } else { POLICY_ROUNDS };
-    let cases = [Case::small(if quick { 20 } else { 500 }), Case::large(if quick { 1 } else { 2 })];
+    let cases = [Case::small(if quick { 20 } else { 500 }), Case::large(if quick { 1 } else { 8 })];
     let mut policies = report::Policies::default();
     for round in 0..rounds {
         eprintln!("policies, round {} of {rounds}", round + 1);

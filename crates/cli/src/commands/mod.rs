@@ -1,5 +1,6 @@
 //! One room a command.
 
+pub mod advise;
 pub mod compare;
 pub mod detect;
 pub mod generate;
@@ -9,6 +10,7 @@ pub mod machines;
 mod page;
 pub mod policies;
 pub mod record;
+mod runs;
 pub mod sensors;
 pub mod simulate;
 pub mod vm;
