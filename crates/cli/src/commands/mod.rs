@@ -10,6 +10,7 @@ pub mod machines;
 mod page;
 pub mod policies;
 pub mod record;
+pub mod reproduce;
 mod runs;
 pub mod sensors;
 pub mod simulate;
