@@ -20,7 +20,8 @@ fn the_best_comes_first_and_the_pareto_set_is_whom_nobody_beats() {
     assert_eq!((&advice["winner"], &advice["ranking"][0]["rank"]), (&ranking[0]["policy"], &Value::from(1)));
     for one in ranking {
         let beats = |other: &&Value| {
-            let [less, equal] = [f64::lt, f64::le].map(|is| ["time", "energy"].map(|measure| is(&value(other, measure), &value(one, measure))));
+            let [less, equal] = [f64::lt, f64::le]
+                .map(|is| ["time", "energy"].map(|measure| is(&value(other, measure), &value(one, measure))));
             equal == [true; 2] && less != [false; 2]
         };
         assert_eq!(one["pareto"], !ranking.iter().any(|other| beats(&other)), "{one:#}");
@@ -38,7 +39,11 @@ fn the_table_the_csv_and_the_object_tell_the_same_for_any_number_of_jobs() {
     let advice = run(&["--json", "--jobs", "2"]).json();
     let order = policies(&advice["ranking"]).join(" ");
     let table = run(&["--jobs", "1"]).stdout;
-    let rows: Vec<_> = table.lines().filter_map(|line| line.split_whitespace().nth(1)).filter(|word| FEW.split(',').any(|it| it == *word)).collect();
+    let rows: Vec<_> = table
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(1))
+        .filter(|word| FEW.split(',').any(|it| it == *word))
+        .collect();
     assert_eq!(rows.join(" "), order, "{table}");
     assert!(table.trim_end().ends_with(advice["why"].as_str().unwrap()), "{table}");
     let csv = run(&["--csv"]).stdout;
@@ -48,11 +53,11 @@ fn the_table_the_csv_and_the_object_tell_the_same_for_any_number_of_jobs() {
 
 #[test]
 fn all_policies_are_tried_and_those_that_do_not_apply_are_left_out_with_a_reason() {
-    // Unequal numbers of cores, and no power model.
-    let args = ["advise", "-m", "quickia", "-w", "spin:threads=3,seconds=0.05", "--cores", "2fast+1slow"];
+    // No power model.
+    let args = ["advise", "-m", "quickia", "-w", "spin:threads=3,seconds=0.05", "--cores", "2big+1small"];
     let advice = evenkeel(&[&args[..], &["--json"]].concat()).done().json();
     let left_out = policies(&advice["left_out"]);
-    assert_eq!(left_out, ["opt-unfairness", "eas", "iks"], "{advice:#}");
+    assert_eq!(left_out, ["opt-unfairness", "eas"], "{advice:#}");
     let text = evenkeel(&args).done().stdout;
     assert!(text.contains("eas left out: eas goes by a power model"), "{text}");
     assert!(!policies(&advice["ranking"]).contains(&"heft"), "there is no task graph");
@@ -97,6 +102,12 @@ fn what_cannot_be_ranked_or_run_is_one_line() {
     refuses(&small("advise", &["--among", "linux", "--rank-by", "unfairness"]), "give -w more than once");
     refuses(&small("advise", &["--among", "linux,linux"]), "asked for twice");
     refuses(&small("advise", &["--among", "heft"]), "expected a task graph");
-    refuses(&["advise", "-m", "quickia", "-w", "ferret", "--size", "0.01", "--among", "eas"], "no policy applies: eas: ");
-    refuses(&["advise", "-m", "quickia", "-w", "ferret", "--size", "0.01", "--among", "linux", "--rank-by", "edp"], "no power model");
+    refuses(
+        &["advise", "-m", "quickia", "-w", "ferret", "--size", "0.01", "--among", "eas"],
+        "no policy applies: eas: ",
+    );
+    refuses(
+        &["advise", "-m", "quickia", "-w", "ferret", "--size", "0.01", "--among", "linux", "--rank-by", "edp"],
+        "no power model",
+    );
 }

@@ -264,8 +264,9 @@ impl ADwrr {
             say.order(thread, Order::Fixed { key, step: 1 });
         }
         self.tell_slice(thread, view.thread(thread), say);
-        // Somebody is still in the round that has ended for this one. Who waits the core takes by itself.
-        if key > self.rounds.base() && self.rounds.in_base() as usize <= view.cores.len() {
+        // Somebody is still in the round that has ended for this one. Who waits the core takes by itself; from the slowest kind nobody is stolen to.
+        let may_steal = Some(&view.kind(core)) != self.scale.kinds.last();
+        if may_steal && key > self.rounds.base() && self.rounds.in_base() as usize <= view.cores.len() {
             let of_base = |running: &ThreadId| self.rounds.holds_up(*running);
             let running = view.cores.iter().filter_map(|stats| stats.running).filter(of_base).count();
             if self.rounds.in_base() as usize <= running {

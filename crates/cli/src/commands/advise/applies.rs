@@ -30,7 +30,8 @@ pub fn plan(args: &RunArgs, among: Vec<PolicySpec>) -> Result<(Plan, Vec<LeftOut
     let specs = if named {
         among
     } else {
-        let why = "it is a bound and no scheduler: it needs true speedup factors; name it with --among to see it".to_owned();
+        let why =
+            "it is a bound and no scheduler: it needs true speedup factors; name it with --among to see it".to_owned();
         left_out.push(LeftOut { policy: BOUND.into(), why });
         specs(registry::ENTRIES.iter().map(|entry| entry.name).filter(|name| *name != BOUND))?
     };

@@ -79,7 +79,9 @@ fn path(measure: Measure, record: &Record) -> String {
 fn reasons(measure: Measure, own: &Record, other: &Record) -> Vec<String> {
     match measure {
         Measure::Time => speed(own, other),
-        Measure::Energy => [power(own, other), shorter(own, other), on_slower(own, other)].into_iter().flatten().collect(),
+        Measure::Energy => {
+            [power(own, other), shorter(own, other), on_slower(own, other)].into_iter().flatten().collect()
+        }
         Measure::Edp => [shorter(own, other), power(own, other)].into_iter().flatten().collect(),
         Measure::Unfairness => [slowdowns(own, other), shared(own, other)].into_iter().flatten().collect(),
     }
@@ -95,8 +97,12 @@ fn speed(own: &Record, other: &Record) -> Vec<String> {
     let fewer = own.migrations as f64 <= other.migrations as f64 * (1.0 - TELLING);
     [
         less(idle(own), idle(other), |a, b| format!("its {fast} cores idle for {a} % of the time, not {b} %")),
-        less(all_idle(own), all_idle(other), |a, b| format!("all cores together idle for {a} % of the time, not {b} %")),
-        less(on_fast(other), on_fast(own), |b, a| format!("{a} % of the time that threads ran was on {fast} cores, not {b} %")),
+        less(all_idle(own), all_idle(other), |a, b| {
+            format!("all cores together idle for {a} % of the time, not {b} %")
+        }),
+        less(on_fast(other), on_fast(own), |b, a| {
+            format!("{a} % of the time that threads ran was on {fast} cores, not {b} %")
+        }),
         fewer.then(|| format!("it migrates threads {} times, not {}", own.migrations, other.migrations)),
     ]
     .into_iter()
@@ -122,7 +128,9 @@ fn shorter(own: &Record, other: &Record) -> Option<String> {
 
 fn on_slower(own: &Record, other: &Record) -> Option<String> {
     let fast = fastest(own);
-    less(on_fast(own), on_fast(other), |a, b| format!("{a} % of the time that threads ran was on {fast} cores, not {b} %"))
+    less(on_fast(own), on_fast(other), |a, b| {
+        format!("{a} % of the time that threads ran was on {fast} cores, not {b} %")
+    })
 }
 
 fn slowdowns(own: &Record, other: &Record) -> Option<String> {
@@ -195,7 +203,12 @@ mod tests {
     #[test]
     fn the_fastest_is_set_beside_the_median_of_the_others_and_idle_fast_cores_come_first() {
         let said = say(
-            [busy(9.0, 1.0, 5.0, 8.0, 900), busy(8.0, 1.0, 9.5, 8.0, 100), busy(10.0, 1.0, 8.0, 8.0, 200), busy(12.0, 1.0, 1.0, 1.0, 1)],
+            [
+                busy(9.0, 1.0, 5.0, 8.0, 900),
+                busy(8.0, 1.0, 9.5, 8.0, 100),
+                busy(10.0, 1.0, 8.0, 8.0, 200),
+                busy(12.0, 1.0, 1.0, 1.0, 1),
+            ],
             Measure::Time,
         );
         assert_eq!(
@@ -208,7 +221,10 @@ mod tests {
     #[test]
     fn what_speaks_against_the_winner_is_no_reason() {
         let said = say([busy(8.0, 1.0, 5.0, 8.0, 900), busy(9.0, 1.0, 6.0, 8.0, 100)], Measure::Time);
-        assert!(said.ends_with("11.1 % less than b; idle time, migrations and time on fast cores do not say why."), "{said}");
+        assert!(
+            said.ends_with("11.1 % less than b; idle time, migrations and time on fast cores do not say why."),
+            "{said}"
+        );
         let said = say([busy(8.0, 1.0, 5.0, 8.0, 90), busy(9.0, 1.0, 5.0, 8.0, 100)], Measure::Time);
         assert!(said.ends_with("less than b: it migrates threads 90 times, not 100."), "{said}");
     }
@@ -244,7 +260,10 @@ mod tests {
         let same = || busy(8.0, 1.0, 5.0, 8.0, 0);
         assert_eq!(say([same(), same()], Measure::Time), "All 2 are equal in time: it makes no difference here.");
         assert_eq!(say([same()], Measure::Time), "a is the only one.");
-        assert!(say([same(), same(), busy(9.0, 1.0, 5.0, 8.0, 0)], Measure::Time).starts_with("a (with one other) ends first"));
+        assert!(
+            say([same(), same(), busy(9.0, 1.0, 5.0, 8.0, 0)], Measure::Time)
+                .starts_with("a (with one other) ends first")
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::args::advise::{AdviseArgs, RankBy};
 use crate::commands::runs;
 use crate::error::{Failure, Result, say};
 use crate::output::{print, print_json};
-use crate::plan::{Plan, say_notes};
+use crate::plan::say_notes;
 use crate::table;
 
 use applies::LeftOut;
@@ -89,7 +89,11 @@ pub fn run(args: &AdviseArgs) -> Result {
             ranking: &ranking,
             left_out: &left_out,
             failed: failed.iter().map(|(run, error)| Failed { policy: &run.label, error }).collect(),
-            records: best_first.iter().map(|run| &run.record).chain(failed.iter().map(|(run, _)| &run.record)).collect(),
+            records: best_first
+                .iter()
+                .map(|run| &run.record)
+                .chain(failed.iter().map(|(run, _)| &run.record))
+                .collect(),
         })
     } else {
         let mut text = drawn(&runs, &ranking);

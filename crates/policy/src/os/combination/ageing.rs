@@ -267,7 +267,8 @@ impl Owed {
         while winners.len() > 1 {
             first /= 2;
             let matches = winners.chunks(2).enumerate().map(|(i, pair)| {
-                let (winner, loser) = if Self::is_before(pair[1], pair[0]) { (pair[1], pair[0]) } else { (pair[0], pair[1]) };
+                let (winner, loser) =
+                    if Self::is_before(pair[1], pair[0]) { (pair[1], pair[0]) } else { (pair[0], pair[1]) };
                 nodes[first + i] = loser;
                 winner
             });

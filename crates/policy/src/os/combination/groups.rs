@@ -38,6 +38,8 @@ struct Group {
     /// between two looks and keep their places, so only those that ran, and those that came, have to be sorted in.
     members: Vec<Member>,
     ranked: usize,
+    /// Whether they are so in the present view: between [`Groups::rank`] and [`Groups::deal`].
+    fresh: bool,
     /// How many threads it has.
     count: usize,
 }
@@ -124,6 +126,7 @@ impl Groups {
         let member = Member { place: 0, thread, joined: *joined };
         let joined = &mut self.groups[group];
         joined.count += 1;
+        joined.fresh = false;
         // Those who have left are forgotten at a look; where nobody looks, before they are more than those who are there.
         if joined.members.len() > 2 * joined.count + GROUP_CORES {
             joined.members.retain(|member| Self::is_member(&self.of_thread, group, member));
@@ -135,15 +138,20 @@ impl Groups {
     /// A thread is not runnable any more.
     pub fn leave(&mut self, thread: ThreadId) {
         if let Some(group) = self.of_thread.get_mut(thread.index()).and_then(|(group, _)| group.take()) {
-            self.groups[group as usize].count -= 1;
+            let left = &mut self.groups[group as usize];
+            left.count -= 1;
+            left.fresh = false;
         }
     }
 
     /// Brings the members of a group into the order in which they are dealt; equals by thread, first started first. O(n), and O(k log k) for `k` that
-    /// ran or came since.
+    /// ran or came since; O(1) where that has been done for this view already.
     pub fn rank(&mut self, group: usize, ageing: &mut Ageing, view: &View<'_>) {
         let (of_thread, moved) = (&self.of_thread, &mut self.moved);
-        let Group { members, ranked, .. } = &mut self.groups[group];
+        let Group { members, ranked, fresh, .. } = &mut self.groups[group];
+        if std::mem::replace(fresh, true) {
+            return;
+        }
         moved.clear();
         let mut kept = 0;
         for i in 0..members.len() {
@@ -201,7 +209,8 @@ impl Groups {
         };
         let remaining = members.iter().map(|member| ageing.place(member.place));
         if members.iter().any(|member| is_bound(member.thread, view)) {
-            let jobs = members.iter().zip(remaining).map(|(member, remaining)| Job { remaining, bound: bound(member.thread) });
+            let jobs =
+                members.iter().zip(remaining).map(|(member, remaining)| Job { remaining, bound: bound(member.thread) });
             let dealt = deal(&jobs.collect::<Vec<_>>(), &capacities);
             self.shares.clear();
             self.shares.extend(dealt.into_iter().map(|share| share.map_or(NOWHERE, |share| share as u32)));
@@ -218,10 +227,11 @@ impl Groups {
         };
         let core_of_share = keep_places(dealt, &cores, homes, &self.runs, view);
         dealt().for_each(|(thread, share)| tell(thread, QueueId(core_of_share[share].0)));
+        self.groups[group].fresh = false;
     }
 
     /// Levels the numbers of threads, and lets groups, all ranked in the same view, trade threads for their fastest cores. Those concerned belong to another
-    /// group afterwards, which has to be ranked again.
+    /// group afterwards, which has to be ranked again before it deals.
     pub fn trade(&mut self, ageing: &mut Ageing, view: &View<'_>) {
         if self.groups.len() < 2 {
             return;

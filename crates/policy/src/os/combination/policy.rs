@@ -258,15 +258,16 @@ impl Combination {
             (view.cores[core.index()].running == Some(thread)).then_some(core)
         };
         let mut free: Vec<_> = view.cores.iter().map(|core| core.online && core.running.is_none()).collect();
-        for &(thread, queue) in &changes {
+        let mut running = Vec::new();
+        for (thread, queue) in changes {
             self.settle(thread, queue, None);
             say.assign(thread, queue);
             if let Some(core) = running_on(thread) {
                 free[core.index()] = true;
+                running.push((thread, core, queue));
             }
         }
-        for (thread, queue) in changes {
-            let Some(core) = running_on(thread) else { continue };
+        for (thread, core, queue) in running {
             let there = view.cores[queue.index()].running;
             let partner = there.filter(|&other| self.homes.of(other) == Some(QueueId(core.0)));
             if !std::mem::take(&mut free[queue.index()]) {
