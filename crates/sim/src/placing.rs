@@ -199,10 +199,7 @@ impl<L: Listener> Mechanism<'_, L> {
             if !self.threads[other].normal() || self.stats[other].queue != Some(queue) {
                 continue;
             }
-            // Other keys do not grow while their thread runs.
-            if let Order::VirtualTime { .. } = self.threads[other].order {
-                self.account(core);
-            }
+            self.account(core);
             let other_key = self.threads[other].order.key(self.stats[other].virtual_time);
             if other_key > key.saturating_add(margin) && victim.is_none_or(|(greatest, _)| other_key > greatest) {
                 victim = Some((other_key, core));
