@@ -32,6 +32,7 @@ const PRESETS: &[Preset] = presets![
     "juno-r0",
     "alder-lake",
     "odroid-xu3-paper",
+    "odroid-xu3-mclas",
     "quickia",
     "amd-2b10s",
     "amp-1f7s",

@@ -76,6 +76,24 @@ fn odroid_xu3_paper_runs_at_the_studys_clocks_only() {
 }
 
 #[test]
+fn the_power_of_odroid_xu3_mclas_lies_on_the_curve_through_the_two_measured_clocks() {
+    let machine = assert_kinds("odroid-xu3-mclas", &[("big", 4, 1800, 1024), ("little", 4, 1200, 359)]);
+    let measured = Machine::preset("odroid-xu3").unwrap();
+    let watts = |machine: &Machine, kind: usize, point: usize| {
+        let point = &machine.kinds[kind].opps[point];
+        [point.busy_power.unwrap().as_watts_f64(), point.cluster_power.unwrap().as_watts_f64()]
+    };
+    for (kind, clocks) in [(0, [1600.0, 2000.0, 1800.0]), (1, [800.0, 1400.0, 1200.0_f64])] {
+        let [low, high, here] = [watts(&measured, kind, 0), watts(&measured, kind, 1), watts(&machine, kind, 0)];
+        for ((low, high), here) in low.into_iter().zip(high).zip(here) {
+            let exponent = (high / low).ln() / (clocks[1] / clocks[0]).ln();
+            let expected = low * (clocks[2] / clocks[0]).powf(exponent);
+            assert!((here / expected - 1.0).abs() < 0.002, "kind {kind}: {here} W, not {expected} W");
+        }
+    }
+}
+
+#[test]
 fn hikey960_has_its_sources_figures() {
     let machine = assert_kinds("hikey960", &[("big", 4, 2362, 1024), ("little", 4, 1844, 462)]);
     // 550 uW/MHz/V^2 x 2362 MHz x (1.1 V)^2, and the same for the lowest point at 0.7 V.

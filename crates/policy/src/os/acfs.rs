@@ -29,8 +29,8 @@
 //! at its `v` must make up for a time before its own: with applications that end and start again, that alone costs several
 //! percent of unfairness (shown on three of the paper's workloads by
 //! `acfs_newcomers_that_start_behind_all_others_cost_fairness_where_somebody_is_ahead_for_good` among the simulator's tests). Here the greatest `v` is that of the threads on all but the slowest cores; where nobody is ahead
-//! for good, the two differ by less than the threshold. Where nobody runs on a faster core that the newcomer may use, it is the greatest
-//! `v` of the threads that run on cores where it may.
+//! for good, the two differ by less than the threshold. Where nobody runs on a faster core (all ended in the same instant), it is the greatest of the last
+//! refresh, and for a newcomer that may not use faster cores the greatest `v` of the threads that run where it may.
 //!
 //! What the paper leaves open. A thread that sleeps keeps its `v`, but wakes no further than `T_swap` behind the running thread of least `v`;
 //! and it keeps weight and charge while its application has no runnable thread, whose speedup there is nothing to tell by.
@@ -270,7 +270,8 @@ impl Acfs {
         let contending =
             self.running(view, |_, rank| self.contends(rank) && self.queues.may_run(thread, rank, view)).max();
         let beside_it = || self.running(view, |core, _| view.allowed(thread, core)).max();
-        contending.or_else(beside_it).unwrap_or(self.greatest)
+        let bound = view.thread(thread).restricted;
+        contending.or_else(|| if bound { beside_it() } else { None }).unwrap_or(self.greatest)
     }
 
     /// The greatest virtual time that a newcomer goes by where nobody runs. Where there is nobody to go by, it stays what it was.

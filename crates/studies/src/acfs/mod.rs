@@ -1,6 +1,23 @@
 //! "ACFS": Saez, Pousa, Castro, Chaver and Prieto-Matias, Journal of Parallel and Distributed Computing 102, 2017.
 
-use crate::Study;
+mod amd;
+mod analytical;
+mod estimators;
+mod priorities;
+mod quickia;
+mod random_mixes;
+mod swap_cost;
+mod swap_period;
+mod table;
+mod unfairness_factor;
+
+use evenkeel_machine::{KindId, Machine};
+use evenkeel_metrics::Record;
+use evenkeel_policy::bounds::{Optimum, opt_unfairness};
+use evenkeel_workload::Application;
+use evenkeel_workload::programs::{Context, load};
+
+use crate::{Experiment, Runs, Study, StudyError};
 
 /// See the file's head.
 pub const STUDY: Study = Study {
@@ -8,5 +25,104 @@ pub const STUDY: Study = Study {
     title: "Towards completely fair scheduling on asymmetric single-ISA multicore processors",
     source: "Journal of Parallel and Distributed Computing 102, 2017",
     about: "how equal the slowdowns of programs that compete for big cores can be made, and what that costs in throughput",
-    experiments: &[],
+    experiments: &[
+        Experiment {
+            number: 1,
+            title: "Ten workloads analytically: throughput, unfairness, shares of the big cores",
+            setting: analytical::SETTING,
+            carry_out: analytical::carry_out,
+        },
+        Experiment {
+            number: 2,
+            title: "Swap period reached against the number of threads",
+            setting: swap_period::SETTING,
+            carry_out: swap_period::carry_out,
+        },
+        Experiment {
+            number: 3,
+            title: "Nine mixes on quickia: unfairness and aggregate speedup",
+            setting: quickia::SETTING,
+            carry_out: quickia::carry_out,
+        },
+        Experiment {
+            number: 4,
+            title: "Mixes with multithreaded programs on amd-2b10s",
+            setting: amd::SETTING,
+            carry_out: amd::carry_out,
+        },
+        Experiment {
+            number: 5,
+            title: "Priorities: the weight of one of four programs is raised",
+            setting: priorities::SETTING,
+            carry_out: priorities::carry_out,
+        },
+        Experiment {
+            number: 6,
+            title: "Unfairness factor: unfairness against throughput",
+            setting: unfairness_factor::SETTING,
+            carry_out: unfairness_factor::carry_out,
+        },
+        Experiment {
+            number: 7,
+            title: "Swap period from 100 ms to 1 s: what swaps cost light and memory-bound programs",
+            setting: swap_cost::SETTING,
+            carry_out: swap_cost::carry_out,
+        },
+    ],
 };
+
+/// Machine of the mixes of single-threaded programs.
+const QUICKIA: &str = "quickia";
+
+/// Machine of the mixes with multithreaded ones.
+const AMD: &str = "amd-2b10s";
+
+/// The mixes on quickia (`evenkeel workloads`).
+const MIXES: [&str; 9] = [
+    "4STH",
+    "3STH-1STM",
+    "3STH-1STL",
+    "3STH-1STL_B",
+    "2STH-2STM",
+    "2STH-2STL",
+    "2STH-2STL_B",
+    "1STH-1STM-2STL",
+    "2STM-2STL",
+];
+
+/// What is compared, in the order of the study's figures.
+const SCHEDULERS: [&str; 7] = ["hsp", "prop-sp", "round-robin", "a-dwrr", "eqp", "acfs", "acfs-static"];
+
+/// How often the longest program of a mix must end (the study's rule).
+const ENDS: u32 = 3;
+
+/// The applications of a built-in workload, as long as they are; what is irregular in them by the seed of the runs.
+fn apps(machine: &Machine, workload: &str, runs: &Runs) -> Result<Vec<Application>, StudyError> {
+    sized(machine, workload, 1.0, runs)
+}
+
+/// The same with another amount of work.
+fn sized(machine: &Machine, workload: &str, size: f64, runs: &Runs) -> Result<Vec<Application>, StudyError> {
+    Ok(load(workload, &Context { size, seed: runs.seed, ..Context::new(machine) })?)
+}
+
+/// Unfairness of a run; 1 for a single application.
+fn unfairness(record: &Record) -> f64 {
+    record.unfairness.unwrap_or(1.0)
+}
+
+/// Aggregate speedup of a run.
+fn asp(record: &Record) -> f64 {
+    record.asp.unwrap_or(0.0)
+}
+
+/// The bound for single-threaded programs that have run together, by their factors over a whole run: time alone on a small core / on a big one.
+fn bound(machine: &Machine, record: &Record) -> Optimum {
+    let factors: Vec<f64> = record.apps.iter().map(|app| app.alone_slow_s / app.alone_fast_s).collect();
+    opt_unfairness(&factors, machine.cores_of(KindId(0)).count())
+}
+
+fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
+    let (sum, count) = values.into_iter().fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
+    sum / f64::from(count.max(1))
+}

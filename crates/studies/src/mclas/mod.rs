@@ -1,6 +1,14 @@
 //! "MCLAS": Nabelsee, Busse, Parzyjegla and Mühl, SAC 2016.
 
-use crate::Study;
+mod context_ring;
+mod hackbench;
+mod wake_up;
+
+use evenkeel_machine::Machine;
+use evenkeel_workload::Application;
+use evenkeel_workload::programs::{Context, load};
+
+use crate::{Experiment, Runs, Study, StudyError};
 
 /// See the file's head.
 pub const STUDY: Study = Study {
@@ -8,5 +16,35 @@ pub const STUDY: Study = Study {
     title: "Load-aware scheduling for heterogeneous multi-core systems",
     source: "SAC 2016",
     about: "whether a class per thread, by how much of its time it runs, keeps short-running threads off the fast cores without harm to anybody",
-    experiments: &[],
+    experiments: &[
+        Experiment {
+            number: 1,
+            title: "hackbench with 1 to 200 groups",
+            setting: hackbench::SETTING,
+            carry_out: hackbench::carry_out,
+        },
+        Experiment {
+            number: 2,
+            title: "Context switches round a ring of 2 to 32 processes",
+            setting: context_ring::SETTING,
+            carry_out: context_ring::carry_out,
+        },
+        Experiment {
+            number: 3,
+            title: "Wake-up latency of periodic timers, idle and under load",
+            setting: wake_up::SETTING,
+            carry_out: wake_up::carry_out,
+        },
+    ],
 };
+
+/// The board, with the study's clocks.
+const MACHINE: &str = "odroid-xu3-mclas";
+
+/// What is compared, by the study's names, and the policies here.
+const SCHEDULERS: [(&str, &str); 3] = [("cfs", "linux"), ("bfs", "bfs"), ("mclas", "mclas")];
+
+/// The applications of a built-in workload.
+fn apps(machine: &Machine, workload: &str, runs: &Runs) -> Result<Vec<Application>, StudyError> {
+    Ok(load(workload, &Context { seed: runs.seed, ..Context::new(machine) })?)
+}

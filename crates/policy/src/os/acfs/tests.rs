@@ -72,6 +72,20 @@ fn a_thread_that_is_ahead_on_a_slow_core_holds_no_newcomer_back_unless_told_so()
 }
 
 #[test]
+fn one_that_starts_when_all_on_fast_cores_have_ended_in_the_same_instant_starts_where_they_were_last_seen() {
+    let mut bench = full(2, 2, 2.0, &[]);
+    for (thread, v) in [500, 600, 550, 9_000_000].into_iter().enumerate() {
+        bench.threads[thread].virtual_time = v;
+    }
+    bench.deliver(Event::Timer);
+    bench.exit(ThreadId(0));
+    bench.exit(ThreadId(1));
+    let thread = bench.spawn(4);
+    let order = Order::VirtualTime { weight: 1024 * FINE, start: Start::At(600) };
+    assert!(bench.said.contains(&Directive::Order(thread, order)), "{:?}", bench.said);
+}
+
+#[test]
 fn virtual_time_grows_more_slowly_on_slow_cores_by_the_speedup_of_the_application() {
     let mut bench = full(2, 2, 4.0, &[]);
     let said = bench.deliver(Event::Timer).to_vec();

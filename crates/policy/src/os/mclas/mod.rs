@@ -21,8 +21,8 @@
 //! In queues: starving `S`, high `H`, neutral `N`, low `L`, all in deadlines (`os/deadline.rs`). Fast cores serve `S` and `H`, then `N`, and
 //! what they take belongs to `H`; slow cores serve `N` and `L`. *Pinned* is no queue: it is to be in `H` and stick to a core. Who falls into `S`
 //! is overdue since the beginning of time, until a core has picked it; so a bounded wait is a matter of the queues alone. All
-//! picking is done by the mechanism; the policy looks around once a tick, and whatever it says may come late. It looks at two threads per core and
-//! tick, in turn: a thread among many is looked at less often, but it waits longer for its turns, too.
+//! picking is done by the mechanism; the policy looks around once a tick, and whatever it says may come late. It looks at those that run, whose history grows, and
+//! at two threads per core and tick, in turn: one that waits among many is looked at less often, but it waits longer for its turns, too.
 //!
 //! A thread that is neutral and runs on a slow core goes to a fast one that idles at the tick, greatest `P_H` first. `calibrate=THREAD`
 //! watches that thread (its number, in order of start) for 16 epochs and sets `up` to 15/16 of its least `p`, so that its like qualify within five
@@ -329,6 +329,9 @@ impl Mclas {
     }
 
     fn tick(&mut self, view: &View<'_>, say: &mut Directives) {
+        for running in view.cores.iter().filter_map(|core| core.running) {
+            self.look(running, view, say);
+        }
         let (count, looks) = (view.live.len(), LOOKS * view.machine.cores.len());
         for _ in 0..count.min(looks) {
             // Threads have gone since, perhaps.

@@ -373,6 +373,17 @@ fn with_more_threads_than_are_looked_at_in_a_tick_all_have_their_turn() {
 }
 
 #[test]
+fn who_runs_is_looked_at_in_every_tick_however_many_sleep_beside_it() {
+    let mut bench = bench(&[]);
+    let sleepers: Vec<_> = (0..100).map(|_| bench.spawn(1)).collect();
+    sleepers.into_iter().for_each(|sleeper| bench.block(sleeper));
+    let thread = bench.spawn(0);
+    bench.run(thread, SLOW);
+    lives(&mut bench, thread, ms(400), Nanos::ZERO);
+    assert_ne!(bench.queue_of(thread), Some(LOW));
+}
+
+#[test]
 fn thresholds_the_wrong_way_round_are_refused() {
     let why = Bench::try_on(machine(&[("big", 1024, 1)]), policy(&[("up", "30"), ("down", "40")])).err();
     assert_eq!(why.as_deref(), Some("mclas needs down below up; they are 40 and 30"));

@@ -1,7 +1,7 @@
 //! Mixes: applications that start together, each again and again until the longest has ended three times; and the
 //! ten analytical workloads, four applications of one constant factor each.
 
-use super::SOURCE;
+use super::{SOURCE, multi};
 use crate::model::{Application, Repeat};
 use crate::phase::{Phase, Scaling};
 use crate::programs::args::Args;
@@ -29,7 +29,7 @@ const ON_QUICKIA: [(&str, &[&str]); 9] = [
     ("2STM-2STL", &["namd", "h264ref", "gobmk", "libquantum"]),
 ];
 
-/// On amd-2b10s. HP highly parallel, PS partly serial.
+/// On amd-2b10s. HP highly parallel, PS partly serial. A shape asked of a mix is that of its multithreaded programs.
 const ON_AMD: [(&str, &[&str]); 10] = [
     ("2STH-1HPH-1HPM", &["gamess", "hmmer", "fma3d_m:5", "wupwise_m:5"]),
     ("3STH-1HPH", &["hmmer", "gobmk", "h264ref", "fma3d_m:9"]),
@@ -65,7 +65,10 @@ pub(super) const ANALYTICAL: [(&str, [f64; 4]); 10] = [
 pub(super) fn entries() -> Vec<Entry> {
     let info = |name, summary| WorkloadInfo { name, summary, source: SOURCE, shapes: &[], knobs: &[] };
     let mix = |machine: &str, (name, members): (&'static str, &[&str])| Entry {
-        info: info(name, format!("mix on {machine}: {}", members.join(" "))),
+        info: WorkloadInfo {
+            shapes: if members.iter().any(|member| is_multithreaded(member)) { multi::SHAPES } else { &[] },
+            ..info(name, format!("mix on {machine}: {}", members.join(" ")))
+        },
         build,
     };
     let analytical = |(name, factors): (&'static str, [f64; 4])| Entry {
@@ -86,11 +89,17 @@ fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> 
     let members = mixes.find(|(name, _)| *name == args.workload()).map_or(&[][..], |(_, members)| members);
     let mut apps = Vec::new();
     for member in members {
-        for app in load(member, ctx)? {
+        let shaped = args.shape().filter(|_| is_multithreaded(member)).map(|shape| format!("{member},{shape}"));
+        for app in load(shaped.as_deref().unwrap_or(member), ctx)? {
             apps.push(Application { repeat: Repeat::UntilLongestEnded(ENDS), ..app });
         }
     }
     Ok(apps)
+}
+
+/// Whether a program of a mix is named with its threads.
+fn is_multithreaded(member: &str) -> bool {
+    member.contains(':')
 }
 
 fn build_analytical(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {

@@ -3,13 +3,16 @@
 //! The study states the classes; factors within the machine's range of 1 to 2.625, shares and lengths are assumptions. The serial share
 //! is of the work: with four threads or more, and even where the serial part alone gets a fast core, a share of a fifth
 //! is more than a quarter of the time.
+//!
+//! A region is dealt out in equal blocks, one for each thread (`pinned`, OpenMP's default), or in hundredths, to whoever is through with his (`loop-dynamic`). With equal
+//! blocks a region takes as long as its slowest thread, so a big core for some of the threads gains nothing unless they take turns on it within the region.
 
 use super::{AMD, AMD_CAPACITY_RATIO, SOURCE, THREADS};
 use crate::model::Application;
 use crate::phase::{Phase, Scaling};
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context};
-use crate::programs::course::{Needs, Part, Shape, Shared, add_threads};
+use crate::programs::course::{Needs, Part, Schedule, Shape, Shared, add_threads};
 use crate::programs::error::WorkloadError;
 use crate::programs::registry::{Entry, WorkloadInfo};
 
@@ -21,6 +24,12 @@ const REGIONS: u64 = 300;
 
 /// Items of a region: what threads share evenly.
 const ITEMS: u64 = 720_720;
+
+/// Items that a thread takes at a time where regions are dealt out as threads ask.
+const CHUNK: u64 = ITEMS / 100;
+
+/// How a region may be dealt out; equal blocks unless asked otherwise.
+pub(super) const SHAPES: &[&str] = &["pinned", "loop-dynamic"];
 
 /// A program.
 pub(super) struct Multi {
@@ -63,7 +72,7 @@ pub(super) const PROGRAMS: [Multi; 6] = [
 pub(super) fn entries() -> Vec<Entry> {
     let entry = |program: &Multi| {
         let summary = format!("multithreaded: {}", program.summary);
-        let info = WorkloadInfo { name: program.name, summary, source: SOURCE, shapes: &[], knobs: &[THREADS] };
+        let info = WorkloadInfo { name: program.name, summary, source: SOURCE, shapes: SHAPES, knobs: &[THREADS] };
         Entry { info, build }
     };
     PROGRAMS.iter().map(entry).collect()
@@ -91,13 +100,14 @@ fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> 
         phase,
         tasks: 1,
         needs: Needs::All,
-        chunk: 1,
+        chunk: CHUNK,
         ticket: None,
         border: None,
     };
     let serial = Part::Serial { work: (region * program.serial_share) as u64, phase };
     let parts = vec![serial, Part::Shared(shared)];
     let course = [Part::Repeat { times: ctx.scaled(REGIONS), synchronised: true, parts }];
-    add_threads(&mut builder, &course, Shape::Pinned, threads)?;
+    let shape = if args.shape() == Some("loop-dynamic") { Shape::Loop(Schedule::Dynamic) } else { Shape::Pinned };
+    add_threads(&mut builder, &course, shape, threads)?;
     Ok(vec![builder.finish()])
 }

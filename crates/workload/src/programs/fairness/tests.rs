@@ -135,3 +135,13 @@ fn analytical_workloads_have_exactly_their_factors_on_any_machine_and_ask_nothin
         }
     }
 }
+
+#[test]
+fn a_shape_asked_of_a_mix_is_that_of_its_multithreaded_programs() {
+    let shaped = made("3STH-1HPH:loop-dynamic", "amd-2b10s");
+    assert_eq!(shaped[..3], made("3STH-1HPH", "amd-2b10s")[..3]);
+    assert_eq!(shaped[3].loops.len(), 1, "regions are a parallel loop");
+    assert_eq!(shaped[3].phases, made("3STH-1HPH", "amd-2b10s")[3].phases);
+    let machine = Machine::preset("quickia").unwrap();
+    assert!(load("4STH:loop-dynamic", &Context::new(&machine)).is_err(), "it has none");
+}

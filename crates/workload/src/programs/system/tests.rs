@@ -37,6 +37,23 @@ fn each_sender_of_hackbench_sends_to_each_receiver_of_its_group() {
 }
 
 #[test]
+fn the_main_thread_of_a_forked_hackbench_sets_everybody_up_receivers_of_a_group_first() {
+    let app = made("hackbench:groups=2,loops=7,start=forked");
+    let names: Vec<_> = app.threads.iter().map(|thread| thread.name.as_str()).collect();
+    assert_eq!((names, app.templates.len()), (vec!["main"], 80));
+    assert_eq!(app.barriers, [81]);
+    let main = &app.programs[app.threads[0].program.index()].steps;
+    let forks: Vec<_> =
+        main.iter().filter_map(|step| if let Step::Fork(it) = step { Some(*it) } else { None }).collect();
+    assert!(forks[0] == 20 && forks[20] == 0 && forks[40] == 60, "{forks:?}");
+    let together = made("hackbench:groups=2,loops=7");
+    assert_eq!(
+        app.templates.iter().map(|it| &it.name).collect::<Vec<_>>(),
+        together.threads.iter().map(|it| &it.name).collect::<Vec<_>>()
+    );
+}
+
+#[test]
 fn a_message_costs_more_between_processes_than_threads_and_over_a_socket_than_a_pipe() {
     let work = |arguments: &str| made(&format!("hackbench:groups=1,loops=5,{arguments}")).total_work().unwrap();
     assert!(work("mode=process,channel=pipe") > work("mode=thread,channel=pipe"));

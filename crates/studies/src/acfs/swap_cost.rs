@@ -1,0 +1,69 @@
+//! What swaps cost: the same programs with swaps from ten a second to one a second, for programs that compute and for programs that have much to fetch again after each.
+
+use evenkeel_machine::Machine;
+use evenkeel_metrics::Record;
+use evenkeel_workload::{Application, Repeat};
+
+use super::table::lines;
+use super::{ENDS, QUICKIA, apps, asp, unfairness};
+use crate::{Case, Cell, Column, Exhibit, Runs, StudyError};
+
+pub(super) const SETTING: &str = "quickia under acfs with T_swap from 100 ms to 1 s; true speedup factors. Light: calculix, gamess, h264ref, povray (64 KiB of working set). Memory-bound: mcf, GemsFDTD, soplex, libquantum (4 MiB). \
+    A swap costs both threads a migration between clusters (30 us) and the refill of their working sets (4 GB/s); the loss is that of ASP against the same run with free migration. --quick: five periods.";
+
+const GROUPS: [(&str, [&str; 4]); 2] = [
+    ("light", ["calculix", "gamess", "h264ref", "povray"]),
+    ("memory-bound", ["mcf", "GemsFDTD", "soplex", "libquantum"]),
+];
+
+const PERIODS_MS: [u32; 11] = [100, 200, 300, 400, 500, 600, 700, 800, 850, 900, 1_000];
+const QUICK_PERIODS_MS: [u32; 5] = [100, 200, 400, 850, 1_000];
+
+pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
+    let machine = Machine::preset(QUICKIA)?;
+    let free = machine.with_free_costs();
+    let periods_ms: &[u32] = if runs.quick { &QUICK_PERIODS_MS } else { &PERIODS_MS };
+    let mut points = Vec::new();
+    let mut cases = Vec::new();
+    for (group, names) in GROUPS {
+        let mut programs: Vec<Application> = Vec::new();
+        for name in names {
+            programs.extend(apps(&machine, name, runs)?);
+        }
+        for app in &mut programs {
+            app.repeat = Repeat::UntilLongestEnded(ENDS);
+        }
+        for &period_ms in periods_ms {
+            points.push((group, period_ms));
+            let case = |machine| Case::new(machine, programs.clone(), "acfs").with("swap", period_ms);
+            cases.extend([case(&machine), case(&free)]);
+        }
+    }
+    let records = runs.records(&cases)?;
+    let row = |(&(group, period_ms), records): (&(&str, u32), &[Record])| -> Vec<Cell> {
+        let [costly, free] = records else { return Vec::new() };
+        let loss = 100.0 * (1.0 - asp(costly) / asp(free));
+        let swaps = costly.swaps as f64 / costly.makespan_s;
+        vec![group.into(), period_ms.into(), swaps.into(), loss.into(), asp(costly).into(), unfairness(costly).into()]
+    };
+    let title = "What the swap period costs and gains";
+    let by_group = |y, y_title| {
+        let mut figure = lines(title, "T_swap", &[y], y_title);
+        figure.series = Some("programs".into());
+        figure
+    };
+    Ok(vec![Exhibit {
+        title: title.into(),
+        columns: vec![
+            Column::new("programs", ""),
+            Column::new("T_swap", "ms"),
+            Column::new("swaps", "1/s"),
+            Column::new("loss of ASP", "%"),
+            Column::new("ASP", ""),
+            Column::new("unfairness", ""),
+        ],
+        rows: points.iter().zip(records.chunks(2)).map(row).collect(),
+        figures: vec![by_group("loss of ASP", "loss of ASP to swaps, %"), by_group("unfairness", "unfairness")],
+        remarks: Vec::new(),
+    }])
+}
