@@ -115,14 +115,14 @@ async function use(page, fault) {
     await choice.selectOption(last);
     for (const what of await page.evaluate(undrawn)) fault(`after a choice, ${what}`);
   }
-  for (const kind of ["speedup", "kinds"]) {
-    const plot = page.locator(`[data-plot="${kind}"] svg`);
+  for (const kind of ["speedup", "kinds", "figure"]) {
+    const plot = page.locator(`[data-plot="${kind}"] svg`).first();
     if (!(await plot.count())) continue;
     await plot.scrollIntoViewIfNeeded();
     const box = await plot.boundingBox();
     await page.mouse.move(box.x + box.width / 2, box.y + box.height / 3);
     await page.waitForTimeout(100);
-    const tips = await page.locator(`[data-plot="${kind}"] > div:last-child`).innerText();
+    const tips = await page.locator(`[data-plot="${kind}"]`).first().locator("> div:last-child").innerText();
     if (!/\d/.test(tips)) fault(`plot ${kind} has no tooltip`);
   }
   const lanes = page.locator('[data-plot="timeline"] canvas');

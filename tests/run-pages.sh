@@ -1,5 +1,5 @@
 #!/bin/sh
-# The pages that `compare --html` and `simulate --html` write, of real runs, in a real browser (see run-browser.sh).
+# The pages that `compare --html`, `simulate --html` and `reproduce --html` write, of real runs, in a real browser (see run-browser.sh).
 set -eu
 cd "$(dirname "$0")/.."
 place=target/pages
@@ -12,4 +12,5 @@ evenkeel compare -m odroid-xu3-paper --each -w swaptions -w ferret -w workloads/
     -p pinned,linux,gts:up=600,gts --html "$place/study.html"
 evenkeel compare -m quickia -w gamess -w gobmk --size 0.05 -p linux,hsp,acfs --html "$place/mix.html"
 evenkeel simulate -m odroid-xu3 --cores 1big+2little -w bodytrack --size 0.02 -p gts --html "$place/one.html"
-exec ./tests/run-browser.sh "$place/study.html" "$place/mix.html" "$place/one.html"
+evenkeel reproduce amc-maturity --quick --html "$place/maturity.html"
+exec ./tests/run-browser.sh "$place/study.html" "$place/mix.html" "$place/one.html" "$place/maturity.html"

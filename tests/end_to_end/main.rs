@@ -8,6 +8,7 @@ mod files;
 mod lab;
 mod live;
 mod record;
+mod reproduce;
 mod same_bytes;
 mod sensors;
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 pub mod live;
+pub mod reproduce;
 pub mod vm;
 
 use std::path::PathBuf;
@@ -100,6 +101,9 @@ Examples:
 With -w more than once the workloads run together; with --each every one has runs of its own.
 The output is the same bytes for any number of --jobs, but for wall_s, the time that a run took here.")]
     Compare(CompareArgs),
+    /// Carry out a published study again in the simulator: its tables and figures
+    #[command(after_help = reproduce::help())]
+    Reproduce(reproduce::ReproduceArgs),
     /// Make some CPUs of this machine slow, for real
     #[command(after_help = "\
 Examples:

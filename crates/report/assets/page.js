@@ -1,37 +1,10 @@
-// Draws the page's plots from the data in its element `data`. Names in the data come from outside: they reach the page as
+// Draws the plots of a page of runs from the data in its element `data`. Names in the data come from outside: they reach the page as
 // text only, through esc() where a tooltip wants HTML.
 "use strict";
 (() => {
+  const { PAPER_WIDTH, HUES, SYMBOLS, isPrinting, esc, short, narrow, theme, figures, base, start, keyOf, shaded, inkOn, drawBy } = frame;
   const data = JSON.parse(document.getElementById("data").textContent);
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  // A4 less the margins of @page, in CSS pixels.
-  const PAPER_WIDTH = 680;
-  // Okabe and Ito's colours, told apart with any colour vision, without black; the yellow darkened to show on white.
-  const HUES = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b3a200"];
   const BASELINE = "#8a8f96";
-  const SYMBOLS = ["circle", "rect", "triangle", "diamond", "arrow", "roundRect", "emptyRect"];
-  let printing = false;
-  let charts = [];
-
-  const esc = (text) =>
-    String(text).replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`);
-  const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-  const narrow = () => !printing && document.body.clientWidth < 640;
-
-  function theme() {
-    return dark.matches && !printing
-      ? { ink: "#e4e7eb", soft: "#9aa4af", line: "#333a42", panel: "#1c2025", paper: "#14171b", kinds: ["#c3ccd6", "#7f8d9c", "#55606c"] }
-      : { ink: "#1b1f24", soft: "#5b6570", line: "#d8dde3", panel: "#ffffff", paper: "#ffffff", kinds: ["#2f3e4e", "#7a8b9c", "#aeb9c4"] };
-  }
-
-  // Four figures, as in the tables.
-  function figures(value) {
-    if (value === 0) return "0";
-    const size = Math.abs(value);
-    if (size < 1e-4 || size >= 1e7) return value.toExponential(2);
-    return value.toFixed(Math.max(0, 3 - Math.floor(Math.log10(size))));
-  }
-
   const others = data.policies.map((_, policy) => policy).filter((policy) => policy !== data.baseline);
 
   function color(policy) {
@@ -52,36 +25,6 @@
 
   const point = (group, policy) => data.points.find((at) => at.group === group && at.policy === policy);
 
-  function base() {
-    const { ink, soft, line, panel } = theme();
-    return {
-      animation: false,
-      textStyle: { fontFamily: getComputedStyle(document.body).fontFamily, color: ink },
-      tooltip: {
-        confine: true,
-        backgroundColor: panel,
-        borderColor: line,
-        textStyle: { color: ink, fontSize: 13 },
-        extraCssText: "max-width:20rem;white-space:normal;box-shadow:0 2px 8px rgba(0,0,0,.18)",
-      },
-      axis: {
-        nameTextStyle: { color: soft, fontSize: 12 },
-        axisLabel: { color: ink, fontSize: 12, hideOverlap: true },
-        axisLine: { lineStyle: { color: soft } },
-        splitLine: { lineStyle: { color: line } },
-        axisTick: { show: false },
-      },
-    };
-  }
-
-  function start(element, height, renderer) {
-    element.style.height = `${height}px`;
-    const size = printing ? { width: PAPER_WIDTH, height } : { height };
-    const chart = echarts.init(element, null, { renderer, devicePixelRatio: Math.max(2, devicePixelRatio || 1), ...size });
-    charts.push(chart);
-    return chart;
-  }
-
   // Ratios to the baseline: bars by workload, then their geometric mean.
   function ratios(element, name, ratio) {
     const { ink, soft } = theme();
@@ -101,7 +44,7 @@
     if (groups.length > 1) full.push("geometric mean");
     // "geometric mean" takes two lines where labels stand side by side.
     const letters = Math.max(9, ...data.groups.map((group) => group.name.length));
-    const width = printing ? PAPER_WIDTH : element.clientWidth;
+    const width = isPrinting() ? PAPER_WIDTH : element.clientWidth;
     const sideways = narrow() || full.length * Math.min(letters, 18) * 7 > width || full.length * others.length * 7 > width;
     const labels = full.map((label) => short(label, narrow() ? 14 : 24));
     const categories = {
@@ -134,7 +77,7 @@
       label: { show: false },
       data: [sideways ? { xAxis: 1 } : { yAxis: 1 }],
     };
-    const height = sideways ? 62 + full.length * (others.length * (others.length > 5 || printing ? 8 : 11) + (printing ? 8 : 12)) : printing ? 190 : 270;
+    const height = sideways ? 62 + full.length * (others.length * (others.length > 5 || isPrinting() ? 8 : 11) + (isPrinting() ? 8 : 12)) : isPrinting() ? 190 : 270;
     start(element, height, "svg").setOption({
       ...options,
       grid: sideways
@@ -180,7 +123,7 @@
       labelLayout: { hideOverlap: true },
       data: shown.filter((at) => at.policy === policy).map((at) => ({ value: [x(at), at.unfairness], group: at.group })),
     }));
-    start(element, narrow() || printing ? 320 : 400, "svg").setOption({
+    start(element, narrow() || isPrinting() ? 320 : 400, "svg").setOption({
       ...options,
       grid: { left: 42, right: shown.length <= 10 && !narrow() ? 110 : 14, top: 14, bottom: 26, containLabel: true },
       xAxis: { ...axis, type: "value", scale: true, name: asp ? "ASP (more is better →)" : "STP (more is better →)", nameLocation: "middle", nameGap: 28 },
@@ -262,38 +205,6 @@
     element.before(keyOf(key));
   }
 
-  // A legend of swatches.
-  function keyOf(items, most = 24) {
-    const key = document.createElement("p");
-    key.className = "key";
-    for (const { label, style } of items.slice(0, most)) {
-      const item = document.createElement("span");
-      const swatch = document.createElement("i");
-      swatch.className = "swatch";
-      swatch.style.cssText = style;
-      item.append(swatch, label);
-      key.append(item);
-    }
-    if (items.length > most) key.append(`and ${items.length - most} more`);
-    return key;
-  }
-
-  // A colour for what there may be many of: beyond the hues that there are, in lighter and darker shades.
-  function shaded(number) {
-    const hues = [...HUES, "#5b3f8c", "#8a8f96", "#6b4e2e"];
-    const hex = hues[number % hues.length];
-    const round = Math.floor(number / hues.length) % 3;
-    if (round === 0) return hex;
-    const toward = round === 1 ? 255 : 0;
-    const mix = (at) => Math.round(parseInt(hex.slice(at, at + 2), 16) * 0.6 + toward * 0.4);
-    return `rgb(${mix(1)},${mix(3)},${mix(5)})`;
-  }
-
-  function inkOn(fill) {
-    const rgb = fill[0] === "#" ? [1, 3, 5].map((at) => parseInt(fill.slice(at, at + 2), 16)) : fill.match(/\d+/g).map(Number);
-    return rgb[0] * 0.299 + rgb[1] * 0.587 + rgb[2] * 0.114 > 140 ? "#111" : "#fff";
-  }
-
   function timelines(element) {
     element.replaceChildren();
     const choice = chosen("timeline");
@@ -328,7 +239,7 @@
     element.append(box);
 
     const count = timeline.lanes.length;
-    const lane = Math.max(3, Math.min(printing ? 13 : 19, Math.floor(480 / count)));
+    const lane = Math.max(3, Math.min(isPrinting() ? 13 : 19, Math.floor(480 / count)));
     const unit = end < 2e-3 ? ["µs", 1e6] : end < 2 ? ["ms", 1e3] : ["s", 1];
     const ticks = timeline.tick_s * unit[1];
     const rows = [];
@@ -366,7 +277,7 @@
     const chart = start(place, height, "canvas");
     const touch = matchMedia("(pointer: coarse)").matches;
     const zooms = [{ type: "inside", filterMode: "weakFilter", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false, moveOnMouseMove: !touch, zoomLock: false, preventDefaultMouseMove: false, throttle: 30 }];
-    if (last && !printing) {
+    if (last && !isPrinting()) {
       zooms.push({ type: "slider", filterMode: "weakFilter", bottom: 4, height: 22, showDataShadow: false, brushSelect: false, labelFormatter: (value) => `${figures(value)} ${unit[0]}`, textStyle: { color: theme().ink }, left: narrow() ? 60 : 110, right: 60 });
     } else {
       zooms.push({ type: "slider", show: false, filterMode: "weakFilter" });
@@ -422,8 +333,6 @@
   };
 
   function draw() {
-    charts.forEach((chart) => chart.dispose());
-    charts = [];
     for (const element of document.querySelectorAll("[data-plot]")) PLOTS[element.dataset.plot](element);
     for (const swatch of document.querySelectorAll("[data-policy]")) {
       const policy = Number(swatch.dataset.policy);
@@ -433,28 +342,5 @@
     }
   }
 
-  let width = 0;
-  let waiting = 0;
-  addEventListener("resize", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(() => {
-      // A phone's address bar comes and goes: only a change of width matters.
-      if (!printing && document.body.clientWidth !== width) {
-        width = document.body.clientWidth;
-        draw();
-      }
-    }, 120);
-  });
-  const print = (on) => {
-    if (printing !== on) {
-      printing = on;
-      draw();
-    }
-  };
-  addEventListener("beforeprint", () => print(true));
-  addEventListener("afterprint", () => print(false));
-  dark.addEventListener("change", draw);
-  document.addEventListener("change", (event) => event.target.dataset?.choice && draw());
-  width = document.body.clientWidth;
-  draw();
+  drawBy(draw);
 })();

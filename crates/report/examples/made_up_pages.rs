@@ -9,7 +9,7 @@ use std::path::Path;
 
 use evenkeel_metrics::{Knob, Record};
 use evenkeel_report::Timeline;
-use evenkeel_report::html::{Described, Meta, page};
+use evenkeel_report::html::{self, Described, Meta, page};
 
 const POLICIES: [&str; 5] = ["linux", "gts", "acfs", "hsp", "round-robin"];
 const PROGRAMS: [&str; 9] = ["BT", "CG", "EP", "FT", "IS", "LU", "MG", "SP", "UA"];
@@ -28,6 +28,11 @@ fn main() {
     write("one-run.html", one_run());
     write("no-power.html", no_power());
     write("hostile.html", hostile());
+    write("made-up-study.html", html::study(&common::study::study("hsp"), "evenkeel reproduce made-up"));
+    write(
+        "hostile-study.html",
+        html::study(&common::study::study("</script><img src=x onerror=alert(3)>&amp;\"'"), ""),
+    );
     write("empty.html", page(&[], &[], &Meta::default()));
 }
 

@@ -70,6 +70,17 @@ pub fn policies(records: &[Record]) -> Vec<String> {
     records.iter().map(label).collect()
 }
 
+/// Each once, in order of first appearance.
+pub(crate) fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut distinct = vec![];
+    for name in names {
+        if !distinct.contains(&name) {
+            distinct.push(name);
+        }
+    }
+    distinct
+}
+
 /// Without what moves a cursor or breaks a line.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()

@@ -2,11 +2,13 @@
 
 mod columns;
 pub mod csv;
+mod exhibit;
 pub mod html;
 mod labels;
 pub mod perfetto;
 pub mod table;
 mod timeline;
 
+pub use exhibit::study;
 pub use labels::policies as policy_labels;
 pub use timeline::{MOST_STRETCHES, Stretch, Timeline, TimelineThread};

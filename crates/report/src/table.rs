@@ -221,6 +221,23 @@ fn drawn(mut table: Table, between: u16) -> String {
     table.trim_fmt()
 }
 
+/// A table with these headings, those columns aligned to the right that are said to be.
+pub(crate) fn ruled<R: IntoIterator<Item = String>>(
+    header: impl IntoIterator<Item = String>,
+    rows: impl IntoIterator<Item = R>,
+    aligned_right: &[bool],
+) -> String {
+    let mut table = blank();
+    table.set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    for (column, _) in table.column_iter_mut().zip(aligned_right).filter(|(_, right)| **right) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    drawn(table, 1)
+}
+
 fn right(content: impl ToString) -> Cell {
     Cell::new(content).set_alignment(CellAlignment::Right)
 }
@@ -230,7 +247,7 @@ fn widest(table: &str) -> usize {
 }
 
 /// Text in lines of at most `width`, broken at spaces where there are any.
-fn wrapped(text: &str, width: usize) -> String {
+pub(crate) fn wrapped(text: &str, width: usize) -> String {
     let mut lines = String::new();
     let mut length = 0;
     for word in text.split_whitespace() {

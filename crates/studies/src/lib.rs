@@ -9,10 +9,12 @@ mod age_based;
 mod amc_maturity;
 mod exhibit;
 mod mclas;
+mod reproduction;
 mod runs;
 
 pub use exhibit::{Cell, Column, Exhibit, Figure, Shape};
-pub use runs::{Case, Runs, StudyError};
+pub use reproduction::{CarriedOut, Reproduction};
+pub use runs::{Case, Progress, Runs, StudyError};
 
 /// A published study.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_machine::{Machine, MachineError, SubsetError};
-use evenkeel_metrics::{AloneCache, AloneError, Record, Subject};
+use evenkeel_metrics::{Alone, AloneCache, AloneError, Record, Subject};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Deaf, Outcome, SimError};
 use evenkeel_workload::Application;
@@ -86,6 +86,27 @@ impl Case {
         self.apps.iter().map(|app| app.name.clone()).collect()
     }
 
+    /// Carries it out by itself: its record has nothing that is set against programs alone, as slowdowns and the speedup, and nothing by application.
+    ///
+    /// # Errors
+    /// A policy or a knob that is not there; the run fails.
+    pub fn record_by_itself(&self) -> Result<Record, StudyError> {
+        self.record(&self.carry_out()?, &[])
+    }
+
+    fn record(&self, outcome: &Outcome, alone: &[Alone]) -> Result<Record, StudyError> {
+        let (knobs, workloads) = (registry::knobs(&self.policy, &self.set)?, self.names());
+        let subject = Subject {
+            machine: &self.used,
+            policy: &self.policy,
+            knobs: &knobs,
+            workloads: &workloads,
+            seed: self.config.seed,
+        };
+        // Host time is nothing that a study has.
+        Ok(subject.record(outcome, alone, false, Duration::ZERO))
+    }
+
     fn carry_out(&self) -> Result<Outcome, StudyError> {
         let mut policy = registry::make(&self.policy, &self.set)?;
         evenkeel_sim::run(&self.used, &self.apps, policy.as_mut(), &self.config, &mut Deaf).map_err(|source| {
@@ -131,17 +152,7 @@ impl<'a> Runs<'a> {
                 || self.alone.measure(&case.whole, &case.used, &case.apps, &case.config),
                 || case.carry_out(),
             );
-            let knobs = registry::knobs(&case.policy, &case.set)?;
-            let workloads = case.names();
-            let subject = Subject {
-                machine: &case.used,
-                policy: &case.policy,
-                knobs: &knobs,
-                workloads: &workloads,
-                seed: case.config.seed,
-            };
-            // Host time is nothing that a study has.
-            Ok(subject.record(&outcome?, &alone?, false, Duration::ZERO))
+            case.record(&outcome?, &alone?)
         })
     }
 

@@ -9,6 +9,7 @@ pub mod machines;
 mod page;
 pub mod policies;
 pub mod record;
+pub mod reproduce;
 pub mod sensors;
 pub mod simulate;
 pub mod vm;

@@ -49,7 +49,7 @@ pub fn write(plan: &Plan, records: &[Record], timelines: &[Timeline], baseline: 
         workloads: workloads(plan),
         policies: policies(plan),
         made_by: concat!("evenkeel ", env!("CARGO_PKG_VERSION")).into(),
-        command: command(std::env::args()),
+        command: command(),
     };
     file.finish_with(page(records, timelines, &meta).as_bytes())
 }
@@ -85,8 +85,12 @@ fn policies(plan: &Plan) -> Vec<Described> {
     known
 }
 
-/// The command line as a shell would take it again, less the number of jobs: it shows in nothing that the page holds.
-fn command(args: impl Iterator<Item = String>) -> String {
+/// The command line as a shell would take it again, less the number of jobs: it shows in nothing that a page holds.
+pub fn command() -> String {
+    quoted(std::env::args())
+}
+
+fn quoted(args: impl Iterator<Item = String>) -> String {
     let mut args = args.peekable();
     let mut kept = Vec::new();
     while let Some(arg) = args.next() {
@@ -127,7 +131,7 @@ mod tests {
             "gts:up=600",
             "it's",
         ];
-        let line = command(args.into_iter().map(str::to_owned));
+        let line = quoted(args.into_iter().map(str::to_owned));
         assert_eq!(line, r"evenkeel compare -w 'my file.json' -p gts:up=600 'it'\''s'");
     }
 }

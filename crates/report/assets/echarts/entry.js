@@ -1,5 +1,5 @@
 // The parts of Apache ECharts that the page needs; build.sh makes echarts.min.js of them.
-import { BarChart, CustomChart, ScatterChart } from "echarts/charts";
+import { BarChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import {
   DataZoomInsideComponent,
   DataZoomSliderComponent,
@@ -17,6 +17,7 @@ use([
   DataZoomInsideComponent,
   DataZoomSliderComponent,
   GridComponent,
+  LineChart,
   MarkLineComponent,
   SVGRenderer,
   ScatterChart,

@@ -3,16 +3,22 @@
 //! Drawn by Apache ECharts, which the page holds (see assets/echarts). Without scripts the tables and the text remain.
 
 mod data;
+mod drawing;
 mod escape;
 mod parts;
+mod study;
 
 use evenkeel_metrics::Record;
+use serde::Serialize;
+
+pub use study::study;
 
 use crate::timeline::Timeline;
 use data::Data;
 use escape::{json, text};
 
 const STYLE: &str = include_str!("../../assets/page.css");
+const FRAME: &str = include_str!("../../assets/frame.js");
 const PLOTS: &str = include_str!("../../assets/page.js");
 const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");
 
@@ -53,6 +59,19 @@ pub struct Described {
 pub fn page(records: &[Record], timelines: &[Timeline], meta: &Meta) -> String {
     let data = Data::new(records, timelines, meta.baseline.as_deref());
     let title = if meta.title.is_empty() { parts::title(records) } else { meta.title.clone() };
+    let header = parts::setting(records, &data);
+    let main = [
+        parts::summary(&data),
+        parts::plots(&data),
+        parts::runs(records),
+        parts::measures(records),
+        parts::sources(meta),
+    ];
+    document(&title, &header, &main.concat(), &parts::footer(&meta.made_by, &meta.command), &data, PLOTS)
+}
+
+/// A whole page: `header` and `main` are HTML, `data` is what the script draws from.
+fn document(title: &str, header: &str, main: &str, footer: &str, data: &impl Serialize, script: &str) -> String {
     let mut page = String::with_capacity(ECHARTS.len() + (256 << 10));
     page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
@@ -62,18 +81,10 @@ pub fn page(records: &[Record], timelines: &[Timeline], meta: &Meta) -> String {
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
          script-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n",
     );
-    page.push_str(&format!("<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n", text(&title)));
-    page.push_str(&format!("<header>\n<h1>{}</h1>\n", text(&title)));
-    page.push_str(&parts::setting(records, &data));
-    page.push_str("</header>\n<main>\n");
-    page.push_str(&parts::summary(&data));
-    page.push_str(&parts::plots(&data));
-    page.push_str(&parts::runs(records));
-    page.push_str(&parts::measures(records));
-    page.push_str(&parts::sources(meta));
-    page.push_str("</main>\n");
-    page.push_str(&format!("<footer>{}</footer>\n", parts::footer(meta)));
-    page.push_str(&format!("<script type=\"application/json\" id=\"data\">{}</script>\n", json(&data)));
-    page.push_str(&format!("<script>\n{ECHARTS}</script>\n<script>\n{PLOTS}</script>\n</body>\n</html>\n"));
+    page.push_str(&format!("<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n", text(title)));
+    page.push_str(&format!("<header>\n<h1>{}</h1>\n{header}</header>\n", text(title)));
+    page.push_str(&format!("<main>\n{main}</main>\n<footer>{footer}</footer>\n"));
+    page.push_str(&format!("<script type=\"application/json\" id=\"data\">{}</script>\n", json(data)));
+    page.push_str(&format!("<script>\n{ECHARTS}</script>\n<script>\n{FRAME}{script}</script>\n</body>\n</html>\n"));
     page
 }

@@ -8,7 +8,7 @@ use super::data::{Data, Point};
 use super::escape::text;
 use super::{Described, Meta};
 use crate::columns::{Best, shown};
-use crate::labels;
+use crate::labels::{self, distinct};
 use crate::table::{is_best, number};
 
 /// A heading for records.
@@ -21,16 +21,6 @@ pub(super) fn title(records: &[Record]) -> String {
         (_, [machine]) => format!("{} policies on {machine}", policies.len()),
         _ => format!("{} policies on {} machines", policies.len(), machines.len()),
     }
-}
-
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut distinct = vec![];
-    for name in names {
-        if !distinct.contains(&name) {
-            distinct.push(name);
-        }
-    }
-    distinct
 }
 
 fn listed(names: &[impl AsRef<str>], most: usize) -> String {
@@ -346,13 +336,13 @@ pub(super) fn sources(meta: &Meta) -> String {
     if html.is_empty() { html } else { format!("<section>\n<h2>What ran</h2>\n{html}</section>\n") }
 }
 
-/// Who made the page, and how.
-pub(super) fn footer(meta: &Meta) -> String {
+/// Who made the page, and how; either may be empty: not known.
+pub(super) fn footer(made_by: &str, command: &str) -> String {
     let mut html = String::from("<p>");
-    if !meta.command.is_empty() {
-        let _ = write!(html, "Made by <code>{}</code> ", text(&meta.command));
+    if !command.is_empty() {
+        let _ = write!(html, "Made by <code>{}</code> ", text(command));
     }
-    let made_by = if meta.made_by.is_empty() { "Evenkeel" } else { &meta.made_by };
+    let made_by = if made_by.is_empty() { "Evenkeel" } else { made_by };
     let _ = write!(
         html,
         "({}). This page is complete in one file and asks nothing of a network. Plots: Apache ECharts (Apache-2.0).</p>",

@@ -1,0 +1,56 @@
+//! Flags of `reproduce`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use evenkeel_studies::STUDIES;
+
+/// Of `reproduce`.
+#[derive(Debug, Args)]
+pub struct ReproduceArgs {
+    /// Which study; --list has them
+    pub study: Option<String>,
+    /// Only the experiment of this number; may be repeated [default: all]
+    #[arg(short, long = "experiment", value_name = "N", value_delimiter = ',', allow_negative_numbers = true)]
+    pub experiments: Vec<u32>,
+    /// About a tenth of the runs, for a first look; the text of each experiment says what is left out
+    #[arg(long)]
+    pub quick: bool,
+    /// List the studies and their experiments
+    #[arg(long, conflicts_with_all = ["study", "experiments", "quick", "html"])]
+    pub list: bool,
+    /// Runs at a time [default: one per processor of this computer]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
+    pub jobs: Option<u32>,
+    /// Seed of whatever chance plays in
+    #[arg(long, default_value = "1", allow_negative_numbers = true)]
+    pub seed: u64,
+    /// Print one JSON object; with --list one JSON array
+    #[arg(long)]
+    pub json: bool,
+    /// Write a page with figures and tables, for any browser, without a network
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// Examples, and what there is to choose from.
+pub fn help() -> String {
+    let mut text = String::from(
+        "\
+Examples:
+  evenkeel reproduce amc-maturity --quick
+  evenkeel reproduce amc-maturity --experiment 2 --html maturity.html
+  evenkeel reproduce acfs --json | jq '.experiments[].tables[].title'
+
+Studies and their experiments:
+",
+    );
+    for study in STUDIES {
+        text.push_str(&format!("  {:<13} {}\n", study.name, study.source));
+        for experiment in study.experiments {
+            text.push_str(&format!("  {:>15}. {}\n", experiment.number, experiment.title));
+        }
+    }
+    text.push_str("\nThe output is the same bytes for any number of --jobs. docs/studies.md says what was assumed and what came out.");
+    text
+}

@@ -1,0 +1,93 @@
+//! `evenkeel reproduce`: a published study, carried out again.
+
+use evenkeel_report::{html, study as tables};
+use evenkeel_studies::{Experiment, Runs, STUDIES, Study, find};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use crate::args::reproduce::ReproduceArgs;
+use crate::commands::page;
+use crate::error::{Failure, Result};
+use crate::output::{OutputFile, print, print_json};
+use crate::table;
+
+/// What carries studies out.
+const MADE_BY: &str = concat!("evenkeel ", env!("CARGO_PKG_VERSION"));
+
+/// Carries out experiments of a study and reports what they showed.
+///
+/// # Errors
+/// A study or an experiment that is not there; a run failed; an output could not be written.
+pub fn run(args: &ReproduceArgs) -> Result {
+    if args.list {
+        return list(args.json);
+    }
+    let study = chosen(args.study.as_deref())?;
+    let experiments = study.chosen(&args.experiments).map_err(|unknown| no_experiment(study, unknown))?;
+    let page = args.html.as_deref().map(OutputFile::begin).transpose()?;
+
+    let bar = ProgressBar::new(0);
+    // A template that does not parse is no reason to go without runs.
+    if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs, {eta} left") {
+        bar.set_style(style);
+    }
+    let advanced = |done: u64, of: u64| {
+        bar.set_length(of);
+        bar.set_position(done);
+    };
+    let begun = |experiment: &Experiment| {
+        bar.reset();
+        bar.set_message(format!("experiment {}", experiment.number));
+    };
+    let runs = Runs::new(args.quick, args.seed, &advanced);
+    let jobs = args.jobs.map_or(0, |jobs| jobs as usize);
+    let pool =
+        rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| Failure::Failed(error.into()))?;
+    let reproduction = pool.install(|| study.carry_out(&experiments, &runs, MADE_BY, begun));
+    bar.finish_and_clear();
+    let reproduction = reproduction.map_err(|error| Failure::Failed(error.into()))?;
+
+    if let Some(file) = page {
+        file.finish_with(html::study(&reproduction, &page::command()).as_bytes())?;
+    }
+    if args.json { print_json(&reproduction) } else { print(&tables(&reproduction, table::style())) }
+}
+
+fn chosen(name: Option<&str>) -> Result<&'static Study> {
+    let expected = || STUDIES.map(|study| study.name).join(", ");
+    let name = name.ok_or_else(|| Failure::usage(format!("no study: expected one of {}", expected())))?;
+    find(name).ok_or_else(|| Failure::usage(format!("no study '{name}': expected one of {}", expected())))
+}
+
+fn no_experiment(study: &Study, unknown: u32) -> Failure {
+    let numbers: Vec<String> = study.experiments.iter().map(|experiment| experiment.number.to_string()).collect();
+    let expected =
+        if numbers.is_empty() { "it has none yet".into() } else { format!("expected {}", numbers.join(", ")) };
+    Failure::usage(format!("{} has no experiment {unknown}: {expected}", study.name))
+}
+
+/// The studies and their experiments.
+fn list(as_json: bool) -> Result {
+    if as_json {
+        return print_json(&STUDIES.map(describe));
+    }
+    let mut rows = table::plain(["STUDY", "EXPERIMENT", "WHAT IT SHOWS"]);
+    for study in STUDIES {
+        rows.add_row([study.name, "", study.about]);
+        for experiment in study.experiments {
+            rows.add_row(["", &experiment.number.to_string(), experiment.title]);
+        }
+    }
+    print(&table::text(rows))
+}
+
+fn describe(study: &Study) -> serde_json::Value {
+    let experiment = |it: &Experiment| json!({ "number": it.number, "title": it.title, "setting": it.setting });
+    json!({
+        "name": study.name,
+        "title": study.title,
+        "source": study.source,
+        "about": study.about,
+        "experiments": study.experiments.iter().map(experiment).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,54 @@
+//! The page and the tables of a study as text; tests/run-browser.sh looks at the page in a browser.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::study::study;
+use evenkeel_report::html;
+use evenkeel_report::table::Style;
+
+#[test]
+fn names_from_outside_stay_text() {
+    const NAME: &str = "</script><b>&\"'<!--\u{7}";
+    let page = html::study(&study(NAME), NAME);
+    assert_eq!(page.matches("</script").count(), 2, "only the page's own scripts end");
+    assert!(!page.contains("<b>&\"") && !page.contains("<!--"));
+    let text = evenkeel_report::study(&study("a\u{1b}[2Jb"), Style::default());
+    assert!(!text.contains('\u{1b}'), "nothing moves the cursor");
+}
+
+#[test]
+fn the_page_refers_to_nothing_outside_itself_and_has_all_tables_without_scripts() {
+    let page = html::study(&study("acfs"), "");
+    let own = page.split("<script>").next().unwrap();
+    for reference in ["src=", "url(", "@import", "http://", "https://"] {
+        assert!(!own.contains(reference), "{reference}");
+    }
+    assert_eq!(own.matches("<tr>").count(), 2 + 27 + 3);
+    for part in ["Dice were thrown", "acfs was made up.", "Quick:", "<small>J</small>", "3. Speedups", "<td>-</td>"] {
+        assert!(own.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn there_is_a_place_for_each_panel_and_none_for_a_figure_that_cannot_be_drawn() {
+    let page = html::study(&study("acfs"), "");
+    assert_eq!(page.matches("data-plot=\"figure\"").count(), 3 + 3 + 1 + 1 + 1);
+    assert!(!page.contains("no such column"));
+}
+
+#[test]
+fn tables_of_a_terminal_are_headed_and_fit() {
+    let text = evenkeel_report::study(&study("acfs"), Style { width: 60 });
+    for part in
+        ["made-up: A study that nobody made", "3. Speedups\n═══", "Quick:", "* acfs was made up.", "One program"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+}
+
+#[test]
+fn same_input_same_bytes() {
+    assert_eq!(html::study(&study("acfs"), "x"), html::study(&study("acfs"), "x"));
+}

@@ -1,0 +1,78 @@
+//! A study carried out again: its experiments with what they showed.
+
+use serde::Serialize;
+
+use crate::{Exhibit, Experiment, Runs, Study, StudyError};
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reproduction {
+    /// Name of the study.
+    pub study: &'static str,
+    /// Of the publication.
+    pub title: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// Whether only about a tenth of the runs was carried out.
+    pub quick: bool,
+    /// Of whatever chance plays in.
+    pub seed: u64,
+    /// What carried it out, as `evenkeel 0.1.0`.
+    pub made_by: String,
+    /// In the order of their numbers.
+    pub experiments: Vec<CarriedOut>,
+}
+
+/// An experiment and what it showed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CarriedOut {
+    /// Its number in the study.
+    pub number: u32,
+    /// What it shows, as a heading.
+    pub title: &'static str,
+    /// What is run on what, and what is assumed.
+    pub setting: &'static str,
+    /// What came out.
+    pub tables: Vec<Exhibit>,
+}
+
+impl Study {
+    /// The experiments of these numbers, each once and in the study's order; all of them for no number.
+    ///
+    /// # Errors
+    /// The first number that no experiment has.
+    pub fn chosen(&self, numbers: &[u32]) -> Result<Vec<&'static Experiment>, u32> {
+        let experiments = self.experiments;
+        match numbers.iter().find(|&&number| experiments.iter().all(|it| it.number != number)) {
+            Some(&unknown) => Err(unknown),
+            None => Ok(experiments.iter().filter(|it| numbers.is_empty() || numbers.contains(&it.number)).collect()),
+        }
+    }
+
+    /// Carries out some of its experiments, one after the other. `begun` is told of each before it begins.
+    ///
+    /// # Errors
+    /// That of the first experiment that could not be carried out.
+    pub fn carry_out(
+        &self,
+        experiments: &[&Experiment],
+        runs: &Runs,
+        made_by: &str,
+        begun: impl Fn(&Experiment),
+    ) -> Result<Reproduction, StudyError> {
+        let carry_out = |experiment: &&Experiment| {
+            begun(experiment);
+            let &Experiment { number, title, setting, carry_out } = *experiment;
+            Ok(CarriedOut { number, title, setting, tables: carry_out(runs)? })
+        };
+        Ok(Reproduction {
+            study: self.name,
+            title: self.title,
+            source: self.source,
+            quick: runs.quick,
+            seed: runs.seed,
+            made_by: made_by.to_owned(),
+            experiments: experiments.iter().map(carry_out).collect::<Result<_, StudyError>>()?,
+        })
+    }
+}

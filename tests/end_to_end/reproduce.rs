@@ -1,0 +1,110 @@
+//! Studies, carried out again from the command line.
+
+use serde_json::Value;
+
+use crate::evenkeel;
+
+const STUDY: &str = "amc-maturity";
+
+/// The cheapest experiment, in a quick look.
+fn quick<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let mut args = vec!["reproduce", STUDY, "--quick", "--experiment", "1"];
+    args.extend(more);
+    args
+}
+
+#[test]
+fn a_study_is_one_object_with_its_experiments_and_tables() {
+    let json = evenkeel(&quick(&["--json", "--seed", "7"])).done().json();
+    assert_eq!((&json["study"], &json["quick"], &json["seed"]), (&STUDY.into(), &true.into(), &7.into()));
+    assert!(json["made_by"].as_str().unwrap().starts_with("evenkeel "), "{json:#}");
+    for key in ["title", "source"] {
+        assert!(!json[key].as_str().unwrap().is_empty(), "{key}");
+    }
+    let [experiment] = json["experiments"].as_array().unwrap().as_slice() else {
+        panic!("one was asked for: {json:#}")
+    };
+    assert_eq!(experiment["number"], 1);
+    let table = &experiment["tables"][0];
+    let column = |name: &str| {
+        let columns = table["columns"].as_array().unwrap();
+        columns.iter().position(|column| column["name"] == name).unwrap_or_else(|| panic!("no column {name}"))
+    };
+    // 4 x 2.18 + 4, by hand.
+    let all: &Value = table["rows"].as_array().unwrap().last().unwrap();
+    assert_eq!(all[column("big+little")], "4+4");
+    assert!((all[column("blackscholes")].as_f64().unwrap() - 12.72).abs() < 1e-9, "{all}");
+}
+
+#[test]
+fn one_job_and_two_give_the_same_bytes() {
+    let of = |jobs: &str| evenkeel(&quick(&["--json", "--jobs", jobs])).done().stdout;
+    let one = of("1");
+    assert_eq!(one, of("2"));
+    assert_eq!(one, of("2"), "again");
+}
+
+#[test]
+fn tables_have_headings_units_and_the_setting() {
+    let ended = evenkeel(&quick(&[])).done();
+    let text = ended.stdout;
+    for part in [
+        "On the Maturity",
+        "Quick:",
+        "1. Ideal speedup",
+        "the ratio being the measured speed",
+        "streamcluster",
+        "time on big",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("2. Four cores"), "only what was asked for: {text}");
+    assert_eq!(ended.stderr, "", "no bar in a pipe");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn a_page_has_the_tables_as_text_and_the_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("study.html");
+    let printed = evenkeel(&quick(&["--html", path.to_str().unwrap()])).done().stdout;
+    assert!(printed.contains("4+4"), "the tables are printed, too");
+    let page = std::fs::read_to_string(&path).unwrap();
+    for part in ["<td>12.72</td>", "streamcluster", "data-plot=\"figure\"", "reproduce amc-maturity --quick"] {
+        assert!(page.contains(part), "{part}");
+    }
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "no temporary is left");
+}
+
+#[test]
+fn what_there_is_to_choose_from_is_listed() {
+    let list = evenkeel(&["reproduce", "--list"]).done().stdout;
+    let json = evenkeel(&["reproduce", "--list", "--json"]).done().json();
+    let help = evenkeel(&["reproduce", "--help"]).done().stdout;
+    for study in ["amc-maturity", "acfs", "age-based", "mclas"] {
+        assert!(list.contains(study) && help.contains(study), "{study}");
+        assert!(json.as_array().unwrap().iter().any(|it| it["name"] == study), "{study}");
+    }
+    assert!(list.contains("Threads, loops and tasks") && help.contains("4. Threads, loops and tasks"));
+    assert_eq!(json[0]["experiments"][3]["number"], 4);
+}
+
+#[test]
+fn what_is_not_there_is_answered_in_a_line_with_what_is() {
+    let cases: [(&[&str], &str); 7] = [
+        (&[], "no study: expected one of amc-maturity, acfs, age-based, mclas"),
+        (&["acsf"], "no study 'acsf': expected one of amc-maturity, acfs, age-based, mclas"),
+        (&[STUDY, "--experiment", "5"], "amc-maturity has no experiment 5: expected 1, 2, 3, 4"),
+        (&[STUDY, "--experiment", "0"], "amc-maturity has no experiment 0"),
+        (&[STUDY, "--experiment", "-1"], "invalid value '-1'"),
+        (&[STUDY, "--html", "/no/such/folder/x.html"], "cannot write /no/such/folder/x.html: there is no such folder"),
+        (&[STUDY, "--list"], "cannot be used with"),
+    ];
+    for (more, said) in cases {
+        let ended = evenkeel(&[&["reproduce"], more].concat());
+        assert_eq!(ended.code, 2, "{more:?}: {}", ended.stderr);
+        assert_eq!(ended.stdout, "", "{more:?}");
+        assert!(ended.stderr.contains(said) && ended.stderr.lines().count() == 1, "{more:?}: {}", ended.stderr);
+    }
+}
