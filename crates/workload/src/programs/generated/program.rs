@@ -27,8 +27,8 @@ impl Crew {
     fn new(row: &Row, manner: &Manner, random: &mut SplitMix64) -> Self {
         if row.one_group() {
             let lengths = draw(row.threads, manner.symmetry, random);
-            let all = 0..lengths.len();
-            return Self { lengths, sets: vec![all], main_works: true };
+            let sets = std::iter::once(0..lengths.len()).collect();
+            return Self { lengths, sets, main_works: true };
         }
         let groups = row.worker_groups();
         let means = draw(groups.len() as u32, manner.symmetry, random);
@@ -45,7 +45,7 @@ impl Crew {
         let sets = if manner.at_once < row.workers() {
             groups.into_iter().map(|group| group.start as usize..group.end as usize).collect()
         } else {
-            vec![0..lengths.len()]
+            std::iter::once(0..lengths.len()).collect()
         };
         Self { lengths, sets, main_works }
     }
