@@ -158,7 +158,8 @@ fn table(schedulers: &[&str], runs: &BTreeMap<&str, Vec<Run>>) -> String {
         .unwrap();
         text.pop();
     }
-    text + "\n"
+    // Who has not run a load has no figure for it.
+    text.replace("NaN", "-") + "\n"
 }
 
 fn main() {

@@ -16,7 +16,8 @@
 //! - `worker capacity CPUS MS`: a thread bound to each of these CPUs, all at work for MS; prints the units of work per second of all together;
 //! - `worker many N MS [PID]`: N threads that work from when they begin; once all have been made, for MS: prints the least and the median of their
 //!   progress meanwhile, and what process PID (no PID: nobody) took of one CPU, in percent. Its first thread is to be a real-time one, for it measures;
-//! - `worker forever`: a thread that works until it is killed.
+//! - `worker forever`: a thread that works until it is killed;
+//! - `worker after MS …`: any of these, after so long: whoever schedules it then knows the program by its name.
 
 use std::env;
 use std::error::Error;
@@ -330,8 +331,16 @@ fn many(threads: usize, time: Duration, process: Option<&str>) -> Result<(), Box
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    carry_out(&words)
+}
+
+fn carry_out(words: &[&str]) -> Result<(), Box<dyn Error>> {
     let ms = |text: &str| text.parse().map(Duration::from_millis);
     match words[..] {
+        ["after", pause, ref then @ ..] => {
+            thread::sleep(ms(pause)?);
+            carry_out(then)?;
+        }
         ["spin", threads, time] => spin(threads.parse()?, ms(time)?),
         ["nice", levels, time] => {
             nice(&levels.split(',').map(str::parse).collect::<Result<Vec<_>, _>>()?, ms(time)?)?;

@@ -43,7 +43,7 @@
       const points = panel.points[number];
       const { color, symbol } = style(number);
       if (drawing.shape === "lines" || drawing.shape === "points") {
-        const few = points.length <= 12 && panel.points.length * points.length <= 36;
+        const few = panel.points.flat().length <= 14;
         return {
           type: drawing.shape === "lines" ? "line" : "scatter",
           name,

@@ -91,16 +91,15 @@ if [ "$under" = age ]; then
     until [ "$(cat $state)" = enabled ]; do usleep 100000; done
     sleep 1
 fi
-# Only a real-time thread can measure beside 2,000 that work.
-if [ "$under" = kernel ]; then
-    chrt -R -f 1 worker many 2000 15000 >/tmp/many
-else
-    chrt -R -f 1 worker many 2000 15000 $scheduler >/tmp/many
-fi
+# Only a real-time thread can measure beside 2,000 that work. It takes a minute, so not everybody has it.
+case $under in
+kernel) chrt -R -f 1 worker many 2000 15000 >/tmp/many ;;
+acfs | age) chrt -R -f 1 worker many 2000 15000 $scheduler >/tmp/many ;;
+esac
 if [ "$under" != kernel ] && [ "$(cat $state)" != enabled ]; then
     dmesg | grep "sched_ext:.*failed to run" >&2
 else
-    echo "many: $(cat /tmp/many)"
+    [ ! -e /tmp/many ] || echo "many: $(cat /tmp/many)"
     [ "$under" = kernel ] || { kill -INT $scheduler; wait $scheduler; }
 fi
 exit 0

@@ -60,3 +60,36 @@ pub fn explain(error: &libbpf_rs::Error, said: &str) -> LoadError {
         _ => LoadError::Other(format!("{error:#}{}{}", if said.is_empty() { "" } else { "\n" }, said.trim_end())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explained(said: &str) -> LoadError {
+        explain(&libbpf_rs::Error::from_raw_os_error(libc::EINVAL), said)
+    }
+
+    #[test]
+    fn functions_that_a_kernel_describes_wrongly_are_told_from_those_that_it_lacks() {
+        let line = |why: &str| {
+            format!("libbpf: extern (func ksym) 'scx_bpf_dsq_insert': {why}\nlibbpf: failed to load object")
+        };
+        let wrong = explained(&line("func_proto [117] incompatible with vmlinux [42]"));
+        assert_eq!(wrong, LoadError::BadBtf("scx_bpf_dsq_insert".into()));
+        let missing = explained(&line("not found in kernel or module BTFs"));
+        assert_eq!(missing, LoadError::TooOld("scx_bpf_dsq_insert".into()));
+        assert_eq!(explained("kernel btf is malformed"), LoadError::BadBtf("kernel functions".into()));
+    }
+
+    #[test]
+    fn what_is_not_known_is_said_as_the_kernel_says_it() {
+        let other = explained("R1 invalid mem access 'scalar'\n").to_string();
+        assert!(
+            other.starts_with("the kernel refuses the scheduler: ")
+                && other.ends_with("R1 invalid mem access 'scalar'"),
+            "{other}"
+        );
+        let silent = explain(&libbpf_rs::Error::from_raw_os_error(libc::EPERM), "");
+        assert_eq!(silent, LoadError::NotAllowed("more rights".into()));
+    }
+}

@@ -68,14 +68,6 @@ pub fn drop_privileges() {
 pub fn check(sysfs: &Path) -> Result<(), LoadError> {
     let folder = sysfs.join(FOLDER);
     let Ok(state) = fs::read_to_string(folder.join("state")) else { return Err(LoadError::NoSchedExt) };
-    let missing = || match capabilities(None) {
-        Ok(own) => NEEDED.iter().filter(|(one, _)| !own.effective.contains(*one)).map(|(_, name)| *name).collect(),
-        Err(_) => Vec::new(),
-    };
-    let missing: Vec<&str> = missing();
-    if !missing.is_empty() {
-        return Err(LoadError::NotAllowed(missing.join(" and ")));
-    }
     if state.trim() != "disabled" {
         let name = fs::read_to_string(folder.join("root/ops")).unwrap_or_default();
         return Err(LoadError::Another { name: name.trim().into(), is_ours: name.trim().starts_with(NAME) });
@@ -83,5 +75,48 @@ pub fn check(sysfs: &Path) -> Result<(), LoadError> {
     if !sysfs.join("kernel/btf/vmlinux").exists() {
         return Err(LoadError::NoBtf);
     }
-    Ok(())
+    // What more rights would not help with has been said before.
+    let missing: Vec<&str> = match capabilities(None) {
+        Ok(own) => NEEDED.iter().filter(|(one, _)| !own.effective.contains(*one)).map(|(_, name)| *name).collect(),
+        Err(_) => Vec::new(),
+    };
+    if missing.is_empty() { Ok(()) } else { Err(LoadError::NotAllowed(missing.join(" and "))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a kernel says of itself below sysfs.
+    fn refused(files: &[(&str, &str)]) -> Option<String> {
+        let sysfs = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = sysfs.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        check(sysfs.path()).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_kernel_without_sched_ext_is_told_from_one_without_types() {
+        assert!(refused(&[]).is_some_and(|why| why.starts_with("this kernel has no sched_ext: ")));
+        let why = refused(&[("kernel/sched_ext/state", "disabled\n")]);
+        assert!(why.is_some_and(|why| why.contains("CONFIG_DEBUG_INFO_BTF")));
+    }
+
+    #[test]
+    fn another_scheduler_is_named_and_how_it_is_stopped() {
+        let beside =
+            |ops: &str| refused(&[("kernel/sched_ext/state", "enabled\n"), ("kernel/sched_ext/root/ops", ops)]);
+        assert_eq!(
+            beside("bpfland_1.1.4_g1234\n").unwrap(),
+            "another sched_ext scheduler runs already (bpfland_1.1.4_g1234): stop it first (systemctl stop scx.service, or end its process)"
+        );
+        let ours = format!("{NAME}_acfs");
+        assert_eq!(
+            beside(&ours).unwrap(),
+            format!("another sched_ext scheduler runs already ({ours}): end that evenkeel first")
+        );
+    }
 }

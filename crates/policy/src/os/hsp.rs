@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Claims are judged every `refresh`. If one of the two factors of some thread has changed by more than `hysteresis` since the last decision, or
-//! other threads are runnable than then, or some have slept, it is reconsidered who has the fast cores (where threads come, go or wake, at the
-//! next tick): A = least claim on fast cores and B = greatest on slow ones trade places while `claim_B > claim_A`, tick by tick until
+//! other threads are runnable than then, or run on another kind than where it left them, or some have slept, it is reconsidered who has the fast
+//! cores (where threads come, go, wake or are elsewhere, at the next tick): A = least claim on fast cores and B = greatest on slow ones trade places while `claim_B > claim_A`, tick by tick until
 //! nobody wants to. Otherwise nobody moves, however much two of them differ. A fast core that idles takes the thread of greatest claim from a
 //! slower one. With more threads than cores, kinds have their share of them (`os/kind_queues.rs`), and threads of a kind take turns by weight.
 //!
@@ -68,6 +68,8 @@ pub struct Hsp {
     decided: Vec<(ThreadId, Claim)>,
     /// Scratch: the same for now.
     present: Vec<(ThreadId, Claim)>,
+    /// By thread: rank of the kind where the last decision left it.
+    left_on: Vec<Option<usize>>,
     refreshed: Nanos,
     /// Whether there is something to reconsider at the next tick.
     undecided: bool,
@@ -92,6 +94,7 @@ impl Hsp {
             claims: Vec::new(),
             decided: Vec::new(),
             present: Vec::new(),
+            left_on: Vec::new(),
             refreshed: Nanos::ZERO,
             undecided: false,
         }
@@ -128,9 +131,29 @@ impl Hsp {
                 .any(|(now, before)| now.0 != before.0 || changed(before.1.0, now.1.0) || changed(before.1.1, now.1.1))
     }
 
+    /// Whether a thread runs on another kind than the last decision left it on: whoever has to wait for a moment, as for an urgent thread, may be
+    /// taken over by a core that idles.
+    fn is_disturbed(&self, view: &View<'_>) -> bool {
+        view.cores.iter().filter_map(|core| core.running).any(|thread| {
+            let left_on = self.left_on.get(thread.index()).copied().flatten();
+            left_on.is_some_and(|rank| self.queues.rank(view.thread(thread), view) != Some(rank))
+        })
+    }
+
+    /// Nobody trades any more: this is where everybody is to stay.
+    fn settle(&mut self, view: &View<'_>) {
+        for &(thread, _) in &self.decided {
+            if self.left_on.len() <= thread.index() {
+                self.left_on.resize(thread.index() + 1, None);
+            }
+            self.left_on[thread.index()] = self.queues.rank(view.thread(thread), view);
+        }
+    }
+
     fn tick(&mut self, view: &View<'_>, say: &mut Directives) {
         self.queues.count(view);
         let settled = self.queues.settled();
+        self.undecided |= self.is_disturbed(view);
         if self.undecided || view.now.saturating_sub(self.refreshed) >= self.refresh {
             self.undecided |= self.judge(view);
         }
@@ -142,6 +165,9 @@ impl Hsp {
             let traded = self.queues.exchange(view, true, claim, |_, a, b| b > a, say);
             std::mem::swap(&mut self.decided, &mut self.present);
             self.undecided = traded || !settled;
+            if !self.undecided {
+                self.settle(view);
+            }
         }
     }
 }
@@ -247,6 +273,21 @@ mod tests {
         bench.wake(ThreadId(0));
         bench.run(ThreadId(0), CoreId(1));
         bench.now += Nanos::from_millis(4);
+        bench.deliver(Event::Timer);
+        assert_eq!(places(&bench), [Some(0), Some(1)]);
+    }
+
+    #[test]
+    fn who_has_lost_its_fast_core_to_another_without_having_slept_has_it_back() {
+        let mut bench = bench(1, 1, &[3.0, 2.0]);
+        for now_ms in [1_000, 1_004] {
+            bench.now = Nanos::from_millis(now_ms);
+            bench.deliver(Event::Timer);
+        }
+        // Both waited for a moment, and the cores took them up the other way round: nobody is told of that.
+        bench.run(ThreadId(1), CoreId(0));
+        bench.run(ThreadId(0), CoreId(1));
+        bench.now = Nanos::from_millis(1_008);
         bench.deliver(Event::Timer);
         assert_eq!(places(&bench), [Some(0), Some(1)]);
     }

@@ -12,6 +12,9 @@ use crate::exhibit::{QUICK, cells, is_text};
 
 const PLOTS: &str = include_str!("../../assets/study.js");
 
+/// Columns that a sheet of paper takes without smaller letters.
+const COLUMNS_ON_PAPER: usize = 9;
+
 /// What the page's plots are drawn from.
 #[derive(Default, Serialize)]
 struct Data {
@@ -121,7 +124,8 @@ fn table(exhibit: &Exhibit) -> String {
     let is_left: Vec<bool> = (0..exhibit.columns.len()).map(|column| is_text(exhibit, column)).collect();
     let class = |column: usize| if is_left.get(column) == Some(&true) { " class=\"text\"" } else { "" };
     let units = exhibit.columns.iter().any(|column| !column.unit.is_empty());
-    let mut html = String::from("<div class=\"scroll\"><table class=\"figures\">\n<thead><tr>");
+    let many = if exhibit.columns.len() > COLUMNS_ON_PAPER { " many" } else { "" };
+    let mut html = format!("<div class=\"scroll\"><table class=\"figures{many}\">\n<thead><tr>");
     for (number, column) in exhibit.columns.iter().enumerate() {
         let unit = match column.unit {
             "" if units => "<small>&nbsp;</small>".into(),
