@@ -57,14 +57,18 @@ pub(super) fn profiled(runs: &Runs, workload: &str, machine: &Machine) -> Result
 
 /// Carries a workload out.
 pub(super) fn run(runs: &Runs, workload: &str, machine: &str, way: Way) -> Result<Outcome, StudyError> {
-    let machine = Machine::preset(machine)?;
-    let mut case = Case::new(&machine, load(runs, workload, &machine, 1.0)?, way.policy);
+    run_on(runs, workload, &Machine::preset(machine)?, way)
+}
+
+/// The same on a machine as given.
+pub(super) fn run_on(runs: &Runs, workload: &str, machine: &Machine, way: Way) -> Result<Outcome, StudyError> {
+    let mut case = Case::new(machine, load(runs, workload, machine, 1.0)?, way.policy);
     for (knob, value) in way.knobs {
         case = case.with(knob, value);
     }
     case.config.seed = runs.seed;
     if way.profiled {
-        case.config.profile = Some(Arc::new(profiled(runs, workload, &machine)?));
+        case.config.profile = Some(Arc::new(profiled(runs, workload, machine)?));
     }
     case.carry_out()
 }

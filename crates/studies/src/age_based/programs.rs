@@ -66,6 +66,22 @@ const PROGRAMS: [Program; 25] = [
     program("raytrace", Class::Other, true),
 ];
 
+/// Millions of locks, and as long to simulate as all others together.
+const LONG: [&str; 2] = ["ferret", "fluidanimate"];
+
+/// Those with more than a thousand barrier entries: rounds that are shorter than the time between two balances.
+const MANY_ROUNDS: [&str; 3] = ["bodytrack", "fluidanimate", "streamcluster"];
+
+impl Program {
+    pub(super) fn takes_long(self) -> bool {
+        LONG.contains(&self.name)
+    }
+
+    pub(super) fn has_short_rounds(self) -> bool {
+        MANY_ROUNDS.contains(&self.name)
+    }
+}
+
 /// Those that an experiment runs.
 pub(super) fn programs(quick: bool) -> Vec<Program> {
     PROGRAMS.into_iter().filter(|program| program.quick || !quick).collect()

@@ -4,7 +4,7 @@
 //! rem(t) = distance(t) - progress(t)      work to the next milestone, instructions
 //!   equal     distance the same large number for all: the thread that is behind has the greatest rem
 //!   profile   distance that was told first, kept for the whole run: a profile knows a thread, not its intervals. It is of another input, so that
-//!             ratios count: once a thread has gone beyond its distance, those of all threads of its application grow by as much
+//!             ratios count: once a thread has gone beyond its distance, those of all threads of its application double
 //!             (meant for a profile of a run beforehand, or the estimator `offline`, whose distance is the mean of a whole run)
 //!   oracle    rem as the estimator tells it now (meant for `oracle`: the true one)
 //!
@@ -104,7 +104,7 @@ impl Ageing {
         })
     }
 
-    /// Profile: remembers what a thread was told first, and notes how far beyond that it has gone.
+    /// Profile: remembers what a thread was told first, and notes where it has gone beyond that.
     fn note(&mut self, thread: ThreadId, view: &View<'_>) {
         let stats = view.thread(thread);
         let progress = stats.since_milestone.0;
@@ -118,7 +118,10 @@ impl Ageing {
         *distance = distance.or(stats.to_milestone.map(|told| told.0.saturating_add(progress)));
         let growth = &mut self.growth[stats.app.index()];
         if let Some(distance) = distance {
-            *growth = growth.max(progress as f64 / (*distance).max(1) as f64);
+            // Of an end that is not known doubling guesses wrong by less than twice, and leaves everybody something to go.
+            while progress as f64 > (*distance).max(1) as f64 * *growth {
+                *growth *= 2.0;
+            }
         }
     }
 

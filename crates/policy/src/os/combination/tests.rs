@@ -225,7 +225,7 @@ fn predictions_differ_in_what_they_take_for_the_distance() {
 }
 
 #[test]
-fn once_a_thread_has_gone_beyond_its_profile_all_of_its_application_are_taken_to_be_as_much_longer() {
+fn once_a_thread_has_gone_beyond_its_profile_the_distances_of_all_of_its_application_double() {
     let mut bench = Bench::start(1, 1, policy("age", &[("prediction", "profile")]));
     let threads: Vec<_> = (0..2).map(|_| bench.spawn(0)).collect();
     for (thread, (told, progress)) in threads.iter().zip([(100, 0), (110, 0)]) {
@@ -233,13 +233,13 @@ fn once_a_thread_has_gone_beyond_its_profile_all_of_its_application_are_taken_to
         bench.threads[thread.index()].since_milestone = Work(progress);
     }
     bench.deliver(Event::Timer);
-    // Five times as far as the profile said: 500 are to be had of the one, 550 of the other.
+    // 500 are beyond 100, 200 and 400: distances are now 800 and 880, and 300 and 480 are left.
     for (thread, progress) in threads.iter().zip([500, 400]) {
         bench.threads[thread.index()].since_milestone = Work(progress);
     }
     bench.deliver(Event::Timer);
     assert_eq!(bench.queue_of(threads[1]), Some(QueueId(0)));
-    // Here no order of threads helps: it is the other way round.
+    // 400 and 330 are left.
     for (thread, progress) in threads.iter().zip([400, 550]) {
         bench.threads[thread.index()].since_milestone = Work(progress);
     }
