@@ -152,12 +152,12 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     }
     for class in Class::ALL {
         let mut row: Vec<Cell> = vec!["mean".into(), class.name().into()];
-        for place in 0..WAYS.len() {
+        for measured in WAYS {
             let of = |share: fn(Tally) -> Option<f64>| {
                 let shares = wanted
                     .iter()
                     .zip(&tallies)
-                    .filter(|((program, way), _)| program.class == class && *way == WAYS[place]);
+                    .filter(|((program, way), _)| program.class == class && *way == measured);
                 let shares: Vec<f64> = shares.filter_map(|(_, tally)| share(*tally)).collect();
                 Cell::from(shares.iter().sum::<f64>() / shares.len() as f64)
             };
