@@ -217,7 +217,7 @@ fn completions_and_manual_pages_are_made() {
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    for name in ["machines", "policies", "workloads", "show", "simulate", "compare", "completions", "man"] {
+    for name in ["machines", "policies", "workloads", "show", "simulate", "compare", "advise", "completions", "man"] {
         let help = evenkeel(&[name, "--help"]).done().stdout;
         assert!(help.contains("Examples:") && help.contains(&format!("evenkeel {name}")), "{help}");
     }

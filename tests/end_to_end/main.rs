@@ -1,6 +1,7 @@
 //! The binary from the outside: what it prints, what it writes, how it ends.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod advise;
 mod bad_input;
 mod commands;
 mod detect;

@@ -1,6 +1,7 @@
 //! The command line: commands, flags, help.
 
 use std::ffi::OsString;
+pub mod advise;
 pub mod live;
 pub mod reproduce;
 pub mod vm;
@@ -101,6 +102,18 @@ Examples:
 With -w more than once the workloads run together; with --each every one has runs of its own.
 The output is the same bytes for any number of --jobs, but for wall_s, the time that a run took here.")]
     Compare(CompareArgs),
+    /// Try all policies that apply, and say which is best, by what measure, and why
+    #[command(after_help = "\
+Examples:
+  evenkeel advise -m odroid-xu3-paper -w bodytrack --size 0.2
+  evenkeel advise -m odroid-xu3 -w 4STH-2STM-2STL --rank-by unfairness --estimator sampled
+  evenkeel advise -m pixel6 -w workflow.json --among heft,peft,cats,gts+fifo
+  evenkeel advise -m odroid-xu3-paper -w ferret --rank-by energy --json | jq -r '.ranking[] | select(.pareto).policy'
+
+Ranked by time, energy, energy-delay product and unfairness, as far as machine and workload have them. A policy is in the Pareto set
+where no other is as good in time, energy and unfairness and better in one of them. With -w more than once the workloads run together.
+A run that fails is listed as failed; the command fails where all do.")]
+    Advise(advise::AdviseArgs),
     /// Carry out a published study again in the simulator: its tables and figures
     #[command(after_help = reproduce::help())]
     Reproduce(reproduce::ReproduceArgs),
@@ -302,6 +315,9 @@ pub struct RunArgs {
     /// Where policies have speedup factors from: oracle, offline, sampled, modelled=ERROR
     #[arg(long, value_name = "ESTIMATOR", default_value = "oracle", value_parser = parse::estimator)]
     pub estimator: Estimator,
+    /// Profile what is run in a run of it at this size beforehand, for policies that take one (age:prediction=profile)
+    #[arg(long, value_name = "FACTOR", value_parser = parse::factor, allow_negative_numbers = true)]
+    pub profile_from: Option<f64>,
     /// How clusters choose their clock: performance, schedutil, fixed=MHZ (of each kind the operating point nearest to it)
     #[arg(long, value_name = "GOVERNOR", default_value = "performance", value_parser = parse::governor)]
     pub governor: Governor,
@@ -455,15 +471,7 @@ impl CompareArgs {
     /// # Errors
     /// None, the same twice, or not policies.
     pub fn policies(&self) -> Result<Vec<PolicySpec>, String> {
-        let mut specs: Vec<PolicySpec> = Vec::new();
-        for text in &self.policies {
-            for spec in parse::policies(text)? {
-                if specs.iter().any(|other| other.label == spec.label) {
-                    return Err(format!("policy {} is asked for twice", spec.label));
-                }
-                specs.push(spec);
-            }
-        }
+        let specs = parse::policy_lists(&self.policies)?;
         if specs.is_empty() {
             return Err("no policies: give -p A,B,C; `evenkeel policies` lists them".into());
         }

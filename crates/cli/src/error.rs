@@ -110,7 +110,7 @@ mod tests {
     fn a_wrong_command_is_told_which_there_are() {
         let line = |args: &[&str]| one_line(&Cli::command().try_get_matches_from(args).unwrap_err());
         assert!(line(&["evenkeel", "list"]).ends_with(
-            "; expected machines, policies, workloads, show, detect, simulate, compare, reproduce, lab, vm, sensors, record, \
+            "; expected machines, policies, workloads, show, detect, simulate, compare, advise, reproduce, lab, vm, sensors, record, \
              run, schedule, completions, man"
         ));
         assert!(line(&["evenkeel", "show", "pixel6"]).ends_with("; expected machine, workload, policy"));

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Detect(args) => commands::detect::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Advise(args) => commands::advise::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Lab(args) => return commands::lab::run(&args).unwrap_or_else(|failure| failure.report()),
         Command::Vm(args) => return commands::vm::run(&args).unwrap_or_else(|failure| failure.report()),

@@ -273,6 +273,23 @@ pub fn policies(text: &str) -> Result<Vec<PolicySpec>, String> {
     Ok(specs)
 }
 
+/// Several such lists, one after the other.
+///
+/// # Errors
+/// As [`policies`], and the same policy twice.
+pub fn policy_lists(lists: &[String]) -> Result<Vec<PolicySpec>, String> {
+    let mut specs: Vec<PolicySpec> = Vec::new();
+    for text in lists {
+        for spec in policies(text)? {
+            if specs.iter().any(|other| other.label == spec.label) {
+                return Err(format!("policy {} is asked for twice", spec.label));
+            }
+            specs.push(spec);
+        }
+    }
+    Ok(specs)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,6 +19,9 @@ use evenkeel_workload::{Application, Phase, PhaseId, Program, ProgramId, Scaling
 /// Rounds over all cases.
 const ROUNDS: usize = 11;
 
+/// Rounds over all policies.
+const POLICY_ROUNDS: usize = 5;
+
 fn main() {
     // `cargo test --benches` asks a bench for a trial run: the peers are left out of it.
     let quick = !std::env::args().any(|arg| arg == "--bench");
@@ -31,6 +34,9 @@ fn main() {
     }
     if let Some(policy) = std::env::args().find_map(|arg| arg.strip_prefix("--profile-large=").map(str::to_owned)) {
         return println!("{:.0} switches/s", Case::large(8).rate(&policy));
+    }
+    if let Some(list) = std::env::args().find_map(|arg| arg.strip_prefix("--policies=").map(str::to_owned)) {
+        return under_each_policy(quick, |policy| list.split(',').any(|named| named == policy)).print();
     }
     let rounds = if quick { 1 } else { ROUNDS };
     let small = Case::small(if quick { 20 } else { 2_000 });
@@ -61,11 +67,28 @@ fn main() {
     if let (false, Some(bytes)) = (quick, peers::bytes_per_thread()) {
         table.add("memory per thread, 10,000 threads against none", "bytes", bytes);
     }
+    let policies = under_each_policy(quick, |_| true);
     table.print();
-    if !quick && let Err(error) = table.write() {
+    policies.print();
+    if !quick && let Err(error) = table.write(&policies) {
         eprintln!("docs/benchmarks.md: {error}");
         std::process::exit(1);
     }
+}
+
+/// Each policy on both cases, and acfs right before it: what slows one down slows both.
+fn under_each_policy(quick: bool, wanted: impl Fn(&str) -> bool) -> report::Policies {
+    let rounds = if quick { 1 } else { POLICY_ROUNDS };
+    let cases = [Case::small(if quick { 20 } else { 500 }), Case::large(if quick { 1 } else { 8 })];
+    let mut policies = report::Policies::default();
+    for round in 0..rounds {
+        eprintln!("policies, round {} of {rounds}", round + 1);
+        for entry in registry::ENTRIES.iter().filter(|entry| wanted(entry.name)) {
+            let rates = cases.each_ref().map(|case| [case.rate("acfs"), case.rate(entry.name)]);
+            policies.add(entry.name, rates);
+        }
+    }
+    policies
 }
 
 struct Case {

@@ -3,14 +3,13 @@
 use evenkeel_metrics::{Record, Relative, relative};
 use evenkeel_report::{Timeline, csv, policy_labels, table as results};
 use evenkeel_sim::Deaf;
-use indicatif::{ParallelProgressIterator as _, ProgressBar, ProgressStyle};
-use rayon::prelude::*;
 
 use crate::args::CompareArgs;
+use crate::commands::{page, runs};
 use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print, print_json};
 use crate::plan::{Finished, Plan, say_notes};
-use crate::{commands::page, table};
+use crate::table;
 
 /// Carries out all runs and reports them, in the order asked for: each workload under each policy.
 ///
@@ -59,33 +58,18 @@ fn baseline(args: &CompareArgs, plan: &Plan) -> Result<usize> {
     })
 }
 
-/// All runs on as many threads as asked for. Which of them a run comes on does not show in what it comes to.
+/// All runs, with a timeline of each where there is to be a page.
 fn carry_out(args: &CompareArgs, plan: &Plan, timelines: bool) -> Result<Vec<(Finished, Option<Timeline>)>> {
-    let jobs = args.jobs.map_or(0, |jobs| jobs as usize);
-    let pool =
-        rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| Failure::Failed(error.into()))?;
-    let runs: Vec<_> = plan.sets.iter().flat_map(|set| plan.policies.iter().map(move |policy| (set, policy))).collect();
-    let bar = ProgressBar::new(runs.len() as u64);
-    // A template that does not parse is no reason to go without runs.
-    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left") {
-        bar.set_style(style);
-    }
-    let finished = pool.install(|| {
-        plan.measure_alone();
-        let carry_out = |(index, (set, policy))| {
-            if timelines {
-                let mut runs = page::Runs::default();
-                let finished = plan.carry_out(set, policy, &mut runs);
-                let timeline = runs.timeline(index, plan, &finished.record);
-                (finished, timeline)
-            } else {
-                (plan.carry_out(set, policy, &mut Deaf), None)
-            }
-        };
-        runs.into_par_iter().enumerate().map(carry_out).progress_with(bar.clone()).collect()
-    });
-    bar.finish_and_clear();
-    Ok(finished)
+    runs::in_parallel(plan, args.jobs, |index, set, policy| {
+        if timelines {
+            let mut runs = page::Runs::default();
+            let finished = plan.carry_out(set, policy, &mut runs);
+            let timeline = runs.timeline(index, plan, &finished.record);
+            (finished, timeline)
+        } else {
+            (plan.carry_out(set, policy, &mut Deaf), None)
+        }
+    })
 }
 
 /// A title, and what stands under it.

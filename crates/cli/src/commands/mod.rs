@@ -1,5 +1,6 @@
 //! One room a command.
 
+pub mod advise;
 pub mod compare;
 pub mod detect;
 pub mod generate;
@@ -10,6 +11,7 @@ mod page;
 pub mod policies;
 pub mod record;
 pub mod reproduce;
+mod runs;
 pub mod sensors;
 pub mod simulate;
 pub mod vm;

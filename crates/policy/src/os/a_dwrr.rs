@@ -264,10 +264,10 @@ impl ADwrr {
             say.order(thread, Order::Fixed { key, step: 1 });
         }
         self.tell_slice(thread, view.thread(thread), say);
-        // Somebody is still in the round that has ended for this one. Who waits the core takes by itself.
-        if key > self.rounds.base() && self.rounds.in_base() as usize <= view.cores.len() {
-            let base = self.rounds.base();
-            let of_base = |running: &ThreadId| self.rounds.of(*running) == base && !view.thread(*running).restricted;
+        // Somebody is still in the round that has ended for this one. Who waits the core takes by itself; from the slowest kind nobody is stolen to.
+        let may_steal = Some(&view.kind(core)) != self.scale.kinds.last();
+        if may_steal && key > self.rounds.base() && self.rounds.in_base() as usize <= view.cores.len() {
+            let of_base = |running: &ThreadId| self.rounds.holds_up(*running);
             let running = view.cores.iter().filter_map(|stats| stats.running).filter(of_base).count();
             if self.rounds.in_base() as usize <= running {
                 self.steal(core, key, view, say);
@@ -284,9 +284,10 @@ impl ADwrr {
         }
         let slower = view.machine.cores.iter().filter(|other| other.kind > kind);
         let running = slower.filter_map(|other| Some((other, view.cores[other.id.index()].running?)));
+        // What is at hand first: of most threads nothing else need be looked at.
         let stolen = running
-            .filter(|&(_, thread)| view.thread(thread).queue.is_some() && view.allowed(thread, core))
             .filter(|&(_, thread)| self.rounds.of(thread) < before && !is_due(self.sent.get(thread.index())))
+            .filter(|&(_, thread)| view.thread(thread).queue.is_some() && view.allowed(thread, core))
             .min_by_key(|&(other, thread)| (self.rounds.of(thread), std::cmp::Reverse(other.kind), other.id));
         let Some((_, thread)) = stolen else { return };
         if self.sent.len() <= thread.index() {

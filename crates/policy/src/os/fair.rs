@@ -3,7 +3,7 @@
 use evenkeel_machine::{CoreId, Machine, Nanos, PerKind};
 
 use super::homes::Homes;
-use super::level::{Lot, level};
+use super::level::{Lot, level, may_help};
 use crate::contract::{Clock, Directive, Directives, Order, QueueId, Slice, Start, State, ThreadId, View};
 
 /// Slice of a core's only thread. Linux CFS (kernel/sched/fair.c up to 6.5): four `sysctl_sched_min_granularity`.
@@ -97,7 +97,7 @@ pub fn check_thresholds(policy: &str, up: f64, down: f64) -> Result<(), String> 
 }
 
 /// Periodic balance by weight of the open queues of each class among themselves; who waits may move to where `may` lets it.
-/// O(threads + queues), and O(log queues) a move.
+/// O(threads + queues), and O(log queues) a move; mostly nothing is out of balance, and then a thread costs a look.
 pub fn balance(homes: &mut Homes, may: impl Fn(ThreadId, QueueId) -> bool, view: &View<'_>, say: &mut Directives) {
     balance_by(homes, |_| 1, may, view, say);
 }
@@ -111,26 +111,40 @@ pub fn balance_by(
     say: &mut Directives,
 ) {
     homes.sync(view, |thread| view.thread(thread).weight);
+    for class in 0..homes.classes() {
+        let loads = homes.open_queues(class).map(|queue| (homes.load(queue), capacity(queue)));
+        if may_help(loads, homes.lightest(), 0) {
+            balance_class(homes, class, &capacity, &may, view, say);
+        }
+    }
+}
+
+fn balance_class(
+    homes: &mut Homes,
+    class: usize,
+    capacity: impl Fn(QueueId) -> u64,
+    may: impl Fn(ThreadId, QueueId) -> bool,
+    view: &View<'_>,
+    say: &mut Directives,
+) {
+    let mut queues: Vec<_> = homes.open_queues(class).collect();
+    // Of queues with equal loads the first by number gives, and gets.
+    queues.sort_unstable();
     let mut place = vec![None; homes.len()];
-    let mut classes: Vec<(Vec<QueueId>, Vec<Lot>)> = vec![Default::default(); homes.classes()];
-    for queue in (0..homes.len() as u32).map(QueueId).filter(|&queue| homes.is_open(queue)) {
-        let class = homes.class(queue);
-        let (queues, lots) = &mut classes[class];
-        place[queue.index()] = Some((class, queues.len()));
-        queues.push(queue);
+    let mut lots = Vec::with_capacity(queues.len());
+    for (i, &queue) in queues.iter().enumerate() {
+        place[queue.index()] = Some(i);
         lots.push(Lot { capacity: capacity(queue), weight: homes.load(queue), movable: Vec::new() });
     }
     for &thread in view.live {
         let stats = view.thread(thread);
         if stats.state == State::Ready
-            && let Some((class, lot)) = stats.queue.and_then(|queue| place.get(queue.index()).copied().flatten())
+            && let Some(lot) = stats.queue.and_then(|queue| place.get(queue.index()).copied().flatten())
         {
-            classes[class].1[lot].movable.push((stats.weight, thread));
+            lots[lot].movable.push((stats.weight, thread));
         }
     }
-    for (queues, lots) in &mut classes {
-        for (thread, target) in level(lots, 0, |thread, lot| may(thread, queues[lot])) {
-            rehome(homes, thread, queues[target], view, say);
-        }
+    for (thread, target) in level(&mut lots, 0, |thread, lot| may(thread, queues[lot])) {
+        rehome(homes, thread, queues[target], view, say);
     }
 }

@@ -1,10 +1,10 @@
 //! Who belongs where: for policies with a queue per core, the queue that each thread belongs to and what runnable threads
 //! each queue has. Kept by the policy itself, because many threads may start in one instant, before the view shows any of them placed.
 //!
-//! Queues are in classes (a kind of core, or one class for all); the least loaded of a class is found in O(log n).
+//! Queues are in classes (a kind of core, or one class for all); the least loaded of a class is known at all times, and a
+//! change costs O(log queues).
 
-use std::collections::BTreeSet;
-
+use super::tournament::Tournament;
 use crate::contract::{QueueId, ThreadId, View};
 
 /// Where threads belong, and the load of each queue: the sum of the weights of its runnable threads.
@@ -12,11 +12,20 @@ use crate::contract::{QueueId, ThreadId, View};
 pub struct Homes {
     threads: Vec<Option<Home>>,
     queues: Vec<Queue>,
-    /// Per class, its open queues by load; ties by rank.
-    classes: Vec<BTreeSet<(u64, u32, QueueId)>>,
+    classes: Vec<Class>,
+    /// The least weight that any thread has had.
+    lightest: Option<u32>,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// The queues of a class, by rank.
+#[derive(Clone, Debug, Default)]
+struct Class {
+    queues: Vec<QueueId>,
+    /// Their loads, where they are open.
+    loads: Tournament,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Home {
     queue: QueueId,
     weight: u32,
@@ -26,7 +35,8 @@ struct Home {
 #[derive(Clone, Copy, Debug)]
 struct Queue {
     class: usize,
-    rank: u32,
+    /// Its place among those of its class.
+    place: usize,
     load: u64,
     open: bool,
 }
@@ -35,13 +45,22 @@ impl Homes {
     /// Queues from 0, each with its class and, among queues of equal load, its rank (the least goes first). All are open.
     pub fn new(queues: impl IntoIterator<Item = (usize, u32)>) -> Self {
         let mut homes = Self::default();
+        let mut ranked: Vec<Vec<(u32, QueueId)>> = Vec::new();
         for (class, rank) in queues {
             let queue = QueueId(homes.queues.len() as u32);
-            homes.queues.push(Queue { class, rank, load: 0, open: true });
-            if homes.classes.len() <= class {
-                homes.classes.resize_with(class + 1, BTreeSet::new);
+            homes.queues.push(Queue { class, place: 0, load: 0, open: true });
+            if ranked.len() <= class {
+                ranked.resize_with(class + 1, Vec::new);
             }
-            homes.classes[class].insert((0, rank, queue));
+            ranked[class].push((rank, queue));
+        }
+        for mut class in ranked {
+            class.sort_unstable();
+            for (place, &(_, queue)) in class.iter().enumerate() {
+                homes.queues[queue.index()].place = place;
+            }
+            let loads = Tournament::new(class.len());
+            homes.classes.push(Class { queues: class.into_iter().map(|(_, queue)| queue).collect(), loads });
         }
         homes
     }
@@ -56,9 +75,15 @@ impl Homes {
         self.classes.len()
     }
 
-    /// The class of a queue.
-    pub fn class(&self, queue: QueueId) -> usize {
-        self.queues[queue.index()].class
+    /// The open queues of a class, by rank.
+    pub fn open_queues(&self, class: usize) -> impl Iterator<Item = QueueId> + '_ {
+        let queues = self.classes.get(class).map_or(&[][..], |class| &class.queues);
+        queues.iter().copied().filter(|&queue| self.is_open(queue))
+    }
+
+    /// No thread has ever weighed less.
+    pub fn lightest(&self) -> u32 {
+        self.lightest.unwrap_or(0)
     }
 
     /// The load of a queue.
@@ -73,11 +98,16 @@ impl Homes {
 
     /// A runnable thread belongs to this queue from now on, and weighs this much there.
     pub fn put(&mut self, thread: ThreadId, queue: QueueId, weight: u32) {
-        self.leave(thread);
         if self.threads.len() <= thread.index() {
             self.threads.resize(thread.index() + 1, None);
         }
-        self.threads[thread.index()] = Some(Home { queue, weight, counted: true });
+        let home = Some(Home { queue, weight, counted: true });
+        if self.threads[thread.index()] == home {
+            return;
+        }
+        self.leave(thread);
+        self.threads[thread.index()] = home;
+        self.lightest = Some(self.lightest.map_or(weight, |lightest| lightest.min(weight)));
         self.change(queue, |load| load + u64::from(weight));
     }
 
@@ -102,10 +132,16 @@ impl Homes {
         self.queues[queue.index()].open
     }
 
-    /// The open queue of a class with the least load that will do, and its load. Cost O(log n) plus one per queue that will not do.
+    /// The open queue of a class with the least load that will do, and its load. O(1), or, where the least loaded of all will not do, O(queues).
     pub fn least(&self, class: usize, will_do: impl Fn(QueueId) -> bool) -> Option<(u64, QueueId)> {
-        let open = self.classes.get(class)?.iter();
-        open.map(|&(load, _, queue)| (load, queue)).find(|&(_, queue)| will_do(queue))
+        let Class { queues, loads } = self.classes.get(class)?;
+        let (load, place) = loads.first()?;
+        if will_do(queues[place]) {
+            return Some((load, queues[place]));
+        }
+        // Of equal ones the first, which is that of the least rank.
+        let others = self.open_queues(class).filter(|&queue| will_do(queue));
+        others.map(|queue| (self.load(queue), queue)).min_by_key(|&(load, _)| load)
     }
 
     /// Counts anew from the view, where cores may have taken threads over: O(threads).
@@ -123,12 +159,8 @@ impl Homes {
 
     fn change(&mut self, queue: QueueId, new: impl Fn(u64) -> u64) {
         let state = &mut self.queues[queue.index()];
-        let class = &mut self.classes[state.class];
-        class.remove(&(state.load, state.rank, queue));
         state.load = new(state.load);
-        if state.open {
-            class.insert((state.load, state.rank, queue));
-        }
+        self.classes[state.class].loads.set(state.place, state.open.then_some(state.load));
     }
 }
 

@@ -39,6 +39,41 @@ pub fn load_of(weight: u32, capacity: u64) -> u64 {
     u64::from(weight) * UNIT / capacity
 }
 
+/// What a move must do to be worth a closer look, whatever thread and cores it is about.
+#[derive(Clone, Copy)]
+struct Bound {
+    /// Load that the lightest thread adds, at least.
+    lightest: u64,
+    /// Loads are exact: where all capacities are equal, a load that is reached is not undercut.
+    strict: bool,
+    within: u64,
+}
+
+impl Bound {
+    /// `capacities`: least and greatest.
+    fn new(lightest: u32, capacities: (u64, u64), within: u64) -> Self {
+        Self { lightest: load_of(lightest, capacities.1), strict: capacities.0 == capacities.1, within }
+    }
+
+    fn may_help(self, least: u64, most: u64) -> bool {
+        let reached = least.saturating_add(self.lightest);
+        most.saturating_sub(least) > self.within && if self.strict { reached < most } else { reached <= most }
+    }
+}
+
+/// Whether [`level`] could move anybody at all: given lots by weight and capacity, and a weight that no thread is below. Mostly nobody can, and nothing
+/// need be sorted to see that.
+pub fn may_help(lots: impl Iterator<Item = (u64, u64)>, lightest: u32, within: u64) -> bool {
+    let none = (u64::MAX, 0);
+    let (mut loads, mut capacities) = (none, none);
+    for (weight, capacity) in lots {
+        let load = weight * UNIT / capacity;
+        loads = (load.min(loads.0), load.max(loads.1));
+        capacities = (capacity.min(capacities.0), capacity.max(capacities.1));
+    }
+    loads != none && Bound::new(lightest, capacities, within).may_help(loads.0, loads.1)
+}
+
 /// Levels until no move helps, or greatest and least load differ by no more than `within`. Returns who goes to which lot,
 /// in order; `may` tells whether a thread may.
 pub fn level(lots: &mut [Lot], within: u64, may: impl Fn(ThreadId, usize) -> bool) -> Vec<(ThreadId, usize)> {
@@ -47,7 +82,8 @@ pub fn level(lots: &mut [Lot], within: u64, may: impl Fn(ThreadId, usize) -> boo
     }
     let mut by_load: BTreeSet<(u64, usize)> = lots.iter().enumerate().map(|(i, lot)| (lot.load(), i)).collect();
     let mut moves = Vec::new();
-    let largest = lots.iter().map(|lot| lot.capacity).max().unwrap_or(1);
+    let capacities = || lots.iter().map(|lot| lot.capacity);
+    let capacities = (capacities().min().unwrap_or(1), capacities().max().unwrap_or(1));
     // A lot from which nothing can move leaves `by_load`. It is not needed as a target, for it has more than all the others, and as a
     // source not before some other lot that it may give to has given in its turn: that is left to the next time.
     while let (Some(&(most, source)), Some(&(least, _))) = (by_load.last(), by_load.first()) {
@@ -56,9 +92,9 @@ pub fn level(lots: &mut [Lot], within: u64, may: impl Fn(ThreadId, usize) -> boo
         }
         by_load.remove(&(most, source));
         // Beyond these not even the lightest thread helps.
-        let lightest = lots[source].movable.first().map_or(u64::MAX, |&(weight, _)| load_of(weight, largest));
-        let helps = |load: u64| most - load > within && load.saturating_add(lightest) <= most;
-        let targets = by_load.iter().take_while(|&&(load, _)| helps(load));
+        let Some(&(lightest, _)) = lots[source].movable.first() else { continue };
+        let bound = Bound::new(lightest, capacities, within);
+        let targets = by_load.iter().take_while(|&&(load, _)| bound.may_help(load, most));
         let found = targets.copied().find_map(|(load, target)| {
             choose(&lots[source], &lots[target], |thread| may(thread, target)).map(|chosen| (load, target, chosen))
         });

@@ -9,6 +9,7 @@ mod homes;
 mod kind_queues;
 mod level;
 mod switching;
+mod tournament;
 
 pub mod a_dwrr;
 pub mod acfs;

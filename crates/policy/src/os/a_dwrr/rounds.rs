@@ -34,6 +34,11 @@ impl Rounds {
         self.threads.get(thread.index()).map_or(self.base, |place| place.round)
     }
 
+    /// Whether the next round waits for a thread: it counts, and is in the least one.
+    pub fn holds_up(&self, thread: ThreadId) -> bool {
+        self.threads.get(thread.index()).is_some_and(|place| place.counts && place.round == self.base)
+    }
+
     /// A thread becomes runnable: in its own round, in that of its core if that is later, and never before the least one. It `counts` unless it
     /// is bound to some cores, where others' rounds may not wait for it. Returns its round.
     pub fn enter(&mut self, thread: ThreadId, of_core: u64, counts: bool) -> u64 {

@@ -3,8 +3,9 @@
 //! ```text
 //! rem(t) = distance(t) - progress(t)      work to the next milestone, instructions
 //!   equal     distance the same large number for all: the thread that is behind has the greatest rem
-//!   profile   distance that the estimator told first, kept for the whole run: a profile knows a thread, not its intervals
-//!             (meant for the estimator `offline`, whose distance is the mean of a whole run)
+//!   profile   distance that was told first, kept for the whole run: a profile knows a thread, not its intervals. It is of another input, so that
+//!             ratios count: once a thread has gone beyond its distance, those of all threads of its application double
+//!             (meant for a profile of a run beforehand, or the estimator `offline`, whose distance is the mean of a whole run)
 //!   oracle    rem as the estimator tells it now (meant for `oracle`: the true one)
 //!
 //! N <= cores  one each, longest to fastest
@@ -36,7 +37,7 @@ use crate::contract::{Interest, Knob, Knobs, ThreadId, View};
 pub const PREDICTION: Knob = Knob::Word {
     name: "prediction",
     words: &["equal", "profile", "oracle"],
-    about: "distance to the next milestone: the same for all, the estimator's first word, or its present one",
+    about: "distance to the next milestone: the same for all, in the ratios of a profile, or the true one",
 };
 
 /// Who is dealt first.
@@ -68,6 +69,8 @@ pub struct Ageing {
     critical_sections: bool,
     /// Profile: by thread, the distance that was told first, instructions.
     distances: Vec<Option<u64>>,
+    /// Profile: by application, how many times as long as they were told its distances are by now.
+    growth: Vec<f64>,
 }
 
 impl Ageing {
@@ -82,6 +85,7 @@ impl Ageing {
             shortest_first: knobs.word("order") == "shortest",
             critical_sections: knobs.word("milestones") == "bcjt",
             distances: Vec::new(),
+            growth: Vec::new(),
         }
     }
 
@@ -100,35 +104,51 @@ impl Ageing {
         })
     }
 
-    /// What is left until the next milestone, instructions; at least 1.
-    pub fn remaining(&mut self, thread: ThreadId, view: &View<'_>) -> u64 {
+    /// Takes note of all before any is asked after: what one has done beyond its distance counts for the others.
+    pub fn note_all(&mut self, threads: impl Iterator<Item = ThreadId>, view: &View<'_>) {
+        if self.prediction == Prediction::Profile {
+            threads.for_each(|thread| self.note(thread, view));
+        }
+    }
+
+    /// Profile: remembers what a thread was told first, and notes where it has gone beyond that.
+    fn note(&mut self, thread: ThreadId, view: &View<'_>) {
         let stats = view.thread(thread);
         let progress = stats.since_milestone.0;
-        let told = stats.to_milestone.map(|work| work.0);
+        if self.distances.len() <= thread.index() {
+            self.distances.resize(thread.index() + 1, None);
+        }
+        if self.growth.len() <= stats.app.index() {
+            self.growth.resize(stats.app.index() + 1, 1.0);
+        }
+        let distance = &mut self.distances[thread.index()];
+        *distance = distance.or(stats.to_milestone.map(|told| told.0.saturating_add(progress)));
+        let growth = &mut self.growth[stats.app.index()];
+        if let Some(distance) = distance {
+            // Of an end that is not known doubling guesses wrong by less than twice, and leaves everybody something to go.
+            while progress as f64 > (*distance).max(1) as f64 * *growth {
+                *growth *= 2.0;
+            }
+        }
+    }
+
+    /// What is left until the next milestone, instructions; at least 1.
+    pub fn remaining(&self, thread: ThreadId, view: &View<'_>) -> u64 {
+        let stats = view.thread(thread);
+        let progress = stats.since_milestone.0;
         let remaining = match self.prediction {
             Prediction::Equal => None,
-            Prediction::Profile => {
-                if self.distances.len() <= thread.index() {
-                    self.distances.resize(thread.index() + 1, None);
-                }
-                let distance = &mut self.distances[thread.index()];
-                *distance = distance.or(told.map(|told| told.saturating_add(progress)));
-                distance.map(|distance| distance.saturating_sub(progress))
-            }
-            Prediction::Oracle => told,
+            Prediction::Profile => self.distances.get(thread.index()).copied().flatten().map(|distance| {
+                let distance = (distance.max(1) as f64 * self.growth[stats.app.index()]).ceil() as u64;
+                distance.saturating_sub(progress)
+            }),
+            Prediction::Oracle => stats.to_milestone.map(|work| work.0),
         };
         remaining.unwrap_or(FAR.saturating_sub(progress)).max(1)
     }
 
-    /// Threads with what is left for each, in the order in which they are dealt; equals by thread, first started first.
-    pub fn ranked(&mut self, threads: impl Iterator<Item = ThreadId>, view: &View<'_>) -> Vec<(u64, ThreadId)> {
-        let mut ranked: Vec<_> = threads.map(|thread| (self.remaining(thread, view), thread)).collect();
-        ranked.sort_unstable_by_key(|&(remaining, thread)| (self.place(remaining), thread));
-        ranked
-    }
-
-    /// Sorts threads, by what is left for them, in the order of dealing.
-    pub fn place(&self, remaining: u64) -> u64 {
+    /// Sorts threads, by what is left for them, in the order of dealing. Its own inverse.
+    pub const fn place(&self, remaining: u64) -> u64 {
         if self.shortest_first { remaining } else { u64::MAX - remaining }
     }
 }
@@ -226,6 +246,88 @@ fn by_shortfall(jobs: &[Job], capacities: &[u32]) -> Vec<Option<usize>> {
     dealt
 }
 
+/// As [`deal`], for threads that may all run everywhere, given by what is left for them: the core of each, into `dealt`. O(n log cores), and no allocation but
+/// for `cores`.
+pub fn deal_free(remaining: impl ExactSizeIterator<Item = u64> + Clone, capacities: &[u32], dealt: &mut Vec<u32>) {
+    dealt.clear();
+    let (threads, cores) = (remaining.len(), capacities.len());
+    if threads <= cores {
+        dealt.extend(0..threads as u32);
+        return;
+    }
+    if cores == 0 {
+        return;
+    }
+    let work: i128 = remaining.clone().map(i128::from).sum();
+    let mut owed = Owed::new(work, capacities);
+    let (mut has, mut without) = (vec![false; cores], cores);
+    for (i, remaining) in remaining.enumerate() {
+        if threads - i <= without {
+            break;
+        }
+        let core = owed.first();
+        without -= usize::from(!std::mem::replace(&mut has[core], true));
+        dealt.push(core as u32);
+        owed.pay(remaining);
+    }
+    dealt.extend((0..cores as u32).filter(|&core| !has[core as usize]));
+}
+
+/// What cores are still owed, the most first, of equals the one before: a tree of losers. The winner is paid again and again, and each match on its way up is
+/// against the one who lost there before.
+struct Owed {
+    /// Node 0: the winner of all; from 1: who lost there. What a core is owed, and its number.
+    nodes: Vec<(i128, u32)>,
+}
+
+impl Owed {
+    fn new(work: i128, capacities: &[u32]) -> Self {
+        let all: i128 = capacities.iter().map(|&capacity| i128::from(capacity)).sum();
+        let leaves = capacities.len().next_power_of_two();
+        let owed = |core: usize| {
+            let capacity = capacities.get(core).copied().map(i128::from);
+            (capacity.map_or(i128::MIN, |capacity| work * capacity / all.max(1)), core as u32)
+        };
+        let mut winners: Vec<_> = (0..leaves).map(owed).collect();
+        let mut nodes = vec![(i128::MIN, u32::MAX); leaves];
+        let mut first = leaves;
+        while winners.len() > 1 {
+            first /= 2;
+            let matches = winners.chunks(2).enumerate().map(|(i, pair)| {
+                let (winner, loser) =
+                    if Self::is_before(pair[1], pair[0]) { (pair[1], pair[0]) } else { (pair[0], pair[1]) };
+                nodes[first + i] = loser;
+                winner
+            });
+            winners = matches.collect();
+        }
+        nodes[0] = winners[0];
+        Self { nodes }
+    }
+
+    fn is_before(a: (i128, u32), b: (i128, u32)) -> bool {
+        a.0 > b.0 || (a.0 == b.0 && a.1 < b.1)
+    }
+
+    fn first(&self) -> usize {
+        self.nodes[0].1 as usize
+    }
+
+    /// The first has had so much.
+    fn pay(&mut self, work: u64) {
+        let (owed, core) = self.nodes[0];
+        let mut winner = (owed - i128::from(work), core);
+        let mut node = (self.nodes.len() + core as usize) / 2;
+        while node > 0 {
+            if Self::is_before(self.nodes[node], winner) {
+                std::mem::swap(&mut self.nodes[node], &mut winner);
+            }
+            node /= 2;
+        }
+        self.nodes[0] = winner;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -284,6 +386,17 @@ mod tests {
             cores.sort_unstable();
             cores.dedup();
             prop_assert_eq!(cores.len(), remaining.len().min(capacities.len()));
+        }
+
+        #[test]
+        fn those_that_may_run_everywhere_are_dealt_the_short_way_as_by_the_long_one(
+            remaining in prop::collection::vec(1u64..=40, 0..60),
+            capacities in prop::collection::vec(1u32..=6, 0..12),
+        ) {
+            let mut dealt = Vec::new();
+            deal_free(remaining.iter().copied(), &capacities, &mut dealt);
+            let expected: Vec<_> = deal(&free(&remaining), &capacities).into_iter().flatten().map(|core| core as u32).collect();
+            prop_assert_eq!(dealt, expected);
         }
 
         #[test]

@@ -13,7 +13,7 @@ use crate::contract::{
 };
 use crate::os::fair;
 use crate::os::homes::Homes;
-use crate::os::level::{Lot, level, load_of};
+use crate::os::level::{Lot, level, load_of, may_help};
 
 /// Threads per core of a group beyond which a start does not deal all anew: the new thread goes by scaled load, and
 /// the next timer deals.
@@ -167,15 +167,22 @@ impl Combination {
             Balance::RoundRobin => self.take_turns(view, say),
             Balance::Age => {
                 let Some((ageing, groups)) = &mut self.ageing else { return };
-                groups.trade(ageing, view);
-                // In one go: a thread that leaves a group's core makes room for one that comes from another group.
                 let all = 0..groups.len();
+                if groups.len() > 1 {
+                    all.clone().for_each(|group| groups.rank(group, ageing, view));
+                    groups.trade(ageing, view);
+                }
+                // In one go: a thread that leaves a group's core makes room for one that comes from another group.
                 self.deal(all, view, say);
             }
         }
     }
 
     fn level(&mut self, capacity: impl Fn(KindId) -> u64, within: u64, view: &View<'_>, say: &mut Directives) {
+        let loads = view.online().map(|core| (self.homes.load(QueueId(core.0)), capacity(view.kind(core))));
+        if !may_help(loads, ONE, within) {
+            return;
+        }
         let cores: Vec<_> = view.online().collect();
         let mut place = vec![None; view.cores.len()];
         let mut lots = Vec::with_capacity(cores.len());
@@ -231,10 +238,15 @@ impl Combination {
     fn deal(&mut self, which: Range<usize>, view: &View<'_>, say: &mut Directives) {
         let Some((ageing, groups)) = &mut self.ageing else { return };
         let homes = &self.homes;
-        let dealt = which.flat_map(|group| groups.deal(group, ageing, homes, view));
-        let changes = dealt
-            .filter(|&(thread, queue)| homes.of(thread) != Some(queue) || is_kept_from(thread, CoreId(queue.0), view))
-            .collect();
+        let mut changes = Vec::new();
+        for group in which {
+            groups.rank(group, ageing, view);
+            groups.deal(group, ageing, homes, view, |thread, queue| {
+                if homes.of(thread) != Some(queue) || is_kept_from(thread, CoreId(queue.0), view) {
+                    changes.push((thread, queue));
+                }
+            });
+        }
         self.shift(changes, view, say);
     }
 
@@ -246,15 +258,16 @@ impl Combination {
             (view.cores[core.index()].running == Some(thread)).then_some(core)
         };
         let mut free: Vec<_> = view.cores.iter().map(|core| core.online && core.running.is_none()).collect();
-        for &(thread, queue) in &changes {
+        let mut running = Vec::new();
+        for (thread, queue) in changes {
             self.settle(thread, queue, None);
             say.assign(thread, queue);
             if let Some(core) = running_on(thread) {
                 free[core.index()] = true;
+                running.push((thread, core, queue));
             }
         }
-        for (thread, queue) in changes {
-            let Some(core) = running_on(thread) else { continue };
+        for (thread, core, queue) in running {
             let there = view.cores[queue.index()].running;
             let partner = there.filter(|&other| self.homes.of(other) == Some(QueueId(core.0)));
             if !std::mem::take(&mut free[queue.index()]) {

@@ -1,0 +1,141 @@
+//! `evenkeel advise`: all policies that apply, ranked, with the Pareto set marked and the reason why the winner wins.
+
+mod applies;
+mod because;
+mod ranking;
+
+use evenkeel_metrics::Record;
+use evenkeel_report::csv;
+use evenkeel_sim::Deaf;
+use serde::Serialize;
+
+use crate::args::advise::{AdviseArgs, RankBy};
+use crate::commands::runs;
+use crate::error::{Failure, Result, say};
+use crate::output::{print, print_json};
+use crate::plan::say_notes;
+use crate::table;
+
+use applies::LeftOut;
+use ranking::{Measure, Ranked, Run};
+
+/// What the command has to say.
+#[derive(Serialize)]
+struct Advice<'a> {
+    machine: &'a str,
+    cores: &'a str,
+    workloads: &'a [String],
+    seed: u64,
+    rank_by: &'a str,
+    winner: &'a str,
+    why: &'a str,
+    ranking: &'a [Ranked],
+    left_out: &'a [LeftOut],
+    failed: Vec<Failed<'a>>,
+    records: Vec<&'a Record>,
+}
+
+/// A policy whose run failed.
+#[derive(Serialize)]
+struct Failed<'a> {
+    policy: &'a str,
+    error: &'a str,
+}
+
+/// Runs all policies that apply, and ranks them.
+///
+/// # Errors
+/// Bad input; no policy applies; every run failed.
+pub fn run(args: &AdviseArgs) -> Result {
+    let (plan, left_out) = applies::plan(&args.run, args.among().map_err(Failure::usage)?)?;
+    let mut notes = plan.notes();
+    let mut runs = Vec::new();
+    let finished = runs::in_parallel(&plan, args.jobs, |_, set, policy| plan.carry_out(set, policy, &mut Deaf))?;
+    for (policy, finished) in plan.policies.iter().zip(finished) {
+        notes.extend(finished.notes);
+        runs.push(Run { label: policy.label.clone(), record: finished.record });
+    }
+    say_notes(&notes);
+    if runs.iter().all(|run| run.record.error.is_some()) {
+        for Run { label, record } in &runs {
+            say("error", &format!("{label}: {}", record.error.as_deref().unwrap_or_default()));
+        }
+        return Err(Failure::Said);
+    }
+    let measure = Measure::of(args.rank_by);
+    let has = |run: &Run| run.record.error.is_none() && measure.value(&run.record).is_some();
+    if !runs.iter().any(has) {
+        return Err(Failure::usage(format!("--rank-by {}: {}", measure.flag(), lacks(args.rank_by))));
+    }
+    let ranking = ranking::rank(&runs, measure);
+    let why = because::sentence(&runs, &ranking, measure);
+    let best_first: Vec<&Run> = ranking.iter().map(|ranked| &runs[ranked.run]).collect();
+    let failed: Vec<_> = runs.iter().filter_map(|run| Some((run, run.record.error.as_deref()?))).collect();
+    if args.csv {
+        let records: Vec<Record> = best_first.iter().map(|run| run.record.clone()).collect();
+        let mut text = Vec::new();
+        csv::write(&records, &mut text).map_err(|error| Failure::Failed(error.into()))?;
+        print(&String::from_utf8_lossy(&text))
+    } else if args.json {
+        let first = &best_first[0].record;
+        print_json(&Advice {
+            machine: &first.machine,
+            cores: &first.cores,
+            workloads: &first.workloads,
+            seed: first.seed,
+            rank_by: measure.flag(),
+            winner: &best_first[0].label,
+            why: &why,
+            ranking: &ranking,
+            left_out: &left_out,
+            failed: failed.iter().map(|(run, error)| Failed { policy: &run.label, error }).collect(),
+            records: best_first
+                .iter()
+                .map(|run| &run.record)
+                .chain(failed.iter().map(|(run, _)| &run.record))
+                .collect(),
+        })
+    } else {
+        let mut text = drawn(&runs, &ranking);
+        for LeftOut { policy, why } in &left_out {
+            text += &format!("{policy} left out: {why}\n");
+        }
+        for (run, error) in failed {
+            text += &format!("{} failed: {error}\n", run.label);
+        }
+        print(&format!("{text}\n{why}\n"))
+    }
+}
+
+/// Why nothing can be ranked by a measure that no record has.
+const fn lacks(rank_by: RankBy) -> &'static str {
+    match rank_by {
+        RankBy::Energy | RankBy::Edp => "the machine has no power model; expected time or unfairness",
+        RankBy::Time | RankBy::Unfairness => "it takes several applications: give -w more than once, or rank by time",
+    }
+}
+
+/// The ranking as a table, with the place that each policy has by each measure behind its value.
+fn drawn(runs: &[Run], ranking: &[Ranked]) -> String {
+    let first = &runs[ranking[0].run].record;
+    let shown: Vec<Measure> = Measure::ALL.into_iter().filter(|measure| ranking[0].has(*measure, ranking)).collect();
+    let titles = ["", "policy"].map(str::to_owned).into_iter().chain(shown.iter().map(|measure| measure.title()));
+    let mut rows = table::figures(titles.chain(["Pareto".to_owned()]).collect(), 2);
+    for ranked in ranking {
+        let cell = |measure: &Measure| {
+            ranked.place(*measure).map_or("-".to_owned(), |place| format!("{} ({})", figure(place.value), place.rank))
+        };
+        let head = [ranked.rank.to_string(), runs[ranked.run].label.clone()];
+        let mark = if ranked.pareto { "*" } else { "" };
+        rows.add_row(head.into_iter().chain(shown.iter().map(cell)).chain([mark.to_owned()]).collect::<Vec<_>>());
+    }
+    let title = format!("{} on {} ({})", first.workloads.join(" + "), first.machine, first.cores);
+    let of = "* Pareto set: no other is as good in all of time, energy and unfairness and better in one. (n): place by that measure.";
+    format!("{title}\n\n{}\n{of}\n", table::text(rows))
+}
+
+/// Four figures that tell.
+fn figure(value: f64) -> String {
+    let before = if value > 0.0 { value.log10().floor() as i32 } else { 0 };
+    format!("{value:.*}", usize::try_from(3 - before).unwrap_or(0))
+}

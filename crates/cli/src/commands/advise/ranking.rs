@@ -1,0 +1,223 @@
+//! Places by each measure, ties, and the Pareto set.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use evenkeel_metrics::Record;
+use serde::Serialize;
+
+use crate::args::advise::RankBy;
+
+/// A policy, as it was asked for, and what its run came to.
+pub struct Run {
+    pub label: String,
+    pub record: Record,
+}
+
+/// A measure of which less is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    Time,
+    Energy,
+    Edp,
+    Unfairness,
+}
+
+impl Measure {
+    /// In the order of the table, and of ties.
+    pub const ALL: [Self; 4] = [Self::Time, Self::Energy, Self::Edp, Self::Unfairness];
+
+    /// Those of the Pareto set. The energy-delay product follows from the first two: who is behind in it is behind in one of them.
+    const PARETO: [Self; 3] = [Self::Time, Self::Energy, Self::Unfairness];
+
+    /// That of a flag.
+    pub const fn of(flag: RankBy) -> Self {
+        match flag {
+            RankBy::Time => Self::Time,
+            RankBy::Energy => Self::Energy,
+            RankBy::Edp => Self::Edp,
+            RankBy::Unfairness => Self::Unfairness,
+        }
+    }
+
+    /// The flag's word.
+    pub const fn flag(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Energy => "energy",
+            Self::Edp => "edp",
+            Self::Unfairness => "unfairness",
+        }
+    }
+
+    /// Name and unit.
+    pub fn title(self) -> String {
+        match self {
+            Self::Time => "time s",
+            Self::Energy => "energy J",
+            Self::Edp => "EDP J s",
+            Self::Unfairness => "unfairness",
+        }
+        .to_owned()
+    }
+
+    /// What a record has; `None`: it has no such measure.
+    pub fn value(self, record: &Record) -> Option<f64> {
+        match self {
+            Self::Time => Some(record.makespan_s),
+            Self::Energy => record.energy_j,
+            Self::Edp => record.edp_js,
+            // Alone, an application is as fair as can be to itself.
+            Self::Unfairness => record.unfairness.filter(|_| record.apps.len() > 1),
+        }
+    }
+}
+
+/// A value, and its place among all: 1 and one more for each that is better, so that equals share a place.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Place {
+    pub value: f64,
+    pub rank: usize,
+}
+
+/// One policy in the ranking.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ranked {
+    pub policy: String,
+    /// Its place by the measure that is ranked by.
+    pub rank: usize,
+    pub pareto: bool,
+    #[serde(flatten)]
+    places: BTreeMap<Measure, Place>,
+    /// Which run it is.
+    #[serde(skip)]
+    pub run: usize,
+}
+
+impl Ranked {
+    /// Its place by a measure, if it has that.
+    pub fn place(&self, measure: Measure) -> Option<Place> {
+        self.places.get(&measure).copied()
+    }
+
+    /// Whether any of all has a measure.
+    pub fn has(&self, measure: Measure, all: &[Self]) -> bool {
+        all.iter().any(|ranked| ranked.places.contains_key(&measure))
+    }
+}
+
+/// Ranks the runs that did not fail, the best by `measure` first; equals by the other measures, then in the order given.
+pub fn rank(runs: &[Run], measure: Measure) -> Vec<Ranked> {
+    let done: Vec<(usize, &Run)> = runs.iter().enumerate().filter(|(_, run)| run.record.error.is_none()).collect();
+    let place = |measure: Measure, record: &Record| {
+        let value = measure.value(record)?;
+        let better = done.iter().filter_map(|(_, other)| measure.value(&other.record)).filter(|other| *other < value);
+        Some(Place { value, rank: 1 + better.count() })
+    };
+    let is_in_pareto_set = |record: &Record| !done.iter().any(|(_, other)| dominates(&other.record, record));
+    let mut ranking: Vec<Ranked> = done
+        .iter()
+        .map(|&(index, run)| {
+            let places: BTreeMap<_, _> =
+                Measure::ALL.into_iter().filter_map(|each| Some((each, place(each, &run.record)?))).collect();
+            let rank = places.get(&measure).map_or(done.len(), |place| place.rank);
+            Ranked { policy: run.label.clone(), rank, pareto: is_in_pareto_set(&run.record), places, run: index }
+        })
+        .collect();
+    // Stable: what is equal in all stays in the order given.
+    ranking.sort_by_key(|ranked| {
+        let others = Measure::ALL.map(|each| ranked.place(each).map_or(usize::MAX, |place| place.rank));
+        (ranked.rank, others)
+    });
+    ranking
+}
+
+/// Whether `a` is as good as `b` in all measures of the Pareto set that both have, and better in one.
+fn dominates(a: &Record, b: &Record) -> bool {
+    let pairs = Measure::PARETO.into_iter().filter_map(|measure| Some((measure.value(a)?, measure.value(b)?)));
+    let mut better = false;
+    for (a, b) in pairs {
+        match a.total_cmp(&b) {
+            Ordering::Greater => return false,
+            Ordering::Less => better = true,
+            Ordering::Equal => {}
+        }
+    }
+    better
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A record with only what is ranked.
+    pub fn record(time: f64, energy: Option<f64>, unfairness: Option<f64>) -> Record {
+        let app = serde_json::json!({ "name": "a", "threads": 1, "completion_s": time, "slowdown": 1.0 });
+        let apps = if unfairness.is_some() { vec![app.clone(), app] } else { vec![app] };
+        serde_json::from_value(serde_json::json!({
+            "schema": "", "machine": "m", "cores": "1big", "policy": "p", "workloads": ["w"], "seed": 1,
+            "makespan_s": time, "energy_j": energy, "mean_power_w": null, "edp_js": energy.map(|energy| energy * time),
+            "unfairness": unfairness, "asp": null, "stp": null, "antt": null, "migrations": 0, "swaps": 0,
+            "context_switches": 0, "apps": apps, "kinds": {}, "wall_s": 0.0,
+        }))
+        .unwrap()
+    }
+
+    /// Runs named a, b, c, …
+    pub fn runs(records: impl IntoIterator<Item = Record>) -> Vec<Run> {
+        let label = |i: usize| char::from(b'a' + i as u8).to_string();
+        records.into_iter().enumerate().map(|(i, record)| Run { label: label(i), record }).collect()
+    }
+
+    fn order(ranking: &[Ranked]) -> String {
+        ranking.iter().map(|ranked| ranked.policy.as_str()).collect()
+    }
+
+    fn pareto(ranking: &[Ranked]) -> String {
+        let mut marked: Vec<_> = ranking.iter().filter(|it| it.pareto).map(|it| it.policy.clone()).collect();
+        marked.sort();
+        marked.concat()
+    }
+
+    #[test]
+    fn less_is_better_and_equals_share_a_place_that_the_next_does_not_take_up() {
+        let runs = runs([3.0, 1.0, 3.0, 4.0].map(|time| record(time, None, None)));
+        let ranking = rank(&runs, Measure::Time);
+        assert_eq!(order(&ranking), "bacd");
+        assert_eq!(ranking.iter().map(|ranked| ranked.rank).collect::<Vec<_>>(), [1, 2, 2, 4]);
+        assert_eq!(ranking[0].place(Measure::Energy), None);
+    }
+
+    #[test]
+    fn equals_are_told_apart_by_the_other_measures() {
+        let runs = runs([record(1.0, Some(9.0), None), record(1.0, Some(5.0), None), record(2.0, Some(5.0), None)]);
+        assert_eq!(order(&rank(&runs, Measure::Time)), "bac");
+        assert_eq!(order(&rank(&runs, Measure::Energy)), "bca");
+    }
+
+    #[test]
+    fn the_pareto_set_has_whom_nobody_beats_in_one_and_matches_in_all() {
+        let energy = |time, energy| record(time, Some(energy), None);
+        let all = runs([energy(1.0, 9.0), energy(2.0, 5.0), energy(2.0, 6.0), energy(3.0, 5.0), energy(4.0, 1.0)]);
+        assert_eq!(pareto(&rank(&all, Measure::Time)), "abe");
+        assert_eq!(pareto(&rank(&all, Measure::Edp)), "abe", "whatever it is ranked by");
+        let fair = |time, energy, unfairness| record(time, Some(energy), Some(unfairness));
+        let all = runs([fair(1.0, 1.0, 2.0), fair(2.0, 2.0, 1.5), fair(2.0, 2.0, 1.5), fair(3.0, 3.0, 1.5)]);
+        assert_eq!(pareto(&rank(&all, Measure::Time)), "abc", "two that are equal are both in it");
+    }
+
+    #[test]
+    fn with_nothing_but_time_the_fastest_are_the_pareto_set() {
+        let all = runs([2.0, 1.0, 1.0].map(|time| record(time, None, None)));
+        assert_eq!(pareto(&rank(&all, Measure::Time)), "bc");
+    }
+
+    #[test]
+    fn who_failed_has_no_place_and_beats_nobody() {
+        let mut all = runs([0.0, 1.0].map(|time| record(time, None, None)));
+        all[0].record.error = Some("deadlock".into());
+        let ranking = rank(&all, Measure::Time);
+        assert_eq!((order(&ranking).as_str(), ranking[0].rank, ranking[0].pareto), ("b", 1, true));
+    }
+}

@@ -1,0 +1,97 @@
+//! The least of many numbers, some of which change: a tree of matches, each won by the lesser, of equals by the one before.
+//!
+//! A change is played again from the bottom up, as far as it makes a difference: O(log n), no allocation. (A sorted set would do, too, at many
+//! times the price.)
+
+/// No number.
+const ABSENT: u64 = u64::MAX;
+
+/// See the file's head.
+#[derive(Clone, Debug, Default)]
+pub struct Tournament {
+    /// By place.
+    numbers: Vec<u64>,
+    /// Node 1 is the final, node `n` has the winners of `2n` and `2n + 1`; nodes from the number of leaves on are the places.
+    winners: Vec<u32>,
+}
+
+impl Tournament {
+    /// So many zeros.
+    pub fn new(places: usize) -> Self {
+        let leaves = places.next_power_of_two();
+        let mut numbers = vec![ABSENT; leaves];
+        numbers[..places].fill(0);
+        let mut tournament = Self { numbers, winners: vec![0; leaves] };
+        for node in (1..leaves).rev() {
+            tournament.winners[node] = tournament.match_at(node);
+        }
+        tournament
+    }
+
+    /// Who comes up from a node.
+    fn winner(&self, node: usize) -> u32 {
+        let leaves = self.numbers.len();
+        if node < leaves { self.winners[node] } else { (node - leaves) as u32 }
+    }
+
+    fn match_at(&self, node: usize) -> u32 {
+        let (before, after) = (self.winner(2 * node), self.winner(2 * node + 1));
+        if self.numbers[after as usize] < self.numbers[before as usize] { after } else { before }
+    }
+
+    /// The number of a place from now on; `None`: it has none. `u64::MAX` counts as none.
+    pub fn set(&mut self, place: usize, number: Option<u64>) {
+        self.numbers[place] = number.unwrap_or(ABSENT);
+        let mut node = (self.numbers.len() + place) / 2;
+        while node > 0 {
+            let winner = self.match_at(node);
+            // Who wins here is who won before, and is another: nothing changes further up.
+            if self.winners[node] == winner && winner as usize != place {
+                return;
+            }
+            self.winners[node] = winner;
+            node /= 2;
+        }
+    }
+
+    /// The least number, and its place.
+    pub fn first(&self) -> Option<(u64, usize)> {
+        let place = if self.numbers.is_empty() { return None } else { self.winner(1) as usize };
+        let number = self.numbers[place];
+        (number != ABSENT).then_some((number, place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_is_the_least_and_of_equals_the_one_before(
+            places in 1usize..20,
+            changes in prop::collection::vec((any::<prop::sample::Index>(), prop::option::weighted(0.8, 0u64..6)), 0..60),
+        ) {
+            let mut tournament = Tournament::new(places);
+            let mut model = vec![Some(0); places];
+            for (place, number) in changes {
+                let place = place.index(places);
+                tournament.set(place, number);
+                model[place] = number;
+                let expected = (0..places).filter_map(|place| Some((model[place]?, place))).min();
+                prop_assert_eq!(tournament.first(), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn of_nobody_nobody_is_the_first() {
+        assert_eq!(Tournament::default().first(), None);
+        let mut one = Tournament::new(1);
+        assert_eq!(one.first(), Some((0, 0)));
+        one.set(0, None);
+        assert_eq!(one.first(), None);
+    }
+}
