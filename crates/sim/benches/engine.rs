@@ -20,7 +20,7 @@ use evenkeel_workload::{Application, Phase, PhaseId, Program, ProgramId, Scaling
 const ROUNDS: usize = 11;
 
 /// Rounds over all policies.
-const POLICY_ROUNDS: usize = 5;
+const POLICY_ROUNDS: usize = 3;
 
 fn main() {
     // `cargo test --benches` asks a bench for a trial run: the peers are left out of it.
