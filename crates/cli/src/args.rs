@@ -315,6 +315,9 @@ pub struct RunArgs {
     /// Where policies have speedup factors from: oracle, offline, sampled, modelled=ERROR
     #[arg(long, value_name = "ESTIMATOR", default_value = "oracle", value_parser = parse::estimator)]
     pub estimator: Estimator,
+    /// Profile what is run in a run of it at this size beforehand, for policies that take one (age:prediction=profile)
+    #[arg(long, value_name = "FACTOR", value_parser = parse::factor, allow_negative_numbers = true)]
+    pub profile_from: Option<f64>,
     /// How clusters choose their clock: performance, schedutil, fixed=MHZ (of each kind the operating point nearest to it)
     #[arg(long, value_name = "GOVERNOR", default_value = "performance", value_parser = parse::governor)]
     pub governor: Governor,

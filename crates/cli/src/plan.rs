@@ -1,16 +1,17 @@
 //! From the command line to runs: what is run on what under which policies, and carrying one of them out.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use evenkeel_machine::Machine;
-use evenkeel_metrics::{AloneCache, GraphRow, Record, Subject};
+use evenkeel_metrics::{AloneCache, GraphRow, Record, Subject, profile};
 use evenkeel_policy::{Knobs, Policy, graph, registry};
-use evenkeel_sim::{Config, Listener};
+use evenkeel_sim::{Config, Listener, Profile};
 use evenkeel_workload::Application;
 use indexmap::IndexSet;
 use rayon::prelude::*;
 
-use crate::args::RunArgs;
+use crate::args::{RunArgs, ScaleArgs};
 use crate::commands::{machines, workloads};
 use crate::error::{Failure, Result, say};
 use crate::parse::{PolicySpec, Setting};
@@ -36,6 +37,8 @@ pub struct Set {
     pub workloads: Vec<String>,
     /// What they are.
     pub apps: Vec<Application>,
+    /// What a run of them with other inputs has shown, where one was asked for.
+    profile: Option<Arc<Profile>>,
 }
 
 /// A policy with its knobs.
@@ -129,17 +132,10 @@ impl Plan {
         let named = machines::load(name)?;
         let whole = if args.free_costs { named.with_free_costs() } else { named };
         let used = machines::part(&whole, args.cores.as_deref())?;
-        let load = |name: &String| workloads::load(name, &args.scale, &used);
-        let sets = if each {
-            let alone = |name: &String| Ok(Set { workloads: vec![name.clone()], apps: load(name)? });
-            args.workloads.iter().map(alone).collect::<Result<_>>()?
-        } else {
-            let apps = args.workloads.iter().map(load).collect::<Result<Vec<_>>>()?;
-            vec![Set { workloads: args.workloads.clone(), apps: apps.into_iter().flatten().collect() }]
+        let load = |names: &[String], scale: &ScaleArgs| -> Result<Vec<Application>> {
+            let apps = names.iter().map(|name| workloads::load(name, scale, &used)).collect::<Result<Vec<_>>>()?;
+            Ok(apps.into_iter().flatten().collect())
         };
-        for set in &sets {
-            check_graphs(set, &policies)?;
-        }
         let config = Config {
             seed: args.scale.seed,
             estimator: args.estimator,
@@ -147,6 +143,19 @@ impl Plan {
             decision_latency: args.decision_latency,
             duration: args.duration,
             ..Config::default()
+        };
+        let set = |names: &[String]| -> Result<Set> {
+            let set = Set { workloads: names.to_vec(), apps: load(names, &args.scale)?, profile: None };
+            check_graphs(&set, &policies)?;
+            let Some(size) = args.profile_from else { return Ok(set) };
+            let small = load(names, &ScaleArgs { size, ..args.scale.clone() })?;
+            let profile = profile(&used, &small, &config).map_err(|error| Failure::Failed(error.into()))?;
+            Ok(Set { profile: Some(Arc::new(profile)), ..set })
+        };
+        let sets = if each {
+            args.workloads.iter().map(|name| set(std::slice::from_ref(name))).collect::<Result<_>>()?
+        } else {
+            vec![set(&args.workloads)?]
         };
         Ok(Self { whole, used, sets, policies, config, per_thread: args.threads, alone: AloneCache::default() })
     }
@@ -159,7 +168,7 @@ impl Plan {
 
     /// Carries out one run. The runs alone that its measures need are carried out beside it, where they have not been yet.
     pub fn carry_out<L: Listener + Send>(&self, set: &Set, policy: &Chosen, listener: &mut L) -> Finished {
-        let mut config = self.config.clone();
+        let mut config = Config { profile: set.profile.clone(), ..self.config.clone() };
         if let Some(graph) = policy.graph {
             graph.clone_into(&mut config.graph_policy);
         }

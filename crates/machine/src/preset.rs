@@ -44,6 +44,8 @@ const PRESETS: &[Preset] = presets![
     "amp-4f4s",
     "amp-4f4s-4",
     "amp-4f4s-2",
+    "amp-8f",
+    "amp-8s",
 ];
 
 /// Names no further apart than this (Jaro-Winkler, 1 = equal) are worth a mention.

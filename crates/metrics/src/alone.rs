@@ -126,6 +126,7 @@ fn alone_config(apps: &[Application], config: &Config) -> Config {
         seed: Config::default().seed,
         estimator: Estimator::Oracle,
         decision_latency: Nanos::ZERO,
+        profile: None,
         duration: durations.min(),
         ..config.clone()
     }

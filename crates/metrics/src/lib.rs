@@ -4,12 +4,14 @@ mod alone;
 mod build;
 mod graph;
 pub mod measures;
+mod profile;
 mod progress;
 mod record;
 mod summary;
 
 pub use alone::{Alone, AloneCache, AloneError};
 pub use build::Subject;
+pub use profile::{ProfileError, profile};
 pub use progress::Progress;
 pub use record::{
     AppRow, GraphRow, KindRow, Knob, LatencySummary, LiveRow, Record, SCHEMA, SensorRow, ThreadRow, WakeupLatency,

@@ -70,6 +70,7 @@ fn thread(apps: u32) -> impl Strategy<Value = ThreadOutcome> {
             time_on,
             waiting,
             blocked,
+            distance: Work(0),
             retired: Work(migrations * 1_000),
             migrations,
             runs: migrations + 1,

@@ -1,6 +1,10 @@
 //! How a run is to be carried out, beside machine, workload and policy.
 
+use std::sync::Arc;
+
 use evenkeel_machine::Nanos;
+
+use crate::profile::Profile;
 
 /// Settings of one run.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +19,8 @@ pub struct Config {
     pub decision_latency: Nanos,
     /// Policy by which the workers of task graphs choose tasks, by name.
     pub graph_policy: String,
+    /// Where policies have distances to milestones from: what another run has shown; `None`: the estimator.
+    pub profile: Option<Arc<Profile>>,
     /// Ends the run after this, whatever still runs.
     pub duration: Option<Nanos>,
 }
@@ -27,6 +33,7 @@ impl Default for Config {
             governor: Governor::Performance,
             decision_latency: Nanos::ZERO,
             graph_policy: "fifo".into(),
+            profile: None,
             duration: None,
         }
     }

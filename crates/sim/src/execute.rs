@@ -22,6 +22,11 @@ pub enum Next {
     Gone,
 }
 
+/// Of a distance.
+pub fn square(distance: Work) -> f64 {
+    (distance.0 as f64).powi(2)
+}
+
 /// Steps of one thread in one instant after which it is taken for a loop that takes no time.
 const MAX_STEPS: u32 = 5_000_000;
 
@@ -146,7 +151,7 @@ impl<L: Listener> Mechanism<'_, L> {
                 }
                 None
             }
-            Op::LoopEnd { depth, body } => {
+            Op::LoopEnd { depth, body, .. } => {
                 let state = &mut self.threads[thread.index()];
                 let left = &mut state.rounds[depth as usize];
                 if *left != u64::MAX {
@@ -274,7 +279,8 @@ impl<L: Listener> Mechanism<'_, L> {
         self.pass_on(thread, app, lock);
         let was_in = std::mem::take(&mut self.threads[thread.index()].in_critical_section);
         if was_in && self.interest.wants(Interest::CRITICAL_SECTION) && self.threads[thread.index()].normal() {
-            self.stats[thread.index()].since_milestone = Work::ZERO;
+            let passed = std::mem::take(&mut self.stats[thread.index()].since_milestone);
+            self.threads[thread.index()].squares += square(passed);
             self.events.push(Event::CriticalSection(thread));
         }
         None
@@ -372,7 +378,8 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// A thread is where it waits for its peers.
     pub fn milestone(&mut self, thread: ThreadId) {
-        self.stats[thread.index()].since_milestone = Work::ZERO;
+        let passed = std::mem::take(&mut self.stats[thread.index()].since_milestone);
+        self.threads[thread.index()].squares += square(passed);
         if !self.threads[thread.index()].normal() {
             return;
         }
@@ -386,30 +393,24 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// Work until the next milestone, for policies that want to know, from estimators that can.
     pub fn foresee(&mut self, thread: ThreadId) {
+        let stats = &self.stats[thread.index()];
+        let to_milestone = if let Some(profile) = &self.config.profile {
+            profile.distance(stats.app, stats.index_in_app)
+        } else {
+            self.estimated_distance(thread)
+        };
+        self.stats[thread.index()].to_milestone = to_milestone;
+    }
+
+    fn estimated_distance(&self, thread: ThreadId) -> Option<Work> {
         let state = &self.threads[thread.index()];
         let app = self.stats[thread.index()].app.index();
-        let to_milestone = match self.config.estimator {
-            Estimator::Oracle => {
-                let spec = &self.specs[app];
-                let share = |op: &Op| match op {
-                    Op::ParallelFor(shared) => {
-                        let shared = &spec.loops[*shared as usize];
-                        Work(shared.iterations.saturating_mul(shared.work.0) / u64::from(shared.workers.max(1)))
-                    }
-                    Op::RunTasks(graph) => {
-                        let tasks = &spec.graphs[*graph as usize].tasks;
-                        let total: u64 = tasks.iter().map(|task| task.work.0).sum();
-                        Work(total / spec.threads.len().max(1) as u64)
-                    }
-                    _ => Work::ZERO,
-                };
-                program::distance(&self.ops, state.pc as usize, &state.rounds, share)
-            }
+        match self.config.estimator {
+            Estimator::Oracle => program::distance(&self.specs[app], &self.ops, state.pc as usize, &state.rounds),
             Estimator::Offline => {
                 Some(Work(self.apps[app].programs[self.spec_of(thread).program.index()].mean_distance()))
             }
             Estimator::Sampled | Estimator::Modelled { .. } => None,
-        };
-        self.stats[thread.index()].to_milestone = to_milestone;
+        }
     }
 }

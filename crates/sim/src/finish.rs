@@ -1,10 +1,11 @@
 //! The end of a run: totals, or why there was none.
 
-use evenkeel_machine::{CoreId, MicroWatts, Nanos};
+use evenkeel_machine::{CoreId, MicroWatts, Nanos, Work};
 use evenkeel_policy::{AppId, Directives, State, ThreadId, ThreadStats};
 
 use crate::SimError;
 use crate::engine::Calendar;
+use crate::execute::square;
 use crate::mechanism::{Mechanism, NONE};
 use crate::outcome::{AppOutcome, CoreOutcome, Outcome, ThreadOutcome};
 use crate::runqueue::Places;
@@ -114,6 +115,7 @@ impl<L: Listener> Mechanism<'_, L> {
             waiting: stats.waiting + more(State::Ready),
             blocked: stats.blocked + more(State::Blocked),
             retired: stats.retired,
+            distance: Work(((thread.squares + square(stats.since_milestone)) / (stats.retired.0.max(1) as f64)) as u64),
             migrations: thread.migrations,
             runs: stats.runs,
         }

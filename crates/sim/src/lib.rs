@@ -21,6 +21,7 @@ mod objects;
 mod outcome;
 mod placing;
 mod power;
+mod profile;
 mod program;
 mod run;
 mod runqueue;
@@ -33,6 +34,7 @@ mod urgent;
 pub use config::{Config, Estimator, Governor};
 pub use latency::Latencies;
 pub use outcome::{AppOutcome, CoreOutcome, Outcome, SensorLog, ThreadOutcome};
+pub use profile::Profile;
 pub use trace::{Deaf, Entry, Listener, Log};
 
 use evenkeel_machine::Machine;

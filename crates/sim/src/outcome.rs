@@ -67,6 +67,9 @@ pub struct ThreadOutcome {
     pub blocked: Nanos,
     /// Work retired.
     pub retired: Work,
+    /// Work between the two milestones (its start and end among them) around an instruction, in the mean over its instructions: as
+    /// their mean distance, but that milestones in quick succession do not count for much.
+    pub distance: Work,
     /// Times that it resumed on another core.
     pub migrations: u64,
     /// Times that it was picked.

@@ -66,9 +66,11 @@ pub enum Op {
         times: Option<u64>,
         end: u32,
     },
+    /// `round`: work of one round, where it passes no milestone; otherwise [`UNTOLD`].
     LoopEnd {
         depth: u8,
         body: u32,
+        round: u64,
     },
     ParallelFor(u32),
     RunTasks(u32),
@@ -128,7 +130,15 @@ pub fn lay_out(app: &Application, first_row: Row, ops: &mut Vec<Op>) -> Result<V
     app.programs.iter().for_each(|program| find_closed(&program.steps, &mut closed));
     (0..app.programs.len())
         .map(|index| {
-            let mut layout = Layout { app, first_row, ops, flat: Flat::default(), workers: 1.0, closed: &closed };
+            let mut layout = Layout {
+                app,
+                first_row,
+                ops,
+                flat: Flat::default(),
+                workers: 1.0,
+                closed: &closed,
+                way: Way::default(),
+            };
             layout.flat.start = layout.ops.len() as u32;
             layout.workers = f64::from(threads_of(app, ProgramId(index as u32)).max(1));
             layout.steps(&app.programs[index].steps, 0, 1.0)?;
@@ -162,6 +172,14 @@ struct Layout<'a> {
     workers: f64,
     /// Queues that somebody closes.
     closed: &'a [u32],
+    way: Way,
+}
+
+/// What has been laid out of the body of the innermost loop, once through.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    work: u64,
+    milestones: bool,
 }
 
 impl Layout<'_> {
@@ -173,13 +191,14 @@ impl Layout<'_> {
         let op = match *step {
             Step::Compute { work, phase } => {
                 self.count(phase, work.0 as f64 * rounds);
+                self.way.work = self.way.work.saturating_add(work.0);
                 Op::Compute { work: work.0, row: self.first_row + phase.0 }
             }
             Step::Busy { time, phase } => Op::Busy { time, row: self.first_row + phase.0 },
             Step::Sleep(time) => Op::Sleep(time),
             Step::Timer { timer, period, mode } => Op::Timer { timer: timer.0, period, mode },
             Step::Barrier(barrier) => {
-                self.flat.milestones += rounds;
+                self.milestone(rounds);
                 Op::Barrier(barrier.0)
             }
             Step::Lock(lock) => Op::Lock(lock.0),
@@ -204,7 +223,7 @@ impl Layout<'_> {
                 Op::Fork(template)
             }
             Step::JoinAll => {
-                self.flat.milestones += rounds;
+                self.milestone(rounds);
                 Op::JoinAll
             }
             Step::Suspend => Op::Suspend,
@@ -217,7 +236,7 @@ impl Layout<'_> {
             Step::ParallelFor(shared) => self.parallel_for(shared, rounds),
             Step::RunTasks(graph) => self.run_tasks(graph, rounds),
             Step::Milestone => {
-                self.flat.milestones += rounds;
+                self.milestone(rounds);
                 Op::Milestone
             }
             Step::SetClass(class) => Op::SetClass(class),
@@ -236,8 +255,13 @@ impl Layout<'_> {
         self.flat.depth = self.flat.depth.max(depth as u8 + 1);
         let start = self.ops.len();
         self.ops.push(Op::LoopStart { depth: depth as u8, times, end: UNKNOWN });
+        let before = std::mem::take(&mut self.way);
         self.steps(body, depth + 1, rounds * times.unwrap_or(1) as f64)?;
-        self.ops.push(Op::LoopEnd { depth: depth as u8, body: start as u32 + 1 });
+        let round = self.way;
+        let all = round.work.saturating_mul(times.unwrap_or(1));
+        self.way = Way { work: before.work.saturating_add(all), milestones: before.milestones || round.milestones };
+        let round = if round.milestones { UNTOLD } else { round.work };
+        self.ops.push(Op::LoopEnd { depth: depth as u8, body: start as u32 + 1, round });
         let end = self.ops.len() as u32;
         self.ops[start] = Op::LoopStart { depth: depth as u8, times, end };
         let mut closes = false;
@@ -255,11 +279,17 @@ impl Layout<'_> {
         Ok(())
     }
 
+    fn milestone(&mut self, rounds: f64) {
+        self.flat.milestones += rounds;
+        self.way.milestones = true;
+    }
+
     fn parallel_for(&mut self, shared: LoopId, rounds: f64) -> Op {
         let spec = &self.app.loops[shared.index()];
         let share = spec.iterations as f64 * spec.work.0 as f64 / f64::from(spec.workers.max(1));
         self.count(spec.phase, share * rounds);
         let index = shared.0;
+        self.way.work = self.way.work.saturating_add(share_of(self.app, &Op::ParallelFor(index)));
         if !self.flat.loops.contains(&index) {
             self.flat.loops.push(index);
         }
@@ -279,6 +309,7 @@ impl Layout<'_> {
             self.count(phase, work / self.workers * rounds);
         }
         let index = graph.0;
+        self.way.work = self.way.work.saturating_add(share_of(self.app, &Op::RunTasks(index)));
         if !self.flat.graphs.contains(&index) {
             self.flat.graphs.push(index);
         }
@@ -296,35 +327,60 @@ impl Layout<'_> {
 
 const UNKNOWN: u32 = u32::MAX;
 
-/// Ops that [`distance`] looks at before it gives up.
+/// Work of a round that passes a milestone.
+const UNTOLD: u64 = u64::MAX;
+
+/// A thread's share of an op's work: all of it, or of a shared loop or graph an equal part, instructions.
+fn share_of(app: &Application, op: &Op) -> u64 {
+    match *op {
+        Op::Compute { work, .. } => work,
+        Op::ParallelFor(shared) => {
+            let shared = &app.loops[shared as usize];
+            shared.iterations.saturating_mul(shared.work.0) / u64::from(shared.workers.max(1))
+        }
+        Op::RunTasks(graph) => {
+            let total: u64 = app.graphs[graph as usize].tasks.iter().map(|task| task.work.0).sum();
+            total / app.threads.len().max(1) as u64
+        }
+        _ => 0,
+    }
+}
+
+/// Ops that [`distance`] looks at before it gives up. Loops without a milestone in them count as one.
 const HORIZON: u32 = 10_000;
 
-/// Work from an op to the next milestone, given the rounds left of the loops around it; none where that is further than can be
-/// seen. Work of shared loops and graphs counts in equal shares.
-pub fn distance(ops: &[Op], mut pc: usize, rounds: &[u64], share: impl Fn(&Op) -> Work) -> Option<Work> {
+/// Work from an op of this application to the next milestone, given the rounds left of the loops around it; none where that is further than can be
+/// seen, or behind a loop without an end. Work of shared loops and graphs counts in equal shares.
+pub fn distance(app: &Application, ops: &[Op], mut pc: usize, rounds: &[u64]) -> Option<Work> {
     let mut rounds = rounds.to_vec();
     let mut work = 0u64;
     for _ in 0..HORIZON {
         match &ops[pc] {
-            Op::Compute { work: more, .. } => work = work.saturating_add(*more),
-            op @ (Op::ParallelFor(_) | Op::RunTasks(_)) => work = work.saturating_add(share(op).0),
             Op::Barrier(_) | Op::JoinAll | Op::Milestone | Op::End => return Some(Work(work)),
-            Op::LoopStart { depth, times, end } => {
-                if *times == Some(0) {
+            Op::LoopStart { depth, times, end } => match ops[*end as usize - 1] {
+                _ if *times == Some(0) => {
                     pc = *end as usize;
                     continue;
                 }
-                rounds[*depth as usize] = times.unwrap_or(u64::MAX);
-            }
-            Op::LoopEnd { depth, body } => {
+                Op::LoopEnd { round, .. } if round != UNTOLD => {
+                    work = work.saturating_add(round.saturating_mul((*times)?));
+                    pc = *end as usize;
+                    continue;
+                }
+                _ => rounds[*depth as usize] = times.unwrap_or(u64::MAX),
+            },
+            Op::LoopEnd { depth, body, round } => {
                 let left = &mut rounds[*depth as usize];
-                *left = left.saturating_sub(1);
-                if *left > 0 {
+                if *round != UNTOLD {
+                    let more = Some(*left).filter(|&left| left < u64::MAX)?.saturating_sub(1);
+                    work = work.saturating_add(round.saturating_mul(more));
+                } else if *left > 1 {
+                    *left -= u64::from(*left < u64::MAX);
                     pc = *body as usize;
                     continue;
                 }
             }
-            _ => {}
+            op => work = work.saturating_add(share_of(app, op)),
         }
         pc += 1;
     }

@@ -105,6 +105,8 @@ pub struct Thread {
     pub spec: u32,
     /// Number among the forked threads of its application.
     pub forked: Option<u32>,
+    /// Sum of the squares of its distances between milestones so far, work.
+    pub squares: f64,
     /// What few threads need; made when first needed.
     rare: Option<Box<Rare>>,
 }
@@ -195,6 +197,7 @@ impl Thread {
             children: 0,
             worker: None,
             fraction: 0.0,
+            squares: 0.0,
             rare: None,
             in_critical_section: false,
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_machine::{Machine, MachineError, SubsetError};
-use evenkeel_metrics::{Alone, AloneCache, AloneError, Record, Subject};
+use evenkeel_metrics::{Alone, AloneCache, AloneError, ProfileError, Record, Subject};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Deaf, Outcome, SimError};
 use evenkeel_workload::Application;
@@ -36,6 +36,9 @@ pub enum StudyError {
     /// A run alone that failed.
     #[error(transparent)]
     Alone(#[from] AloneError),
+    /// A run beforehand that failed.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
 }
 
 /// One run.
@@ -107,7 +110,8 @@ impl Case {
         Ok(subject.record(outcome, alone, false, Duration::ZERO))
     }
 
-    fn carry_out(&self) -> Result<Outcome, StudyError> {
+    /// Carries it out for its raw totals.
+    pub(crate) fn carry_out(&self) -> Result<Outcome, StudyError> {
         let mut policy = registry::make(&self.policy, &self.set)?;
         evenkeel_sim::run(&self.used, &self.apps, policy.as_mut(), &self.config, &mut Deaf).map_err(|source| {
             StudyError::Run { what: format!("{} under {}", self.names().join(" + "), self.policy), source }

@@ -5,6 +5,12 @@
 pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
+    /// For one of several that share a seed: its name is folded into it (FNV-1a).
+    pub fn named(seed: u64, name: &str) -> Self {
+        let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        Self(seed ^ name.bytes().fold(0xcbf2_9ce4_8422_2325, fold))
+    }
+
     /// The next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -64,7 +64,7 @@ fn best(what: &str, table: &ByPolicy, better: fn(f64, f64) -> bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_metrics::geometric_mean;
+    use evenkeel_metrics::measures::geometric_mean;
 
     use super::*;
 

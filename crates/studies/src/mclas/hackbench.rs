@@ -63,22 +63,19 @@ fn exhibit(
     points: &[(&str, &str, u32)],
     runs: &Runs,
 ) -> Result<Exhibit, StudyError> {
-    // The applications of one point at a time: two hundred groups are some megabytes.
-    let results = runs.each(points, |&(_, knobs, groups)| {
+    // One point at a time, and of its outcomes the figures only: two hundred groups are eight thousand threads.
+    let rows = runs.each(points, |&(name, knobs, groups)| {
         let apps = apps(machine, &format!("hackbench:groups={groups},{},{knobs}", start.knob()), runs)?;
-        let cases = SCHEDULERS.map(|(_, policy)| Case::new(machine, apps.clone(), policy));
-        runs.outcomes(&cases)
+        let outcomes = runs.outcomes(&SCHEDULERS.map(|(_, policy)| Case::new(machine, apps.clone(), policy)))?;
+        let mut row: Vec<Cell> = vec![name.into(), groups.into()];
+        row.extend(outcomes.iter().map(|outcome| Cell::from(time_s(outcome, start))));
+        row.push(outcomes.last().map(|outcome| 100.0 * share_on_fast(machine, outcome)).into());
+        Ok(row)
     })?;
     let title = format!("hackbench {what}");
     let mut columns = vec![Column::new("hackbench", ""), Column::new("groups", "")];
     columns.extend(SCHEDULERS.map(|(name, _)| Column::new(name, "s")));
     columns.push(Column::new("mclas on big cores", "%"));
-    let row = |(&(name, _, groups), outcomes): (&(&str, &str, u32), &Vec<Outcome>)| {
-        let mut row: Vec<Cell> = vec![name.into(), groups.into()];
-        row.extend(outcomes.iter().map(|outcome| Cell::from(time_s(outcome, start))));
-        row.push(outcomes.last().map(|outcome| 100.0 * share_on_fast(machine, outcome)).into());
-        row
-    };
     let figure = Figure {
         title: title.clone(),
         shape: Shape::Lines,
@@ -90,13 +87,7 @@ fn exhibit(
         series: None,
         log_y: false,
     };
-    Ok(Exhibit {
-        title,
-        columns,
-        rows: points.iter().zip(&results).map(row).collect(),
-        figures: vec![figure],
-        remarks: Vec::new(),
-    })
+    Ok(Exhibit { title, columns, rows, figures: vec![figure], remarks: Vec::new() })
 }
 
 /// From when all are ready to the end: from when the main thread ends, or from the start where there is none.

@@ -103,6 +103,13 @@ impl Args {
         number.ok_or_else(|| self.bad(key, value, format!("a number above 0 and up to {most}")))
     }
 
+    /// A number within bounds; `default` where it was not given.
+    pub(super) fn number(&self, key: &str, default: f64, least: f64, most: f64) -> Result<f64, WorkloadError> {
+        let Some(value) = self.get(key) else { return Ok(default.clamp(least, most)) };
+        let number = value.parse::<f64>().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| self.bad(key, value, format!("a number from {least} to {most:.3}")))
+    }
+
     /// One of some words; the first where it was not given.
     pub(super) fn word<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Result<T, WorkloadError> {
         let names = || words.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use super::args::Args;
 use super::build::Context;
 use super::error::WorkloadError;
-use super::{fairness, parsec, shipped, system};
+use super::{fairness, generated, parsec, shipped, system};
 use crate::model::Application;
 use crate::recorded::{Places, Selection};
 use crate::{native, perf_sched, rtapp, task_graphs};
@@ -74,7 +74,8 @@ struct Registry {
 }
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
-    let families = [parsec::entries(), fairness::entries(), system::entries(), shipped::entries()];
+    let families =
+        [parsec::entries(), fairness::entries(), generated::entries(), system::entries(), shipped::entries()];
     let entries = families.into_iter().flatten();
     let (builds, infos) = entries.map(|entry| (entry.build, entry.info)).unzip();
     Registry { builds, infos }

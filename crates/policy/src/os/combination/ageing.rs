@@ -3,8 +3,9 @@
 //! ```text
 //! rem(t) = distance(t) - progress(t)      work to the next milestone, instructions
 //!   equal     distance the same large number for all: the thread that is behind has the greatest rem
-//!   profile   distance that the estimator told first, kept for the whole run: a profile knows a thread, not its intervals
-//!             (meant for the estimator `offline`, whose distance is the mean of a whole run)
+//!   profile   distance that was told first, kept for the whole run: a profile knows a thread, not its intervals. It is of another input, so that
+//!             ratios count: once a thread has gone beyond its distance, those of all threads of its application double
+//!             (meant for a profile of a run beforehand, or the estimator `offline`, whose distance is the mean of a whole run)
 //!   oracle    rem as the estimator tells it now (meant for `oracle`: the true one)
 //!
 //! N <= cores  one each, longest to fastest
@@ -36,7 +37,7 @@ use crate::contract::{Interest, Knob, Knobs, ThreadId, View};
 pub const PREDICTION: Knob = Knob::Word {
     name: "prediction",
     words: &["equal", "profile", "oracle"],
-    about: "distance to the next milestone: the same for all, the estimator's first word, or its present one",
+    about: "distance to the next milestone: the same for all, in the ratios of a profile, or the true one",
 };
 
 /// Who is dealt first.
@@ -68,6 +69,8 @@ pub struct Ageing {
     critical_sections: bool,
     /// Profile: by thread, the distance that was told first, instructions.
     distances: Vec<Option<u64>>,
+    /// Profile: by application, how many times as long as they were told its distances are by now.
+    growth: Vec<f64>,
 }
 
 impl Ageing {
@@ -82,6 +85,7 @@ impl Ageing {
             shortest_first: knobs.word("order") == "shortest",
             critical_sections: knobs.word("milestones") == "bcjt",
             distances: Vec::new(),
+            growth: Vec::new(),
         }
     }
 
@@ -100,22 +104,45 @@ impl Ageing {
         })
     }
 
-    /// What is left until the next milestone, instructions; at least 1.
-    pub fn remaining(&mut self, thread: ThreadId, view: &View<'_>) -> u64 {
+    /// Takes note of all before any is asked after: what one has done beyond its distance counts for the others.
+    pub fn note_all(&mut self, threads: impl Iterator<Item = ThreadId>, view: &View<'_>) {
+        if self.prediction == Prediction::Profile {
+            threads.for_each(|thread| self.note(thread, view));
+        }
+    }
+
+    /// Profile: remembers what a thread was told first, and notes where it has gone beyond that.
+    fn note(&mut self, thread: ThreadId, view: &View<'_>) {
         let stats = view.thread(thread);
         let progress = stats.since_milestone.0;
-        let told = stats.to_milestone.map(|work| work.0);
+        if self.distances.len() <= thread.index() {
+            self.distances.resize(thread.index() + 1, None);
+        }
+        if self.growth.len() <= stats.app.index() {
+            self.growth.resize(stats.app.index() + 1, 1.0);
+        }
+        let distance = &mut self.distances[thread.index()];
+        *distance = distance.or(stats.to_milestone.map(|told| told.0.saturating_add(progress)));
+        let growth = &mut self.growth[stats.app.index()];
+        if let Some(distance) = distance {
+            // Of an end that is not known doubling guesses wrong by less than twice, and leaves everybody something to go.
+            while progress as f64 > (*distance).max(1) as f64 * *growth {
+                *growth *= 2.0;
+            }
+        }
+    }
+
+    /// What is left until the next milestone, instructions; at least 1.
+    pub fn remaining(&self, thread: ThreadId, view: &View<'_>) -> u64 {
+        let stats = view.thread(thread);
+        let progress = stats.since_milestone.0;
         let remaining = match self.prediction {
             Prediction::Equal => None,
-            Prediction::Profile => {
-                if self.distances.len() <= thread.index() {
-                    self.distances.resize(thread.index() + 1, None);
-                }
-                let distance = &mut self.distances[thread.index()];
-                *distance = distance.or(told.map(|told| told.saturating_add(progress)));
-                distance.map(|distance| distance.saturating_sub(progress))
-            }
-            Prediction::Oracle => told,
+            Prediction::Profile => self.distances.get(thread.index()).copied().flatten().map(|distance| {
+                let distance = (distance.max(1) as f64 * self.growth[stats.app.index()]).ceil() as u64;
+                distance.saturating_sub(progress)
+            }),
+            Prediction::Oracle => stats.to_milestone.map(|work| work.0),
         };
         remaining.unwrap_or(FAR.saturating_sub(progress)).max(1)
     }

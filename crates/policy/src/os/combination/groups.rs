@@ -153,6 +153,8 @@ impl Groups {
             return;
         }
         moved.clear();
+        let present = members.iter().filter(|member| Self::is_member(of_thread, group, member));
+        ageing.note_all(present.map(|member| member.thread), view);
         let mut kept = 0;
         for i in 0..members.len() {
             let member = members[i];

@@ -225,6 +225,29 @@ fn predictions_differ_in_what_they_take_for_the_distance() {
 }
 
 #[test]
+fn once_a_thread_has_gone_beyond_its_profile_the_distances_of_all_of_its_application_double() {
+    let mut bench = Bench::start(1, 1, policy("age", &[("prediction", "profile")]));
+    let threads: Vec<_> = (0..2).map(|_| bench.spawn(0)).collect();
+    for (thread, (told, progress)) in threads.iter().zip([(100, 0), (110, 0)]) {
+        bench.threads[thread.index()].to_milestone = Some(Work(told));
+        bench.threads[thread.index()].since_milestone = Work(progress);
+    }
+    bench.deliver(Event::Timer);
+    // 500 are beyond 100, 200 and 400: distances are now 800 and 880, and 300 and 480 are left.
+    for (thread, progress) in threads.iter().zip([500, 400]) {
+        bench.threads[thread.index()].since_milestone = Work(progress);
+    }
+    bench.deliver(Event::Timer);
+    assert_eq!(bench.queue_of(threads[1]), Some(QueueId(0)));
+    // 400 and 330 are left.
+    for (thread, progress) in threads.iter().zip([400, 550]) {
+        bench.threads[thread.index()].since_milestone = Work(progress);
+    }
+    bench.deliver(Event::Timer);
+    assert_eq!(bench.queue_of(threads[0]), Some(QueueId(0)));
+}
+
+#[test]
 fn critical_sections_count_as_milestones_if_asked_for_and_not_with_distances_that_do_not_know_them() {
     for (milestones, wanted) in [("bt", false), ("bcjt", true)] {
         let policy = policy("age", &[("milestones", milestones)]);

@@ -206,10 +206,8 @@ impl Single {
 struct Lengths(SplitMix64);
 
 impl Lengths {
-    /// Programs of one run differ: the name is folded into the seed (FNV-1a).
     fn new(seed: u64, name: &str) -> Self {
-        let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        Self(SplitMix64(seed ^ name.bytes().fold(0xcbf2_9ce4_8422_2325, fold)))
+        Self(SplitMix64::named(seed, name))
     }
 
     fn next(&mut self) -> f64 {

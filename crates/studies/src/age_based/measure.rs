@@ -1,0 +1,136 @@
+//! What all experiments measure: programs on machines under schedulers.
+
+use std::sync::Arc;
+
+use evenkeel_machine::Machine;
+use evenkeel_metrics::measures::geometric_mean;
+use evenkeel_metrics::profile;
+use evenkeel_sim::{Config, Outcome, Profile};
+use evenkeel_workload::Application;
+use evenkeel_workload::programs::{self, Context};
+
+use super::programs::{Class, Program};
+use crate::{Case, Runs, StudyError};
+
+/// The study's machine.
+pub(super) const MACHINE: &str = "amp-1f7s";
+
+/// Size of the run that is profiled.
+const PROFILED_SIZE: f64 = 0.1;
+
+/// A scheduler, as the tables call it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Way {
+    pub(super) name: &'static str,
+    pub(super) policy: &'static str,
+    pub(super) knobs: &'static [(&'static str, &'static str)],
+    /// Whether a profile goes with it.
+    pub(super) profiled: bool,
+}
+
+const fn way(name: &'static str, policy: &'static str, knobs: &'static [(&'static str, &'static str)]) -> Way {
+    Way { name, policy, knobs, profiled: false }
+}
+
+pub(super) const LIN: Way = way("lin", "lin", &[]);
+pub(super) const SCALED_LOAD: Way = way("scaled-load", "scaled-load", &[]);
+pub(super) const RR: Way = way("rr", "rr", &[]);
+pub(super) const FCA_AGE: Way = way("fca-age", "fca-age", &[]);
+pub(super) const AGE: Way = way("age", "age", &[]);
+pub(super) const AGE_PROFILE: Way = Way { profiled: true, ..way("age profile", "age", &[("prediction", "profile")]) };
+pub(super) const AGE_ORACLE: Way = way("age oracle", "age", &[("prediction", "oracle")]);
+pub(super) const SHORTEST: Way = way("age shortest first", "age", &[("order", "shortest")]);
+pub(super) const AGE_IW: Way = way("age-iw-age", "age-iw-age", &[]);
+pub(super) const BCJT: Way = way("age bcjt", "age", &[("milestones", "bcjt")]);
+
+/// A workload of a size.
+pub(super) fn load(runs: &Runs, workload: &str, machine: &Machine, size: f64) -> Result<Vec<Application>, StudyError> {
+    let context = Context { size, seed: runs.seed, ..Context::new(machine) };
+    Ok(programs::load(workload, &context)?)
+}
+
+/// What a smaller run of a workload shows.
+pub(super) fn profiled(runs: &Runs, workload: &str, machine: &Machine) -> Result<Profile, StudyError> {
+    let small = load(runs, workload, machine, PROFILED_SIZE)?;
+    Ok(profile(machine, &small, &Config { seed: runs.seed, ..Config::default() })?)
+}
+
+/// Carries a workload out.
+pub(super) fn run(runs: &Runs, workload: &str, machine: &str, way: Way) -> Result<Outcome, StudyError> {
+    run_on(runs, workload, &Machine::preset(machine)?, way)
+}
+
+/// The same on a machine as given.
+pub(super) fn run_on(runs: &Runs, workload: &str, machine: &Machine, way: Way) -> Result<Outcome, StudyError> {
+    let mut case = Case::new(machine, load(runs, workload, machine, 1.0)?, way.policy);
+    for (knob, value) in way.knobs {
+        case = case.with(knob, value);
+    }
+    case.config.seed = runs.seed;
+    if way.profiled {
+        case.config.profile = Some(Arc::new(profiled(runs, workload, machine)?));
+    }
+    case.carry_out()
+}
+
+/// A run of a program.
+pub(super) struct Ran {
+    pub(super) program: Program,
+    pub(super) machine: &'static str,
+    pub(super) way: Way,
+    pub(super) outcome: Outcome,
+}
+
+impl Ran {
+    pub(super) fn time_s(&self) -> f64 {
+        self.outcome.makespan.as_secs_f64()
+    }
+}
+
+/// Programs on machines under schedulers, in this order.
+pub(super) fn measure(
+    runs: &Runs,
+    programs: &[Program],
+    machines: &[&'static str],
+    ways: &[Way],
+) -> Result<Vec<Ran>, StudyError> {
+    let mut wanted = Vec::new();
+    for &program in programs {
+        for &machine in machines {
+            wanted.extend(ways.iter().map(|&way| (program, machine, way)));
+        }
+    }
+    runs.each(&wanted, |&(program, machine, way)| {
+        let outcome = run(runs, &format!("sc09-{}", program.name), machine, way)?;
+        Ok(Ran { program, machine, way, outcome })
+    })
+}
+
+/// Execution times of programs over those on another machine or under another scheduler.
+pub(super) struct Relative<'a> {
+    pub(super) ran: &'a [Ran],
+    /// Which runs are 1: the machine, or that of each run where `None`, and the scheduler.
+    pub(super) base: (Option<&'static str>, Way),
+}
+
+impl Relative<'_> {
+    fn of(&self, program: &str, machine: &str, way: Way) -> Option<f64> {
+        let time = |machine: &str, way: Way| {
+            let same = |ran: &&Ran| (ran.program.name, ran.machine, ran.way) == (program, machine, way);
+            self.ran.iter().find(same).map(Ran::time_s)
+        };
+        Some(time(machine, way)? / time(self.base.0.unwrap_or(machine), self.base.1)?)
+    }
+
+    /// Of one program.
+    pub(super) fn program(&self, program: Program, machine: &str, way: Way) -> Option<f64> {
+        self.of(program.name, machine, way)
+    }
+
+    /// The geometric mean over the programs of some classes.
+    pub(super) fn mean(&self, classes: &[Class], machine: &str, way: Way) -> Option<f64> {
+        let here = |ran: &&Ran| classes.contains(&ran.program.class) && (ran.machine, ran.way) == (machine, way);
+        let of = self.ran.iter().filter(here).map(|ran| self.of(ran.program.name, machine, way));
+        geometric_mean(of.collect::<Option<Vec<_>>>()?)
+    }
+}

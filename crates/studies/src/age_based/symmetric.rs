@@ -1,0 +1,71 @@
+//! Experiment 1: what fast cores are worth, all of them or half.
+
+use super::measure::{AGE, LIN, Ran, Relative, Way, measure};
+use super::programs::{Class, programs};
+use super::table::{CLASS, PROGRAM};
+use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
+
+/// As the study calls them, and their presets.
+const MACHINES: [(&str, &str); 3] = [("all-fast", "amp-8f"), ("half-half", "amp-4f4s"), ("all-slow", "amp-8s")];
+const WAYS: [Way; 2] = [LIN, AGE];
+const CORES: &str = "cores";
+
+/// Times, and their means by class.
+pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
+    let programs = programs(runs.quick);
+    let ran = measure(runs, &programs, &MACHINES.map(|(_, preset)| preset), &WAYS)?;
+    let relative = Relative { ran: &ran, base: (Some(MACHINES[0].1), LIN) };
+    let time = |program: &str, machine: &str, way: Way| {
+        let same = |ran: &&Ran| (ran.program.name, ran.machine, ran.way) == (program, machine, way);
+        ran.iter().find(same).map(|ran| 1e3 * ran.time_s())
+    };
+    let mut rows = Vec::new();
+    for &program in &programs {
+        for (name, machine) in MACHINES {
+            let mut row: Vec<Cell> = vec![program.name.into(), program.class.name().into(), name.into()];
+            row.extend(WAYS.map(|way| time(program.name, machine, way).into()));
+            row.extend(WAYS.map(|way| relative.program(program, machine, way).into()));
+            rows.push(row);
+        }
+    }
+    let mut means = Vec::new();
+    for class in Class::ALL {
+        for (name, machine) in MACHINES {
+            let ratios = WAYS.map(|way| relative.mean(&[class], machine, way).into());
+            means.push([class.name().into(), name.into()].into_iter().chain(ratios).collect::<Vec<Cell>>());
+        }
+    }
+    let names = WAYS.map(|way| way.name.to_owned());
+    let figure = |x: &str, panels: &str, y: Vec<String>| Figure {
+        title: "Execution time".into(),
+        shape: Shape::Bars,
+        x: x.into(),
+        x_title: String::new(),
+        y,
+        y_title: "execution time, all-fast under lin = 1".into(),
+        panels: Some(panels.into()),
+        series: None,
+        log_y: false,
+    };
+    let ratio = |name: &String| format!("{name}, all-fast lin = 1");
+    let of_means = [CLASS, CORES].map(|name| Column::new(name, ""));
+    let of_each = [PROGRAM, CLASS, CORES].map(|name| Column::new(name, ""));
+    let times = names.iter().map(|name| Column::new(name.clone(), "ms"));
+    let ratios = || names.iter().map(|name| Column::new(ratio(name), ""));
+    Ok(vec![
+        Exhibit {
+            title: "Mean over the programs of a class".into(),
+            columns: of_means.into_iter().chain(ratios()).collect(),
+            rows: means,
+            figures: vec![figure(CORES, CLASS, names.iter().map(ratio).collect())],
+            remarks: Vec::new(),
+        },
+        Exhibit {
+            title: "Each program".into(),
+            columns: of_each.into_iter().chain(times).chain(ratios()).collect(),
+            rows,
+            figures: vec![figure(PROGRAM, CORES, names.iter().map(ratio).collect())],
+            remarks: Vec::new(),
+        },
+    ])
+}
