@@ -61,3 +61,10 @@ fn age_with_the_profile_of_a_tenth_comes_close_to_the_oracle_where_threads_diffe
     assert!(with_profile.0 - oracle.0 < (equal.0 - oracle.0) / 2, "{with_profile}: {oracle} to {equal}");
     assert_eq!(with_profile, makespan(spec, "profile", Some(profiled(spec, 0.1))), "the same twice");
 }
+
+#[test]
+fn a_profile_is_told_to_nobody_who_goes_by_the_true_distance() {
+    let spec = "generated:threads=9,symmetry=0.5";
+    let far_off = profiled("generated:threads=9,symmetry=0", 1.0);
+    assert_eq!(makespan(spec, "oracle", Some(far_off)), makespan(spec, "oracle", None));
+}

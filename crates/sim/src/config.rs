@@ -19,7 +19,7 @@ pub struct Config {
     pub decision_latency: Nanos,
     /// Policy by which the workers of task graphs choose tasks, by name.
     pub graph_policy: String,
-    /// Where policies have distances to milestones from: what another run has shown; `None`: the estimator.
+    /// Where policies that go by a profile have distances to milestones from: what another run has shown. `None`, and all others: the estimator.
     pub profile: Option<Arc<Profile>>,
     /// Ends the run after this, whatever still runs.
     pub duration: Option<Nanos>,

@@ -394,10 +394,10 @@ impl<L: Listener> Mechanism<'_, L> {
     /// Work until the next milestone, for policies that want to know, from estimators that can.
     pub fn foresee(&mut self, thread: ThreadId) {
         let stats = &self.stats[thread.index()];
-        let to_milestone = if let Some(profile) = &self.config.profile {
-            profile.distance(stats.app, stats.index_in_app)
-        } else {
-            self.estimated_distance(thread)
+        let profile = self.config.profile.as_ref().filter(|_| self.interest.wants(Interest::PROFILE));
+        let to_milestone = match profile {
+            Some(profile) => profile.distance(stats.app, stats.index_in_app),
+            None => self.estimated_distance(thread),
         };
         self.stats[thread.index()].to_milestone = to_milestone;
     }

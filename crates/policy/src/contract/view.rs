@@ -66,6 +66,8 @@ impl Interest {
     pub const DISTANCE: Self = Self(1 << 9);
     /// Not an event: [`ThreadStats::stalled`] is welcome, where the mechanism can tell it.
     pub const STALLED: Self = Self(1 << 10);
+    /// Not an event: with [`Interest::DISTANCE`], [`ThreadStats::to_milestone`] is to be what a profile says, where there is one.
+    pub const PROFILE: Self = Self(1 << 11);
 
     /// Both.
     #[must_use]

@@ -91,7 +91,11 @@ impl Ageing {
 
     /// What must be told for predictions and milestones to be right.
     pub fn interest(&self) -> Interest {
-        let distances = if self.prediction == Prediction::Equal { Interest::NONE } else { Interest::DISTANCE };
+        let distances = match self.prediction {
+            Prediction::Equal => Interest::NONE,
+            Prediction::Profile => Interest::DISTANCE.and(Interest::PROFILE),
+            Prediction::Oracle => Interest::DISTANCE,
+        };
         distances.and(if self.critical_sections { Interest::CRITICAL_SECTION } else { Interest::NONE })
     }
 
