@@ -22,9 +22,11 @@ const ONE: u32 = 1;
 /// A thread, as of when it joined a group.
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    /// Sorts it in the order of dealing, as of the last look.
+    /// Sorts it in the order of dealing, as of the last look; nothing yet of one that has joined since.
     place: u64,
     thread: ThreadId,
+    /// What it was doing then: who is dealt has been looked at in the same view.
+    state: State,
     /// Which of its joinings this was: another one since, and it is no member by this one any more.
     joined: u32,
 }
@@ -69,9 +71,8 @@ pub struct Groups {
     of_thread: Vec<(Option<u32>, u32)>,
     /// Scratch of a look: members whose places have changed.
     moved: Vec<Member>,
-    /// Scratch of a deal: by member, its share; by thread, whether it runs.
+    /// Scratch of a deal: by member, its share.
     shares: Vec<u32>,
-    runs: Vec<bool>,
 }
 
 impl Groups {
@@ -123,7 +124,7 @@ impl Groups {
         let (place, joined) = &mut self.of_thread[thread.index()];
         *place = Some(group as u32);
         *joined = joined.wrapping_add(1);
-        let member = Member { place: 0, thread, joined: *joined };
+        let member = Member { place: 0, thread, state: State::Ready, joined: *joined };
         let joined = &mut self.groups[group];
         joined.count += 1;
         joined.fresh = false;
@@ -157,12 +158,13 @@ impl Groups {
         ageing.note_all(present.map(|member| member.thread), view);
         let mut kept = 0;
         for i in 0..members.len() {
-            let member = members[i];
+            let mut member = members[i];
             if !Self::is_member(of_thread, group, &member) {
                 continue;
             }
             let remaining = ageing.remaining(member.thread, view);
             let place = ageing.place(remaining);
+            member.state = view.thread(member.thread).state;
             if i < *ranked && place == member.place {
                 members[kept] = member;
                 kept += 1;
@@ -219,16 +221,13 @@ impl Groups {
         } else {
             deal_free(remaining, &capacities, &mut self.shares);
         }
-        self.runs.clear();
-        self.runs.resize(view.threads.len(), false);
-        view.cores.iter().filter_map(|core| core.running).for_each(|thread| self.runs[thread.index()] = true);
         // Whoever may run nowhere here stays where it is.
         let dealt = || {
             let shares = members.iter().zip(&self.shares).filter(|&(_, &share)| share != NOWHERE);
-            shares.map(|(member, &share)| (member.thread, share as usize))
+            shares.map(|(member, &share)| (member, share as usize))
         };
-        let core_of_share = keep_places(dealt, &cores, homes, &self.runs, view);
-        dealt().for_each(|(thread, share)| tell(thread, QueueId(core_of_share[share].0)));
+        let core_of_share = keep_places(dealt, &cores, homes, view);
+        dealt().for_each(|(member, share)| tell(member.thread, QueueId(core_of_share[share].0)));
         self.groups[group].fresh = false;
     }
 
@@ -289,11 +288,10 @@ const NOWHERE: u32 = u32::MAX;
 
 /// Shares of cores of one kind are interchangeable, unless one of their threads may not run everywhere: each goes to a core that has
 /// one of its threads already, if it can; those that run count before those that wait. Returns the core of each share.
-fn keep_places<D: Iterator<Item = (ThreadId, usize)>>(
+fn keep_places<'a, D: Iterator<Item = (&'a Member, usize)>>(
     dealt: impl Fn() -> D,
     cores: &[CoreId],
     homes: &Homes,
-    runs: &[bool],
     view: &View<'_>,
 ) -> Vec<CoreId> {
     let mut core_of_share = vec![None; cores.len()];
@@ -302,24 +300,23 @@ fn keep_places<D: Iterator<Item = (ThreadId, usize)>>(
         place_of_core[core.index()] = Some(place);
     }
     let mut taken = vec![false; cores.len()];
-    for (_, share) in dealt().filter(|&(thread, _)| is_bound(thread, view)) {
+    for (_, share) in dealt().filter(|(member, _)| is_bound(member.thread, view)) {
         core_of_share[share] = Some(cores[share]);
         taken[share] = true;
     }
     let mut unplaced = core_of_share.iter().filter(|core| core.is_none()).count();
     for wanted in [State::Running, State::Ready] {
-        for (thread, share) in dealt() {
+        for (member, share) in dealt() {
             if unplaced == 0 {
                 break;
             }
-            if core_of_share[share].is_some() || runs[thread.index()] != (wanted == State::Running) {
+            if core_of_share[share].is_some() || member.state != wanted {
                 continue;
             }
-            let home = homes.of(thread).and_then(|queue| place_of_core.get(queue.index()).copied().flatten());
+            let home = homes.of(member.thread).and_then(|queue| place_of_core.get(queue.index()).copied().flatten());
             if let Some(place) = home
                 && !taken[place]
                 && view.kind(cores[place]) == view.kind(cores[share])
-                && view.thread(thread).state == wanted
             {
                 core_of_share[share] = Some(cores[place]);
                 taken[place] = true;
