@@ -30,7 +30,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::hint::select_unpredictable;
 
 use crate::contract::{Interest, Knob, Knobs, ThreadId, ThreadStats, View};
 
@@ -284,7 +283,7 @@ pub fn deal_free(
 /// What cores are still owed, the most first, of equals the one before: a tree of losers. The winner is paid again and again, and each match on its way up is
 /// against the one who lost there before.
 ///
-/// A match is one comparison, and nothing that a processor would have to foretell: what is owed and to whom are one number, the core in its last digits.
+/// What is owed and to whom are one number, the core in its last digits, so that a match is a subtraction: who wins is nothing that a processor could foretell.
 #[derive(Clone, Debug, Default)]
 pub struct Owed {
     /// Node 0: the winner of all; from 1: who lost there. As many as a power of two.
@@ -296,7 +295,7 @@ pub struct Owed {
 
 impl Owed {
     /// Less than any claim: what comes up from where there is no core.
-    const NO_CORE: i128 = i128::MIN;
+    const NO_CORE: i128 = i128::MIN / 2;
     /// Greater than any claim: nobody has come to the match yet.
     const NOBODY_YET: i128 = i128::MAX;
 
@@ -330,14 +329,18 @@ impl Owed {
     }
 
     /// Who goes on from a match.
+    #[inline]
     fn play(&mut self, node: usize, comer: i128) -> i128 {
         let other = self.claims[node];
-        let goes_on = comer > other;
-        self.claims[node] = select_unpredictable(goes_on, other, comer);
-        select_unpredictable(goes_on, comer, other)
+        // The difference where it is negative, and else nothing.
+        let lag = comer - other;
+        let lag = lag & (lag >> 127);
+        self.claims[node] = other + lag;
+        comer - lag
     }
 
     /// The core that is owed most is given so much. Returns which that was.
+    #[inline]
     fn pay_first(&mut self, work: u64) -> usize {
         let leaves = self.claims.len();
         let core = leaves - 1 - (self.claims[0] as usize & (leaves - 1));

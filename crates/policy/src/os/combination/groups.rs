@@ -180,28 +180,28 @@ impl Groups {
         moved.clear();
         let present = members.iter().filter(|member| Self::is_member(of_thread, member));
         ageing.note_all(present.map(|member| member.thread), view);
-        let mut index = 0;
-        members.retain_mut(|member| {
-            let was_ranked = index < *ranked;
-            index += 1;
-            if !Self::is_member(of_thread, member) {
-                return false;
+        let mut kept = 0;
+        for i in 0..members.len() {
+            let before = members[i];
+            if !Self::is_member(of_thread, &before) {
+                continue;
             }
-            let stats = view.thread(member.thread);
-            let before = std::mem::replace(&mut member.place, ageing.place(ageing.remaining(member.thread, stats)));
-            member.state = stats.state;
-            let keeps_place = was_ranked && member.place == before;
-            if !keeps_place {
-                moved.push(*member);
+            let stats = view.thread(before.thread);
+            let place = ageing.place(ageing.remaining(before.thread, stats));
+            let member = Member { place, state: stats.state, ..before };
+            if i < *ranked && place == before.place {
+                members[kept] = member;
+                kept += 1;
+            } else {
+                moved.push(member);
             }
-            keeps_place
-        });
+        }
         let key = |member: &Member| (member.place, member.thread);
         moved.sort_unstable_by_key(key);
         // From the back, so that nobody is in the way.
-        let mut left = members.len();
+        members.truncate(kept);
         members.extend_from_slice(moved);
-        let all = members.len();
+        let (mut left, all) = (kept, members.len());
         for i in (0..all).rev() {
             let Some(last) = moved.last() else { break };
             if left > 0 && key(&members[left - 1]) > key(last) {
