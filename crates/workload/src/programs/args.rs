@@ -81,7 +81,7 @@ impl Args {
     /// A whole number of a knob, within bounds, where it was given.
     pub(super) fn optional_whole(&self, key: &str, least: u64, most: u64) -> Result<Option<u64>, WorkloadError> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        let number = value.parse().ok().filter(|number| (least..=most).contains(number));
+        let number = whole_number(value).filter(|number| (least..=most).contains(number));
         number.map(Some).ok_or_else(|| self.bad(key, value, format!("a whole number from {least} to {most}")))
     }
 
@@ -127,6 +127,15 @@ impl Args {
     }
 }
 
+/// A whole number as people write great ones: `1000000000`, `1_000_000_000`, `1e9`.
+fn whole_number(text: &str) -> Option<u64> {
+    // Up to here a float is exact.
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    let digits = text.replace('_', "");
+    let in_powers_of_ten = || digits.parse().ok().filter(|it: &f64| it.fract() == 0.0 && (0.0..=EXACT).contains(it));
+    digits.parse().ok().or_else(|| in_powers_of_ten().map(|number| number as u64))
+}
+
 fn or_none(words: &[&str]) -> String {
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }
@@ -141,6 +150,21 @@ mod tests {
         assert_eq!((args.workload(), args.shape()), ("blackscholes", Some("tasks")));
         assert_eq!(args.threads(1).unwrap(), 8);
         assert_eq!(args.whole("chunk", 1, 1, 10).unwrap(), 5);
+    }
+
+    #[test]
+    fn great_whole_numbers_are_read_as_people_write_them() {
+        let read = |text: &str| {
+            let args = Args::parse(&format!("x:k={text}")).unwrap();
+            args.whole("k", 0, 0, u64::MAX).map_err(|error| error.to_string())
+        };
+        for billion in ["1000000000", "1_000_000_000", "1e9", "1E9", "0.1e10"] {
+            assert_eq!(read(billion), Ok(1_000_000_000), "{billion}");
+        }
+        assert_eq!(read("18446744073709551615"), Ok(u64::MAX), "as integer, to the last digit");
+        for none in ["1.5", "1e-1", "-1e9", "1e16", "1e400", "inf", "nan", "e9", "_", ""] {
+            assert!(read(none).unwrap_err().contains("expected a whole number from 0"), "{none}");
+        }
     }
 
     #[test]
