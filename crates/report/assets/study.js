@@ -11,19 +11,15 @@
   // Pixels that a letter of a label takes.
   const LETTER = 7;
 
-  const all = (drawing) => drawing.panels.flatMap((panel) => panel.points.flat());
-
   // The panels of a figure have one scale, so that they can be compared.
   function range(drawing) {
+    const values = drawing.panels.flatMap((panel) => panel.points.flat().map(({ y }) => y));
     if (drawing.log_y) {
-      const values = all(drawing).map(({ y }) => y);
-      return { min: 10 ** Math.floor(Math.log10(Math.min(...values))), max: 10 ** Math.ceil(Math.log10(Math.max(...values) * 1.0001)) };
+      // Below the least value, so that every bar can be seen; bars begin at 1 unless told otherwise.
+      const min = 10 ** (Math.ceil(Math.log10(Math.min(...values))) - 1);
+      return { min, max: 10 ** Math.ceil(Math.log10(Math.max(...values) * 1.0001)), startValue: min };
     }
-    const totals = drawing.panels.flatMap((panel) => {
-      if (drawing.shape !== "stacked") return panel.points.flat().map(({ y }) => y);
-      return panel.names.map((_, place) => panel.points.reduce((sum, points) => sum + (points.find(({ x }) => x === place)?.y ?? 0), 0));
-    });
-    const [least, most] = [Math.min(0, ...totals), Math.max(0, ...totals)];
+    const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)];
     if (drawing.panels.length === 1) return least < 0 ? {} : { min: 0 };
     const step = pace((most - least) / 4 || 1);
     return { min: Math.floor(least / step) * step, max: Math.ceil(most / step) * step, interval: step };
@@ -60,7 +56,6 @@
       return {
         type: "bar",
         name,
-        stack: drawing.shape === "stacked" ? "all" : undefined,
         barMaxWidth: 30,
         barGap: "6%",
         barCategoryGap: "22%",
@@ -76,8 +71,8 @@
     const paper = element.closest(".whole .wide") ? PAPER_WIDTH : Math.floor(PAPER_WIDTH / ABREAST) - 10;
     const width = isPrinting() ? paper : element.clientWidth;
     const { axis, ...options } = base();
-    const bars = drawing.shape === "bars" || drawing.shape === "stacked";
-    const abreast = drawing.shape === "bars" ? drawing.series.length : 1;
+    const bars = drawing.shape === "bars";
+    const abreast = bars ? drawing.series.length : 1;
     const letters = panel.names ? Math.max(...panel.names.map((name) => Math.min(name.length, 18))) : 0;
     // Bars lie where their names would stand in each other's way.
     const sideways = bars && (panel.names.length * (letters + 1) * LETTER > width - LEFT || panel.names.length * abreast * 7 > width - LEFT);

@@ -115,8 +115,6 @@ pub struct Figure {
 pub enum Shape {
     /// A bar for each value, side by side.
     Bars,
-    /// Bars on top of each other.
-    Stacked,
     /// Points joined in the order of the rows.
     Lines,
     /// Points; named by the first column of the table.
