@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use evenkeel_studies::STUDIES;
 
+use super::JobsArgs;
+
 /// Of `reproduce`.
 #[derive(Debug, Args)]
 pub struct ReproduceArgs {
@@ -19,9 +21,9 @@ pub struct ReproduceArgs {
     /// List the studies and their experiments
     #[arg(long, conflicts_with_all = ["study", "experiments", "quick", "html"])]
     pub list: bool,
-    /// Runs at a time [default: one per processor of this computer]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
-    pub jobs: Option<u32>,
+    /// Runs at a time.
+    #[command(flatten)]
+    pub jobs: JobsArgs,
     /// Seed of whatever chance plays in
     #[arg(long, default_value = "1", allow_negative_numbers = true)]
     pub seed: u64,
