@@ -15,9 +15,11 @@
   function range(drawing) {
     const values = drawing.panels.flatMap((panel) => panel.points.flat().map(({ y }) => y));
     if (drawing.log_y) {
+      const above = values.filter((y) => y > 0);
+      const [least, most] = above.length ? [Math.min(...above), Math.max(...above)] : [1, 1];
       // Below the least value, so that every bar can be seen; bars begin at 1 unless told otherwise.
-      const min = 10 ** (Math.ceil(Math.log10(Math.min(...values))) - 1);
-      return { min, max: 10 ** Math.ceil(Math.log10(Math.max(...values) * 1.0001)), startValue: min };
+      const min = 10 ** (Math.ceil(Math.log10(least)) - 1);
+      return { min, max: 10 ** Math.ceil(Math.log10(most * 1.0001)), startValue: min };
     }
     const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)];
     if (drawing.panels.length === 1) return least < 0 ? {} : { min: 0 };
@@ -33,8 +35,16 @@
 
   const style = (series) => ({ color: shaded(series), symbol: SYMBOLS[series % SYMBOLS.length] });
 
+  // A value of which a logarithm is not to be had has no bar: it is written where the bar would begin.
+  function written(y, foot, sideways) {
+    const { ink } = theme();
+    return { value: foot, y, label: { show: true, position: sideways ? "right" : "top", distance: 1, formatter: figures(y), color: ink, fontSize: 10 } };
+  }
+
   function seriesOf(drawing, panel, sideways) {
     const { ink } = theme();
+    const { startValue: foot } = range(drawing);
+    const bar = (y) => (y === undefined ? null : drawing.log_y && y <= 0 ? written(y, foot, sideways) : y);
     return drawing.series.map((name, number) => {
       const points = panel.points[number];
       const { color, symbol } = style(number);
@@ -60,7 +70,7 @@
         barGap: "6%",
         barCategoryGap: "22%",
         itemStyle: { color },
-        data: panel.names.map((_, place) => points.find(({ x }) => x === place)?.y ?? null),
+        data: panel.names.map((_, place) => bar(points.find(({ x }) => x === place)?.y)),
       };
     });
   }
@@ -102,7 +112,7 @@
       yAxis: sideways ? along : up,
       tooltip: {
         ...options.tooltip,
-        ...(bars || panel.names ? { trigger: "axis", axisPointer: { type: bars ? "shadow" : "line" } } : {}),
+        ...(drawing.shape === "points" ? {} : { trigger: "axis", axisPointer: { type: bars ? "shadow" : "line" } }),
         formatter: (hit) => tip(drawing, panel, hit),
       },
       series: seriesOf(drawing, panel, sideways),
@@ -110,16 +120,15 @@
   }
 
   function tip(drawing, panel, hit) {
-    const y = ({ value }) => (Array.isArray(value) ? value[1] : value);
+    const y = ({ value, data: at }) => (Array.isArray(value) ? value[1] : (at?.y ?? value));
     const many = (of) => (drawing.series.length > 1 ? `${esc(of.seriesName)}: ` : "");
+    const at = (x) => (panel.names ? esc(panel.names[x]) : `${esc(drawing.x_title)} ${Number.isInteger(x) ? x : figures(x)}`);
     if (Array.isArray(hit)) {
       const rows = hit.filter((of) => y(of) != null).map((of) => `${of.marker}${many(of)}<b>${figures(y(of))}</b>`);
-      const place = Array.isArray(hit[0].value) ? hit[0].value[0] : hit[0].dataIndex;
-      return [`<b>${esc(panel.names[place])}</b>`, ...rows].join("<br>");
+      return [`<b>${at(Array.isArray(hit[0].value) ? hit[0].value[0] : hit[0].dataIndex)}</b>`, ...rows].join("<br>");
     }
-    const at = panel.names ? esc(panel.names[hit.value[0]]) : `${esc(drawing.x_title)} ${figures(hit.value[0])}`;
     const called = hit.data.name ? `<b>${esc(hit.data.name)}</b><br>` : "";
-    return `${called}${hit.marker}${many(hit)}${at}, ${esc(drawing.y_title)} <b>${figures(hit.value[1])}</b>`;
+    return `${called}${hit.marker}${many(hit)}${at(hit.value[0])}, ${esc(drawing.y_title)} <b>${figures(hit.value[1])}</b>`;
   }
 
   drawBy(() => {

@@ -43,7 +43,7 @@ fn a_figure_called_as_its_table_has_no_heading_of_its_own_and_says_what_it_has_n
     assert_eq!(page.matches("<h3>One program</h3>").count(), 1);
     assert_eq!(page.matches("<figcaption>").count(), 4);
     assert!(!page.contains("<figcaption>One program"));
-    assert_eq!(page.matches("no place for 0").count(), 1, "of two logarithmic axes one has a 0");
+    assert_eq!(page.matches("no place for 0").count(), 1, "of lines; bars have their 0 written");
 }
 
 #[test]

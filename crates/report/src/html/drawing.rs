@@ -20,7 +20,7 @@ pub(super) struct Drawing {
     pub series: Vec<String>,
     /// At least one.
     pub panels: Vec<Panel>,
-    /// Whether there are figures that a logarithmic axis has no place for.
+    /// Whether there are values that its axis has no place for, and that it has no bars to write at the foot of.
     #[serde(skip)]
     pub leaves_out: bool,
 }
@@ -72,7 +72,8 @@ impl Drawing {
             Some(Cell::Number(value)) if value.is_finite() => Some(*value),
             _ => None,
         };
-        let has_place = |y: f64| !figure.log_y || y > 0.0;
+        // Where a bar would stand there is room to write a value of which a logarithm is not to be had.
+        let has_place = |y: f64| figure.shape == Shape::Bars || !figure.log_y || y > 0.0;
         let leaves_out = rows().any(|row| y.iter().filter_map(|&y| value(row, y)).any(|y| !has_place(y)));
         let panel = |title: &&str| {
             let rows: Vec<usize> =
@@ -181,11 +182,19 @@ mod tests {
     }
 
     #[test]
-    fn on_a_logarithmic_axis_there_is_no_zero_and_that_is_known() {
+    fn on_a_logarithmic_axis_lines_have_no_zero_and_that_is_known() {
         assert!(!Drawing::new(&exhibit(), &figure(Shape::Lines)).unwrap().leaves_out);
         let drawing = Drawing::new(&exhibit(), &Figure { log_y: true, ..figure(Shape::Lines) }).unwrap();
         assert_eq!(drawing.panels.len(), 1, "the panel of b has nothing else");
         assert!(drawing.leaves_out);
+    }
+
+    #[test]
+    fn bars_of_a_logarithmic_axis_keep_their_zeros_apart_from_what_is_missing() {
+        let drawing = Drawing::new(&exhibit(), &Figure { log_y: true, ..figure(Shape::Bars) }).unwrap();
+        let linux = |panel: usize| drawing.panels[panel].points[1].iter().map(|point| point.y).collect::<Vec<_>>();
+        assert_eq!((linux(0), linux(1)), (vec![], vec![0.0]));
+        assert!(!drawing.leaves_out);
     }
 
     #[test]

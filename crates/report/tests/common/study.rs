@@ -20,6 +20,7 @@ pub fn study(name: &str) -> Reproduction {
         }
     }
     rows[4][4] = Cell::Missing;
+    rows[5][4] = Cell::from(0.0);
     let figure = |shape, x: &str, y: &[&str], panels: Option<&str>, series: Option<&str>, log_y| Figure {
         title: format!("{shape:?} of {name}"),
         shape,
