@@ -30,6 +30,17 @@ fn a_profile_of_the_run_itself_is_nearer_to_the_oracle_than_none() {
 }
 
 #[test]
+fn a_profile_that_nobody_goes_by_and_one_that_is_not_there_are_noted() {
+    let said = |policy: &str, more: &[&str]| {
+        evenkeel(&[&["simulate"], &PROGRAM[..], &["-p", policy], more].concat()).done().stderr
+    };
+    let (profiled, from) = ("age:prediction=profile", ["--profile-from", "0.1"]);
+    assert!(said("age", &from).contains("--profile-from: no policy here goes by a profile"));
+    assert!(said(profiled, &[]).contains("goes by true distances: a profile is made by --profile-from"));
+    assert_eq!(said(profiled, &from) + &said("age", &[]) + &said(profiled, &["--estimator", "offline"]), "");
+}
+
+#[test]
 fn a_size_that_is_none_is_one_line() {
     for size in ["0", "-1", "nan", "small"] {
         let ended = evenkeel(&[&["simulate"], &PROGRAM[..], &["-p", "age", "--profile-from", size]].concat());
