@@ -27,7 +27,7 @@ pub struct AdviseArgs {
     #[command(flatten)]
     pub run: RunArgs,
     /// Only these policies, separated by commas, with knobs where wanted [default: all that apply]
-    #[arg(long, value_name = "POLICIES")]
+    #[arg(short = 'p', long, alias = "policy", value_name = "POLICIES")]
     pub among: Vec<String>,
     /// What the ranking goes by
     #[arg(long, value_enum, value_name = "MEASURE", default_value = "time")]

@@ -6,14 +6,15 @@ use clap::Args;
 use evenkeel_studies::STUDIES;
 
 use super::JobsArgs;
+use crate::parse;
 
 /// Of `reproduce`.
 #[derive(Debug, Args)]
 pub struct ReproduceArgs {
     /// Which study; --list has them
     pub study: Option<String>,
-    /// Only the experiment of this number; may be repeated [default: all]
-    #[arg(short, long = "experiment", value_name = "N", value_delimiter = ',', allow_negative_numbers = true)]
+    /// Only the experiment of this number, or several, as 1,3; may be repeated [default: all]
+    #[arg(short, long = "experiment", value_name = "N", value_delimiter = ',', value_parser = parse::experiment, allow_negative_numbers = true)]
     pub experiments: Vec<u32>,
     /// About a tenth of the runs, for a first look; the text of each experiment says what is left out
     #[arg(long)]
