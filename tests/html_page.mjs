@@ -98,6 +98,10 @@ function undrawn() {
       });
       if (!shapes.length) faults.push(`${said} is empty`);
       if (!svg.querySelector("text")) faults.push(`${said} has no labels`);
+      const labels = [...svg.querySelectorAll("text")].map((label) => ({ said: label.textContent, ...label.getBoundingClientRect().toJSON() }));
+      const inset = 2;
+      const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > inset && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > inset;
+      labels.forEach((a, at) => labels.slice(at + 1).filter((b) => over(a, b)).forEach((b) => faults.push(`${said}: "${a.said}" over "${b.said}"`)));
       if (svg.getBoundingClientRect().right > innerWidth) faults.push(`${said} is cut off`);
     }
     for (const canvas of canvases) {

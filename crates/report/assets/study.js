@@ -4,8 +4,10 @@
 (() => {
   const { PAPER_WIDTH, SYMBOLS, isPrinting, esc, short, narrow, theme, figures, base, start, keyOf, shaded, drawBy } = frame;
   const data = JSON.parse(document.getElementById("data").textContent);
-  // Room for the title of a vertical axis and its labels.
+  // Room for the title of a vertical axis and labels of a few digits.
   const LEFT = 40;
+  // Between a label and its axis.
+  const MARGIN = 8;
   // Panels or figures that stand beside each other on paper.
   const ABREAST = 2;
   // Pixels that a letter of a label takes.
@@ -31,6 +33,14 @@
   function pace(step) {
     const ten = 10 ** Math.floor(Math.log10(step));
     return [1, 2, 2.5, 5, 10].map((digit) => digit * ten).find((round) => round >= step * 0.9999);
+  }
+
+  // Room for the labels of a vertical axis.
+  function labelled(drawing) {
+    const { min, max } = range(drawing);
+    const ends = drawing.log_y ? [min, max] : drawing.panels.flatMap((panel) => panel.points.flat().map(({ y }) => Math.round(y)));
+    const digits = Math.max(...ends.map((end) => end.toLocaleString("en", { maximumSignificantDigits: 1 }).length));
+    return Math.max(LEFT, MARGIN + digits * LETTER);
   }
 
   const style = (series) => ({ color: shaded(series), symbol: SYMBOLS[series % SYMBOLS.length] });
@@ -102,7 +112,7 @@
       type: drawing.log_y ? "log" : "value",
       name: drawing.y_title,
       nameLocation: "middle",
-      nameGap: sideways ? 26 : LEFT,
+      nameGap: sideways ? 26 : labelled(drawing),
     };
     const height = sideways ? 54 + panel.names.length * (abreast * (isPrinting() ? 7 : 9) + 9) : isPrinting() ? 190 : width > 700 ? 300 : 250;
     start(element, height, "svg", paper).setOption({
