@@ -39,6 +39,7 @@ vm-test:
 	./tests/setup-vm.sh
 	$(CARGO) test -p evenkeel-vm --test cgroup_v2 -- --ignored --nocapture
 	$(CARGO) build -p evenkeel-linux --examples
+	$(CARGO) test -p evenkeel-linux $(SCHED_EXT) --lib
 	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --include-ignored --skip in_the_longer_run --nocapture --test-threads=1
 
 # All policies on the older and the newer kernels, too: a quarter of an hour.
