@@ -80,7 +80,8 @@ fn main() {
             units: TASKS,
             run: Box::new(|| {
                 pool.scope(|s| {
-                    (0..1_000).for_each(|_| handles.iter().for_each(|it| s.task().updates(it).run(|| _ = black_box(0))));
+                    (0..1_000)
+                        .for_each(|_| handles.iter().for_each(|it| s.task().updates(it).run(|| _ = black_box(0))));
                 });
             }),
         },
@@ -89,20 +90,14 @@ fn main() {
             units: TASKS,
             run: Box::new(|| {
                 pool.scope(|s| {
-                    handles.iter().for_each(|it| (0..1_000).for_each(|_| s.task().updates(it).run(|| _ = black_box(0))));
+                    handles
+                        .iter()
+                        .for_each(|it| (0..1_000).for_each(|_| s.task().updates(it).run(|| _ = black_box(0))));
                 });
             }),
         },
-        Case {
-            name: "chains, recorded, run again",
-            units: TASKS,
-            run: Box::new(|| chains.borrow_mut().run()),
-        },
-        Case {
-            name: "independent, recorded, run again",
-            units: TASKS,
-            run: Box::new(|| alone.borrow_mut().run()),
-        },
+        Case { name: "chains, recorded, run again", units: TASKS, run: Box::new(|| chains.borrow_mut().run()) },
+        Case { name: "independent, recorded, run again", units: TASKS, run: Box::new(|| alone.borrow_mut().run()) },
         Case { name: "fib(30), per join", units: JOINS, run: Box::new(|| _ = black_box(pool.run(|| fib(pool, FIB)))) },
         Case {
             name: "fib(30), per join, rayon",
