@@ -1,0 +1,259 @@
+//! Who is idle, who sleeps, whom to wake. README.md, "Sleep and wake", has the rules by number and the argument for them.
+
+use std::sync::OnceLock;
+
+use crossbeam_utils::CachePadded;
+
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, Thread, current, fence, park};
+
+/// One looker, one sleeper, in the census. Half a word each: more threads than any system has.
+const LOOKER: usize = 1;
+const SLEEPER: usize = 1 << (usize::BITS / 2);
+
+/// How many look, and how many sleep.
+#[derive(Clone, Copy)]
+struct Census(usize);
+
+impl Census {
+    fn lookers(self) -> usize {
+        self.0 % SLEEPER
+    }
+
+    fn sleepers(self) -> usize {
+        self.0 / SLEEPER
+    }
+}
+
+/// Where a worker sleeps.
+#[derive(Default)]
+struct Seat {
+    asleep: AtomicBool,
+    thread: OnceLock<Thread>,
+}
+
+/// See the file's head.
+pub struct Sleep {
+    census: CachePadded<AtomicUsize>,
+    /// By worker, fastest kind first: the order in which they are woken.
+    seats: Box<[CachePadded<Seat>]>,
+}
+
+impl Sleep {
+    /// So many seats, nobody asleep.
+    pub fn new(workers: usize) -> Self {
+        let seats = (0..workers).map(|_| CachePadded::new(Seat::default()));
+        Self { census: CachePadded::new(AtomicUsize::new(0)), seats: seats.collect() }
+    }
+
+    /// This thread is worker `me` from now on.
+    pub fn take_seat(&self, me: usize) {
+        // Each worker comes once: there is nobody else's to overwrite.
+        let _ = self.seats[me].thread.set(current());
+    }
+
+    /// Work has been made visible (rule 1).
+    #[inline]
+    pub fn work_appeared(&self) {
+        fence(Ordering::SeqCst);
+        let census = Census(self.census.load(Ordering::Relaxed));
+        if census.sleepers() > 0 && census.lookers() == 0 {
+            self.wake_one();
+        }
+    }
+
+    /// What worker `waiter` may be waiting for has come.
+    #[inline]
+    pub fn wake_waiter(&self, waiter: usize) {
+        fence(Ordering::SeqCst);
+        if self.seats[waiter].asleep.load(Ordering::Relaxed) {
+            self.wake(waiter);
+        }
+    }
+
+    /// Begins to look for work.
+    pub fn start_looking(&self) {
+        self.census.fetch_add(LOOKER, Ordering::SeqCst);
+    }
+
+    /// Looks no more: there is something to do. `more`: whether there is work for another (rule 2).
+    pub fn stop_looking(&self, more: impl FnOnce() -> bool) {
+        let before = Census(self.census.fetch_sub(LOOKER, Ordering::SeqCst));
+        if before.lookers() == 1 && before.sleepers() > 0 {
+            fence(Ordering::SeqCst);
+            if more() {
+                self.wake_one();
+            }
+        }
+    }
+
+    /// A looker sleeps until it is woken, and looks again then. `anything`: whether there is something to be done after all (rule 3).
+    pub fn sleep(&self, me: usize, anything: impl FnOnce() -> bool) {
+        let asleep = &self.seats[me].asleep;
+        asleep.store(true, Ordering::Relaxed);
+        self.census.fetch_add(SLEEPER - LOOKER, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        if anything() {
+            // Where somebody is faster and wakes us, this finds that there is nothing left to undo.
+            self.take_from_sleep(me);
+            return;
+        }
+        while asleep.load(Ordering::Acquire) {
+            park();
+        }
+    }
+
+    /// Wakes all, that they may see the end.
+    pub fn wake_all(&self) {
+        fence(Ordering::SeqCst);
+        (0..self.seats.len()).for_each(|index| self.wake(index));
+    }
+
+    #[cold]
+    fn wake_one(&self) {
+        if let Some(index) = (0..self.seats.len()).find(|&index| self.take_from_sleep(index)) {
+            self.unpark(index);
+        }
+    }
+
+    #[cold]
+    fn wake(&self, index: usize) {
+        if self.take_from_sleep(index) {
+            self.unpark(index);
+        }
+    }
+
+    /// Rule 4: of all who try, one succeeds.
+    fn take_from_sleep(&self, index: usize) -> bool {
+        let asleep = &self.seats[index].asleep;
+        let taken = asleep.load(Ordering::Relaxed)
+            && asleep.compare_exchange(true, false, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if taken {
+            self.census.fetch_sub(SLEEPER - LOOKER, Ordering::SeqCst);
+        }
+        taken
+    }
+
+    fn unpark(&self, index: usize) {
+        if let Some(thread) = self.seats[index].thread.get() {
+            thread.unpark();
+        }
+    }
+}
+
+/// Every interleaving, within bounds: `make race` runs them.
+#[cfg(all(test, loom))]
+mod models {
+    use std::sync::Arc;
+
+    use loom::thread;
+
+    use super::*;
+
+    /// Jobs that lie about: nothing of it orders anything, so that the protocol has to.
+    #[derive(Default)]
+    struct Jobs(AtomicUsize);
+
+    impl Jobs {
+        fn push(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn is_empty(&self) -> bool {
+            self.0.load(Ordering::Relaxed) == 0
+        }
+
+        fn take(&self) -> bool {
+            self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |jobs| jobs.checked_sub(1)).is_ok()
+        }
+    }
+
+    /// What a worker does without work, as `worker.rs` has it, but that it looks only once before it sleeps.
+    fn look(sleep: &Sleep, me: usize, jobs: &Jobs, done: &dyn Fn() -> bool) -> bool {
+        sleep.start_looking();
+        loop {
+            let found = jobs.take();
+            if found || done() {
+                sleep.stop_looking(|| !jobs.is_empty());
+                return found;
+            }
+            sleep.sleep(me, || done() || !jobs.is_empty());
+        }
+    }
+
+    fn model(f: impl Fn() + Sync + Send + 'static) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(f);
+    }
+
+    #[test]
+    fn a_job_reaches_a_worker_that_goes_to_sleep() {
+        model(|| {
+            let shared = Arc::new((Sleep::new(1), Jobs::default()));
+            let worker = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.0.take_seat(0);
+                    assert!(look(&shared.0, 0, &shared.1, &|| false));
+                })
+            };
+            shared.1.push();
+            shared.0.work_appeared();
+            worker.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn two_jobs_reach_two_workers_of_whom_each_takes_one() {
+        model(|| {
+            let shared = Arc::new((Sleep::new(2), Jobs::default()));
+            let workers = [0, 1].map(|me| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.0.take_seat(me);
+                    assert!(look(&shared.0, me, &shared.1, &|| false));
+                })
+            });
+            for _ in 0..2 {
+                shared.1.push();
+                shared.0.work_appeared();
+            }
+            // Who has taken one takes no other: if a wake-up were lost, the second job would lie there for ever.
+            workers.map(|worker| worker.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn who_waits_for_something_is_woken_by_it() {
+        model(|| {
+            let shared = Arc::new((Sleep::new(1), Jobs::default(), AtomicBool::new(false)));
+            let waiter = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.0.take_seat(0);
+                    look(&shared.0, 0, &shared.1, &|| shared.2.load(Ordering::Relaxed));
+                })
+            };
+            shared.2.store(true, Ordering::Relaxed);
+            shared.0.wake_waiter(0);
+            waiter.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn all_see_the_end() {
+        model(|| {
+            let shared = Arc::new((Sleep::new(2), Jobs::default(), AtomicBool::new(false)));
+            let workers = [0, 1].map(|me| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.0.take_seat(me);
+                    look(&shared.0, me, &shared.1, &|| shared.2.load(Ordering::Relaxed));
+                })
+            });
+            shared.2.store(true, Ordering::Relaxed);
+            shared.0.wake_all();
+            workers.map(|worker| worker.join().unwrap());
+        });
+    }
+}
