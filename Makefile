@@ -33,8 +33,8 @@ test:
 	./tests/run-pages.sh
 	$(MAKE) vm-test
 
-# The runtime's protocol between threads (crates/runtime/README.md): models by loom, a million random graphs, and the tests once more
-# under a dynamic race checker. ThreadSanitizer takes a nightly toolchain with the standard library's sources; where there is none, valgrind's DRD.
+# The runtime's protocol between threads (crates/runtime/README.md): models by loom, a million random graphs, and its tests under
+# ThreadSanitizer.
 race:
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release -p evenkeel --lib --target-dir target/loom models
 	EVENKEEL_GRAPHS=1000000 $(CARGO) test --release -p evenkeel --test tasks many_random_graphs
