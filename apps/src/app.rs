@@ -143,3 +143,36 @@ pub(crate) fn phases<A: Phases>(setting: &Setting) -> Result<Outcome, AppError> 
     let parallel = start.elapsed();
     Ok(Outcome { checksum: app.checksum(), parallel })
 }
+
+/// An app whose parallel part is stages through which items pass.
+pub trait Stages: Sized + Sync {
+    /// What comes out at the end.
+    type Output;
+
+    /// Generates the input.
+    fn generate(size: Size) -> Self;
+
+    /// One item after the other through all stages.
+    fn serial(&self) -> Self::Output;
+
+    /// A thread per CPU for each stage in the middle.
+    ///
+    /// # Errors
+    /// A thread that cannot be pinned.
+    fn pinned(&self, cpus: &[u32]) -> Result<Self::Output, PinError>;
+
+    /// Of the output.
+    fn checksum(output: &Self::Output) -> u64;
+}
+
+/// Runs an app of stages.
+pub(crate) fn stages<A: Stages>(setting: &Setting) -> Result<Outcome, AppError> {
+    let app = A::generate(setting.size);
+    let start = Instant::now();
+    let output = match setting.version {
+        Version::Serial => app.serial(),
+        Version::Pinned => app.pinned(&setting.cpus)?,
+    };
+    let parallel = start.elapsed();
+    Ok(Outcome { checksum: A::checksum(&output), parallel })
+}

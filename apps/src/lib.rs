@@ -9,6 +9,7 @@
 mod app;
 mod checksum;
 mod normal;
+mod pipeline;
 mod registry;
 mod shared;
 pub mod team;
@@ -17,12 +18,14 @@ mod vector;
 pub mod blackscholes;
 pub mod bodytrack;
 pub mod canneal;
+pub mod dedup;
 pub mod facesim;
+pub mod ferret;
 pub mod fluidanimate;
 pub mod streamcluster;
 pub mod swaptions;
 
-pub use app::{App, AppError, Outcome, Phases, Setting, Size, Version};
+pub use app::{App, AppError, Outcome, Phases, Setting, Size, Stages, Version};
 pub use checksum::Checksum;
 pub use registry::{APPS, find};
 pub use shared::{Blocks, SharedF64s};

@@ -1,15 +1,18 @@
 //! The nine apps by name.
 
-use crate::app::{App, Version, phases};
+use crate::app::{App, Version, phases, stages};
 use crate::blackscholes::Blackscholes;
 use crate::bodytrack::Bodytrack;
 use crate::canneal::Canneal;
+use crate::dedup::Dedup;
 use crate::facesim::Facesim;
+use crate::ferret::Ferret;
 use crate::fluidanimate::Fluidanimate;
 use crate::streamcluster::Streamcluster;
 use crate::swaptions::Swaptions;
 
 const PHASES: &[Version] = &[Version::Serial, Version::Pinned];
+const STAGES: &[Version] = &[Version::Serial, Version::Pinned];
 
 /// All of them, in the order of their names.
 pub const APPS: &[App] = &[
@@ -35,11 +38,25 @@ pub const APPS: &[App] = &[
         run: phases::<Canneal>,
     },
     App {
+        name: "dedup",
+        about: "a stream packed so that what comes again is written once",
+        shape: "a pipeline of five stages, the first and the last serial",
+        versions: STAGES,
+        run: stages::<Dedup>,
+    },
+    App {
         name: "facesim",
         about: "a beam of finite elements that muscle fibres bend, by conjugate gradients",
         shape: "four phases per iteration, each with a barrier",
         versions: PHASES,
         run: phases::<Facesim>,
+    },
+    App {
+        name: "ferret",
+        about: "the most similar pictures of a collection",
+        shape: "a pipeline of six stages, the first and the last serial",
+        versions: STAGES,
+        run: stages::<Ferret>,
     },
     App {
         name: "fluidanimate",

@@ -35,4 +35,4 @@ macro_rules! tests {
     };
 }
 
-tests!(blackscholes bodytrack canneal facesim fluidanimate streamcluster swaptions);
+tests!(blackscholes bodytrack canneal dedup facesim ferret fluidanimate streamcluster swaptions);
