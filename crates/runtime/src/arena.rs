@@ -1,0 +1,223 @@
+//! Blocks for tasks: of few sizes, each worker with its own stock, used again as soon as their task has run.
+//!
+//! Tasks are often made by one worker and run by another, which then has the block. So stocks are in *magazines* of 64 blocks (Bonwick and
+//! Adams, "Magazines and vmem", USENIX 2001): a worker that has two full ones hands one to the depot that all share, one that has none takes one
+//! there, and the lock of the depot is taken once in 64 blocks.
+//!
+//! Memory goes back to the system when the pool ends, not before: the protocol of task nodes relies on blocks that stay (README.md,
+//! "Release of dependences").
+#![expect(unsafe_code, reason = "an allocator")]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::cell::Cell;
+use std::ptr::{NonNull, null_mut};
+use std::sync::{Mutex, PoisonError};
+
+/// What a block is for, and how large it is. Blocks of one class are never used as another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class(usize);
+
+/// Every block begins on a line of the cache.
+pub const ALIGN: usize = 64;
+/// Bytes of the blocks of each class: first those of independent tasks, then those of tasks with dependences.
+const SIZES: [usize; 5] = [64, 128, 256, 128, 256];
+const INDEPENDENT: std::ops::Range<usize> = 0..3;
+const DEPENDENT: std::ops::Range<usize> = 3..5;
+/// Blocks in a full magazine.
+const FULL: usize = 64;
+/// What is taken from the system at a time: enough that asking does not count, little enough for small programs.
+const CHUNK_BYTES: usize = 256 << 10;
+
+impl Class {
+    /// For an independent task of this layout; none: it is too large.
+    pub const fn independent(layout: Layout) -> Option<Self> {
+        Self::fitting(layout, INDEPENDENT)
+    }
+
+    /// For a task with dependences of this layout; none: it is too large.
+    pub const fn dependent(layout: Layout) -> Option<Self> {
+        Self::fitting(layout, DEPENDENT)
+    }
+
+    const fn fitting(layout: Layout, among: std::ops::Range<usize>) -> Option<Self> {
+        let mut class = among.start;
+        while class < among.end {
+            if layout.size() <= SIZES[class] && layout.align() <= ALIGN {
+                return Some(Self(class));
+            }
+            class += 1;
+        }
+        None
+    }
+}
+
+/// A block that is not in use. Its first word is the next; the rest is as it was left.
+#[repr(C)]
+struct Free {
+    next: *mut Free,
+}
+
+/// Blocks that are not in use.
+#[derive(Clone, Copy)]
+struct Magazine {
+    first: *mut Free,
+    count: usize,
+}
+
+impl Magazine {
+    const EMPTY: Self = Self { first: null_mut(), count: 0 };
+}
+
+/// What all workers of a pool share.
+#[derive(Default)]
+pub struct Depot {
+    full: [Mutex<Vec<Magazine>>; SIZES.len()],
+    chunks: Mutex<Vec<NonNull<u8>>>,
+}
+
+// SAFETY: blocks in the depot belong to nobody else; the lists of them are behind mutexes.
+unsafe impl Send for Depot {}
+// SAFETY: as above.
+unsafe impl Sync for Depot {}
+
+const CHUNK: Layout = match Layout::from_size_align(CHUNK_BYTES, ALIGN) {
+    Ok(layout) => layout,
+    Err(_) => panic!("a chunk has a layout"),
+};
+
+impl Depot {
+    /// Zeroed: a node's first generation is 0 and nobody waits for it.
+    fn chunk(&self) -> NonNull<u8> {
+        // SAFETY: the layout is not empty.
+        let Some(chunk) = NonNull::new(unsafe { alloc_zeroed(CHUNK) }) else { handle_alloc_error(CHUNK) };
+        self.chunks.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
+        chunk
+    }
+}
+
+impl Drop for Depot {
+    fn drop(&mut self) {
+        for chunk in self.chunks.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            // SAFETY: made by `chunk` with this layout. The pool is at its end: no task is left that could be in a block.
+            unsafe { dealloc(chunk.as_ptr(), CHUNK) }
+        }
+    }
+}
+
+/// What one worker has of one class.
+struct Stock {
+    /// Taken from and given to.
+    loaded: Cell<Magazine>,
+    /// Full or empty.
+    spare: Cell<Magazine>,
+    /// What is left of the last chunk: address and bytes.
+    rest: Cell<(*mut u8, usize)>,
+}
+
+/// The blocks of one worker.
+pub struct Arena([Stock; SIZES.len()]);
+
+// SAFETY: free blocks belong to whoever has them in stock, whatever the thread.
+unsafe impl Send for Arena {}
+
+impl Default for Arena {
+    fn default() -> Self {
+        let stock = |_| Stock {
+            loaded: Cell::new(Magazine::EMPTY),
+            spare: Cell::new(Magazine::EMPTY),
+            rest: Cell::new((null_mut(), 0)),
+        };
+        Self(std::array::from_fn(stock))
+    }
+}
+
+impl Arena {
+    /// A block of this class. What is in it is what was in it, but for the first word.
+    #[inline]
+    pub fn take(&self, class: Class, depot: &Depot) -> NonNull<u8> {
+        let stock = &self.0[class.0];
+        let loaded = stock.loaded.get();
+        let Some(block) = NonNull::new(loaded.first) else { return Self::refill(stock, class, depot) };
+        // SAFETY: a free block in our stock: nobody else touches its first word.
+        let next = unsafe { block.as_ref() }.next;
+        stock.loaded.set(Magazine { first: next, count: loaded.count - 1 });
+        block.cast()
+    }
+
+    /// Puts a block back.
+    ///
+    /// # Safety
+    /// It was taken with the same class in the same pool, and what was in it is not looked at any more (but for what the protocol of nodes says).
+    #[inline]
+    pub unsafe fn give(&self, class: Class, block: NonNull<u8>, depot: &Depot) {
+        let stock = &self.0[class.0];
+        let mut loaded = stock.loaded.get();
+        if loaded.count == FULL {
+            let spare = stock.spare.replace(loaded);
+            if spare.count > 0 {
+                depot.full[class.0].lock().unwrap_or_else(PoisonError::into_inner).push(spare);
+            }
+            loaded = Magazine::EMPTY;
+        }
+        let block = block.cast::<Free>();
+        // SAFETY: the block is ours now, and large and aligned enough for a pointer.
+        unsafe { block.write(Free { next: loaded.first }) };
+        stock.loaded.set(Magazine { first: block.as_ptr(), count: loaded.count + 1 });
+    }
+
+    #[cold]
+    fn refill(stock: &Stock, class: Class, depot: &Depot) -> NonNull<u8> {
+        let spare = stock.spare.replace(Magazine::EMPTY);
+        let spare = Some(spare).filter(|spare| spare.count > 0);
+        let magazine = spare.or_else(|| depot.full[class.0].lock().unwrap_or_else(PoisonError::into_inner).pop());
+        if let Some(Magazine { first, count }) = magazine
+            && let Some(block) = NonNull::new(first)
+        {
+            // SAFETY: as in `take`.
+            let next = unsafe { block.as_ref() }.next;
+            stock.loaded.set(Magazine { first: next, count: count - 1 });
+            return block.cast();
+        }
+        let size = SIZES[class.0];
+        let (mut at, mut bytes) = stock.rest.get();
+        if bytes < size {
+            (at, bytes) = (depot.chunk().as_ptr(), CHUNK_BYTES);
+        }
+        // SAFETY: at least `size` bytes are left in the chunk.
+        stock.rest.set((unsafe { at.add(size) }, bytes - size));
+        // SAFETY: inside a chunk, and so not null.
+        unsafe { NonNull::new_unchecked(at) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn a_block_is_had_by_one_at_a_time_and_used_again() {
+        let (depot, maker, runner) = (Depot::default(), Arena::default(), Arena::default());
+        let class = Class::independent(Layout::new::<[u64; 9]>()).unwrap();
+        let mut seen = HashSet::new();
+        for _ in 0..20 {
+            let blocks: Vec<_> = (0..1_000).map(|_| maker.take(class, &depot)).collect();
+            let addresses: HashSet<_> = blocks.iter().map(|block| block.addr()).collect();
+            assert_eq!(addresses.len(), 1_000);
+            assert!(addresses.iter().all(|address| address.get() % ALIGN == 0));
+            seen.extend(addresses);
+            // SAFETY: taken above.
+            blocks.into_iter().for_each(|block| unsafe { runner.give(class, block, &depot) });
+        }
+        // What the runner keeps, two magazines, is all that is not used again.
+        assert!(seen.len() <= 1_000 + 2 * FULL, "{}", seen.len());
+    }
+
+    #[test]
+    fn what_is_too_large_or_aligned_too_far_has_no_class() {
+        assert!(Class::independent(Layout::new::<[u64; 33]>()).is_none());
+        assert!(Class::dependent(Layout::from_size_align(64, 128).unwrap()).is_none());
+        assert_ne!(Class::independent(Layout::new::<u64>()), Class::dependent(Layout::new::<u64>()));
+    }
+}

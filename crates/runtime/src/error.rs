@@ -1,0 +1,57 @@
+//! Why there is no pool.
+
+use evenkeel_machine::MachineError;
+use evenkeel_policy::graph::UnknownGraphPolicy;
+use evenkeel_policy::loops::LoopError;
+
+/// Why a pool could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PoolError {
+    /// The machine asked for is not one.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// None of the machine's cores is one that this process may use.
+    #[error("machine '{machine}': none of its CPUs ({cpus}) may be used by this process, expected one of {allowed}")]
+    Elsewhere {
+        /// The machine's name.
+        machine: String,
+        /// CPUs of the machine, as a list.
+        cpus: String,
+        /// CPUs that this process may use, as a list.
+        allowed: String,
+    },
+    /// No worker, or more than there can be.
+    #[error("{found} workers asked for, expected 1 to {most}")]
+    Workers {
+        /// As asked for.
+        found: String,
+        /// The most that there can be.
+        most: usize,
+    },
+    /// No such policy for tasks.
+    #[error(transparent)]
+    Policy(#[from] UnknownGraphPolicy),
+    /// A policy for tasks that needs the whole graph.
+    #[error("'{name}' plans a whole graph and cannot place tasks as they come; expected one of {online}")]
+    NotOnline {
+        /// As asked for.
+        name: String,
+        /// Those that can.
+        online: String,
+    },
+    /// No such schedule for loops.
+    #[error(transparent)]
+    Schedule(#[from] LoopError),
+    /// An environment variable that is not text.
+    #[error("{0}: no text found")]
+    NoText(&'static str),
+    /// The system gives no thread.
+    #[error("worker {worker}: no thread to be had")]
+    Thread {
+        /// Which of them.
+        worker: usize,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}

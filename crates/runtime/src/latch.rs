@@ -1,0 +1,57 @@
+//! Done or not: what a waiter looks at. README.md, "Latches and stacks".
+
+use crate::sync::{AtomicBool, Ordering, Thread, current, park};
+use crate::worker::Worker;
+
+/// Set once by another worker of the same pool.
+pub struct Latch {
+    done: AtomicBool,
+    waiter: usize,
+}
+
+impl Latch {
+    /// What worker `waiter` is going to wait for.
+    pub fn new(waiter: usize) -> Self {
+        Self { done: AtomicBool::new(false), waiter }
+    }
+
+    /// Whether it has been set; what was written before is seen then.
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// Sets it. From that moment its waiter may be gone, and the latch with it.
+    pub fn set(this: &Self, setter: &Worker) {
+        let waiter = this.waiter;
+        this.done.store(true, Ordering::Release);
+        setter.registry().sleep.wake_waiter(waiter);
+    }
+}
+
+/// What a thread that is no worker waits for.
+pub struct OutsideLatch {
+    done: AtomicBool,
+    waiter: Thread,
+}
+
+impl OutsideLatch {
+    /// What this thread is going to wait for.
+    pub fn new() -> Self {
+        Self { done: AtomicBool::new(false), waiter: current() }
+    }
+
+    /// Sets it. From that moment its waiter may be gone, and the latch with it: the thread's handle is our own.
+    pub fn set(this: &Self) {
+        let waiter = this.waiter.clone();
+        this.done.store(true, Ordering::Release);
+        waiter.unpark();
+    }
+
+    /// Blocks this thread until it is set.
+    pub fn wait(&self) {
+        while !self.done.load(Ordering::Acquire) {
+            park();
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Parallel loops.
+
+mod body;
+mod hand;
+mod run;
+mod schedule;
+mod slices;
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use crate::Pool;
+use body::{ForEach, MapReduce, TryForEach};
+
+pub use schedule::Schedule;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// What a loop may run over: whole numbers.
+pub trait Index: Copy + Send + Sync + sealed::Sealed {
+    /// How many there are in a range; none where it ends before it begins.
+    #[doc(hidden)]
+    fn count(range: &Range<Self>) -> u64;
+    /// The one that comes so many after this.
+    #[doc(hidden)]
+    fn plus(self, by: u64) -> Self;
+}
+
+macro_rules! index {
+    ($($type:ty),*) => {$(
+        impl sealed::Sealed for $type {}
+        impl Index for $type {
+            fn count(range: &Range<Self>) -> u64 {
+                if range.start < range.end { range.end.wrapping_sub(range.start) as u64 } else { 0 }
+            }
+            #[inline]
+            fn plus(self, by: u64) -> Self {
+                self.wrapping_add(by as Self)
+            }
+        }
+    )*};
+}
+index!(u32, u64, usize, i64);
+
+/// A loop that has not begun: see [`Pool::over`].
+#[derive(Clone, Debug)]
+pub struct Over<'pool, T> {
+    pool: &'pool Pool,
+    range: Range<T>,
+    schedule: Option<Schedule>,
+}
+
+impl Pool {
+    /// Calls `f` with each number of the range, on all cores at once, and returns when all calls have.
+    ///
+    /// A panic of `f` is resumed here; iterations that have not been handed out by then are left out.
+    pub fn for_each<T: Index>(&self, range: Range<T>, f: impl Fn(T) + Send + Sync) {
+        self.over(range).for_each(f);
+    }
+
+    /// As [`Pool::for_each`]; the first error ends the loop, and iterations that have not been handed out by then are left out.
+    ///
+    /// # Errors
+    /// One of those that `f` returned.
+    pub fn try_for_each<T: Index, E: Send>(
+        &self,
+        range: Range<T>,
+        f: impl Fn(T) -> Result<(), E> + Send + Sync,
+    ) -> Result<(), E> {
+        self.over(range).try_for_each(f)
+    }
+
+    /// Each worker begins with an `identity`, and adds to it what `map` makes of its numbers; `reduce` brings their values together.
+    ///
+    /// In which order is not said: the result is always the same where `reduce` is associative and commutative (sums of whole
+    /// numbers are, sums of floating-point numbers are not).
+    pub fn map_reduce<T: Index, A: Send>(
+        &self,
+        range: Range<T>,
+        identity: impl Fn() -> A + Send + Sync,
+        map: impl Fn(A, T) -> A + Send + Sync,
+        reduce: impl Fn(A, A) -> A + Send + Sync,
+    ) -> A {
+        self.over(range).map_reduce(identity, map, reduce)
+    }
+
+    /// A loop over a range, of which more can be said before it begins.
+    ///
+    /// ```
+    /// let pool = evenkeel::Pool::new()?;
+    /// pool.over(0..100).schedule("dynamic,4".parse()?).for_each(|i: u64| assert!(i < 100));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn over<T: Index>(&self, range: Range<T>) -> Over<'_, T> {
+        Over { pool: self, range, schedule: None }
+    }
+}
+
+impl<T: Index> Over<'_, T> {
+    /// How it is shared out, in place of what the pool does.
+    #[must_use]
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.schedule = Some(schedule);
+        self
+    }
+
+    /// As [`Pool::for_each`].
+    pub fn for_each(&self, f: impl Fn(T) + Send + Sync) {
+        self.run(&ForEach { start: self.range.start, f });
+    }
+
+    /// As [`Pool::try_for_each`].
+    ///
+    /// # Errors
+    /// One of those that `f` returned.
+    pub fn try_for_each<E: Send>(&self, f: impl Fn(T) -> Result<(), E> + Send + Sync) -> Result<(), E> {
+        let body = TryForEach { start: self.range.start, f, error: Mutex::new(None) };
+        self.run(&body);
+        body.error.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    /// As [`Pool::map_reduce`].
+    pub fn map_reduce<A: Send>(
+        &self,
+        identity: impl Fn() -> A + Send + Sync,
+        map: impl Fn(A, T) -> A + Send + Sync,
+        reduce: impl Fn(A, A) -> A + Send + Sync,
+    ) -> A {
+        let body = MapReduce { start: self.range.start, identity, map, reduce, result: Mutex::new(None) };
+        self.run(&body);
+        body.result.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(|| (body.identity)())
+    }
+
+    fn run(&self, body: &(impl body::Body + Send)) {
+        let iterations = T::count(&self.range);
+        self.pool.on_worker(|worker| {
+            let schedule = self.schedule.as_ref().unwrap_or(&worker.registry().schedule);
+            run::run(worker, schedule, iterations, body);
+        });
+    }
+}

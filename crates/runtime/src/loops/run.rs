@@ -1,0 +1,148 @@
+//! Running a loop: tickets for whoever is idle, chunks for whoever has come. README.md, "Loops".
+#![expect(unsafe_code, reason = "tickets point to the caller's stack")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use evenkeel_machine::Nanos;
+
+use crate::job::{Head, JobRef};
+use crate::scope::Payload;
+use crate::sync::{AtomicUsize, Ordering};
+use crate::worker::Worker;
+
+use super::body::Body;
+use super::hand::Hand;
+use super::schedule::Schedule;
+
+/// How long the caller waits for the last chunks of others before it does something else, which might take longer: as long as a
+/// chunk takes, about.
+const PATIENCE: Duration = Duration::from_micros(20);
+
+#[repr(C)]
+struct Shared<'a, B> {
+    head: Head,
+    body: &'a B,
+    hand: Mutex<Hand>,
+    /// Tickets that lie in the caller's deque.
+    lying: AtomicUsize,
+    /// Those, and tickets whose takers are at work.
+    out: AtomicUsize,
+    caller: usize,
+    panic: Mutex<Option<Payload>>,
+}
+
+/// Runs `iterations` of a loop on a worker and whoever is idle.
+pub fn run<B: Body>(worker: &Worker, schedule: &Schedule, iterations: u64, body: &B) {
+    let workers = worker.registry().stealers.len();
+    if workers == 1 || iterations <= 1 {
+        let mut local = body.begin();
+        if iterations > 0 {
+            body.chunk(&mut local, 0..iterations);
+        }
+        return body.end(local);
+    }
+    let shared = Shared {
+        head: Head { run: Shared::<B>::run },
+        body,
+        hand: Mutex::new(Hand::new(schedule, iterations, workers)),
+        lying: AtomicUsize::new(0),
+        out: AtomicUsize::new(0),
+        caller: worker.index,
+        panic: Mutex::new(None),
+    };
+    // All tickets point to it, this thread's and others': from here on it is only shared.
+    let shared = &shared;
+    let idle = worker.registry().sleep.idle().min(workers - 1).min((iterations - 1).min(usize::MAX as u64) as usize);
+    (0..idle).for_each(|_| shared.publish(worker));
+    shared.take_part(worker, || {
+        if shared.lying.load(Ordering::Relaxed) == 0 && worker.registry().sleep.idle() > 0 {
+            shared.publish(worker);
+        }
+    });
+    shared.take_back(worker);
+    let payload = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(payload) = payload {
+        resume_unwind(payload);
+    }
+}
+
+impl<B: Body> Shared<'_, B> {
+    fn hand(&self) -> MutexGuard<'_, Hand> {
+        // No users' code runs under it.
+        self.hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    const fn ticket(&self) -> JobRef {
+        JobRef::new(NonNull::from_ref(self).cast())
+    }
+
+    fn publish(&self, worker: &Worker) {
+        self.lying.fetch_add(1, Ordering::Relaxed);
+        self.out.fetch_add(1, Ordering::Relaxed);
+        worker.push(self.ticket());
+    }
+
+    /// # Safety
+    /// The head is that of a `Self`, whose caller waits until all tickets are back.
+    unsafe fn run(head: NonNull<Head>, worker: &Worker) {
+        worker.credits.give_back(worker);
+        // SAFETY: the head is the first field; the caller waits for this ticket.
+        let this = unsafe { head.cast::<Self>().as_ref() };
+        this.lying.fetch_sub(1, Ordering::Relaxed);
+        this.take_part(worker, || {});
+        let caller = this.caller;
+        // From here on the loop may be gone.
+        if this.out.fetch_sub(1, Ordering::AcqRel) == 1 {
+            worker.registry().sleep.wake_waiter(caller);
+        }
+    }
+
+    /// Does chunks until none is left. `between`: is called before each.
+    fn take_part(&self, worker: &Worker, between: impl Fn()) {
+        let mut hand = self.hand();
+        let Some(mut place) = hand.place(worker.index) else { return };
+        let mut next = hand.take(&mut place, worker.kind);
+        drop(hand);
+        if next.is_none() {
+            return;
+        }
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let mut local = self.body.begin();
+            let mut since = Instant::now();
+            while let Some(chunk) = next {
+                between();
+                let going_on = self.body.chunk(&mut local, chunk.first..chunk.first + chunk.count);
+                let now = Instant::now();
+                let time = Nanos((now - since).as_nanos() as u64);
+                let mut hand = self.hand();
+                if !going_on {
+                    hand.stop();
+                }
+                hand.done(place, worker.kind, chunk.count, time);
+                (next, since) = (hand.take(&mut place, worker.kind), now);
+            }
+            self.body.end(local);
+        }));
+        if let Err(payload) = done {
+            self.hand().stop();
+            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+        }
+    }
+
+    /// Takes the tickets out of the deque that nobody took, and waits for the others.
+    fn take_back(&self, worker: &Worker) {
+        while self.lying.load(Ordering::Relaxed) > 0 && worker.take_back(self.ticket()) {
+            self.lying.fetch_sub(1, Ordering::Relaxed);
+            self.out.fetch_sub(1, Ordering::Relaxed);
+        }
+        let is_done = || self.out.load(Ordering::Acquire) == 0;
+        let since = Instant::now();
+        while !is_done() && since.elapsed() < PATIENCE {
+            std::hint::spin_loop();
+        }
+        worker.wait_until(is_done);
+    }
+}

@@ -1,0 +1,63 @@
+//! How a loop is shared out: a policy of crates/policy by name, with a chunk or without.
+
+use std::fmt;
+use std::str::FromStr;
+
+use evenkeel_policy::loops::{self, LoopError, LoopPolicy};
+
+/// `static`, `dynamic`, `guided`, `aid-static` or `aid-dynamic` (which is the default), each with `,CHUNK` where wanted.
+///
+/// Without a chunk, the loop itself finds out how many iterations make one that is long enough for its taking not to count (but `static`, which
+/// gives each worker one block).
+///
+/// ```
+/// let schedule: evenkeel::Schedule = "dynamic,16".parse()?;
+/// assert_eq!(schedule.to_string(), "dynamic,16");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    name: String,
+    chunk: Option<u64>,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self { name: "aid-dynamic".into(), chunk: None }
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = LoopError;
+
+    fn from_str(text: &str) -> Result<Self, LoopError> {
+        loops::make(text)?;
+        let (name, chunk) =
+            text.split_once(',').map_or((text, None), |(name, chunk)| (name, chunk.trim().parse().ok()));
+        Ok(Self { name: name.trim().into(), chunk })
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.chunk {
+            None => f.write_str(&self.name),
+            Some(chunk) => write!(f, "{},{chunk}", self.name),
+        }
+    }
+}
+
+impl Schedule {
+    /// Whether the loop has to find out how long a chunk is to be.
+    pub(super) fn needs_unit(&self) -> bool {
+        self.chunk.is_none() && self.name != "static"
+    }
+
+    /// The policy, with chunks of so many iterations where it does not say.
+    pub(super) fn policy(&self, unit: u64) -> Box<dyn LoopPolicy> {
+        let chunk = if self.needs_unit() { Some(unit) } else { self.chunk };
+        let text = Self { name: self.name.clone(), chunk }.to_string();
+        // Names and chunks have been read before: this makes what it made then.
+        loops::make(&text).unwrap_or_else(|_| Box::new(loops::Dynamic::new(unit)))
+    }
+}

@@ -1,0 +1,238 @@
+//! A pool of workers, and the ways into it.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crossbeam_deque::Worker as Deque;
+use evenkeel_machine::Machine;
+use evenkeel_policy::graph;
+
+use crate::error::PoolError;
+use crate::latch::OutsideLatch;
+use crate::loops::Schedule;
+use crate::registry::Registry;
+use crate::scope::{self, Scope};
+use crate::stack_job::StackJob;
+use crate::team::{KindOfCore, Place, Team};
+use crate::worker::Worker;
+
+/// Environment variable: the machine whose kinds count, a preset's name or a file, in place of what the system tells.
+pub const MACHINE_VARIABLE: &str = "EVENKEEL_MACHINE";
+/// Environment variable: the policy for tasks.
+pub const POLICY_VARIABLE: &str = "EVENKEEL_POLICY";
+/// Environment variable: the schedule of loops that do not say theirs.
+pub const SCHEDULE_VARIABLE: &str = "EVENKEEL_SCHEDULE";
+
+/// The most workers that a pool may have.
+pub const MAX_WORKERS: usize = 4096;
+/// Bytes of a worker's stack. Who waits does other work meanwhile, on the same stack: so more than the customary 2 MiB.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Workers that run tasks and loops: one per core that this process may use, each kept on its core.
+///
+/// Dropping it joins its threads.
+pub struct Pool {
+    registry: Arc<Registry>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What a pool is to be like. What is not said comes from the environment, else from the machine.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    workers: Option<usize>,
+    machine: Option<String>,
+    policy: Option<String>,
+    schedule: Option<String>,
+    pins: bool,
+}
+
+impl Builder {
+    /// So many workers: on the fastest cores, and round again where they are more than cores. Else one per core.
+    #[must_use]
+    pub const fn workers(mut self, workers: usize) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// The machine whose kinds count, by a preset's name or a file. Else `EVENKEEL_MACHINE`, else what the system tells.
+    #[must_use]
+    pub fn machine(mut self, name_or_path: &str) -> Self {
+        self.machine = Some(name_or_path.into());
+        self
+    }
+
+    /// How tasks find their workers: `fifo`, `steal`, `steal-kind`. Else `EVENKEEL_POLICY`, else `steal-kind`.
+    #[must_use]
+    pub fn policy(mut self, name: &str) -> Self {
+        self.policy = Some(name.into());
+        self
+    }
+
+    /// How loops are shared out that do not say, as [`Schedule`] reads it. Else `EVENKEEL_SCHEDULE`, else `aid-dynamic`.
+    #[must_use]
+    pub fn schedule(mut self, schedule: &str) -> Self {
+        self.schedule = Some(schedule.into());
+        self
+    }
+
+    /// Whether each worker keeps to its core. It does unless told otherwise.
+    #[must_use]
+    pub const fn pin(mut self, pins: bool) -> Self {
+        self.pins = pins;
+        self
+    }
+
+    /// Starts the workers.
+    ///
+    /// # Errors
+    /// A machine, policy or schedule that is not there; no core that may be used; no threads to be had.
+    pub fn build(self) -> Result<Pool, PoolError> {
+        let machine = match self.machine.or(from_environment(MACHINE_VARIABLE)?) {
+            Some(name_or_path) => Some(Machine::load(&name_or_path)?),
+            None => None,
+        };
+        let mut team = Team::here(machine.as_ref())?;
+        if let Some(workers) = self.workers {
+            if !(1..=MAX_WORKERS).contains(&workers) {
+                return Err(PoolError::Workers { found: workers.to_string(), most: MAX_WORKERS });
+            }
+            team = team.with_workers(workers);
+        }
+        let discipline = Discipline::named(self.policy.or(from_environment(POLICY_VARIABLE)?))?;
+        let schedule = match self.schedule.or(from_environment(SCHEDULE_VARIABLE)?) {
+            Some(schedule) => schedule.parse()?,
+            None => Schedule::default(),
+        };
+        Pool::start(team, self.pins, discipline, schedule)
+    }
+}
+
+fn from_environment(variable: &'static str) -> Result<Option<String>, PoolError> {
+    match std::env::var(variable) {
+        Ok(value) => Ok(Some(value)),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        Err(std::env::VarError::NotUnicode(_)) => Err(PoolError::NoText(variable)),
+    }
+}
+
+/// The policies of crates/policy that place tasks as they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discipline {
+    /// `steal`.
+    Steal,
+    /// `steal-kind`.
+    StealKind,
+}
+
+impl Discipline {
+    fn named(name: Option<String>) -> Result<Self, PoolError> {
+        const ONLINE: &str = "steal, steal-kind";
+        let Some(name) = name else { return Ok(Self::StealKind) };
+        match name.as_str() {
+            "steal" => Ok(Self::Steal),
+            "steal-kind" => Ok(Self::StealKind),
+            _ if graph::find(&name).is_some() => Err(PoolError::NotOnline { name, online: ONLINE.into() }),
+            _ => Err(graph::UnknownGraphPolicy { name }.into()),
+        }
+    }
+}
+
+impl Pool {
+    /// One worker per core that this process may use, pinned, core kinds detected.
+    ///
+    /// # Errors
+    /// `EVENKEEL_MACHINE`, `EVENKEEL_POLICY` or `EVENKEEL_SCHEDULE` name something that is not there; no threads to be had.
+    pub fn new() -> Result<Self, PoolError> {
+        Self::builder().build()
+    }
+
+    /// A pool that differs from [`Pool::new`]'s.
+    pub const fn builder() -> Builder {
+        Builder { workers: None, machine: None, policy: None, schedule: None, pins: true }
+    }
+
+    fn start(team: Team, pins: bool, discipline: Discipline, schedule: Schedule) -> Result<Self, PoolError> {
+        let deques: Vec<_> = team.places.iter().map(|_| Deque::new_lifo()).collect();
+        let stealers = deques.iter().map(Deque::stealer).collect();
+        let registry = Registry::new(team, pins, discipline == Discipline::StealKind, stealers, schedule);
+        // From here on dropping it ends those threads that there are.
+        let mut pool = Self { registry: Arc::new(registry), threads: Vec::new() };
+        for (worker, deque) in deques.into_iter().enumerate() {
+            let registry = Arc::clone(&pool.registry);
+            let thread = std::thread::Builder::new().name(format!("evenkeel-{worker}")).stack_size(STACK_BYTES);
+            let thread = thread.spawn(move || Worker::work(registry, worker, deque));
+            pool.threads.push(thread.map_err(|source| PoolError::Thread { worker, source })?);
+        }
+        Ok(pool)
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.registry.team.places.len()
+    }
+
+    /// Where each worker is, fastest kind first.
+    pub fn places(&self) -> &[Place] {
+        &self.registry.team.places
+    }
+
+    /// The kinds of core that workers are on, fastest first.
+    pub fn kinds(&self) -> &[KindOfCore] {
+        &self.registry.team.kinds
+    }
+
+    /// Calls `f` on a worker and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program
+    /// with many short ones does well to be in a `run` as a whole.
+    pub fn run<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        self.on_worker(|_| f())
+    }
+
+    /// Calls `a` and `b`, perhaps at once, and returns what they return.
+    pub fn join<RA: Send, RB: Send>(&self, a: impl FnOnce() -> RA + Send, b: impl FnOnce() -> RB + Send) -> (RA, RB) {
+        self.on_worker(|worker| crate::join::join(worker, |_| a(), |_| b()))
+    }
+
+    /// Opens a scope for tasks, which may borrow what outlives the call; they have all ended when it returns.
+    ///
+    /// A panic of `f` or of a task is resumed here; tasks that have not begun by then are dropped.
+    pub fn scope<'env, F, R>(&self, f: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R + Send,
+        R: Send,
+    {
+        self.on_worker(|worker| scope::open(worker, f))
+    }
+
+    /// On this thread, if it is a worker of this pool; else on one that is.
+    pub(crate) fn on_worker<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
+        Worker::with_current(|worker| match worker.filter(|worker| std::ptr::eq(worker.registry(), &*self.registry)) {
+            Some(worker) => f(worker),
+            None => self.from_outside(f),
+        })
+    }
+
+    #[cold]
+    fn from_outside<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
+        let job = StackJob::new(OutsideLatch::new(), f);
+        self.registry.inject(job.job());
+        job.signal.wait();
+        job.into_result()
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.registry.end();
+        let own = std::thread::current().id();
+        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {
+            // A worker returns; it does not panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").field("places", &self.places()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,95 @@
+//! What the workers of a pool share.
+
+use std::sync::Mutex;
+
+use crossbeam_deque::{Injector, Stealer};
+use evenkeel_machine::KindId;
+
+use crate::arena::{Arena, Depot};
+use crate::job::JobRef;
+use crate::loops::Schedule;
+use crate::sleep::Sleep;
+use crate::sync::{AtomicBool, Ordering};
+use crate::team::Team;
+use crate::victims::Victims;
+
+/// See the file's head.
+pub struct Registry {
+    /// Who is on which core.
+    pub team: Team,
+    /// Whether workers keep to their cores.
+    pub pins: bool,
+    /// Who is idle.
+    pub sleep: Sleep,
+    /// By worker.
+    pub stealers: Box<[Stealer<JobRef>]>,
+    /// How loops are shared out unless they say.
+    pub schedule: Schedule,
+    /// Blocks that no worker has in stock.
+    pub depot: Depot,
+    /// Blocks of those who are no workers.
+    pub outside: Mutex<Arena>,
+    /// By kind of the team, work from outside.
+    injectors: Box<[Injector<JobRef>]>,
+    victims: Box<[Victims]>,
+    ending: AtomicBool,
+}
+
+impl Registry {
+    /// Of a team whose deques these are.
+    pub fn new(
+        team: Team,
+        pins: bool,
+        knows_kinds: bool,
+        stealers: Box<[Stealer<JobRef>]>,
+        schedule: Schedule,
+    ) -> Self {
+        let kinds: Vec<_> = team.places.iter().map(|place| place.kind).collect();
+        Self {
+            pins,
+            sleep: Sleep::new(stealers.len()),
+            stealers,
+            schedule,
+            depot: Depot::default(),
+            outside: Mutex::default(),
+            injectors: team.kinds.iter().map(|_| Injector::new()).collect(),
+            victims: (0..kinds.len()).map(|thief| Victims::of(thief, &kinds, knows_kinds)).collect(),
+            ending: AtomicBool::new(false),
+            team,
+        }
+    }
+
+    /// A job from outside, for the fastest kind if it has the time.
+    pub fn inject(&self, job: JobRef) {
+        self.injectors[0].push(job);
+        self.sleep.work_appeared();
+    }
+
+    /// Injectors in the order in which a worker on a kind of core looks at them: its own, then those of other kinds.
+    pub fn injectors_for(&self, kind: KindId) -> impl Iterator<Item = &Injector<JobRef>> {
+        let own = self.team.kinds.iter().position(|it| it.id == kind).unwrap_or_default();
+        self.injectors[own..].iter().chain(&self.injectors[..own])
+    }
+
+    /// From whom a worker steals.
+    pub fn victims_of(&self, thief: usize) -> &Victims {
+        &self.victims[thief]
+    }
+
+    /// Whether a job lies anywhere.
+    pub fn has_work(&self) -> bool {
+        self.injectors.iter().any(|injector| !injector.is_empty())
+            || self.stealers.iter().any(|stealer| !stealer.is_empty())
+    }
+
+    /// Whether workers are to return when they have nothing to do.
+    pub fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Acquire)
+    }
+
+    /// Tells all workers to return.
+    pub fn end(&self) {
+        self.ending.store(true, Ordering::Release);
+        self.sleep.wake_all();
+    }
+}

@@ -1,0 +1,98 @@
+//! Counting the tasks of a scope without a counter that all write to. README.md, "Scopes".
+#![expect(unsafe_code, reason = "credits hold a pointer to their scope")]
+
+use std::cell::Cell;
+use std::ptr::null;
+
+use crate::sync::{AtomicUsize, Ordering};
+use crate::worker::Worker;
+
+use super::ScopeCore;
+
+/// Credits taken at a time: the count is written to once in so many tasks.
+const ADVANCE: usize = 64;
+
+/// Tasks that are not done, credits that are out, and 1 for the opener.
+pub struct Count {
+    all: AtomicUsize,
+    opener: usize,
+}
+
+impl Count {
+    /// Of a scope that this worker opens.
+    pub fn new(opener: usize) -> Self {
+        Self { all: AtomicUsize::new(1), opener }
+    }
+
+    /// Whether nothing is left to be done; what was done is seen then.
+    pub fn is_zero(&self) -> bool {
+        self.all.load(Ordering::Acquire) == 0
+    }
+
+    /// One task more, by somebody who has no credits: the caller keeps the count above 0 by itself.
+    pub fn raise(&self) {
+        self.all.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many less. From that moment the scope may be gone.
+    fn lower(this: &Self, by: usize, worker: &Worker) {
+        let opener = this.opener;
+        if this.all.fetch_sub(by, Ordering::AcqRel) == by {
+            worker.registry().sleep.wake_waiter(opener);
+        }
+    }
+}
+
+/// What a worker holds of a scope's count.
+pub struct Credits {
+    /// Of which scope. Not to be followed where there are no credits: it may be gone.
+    scope: Cell<*const ScopeCore>,
+    held: Cell<usize>,
+}
+
+impl Default for Credits {
+    fn default() -> Self {
+        Self { scope: Cell::new(null()), held: Cell::new(0) }
+    }
+}
+
+impl Credits {
+    /// Before something of a scope is done: no credits are held of any other.
+    #[inline]
+    pub fn turn_to(&self, scope: &ScopeCore, worker: &Worker) {
+        if self.scope.get() != &raw const *scope {
+            self.give_back(worker);
+            self.scope.set(scope);
+        }
+    }
+
+    /// A task is created. The caller keeps the count above 0 by itself: it is the opener, or runs a task of the scope.
+    #[inline]
+    pub fn spend(&self, scope: &ScopeCore, worker: &Worker) {
+        self.turn_to(scope, worker);
+        if self.held.get() == 0 {
+            scope.count.all.fetch_add(ADVANCE, Ordering::Relaxed);
+            self.held.set(ADVANCE);
+        }
+        self.held.set(self.held.get() - 1);
+    }
+
+    /// A task is done, or the opener's closure. The scope is not to be touched any more by the caller.
+    #[inline]
+    pub fn gain(&self, scope: &ScopeCore, worker: &Worker) {
+        self.turn_to(scope, worker);
+        self.held.set(self.held.get() + 1);
+    }
+
+    /// Gives all back.
+    #[inline]
+    pub fn give_back(&self, worker: &Worker) {
+        let held = self.held.take();
+        if held > 0 {
+            // SAFETY: credits are part of the scope's count, and it waits until that is 0.
+            let scope = unsafe { &*self.scope.get() };
+            Count::lower(&scope.count, held, worker);
+        }
+        self.scope.set(null());
+    }
+}

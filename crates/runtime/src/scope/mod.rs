@@ -1,0 +1,49 @@
+//! Scopes: tasks that are done when the call returns.
+
+mod count;
+mod open;
+mod spawn;
+
+use std::any::Any;
+use std::sync::{Mutex, PoisonError};
+
+use crate::sync::{AtomicBool, Ordering};
+
+pub use count::Credits;
+pub use open::{Scope, open};
+pub use spawn::Spawner;
+
+use count::Count;
+
+/// What a panic leaves behind.
+pub type Payload = Box<dyn Any + Send>;
+
+/// What the tasks of a scope share with it.
+pub struct ScopeCore {
+    count: Count,
+    cancelled: AtomicBool,
+    panic: Mutex<Option<Payload>>,
+}
+
+impl ScopeCore {
+    fn new(opener: usize) -> Self {
+        Self { count: Count::new(opener), cancelled: AtomicBool::new(false), panic: Mutex::new(None) }
+    }
+
+    /// Whether tasks that have not begun are to be dropped.
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// A task panicked: the first such payload is kept, and the rest of the scope cancelled.
+    #[cold]
+    pub fn panicked(&self, payload: Payload) {
+        self.cancel();
+        self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+    }
+}

@@ -1,0 +1,59 @@
+//! Opening a scope, and waiting for it.
+
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::PoisonError;
+
+use crate::worker::Worker;
+
+use super::{ScopeCore, Spawner};
+
+/// Where tasks are created: see [`crate::Pool::scope`]. Stays on the thread that opened it; a [`Spawner`] goes anywhere.
+pub struct Scope<'scope, 'env: 'scope> {
+    pub(crate) core: &'scope ScopeCore,
+    pub(crate) worker: &'scope Worker,
+    /// Invariant in both, as [`std::thread::Scope`] is: neither may be taken for longer or shorter than it is.
+    lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
+}
+
+/// Opens a scope on a worker, and returns when all of its tasks are done.
+pub fn open<'env, F, R>(worker: &Worker, f: F) -> R
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
+{
+    let core = ScopeCore::new(worker.index);
+    let scope = Scope { core: &core, worker, lifetimes: PhantomData };
+    let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    if result.is_err() {
+        core.cancel();
+    }
+    worker.credits.gain(&core, worker);
+    worker.wait_until(|| core.count.is_zero());
+    match (result, core.panic.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+        (Err(payload), _) | (Ok(_), Some(payload)) => resume_unwind(payload),
+        (Ok(value), None) => value,
+    }
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Creates an independent task. It may begin at once on another worker, and has ended when the scope has.
+    #[inline]
+    pub fn spawn<F: FnOnce() + Send + 'scope>(&self, f: F) {
+        super::spawn::spawn(self.core, self.worker, f);
+    }
+
+    /// What creates independent tasks from anywhere within the scope, its tasks included.
+    pub fn spawner(&self) -> Spawner<'scope> {
+        Spawner::new(self.core, self.worker.registry())
+    }
+
+    /// Drops all tasks that have not begun, and those that are still to be created: their closures are dropped without being called.
+    pub fn cancel(&self) {
+        self.core.cancel();
+    }
+
+    /// Whether the scope has been cancelled, or one of its tasks has panicked: a long task may look and return early.
+    pub fn is_cancelled(&self) -> bool {
+        self.core.is_cancelled()
+    }
+}

@@ -1,0 +1,105 @@
+//! Independent tasks: a head, the scope, the closure, in one block.
+#![expect(unsafe_code, reason = "tasks are in blocks, and are called through a pointer")]
+
+use std::alloc::Layout;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::PoisonError;
+
+use crate::arena::Class;
+use crate::job::{Head, JobRef};
+use crate::registry::Registry;
+use crate::worker::Worker;
+
+use super::ScopeCore;
+
+#[repr(C)]
+struct Task<F> {
+    head: Head,
+    scope: NonNull<ScopeCore>,
+    closure: F,
+}
+
+impl<F: FnOnce() + Send> Task<F> {
+    const CLASS: Option<Class> = Class::independent(Layout::new::<Self>());
+
+    const fn of(scope: &ScopeCore, closure: F) -> Self {
+        Self { head: Head { run: Self::run }, scope: NonNull::from_ref(scope), closure }
+    }
+
+    /// # Safety
+    /// The head is that of a `Task<F>` in a block of `CLASS`, which has not been run.
+    unsafe fn run(head: NonNull<Head>, worker: &Worker) {
+        // SAFETY: a head is the first field of its task, and this is the one time that the closure is taken out.
+        let Self { scope, closure, .. } = unsafe { head.cast::<Self>().read() };
+        if let Some(class) = Self::CLASS {
+            // SAFETY: its contents have just been moved out; made with this class by `spawn` or `Spawner::spawn`.
+            unsafe { worker.arena.give(class, head.cast(), &worker.registry().depot) };
+        }
+        // SAFETY: the scope waits for this task, which is counted until `gain`.
+        let scope = unsafe { scope.as_ref() };
+        worker.credits.turn_to(scope, worker);
+        let called = catch_unwind(AssertUnwindSafe(|| if scope.is_cancelled() { drop(closure) } else { closure() }));
+        if let Err(payload) = called {
+            scope.panicked(payload);
+        }
+        worker.credits.gain(scope, worker);
+    }
+}
+
+/// Creates an independent task, by a worker that keeps the scope's count above 0.
+#[inline]
+pub fn spawn<F: FnOnce() + Send>(scope: &ScopeCore, worker: &Worker, closure: F) {
+    let Some(class) = Task::<F>::CLASS else { return spawn(scope, worker, boxed(closure)) };
+    worker.credits.spend(scope, worker);
+    let block = worker.arena.take(class, &worker.registry().depot).cast::<Task<F>>();
+    // SAFETY: the block is ours and large enough.
+    unsafe { block.write(Task::of(scope, closure)) };
+    worker.push(JobRef::new(block.cast()));
+}
+
+/// What is too large for a block goes to the heap, and a pointer into the block.
+fn boxed<'a, F: FnOnce() + Send + 'a>(closure: F) -> Box<dyn FnOnce() + Send + 'a> {
+    Box::new(closure)
+}
+
+/// Creates independent tasks of a scope, from any thread and as often as wanted: see [`crate::Scope::spawner`].
+#[derive(Clone, Copy)]
+pub struct Spawner<'scope> {
+    scope: &'scope ScopeCore,
+    registry: &'scope Registry,
+    /// Invariant, as the scope's own.
+    lifetime: PhantomData<&'scope mut &'scope ()>,
+}
+
+impl<'scope> Spawner<'scope> {
+    pub(super) const fn new(scope: &'scope ScopeCore, registry: &'scope Registry) -> Self {
+        Self { scope, registry, lifetime: PhantomData }
+    }
+
+    /// Creates an independent task.
+    pub fn spawn<F: FnOnce() + Send + 'scope>(self, f: F) {
+        Worker::with_current(|worker| match worker.filter(|worker| std::ptr::eq(worker.registry(), self.registry)) {
+            Some(worker) => spawn(self.scope, worker, f),
+            None => self.spawn_from_outside(f),
+        });
+    }
+
+    fn spawn_from_outside<F: FnOnce() + Send + 'scope>(self, f: F) {
+        let Some(class) = Task::<F>::CLASS else { return self.spawn_from_outside(boxed(f)) };
+        self.scope.count.raise();
+        let block = {
+            let arena = self.registry.outside.lock().unwrap_or_else(PoisonError::into_inner);
+            arena.take(class, &self.registry.depot).cast::<Task<F>>()
+        };
+        // SAFETY: the block is ours and large enough.
+        unsafe { block.write(Task::of(self.scope, f)) };
+        self.registry.inject(JobRef::new(block.cast()));
+    }
+
+    /// Whether the scope has been cancelled, or one of its tasks has panicked.
+    pub fn is_cancelled(self) -> bool {
+        self.scope.is_cancelled()
+    }
+}

@@ -1,0 +1,101 @@
+//! A job on the stack of whoever waits for it: half of a join, a call from outside.
+#![expect(unsafe_code, reason = "the job is called through a pointer to another thread's stack")]
+
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
+
+use crate::job::{Head, JobRef};
+use crate::latch::{Latch, OutsideLatch};
+use crate::scope::Payload;
+use crate::worker::Worker;
+
+/// How the waiter learns that its job is done.
+pub trait Signal {
+    /// From this moment the waiter may be gone, and the signal with it.
+    fn signal(this: &Self, worker: &Worker);
+}
+
+impl Signal for Latch {
+    fn signal(this: &Self, worker: &Worker) {
+        Self::set(this, worker);
+    }
+}
+
+impl Signal for OutsideLatch {
+    fn signal(this: &Self, _worker: &Worker) {
+        Self::set(this);
+    }
+}
+
+enum State<F, R> {
+    /// Not begun.
+    Closure(F),
+    /// Begun.
+    Taken,
+    Done(R),
+    Panicked(Payload),
+}
+
+/// See the file's head.
+#[repr(C)]
+pub struct StackJob<S, F, R> {
+    head: Head,
+    /// Set when another thread has run it.
+    pub signal: S,
+    state: UnsafeCell<State<F, R>>,
+}
+
+impl<S, F, R> StackJob<S, F, R>
+where
+    S: Signal,
+    F: FnOnce(&Worker) -> R + Send,
+    R: Send,
+{
+    /// A job that has not begun.
+    pub const fn new(signal: S, closure: F) -> Self {
+        Self { head: Head { run: Self::run }, signal, state: UnsafeCell::new(State::Closure(closure)) }
+    }
+
+    /// What goes into a deque. The job must stay where it is until it has been taken out again or its signal is given.
+    pub const fn job(&self) -> JobRef {
+        // The whole job is behind the pointer, not its head alone: `run` goes from one to the other.
+        JobRef::new(NonNull::from_ref(self).cast())
+    }
+
+    /// # Safety
+    /// The head is that of a `Self` which nobody else runs, and whose waiter waits for the signal.
+    unsafe fn run(head: NonNull<Head>, worker: &Worker) {
+        worker.credits.give_back(worker);
+        // SAFETY: the head is the first field; the waiter keeps the job until the signal, which is the last thing here.
+        let this = unsafe { head.cast::<Self>().as_ref() };
+        // SAFETY: nobody else looks at the state before the signal.
+        let state = unsafe { &mut *this.state.get() };
+        if let State::Closure(closure) = std::mem::replace(state, State::Taken) {
+            *state = match catch_unwind(AssertUnwindSafe(|| closure(worker))) {
+                Ok(result) => State::Done(result),
+                Err(payload) => State::Panicked(payload),
+            };
+        }
+        S::signal(&this.signal, worker);
+    }
+
+    /// Calls it here: it was taken out of the deque again, and nobody else has seen it.
+    pub fn call(self, worker: &Worker) -> R {
+        match self.state.into_inner() {
+            State::Closure(closure) => closure(worker),
+            State::Taken | State::Done(_) | State::Panicked(_) => {
+                unreachable!("a job is in a deque only before it begins")
+            }
+        }
+    }
+
+    /// What came of it, after its signal. Resumes its panic.
+    pub fn into_result(self) -> R {
+        match self.state.into_inner() {
+            State::Done(result) => result,
+            State::Panicked(payload) => resume_unwind(payload),
+            State::Closure(_) | State::Taken => unreachable!("a job's signal comes after its end"),
+        }
+    }
+}

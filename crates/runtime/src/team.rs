@@ -1,0 +1,149 @@
+//! Which cores there are for workers, and of which kinds.
+
+use std::path::Path;
+
+use evenkeel_machine::discover::{Given, discover};
+use evenkeel_machine::{FULL_CAPACITY, KindId, Machine, write_cpus};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::error::PoolError;
+
+/// A kind of core that workers are on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KindOfCore {
+    /// Its rank in the machine: 0 is the fastest.
+    pub id: KindId,
+    /// `big`, `little`, `P`, `E`, …
+    pub name: String,
+    /// Speed relative to the fastest kind of the machine (1024).
+    pub capacity: u32,
+}
+
+/// Where a worker is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The kind of its core.
+    pub kind: KindId,
+    /// Its core, as the operating system counts; `None`: wherever the system puts it.
+    pub cpu: Option<u32>,
+}
+
+/// Who works: one place per worker, fastest kind first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Team {
+    /// Kinds that places are of, fastest first.
+    pub kinds: Vec<KindOfCore>,
+    /// By worker.
+    pub places: Vec<Place>,
+}
+
+impl Team {
+    /// The cores that this process may use, of the kinds that `machine` says, or that the system tells where that is `None`.
+    ///
+    /// # Errors
+    /// None of the machine's cores may be used.
+    pub fn here(machine: Option<&Machine>) -> Result<Self, PoolError> {
+        let allowed = allowed_cpus();
+        let Some(machine) = machine else {
+            let given = Given { allowed: allowed.clone(), ..Given::default() };
+            return Ok(match discover(Path::new("/sys"), &given) {
+                Ok(detected) => Self::of(&detected.machine, &|_| true),
+                Err(_) => Self::alike(allowed),
+            });
+        };
+        let may_use = |cpu: u32| allowed.as_ref().is_none_or(|allowed| allowed.contains(&cpu));
+        let team = Self::of(machine, &may_use);
+        if team.places.is_empty() {
+            return Err(PoolError::Elsewhere {
+                machine: machine.name.clone(),
+                cpus: write_cpus(machine.cores.iter().map(|core| core.cpu)),
+                allowed: write_cpus(allowed.unwrap_or_default().into_iter()),
+            });
+        }
+        Ok(team)
+    }
+
+    /// The cores of a machine that may be used.
+    fn of(machine: &Machine, may_use: &dyn Fn(u32) -> bool) -> Self {
+        let cores = machine.cores.iter().filter(|core| may_use(core.cpu));
+        let mut places: Vec<_> = cores.map(|core| Place { kind: core.kind, cpu: Some(core.cpu) }).collect();
+        places.sort_by_key(|place| place.kind);
+        let kinds = machine.kinds.iter().zip(0..).map(|(kind, rank)| KindOfCore {
+            id: KindId(rank),
+            name: kind.name.clone(),
+            capacity: kind.capacity,
+        });
+        let kinds = kinds.filter(|kind| places.iter().any(|place| place.kind == kind.id)).collect();
+        Self { kinds, places }
+    }
+
+    /// Where nothing is told of the cores: all alike.
+    fn alike(cpus: Option<Vec<u32>>) -> Self {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        let cpus = cpus.map_or_else(|| vec![None; count], |cpus| cpus.into_iter().map(Some).collect());
+        let places = cpus.into_iter().map(|cpu| Place { kind: KindId(0), cpu }).collect();
+        Self { kinds: vec![KindOfCore { id: KindId(0), name: "core".into(), capacity: FULL_CAPACITY }], places }
+    }
+
+    /// So many workers: on the fastest cores, and round again where they are more than cores.
+    #[must_use]
+    pub fn with_workers(mut self, workers: usize) -> Self {
+        let mut places: Vec<_> = self.places.iter().copied().cycle().take(workers).collect();
+        places.sort_by_key(|place| place.kind);
+        self.kinds.retain(|kind| places.iter().any(|place| place.kind == kind.id));
+        self.places = places;
+        self
+    }
+
+    /// Whether all workers are on cores of one kind.
+    pub fn is_symmetric(&self) -> bool {
+        self.kinds.len() <= 1
+    }
+}
+
+fn allowed_cpus() -> Option<Vec<u32>> {
+    let set = sched_getaffinity(None).ok()?;
+    Some((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect())
+}
+
+/// Keeps this thread on a core. Where that is not allowed it goes on wherever it is: slower, perhaps, but right.
+pub fn pin_to(cpu: u32) {
+    let cpu = cpu as usize;
+    if cpu < CpuSet::MAX_CPU {
+        let mut set = CpuSet::new();
+        set.set(cpu);
+        let _ = sched_setaffinity(None, &set);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        Machine::preset("rk3588").unwrap()
+    }
+
+    #[test]
+    fn the_fastest_cores_come_first_whatever_their_numbers() {
+        let team = Team::of(&machine(), &|_| true);
+        assert_eq!(team.places.len(), 8);
+        assert!(team.places.is_sorted_by_key(|place| place.kind) && !team.is_symmetric());
+        assert_eq!(team.places[0].cpu, Some(4), "rk3588: the big cores are CPUs 4 to 7");
+    }
+
+    #[test]
+    fn cores_that_may_not_be_used_are_left_out_and_so_are_their_kinds() {
+        let team = Team::of(&machine(), &|cpu| cpu < 2);
+        assert!(team.is_symmetric());
+        assert_eq!(team.places.iter().map(|place| place.cpu).collect::<Vec<_>>(), [Some(0), Some(1)]);
+    }
+
+    #[test]
+    fn more_workers_than_cores_go_round_and_fewer_take_the_fastest() {
+        let team = Team::of(&machine(), &|cpu| cpu == 0 || cpu == 4);
+        let kinds = |workers| team.clone().with_workers(workers).places.iter().map(|it| it.kind.0).collect::<Vec<_>>();
+        assert_eq!((kinds(1), kinds(3)), (vec![0], vec![0, 0, 1]));
+        assert!(team.with_workers(1).is_symmetric());
+    }
+}

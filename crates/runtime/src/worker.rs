@@ -1,0 +1,190 @@
+//! A worker: looks for work, runs it, sleeps where there is none.
+#![expect(unsafe_code, reason = "a thread finds its worker through a pointer; jobs are run through one")]
+
+use std::cell::Cell;
+use std::ptr::null;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_deque::{Steal, Worker as Deque};
+use evenkeel_machine::KindId;
+
+use crate::arena::Arena;
+use crate::job::JobRef;
+use crate::registry::Registry;
+use crate::scope::Credits;
+use crate::team::pin_to;
+
+/// How long a worker looks before it sleeps: about what it costs to be woken, so that looking at most doubles the price (Karlin et al.,
+/// "Competitive snoopy caching", Algorithmica 3, 1988).
+const LOOKING: Duration = Duration::from_micros(50);
+/// How much of that without leaving the core to others.
+const SPINNING: Duration = Duration::from_micros(10);
+/// Tries between two looks at the clock, which costs some tens of nanoseconds.
+const TRIES: u32 = 8;
+
+thread_local! {
+    static CURRENT: Cell<*const Worker> = const { Cell::new(null()) };
+}
+
+/// See the file's head. Lives on its thread's stack and is not seen by other threads.
+pub struct Worker {
+    /// Its number in the pool.
+    pub index: usize,
+    /// The kind of core that it is on.
+    pub kind: KindId,
+    /// Credits of the scope that it has run tasks of last.
+    pub credits: Credits,
+    /// Its blocks.
+    pub arena: Arena,
+    deque: Deque<JobRef>,
+    registry: Arc<Registry>,
+    random: Cell<u64>,
+}
+
+impl Worker {
+    /// The body of a worker's thread: returns when the pool ends.
+    pub fn work(registry: Arc<Registry>, index: usize, deque: Deque<JobRef>) {
+        let place = registry.team.places[index];
+        if let Some(cpu) = place.cpu.filter(|_| registry.pins) {
+            pin_to(cpu);
+        }
+        registry.sleep.take_seat(index);
+        let worker = Self {
+            index,
+            kind: place.kind,
+            credits: Credits::default(),
+            arena: Arena::default(),
+            deque,
+            registry,
+            // Any odd number will do: xorshift must not start with 0.
+            random: Cell::new(2 * index as u64 + 1),
+        };
+        CURRENT.set(&raw const worker);
+        worker.wait_until(|| worker.registry.is_ending());
+        CURRENT.set(null());
+    }
+
+    /// Calls `f` with the worker that this thread is; `None`: it is none.
+    #[inline]
+    pub fn with_current<R>(f: impl FnOnce(Option<&Self>) -> R) -> R {
+        // SAFETY: set by `work` to a value that lives until it is taken away again, on this thread; `f` cannot keep the reference.
+        f(unsafe { CURRENT.get().as_ref() })
+    }
+
+    /// What it shares with the others.
+    #[inline]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Makes a job visible to all.
+    #[inline]
+    pub fn push(&self, job: JobRef) {
+        self.deque.push(job);
+        self.registry.sleep.work_appeared();
+    }
+
+    /// Takes a job that it pushed out of its deque again, and runs what was pushed and left behind since. False: somebody else took it.
+    #[inline]
+    pub fn take_back(&self, job: JobRef) -> bool {
+        loop {
+            match self.deque.pop() {
+                Some(it) if it == job => return true,
+                Some(other) => {
+                    self.execute(other);
+                    self.credits.give_back(self);
+                }
+                None => return false,
+            }
+        }
+    }
+
+    /// Runs a job that it took out of a deque or an injector.
+    #[inline]
+    fn execute(&self, job: JobRef) {
+        // SAFETY: what lies in deques and injectors is to be run as often as it lies there, and stays until then: README.md, "Who is there".
+        unsafe { job.run(self) }
+    }
+
+    /// Does other work until `done`, and sleeps where there is none. Whoever brings `done` about has to call
+    /// [`crate::sleep::Sleep::wake_waiter`] for this worker then.
+    pub fn wait_until(&self, done: impl Fn() -> bool) {
+        while !done() {
+            if let Some(job) = self.deque.pop().or_else(|| self.seek()) {
+                self.execute(job);
+                continue;
+            }
+            self.credits.give_back(self);
+            if !done() {
+                self.look(&done);
+            }
+        }
+        // Back to users' code, which may take any time.
+        self.credits.give_back(self);
+    }
+
+    /// Looks for a job until `done`, and runs it.
+    fn look(&self, done: &impl Fn() -> bool) {
+        let sleep = &self.registry.sleep;
+        sleep.start_looking();
+        let mut since = Instant::now();
+        loop {
+            for _ in 0..TRIES {
+                let job = self.seek();
+                if job.is_some() || done() {
+                    sleep.stop_looking(|| self.registry.has_work());
+                    job.into_iter().for_each(|job| self.execute(job));
+                    return;
+                }
+                std::hint::spin_loop();
+            }
+            let looking = since.elapsed();
+            if looking >= LOOKING {
+                sleep.sleep(self.index, || done() || self.registry.has_work());
+                since = Instant::now();
+            } else if looking >= SPINNING {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// A job of somebody else.
+    fn seek(&self) -> Option<JobRef> {
+        loop {
+            let (mut again, registry) = (false, &*self.registry);
+            let mut take = |steal| match steal {
+                Steal::Success(job) => Some(job),
+                Steal::Retry => {
+                    again = true;
+                    None
+                }
+                Steal::Empty => None,
+            };
+            let from_outside = registry.injectors_for(self.kind).find_map(|injector| take(injector.steal()));
+            let found = from_outside.or_else(|| {
+                let victims = registry.victims_of(self.index);
+                let mut groups = victims.iter();
+                groups.find_map(|group| {
+                    let first = if group.len() > 1 { self.draw(group.len()) } else { 0 };
+                    let mut round = group[first..].iter().chain(&group[..first]);
+                    round.find_map(|&victim| take(registry.stealers[victim].steal()))
+                })
+            });
+            if found.is_some() || !again {
+                return found;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Below `bound`, by xorshift64 (Marsaglia, Journal of Statistical Software 8(14), 2003).
+    fn draw(&self, bound: usize) -> usize {
+        let mut it = self.random.get();
+        it ^= it << 13;
+        it ^= it >> 7;
+        it ^= it << 17;
+        self.random.set(it);
+        (it % bound as u64) as usize
+    }
+}

@@ -1,0 +1,256 @@
+//! Pools: calls from outside, join, scopes, panics, the end.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::ThreadId;
+
+use evenkeel::{Pool, PoolError};
+
+fn pool(workers: usize) -> Pool {
+    Pool::builder().workers(workers).build().unwrap()
+}
+
+fn fib(pool: &Pool, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = pool.join(|| fib(pool, n - 1), || fib(pool, n - 2));
+    a + b
+}
+
+fn message(f: impl FnOnce()) -> String {
+    let payload = catch_unwind(AssertUnwindSafe(f)).unwrap_err();
+    payload.downcast_ref::<&str>().map_or_else(String::new, |it| (*it).into())
+}
+
+#[test]
+fn a_call_from_outside_runs_on_a_worker_and_one_from_inside_on_the_same() {
+    let pool = pool(2);
+    let outside = std::thread::current().id();
+    let (outer, inner) = pool.run(|| (std::thread::current().id(), pool.run(|| std::thread::current().id())));
+    assert!(outer == inner && outer != outside);
+}
+
+#[test]
+fn join_computes_fibonacci_whatever_the_number_of_workers() {
+    for workers in [1, 2, 3, 16] {
+        let pool = pool(workers);
+        assert_eq!(fib(&pool, 20), 6765, "{workers} workers");
+    }
+}
+
+#[test]
+fn a_panic_in_either_half_of_a_join_reaches_the_caller_and_the_pool_works_on() {
+    let pool = pool(2);
+    for _ in 0..100 {
+        assert_eq!(message(|| drop(pool.join(|| panic!("left"), || fib(&pool, 5)))), "left");
+        assert_eq!(message(|| drop(pool.join(|| fib(&pool, 5), || panic!("right")))), "right");
+        assert_eq!(message(|| drop(pool.join(|| panic!("left"), || panic!("right")))), "left");
+    }
+    assert_eq!(fib(&pool, 10), 55);
+}
+
+#[test]
+fn all_tasks_of_a_scope_have_ended_when_it_returns() {
+    let pool = pool(2);
+    let done = AtomicUsize::new(0);
+    for tasks in [0, 1, 2, 63, 64, 65, 10_000] {
+        done.store(0, Ordering::Relaxed);
+        let result = pool.scope(|s| {
+            for _ in 0..tasks {
+                s.spawn(|| _ = done.fetch_add(1, Ordering::Relaxed));
+            }
+            "result"
+        });
+        assert_eq!((done.load(Ordering::Relaxed), result), (tasks, "result"));
+    }
+}
+
+#[test]
+fn tasks_borrow_what_outlives_the_scope() {
+    let mut parts = vec![0; 50];
+    pool(2).scope(|s| parts.iter_mut().enumerate().for_each(|(i, part)| s.spawn(move || *part = i)));
+    assert!(parts.into_iter().eq(0..50));
+}
+
+#[test]
+fn tasks_create_tasks_of_the_same_scope() {
+    fn tree<'scope>(spawner: evenkeel::Spawner<'scope>, leaves: &'scope AtomicUsize, depth: u32) {
+        if depth == 0 {
+            leaves.fetch_add(1, Ordering::Relaxed);
+        } else {
+            (0..3).for_each(|_| spawner.spawn(move || tree(spawner, leaves, depth - 1)));
+        }
+    }
+    let leaves = AtomicUsize::new(0);
+    for workers in [1, 2, 7] {
+        leaves.store(0, Ordering::Relaxed);
+        pool(workers).scope(|s| tree(s.spawner(), &leaves, 8));
+        assert_eq!(leaves.load(Ordering::Relaxed), 3_usize.pow(8));
+    }
+}
+
+#[test]
+fn a_spawner_works_from_a_thread_that_is_no_worker() {
+    let (pool, done) = (pool(2), AtomicUsize::new(0));
+    pool.scope(|s| {
+        let (spawner, done) = (s.spawner(), &done);
+        std::thread::scope(|threads| {
+            threads.spawn(move || {
+                (0..1_000).for_each(|_| spawner.spawn(move || _ = done.fetch_add(1, Ordering::Relaxed)));
+                spawner.spawn({
+                    let large = [1_u8; 1_000];
+                    move || _ = done.fetch_add(large.map(usize::from).iter().sum(), Ordering::Relaxed)
+                });
+            });
+        });
+    });
+    assert_eq!(done.load(Ordering::Relaxed), 2_000);
+}
+
+#[test]
+fn scopes_are_nested_and_each_waits_for_its_own() {
+    let (pool, done) = (pool(2), AtomicUsize::new(0));
+    pool.scope(|s| {
+        for _ in 0..20 {
+            s.spawn(|| {
+                let before = AtomicUsize::new(0);
+                pool.scope(|inner| (0..20).for_each(|_| inner.spawn(|| _ = before.fetch_add(1, Ordering::Relaxed))));
+                done.fetch_add(before.into_inner(), Ordering::Relaxed);
+            });
+        }
+    });
+    assert_eq!(done.load(Ordering::Relaxed), 400);
+}
+
+#[test]
+fn closures_of_any_size_arrive_whole() {
+    let (pool, sum) = (pool(2), AtomicUsize::new(0));
+    fn spawn<'scope, const N: usize>(s: &evenkeel::Scope<'scope, '_>, sum: &'scope AtomicUsize) {
+        let data = [1_u8; N];
+        s.spawn(move || _ = sum.fetch_add(data.iter().map(|&it| usize::from(it)).sum(), Ordering::Relaxed));
+    }
+    pool.scope(|s| {
+        for _ in 0..100 {
+            (spawn::<0>(s, &sum), spawn::<41>(s, &sum), spawn::<100>(s, &sum), spawn::<230>(s, &sum));
+            (spawn::<241>(s, &sum), spawn::<5_000>(s, &sum));
+        }
+    });
+    assert_eq!(sum.into_inner(), 100 * (41 + 100 + 230 + 241 + 5_000));
+}
+
+#[test]
+fn a_panicking_task_drops_those_that_have_not_begun_and_its_panic_arrives() {
+    let pool = pool(1);
+    let (begun, dropped) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    struct OnDrop<'a>(&'a AtomicUsize);
+    impl Drop for OnDrop<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let message = message(|| {
+        pool.scope(|s| {
+            for _ in 0..100 {
+                let guard = OnDrop(&dropped);
+                s.spawn(|| {
+                    let _guard = guard;
+                    begun.fetch_add(1, Ordering::Relaxed);
+                    panic!("once");
+                });
+            }
+        });
+    });
+    assert_eq!((message.as_str(), begun.into_inner(), dropped.into_inner()), ("once", 1, 100));
+    assert_eq!(pool.run(|| 1), 1);
+}
+
+#[test]
+fn a_panic_of_the_scopes_own_closure_arrives_after_its_tasks_have_ended() {
+    let (pool, running) = (pool(2), AtomicBool::new(false));
+    let message = message(|| {
+        pool.scope(|s| {
+            s.spawn(|| {
+                running.store(true, Ordering::SeqCst);
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                running.store(false, Ordering::SeqCst);
+            });
+            while !running.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            panic!("own");
+        });
+    });
+    assert_eq!((message.as_str(), running.into_inner()), ("own", false));
+}
+
+#[test]
+fn a_cancelled_scope_drops_what_has_not_begun() {
+    let (pool, done) = (pool(1), AtomicUsize::new(0));
+    pool.scope(|s| {
+        (0..10).for_each(|_| s.spawn(|| _ = done.fetch_add(1, Ordering::Relaxed)));
+        s.cancel();
+        assert!(s.is_cancelled());
+        (0..10).for_each(|_| s.spawn(|| _ = done.fetch_add(1, Ordering::Relaxed)));
+    });
+    assert_eq!(done.into_inner(), 0);
+}
+
+#[test]
+fn work_reaches_workers_that_sleep() {
+    let pool = pool(2);
+    for _ in 0..20 {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        // Each half waits for the other to begin: that takes two workers.
+        let begun = AtomicUsize::new(0);
+        let half = || {
+            begun.fetch_add(1, Ordering::SeqCst);
+            while begun.load(Ordering::SeqCst) < 2 {
+                std::thread::yield_now();
+            }
+        };
+        pool.join(half, half);
+    }
+}
+
+#[test]
+fn two_pools_call_each_other() {
+    let (one, two) = (pool(2), pool(2));
+    let sum = one.run(|| {
+        two.scope(|s| {
+            let done = s.spawner();
+            one.join(|| done.spawn(|| ()), || fib(&two, 10)).1
+        })
+    });
+    assert_eq!(sum, 55);
+}
+
+#[test]
+fn many_threads_call_at_once() {
+    let pool = pool(2);
+    std::thread::scope(|threads| {
+        for n in 0..16 {
+            let pool = &pool;
+            threads.spawn(move || assert_eq!(fib(pool, 12) + n, 144 + n));
+        }
+    });
+}
+
+#[test]
+fn a_pool_keeps_to_as_many_threads_as_it_has_workers() {
+    let (pool, seen) = (pool(3), Mutex::new(HashSet::<ThreadId>::new()));
+    pool.for_each(0..10_000_u32, |_| _ = seen.lock().unwrap().insert(std::thread::current().id()));
+    assert!(seen.into_inner().unwrap().len() <= 3);
+}
+
+#[test]
+fn what_cannot_be_had_is_named() {
+    let message = |result: Result<Pool, PoolError>| result.err().map(|error| error.to_string()).unwrap_or_default();
+    assert_eq!(message(Pool::builder().workers(0).build()), "0 workers asked for, expected 1 to 4096");
+    assert!(message(Pool::builder().policy("lifo").build()).starts_with("no graph policy 'lifo'; there are fifo"));
+    assert!(message(Pool::builder().policy("heft").build()).starts_with("'heft' plans a whole graph"));
+    assert!(message(Pool::builder().schedule("dynamic,0").build()).contains("'0' is not a chunk"));
+    assert!(message(Pool::builder().machine("no-such-machine").build()).contains("no-such-machine"));
+}
