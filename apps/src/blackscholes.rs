@@ -49,7 +49,7 @@ impl Phases for Blackscholes {
     fn generate(size: Size) -> Self {
         let mut random = SplitMix64::named(1, "blackscholes");
         let mut between = |low: f64, high: f64| low + (high - low) * random.unit();
-        let options = (0..size.pick(1_000, 150_000, 1_500_000)).map(|index| {
+        let options = (0..size.pick(1_000, 200_000, 2_000_000)).map(|index| {
             let spot = between(20.0, 120.0);
             Asset {
                 spot,

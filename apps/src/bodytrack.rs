@@ -59,7 +59,7 @@ pub struct Bodytrack {
 
 impl Phases for Bodytrack {
     fn generate(size: Size) -> Self {
-        let (frames, particles) = size.pick((4, 64), (12, 400), (30, 1_600));
+        let (frames, particles) = size.pick((4, 64), (10, 240), (25, 960));
         let mut random = SplitMix64::named(1, "bodytrack");
         let mut film = |frame| {
             let figure = figure(&walk(frame));

@@ -69,7 +69,7 @@ impl Phases for Canneal {
             neighbours: joined.concat(),
             width_log2: elements_log2 as u32 / 2,
             places: [copy(), copy()],
-            steps: size.pick(80, 100, 150),
+            steps: size.pick(80, 150, 200),
         }
     }
 

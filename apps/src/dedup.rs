@@ -62,7 +62,7 @@ impl Stages for Dedup {
     type Output = Vec<u8>;
 
     fn generate(size: Size) -> Self {
-        let length = size.pick(1 << 20, 64 << 20, 512 << 20);
+        let length = size.pick(1 << 20, 40 << 20, 400 << 20);
         let mut random = SplitMix64::named(1, "dedup");
         let words: Vec<Vec<u8>> = (0..4096)
             .map(|_| (0..2 + random.below(8)).map(|_| b'a' + random.below(26) as u8).chain([b' ']).collect())
@@ -94,7 +94,7 @@ impl Stages for Dedup {
         archive.bytes
     }
 
-    fn pinned(&self, cpus: &[u32]) -> Result<Vec<u8>, PinError> {
+    fn pinned(&self, cpus: &[Option<u32>]) -> Result<Vec<u8>, PinError> {
         let (table, mut archive) = (Table::new(), Archive::default());
         std::thread::scope(|scope| {
             let crew = Crew::new(scope, cpus);

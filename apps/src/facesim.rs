@@ -79,7 +79,7 @@ pub struct Facesim {
 
 impl Phases for Facesim {
     fn generate(size: Size) -> Self {
-        let (bricks, frames) = size.pick(([10, 2, 2], 2), ([40, 8, 8], 4), ([80, 12, 12], 6));
+        let (bricks, frames) = size.pick(([10, 2, 2], 2), ([24, 6, 6], 3), ([40, 8, 8], 5));
         let lambda = YOUNG * POISSON / ((1.0 + POISSON) * (1.0 - 2.0 * POISSON));
         Self::new(bricks, frames, Material { lambda, mu: YOUNG / (2.0 * (1.0 + POISSON)) })
     }

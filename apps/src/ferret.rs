@@ -67,7 +67,7 @@ impl Stages for Ferret {
     type Output = Vec<Vec<usize>>;
 
     fn generate(size: Size) -> Self {
-        let (pictures, queries) = size.pick((40, 20), (1_000, 1_000), (4_000, 8_000));
+        let (pictures, queries) = size.pick((40, 20), (1_000, 500), (4_000, 4_500));
         let mut random = SplitMix64::named(1, "ferret");
         let projections: Vec<[Projection; PROJECTIONS]> = (0..TABLES)
             .map(|_| {
@@ -98,7 +98,7 @@ impl Stages for Ferret {
         self.load().map(|query| self.rank(self.index(extract(segment(query)))).1).collect()
     }
 
-    fn pinned(&self, cpus: &[u32]) -> Result<Vec<Vec<usize>>, PinError> {
+    fn pinned(&self, cpus: &[Option<u32>]) -> Result<Vec<Vec<usize>>, PinError> {
         let mut results = vec![Vec::new(); self.queries.len()];
         std::thread::scope(|scope| {
             let crew = Crew::new(scope, cpus);

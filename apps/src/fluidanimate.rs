@@ -83,7 +83,7 @@ pub struct Fluidanimate {
 
 impl Phases for Fluidanimate {
     fn generate(size: Size) -> Self {
-        let (slabs, height, width, frames) = size.pick((16, 5, 3, 10), (64, 10, 8, 60), (96, 14, 12, 220));
+        let (slabs, height, width, frames) = size.pick((16, 5, 3, 10), (64, 10, 8, 30), (96, 14, 12, 90));
         let box_ = Self::empty([slabs, height, width], frames);
         // The dam holds the fluid in the first two fifths of the box, up to four fifths of its height.
         let extent =

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use evenkeel::PoolError;
 use evenkeel_apps::{APPS, AppError, Outcome, Setting, Size, Version};
-use evenkeel_machine::Machine;
 use serde_json::json;
 
 /// Nine parallel programs, each serial, with pinned threads, and on Evenkeel's runtime.
@@ -23,6 +23,7 @@ Examples:
   evenkeel-apps list
   evenkeel-apps blackscholes --version serial
   evenkeel-apps fluidanimate --version pinned --size large --workers 4
+  evenkeel-apps fluidanimate --version tasks --size large --machine this.toml
   evenkeel-apps dedup --version pinned --json | jq .parallel_s
 
 The checksum of an app and a size is the same in every version and with any number of workers.
@@ -63,7 +64,7 @@ struct Run {
     /// Workers, the fastest cores first; more than there are cores share them. Without it: one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
-    /// The machine that this is, in place of what is detected: a file as `evenkeel detect -o FILE` writes it
+    /// The machine that this is, in place of EVENKEEL_MACHINE and of what is detected: a preset's name, or a file as `evenkeel detect -o FILE` writes it
     #[arg(long, value_name = "FILE")]
     machine: Option<String>,
     /// As an object
@@ -100,14 +101,12 @@ fn run(args: &Run) -> Result<(), Failure> {
         let known = APPS.iter().map(|app| app.name).collect::<Vec<_>>().join(", ");
         usage(format!("no app {name:?}, expected {known}"))
     })?;
-    let cores = cpus(args)?;
-    let workers = args.workers.map_or(cores.len(), usize::from);
-    let setting =
-        Setting { size: args.size, version: args.version, cpus: cores.into_iter().cycle().take(workers).collect() };
-    let Outcome { checksum, parallel } = app.run(&setting).map_err(|error| match error {
-        AppError::Version { .. } | AppError::Pin(_) => Failure::Usage(error.into()),
+    let workers = args.workers.map(usize::from);
+    let setting = Setting { size: args.size, version: args.version, workers, machine: args.machine.clone() };
+    let Outcome { checksum, parallel, workers } = app.run(&setting).map_err(|error| match error {
+        AppError::Pool(PoolError::Thread { .. }) => Failure::Failed(error.into()),
+        AppError::Version { .. } | AppError::Pool(_) | AppError::Pin(_) => Failure::Usage(error.into()),
     })?;
-    let workers = if args.version == Version::Serial { 1 } else { workers };
     let (version, seconds) = (args.version.name(), parallel.as_secs_f64());
     if args.json {
         return print(json!({
@@ -116,20 +115,10 @@ fn run(args: &Run) -> Result<(), Failure> {
         }));
     }
     print(format_args!(
-        "{} {version}, {workers} workers: checksum {checksum:016x}, parallel part {seconds:.3} s",
-        app.name
+        "{} {version}, {workers} worker{}: checksum {checksum:016x}, parallel part {seconds:.3} s",
+        app.name,
+        if workers == 1 { "" } else { "s" },
     ))
-}
-
-/// The CPUs to use, the fastest kind first.
-fn cpus(args: &Run) -> Result<Vec<u32>, Failure> {
-    let machine = match &args.machine {
-        Some(path) => Machine::load(path).map_err(|error| Failure::Usage(error.into()))?,
-        None => evenkeel_linux::here::detect(false).map_err(|error| Failure::Usage(error.into()))?.detected.machine,
-    };
-    let mut cores = machine.cores;
-    cores.sort_by_key(|core| (core.kind, core.id));
-    Ok(cores.iter().map(|core| core.cpu).collect())
 }
 
 fn list(json: bool) -> Result<(), Failure> {

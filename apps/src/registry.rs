@@ -11,7 +11,8 @@ use crate::fluidanimate::Fluidanimate;
 use crate::streamcluster::Streamcluster;
 use crate::swaptions::Swaptions;
 
-const PHASES: &[Version] = &[Version::Serial, Version::Pinned];
+const PHASES: &[Version] =
+    &[Version::Serial, Version::Pinned, Version::LoopStatic, Version::LoopDynamic, Version::Tasks];
 const STAGES: &[Version] = &[Version::Serial, Version::Pinned];
 
 /// All of them, in the order of their names.

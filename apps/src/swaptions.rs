@@ -71,7 +71,7 @@ impl Phases for Swaptions {
             }
         });
         let prices = Blocks::new(vec![Estimate::default(); SWAPTIONS]);
-        Self { swaptions: swaptions.collect(), trials: size.pick(40, 7_000, 70_000), prices }
+        Self { swaptions: swaptions.collect(), trials: size.pick(40, 3_500, 35_000), prices }
     }
 
     fn run(&self, team: &impl Team) {

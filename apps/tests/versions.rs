@@ -1,20 +1,25 @@
 //! The checksum of an app is the same in every version and with any number of workers.
 
 use evenkeel_apps::{APPS, Setting, Size, Version};
-use evenkeel_linux::here::allowed_cpus;
 
 fn checksum(app: &str, version: Version, workers: usize) -> u64 {
     let app = evenkeel_apps::find(app).unwrap();
-    let cpus = allowed_cpus().unwrap().into_iter().cycle().take(workers).collect();
-    app.run(&Setting { size: Size::Small, version, cpus }).unwrap().checksum
+    app.run(&Setting { size: Size::Small, version, workers: Some(workers), machine: None }).unwrap().checksum
 }
 
-/// In the version of that name.
-fn serial_gives_the_checksum_of(app: &str, version: Version) {
+fn is_the_same(app: &str, versions: impl Iterator<Item = Version>) {
     let serial = checksum(app, Version::Serial, 1);
-    for workers in [1, 2, 3, 7] {
-        assert_eq!(checksum(app, version, workers), serial, "{app} {} {workers}", version.name());
+    for version in versions {
+        for workers in [1, 2, 3, 7] {
+            assert_eq!(checksum(app, version, workers), serial, "{app} {} {workers}", version.name());
+        }
     }
+}
+
+/// Those that run on the runtime.
+fn versions_on_a_pool(app: &str) -> impl Iterator<Item = Version> {
+    let versions = evenkeel_apps::find(app).unwrap().versions.iter().copied();
+    versions.filter(|version| !matches!(version, Version::Serial | Version::Pinned))
 }
 
 macro_rules! tests {
@@ -23,8 +28,13 @@ macro_rules! tests {
             use super::*;
 
             #[test]
-            fn pinned_gives_the_checksum_of_serial() {
-                serial_gives_the_checksum_of(stringify!($app), Version::Pinned);
+            fn with_pinned_threads_the_checksum_is_that_of_serial() {
+                is_the_same(stringify!($app), [Version::Pinned].into_iter());
+            }
+
+            #[test]
+            fn on_a_pool_the_checksum_is_that_of_serial() {
+                is_the_same(stringify!($app), versions_on_a_pool(stringify!($app)));
             }
         })*
 

@@ -7,8 +7,10 @@
 //! shared memory that neither the phase before nor the phase after writes.
 
 mod pinned;
+mod pool;
 
 pub use pinned::{Member, PinError, pin, pinned};
+pub use pool::{Loops, Tasks};
 
 /// Those who carry out the phases of an app, or one of them.
 pub trait Team {

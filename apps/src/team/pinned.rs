@@ -22,11 +22,12 @@ pub struct PinError {
     pub error: io::Error,
 }
 
-/// Keeps the calling thread on a CPU, by the number that the operating system gives it.
+/// Keeps the calling thread on a CPU, by the number that the operating system gives it; `None`: wherever the system puts it.
 ///
 /// # Errors
 /// A CPU that is not there, is offline, or that the cpuset leaves out.
-pub fn pin(cpu: u32) -> Result<(), PinError> {
+pub fn pin(cpu: Option<u32>) -> Result<(), PinError> {
+    let Some(cpu) = cpu else { return Ok(()) };
     let mut set = CpuSet::new();
     if cpu as usize >= CpuSet::MAX_CPU {
         return Err(PinError { cpu, error: io::Error::from(io::ErrorKind::InvalidInput) });
@@ -60,7 +61,7 @@ pub struct Member<'a> {
 ///
 /// # Errors
 /// A thread that cannot be pinned; then `body` has not run.
-pub fn pinned(cpus: &[u32], body: impl Fn(&Member<'_>) + Sync) -> Result<(), PinError> {
+pub fn pinned(cpus: &[Option<u32>], body: impl Fn(&Member<'_>) + Sync) -> Result<(), PinError> {
     let common = Common { barrier: Barrier::new(cpus.len()), next: AtomicUsize::new(0), agreed: SharedF64s::zeros(2) };
     let in_place = AtomicUsize::new(0);
     let thread = |index: usize| {
@@ -120,10 +121,10 @@ impl Team for Member<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenkeel_linux::here::allowed_cpus;
 
-    fn cpus(count: usize) -> Vec<u32> {
-        allowed_cpus().unwrap().into_iter().cycle().take(count).collect()
+    fn cpus(count: usize) -> Vec<Option<u32>> {
+        let pool = evenkeel::Pool::builder().workers(count).build().unwrap();
+        pool.places().iter().map(|place| place.cpu).collect()
     }
 
     #[test]
@@ -169,8 +170,8 @@ mod tests {
 
     #[test]
     fn a_cpu_that_is_not_there_is_an_error_and_nobody_waits() {
-        let error = pinned(&[cpus(1)[0], 1000], |_| unreachable!()).unwrap_err();
+        let error = pinned(&[cpus(1)[0], Some(1000)], |_| unreachable!()).unwrap_err();
         assert_eq!(error.cpu, 1000);
-        assert_eq!(pin(u32::MAX).unwrap_err().cpu, u32::MAX);
+        assert_eq!(pin(Some(u32::MAX)).unwrap_err().cpu, u32::MAX);
     }
 }
