@@ -15,7 +15,7 @@ SCHED_EXT = $$(for clang in $$BPF_CLANG clang clang-21 clang-20 clang-19 clang-1
 	version=$$($$clang -dumpversion 2>/dev/null) && [ "$${version%%.*}" -ge 18 ] && test -e /usr/include/libelf.h \
 	&& echo --features sched_ext && break; done)
 
-.PHONY: demo test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-vm-lab lint fmt man
+.PHONY: demo test race vm-test vm-test-long bench bench-lab bench-live bench-vm bench-vm-lab lint fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -32,6 +32,13 @@ test:
 	$(CARGO) test --workspace
 	./tests/run-pages.sh
 	$(MAKE) vm-test
+
+# The runtime's protocol between threads (crates/runtime/README.md): models by loom, a million random graphs, and the tests once more
+# under a dynamic race checker. ThreadSanitizer takes a nightly toolchain with the standard library's sources; where there is none, valgrind's DRD.
+race:
+	RUSTFLAGS="--cfg loom" $(CARGO) test --release -p evenkeel --lib --target-dir target/loom models
+	EVENKEEL_GRAPHS=1000000 $(CARGO) test --release -p evenkeel --test tasks many_random_graphs
+	./tests/race.sh
 
 # Those that boot virtual machines, one after the other; with policies as the kernel's scheduler where the mechanism in BPF can be built. Kernels are
 # fetched once, into target/vm-cache.

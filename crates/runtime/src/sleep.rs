@@ -51,12 +51,6 @@ impl Sleep {
         let _ = self.seats[me].thread.set(current());
     }
 
-    /// Workers that have nothing to do, roughly: for how many it may be worth while to publish work.
-    pub fn idle(&self) -> usize {
-        let census = Census(self.census.load(Ordering::Relaxed));
-        census.lookers() + census.sleepers()
-    }
-
     /// Work has been made visible (rule 1).
     #[inline]
     pub fn work_appeared(&self) {
@@ -143,5 +137,123 @@ impl Sleep {
         if let Some(thread) = self.seats[index].thread.get() {
             thread.unpark();
         }
+    }
+}
+
+/// Every interleaving, within bounds: `make race` runs them.
+#[cfg(all(test, loom))]
+mod models {
+    use std::sync::Arc;
+
+    use loom::thread;
+
+    use super::*;
+
+    /// Jobs that lie about: nothing of it orders anything, so that the protocol has to.
+    #[derive(Default)]
+    struct Jobs(AtomicUsize);
+
+    impl Jobs {
+        fn push(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn is_empty(&self) -> bool {
+            self.0.load(Ordering::Relaxed) == 0
+        }
+
+        fn take(&self) -> bool {
+            self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |jobs| jobs.checked_sub(1)).is_ok()
+        }
+    }
+
+    /// What a worker does without work, as `worker.rs` has it, but that it looks only once before it sleeps.
+    fn look(sleep: &Sleep, me: usize, jobs: &Jobs, done: &dyn Fn() -> bool) -> bool {
+        sleep.start_looking();
+        loop {
+            let found = jobs.take();
+            if found || done() {
+                sleep.stop_looking(|| !jobs.is_empty());
+                return found;
+            }
+            sleep.sleep(me, || done() || !jobs.is_empty());
+        }
+    }
+
+    fn model(f: impl Fn() + Sync + Send + 'static) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(f);
+    }
+
+    #[test]
+    fn a_job_reaches_a_worker_that_goes_to_sleep() {
+        model(|| {
+            let shared = Arc::new((Sleep::new(1), Jobs::default()));
+            let worker = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.0.take_seat(0);
+                    assert!(look(&shared.0, 0, &shared.1, &|| false));
+                })
+            };
+            shared.1.push();
+            shared.0.work_appeared();
+            worker.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn two_jobs_reach_two_workers_of_whom_each_takes_one() {
+        model(|| {
+            let shared = Arc::new((Sleep::new(2), Jobs::default()));
+            let workers = [0, 1].map(|me| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.0.take_seat(me);
+                    assert!(look(&shared.0, me, &shared.1, &|| false));
+                })
+            });
+            for _ in 0..2 {
+                shared.1.push();
+                shared.0.work_appeared();
+            }
+            // Who has taken one takes no other: if a wake-up were lost, the second job would lie there for ever.
+            workers.map(|worker| worker.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn who_waits_for_something_is_woken_by_it() {
+        model(|| {
+            let shared = Arc::new((Sleep::new(1), Jobs::default(), AtomicBool::new(false)));
+            let waiter = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.0.take_seat(0);
+                    look(&shared.0, 0, &shared.1, &|| shared.2.load(Ordering::Relaxed));
+                })
+            };
+            shared.2.store(true, Ordering::Relaxed);
+            shared.0.wake_waiter(0);
+            waiter.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn all_see_the_end() {
+        model(|| {
+            let shared = Arc::new((Sleep::new(2), Jobs::default(), AtomicBool::new(false)));
+            let workers = [0, 1].map(|me| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.0.take_seat(me);
+                    look(&shared.0, me, &shared.1, &|| shared.2.load(Ordering::Relaxed));
+                })
+            });
+            shared.2.store(true, Ordering::Relaxed);
+            shared.0.wake_all();
+            workers.map(|worker| worker.join().unwrap());
+        });
     }
 }

@@ -2,12 +2,12 @@
 
 #[cfg(not(loom))]
 pub use std::{
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence},
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
     thread::{Thread, current, park},
 };
 
 #[cfg(loom)]
 pub use loom::{
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence},
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
     thread::{Thread, current, park},
 };

@@ -94,11 +94,6 @@ impl Team {
         self.places = places;
         self
     }
-
-    /// Whether all workers are on cores of one kind.
-    pub fn is_symmetric(&self) -> bool {
-        self.kinds.len() <= 1
-    }
 }
 
 fn allowed_cpus() -> Option<Vec<u32>> {
@@ -128,14 +123,14 @@ mod tests {
     fn the_fastest_cores_come_first_whatever_their_numbers() {
         let team = Team::of(&machine(), &|_| true);
         assert_eq!(team.places.len(), 8);
-        assert!(team.places.is_sorted_by_key(|place| place.kind) && !team.is_symmetric());
+        assert!(team.places.is_sorted_by_key(|place| place.kind) && team.kinds.len() > 1);
         assert_eq!(team.places[0].cpu, Some(4), "rk3588: the big cores are CPUs 4 to 7");
     }
 
     #[test]
     fn cores_that_may_not_be_used_are_left_out_and_so_are_their_kinds() {
         let team = Team::of(&machine(), &|cpu| cpu < 2);
-        assert!(team.is_symmetric());
+        assert_eq!(team.kinds.len(), 1);
         assert_eq!(team.places.iter().map(|place| place.cpu).collect::<Vec<_>>(), [Some(0), Some(1)]);
     }
 
@@ -144,6 +139,6 @@ mod tests {
         let team = Team::of(&machine(), &|cpu| cpu == 0 || cpu == 4);
         let kinds = |workers| team.clone().with_workers(workers).places.iter().map(|it| it.kind.0).collect::<Vec<_>>();
         assert_eq!((kinds(1), kinds(3)), (vec![0], vec![0, 0, 1]));
-        assert!(team.with_workers(1).is_symmetric());
+        assert_eq!(team.with_workers(1).kinds.len(), 1);
     }
 }

@@ -37,6 +37,8 @@ pub struct Worker {
     pub credits: Credits,
     /// Its blocks.
     pub arena: Arena,
+    /// What it runs next, before anything in its deque.
+    next: Cell<Option<JobRef>>,
     deque: Deque<JobRef>,
     registry: Arc<Registry>,
     random: Cell<u64>,
@@ -55,6 +57,7 @@ impl Worker {
             kind: place.kind,
             credits: Credits::default(),
             arena: Arena::default(),
+            next: Cell::new(None),
             deque,
             registry,
             // Any odd number will do: xorshift must not start with 0.
@@ -85,6 +88,21 @@ impl Worker {
         self.registry.sleep.work_appeared();
     }
 
+    /// A job that has become ready by the one that is being run: it runs next, unless there is one already.
+    #[inline]
+    pub fn push_next(&self, job: JobRef) {
+        match self.next.get() {
+            None => self.next.set(Some(job)),
+            Some(_) => self.push(job),
+        }
+    }
+
+    /// Before users' code goes on: nothing is kept from others.
+    fn lay_open(&self) {
+        self.credits.give_back(self);
+        self.next.take().into_iter().for_each(|job| self.push(job));
+    }
+
     /// Takes a job that it pushed out of its deque again, and runs what was pushed and left behind since. False: somebody else took it.
     #[inline]
     pub fn take_back(&self, job: JobRef) -> bool {
@@ -93,7 +111,7 @@ impl Worker {
                 Some(it) if it == job => return true,
                 Some(other) => {
                     self.execute(other);
-                    self.credits.give_back(self);
+                    self.lay_open();
                 }
                 None => return false,
             }
@@ -111,7 +129,7 @@ impl Worker {
     /// [`crate::sleep::Sleep::wake_waiter`] for this worker then.
     pub fn wait_until(&self, done: impl Fn() -> bool) {
         while !done() {
-            if let Some(job) = self.deque.pop().or_else(|| self.seek()) {
+            if let Some(job) = self.next.take().or_else(|| self.deque.pop()).or_else(|| self.seek()) {
                 self.execute(job);
                 continue;
             }
@@ -120,8 +138,7 @@ impl Worker {
                 self.look(&done);
             }
         }
-        // Back to users' code, which may take any time.
-        self.credits.give_back(self);
+        self.lay_open();
     }
 
     /// Looks for a job until `done`, and runs it.

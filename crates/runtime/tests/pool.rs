@@ -45,9 +45,9 @@ fn join_computes_fibonacci_whatever_the_number_of_workers() {
 fn a_panic_in_either_half_of_a_join_reaches_the_caller_and_the_pool_works_on() {
     let pool = pool(2);
     for _ in 0..100 {
-        assert_eq!(message(|| drop(pool.join(|| panic!("left"), || fib(&pool, 5)))), "left");
-        assert_eq!(message(|| drop(pool.join(|| fib(&pool, 5), || panic!("right")))), "right");
-        assert_eq!(message(|| drop(pool.join(|| panic!("left"), || panic!("right")))), "left");
+        assert_eq!(message(|| _ = pool.join(|| panic!("left"), || fib(&pool, 5))), "left");
+        assert_eq!(message(|| _ = pool.join(|| fib(&pool, 5), || panic!("right"))), "right");
+        assert_eq!(message(|| _ = pool.join(|| panic!("left"), || panic!("right"))), "left");
     }
     assert_eq!(fib(&pool, 10), 55);
 }

@@ -5,11 +5,9 @@ use evenkeel_policy::loops::LoopPolicy;
 
 use super::Schedule;
 
-/// How long a chunk should take: a hundred times what taking it costs (a mutex, two looks at the clock).
-const CHUNK_TIME: Nanos = Nanos::from_micros(10);
-/// A chunk that took this long tells how long an iteration takes.
-const TELLING: Nanos = Nanos::from_micros(5);
-/// A worker's fair share of what is left is at least so many chunks: enough for the policy to see how fast it is, and to even out.
+/// A chunk that took this long tells how long an iteration takes. Chunks of less are not worth their taking.
+const TELLING: Nanos = Nanos::from_micros(1);
+/// A worker's fair share of a loop is at least so many chunks, if that is worth it: enough for the policy to see how fast it is, and to even out.
 const CHUNKS_PER_SHARE: u64 = 16;
 
 /// Iterations: the first, and how many.
@@ -25,6 +23,8 @@ pub struct Hand {
     iterations: u64,
     /// By place, whether somebody has it. The policy knows of places only: as many workers as it may count on.
     taken: Box<[bool]>,
+    /// How many nobody has.
+    free: usize,
     stage: Stage,
 }
 
@@ -39,10 +39,10 @@ enum Stage {
 
 impl Hand {
     /// So many iterations for so many workers, at least one.
-    pub fn new(schedule: &Schedule, iterations: u64, workers: usize) -> Self {
+    pub fn new(schedule: Schedule, iterations: u64, workers: usize) -> Self {
         let stage =
             if schedule.needs_unit() { Stage::Sizing { next: 0, last: vec![0; workers].into() } } else { Stage::Over };
-        let mut hand = Self { schedule: schedule.clone(), iterations, taken: vec![false; workers].into(), stage };
+        let mut hand = Self { schedule, iterations, taken: vec![false; workers].into(), free: workers, stage };
         if !schedule.needs_unit() {
             hand.begin_policy(0, 1);
         }
@@ -55,11 +55,17 @@ impl Hand {
         self.stage = Stage::Policy { after, policy };
     }
 
+    /// Whether there is a place for somebody more.
+    pub fn has_place(&self) -> bool {
+        self.free > 0
+    }
+
     /// A place for a worker: its own where that is free. None: all are taken.
     pub fn place(&mut self, worker: usize) -> Option<usize> {
         let own = Some(worker).filter(|&own| self.taken.get(own) == Some(&false));
         let place = own.or_else(|| self.taken.iter().position(|&taken| !taken))?;
         self.taken[place] = true;
+        self.free -= 1;
         Some(place)
     }
 
@@ -76,10 +82,8 @@ impl Hand {
     fn take_at(&mut self, place: usize, kind: KindId) -> Option<Chunk> {
         match &mut self.stage {
             Stage::Sizing { next, last } => {
-                let left = self.iterations - *next;
-                // Doubling: the chunk that tells is at most as long as all before it.
-                let share = (left / (CHUNKS_PER_SHARE * self.taken.len() as u64)).max(1);
-                let count = (2 * last[place]).clamp(1, share).min(left);
+                // Doubling: the chunk that tells is about as long as all before it.
+                let count = (2 * last[place]).max(1).min(self.iterations - *next);
                 let chunk = Chunk { first: *next, count };
                 (*next, last[place]) = (*next + count, count);
                 (count > 0).then_some(chunk)
@@ -98,9 +102,10 @@ impl Hand {
             && time >= TELLING
         {
             let left = self.iterations - next;
-            let wanted = u128::from(count) * u128::from(CHUNK_TIME.0) / u128::from(time.0);
+            let within = |span: Nanos| (u128::from(count) * u128::from(span.0) / u128::from(time.0)) as u64;
             let share = left / (CHUNKS_PER_SHARE * self.taken.len() as u64);
-            self.begin_policy(next, (wanted as u64).min(share).max(1));
+            let unit = within(self.schedule.chunk_time()).min(share.max(within(TELLING)));
+            self.begin_policy(next, unit.max(1));
         }
         if let Stage::Policy { policy, .. } = &mut self.stage {
             policy.done(place as u32, kind, count, time);
@@ -121,7 +126,7 @@ mod tests {
 
     /// All chunks, by who took them, where workers come in turn and an iteration takes so long.
     fn run(schedule: &str, iterations: u64, places: usize, comers: usize, pace: u64) -> Vec<Vec<Chunk>> {
-        let mut hand = Hand::new(&schedule.parse().unwrap(), iterations, places);
+        let mut hand = Hand::new(schedule.parse().unwrap(), iterations, places);
         let mut at: Vec<_> = (0..comers).map(|worker| hand.place(worker).unwrap()).collect();
         let mut chunks = vec![Vec::new(); comers];
         loop {
@@ -139,10 +144,18 @@ mod tests {
     }
 
     #[test]
-    fn chunks_double_until_one_takes_five_microseconds_and_take_ten_from_then_on() {
+    fn chunks_double_until_one_takes_a_microsecond_and_take_ten_from_then_on() {
         let chunks = run("dynamic", 1 << 20, 1, 1, 100).remove(0);
         let counts: Vec<_> = chunks.iter().map(|chunk| chunk.count).collect();
-        assert_eq!(counts[..9], [1, 2, 4, 8, 16, 32, 64, 100, 100]);
+        assert_eq!(counts[..8], [1, 2, 4, 8, 16, 100, 100, 100]);
+    }
+
+    #[test]
+    fn a_short_loop_has_chunks_of_a_share_that_are_worth_their_taking() {
+        // 16 iterations take 1.6 us; a sixteenth of half of what is left would be 30, and ten microseconds are 100.
+        let counts = |n| run("dynamic", n, 2, 1, 100).remove(0).iter().map(|chunk| chunk.count).collect::<Vec<_>>();
+        assert_eq!(counts(31 + 32 * 30)[5..8], [30, 30, 30]);
+        assert_eq!(counts(31 + 32 * 3)[5..8], [10, 10, 10]);
     }
 
     #[test]
@@ -161,7 +174,7 @@ mod tests {
     #[test]
     fn nothing_is_handed_out_after_the_stop() {
         for schedule in ["static", "dynamic"] {
-            let mut hand = Hand::new(&schedule.parse().unwrap(), 100, 2);
+            let mut hand = Hand::new(schedule.parse().unwrap(), 100, 2);
             let mut place = hand.place(0).unwrap();
             assert!(hand.take(&mut place, KindId(0)).is_some());
             hand.stop();

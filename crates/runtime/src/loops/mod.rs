@@ -136,7 +136,7 @@ impl<T: Index> Over<'_, T> {
     fn run(&self, body: &(impl body::Body + Send)) {
         let iterations = T::count(&self.range);
         self.pool.on_worker(|worker| {
-            let schedule = self.schedule.as_ref().unwrap_or(&worker.registry().schedule);
+            let schedule = self.schedule.unwrap_or(worker.registry().schedule);
             run::run(worker, schedule, iterations, body);
         });
     }

@@ -26,7 +26,7 @@ struct Shared<'a, B> {
     head: Head,
     body: &'a B,
     hand: Mutex<Hand>,
-    /// Tickets that lie in the caller's deque.
+    /// Tickets that lie in deques.
     lying: AtomicUsize,
     /// Those, and tickets whose takers are at work.
     out: AtomicUsize,
@@ -35,7 +35,7 @@ struct Shared<'a, B> {
 }
 
 /// Runs `iterations` of a loop on a worker and whoever is idle.
-pub fn run<B: Body>(worker: &Worker, schedule: &Schedule, iterations: u64, body: &B) {
+pub fn run<B: Body>(worker: &Worker, schedule: Schedule, iterations: u64, body: &B) {
     let workers = worker.registry().stealers.len();
     if workers == 1 || iterations <= 1 {
         let mut local = body.begin();
@@ -55,14 +55,8 @@ pub fn run<B: Body>(worker: &Worker, schedule: &Schedule, iterations: u64, body:
     };
     // All tickets point to it, this thread's and others': from here on it is only shared.
     let shared = &shared;
-    let idle = worker.registry().sleep.idle().min(workers - 1).min((iterations - 1).min(usize::MAX as u64) as usize);
-    (0..idle).for_each(|_| shared.publish(worker));
-    shared.take_part(worker, || {
-        if shared.lying.load(Ordering::Relaxed) == 0 && worker.registry().sleep.idle() > 0 {
-            shared.publish(worker);
-        }
-    });
-    shared.take_back(worker);
+    shared.take_part(worker);
+    shared.wait(worker);
     let payload = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(payload) = payload {
         resume_unwind(payload);
@@ -92,7 +86,7 @@ impl<B: Body> Shared<'_, B> {
         // SAFETY: the head is the first field; the caller waits for this ticket.
         let this = unsafe { head.cast::<Self>().as_ref() };
         this.lying.fetch_sub(1, Ordering::Relaxed);
-        this.take_part(worker, || {});
+        this.take_part(worker);
         let caller = this.caller;
         // From here on the loop may be gone.
         if this.out.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -100,20 +94,26 @@ impl<B: Body> Shared<'_, B> {
         }
     }
 
-    /// Does chunks until none is left. `between`: is called before each.
-    fn take_part(&self, worker: &Worker, between: impl Fn()) {
+    /// Does chunks until none is left.
+    fn take_part(&self, worker: &Worker) {
         let mut hand = self.hand();
         let Some(mut place) = hand.place(worker.index) else { return };
         let mut next = hand.take(&mut place, worker.kind);
+        let mut has_place = hand.has_place();
         drop(hand);
-        if next.is_none() {
-            return;
-        }
+        let mut published = 0;
         let done = catch_unwind(AssertUnwindSafe(|| {
+            if next.is_none() {
+                return;
+            }
             let mut local = self.body.begin();
             let mut since = Instant::now();
             while let Some(chunk) = next {
-                between();
+                // Before the chunk, which may be a long one: whoever becomes idle meanwhile finds a way in.
+                if has_place && self.lying.load(Ordering::Relaxed) == 0 {
+                    self.publish(worker);
+                    published += 1;
+                }
                 let going_on = self.body.chunk(&mut local, chunk.first..chunk.first + chunk.count);
                 let now = Instant::now();
                 let time = Nanos((now - since).as_nanos() as u64);
@@ -123,6 +123,7 @@ impl<B: Body> Shared<'_, B> {
                 }
                 hand.done(place, worker.kind, chunk.count, time);
                 (next, since) = (hand.take(&mut place, worker.kind), now);
+                has_place = hand.has_place();
             }
             self.body.end(local);
         }));
@@ -130,14 +131,16 @@ impl<B: Body> Shared<'_, B> {
             self.hand().stop();
             self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
         }
-    }
-
-    /// Takes the tickets out of the deque that nobody took, and waits for the others.
-    fn take_back(&self, worker: &Worker) {
-        while self.lying.load(Ordering::Relaxed) > 0 && worker.take_back(self.ticket()) {
+        // Those that nobody took.
+        while published > 0 && worker.take_back(self.ticket()) {
             self.lying.fetch_sub(1, Ordering::Relaxed);
             self.out.fetch_sub(1, Ordering::Relaxed);
+            published -= 1;
         }
+    }
+
+    /// Waits until all tickets are back.
+    fn wait(&self, worker: &Worker) {
         let is_done = || self.out.load(Ordering::Acquire) == 0;
         let since = Instant::now();
         while !is_done() && since.elapsed() < PATIENCE {

@@ -29,9 +29,9 @@ impl Count {
         self.all.load(Ordering::Acquire) == 0
     }
 
-    /// One task more, by somebody who has no credits: the caller keeps the count above 0 by itself.
-    pub fn raise(&self) {
-        self.all.fetch_add(1, Ordering::Relaxed);
+    /// So many tasks more, by somebody who has no credits: the caller keeps the count above 0 by itself.
+    pub fn raise(&self, by: usize) {
+        self.all.fetch_add(by, Ordering::Relaxed);
     }
 
     /// So many less. From that moment the scope may be gone.

@@ -36,6 +36,11 @@ impl ScopeCore {
         self.cancelled.load(Ordering::Relaxed)
     }
 
+    /// So many tasks more, by the opener.
+    pub fn expect(&self, tasks: usize) {
+        self.count.raise(tasks);
+    }
+
     fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }

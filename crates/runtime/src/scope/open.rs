@@ -1,9 +1,11 @@
 //! Opening a scope, and waiting for it.
 
+use std::cell::OnceCell;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::PoisonError;
 
+use crate::task::Domain;
 use crate::worker::Worker;
 
 use super::{ScopeCore, Spawner};
@@ -12,6 +14,8 @@ use super::{ScopeCore, Spawner};
 pub struct Scope<'scope, 'env: 'scope> {
     pub(crate) core: &'scope ScopeCore,
     pub(crate) worker: &'scope Worker,
+    /// As handles know it, from the first task with dependences on.
+    pub(crate) domain: OnceCell<Domain>,
     /// Invariant in both, as [`std::thread::Scope`] is: neither may be taken for longer or shorter than it is.
     lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
 }
@@ -22,7 +26,7 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
 {
     let core = ScopeCore::new(worker.index);
-    let scope = Scope { core: &core, worker, lifetimes: PhantomData };
+    let scope = Scope { core: &core, worker, domain: OnceCell::new(), lifetimes: PhantomData };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
     if result.is_err() {
         core.cancel();

@@ -88,7 +88,7 @@ impl<'scope> Spawner<'scope> {
 
     fn spawn_from_outside<F: FnOnce() + Send + 'scope>(self, f: F) {
         let Some(class) = Task::<F>::CLASS else { return self.spawn_from_outside(boxed(f)) };
-        self.scope.count.raise();
+        self.scope.count.raise(1);
         let block = {
             let arena = self.registry.outside.lock().unwrap_or_else(PoisonError::into_inner);
             arena.take(class, &self.registry.depot).cast::<Task<F>>()

@@ -1,0 +1,154 @@
+//! Stages, one behind the other.
+//!
+//! They are named from the first to the last, and linked from the last to the first, so that each knows the next by its type: [`Chain`] is
+//! what has been named, [`Accept`] what has been linked.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::Mutex;
+
+use super::line::{Flow, lock};
+
+/// Stages that have been named.
+pub trait Chain {
+    /// What goes into the first.
+    type In: Send;
+    /// What comes out of the last.
+    type Out: Send;
+    /// All of them, with others behind them.
+    type Linked<N: Accept<Self::Out>>: Accept<Self::In>;
+
+    /// Puts others behind them.
+    fn link<N: Accept<Self::Out>>(self, next: N) -> Self::Linked<N>;
+}
+
+/// A stage, and all behind it.
+pub trait Accept<T: Send>: Send + Sync {
+    /// Item number `number` from the source has come here.
+    fn accept<'scope>(&'scope self, number: u64, item: T, flow: Flow<'scope>)
+    where
+        T: 'scope;
+}
+
+/// No stage yet.
+pub struct Start<T>(pub PhantomData<fn(T)>);
+
+impl<T: Send> Chain for Start<T> {
+    type In = T;
+    type Out = T;
+    type Linked<N: Accept<T>> = N;
+
+    fn link<N: Accept<T>>(self, next: N) -> N {
+        next
+    }
+}
+
+/// Behind the last stage.
+pub struct End;
+
+impl<T: Send> Accept<T> for End {
+    fn accept<'scope>(&'scope self, _number: u64, item: T, flow: Flow<'scope>)
+    where
+        T: 'scope,
+    {
+        drop(item);
+        flow.exit.leave(flow.spawner);
+    }
+}
+
+/// A parallel stage behind others.
+pub struct Parallel<C, F> {
+    pub before: C,
+    pub f: F,
+}
+
+/// A parallel stage with others behind it.
+pub struct ParallelStage<T, U, F, N> {
+    f: F,
+    next: N,
+    types: PhantomData<fn(T) -> U>,
+}
+
+impl<C: Chain, U: Send, F: Fn(C::Out) -> U + Send + Sync> Chain for Parallel<C, F> {
+    type In = C::In;
+    type Out = U;
+    type Linked<N: Accept<U>> = C::Linked<ParallelStage<C::Out, U, F, N>>;
+
+    fn link<N: Accept<U>>(self, next: N) -> Self::Linked<N> {
+        self.before.link(ParallelStage { f: self.f, next, types: PhantomData })
+    }
+}
+
+impl<T: Send, U: Send, F: Fn(T) -> U + Send + Sync, N: Accept<U>> Accept<T> for ParallelStage<T, U, F, N> {
+    fn accept<'scope>(&'scope self, number: u64, item: T, flow: Flow<'scope>)
+    where
+        T: 'scope,
+    {
+        self.next.accept(number, (self.f)(item), flow);
+    }
+}
+
+/// A serial stage behind others.
+pub struct Serial<C, F> {
+    pub before: C,
+    pub f: F,
+}
+
+/// A serial stage with others behind it.
+pub struct SerialStage<T, U, F, N> {
+    /// Locked by whoever is at work here, which is one at a time: nobody waits for it.
+    f: Mutex<F>,
+    queue: Mutex<Queue<T>>,
+    next: N,
+    types: PhantomData<fn(T) -> U>,
+}
+
+struct Queue<T> {
+    /// Number of the item that is at work here, or has to come next.
+    turn: u64,
+    /// Items that came before their turn: as many as are under way at most.
+    early: BTreeMap<u64, T>,
+}
+
+impl<C: Chain, U: Send, F: FnMut(C::Out) -> U + Send> Chain for Serial<C, F> {
+    type In = C::In;
+    type Out = U;
+    type Linked<N: Accept<U>> = C::Linked<SerialStage<C::Out, U, F, N>>;
+
+    fn link<N: Accept<U>>(self, next: N) -> Self::Linked<N> {
+        let queue = Queue { turn: 0, early: BTreeMap::new() };
+        self.before.link(SerialStage { f: Mutex::new(self.f), queue: Mutex::new(queue), next, types: PhantomData })
+    }
+}
+
+impl<T: Send, U: Send, F: FnMut(T) -> U + Send, N: Accept<U>> Accept<T> for SerialStage<T, U, F, N> {
+    fn accept<'scope>(&'scope self, number: u64, item: T, flow: Flow<'scope>)
+    where
+        T: 'scope,
+    {
+        {
+            let mut queue = lock(&self.queue);
+            if queue.turn != number {
+                queue.early.insert(number, item);
+                return;
+            }
+        }
+        self.work(number, item, flow);
+    }
+}
+
+impl<T: Send, U: Send, F: FnMut(T) -> U + Send, N: Accept<U>> SerialStage<T, U, F, N> {
+    /// It is this item's turn.
+    fn work<'scope>(&'scope self, number: u64, item: T, flow: Flow<'scope>) {
+        let out = (*lock(&self.f))(item);
+        let next = {
+            let mut queue = lock(&self.queue);
+            queue.turn = number + 1;
+            queue.early.remove(&(number + 1))
+        };
+        if let Some(next) = next {
+            flow.spawner.spawn(move || self.work(number + 1, next, flow));
+        }
+        self.next.accept(number, out, flow);
+    }
+}

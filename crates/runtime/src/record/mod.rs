@@ -1,0 +1,132 @@
+//! Graphs of tasks that are recorded once and run again and again.
+//!
+//! What a task waits for is found out once, when it is recorded. A run follows the edges and nothing else: no handle is looked at, no block
+//! taken, no closure moved. Tasks are laid out so that one that waits for nobody but the one before it comes next in memory, too.
+
+mod run;
+
+use std::collections::HashMap;
+use std::marker::PhantomData;
+
+use crate::Pool;
+use crate::task::{Accesses, Handle, Mode, Record, Resource};
+
+use run::Steps;
+
+/// What a recorded task does, each time that it runs.
+pub type Action<'env> = Box<dyn Fn() + Send + Sync + 'env>;
+
+/// Where tasks are recorded: see [`Pool::record`].
+#[derive(Default)]
+pub struct Recorder<'env> {
+    actions: Vec<Action<'env>>,
+    /// Who goes before whom.
+    edges: Vec<(u32, u32)>,
+    /// By the address of a handle. They are borrowed for as long as the graph: no other can come to be there.
+    records: HashMap<*const Handle, Record<u32>>,
+    handles: PhantomData<&'env Handle>,
+}
+
+/// A task that has not been recorded: what it reads and writes is being said.
+#[must_use = "a task is recorded by `run`"]
+pub struct RecordedTask<'a, 'env> {
+    recorder: &'a mut Recorder<'env>,
+    accesses: Accesses<'env>,
+}
+
+/// A graph of tasks: see [`Pool::record`].
+pub struct Graph<'pool, 'env> {
+    pool: &'pool Pool,
+    steps: Steps<'env>,
+}
+
+impl Pool {
+    /// Records a graph: its tasks run when [`Graph::run`] is called, as often as it is called.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    /// let (pool, a) = (evenkeel::Pool::new()?, evenkeel::Handle::new());
+    /// let value = AtomicU32::new(1);
+    /// let mut graph = pool.record(|g| {
+    ///     g.task().updates(&a).run(|| value.store(value.load(Relaxed) * 2, Relaxed));
+    ///     g.task().updates(&a).run(|| value.store(value.load(Relaxed) + 1, Relaxed));
+    /// });
+    /// (0..3).for_each(|_| graph.run());
+    /// assert_eq!(value.load(Relaxed), 15);
+    /// # Ok::<(), evenkeel::PoolError>(())
+    /// ```
+    pub fn record<'env>(&self, f: impl FnOnce(&mut Recorder<'env>)) -> Graph<'_, 'env> {
+        let mut recorder = Recorder::default();
+        f(&mut recorder);
+        Graph { pool: self, steps: Steps::new(recorder.actions, &recorder.edges) }
+    }
+}
+
+impl<'env> Recorder<'env> {
+    /// A task that runs after those before it that conflict with it, as that of [`crate::Scope::task`].
+    pub const fn task(&mut self) -> RecordedTask<'_, 'env> {
+        RecordedTask { recorder: self, accesses: Accesses::NONE }
+    }
+}
+
+impl<'env> RecordedTask<'_, 'env> {
+    fn access(mut self, resource: &'env (impl Resource + ?Sized), mode: Mode) -> Self {
+        self.accesses.add(resource, mode);
+        self
+    }
+
+    /// It reads this.
+    pub fn reads(self, resource: &'env (impl Resource + ?Sized)) -> Self {
+        self.access(resource, Mode::Reads)
+    }
+
+    /// It writes this.
+    pub fn writes(self, resource: &'env (impl Resource + ?Sized)) -> Self {
+        self.access(resource, Mode::Writes)
+    }
+
+    /// It reads and writes this.
+    pub fn updates(self, resource: &'env (impl Resource + ?Sized)) -> Self {
+        self.access(resource, Mode::Writes)
+    }
+
+    /// Records it.
+    ///
+    /// # Panics
+    /// It would be the 2³²nd of its graph.
+    pub fn run(self, f: impl Fn() + Send + Sync + 'env) {
+        let Recorder { actions, edges, records, .. } = self.recorder;
+        let Ok(task) = u32::try_from(actions.len()) else { panic!("a graph has less than 2^32 tasks") };
+        actions.push(Box::new(f));
+        let first = edges.len();
+        for (handle, mode) in self.accesses.handles() {
+            let record = records.entry(handle).or_default();
+            edges.extend(record.before(mode).iter().filter(|&&before| before != task).map(|&before| (before, task)));
+            record.add(task, mode, |_| false);
+        }
+        // Waiting twice for the same task is waiting once.
+        let mut own = edges.split_off(first);
+        own.sort_unstable();
+        own.dedup();
+        edges.append(&mut own);
+    }
+}
+
+impl Graph<'_, '_> {
+    /// Runs every task once, and returns when all have ended.
+    ///
+    /// A panic of a task is resumed here; tasks that have not begun by then are left out. The graph can be run again.
+    pub fn run(&mut self) {
+        self.steps.run(self.pool);
+    }
+
+    /// How many tasks it has.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

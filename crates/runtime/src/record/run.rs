@@ -1,0 +1,250 @@
+//! Running a recorded graph.
+#![expect(unsafe_code, reason = "steps are called through pointers, and follow pointers to each other")]
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{NonNull, null};
+
+use crate::Pool;
+use crate::job::{Head, JobRef};
+use crate::scope::{self, ScopeCore};
+use crate::sync::{AtomicU32, AtomicUsize, Ordering};
+use crate::worker::Worker;
+
+use super::Action;
+
+/// Steps that wait for nobody, in one job: few enough to be shared out, enough that sharing out does not count.
+const STARTS: usize = 64;
+/// Steps that a worker does one after the other before it looks whether what it waits for has come.
+const IN_ONE_GO: usize = 64;
+
+/// A task.
+#[repr(C)]
+struct Step<'env> {
+    head: Head,
+    steps: NonNull<Shared<'env>>,
+    /// How many it waits for still, in this run. As many as `before` when no run is under way.
+    waits_for: AtomicU32,
+    before: u32,
+    /// Where its successors begin, and how many there are.
+    successors: (u32, u32),
+    action: Action<'env>,
+}
+
+/// Some steps that wait for nobody: roots from `first` to `end`. Whoever runs it takes one, and lays the rest open before that is begun.
+#[repr(C)]
+struct Start<'env> {
+    head: Head,
+    steps: NonNull<Shared<'env>>,
+    first: usize,
+    end: usize,
+    /// The next to be taken, in this run. Written by whoever has taken this out of a deque, who is one at a time.
+    next: AtomicUsize,
+}
+
+struct Shared<'env> {
+    steps: Box<[Step<'env>]>,
+    successors: Box<[u32]>,
+    /// Steps that wait for nobody.
+    roots: Box<[u32]>,
+    starts: Box<[Start<'env>]>,
+    /// The scope of the run that is under way.
+    scope: Cell<*const ScopeCore>,
+}
+
+/// A recorded graph, in the order in which it is best gone through.
+pub struct Steps<'env>(NonNull<Shared<'env>>);
+
+// SAFETY: actions are Send and Sync; what a run changes is atomic, or changed before the run is visible to others (`scope`).
+unsafe impl Send for Steps<'_> {}
+// SAFETY: as above; a run takes the graph by `&mut`.
+unsafe impl Sync for Steps<'_> {}
+
+impl Drop for Steps<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by `new` from a box; no run is under way, for that borrows us.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+impl<'env> Steps<'env> {
+    /// Of tasks by number, and who goes before whom: lower numbers before higher ones.
+    pub fn new(actions: Vec<Action<'env>>, edges: &[(u32, u32)]) -> Self {
+        let count = actions.len();
+        let mut before = vec![0_u32; count];
+        let mut first = vec![0_u32; count + 1];
+        for &(from, to) in edges {
+            before[to as usize] += 1;
+            first[from as usize + 1] += 1;
+        }
+        (0..count).for_each(|task| first[task + 1] += first[task]);
+        let mut successors = vec![0; edges.len()];
+        let mut free = first.clone();
+        for &(from, to) in edges {
+            successors[free[from as usize] as usize] = to;
+            free[from as usize] += 1;
+        }
+        let successors_of = |task: u32| &successors[first[task as usize] as usize..first[task as usize + 1] as usize];
+
+        let order = order(&before, successors_of);
+        let mut place = vec![0; count];
+        order.iter().zip(0..).for_each(|(&task, to)| place[task as usize] = to);
+        let mut actions: Vec<_> = actions.into_iter().map(Some).collect();
+
+        let shared = Box::new(Shared {
+            steps: [].into(),
+            successors: order.iter().flat_map(|&task| successors_of(task)).map(|&to| place[to as usize]).collect(),
+            roots: (0..count as u32).filter(|&at| before[order[at as usize] as usize] == 0).collect(),
+            starts: [].into(),
+            scope: Cell::new(null()),
+        });
+        let shared = NonNull::from(Box::leak(shared));
+        let mut next = 0;
+        let steps = order.iter().filter_map(|&task| {
+            let successors = (next, successors_of(task).len() as u32);
+            next += successors.1;
+            Some(Step {
+                head: Head { run: Step::run },
+                steps: shared,
+                waits_for: AtomicU32::new(before[task as usize]),
+                before: before[task as usize],
+                successors,
+                action: actions[task as usize].take()?,
+            })
+        });
+        let steps = steps.collect();
+        // SAFETY: leaked above; nobody else has seen it.
+        let it = unsafe { &mut *shared.as_ptr() };
+        it.steps = steps;
+        let roots = it.roots.len();
+        let start = |first| {
+            let end = roots.min(first + STARTS);
+            Start { head: Head { run: Start::run }, steps: shared, first, end, next: AtomicUsize::new(first) }
+        };
+        it.starts = (0..roots).step_by(STARTS).map(start).collect();
+        Self(shared)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        // SAFETY: stays as long as we do.
+        unsafe { self.0.as_ref() }.steps.len()
+    }
+
+    /// Runs each once.
+    pub fn run(&mut self, pool: &Pool) {
+        let this = &*self;
+        pool.on_worker(|worker| {
+            scope::open(worker, |s| {
+                // SAFETY: stays as long as we do, and we wait for the run.
+                let shared = unsafe { this.0.as_ref() };
+                shared.scope.set(s.core);
+                s.core.expect(shared.steps.len());
+                // From the last to the first: so the first are done first here, and the last first by others.
+                for start in shared.starts.iter().rev() {
+                    start.next.store(start.first, Ordering::Relaxed);
+                    worker.push(start.job());
+                }
+            });
+        });
+    }
+}
+
+/// An order in which each comes after all that go before it, and, where it can be, right after the last of them.
+fn order<'a>(before: &[u32], successors_of: impl Fn(u32) -> &'a [u32]) -> Vec<u32> {
+    let mut missing = before.to_vec();
+    let mut order = Vec::with_capacity(before.len());
+    let mut ready: Vec<u32> = (0..before.len() as u32).rev().filter(|&task| before[task as usize] == 0).collect();
+    while let Some(task) = ready.pop() {
+        order.push(task);
+        for &next in successors_of(task).iter().rev() {
+            missing[next as usize] -= 1;
+            if missing[next as usize] == 0 {
+                ready.push(next);
+            }
+        }
+    }
+    order
+}
+
+impl<'env> Start<'env> {
+    /// # Safety
+    /// The head is that of a `Start` of a run that is under way, with a root that has not been taken.
+    unsafe fn run(head: NonNull<Head>, worker: &Worker) {
+        // SAFETY: the head is the first field; the run waits for these steps.
+        let this = unsafe { head.cast::<Start<'env>>().as_ref() };
+        // SAFETY: as above.
+        let shared = unsafe { this.steps.as_ref() };
+        // SAFETY: the scope of the run, which counts these steps.
+        let scope = unsafe { &*shared.scope.get() };
+        worker.credits.turn_to(scope, worker);
+        let next = this.next.load(Ordering::Relaxed);
+        let root = &shared.steps[shared.roots[next] as usize];
+        if next + 1 < this.end {
+            this.next.store(next + 1, Ordering::Relaxed);
+            worker.push(this.job());
+        }
+        shared.go(root, scope, worker);
+    }
+
+    const fn job(&self) -> JobRef {
+        JobRef::new(NonNull::from_ref(self).cast())
+    }
+}
+
+impl<'env> Step<'env> {
+    /// # Safety
+    /// The head is that of a `Step` of a run that is under way, which is ready.
+    unsafe fn run(head: NonNull<Head>, worker: &Worker) {
+        // SAFETY: the head is the first field; the run waits for this step.
+        let this = unsafe { head.cast::<Step<'env>>().as_ref() };
+        // SAFETY: as above.
+        let shared = unsafe { this.steps.as_ref() };
+        // SAFETY: the scope of the run, which counts this step.
+        let scope = unsafe { &*shared.scope.get() };
+        worker.credits.turn_to(scope, worker);
+        shared.go(this, scope, worker);
+    }
+
+    const fn job(&self) -> JobRef {
+        JobRef::new(NonNull::from_ref(self).cast())
+    }
+}
+
+impl<'env> Shared<'env> {
+    /// Does a step that is ready, then one that has become ready by it, and so on.
+    fn go(&self, step: &Step<'env>, scope: &ScopeCore, worker: &Worker) {
+        let mut step = step;
+        for _ in 0..IN_ONE_GO {
+            match self.one(step, scope, worker) {
+                Some(next) => step = next,
+                None => return,
+            }
+        }
+        worker.push_next(step.job());
+    }
+
+    /// Does a step; of those that have become ready by it the first is the caller's, the others are laid open.
+    fn one(&self, step: &Step<'env>, scope: &ScopeCore, worker: &Worker) -> Option<&Step<'env>> {
+        if !scope.is_cancelled()
+            && let Err(payload) = catch_unwind(AssertUnwindSafe(|| (step.action)()))
+        {
+            scope.panicked(payload);
+        }
+        // For the next run, which begins after this one has ended.
+        step.waits_for.store(step.before, Ordering::Relaxed);
+        let (first, count) = step.successors;
+        let mut next = None;
+        for &successor in &self.successors[first as usize..(first + count) as usize] {
+            let successor = &self.steps[successor as usize];
+            // Who waits for one alone need not count.
+            if successor.before == 1 || successor.waits_for.fetch_sub(1, Ordering::AcqRel) == 1 {
+                if let Some(earlier) = next.replace(successor) {
+                    worker.push(Step::job(earlier));
+                }
+            }
+        }
+        worker.credits.gain(scope, worker);
+        next
+    }
+}

@@ -1,0 +1,44 @@
+//! What one task says that it reads and writes.
+
+use super::{Handle, Mode, Resource};
+
+/// Accesses that need no memory of their own.
+const INLINE: usize = 4;
+
+type Access<'a> = (&'a [Handle], Mode);
+
+/// See the file's head.
+pub struct Accesses<'a> {
+    first: [Option<Access<'a>>; INLINE],
+    count: usize,
+    more: Vec<Access<'a>>,
+}
+
+impl<'a> Accesses<'a> {
+    /// Nothing has been said.
+    pub const NONE: Self = Self { first: [None; INLINE], count: 0, more: Vec::new() };
+
+    /// One more.
+    #[inline]
+    pub fn add(&mut self, resource: &'a (impl Resource + ?Sized), mode: Mode) {
+        let access = (resource.handles(), mode);
+        match self.first.get_mut(self.count) {
+            Some(place) => *place = Some(access),
+            None => self.more.push(access),
+        }
+        self.count += 1;
+    }
+
+    /// Whether nothing has been said.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The handles that stand for what is read and written.
+    #[inline]
+    pub fn handles(&self) -> impl Iterator<Item = (&'a Handle, Mode)> + '_ {
+        let accesses = self.first.iter().map_while(Option::as_ref).chain(&self.more);
+        accesses.flat_map(|&(handles, mode)| handles.iter().map(move |handle| (handle, mode)))
+    }
+}

@@ -1,0 +1,154 @@
+//! Tasks with dependences: what a task reads and writes says which earlier ones it waits for.
+#![expect(unsafe_code, reason = "tasks are in blocks, and are called through a pointer")]
+
+mod accesses;
+mod data;
+mod handle;
+mod node;
+mod record;
+
+use std::alloc::Layout;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use crate::arena::Class;
+use crate::job::{Head, JobRef};
+use crate::scope::{Scope, ScopeCore};
+use crate::worker::Worker;
+
+pub use accesses::Accesses;
+pub use data::{Data, Reading, Writing};
+pub use handle::{Domain, Handle, Part, Regions, Resource};
+
+pub use record::{Mode, Record};
+
+use node::{Creation, Node};
+
+/// A task that has not been created: what it reads and writes is being said. See [`Scope::task`].
+#[must_use = "a task is created by `run`"]
+pub struct Task<'a, 'scope, 'env> {
+    scope: &'a Scope<'scope, 'env>,
+    accesses: Accesses<'a>,
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// A task that runs after those before it that conflict with it: that write what it reads or writes, or read what it writes.
+    ///
+    /// ```
+    /// let (a, b) = (evenkeel::Handle::new(), evenkeel::Handle::new());
+    /// evenkeel::Pool::new()?.scope(|s| {
+    ///     s.task().writes(&a).run(|| println!("first"));
+    ///     s.task().reads(&a).writes(&b).run(|| println!("second"));
+    ///     s.task().updates(&b).label("last").run(|| println!("third"));
+    /// });
+    /// # Ok::<(), evenkeel::PoolError>(())
+    /// ```
+    #[inline]
+    pub const fn task<'a>(&'a self) -> Task<'a, 'scope, 'env> {
+        Task { scope: self, accesses: Accesses::NONE }
+    }
+}
+
+impl<'a, 'scope> Task<'a, 'scope, '_> {
+    /// It reads this: it waits for the task that wrote it last.
+    #[inline]
+    pub fn reads(mut self, resource: &'a (impl Resource + ?Sized)) -> Self {
+        self.accesses.add(resource, Mode::Reads);
+        self
+    }
+
+    /// It writes this: it waits for the task that wrote it last, and all that have read it since.
+    #[inline]
+    pub fn writes(mut self, resource: &'a (impl Resource + ?Sized)) -> Self {
+        self.accesses.add(resource, Mode::Writes);
+        self
+    }
+
+    /// It reads and writes this: it waits as one that writes it.
+    #[inline]
+    pub fn updates(mut self, resource: &'a (impl Resource + ?Sized)) -> Self {
+        self.accesses.add(resource, Mode::Writes);
+        self
+    }
+
+    /// What it is called: its cost is learnt with that of others of the same name, and a trace shows it.
+    #[inline]
+    pub const fn label(self, _label: &'static str) -> Self {
+        self
+    }
+
+    /// Creates it. It runs when nothing is left that it waits for, perhaps at once, on any worker.
+    #[inline]
+    pub fn run<F: FnOnce() + Send + 'scope>(self, f: F) {
+        if self.accesses.is_empty() {
+            return self.scope.spawn(f);
+        }
+        match Closure::<F>::CLASS {
+            Some(class) => self.create(class, f),
+            None => {
+                let boxed: Box<dyn FnOnce() + Send + 'scope> = Box::new(f);
+                self.run(boxed);
+            }
+        }
+    }
+
+    #[inline]
+    fn create<F: FnOnce() + Send + 'scope>(self, class: Class, f: F) {
+        let (core, worker) = (self.scope.core, self.scope.worker);
+        let domain = self.scope.domain.get_or_init(Domain::new);
+        // SAFETY: this is the scope's thread; each record is used before the next is asked for.
+        let record = |handle: &'a Handle| unsafe { handle.record(domain) };
+
+        worker.credits.spend(core, worker);
+        let block = worker.arena.take(class, &worker.registry().depot);
+        let head = Head { run: Closure::<F>::run };
+        // SAFETY: a block of a class for nodes that this closure fits into.
+        let mut creation = unsafe { Creation::begin(block, head, core, 0) };
+        // SAFETY: in the same block, behind the node.
+        unsafe { (&raw mut (*block.cast::<Closure<F>>().as_ptr()).closure).write(f) };
+        creation.reserve(self.accesses.handles().map(|(handle, mode)| record(handle).before(mode).len()).sum());
+        for (handle, mode) in self.accesses.handles() {
+            let record = record(handle);
+            // SAFETY: siblings are of one pool, in which we are.
+            record.before(mode).iter().for_each(|&before| unsafe { creation.wait_for(before) });
+            // SAFETY: as above.
+            record.add(creation.task(), mode, |reader| unsafe { reader.is_done() });
+        }
+        if creation.end() {
+            worker.push(JobRef::new(block.cast()));
+        }
+    }
+}
+
+/// A node with the closure behind it.
+#[repr(C)]
+struct Closure<F> {
+    node: Node,
+    closure: F,
+}
+
+impl<F: FnOnce() + Send> Closure<F> {
+    const CLASS: Option<Class> = Class::dependent(Layout::new::<Self>());
+
+    /// # Safety
+    /// The head is that of a `Closure<F>` in a block of `CLASS` that is ready and has not been run.
+    unsafe fn run(head: NonNull<Head>, worker: &Worker) {
+        let (this, node) = (head.cast::<Self>(), head.cast::<Node>());
+        // SAFETY: this is the one time that the closure is taken out.
+        let (scope, closure) = unsafe { ((*node.as_ptr()).scope, (&raw const (*this.as_ptr()).closure).read()) };
+        // SAFETY: the scope waits for this task, which is counted until `gain`.
+        let scope: &ScopeCore = unsafe { scope.as_ref() };
+        worker.credits.turn_to(scope, worker);
+        let called = catch_unwind(AssertUnwindSafe(|| if scope.is_cancelled() { drop(closure) } else { closure() }));
+        if let Err(payload) = called {
+            scope.panicked(payload);
+        }
+        // SAFETY: run, by us.
+        unsafe { Node::finish(node, |ready| worker.push_next(JobRef::new(ready.cast()))) };
+        if let Some(class) = Self::CLASS {
+            // SAFETY: made with this class by `create`, and finished.
+            unsafe { worker.arena.give(class, head.cast(), &worker.registry().depot) };
+        }
+        worker.credits.gain(scope, worker);
+    }
+}

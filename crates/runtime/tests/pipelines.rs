@@ -1,0 +1,75 @@
+//! Pipelines: order, bounds, ends.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use evenkeel::Pool;
+
+fn pool(workers: usize) -> Pool {
+    Pool::builder().workers(workers).build().unwrap()
+}
+
+#[test]
+fn serial_stages_see_the_items_in_the_order_of_the_source() {
+    for workers in [1, 2, 5] {
+        let (mut first, mut last) = (Vec::new(), Vec::new());
+        pool(workers)
+            .pipeline(0..5_000_u64)
+            .serial(|i| {
+                first.push(i);
+                i
+            })
+            .parallel(|i| (i, i * i))
+            .parallel(|(i, square)| i + square)
+            .serial(|it| last.push(it))
+            .run();
+        assert!(first.into_iter().eq(0..5_000) && last.into_iter().eq((0..5_000).map(|i| i + i * i)));
+    }
+}
+
+#[test]
+fn no_more_items_are_under_way_than_may_be() {
+    for bound in [1, 2, 7] {
+        let (under_way, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let source =
+            (0..1_000).inspect(|_| _ = most.fetch_max(under_way.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst));
+        pool(3)
+            .pipeline(source)
+            .in_flight(bound)
+            .parallel(|i| std::hint::black_box(i))
+            .serial(|_| _ = under_way.fetch_sub(1, Ordering::SeqCst))
+            .run();
+        assert!((1..=bound).contains(&most.into_inner()), "{bound}");
+    }
+}
+
+#[test]
+fn a_pipeline_may_have_no_items_or_no_stages() {
+    pool(2).pipeline(std::iter::empty::<u8>()).serial(|_| panic!("an item")).run();
+    let taken = AtomicUsize::new(0);
+    pool(2).pipeline((0..100).inspect(|_| _ = taken.fetch_add(1, Ordering::Relaxed))).run();
+    assert_eq!(taken.into_inner(), 100);
+}
+
+#[test]
+fn a_panic_anywhere_arrives() {
+    let pool = pool(2);
+    let message = |at: &str| {
+        let panic_at = |place: &str, i: i32| assert!(at != place || i != 50, "{at}");
+        let source = (0..100).inspect(|&i| panic_at("source", i));
+        let line = pool.pipeline(source).parallel(|i| (i, panic_at("parallel", i)).0);
+        let payload = catch_unwind(AssertUnwindSafe(|| line.serial(|i| panic_at("serial", i)).run())).unwrap_err();
+        payload.downcast_ref::<String>().cloned()
+    };
+    for at in ["source", "parallel", "serial"] {
+        assert_eq!(message(at).as_deref(), Some(at));
+    }
+}
+
+#[test]
+fn items_may_borrow() {
+    let text = String::from("one two three");
+    let mut lengths = Vec::new();
+    pool(2).pipeline(text.split(' ')).parallel(str::len).serial(|len| lengths.push(len)).run();
+    assert_eq!(lengths, [3, 3, 5]);
+}
