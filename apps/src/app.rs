@@ -104,7 +104,7 @@ pub struct Outcome {
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// The app has no such version.
-    #[error("{app} has no version {}: its shape is a pipeline; expected {}", version.name(), names(.versions))]
+    #[error("{app} has no version {}: its shape is a pipeline, not a loop; expected {}", version.name(), names(.versions))]
     Version {
         /// Of which app.
         app: &'static str,
@@ -185,6 +185,9 @@ pub trait Stages: Sized + Sync {
     /// A thread that cannot be pinned.
     fn pinned(&self, cpus: &[Option<u32>]) -> Result<Self::Output, PinError>;
 
+    /// A pipeline of the pool.
+    fn tasks(&self, pool: &Pool) -> Self::Output;
+
     /// Of the output.
     fn checksum(output: &Self::Output) -> u64;
 }
@@ -212,7 +215,7 @@ pub(crate) fn stages<A: Stages>(setting: &Setting) -> Result<Outcome, AppError> 
     let output = match &workers {
         Workers::None => app.serial(),
         Workers::Pinned(cpus) => app.pinned(cpus)?,
-        Workers::Pool(_) => unreachable!(),
+        Workers::Pool(pool) => pool.run(|| app.tasks(pool)),
     };
     let parallel = start.elapsed();
     Ok(Outcome { checksum: A::checksum(&output), parallel, workers: workers.count() })

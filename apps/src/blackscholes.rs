@@ -12,6 +12,7 @@
 //! Shape: the portfolio in equal blocks, priced again in each of 100 runs that end at a barrier. The simplest there is: whoever gives
 //! equal parts to unequal cores waits for the slowest core 100 times.
 
+use evenkeel::{Pool, Regions};
 use evenkeel_workload::SplitMix64;
 
 use crate::app::{Phases, Size};
@@ -67,6 +68,16 @@ impl Phases for Blackscholes {
         for _ in 0..RUNS {
             team.each(BLOCKS, |block| self.price_block(block));
         }
+    }
+
+    /// A block's next run waits for its last one, and for no other block.
+    fn tasks(&self, pool: &Pool) {
+        let blocks = Regions::new(BLOCKS, 1);
+        pool.scope(|scope| {
+            for block in (0..RUNS).flat_map(|_| 0..BLOCKS) {
+                scope.task().writes(&blocks.part(block..block + 1)).label("price").run(move || self.price_block(block));
+            }
+        });
     }
 
     fn checksum(&self) -> u64 {

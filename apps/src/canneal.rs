@@ -24,8 +24,8 @@ use crate::team::Team;
 const BLOCKS: usize = 64;
 /// Wires that begin at an element; on average as many end there.
 const FAN_OUT: usize = 5;
-/// A step's temperature over that of the one before.
-const COOLING: f64 = 0.93;
+/// Of the last step: that much longer wires are hardly ever taken any more. The first is the width of the chip.
+const LAST_TEMPERATURE: f64 = 0.5;
 
 /// A netlist and where its elements are.
 pub struct Canneal {
@@ -69,7 +69,7 @@ impl Phases for Canneal {
             neighbours: joined.concat(),
             width_log2: elements_log2 as u32 / 2,
             places: [copy(), copy()],
-            steps: size.pick(80, 150, 200),
+            steps: size.pick(80, 150, 280),
         }
     }
 
@@ -77,6 +77,7 @@ impl Phases for Canneal {
         let elements = self.places[0].len();
         let mut random = SplitMix64::named(2, "canneal");
         let mut temperature = (elements as f64).sqrt();
+        let cooling = (LAST_TEMPERATURE / temperature).powf(1.0 / self.steps as f64);
         for step in 0..self.steps {
             let mask = 1 + random.below(elements - 1) as u32;
             let seed = random.bits();
@@ -86,7 +87,7 @@ impl Phases for Canneal {
                     self.decide(step, pair as u32, mask, temperature, luck);
                 }
             });
-            temperature *= COOLING;
+            temperature *= cooling;
         }
     }
 

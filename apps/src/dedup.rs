@@ -16,6 +16,7 @@ use std::collections::hash_map::Entry;
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use evenkeel::Pool;
 use evenkeel_workload::SplitMix64;
 use fastcdc::v2020::FastCDC;
 use flate2::Compression;
@@ -106,6 +107,13 @@ impl Stages for Dedup {
             crew.join()
         })?;
         Ok(archive.bytes)
+    }
+
+    fn tasks(&self, pool: &Pool) -> Vec<u8> {
+        let (table, mut archive) = (Table::new(), Archive::default());
+        let stages = pool.pipeline(self.fragments()).parallel(refine).parallel(|fragment| table.look_up(fragment));
+        stages.parallel(compress).serial(|fragment| archive.take(fragment)).run();
+        archive.bytes
     }
 
     fn checksum(archive: &Vec<u8>) -> u64 {

@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 
+use evenkeel::Pool;
 use evenkeel_workload::SplitMix64;
 
 use crate::app::{Size, Stages};
@@ -67,7 +68,7 @@ impl Stages for Ferret {
     type Output = Vec<Vec<usize>>;
 
     fn generate(size: Size) -> Self {
-        let (pictures, queries) = size.pick((40, 20), (1_000, 500), (4_000, 4_500));
+        let (pictures, queries) = size.pick((40, 20), (1_000, 1_000), (4_000, 4_000));
         let mut random = SplitMix64::named(1, "ferret");
         let projections: Vec<[Projection; PROJECTIONS]> = (0..TABLES)
             .map(|_| {
@@ -111,6 +112,14 @@ impl Stages for Ferret {
             crew.join()
         })?;
         Ok(results)
+    }
+
+    fn tasks(&self, pool: &Pool) -> Vec<Vec<usize>> {
+        let mut results = vec![Vec::new(); self.queries.len()];
+        let stages = pool.pipeline(self.load()).parallel(segment).parallel(extract);
+        let stages = stages.parallel(|query| self.index(query)).parallel(|query| self.rank(query));
+        stages.serial(|(query, found)| results[query] = found).run();
+        results
     }
 
     fn checksum(results: &Self::Output) -> u64 {

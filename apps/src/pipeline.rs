@@ -54,8 +54,8 @@ impl<'scope, 'env> Crew<'scope, 'env> {
     /// # Errors
     /// A thread could not be pinned; then items are missing.
     pub fn join(self) -> Result<(), PinError> {
-        let threads = self.threads.into_inner().into_iter();
-        threads.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        let mut threads = self.threads.into_inner().into_iter();
+        threads.try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     }
 
     /// A thread that cannot be pinned ends at once. It lets go of its queues then, so that no other waits for it.

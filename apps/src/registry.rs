@@ -13,7 +13,7 @@ use crate::swaptions::Swaptions;
 
 const PHASES: &[Version] =
     &[Version::Serial, Version::Pinned, Version::LoopStatic, Version::LoopDynamic, Version::Tasks];
-const STAGES: &[Version] = &[Version::Serial, Version::Pinned];
+const STAGES: &[Version] = &[Version::Serial, Version::Pinned, Version::Tasks];
 
 /// All of them, in the order of their names.
 pub const APPS: &[App] = &[

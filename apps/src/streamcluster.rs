@@ -46,7 +46,7 @@ pub struct Streamcluster {
 
 impl Phases for Streamcluster {
     fn generate(size: Size) -> Self {
-        let (blocks, points) = size.pick((1, 300), (2, 2_048), (5, 8_192));
+        let (blocks, points) = size.pick((1, 300), (2, 4_096), (5, 12_000));
         let mut random = SplitMix64::named(1, "streamcluster");
         let mut unit = || random.unit() as f32;
         let hidden: Vec<Point> = (0..*CENTRES.end()).map(|_| std::array::from_fn(|_| unit())).collect();

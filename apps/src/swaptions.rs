@@ -71,7 +71,7 @@ impl Phases for Swaptions {
             }
         });
         let prices = Blocks::new(vec![Estimate::default(); SWAPTIONS]);
-        Self { swaptions: swaptions.collect(), trials: size.pick(40, 3_500, 35_000), prices }
+        Self { swaptions: swaptions.collect(), trials: size.pick(40, 13_000, 130_000), prices }
     }
 
     fn run(&self, team: &impl Team) {
@@ -123,10 +123,10 @@ fn expectation(trials: usize, swaption: &Swaption, payoff: impl Fn(f64, &Curve) 
         let mut discount = (-curve[0] * STEP).exp();
         for now in 1..=swaption.expiry {
             let shocks = normal_shocks(&mut random);
-            for begin in now..STEPS {
-                let ahead = begin - now;
-                let shock: f64 = (0..FACTORS).map(|k| volatilities[k][ahead] * shocks[k]).sum();
-                curve[begin] += drifts[ahead] * STEP + shock * STEP.sqrt();
+            for (ahead, rate) in curve[now..].iter_mut().enumerate() {
+                let shock: f64 =
+                    volatilities.iter().zip(shocks).map(|(volatility, shock)| volatility[ahead] * shock).sum();
+                *rate += drifts[ahead] * STEP + shock * STEP.sqrt();
             }
             if now < swaption.expiry {
                 discount *= (-curve[now] * STEP).exp();

@@ -1,4 +1,5 @@
 //! What `evenkeel-apps` prints, and how it ends.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::process::{Command, Output};
 

@@ -1,4 +1,5 @@
 //! The checksum of an app is the same in every version and with any number of workers.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_apps::{APPS, Setting, Size, Version};
 

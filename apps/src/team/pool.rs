@@ -11,7 +11,7 @@ pub struct Loops<'a>(pub &'a Pool);
 impl Team for Loops<'_> {
     fn each(&self, blocks: usize, body: impl Fn(usize) + Sync) {
         let body = &body;
-        self.0.for_each(0..blocks, |block| body(block));
+        self.0.for_each(0..blocks, body);
     }
 
     fn tickets(&self, blocks: usize, body: impl Fn(usize) + Sync) {

@@ -9,7 +9,8 @@
 //! Shape: per frame, the picture is blurred by rows and by columns, in tickets of 8 rows; then five layers, each of them weights in
 //! tickets of 4 particles and a serial part that draws the next particles. Tickets balance the cores already; the serial parts remain.
 
-use std::f64::consts::TAU;
+mod figure;
+
 use std::sync::{Mutex, PoisonError};
 
 use evenkeel_workload::SplitMix64;
@@ -19,6 +20,7 @@ use crate::checksum::Checksum;
 use crate::normal::normal_pair;
 use crate::shared::SharedF64s;
 use crate::team::Team;
+use figure::{PARAMETERS, Pose, covers, figure, walk};
 
 /// Of a picture, pixels.
 const WIDTH: usize = 128;
@@ -38,9 +40,6 @@ const CALMER: f64 = 0.6;
 /// Pixels that noise turns over.
 const NOISE: f64 = 0.01;
 
-/// x and y of the hip, pixels; then angles, radians: lean of the trunk, both thighs against the vertical, both knees, both arms against the trunk, both elbows.
-const PARAMETERS: usize = 11;
-type Pose = [f64; PARAMETERS];
 /// Standard deviation of the particles' moves from frame to frame.
 const MOVES: Pose = [1.5, 0.8, 0.05, 0.15, 0.15, 0.15, 0.15, 0.15, 0.15, 0.1, 0.1];
 
@@ -59,26 +58,8 @@ pub struct Bodytrack {
 
 impl Phases for Bodytrack {
     fn generate(size: Size) -> Self {
-        let (frames, particles) = size.pick((4, 64), (10, 240), (25, 960));
-        let mut random = SplitMix64::named(1, "bodytrack");
-        let mut film = |frame| {
-            let figure = figure(&walk(frame));
-            let pixels = (0..HEIGHT).flat_map(|y| (0..WIDTH).map(move |x| (x as f64, y as f64)));
-            pixels.map(|(x, y)| covers(&figure, x, y) != (random.unit() < NOISE)).collect()
-        };
-        let poses = SharedF64s::zeros(particles * PARAMETERS);
-        for (index, number) in walk(0).into_iter().cycle().take(particles * PARAMETERS).enumerate() {
-            poses.set(index, number);
-        }
-        Self {
-            frames: (0..frames).map(&mut film).collect(),
-            particles,
-            rows: SharedF64s::zeros(WIDTH * HEIGHT),
-            picture: SharedF64s::zeros(WIDTH * HEIGHT),
-            poses,
-            differences: SharedF64s::zeros(particles),
-            estimates: Mutex::default(),
-        }
+        let (frames, particles) = size.pick((3, 48), (8, 180), (20, 720));
+        Self::film(frames, particles)
     }
 
     fn run(&self, team: &impl Team) {
@@ -106,6 +87,28 @@ impl Phases for Bodytrack {
 }
 
 impl Bodytrack {
+    fn film(frames: usize, particles: usize) -> Self {
+        let mut random = SplitMix64::named(1, "bodytrack");
+        let mut film = |frame| {
+            let figure = figure(&walk(frame));
+            let pixels = (0..HEIGHT).flat_map(|y| (0..WIDTH).map(move |x| (x as f64, y as f64)));
+            pixels.map(|(x, y)| covers(&figure, x, y) != (random.unit() < NOISE)).collect()
+        };
+        let poses = SharedF64s::zeros(particles * PARAMETERS);
+        for (index, number) in walk(0).into_iter().cycle().take(particles * PARAMETERS).enumerate() {
+            poses.set(index, number);
+        }
+        Self {
+            frames: (0..frames).map(&mut film).collect(),
+            particles,
+            rows: SharedF64s::zeros(WIDTH * HEIGHT),
+            picture: SharedF64s::zeros(WIDTH * HEIGHT),
+            poses,
+            differences: SharedF64s::zeros(particles),
+            estimates: Mutex::default(),
+        }
+    }
+
     fn pose(&self, particle: usize) -> Pose {
         std::array::from_fn(|parameter| self.poses.get(particle * PARAMETERS + parameter))
     }
@@ -178,73 +181,6 @@ fn clamped(at: usize, aside: usize, end: usize) -> usize {
     (at + aside).saturating_sub(2).min(end - 1)
 }
 
-/// The walk that is filmed.
-fn walk(frame: usize) -> Pose {
-    let phase = TAU * frame as f64 / 20.0;
-    let swing = phase.sin();
-    let knee = |phase: f64| 0.35 * (1.0 - phase.cos());
-    [
-        40.0 + 1.2 * frame as f64,
-        50.0 + (2.0 * phase).cos(),
-        0.08,
-        0.5 * swing,
-        -0.5 * swing,
-        knee(phase),
-        knee(phase + TAU / 2.0),
-        -0.5 * swing,
-        0.5 * swing,
-        0.4,
-        0.4,
-    ]
-}
-
-/// A part of the body: all that is within `radius` of the line from `from` to `from + along`, pixels.
-struct Limb {
-    from: [f64; 2],
-    along: [f64; 2],
-    radius: f64,
-}
-
-/// Trunk, head, and two parts of each leg and arm.
-fn figure(
-    &[x, y, lean, left_hip, right_hip, left_knee, right_knee, left_arm, right_arm, left_elbow, right_elbow]: &Pose,
-) -> [Limb; 10] {
-    // Angles are from straight down, towards greater x; y grows downwards.
-    let limb = |from: [f64; 2], angle: f64, length: f64, radius| Limb {
-        from,
-        along: [length * angle.sin(), length * angle.cos()],
-        radius,
-    };
-    let end = |limb: &Limb| [limb.from[0] + limb.along[0], limb.from[1] + limb.along[1]];
-    let upright = TAU / 2.0 - lean;
-    let trunk = limb([x, y], upright, 22.0, 5.0);
-    let head = limb(end(&trunk), upright, 9.0, 3.5);
-    let leg = |hip, knee: f64| {
-        let thigh = limb([x, y], hip, 17.0, 3.0);
-        let shank = limb(end(&thigh), hip - knee, 17.0, 2.2);
-        [thigh, shank]
-    };
-    let arm = |angle: f64, elbow: f64| {
-        let upper = limb(end(&trunk), angle - lean, 13.0, 2.2);
-        let fore = limb(end(&upper), angle - lean + elbow, 13.0, 1.8);
-        [upper, fore]
-    };
-    let ([a, b], [c, d]) = (leg(left_hip, left_knee), leg(right_hip, right_knee));
-    let ([e, f], [g, h]) = (arm(left_arm, left_elbow), arm(right_arm, right_elbow));
-    [trunk, head, a, b, c, d, e, f, g, h]
-}
-
-/// Whether a pixel is in a figure's silhouette.
-fn covers(figure: &[Limb], x: f64, y: f64) -> bool {
-    figure.iter().any(|Limb { from, along, radius }| {
-        let (dx, dy) = (x - from[0], y - from[1]);
-        let nearest = (dx * along[0] + dy * along[1]) / (along[0] * along[0] + along[1] * along[1]);
-        let nearest = nearest.clamp(0.0, 1.0);
-        let (dx, dy) = (dx - nearest * along[0], dy - nearest * along[1]);
-        dx * dx + dy * dy <= radius * radius
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_figure_is_followed_to_a_pixel_or_two() {
-        let film = Bodytrack::generate(Size::Small);
+        let film = Bodytrack::film(4, 64);
         film.run(&Serial);
         let estimates = film.estimates.lock().unwrap();
         assert_eq!(estimates.len(), film.frames.len());
@@ -264,8 +200,8 @@ mod tests {
     }
 
     #[test]
-    fn the_true_pose_differs_least() {
-        let film = Bodytrack::generate(Size::Small);
+    fn the_true_pose_differs_least_where_no_limb_hides_another() {
+        let film = Bodytrack::film(4, 64);
         film.run(&Serial);
         let last = film.frames.len() - 1;
         let true_difference = film.difference(&walk(last));
