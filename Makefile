@@ -33,8 +33,8 @@ test:
 	./tests/run-pages.sh
 	$(MAKE) vm-test
 
-# The runtime's protocol between threads (crates/runtime/README.md): models by loom, a million random graphs, and the tests once more
-# under a dynamic race checker. ThreadSanitizer takes a nightly toolchain with the standard library's sources; where there is none, valgrind's DRD.
+# The runtime's protocol between threads (crates/runtime/README.md): models by loom, a million random graphs, and its tests under
+# ThreadSanitizer.
 race:
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release -p evenkeel --lib --target-dir target/loom models
 	EVENKEEL_GRAPHS=1000000 $(CARGO) test --release -p evenkeel --test tasks many_random_graphs
@@ -46,6 +46,7 @@ vm-test:
 	./tests/setup-vm.sh
 	$(CARGO) test -p evenkeel-vm --test cgroup_v2 -- --ignored --nocapture
 	$(CARGO) build -p evenkeel-linux --examples
+	$(CARGO) test -p evenkeel-linux $(SCHED_EXT) --lib
 	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --include-ignored --skip in_the_longer_run --nocapture --test-threads=1
 
 # All policies on the older and the newer kernels, too: a quarter of an hour.
@@ -71,7 +72,7 @@ bench-live:
 	$(CARGO) build --release -p evenkeel-linux --examples
 	EVENKEEL=$(CURDIR)/target/release/evenkeel EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-live.md $(CARGO) bench -p evenkeel-linux --bench live
 
-# Schedulers beside each other in the hybrid VM lab: half an hour on a quiet machine; needs what docs/vm.md names. Writes docs/benchmarks-vm.md.
+# Schedulers beside each other in the hybrid VM lab: an hour on a quiet machine; needs what docs/vm.md names. Writes docs/benchmarks-vm.md.
 bench-vm:
 	./tests/setup-vm.sh
 	@for peer in scx_bpfland scx_lavd; do test -x target/peers/bin/$$peer \

@@ -1,5 +1,6 @@
 // Opens pages from disk in headless Chromium, on a desktop, on a phone, in the dark, on paper and without scripts. Fails on an error
-// on the console, a request to anything but the page, a plot that is not drawn, or a page wider than its window.
+// on the console, a request to anything but the page, a plot that is not drawn, bars that hang in the air, or a page wider than its
+// window.
 //
 // Usage: node html_page.mjs PICTURES PAGE...
 
@@ -74,6 +75,7 @@ async function look(path, { name: view, ...options }) {
     if (rows < records) fault("no table without scripts");
   } else {
     for (const what of await page.evaluate(undrawn)) fault(what);
+    for (const what of await page.evaluate(afloat)) fault(what);
     if (view === "desktop") await use(page, fault);
     await page.emulateMedia({ media: "print", colorScheme: "light" });
     if (view === "desktop") await page.pdf({ path: join(pictures, `${name}.pdf`), preferCSSPageSize: true, printBackground: true });
@@ -96,6 +98,10 @@ function undrawn() {
       });
       if (!shapes.length) faults.push(`${said} is empty`);
       if (!svg.querySelector("text")) faults.push(`${said} has no labels`);
+      const labels = [...svg.querySelectorAll("text")].map((label) => ({ said: label.textContent, ...label.getBoundingClientRect().toJSON() }));
+      const inset = 2;
+      const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > inset && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > inset;
+      labels.forEach((a, at) => labels.slice(at + 1).filter((b) => over(a, b)).forEach((b) => faults.push(`${said}: "${a.said}" over "${b.said}"`)));
       if (svg.getBoundingClientRect().right > innerWidth) faults.push(`${said} is cut off`);
     }
     for (const canvas of canvases) {
@@ -104,6 +110,33 @@ function undrawn() {
       for (let at = 0; at < data.length; at += 4 * 7) if (data[at + 3] === 255) colors.add((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]);
       if (colors.size < 2) faults.push(`${said} is empty`);
     }
+  }
+  return faults;
+}
+
+// Bars that do not stand on the lower end of a logarithmic axis, or are not one for each value above 0, and values of 0 that are not
+// written.
+function afloat() {
+  const faults = [];
+  const { figures = [] } = JSON.parse(document.getElementById("data").textContent);
+  for (const plot of document.querySelectorAll('[data-plot="figure"]')) {
+    const { shape, log_y: isLogarithmic, panels } = figures[plot.dataset.figure];
+    if (shape !== "bars" || !isLogarithmic) continue;
+    const values = panels[plot.dataset.panel].points.flat().map(({ y }) => y);
+    const inks = new Set([...document.querySelectorAll(`[data-key="${plot.dataset.figure}"] i`)].map((swatch) => getComputedStyle(swatch).backgroundColor));
+    const shapes = [...plot.querySelectorAll("svg path")].filter((path) => {
+      const { width, height } = path.getBBox();
+      const { fill } = getComputedStyle(path);
+      return width > 0 && height > 0 && (inks.size ? inks.has(fill) : fill !== "none");
+    });
+    const boxes = shapes.map((path) => path.getBoundingClientRect());
+    const spread = (edge) => Math.max(...boxes.map(edge)) - Math.min(...boxes.map(edge));
+    const bars = values.filter((y) => y > 0).length;
+    if (boxes.length !== bars) faults.push(`${boxes.length} bars for ${bars} values above 0`);
+    if (bars && Math.min(spread(({ bottom }) => bottom), spread(({ left }) => left)) > 1.5) faults.push("bars do not stand on one line");
+    const written = [...plot.querySelectorAll("svg text")].filter(({ textContent }) => textContent === "0").length;
+    const zeros = values.filter((y) => y === 0).length;
+    if (written !== zeros) faults.push(`${zeros} values of 0, ${written} written`);
   }
   return faults;
 }

@@ -52,6 +52,14 @@ fn the_table_the_csv_and_the_object_tell_the_same_for_any_number_of_jobs() {
 }
 
 #[test]
+fn policies_are_given_as_compare_has_them_too() {
+    let ranked =
+        |flag: &str| policies(&evenkeel(&small("advise", &[flag, FEW, "--json"])).done().json()["ranking"]).join(" ");
+    let among = ranked("--among");
+    assert_eq!((ranked("-p"), ranked("--policy")), (among.clone(), among));
+}
+
+#[test]
 fn all_policies_are_tried_and_those_that_do_not_apply_are_left_out_with_a_reason() {
     // No power model.
     let args = ["advise", "-m", "quickia", "-w", "spin:threads=3,seconds=0.05", "--cores", "2big+1small"];

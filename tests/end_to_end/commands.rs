@@ -27,6 +27,16 @@ fn every_listed_thing_can_be_shown_by_its_name() {
 }
 
 #[test]
+fn threads_that_others_fork_are_shown_with_those_that_are_there_from_the_start() {
+    let shown = evenkeel(&["show", "workload", "generated:threads=5,groups=2"]).done().stdout;
+    assert!(shown.contains("threads      1: main") && shown.contains("they fork  4: 4 like "), "{shown}");
+    let json = evenkeel(&["show", "workload", "generated:threads=5,groups=2", "--json"]).done().json();
+    let app = &json["applications"][0];
+    let count = |what: &str| app[what].as_array().unwrap().len();
+    assert_eq!((count("threads"), count("templates")), (1, 4));
+}
+
+#[test]
 fn a_combination_without_a_name_of_its_own_can_be_shown_and_run() {
     let shown = evenkeel(&["show", "policy", "age-iw-rrb", "--json"]).done().json();
     assert_eq!(shown["name"], "age-iw-rrb");

@@ -8,6 +8,7 @@ mod detect;
 mod files;
 mod lab;
 mod live;
+mod profile;
 mod record;
 mod reproduce;
 mod same_bytes;

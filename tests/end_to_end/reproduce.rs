@@ -92,12 +92,14 @@ fn what_there_is_to_choose_from_is_listed() {
 
 #[test]
 fn what_is_not_there_is_answered_in_a_line_with_what_is() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 9] = [
         (&[], "no study: expected one of amc-maturity, acfs, age-based, mclas"),
         (&["acsf"], "no study 'acsf': expected one of amc-maturity, acfs, age-based, mclas"),
         (&[STUDY, "--experiment", "5"], "amc-maturity has no experiment 5: expected 1, 2, 3, 4"),
         (&[STUDY, "--experiment", "0"], "amc-maturity has no experiment 0"),
         (&[STUDY, "--experiment", "-1"], "invalid value '-1'"),
+        (&[STUDY, "--experiment", "1-3"], "expected a number, or several, as 1,3"),
+        (&[STUDY, "-e", "all"], "expected a number, or several, as 1,3"),
         (&[STUDY, "--html", "/no/such/folder/x.html"], "cannot write /no/such/folder/x.html: there is no such folder"),
         (&[STUDY, "--list"], "cannot be used with"),
     ];

@@ -120,7 +120,9 @@ fn compare(cases: &[Case]) -> Option<Vec<(&'static str, f64, f64)>> {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn programs_have_the_kinds_of_core_in_the_lab_that_they_have_in_the_simulator() {
-    near(&[("acfs", Programs::W9, 20), ("hsp", Programs::W9, 15), ("gts", Programs::Alike(4), 15)]);
+    // Emulated, a look takes 2 ms, and not some 20 us: age looks a tenth as often as it otherwise would, in the simulator, too.
+    let age = ("age:interval=100", Programs::Alike(4), 10);
+    near(&[("acfs", Programs::W9, 15), ("hsp", Programs::W9, 12), ("gts", Programs::Alike(4), 8), age]);
 }
 
 /// Within five points, and 0.1.
@@ -129,14 +131,6 @@ fn near(cases: &[Case]) {
     let Some(apart) = compare(cases) else { return };
     let is_near = |&(_, share, unfairness): &(&str, f64, f64)| share <= 0.05 && unfairness <= 0.1;
     assert!(apart.iter().all(is_near), "{apart:?}");
-}
-
-#[test]
-#[ignore = "boots a virtual machine, and takes long: make vm-test-long"]
-fn programs_under_age_have_the_kinds_of_core_in_the_lab_that_they_have_in_the_simulator_in_the_longer_run() {
-    // Emulated, a look takes 2 ms, and not some 20 us: age looks a tenth as often as it otherwise would, in the simulator, too. It moves threads at every
-    // look, and in one run of ten fast cores idle for a third of the time between moves: not understood yet.
-    near(&[("age:interval=100", Programs::Alike(4), 10)]);
 }
 
 #[test]

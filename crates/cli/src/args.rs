@@ -358,6 +358,14 @@ pub struct SimulateArgs {
     pub html: Option<PathBuf>,
 }
 
+/// How many runs are carried out at a time.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct JobsArgs {
+    /// Runs at a time [default: one per processor of this computer]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
+    pub jobs: Option<u32>,
+}
+
 /// Of `compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
@@ -373,9 +381,9 @@ pub struct CompareArgs {
     /// Policy that others are set in relation to [default: the first]
     #[arg(long, value_name = "POLICY")]
     pub baseline: Option<String>,
-    /// Runs at a time [default: one per processor of this computer]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
-    pub jobs: Option<u32>,
+    /// Runs at a time.
+    #[command(flatten)]
+    pub jobs: JobsArgs,
     /// Print the result records as one JSON array
     #[arg(long)]
     pub json: bool,

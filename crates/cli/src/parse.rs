@@ -62,6 +62,14 @@ pub fn factor(text: &str) -> Result<f64, String> {
     }
 }
 
+/// The number of an experiment.
+///
+/// # Errors
+/// What would do instead.
+pub fn experiment(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "expected a number, or several, as 1,3".into())
+}
+
 /// `oracle`, `offline`, `sampled`, `modelled=0.1`.
 ///
 /// # Errors

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use evenkeel_machine::Machine;
 use evenkeel_metrics::{AloneCache, GraphRow, Record, Subject, profile};
-use evenkeel_policy::{Knobs, Policy, graph, registry};
-use evenkeel_sim::{Config, Listener, Profile};
+use evenkeel_policy::{Interest, Knobs, Policy, graph, registry};
+use evenkeel_sim::{Config, Estimator, Listener, Profile};
 use evenkeel_workload::Application;
 use indexmap::IndexSet;
 use rayon::prelude::*;
@@ -205,10 +205,24 @@ impl Plan {
         }
     }
 
-    /// What of the workloads was accepted but has no meaning here, each once.
+    /// What was accepted but has no meaning here, or another one than it may seem to have, each once.
     pub fn notes(&self) -> IndexSet<String> {
         let apps = self.sets.iter().flat_map(|set| &set.apps);
-        apps.flat_map(|app| app.notes.iter().map(|note| of(&app.name, note))).collect()
+        let of_workloads = apps.flat_map(|app| app.notes.iter().map(|note| of(&app.name, note)));
+        of_workloads.chain(self.notes_of_profiles()).collect()
+    }
+
+    /// A profile that nobody goes by, and policies that go by one that is not there.
+    fn notes_of_profiles(&self) -> Vec<String> {
+        let takes_one = |policy: &&Chosen| policy.make().is_ok_and(|it| it.interest().wants(Interest::PROFILE));
+        let takers: Vec<_> = self.policies.iter().filter(takes_one).collect();
+        if self.sets.iter().any(|set| set.profile.is_some()) {
+            let idle = takers.is_empty();
+            return idle.then(|| "--profile-from: no policy here goes by a profile".to_owned()).into_iter().collect();
+        }
+        let knows_all = self.config.estimator == Estimator::Oracle;
+        let without = takers.into_iter().filter(|_| knows_all);
+        without.map(|it| of(&it.label, "goes by true distances: a profile is made by --profile-from")).collect()
     }
 }
 

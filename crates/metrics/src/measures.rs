@@ -24,7 +24,13 @@ pub fn stp(slowdowns: &[f64]) -> f64 {
 
 /// Average normalised turnaround time: mean slowdown. Eyerman and Eeckhout, IEEE Micro 2008, eq. 4. `None` for no application.
 pub fn antt(slowdowns: &[f64]) -> Option<f64> {
-    (!slowdowns.is_empty()).then(|| slowdowns.iter().sum::<f64>() / slowdowns.len() as f64)
+    mean(slowdowns.iter().copied())
+}
+
+/// Arithmetic mean; `None` for no value.
+pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.into_iter().fold((0.0, 0_u64), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / count as f64)
 }
 
 /// Geometric mean; `None` for no value.

@@ -240,6 +240,15 @@ impl Bench {
         stats.runs += 1;
     }
 
+    /// A new thread of this load that runs on this core and belongs to its queue; the policy is told that it started.
+    pub fn spawn_running(&mut self, core: u32, load: u32) -> ThreadId {
+        let thread = self.spawn(0);
+        let stats = &mut self.threads[thread.index()];
+        (stats.queue, stats.load) = (Some(QueueId(core)), load);
+        self.run(thread, CoreId(core));
+        thread
+    }
+
     /// A thread blocks, and the policy is told.
     pub fn block(&mut self, thread: ThreadId) {
         self.leave(thread, State::Blocked);

@@ -4,26 +4,26 @@
 (() => {
   const { PAPER_WIDTH, SYMBOLS, isPrinting, esc, short, narrow, theme, figures, base, start, keyOf, shaded, drawBy } = frame;
   const data = JSON.parse(document.getElementById("data").textContent);
-  // Room for the title of a vertical axis and its labels.
+  // Room for the title of a vertical axis and labels of a few digits.
   const LEFT = 40;
+  // Between a label and its axis.
+  const MARGIN = 8;
   // Panels or figures that stand beside each other on paper.
   const ABREAST = 2;
   // Pixels that a letter of a label takes.
   const LETTER = 7;
 
-  const all = (drawing) => drawing.panels.flatMap((panel) => panel.points.flat());
-
   // The panels of a figure have one scale, so that they can be compared.
   function range(drawing) {
+    const values = drawing.panels.flatMap((panel) => panel.points.flat().map(({ y }) => y));
     if (drawing.log_y) {
-      const values = all(drawing).map(({ y }) => y);
-      return { min: 10 ** Math.floor(Math.log10(Math.min(...values))), max: 10 ** Math.ceil(Math.log10(Math.max(...values) * 1.0001)) };
+      const above = values.filter((y) => y > 0);
+      const [least, most] = above.length ? [Math.min(...above), Math.max(...above)] : [1, 1];
+      // Below the least value, so that every bar can be seen; bars begin at 1 unless told otherwise.
+      const min = 10 ** (Math.ceil(Math.log10(least)) - 1);
+      return { min, max: 10 ** Math.ceil(Math.log10(most * 1.0001)), startValue: min };
     }
-    const totals = drawing.panels.flatMap((panel) => {
-      if (drawing.shape !== "stacked") return panel.points.flat().map(({ y }) => y);
-      return panel.names.map((_, place) => panel.points.reduce((sum, points) => sum + (points.find(({ x }) => x === place)?.y ?? 0), 0));
-    });
-    const [least, most] = [Math.min(0, ...totals), Math.max(0, ...totals)];
+    const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)];
     if (drawing.panels.length === 1) return least < 0 ? {} : { min: 0 };
     const step = pace((most - least) / 4 || 1);
     return { min: Math.floor(least / step) * step, max: Math.ceil(most / step) * step, interval: step };
@@ -35,10 +35,26 @@
     return [1, 2, 2.5, 5, 10].map((digit) => digit * ten).find((round) => round >= step * 0.9999);
   }
 
+  // Room for the labels of a vertical axis.
+  function labelled(drawing) {
+    const { min, max } = range(drawing);
+    const ends = drawing.log_y ? [min, max] : drawing.panels.flatMap((panel) => panel.points.flat().map(({ y }) => Math.round(y)));
+    const digits = Math.max(...ends.map((end) => end.toLocaleString("en", { maximumSignificantDigits: 1 }).length));
+    return Math.max(LEFT, MARGIN + digits * LETTER);
+  }
+
   const style = (series) => ({ color: shaded(series), symbol: SYMBOLS[series % SYMBOLS.length] });
+
+  // A value of which a logarithm is not to be had has no bar: it is written where the bar would begin.
+  function written(y, foot, sideways) {
+    const { ink } = theme();
+    return { value: foot, y, label: { show: true, position: sideways ? "right" : "top", distance: 1, formatter: figures(y), color: ink, fontSize: 10 } };
+  }
 
   function seriesOf(drawing, panel, sideways) {
     const { ink } = theme();
+    const { startValue: foot } = range(drawing);
+    const bar = (y) => (y === undefined ? null : drawing.log_y && y <= 0 ? written(y, foot, sideways) : y);
     return drawing.series.map((name, number) => {
       const points = panel.points[number];
       const { color, symbol } = style(number);
@@ -60,12 +76,11 @@
       return {
         type: "bar",
         name,
-        stack: drawing.shape === "stacked" ? "all" : undefined,
         barMaxWidth: 30,
         barGap: "6%",
         barCategoryGap: "22%",
         itemStyle: { color },
-        data: panel.names.map((_, place) => points.find(({ x }) => x === place)?.y ?? null),
+        data: panel.names.map((_, place) => bar(points.find(({ x }) => x === place)?.y)),
       };
     });
   }
@@ -76,8 +91,8 @@
     const paper = element.closest(".whole .wide") ? PAPER_WIDTH : Math.floor(PAPER_WIDTH / ABREAST) - 10;
     const width = isPrinting() ? paper : element.clientWidth;
     const { axis, ...options } = base();
-    const bars = drawing.shape === "bars" || drawing.shape === "stacked";
-    const abreast = drawing.shape === "bars" ? drawing.series.length : 1;
+    const bars = drawing.shape === "bars";
+    const abreast = bars ? drawing.series.length : 1;
     const letters = panel.names ? Math.max(...panel.names.map((name) => Math.min(name.length, 18))) : 0;
     // Bars lie where their names would stand in each other's way.
     const sideways = bars && (panel.names.length * (letters + 1) * LETTER > width - LEFT || panel.names.length * abreast * 7 > width - LEFT);
@@ -97,7 +112,7 @@
       type: drawing.log_y ? "log" : "value",
       name: drawing.y_title,
       nameLocation: "middle",
-      nameGap: sideways ? 26 : LEFT,
+      nameGap: sideways ? 26 : labelled(drawing),
     };
     const height = sideways ? 54 + panel.names.length * (abreast * (isPrinting() ? 7 : 9) + 9) : isPrinting() ? 190 : width > 700 ? 300 : 250;
     start(element, height, "svg", paper).setOption({
@@ -107,7 +122,7 @@
       yAxis: sideways ? along : up,
       tooltip: {
         ...options.tooltip,
-        ...(bars || panel.names ? { trigger: "axis", axisPointer: { type: bars ? "shadow" : "line" } } : {}),
+        ...(drawing.shape === "points" ? {} : { trigger: "axis", axisPointer: { type: bars ? "shadow" : "line" } }),
         formatter: (hit) => tip(drawing, panel, hit),
       },
       series: seriesOf(drawing, panel, sideways),
@@ -115,16 +130,15 @@
   }
 
   function tip(drawing, panel, hit) {
-    const y = ({ value }) => (Array.isArray(value) ? value[1] : value);
+    const y = ({ value, data: at }) => (Array.isArray(value) ? value[1] : (at?.y ?? value));
     const many = (of) => (drawing.series.length > 1 ? `${esc(of.seriesName)}: ` : "");
+    const at = (x) => (panel.names ? esc(panel.names[x]) : `${esc(drawing.x_title)} ${Number.isInteger(x) ? x : figures(x)}`);
     if (Array.isArray(hit)) {
       const rows = hit.filter((of) => y(of) != null).map((of) => `${of.marker}${many(of)}<b>${figures(y(of))}</b>`);
-      const place = Array.isArray(hit[0].value) ? hit[0].value[0] : hit[0].dataIndex;
-      return [`<b>${esc(panel.names[place])}</b>`, ...rows].join("<br>");
+      return [`<b>${at(Array.isArray(hit[0].value) ? hit[0].value[0] : hit[0].dataIndex)}</b>`, ...rows].join("<br>");
     }
-    const at = panel.names ? esc(panel.names[hit.value[0]]) : `${esc(drawing.x_title)} ${figures(hit.value[0])}`;
     const called = hit.data.name ? `<b>${esc(hit.data.name)}</b><br>` : "";
-    return `${called}${hit.marker}${many(hit)}${at}, ${esc(drawing.y_title)} <b>${figures(hit.value[1])}</b>`;
+    return `${called}${hit.marker}${many(hit)}${at(hit.value[0])}, ${esc(drawing.y_title)} <b>${figures(hit.value[1])}</b>`;
   }
 
   drawBy(() => {

@@ -191,7 +191,7 @@ fn kinds(record: &Record) -> String {
 }
 
 /// Four figures that tell, without an exponent where that can be.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let magnitude = value.abs();
     match magnitude {
         0.0 => "0".into(),

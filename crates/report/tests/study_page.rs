@@ -38,6 +38,15 @@ fn there_is_a_place_for_each_panel_and_none_for_a_figure_that_cannot_be_drawn() 
 }
 
 #[test]
+fn a_figure_called_as_its_table_has_no_heading_of_its_own_and_says_what_it_has_no_place_for() {
+    let page = html::study(&study("acfs"), "");
+    assert_eq!(page.matches("<h3>One program</h3>").count(), 1);
+    assert_eq!(page.matches("<figcaption>").count(), 4);
+    assert!(!page.contains("<figcaption>One program"));
+    assert_eq!(page.matches("no place for 0").count(), 1, "of lines; bars have their 0 written");
+}
+
+#[test]
 fn tables_of_a_terminal_are_headed_and_fit() {
     let text = evenkeel_report::study(&study("acfs"), Style { width: 60 });
     for part in

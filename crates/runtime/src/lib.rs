@@ -12,6 +12,7 @@
 //! between threads is written up in the crate's README.md.
 
 mod arena;
+mod costs;
 mod error;
 mod job;
 mod join;
@@ -30,6 +31,7 @@ mod team;
 mod victims;
 mod worker;
 
+pub use costs::Cost;
 pub use error::PoolError;
 pub use loops::{Index, Over, Schedule};
 pub use pipeline::Pipeline;

@@ -7,6 +7,7 @@ use crossbeam_deque::Worker as Deque;
 use evenkeel_machine::Machine;
 use evenkeel_policy::graph;
 
+use crate::costs::Cost;
 use crate::error::PoolError;
 use crate::latch::OutsideLatch;
 use crate::loops::Schedule;
@@ -181,6 +182,11 @@ impl Pool {
         &self.registry.team.kinds
     }
 
+    /// What tasks with names have cost so far on each kind of core. Nothing where all cores are of one kind.
+    pub fn costs(&self) -> Vec<Cost> {
+        self.registry.costs.all()
+    }
+
     /// Calls `f` on a worker and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program
     /// with many short ones does well to be in a `run` as a whole.
     pub fn run<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
@@ -207,12 +213,12 @@ impl Pool {
     pub(crate) fn on_worker<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
         Worker::with_current(|worker| match worker.filter(|worker| std::ptr::eq(worker.registry(), &*self.registry)) {
             Some(worker) => f(worker),
-            None => self.from_outside(f),
+            None => self.call_in(f),
         })
     }
 
     #[cold]
-    fn from_outside<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
+    fn call_in<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
         let job = StackJob::new(OutsideLatch::new(), f);
         self.registry.inject(job.job());
         job.signal.wait();

@@ -6,6 +6,7 @@ use crossbeam_deque::{Injector, Stealer};
 use evenkeel_machine::KindId;
 
 use crate::arena::{Arena, Depot};
+use crate::costs::Costs;
 use crate::job::JobRef;
 use crate::loops::Schedule;
 use crate::sleep::Sleep;
@@ -25,6 +26,8 @@ pub struct Registry {
     pub stealers: Box<[Stealer<JobRef>]>,
     /// How loops are shared out unless they say.
     pub schedule: Schedule,
+    /// What tasks cost; learnt where there is more than one kind.
+    pub costs: Costs,
     /// Blocks that no worker has in stock.
     pub depot: Depot,
     /// Blocks of those who are no workers.
@@ -50,6 +53,7 @@ impl Registry {
             sleep: Sleep::new(stealers.len()),
             stealers,
             schedule,
+            costs: Costs::default(),
             depot: Depot::default(),
             outside: Mutex::default(),
             injectors: team.kinds.iter().map(|_| Injector::new()).collect(),
@@ -57,6 +61,11 @@ impl Registry {
             ending: AtomicBool::new(false),
             team,
         }
+    }
+
+    /// Whether costs are worth learning: on cores of one kind nothing follows from them.
+    pub fn learns(&self) -> bool {
+        self.team.kinds.len() > 1
     }
 
     /// A job from outside, for the fastest kind if it has the time.

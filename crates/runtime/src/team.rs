@@ -57,7 +57,7 @@ impl Team {
             return Err(PoolError::Elsewhere {
                 machine: machine.name.clone(),
                 cpus: write_cpus(machine.cores.iter().map(|core| core.cpu)),
-                allowed: write_cpus(allowed.unwrap_or_default().into_iter()),
+                allowed: write_cpus(allowed.unwrap_or_default()),
             });
         }
         Ok(team)

@@ -10,6 +10,7 @@ use crossbeam_deque::{Steal, Worker as Deque};
 use evenkeel_machine::KindId;
 
 use crate::arena::Arena;
+use crate::costs::Label;
 use crate::job::JobRef;
 use crate::registry::Registry;
 use crate::scope::Credits;
@@ -20,6 +21,8 @@ use crate::team::pin_to;
 const LOOKING: Duration = Duration::from_micros(50);
 /// How much of that without leaving the core to others.
 const SPINNING: Duration = Duration::from_micros(10);
+/// Names of tasks that a worker remembers.
+const LABELS: usize = 16;
 /// Tries between two looks at the clock, which costs some tens of nanoseconds.
 const TRIES: u32 = 8;
 
@@ -37,6 +40,8 @@ pub struct Worker {
     pub credits: Credits,
     /// Its blocks.
     pub arena: Arena,
+    /// Numbers of names that it has come across, by a part of their addresses.
+    labels: [Cell<(*const u8, Label)>; LABELS],
     /// What it runs next, before anything in its deque.
     next: Cell<Option<JobRef>>,
     deque: Deque<JobRef>,
@@ -57,6 +62,7 @@ impl Worker {
             kind: place.kind,
             credits: Credits::default(),
             arena: Arena::default(),
+            labels: [const { Cell::new((null(), Label(0))) }; LABELS],
             next: Cell::new(None),
             deque,
             registry,
@@ -79,6 +85,22 @@ impl Worker {
     #[inline]
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// The number of a name; none where costs are not learnt.
+    pub fn label(&self, name: &'static str) -> Label {
+        if !self.registry.learns() {
+            return Label::default();
+        }
+        // Names are in one place each, mostly: their addresses do instead of what they say.
+        let remembered = &self.labels[(name.as_ptr().addr() ^ name.len()) % LABELS];
+        let (address, label) = remembered.get();
+        if address == name.as_ptr() {
+            return label;
+        }
+        let label = self.registry.costs.label(name);
+        remembered.set((name.as_ptr(), label));
+        label
     }
 
     /// Makes a job visible to all.

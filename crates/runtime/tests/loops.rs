@@ -1,4 +1,5 @@
 //! Loops: every iteration once, whatever the schedule, the workers and what happens inside.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -1,4 +1,5 @@
 //! Pipelines: order, bounds, ends.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,7 +37,7 @@ fn no_more_items_are_under_way_than_may_be() {
         pool(3)
             .pipeline(source)
             .in_flight(bound)
-            .parallel(|i| std::hint::black_box(i))
+            .parallel(std::hint::black_box::<i32>)
             .serial(|_| _ = under_way.fetch_sub(1, Ordering::SeqCst))
             .run();
         assert!((1..=bound).contains(&most.into_inner()), "{bound}");

@@ -1,4 +1,5 @@
 //! Pools: calls from outside, join, scopes, panics, the end.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -134,8 +135,12 @@ fn closures_of_any_size_arrive_whole() {
     }
     pool.scope(|s| {
         for _ in 0..100 {
-            (spawn::<0>(s, &sum), spawn::<41>(s, &sum), spawn::<100>(s, &sum), spawn::<230>(s, &sum));
-            (spawn::<241>(s, &sum), spawn::<5_000>(s, &sum));
+            spawn::<0>(s, &sum);
+            spawn::<41>(s, &sum);
+            spawn::<100>(s, &sum);
+            spawn::<230>(s, &sum);
+            spawn::<241>(s, &sum);
+            spawn::<5_000>(s, &sum);
         }
     });
     assert_eq!(sum.into_inner(), 100 * (41 + 100 + 230 + 241 + 5_000));

@@ -1,4 +1,5 @@
 //! Tasks with dependences: their order, and that it gives what one thread would have given.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

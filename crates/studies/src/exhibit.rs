@@ -109,16 +109,43 @@ pub struct Figure {
     pub log_y: bool,
 }
 
+impl Figure {
+    /// Some columns over another, in one panel, all rows of one series, on linear axes.
+    pub fn new<T: Into<String>>(
+        shape: Shape,
+        title: impl Into<String>,
+        x: impl Into<String>,
+        y: impl IntoIterator<Item = T>,
+        y_title: impl Into<String>,
+    ) -> Self {
+        Self {
+            title: title.into(),
+            shape,
+            x: x.into(),
+            x_title: String::new(),
+            y: y.into_iter().map(Into::into).collect(),
+            y_title: y_title.into(),
+            panels: None,
+            series: None,
+            log_y: false,
+        }
+    }
+}
+
 /// How values are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shape {
     /// A bar for each value, side by side.
     Bars,
-    /// Bars on top of each other.
-    Stacked,
     /// Points joined in the order of the rows.
     Lines,
     /// Points; named by the first column of the table.
     Points,
+}
+
+/// A ratio in a remark: what it is more or less than 1.
+pub(crate) fn percent(ratio: f64) -> String {
+    // Adding 0 takes the sign off a zero.
+    format!("{:+.1} %", (1000.0 * (ratio - 1.0)).round() / 10.0 + 0.0)
 }

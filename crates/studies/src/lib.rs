@@ -12,12 +12,14 @@ mod mclas;
 mod reproduction;
 mod runs;
 
+use serde::Serialize;
+
 pub use exhibit::{Cell, Column, Exhibit, Figure, Shape};
 pub use reproduction::{CarriedOut, Reproduction};
 pub use runs::{Case, Progress, Runs, StudyError};
 
 /// A published study.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Study {
     /// What `evenkeel reproduce` calls it.
     pub name: &'static str,
@@ -32,7 +34,7 @@ pub struct Study {
 }
 
 /// One experiment of a study.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Experiment {
     /// From 1, as in the specification of the studies.
     pub number: u32,
@@ -41,6 +43,7 @@ pub struct Experiment {
     /// What is run on what, and what is assumed, in a few sentences for readers of the tables.
     pub setting: &'static str,
     /// Carries it out.
+    #[serde(skip)]
     pub carry_out: fn(&Runs) -> Result<Vec<Exhibit>, StudyError>,
 }
 

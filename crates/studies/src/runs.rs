@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use evenkeel_machine::{Machine, MachineError, SubsetError};
 use evenkeel_metrics::{Alone, AloneCache, AloneError, ProfileError, Record, Subject};
-use evenkeel_policy::registry;
+use evenkeel_policy::{Policy, registry};
 use evenkeel_sim::{Config, Deaf, Outcome, SimError};
 use evenkeel_workload::Application;
-use evenkeel_workload::programs::WorkloadError;
+use evenkeel_workload::programs::{self, Context, WorkloadError};
 use rayon::prelude::*;
 
 /// Why an experiment could not be carried out.
@@ -59,18 +59,6 @@ pub struct Case {
 }
 
 impl Case {
-    /// Programs on the whole of a machine, under a policy as it is.
-    pub fn new(machine: &Machine, apps: Vec<Application>, policy: &str) -> Self {
-        Self {
-            whole: machine.clone(),
-            used: machine.clone(),
-            apps,
-            policy: policy.to_owned(),
-            set: Vec::new(),
-            config: Config::default(),
-        }
-    }
-
     /// With a knob.
     #[must_use]
     pub fn with(mut self, knob: &str, value: impl ToString) -> Self {
@@ -112,14 +100,24 @@ impl Case {
 
     /// Carries it out for its raw totals.
     pub(crate) fn carry_out(&self) -> Result<Outcome, StudyError> {
-        let mut policy = registry::make(&self.policy, &self.set)?;
-        evenkeel_sim::run(&self.used, &self.apps, policy.as_mut(), &self.config, &mut Deaf).map_err(|source| {
-            StudyError::Run { what: format!("{} under {}", self.names().join(" + "), self.policy), source }
+        self.carry_out_under(self.make_policy()?.as_mut())
+    }
+
+    /// Its policy, with its knobs.
+    pub(crate) fn make_policy(&self) -> Result<Box<dyn Policy>, StudyError> {
+        Ok(registry::make(&self.policy, &self.set)?)
+    }
+
+    /// Carries it out under another policy than its own, as one that looks on.
+    pub(crate) fn carry_out_under(&self, policy: &mut dyn Policy) -> Result<Outcome, StudyError> {
+        evenkeel_sim::run(&self.used, &self.apps, policy, &self.config, &mut Deaf).map_err(|source| StudyError::Run {
+            what: format!("{} under {}", self.names().join(" + "), self.policy),
+            source,
         })
     }
 }
 
-/// Told of how far the runs are: so many of so many, all that have been asked for so far.
+/// Told of how far the runs are: so many of so many that are carried out together.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// What experiments run by.
@@ -136,6 +134,26 @@ impl<'a> Runs<'a> {
     /// Runs of which this is told.
     pub fn new(quick: bool, seed: u64, progress: Progress<'a>) -> Self {
         Self { quick, seed, progress, alone: AloneCache::default() }
+    }
+
+    /// The applications of a built-in workload, with so many times its usual work; what is irregular in them by the seed.
+    ///
+    /// # Errors
+    /// A workload that is not there.
+    pub fn load(&self, machine: &Machine, workload: &str, size: f64) -> Result<Vec<Application>, StudyError> {
+        Ok(programs::load(workload, &Context { size, seed: self.seed, ..Context::new(machine) })?)
+    }
+
+    /// Programs on the whole of a machine, under a policy as it is.
+    pub fn case(&self, machine: &Machine, apps: Vec<Application>, policy: &str) -> Case {
+        Case {
+            whole: machine.clone(),
+            used: machine.clone(),
+            apps,
+            policy: policy.to_owned(),
+            set: Vec::new(),
+            config: Config { seed: self.seed, ..Config::default() },
+        }
     }
 
     /// What became of each case, in their order.

@@ -51,7 +51,7 @@ fn can_be_drawn(exhibit: &Exhibit, figure: &Figure, what: &str) {
 
     let place = [Some(&figure.x), figure.panels.as_ref(), figure.series.as_ref()];
     let place: Vec<usize> = place.into_iter().flatten().map(column).collect();
-    if matches!(figure.shape, Shape::Bars | Shape::Stacked) {
+    if figure.shape == Shape::Bars {
         let mut places = BTreeSet::new();
         for row in &exhibit.rows {
             let at = place.iter().map(|&column| format!("{:?}", row[column])).collect::<Vec<_>>();

@@ -1,13 +1,15 @@
 //! Flags of `advise`.
 
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
-use super::RunArgs;
+use super::{JobsArgs, RunArgs};
 use crate::parse::{self, PolicySpec};
 
 /// What policies are ranked by: less is better of each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum RankBy {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
     /// From the start of the run to the end of its last application
     Time,
     /// Energy of all cores and clusters
@@ -25,14 +27,14 @@ pub struct AdviseArgs {
     #[command(flatten)]
     pub run: RunArgs,
     /// Only these policies, separated by commas, with knobs where wanted [default: all that apply]
-    #[arg(long, value_name = "POLICIES")]
+    #[arg(short = 'p', long, alias = "policy", value_name = "POLICIES")]
     pub among: Vec<String>,
     /// What the ranking goes by
     #[arg(long, value_enum, value_name = "MEASURE", default_value = "time")]
-    pub rank_by: RankBy,
-    /// Runs at a time [default: one per processor of this computer]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
-    pub jobs: Option<u32>,
+    pub rank_by: Measure,
+    /// Runs at a time.
+    #[command(flatten)]
+    pub jobs: JobsArgs,
     /// Print ranking, Pareto set, reason and records as one JSON object
     #[arg(long)]
     pub json: bool,

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use clap::Args;
 use evenkeel_studies::STUDIES;
 
+use super::JobsArgs;
+use crate::parse;
+
 /// Of `reproduce`.
 #[derive(Debug, Args)]
 pub struct ReproduceArgs {
     /// Which study; --list has them
     pub study: Option<String>,
-    /// Only the experiment of this number; may be repeated [default: all]
-    #[arg(short, long = "experiment", value_name = "N", value_delimiter = ',', allow_negative_numbers = true)]
+    /// Only the experiment of this number, or several, as 1,3; may be repeated [default: all]
+    #[arg(short, long = "experiment", value_name = "N", value_delimiter = ',', value_parser = parse::experiment, allow_negative_numbers = true)]
     pub experiments: Vec<u32>,
     /// About a tenth of the runs, for a first look; the text of each experiment says what is left out
     #[arg(long)]
@@ -19,9 +22,9 @@ pub struct ReproduceArgs {
     /// List the studies and their experiments
     #[arg(long, conflicts_with_all = ["study", "experiments", "quick", "html"])]
     pub list: bool,
-    /// Runs at a time [default: one per processor of this computer]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
-    pub jobs: Option<u32>,
+    /// Runs at a time.
+    #[command(flatten)]
+    pub jobs: JobsArgs,
     /// Seed of whatever chance plays in
     #[arg(long, default_value = "1", allow_negative_numbers = true)]
     pub seed: u64,

@@ -2,11 +2,9 @@
 
 use evenkeel_report::{html, study as tables};
 use evenkeel_studies::{Experiment, Runs, STUDIES, Study, find};
-use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
 
 use crate::args::reproduce::ReproduceArgs;
-use crate::commands::page;
+use crate::commands::{page, runs};
 use crate::error::{Failure, Result};
 use crate::output::{OutputFile, print, print_json};
 use crate::table;
@@ -26,24 +24,18 @@ pub fn run(args: &ReproduceArgs) -> Result {
     let experiments = study.chosen(&args.experiments).map_err(|unknown| no_experiment(study, unknown))?;
     let page = args.html.as_deref().map(OutputFile::begin).transpose()?;
 
-    let bar = ProgressBar::new(0);
-    // A template that does not parse is no reason to go without runs.
-    if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs, {eta} left") {
-        bar.set_style(style);
-    }
+    let bar = runs::bar(0);
     let advanced = |done: u64, of: u64| {
         bar.set_length(of);
         bar.set_position(done);
     };
     let begun = |experiment: &Experiment| {
         bar.reset();
-        bar.set_message(format!("experiment {}", experiment.number));
+        bar.set_prefix(format!("experiment {} ", experiment.number));
     };
-    let runs = Runs::new(args.quick, args.seed, &advanced);
-    let jobs = args.jobs.map_or(0, |jobs| jobs as usize);
-    let pool =
-        rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| Failure::Failed(error.into()))?;
-    let reproduction = pool.install(|| study.carry_out(&experiments, &runs, MADE_BY, begun));
+    let of_study = Runs::new(args.quick, args.seed, &advanced);
+    let threads = runs::threads(args.jobs)?;
+    let reproduction = threads.install(|| study.carry_out(&experiments, &of_study, MADE_BY, begun));
     bar.finish_and_clear();
     let reproduction = reproduction.map_err(|error| Failure::Failed(error.into()))?;
 
@@ -61,15 +53,13 @@ fn chosen(name: Option<&str>) -> Result<&'static Study> {
 
 fn no_experiment(study: &Study, unknown: u32) -> Failure {
     let numbers: Vec<String> = study.experiments.iter().map(|experiment| experiment.number.to_string()).collect();
-    let expected =
-        if numbers.is_empty() { "it has none yet".into() } else { format!("expected {}", numbers.join(", ")) };
-    Failure::usage(format!("{} has no experiment {unknown}: {expected}", study.name))
+    Failure::usage(format!("{} has no experiment {unknown}: expected {}", study.name, numbers.join(", ")))
 }
 
 /// The studies and their experiments.
 fn list(as_json: bool) -> Result {
     if as_json {
-        return print_json(&STUDIES.map(describe));
+        return print_json(&STUDIES);
     }
     let mut rows = table::plain(["STUDY", "EXPERIMENT", "WHAT IT SHOWS"]);
     for study in STUDIES {
@@ -79,15 +69,4 @@ fn list(as_json: bool) -> Result {
         }
     }
     print(&table::text(rows))
-}
-
-fn describe(study: &Study) -> serde_json::Value {
-    let experiment = |it: &Experiment| json!({ "number": it.number, "title": it.title, "setting": it.setting });
-    json!({
-        "name": study.name,
-        "title": study.title,
-        "source": study.source,
-        "about": study.about,
-        "experiments": study.experiments.iter().map(experiment).collect::<Vec<_>>(),
-    })
 }

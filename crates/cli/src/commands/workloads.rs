@@ -2,7 +2,7 @@
 
 use evenkeel_machine::{KindId, Machine};
 use evenkeel_workload::programs::{self, Context, KnobInfo, WorkloadInfo};
-use evenkeel_workload::{Application, Phase, Repeat, native};
+use evenkeel_workload::{Application, Phase, Repeat, ThreadSpec, native};
 use serde_json::json;
 
 use crate::args::{ListArgs, ScaleArgs};
@@ -106,6 +106,10 @@ fn phase(phase: &Phase, machine: &Machine) -> (String, f64, Vec<(String, f64)>, 
     (phase.name.clone(), phase.ipc, factors.collect(), phase.bytes_per_instruction)
 }
 
+fn thread(thread: &ThreadSpec) -> serde_json::Value {
+    json!({ "name": thread.name, "group": thread.group, "nice": thread.nice })
+}
+
 fn application(app: &Application, machine: &Machine) -> serde_json::Value {
     let work = app.work_by_phase();
     let phases = app.phases.iter().enumerate().map(|(index, it)| {
@@ -128,7 +132,8 @@ fn application(app: &Application, machine: &Machine) -> serde_json::Value {
     };
     json!({
         "name": app.name,
-        "threads": app.threads.iter().map(|thread| json!({ "name": thread.name, "group": thread.group, "nice": thread.nice })).collect::<Vec<_>>(),
+        "threads": app.threads.iter().map(thread).collect::<Vec<_>>(),
+        "templates": app.templates.iter().map(thread).collect::<Vec<_>>(),
         "phases": phases.collect::<Vec<_>>(),
         "objects": objects,
         "repeats": repeats,
@@ -136,11 +141,10 @@ fn application(app: &Application, machine: &Machine) -> serde_json::Value {
     })
 }
 
-fn application_text(app: &Application, machine: &Machine) -> String {
-    let objects =
-        objects(app).into_iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", ");
+/// How many threads, and of what groups.
+fn counted(threads: &[ThreadSpec]) -> String {
     let mut groups: Vec<(&str, u32, usize)> = Vec::new();
-    for thread in &app.threads {
+    for thread in threads {
         match groups.iter_mut().find(|(_, group, _)| *group == thread.group) {
             Some((_, _, count)) => *count += 1,
             None => groups.push((&thread.name, thread.group, 1)),
@@ -149,13 +153,22 @@ fn application_text(app: &Application, machine: &Machine) -> String {
     let group = |(name, _, count): &(&str, u32, usize)| {
         if *count == 1 { (*name).into() } else { format!("{count} like {name}") }
     };
-    let threads = format!("{}: {}", app.threads.len(), groups.iter().map(group).collect::<Vec<_>>().join(", "));
+    format!("{}: {}", threads.len(), groups.iter().map(group).collect::<Vec<_>>().join(", "))
+}
+
+fn application_text(app: &Application, machine: &Machine) -> String {
+    let objects =
+        objects(app).into_iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", ");
     let ends = match (app.repeat, app.duration) {
         (Repeat::UntilLongestEnded(times), _) => format!("starts again until the longest has ended {times} times"),
         (Repeat::Once, Some(duration)) => format!("with the run, after {duration}"),
         (Repeat::Once, None) => "when its threads have ended".into(),
     };
+    let threads = counted(&app.threads);
     let mut text = table::facts(&[("application", &app.name), ("threads", &threads), ("ends", &ends)]);
+    if !app.templates.is_empty() {
+        text.push_str(&table::facts(&[("they fork", &counted(&app.templates))]));
+    }
     if !objects.is_empty() {
         text.push_str(&table::facts(&[("they share", &objects)]));
     }

@@ -60,13 +60,41 @@ pub struct Setup {
     pub hotplug: u64,
 }
 
-/// The kernel side. Detached when dropped: the kernel's own scheduler goes on.
-pub struct KernelSide {
+/// What the kernel side does when it is asked. Detached when dropped: the kernel's own scheduler goes on.
+pub trait Program {
+    /// See [`KernelSide::attach`].
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    fn attach(&mut self) -> Result<(), LoadError>;
+    /// See [`KernelSide::detach`].
+    fn detach(&mut self);
+    /// See [`KernelSide::counts`].
+    fn counts(&self) -> bool;
+    /// See [`KernelSide::notes`].
+    fn notes(&self, into: &mut Vec<u32>);
+    /// See [`KernelSide::bell`].
+    fn bell(&self) -> BorrowedFd<'_>;
+    /// Carries out the commands that are there.
+    ///
+    /// # Errors
+    /// The kernel refuses to run the program.
+    fn obey(&self) -> io::Result<()>;
+}
+
+/// The program of this crate, loaded.
+struct Loaded {
     link: Option<Link>,
     /// The program that counts, and its counters.
     counting: Option<(Link, Vec<(u32, OwnedFd)>)>,
     ring: RingBuffer<'static>,
     noted: Rc<RefCell<Vec<u32>>>,
+    object: Object,
+}
+
+/// The kernel side: what both sides share, and the program.
+pub struct KernelSide {
+    program: Box<dyn Program>,
     /// Threads, by slot.
     pub slots: Shared<Slot>,
     /// Slots that nobody has.
@@ -79,7 +107,6 @@ pub struct KernelSide {
     pub commands: Shared<Command>,
     boards: Shared<Board>,
     words: Shared<LastWords>,
-    object: Object,
 }
 
 fn open(setup: &Setup) -> Result<OpenObject, libbpf_rs::Error> {
@@ -146,10 +173,6 @@ impl KernelSide {
             Some((program.attach().ok()?, counters))
         });
         Ok(Self {
-            link: None,
-            counting,
-            ring,
-            noted,
             slots: map(&object, "slots", SLOTS)?,
             free_slots: map(&object, "free_slots", SLOTS)?,
             queues: map(&object, "queues", MAX_QUEUES)?,
@@ -157,7 +180,7 @@ impl KernelSide {
             commands: map(&object, "commands", MAX_COMMANDS)?,
             boards: map(&object, "boards", 1)?,
             words: map(&object, "words", 1)?,
-            object,
+            program: Box::new(Loaded { link: None, counting, ring, noted, object }),
         })
     }
 
@@ -166,6 +189,59 @@ impl KernelSide {
     /// # Errors
     /// Another scheduler is there, CPUs came or went since [`Setup::hotplug`] was read.
     pub fn attach(&mut self) -> Result<(), LoadError> {
+        self.program.attach()
+    }
+
+    /// Has the kernel's own scheduler take over.
+    pub fn detach(&mut self) {
+        self.program.detach();
+    }
+
+    /// Whether it counts what threads retire.
+    pub fn counts(&self) -> bool {
+        self.program.counts()
+    }
+
+    /// The board.
+    pub fn board(&self) -> &Board {
+        &self.boards[0]
+    }
+
+    /// Slots in which something is pending, in order of when it first was.
+    pub fn notes(&self, into: &mut Vec<u32>) {
+        self.program.notes(into);
+    }
+
+    /// Readable when there are notes that are worth waking for.
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        self.program.bell()
+    }
+
+    /// Has the first so many commands carried out.
+    ///
+    /// # Errors
+    /// The kernel refuses to run the program.
+    pub fn obey(&self, count: usize) -> io::Result<()> {
+        self.board().command_count.store(count as u32, Relaxed);
+        self.program.obey()
+    }
+
+    /// Why the kernel has ended it, if it has.
+    pub fn ended(&self) -> Option<Ended> {
+        let words = &self.words[0];
+        let kind = words.kind.load(Relaxed);
+        (kind != 0).then(|| Ended {
+            kind,
+            code: words.code.load(Relaxed),
+            reason: text(&words.reason),
+            message: text(&words.message),
+            dump: text(&words.dump),
+        })
+    }
+}
+
+impl Program for Loaded {
+    fn attach(&mut self) -> Result<(), LoadError> {
         SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let before = set_print(Some((PrintLevel::Info, hear)));
         let mut maps = self.object.maps_mut();
@@ -182,56 +258,28 @@ impl KernelSide {
         }
     }
 
-    /// Has the kernel's own scheduler take over.
-    pub fn detach(&mut self) {
+    fn detach(&mut self) {
         self.link = None;
     }
 
-    /// Whether it counts what threads retire.
-    pub fn counts(&self) -> bool {
+    fn counts(&self) -> bool {
         self.counting.is_some()
     }
 
-    /// The board.
-    pub fn board(&self) -> &Board {
-        &self.boards[0]
-    }
-
-    /// Slots in which something is pending, in order of when it first was.
-    pub fn notes(&self, into: &mut Vec<u32>) {
+    fn notes(&self, into: &mut Vec<u32>) {
         self.ring.consume_raw();
         into.append(&mut self.noted.borrow_mut());
     }
 
-    /// Readable when there are notes that are worth waking for.
-    pub fn bell(&self) -> BorrowedFd<'_> {
-        let fd: RawFd = self.ring.epoll_fd();
-        borrow(fd)
+    fn bell(&self) -> BorrowedFd<'_> {
+        borrow(self.ring.epoll_fd())
     }
 
-    /// Has the first so many commands carried out.
-    ///
-    /// # Errors
-    /// The kernel refuses to run the program.
-    pub fn obey(&self, count: usize) -> io::Result<()> {
-        self.board().command_count.store(count as u32, Relaxed);
+    fn obey(&self) -> io::Result<()> {
         let program = self.object.progs_mut().find(|program| program.name() == OBEY);
         let Some(program) = program else { return Err(io::ErrorKind::NotFound.into()) };
         program.test_run(ProgramInput::default()).map_err(|error| io::Error::other(error.to_string()))?;
         Ok(())
-    }
-
-    /// Why the kernel has ended it, if it has.
-    pub fn ended(&self) -> Option<Ended> {
-        let words = &self.words[0];
-        let kind = words.kind.load(Relaxed);
-        (kind != 0).then(|| Ended {
-            kind,
-            code: words.code.load(Relaxed),
-            reason: text(&words.reason),
-            message: text(&words.message),
-            dump: text(&words.dump),
-        })
     }
 }
 
@@ -278,8 +326,59 @@ fn borrow<'a>(fd: RawFd) -> BorrowedFd<'a> {
     unsafe { BorrowedFd::borrow_raw(fd) }
 }
 
-impl AsRawFd for KernelSide {
-    fn as_raw_fd(&self) -> RawFd {
-        self.ring.epoll_fd()
+/// One that does nothing by itself, for tests: memory of their own, and notes that they write.
+#[cfg(test)]
+pub mod by_hand {
+    use super::*;
+
+    /// Slots that were noted.
+    pub type Notes = Rc<RefCell<Vec<u32>>>;
+
+    struct ByHand(Notes);
+
+    impl Program for ByHand {
+        fn attach(&mut self) -> Result<(), LoadError> {
+            Ok(())
+        }
+
+        fn detach(&mut self) {}
+
+        fn counts(&self) -> bool {
+            false
+        }
+
+        fn notes(&self, into: &mut Vec<u32>) {
+            into.append(&mut self.0.borrow_mut());
+        }
+
+        fn bell(&self) -> BorrowedFd<'_> {
+            borrow(0)
+        }
+
+        fn obey(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn memory<T: super::super::shared::Plain>(count: usize) -> Shared<T> {
+        let file = rustix::fs::memfd_create("evenkeel", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        rustix::fs::ftruncate(&file, (count * size_of::<T>()) as u64).unwrap();
+        Shared::map(&file, count).unwrap()
+    }
+
+    /// With room for so many threads.
+    pub fn kernel(slots: usize) -> (KernelSide, Notes) {
+        let notes = Notes::default();
+        let side = KernelSide {
+            program: Box::new(ByHand(Rc::clone(&notes))),
+            slots: memory(slots),
+            free_slots: memory(slots),
+            queues: memory(MAX_QUEUES),
+            cpus: memory(MAX_CPUS),
+            commands: memory(MAX_COMMANDS),
+            boards: memory(1),
+            words: memory(1),
+        };
+        (side, notes)
     }
 }

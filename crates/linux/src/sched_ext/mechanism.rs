@@ -83,6 +83,8 @@ pub struct Mechanism {
     pub(super) utilisation: Vec<Pelt>,
     /// By core, as of the last look: how often it had gone idle.
     pub(super) idles: Vec<u64>,
+    /// Everybody who is shown as running, and some who were.
+    pub(super) shown_running: Vec<ThreadId>,
     pub(super) orders: Vec<Order>,
     pub(super) events: Vec<Event>,
     pub(super) milestones: Milestones,
@@ -142,6 +144,7 @@ impl Mechanism {
             queues: Vec::new(),
             utilisation: vec![Pelt::default(); count],
             idles: vec![0; count],
+            shown_running: Vec::new(),
             orders: Vec::new(),
             events: Vec::new(),
             milestones: Milestones::default(),

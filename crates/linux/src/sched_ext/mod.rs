@@ -26,6 +26,8 @@ mod restarts;
 pub mod session;
 pub mod shared;
 pub mod support;
+#[cfg(test)]
+mod tests;
 mod thread;
 
 pub use error::LoadError;

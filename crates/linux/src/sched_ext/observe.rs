@@ -147,6 +147,12 @@ impl Mechanism {
         let parent = slot.parent.load(Relaxed);
         let parent = self.holders.get(parent as usize).copied().flatten();
         let known = self.known(tid).filter(|&thread| !self.threads[thread.index()].ended);
+        if let Some(thread) = known.filter(|thread| self.threads[thread.index()].slot.is_some()) {
+            // It has been in another class since the last look: that it left is noted before, and taken in after this.
+            self.read(thread);
+            self.leave_slot(thread);
+            self.leave(thread);
+        }
         let thread = known.unwrap_or_else(|| self.begin(tid, process, parent, started));
         let state = &mut self.threads[thread.index()];
         state.slot = Some(at);
@@ -177,8 +183,19 @@ impl Mechanism {
         self.read(thread);
         self.events.push(Event::Started(thread));
         // To policies whoever starts is runnable; most of those that were there before sleep.
-        if !self.stats[thread.index()].runnable() && self.interest.wants(Interest::BLOCKED) {
-            self.events.push(Event::Blocked(thread));
+        self.threads[thread.index()].told_runnable = true;
+        self.tell_whether_runnable(thread);
+    }
+
+    /// The policy is told that a thread has woken or blocked since it was last told so, whoever has seen it first: a look at its core may have, before
+    /// it was noted.
+    fn tell_whether_runnable(&mut self, thread: ThreadId) {
+        let is = self.stats[thread.index()].runnable();
+        let was = std::mem::replace(&mut self.threads[thread.index()].told_runnable, is);
+        match (was, is) {
+            (false, true) if self.interest.wants(Interest::WOKE) => self.events.push(Event::Woke(thread)),
+            (true, false) if self.interest.wants(Interest::BLOCKED) => self.events.push(Event::Blocked(thread)),
+            _ => {}
         }
     }
 
@@ -252,7 +269,6 @@ impl Mechanism {
 
     /// Brings the statistics of a thread up to now, and tells the policy what it wants to be told of what was noted.
     fn note(&mut self, thread: ThreadId, slot: u32, bits: u32) {
-        let was_runnable = self.stats[thread.index()].runnable();
         self.read(thread);
         if !self.threads[thread.index()].told {
             return;
@@ -263,8 +279,8 @@ impl Mechanism {
         if exited {
             return;
         }
-        if is_runnable && !was_runnable && bits & pending::STARTED == 0 && self.interest.wants(Interest::WOKE) {
-            self.events.push(Event::Woke(thread));
+        if is_runnable {
+            self.tell_whether_runnable(thread);
         }
         if bits & pending::PICKED != 0 && self.interest.wants(Interest::PICKED) {
             self.events.push(Event::Picked(thread, core));
@@ -272,8 +288,8 @@ impl Mechanism {
         if bits & pending::SLICE_USED != 0 && self.interest.wants(Interest::SLICE_USED) {
             self.events.push(Event::SliceUsed(thread, core));
         }
-        if was_runnable && !is_runnable && self.interest.wants(Interest::BLOCKED) {
-            self.events.push(Event::Blocked(thread));
+        if !is_runnable {
+            self.tell_whether_runnable(thread);
         }
     }
 
@@ -285,6 +301,10 @@ impl Mechanism {
             return;
         }
         let Some(thread) = self.holders[at as usize] else { return };
+        if self.threads[thread.index()].slot != Some(at) {
+            // It is back already, in another.
+            return self.give_back(at);
+        }
         self.read(thread);
         // That most threads that leave have ended the kernel side has seen; only of the others `/proc` has to be asked.
         let ended = self.threads[thread.index()].ended || self.is_gone(thread);
@@ -463,6 +483,9 @@ impl Mechanism {
         if before == to {
             return;
         }
+        if to == State::Running {
+            self.shown_running.push(thread);
+        }
         if let Some(count) = stats.queue.and_then(|queue| self.waiting.get_mut(queue.index())) {
             match (before, to) {
                 (State::Ready, _) => *count = count.saturating_sub(1),
@@ -483,9 +506,9 @@ impl Mechanism {
     /// Who runs where, and who has gone idle.
     pub(super) fn look_at_cores(&mut self) {
         for index in 0..self.cores.len() {
+            let core = CoreId(index as u32);
             let cpu = &self.kernel.cpus[self.machine.cores[index].cpu as usize];
-            let (running, idles) = (cpu.running.load(Relaxed), cpu.idles.load(Relaxed));
-            let (idle, used) = (cpu.idle.load(Relaxed) != 0, cpu.used.load(Relaxed) != 0);
+            let (running, idle) = (cpu.running.load(Relaxed), cpu.idle.load(Relaxed) != 0);
             let made_room = running == NONE;
             let running = if made_room { cpu.interrupted.load(Relaxed) } else { running };
             let thread = self.holders.get(running as usize).copied().flatten();
@@ -493,30 +516,61 @@ impl Mechanism {
                 self.read(thread);
                 let stats = &self.stats[thread.index()];
                 // Where we are ourselves, or the kernel is, the core is not idle.
-                if made_room && !idle && stats.state == State::Ready && stats.core == CoreId(index as u32) {
+                if made_room && !idle && stats.state == State::Ready && stats.core == core {
                     self.show(thread, State::Running);
                 }
             }
-            // Whoever ran there and no longer does: nobody notes that it waits.
-            if let Some(before) = self.cores[index].running.filter(|&before| Some(before) != thread) {
-                self.read(before);
-            }
-            let core = CoreId(index as u32);
-            let runs = |thread: &ThreadId| {
-                let stats = &self.stats[thread.index()];
-                self.threads[thread.index()].told && stats.state == State::Running && stats.core == core
-            };
-            self.cores[index].running = thread.filter(runs);
+            self.cores[index].running = thread.filter(|&thread| self.is_shown_on(thread, core));
+        }
+        self.agree();
+        for index in 0..self.cores.len() {
+            let cpu = &self.kernel.cpus[self.machine.cores[index].cpu as usize];
+            let (idles, used) = (cpu.idles.load(Relaxed), cpu.used.load(Relaxed) != 0);
+            let idle = cpu.idle.load(Relaxed) != 0 && self.cores[index].running.is_none();
             let went_idle = std::mem::replace(&mut self.idles[index], idles) != idles;
-            if went_idle
-                && idle
-                && used
-                && self.cores[index].running.is_none()
-                && self.interest.wants(Interest::CORE_IDLE)
-            {
-                self.events.push(Event::CoreIdle(core));
+            if went_idle && idle && used && self.interest.wants(Interest::CORE_IDLE) {
+                self.events.push(Event::CoreIdle(CoreId(index as u32)));
             }
         }
+    }
+
+    fn is_shown_on(&self, thread: ThreadId, core: CoreId) -> bool {
+        let stats = &self.stats[thread.index()];
+        self.threads[thread.index()].told && stats.state == State::Running && stats.core == core
+    }
+
+    /// Threads and cores are read one after the other, and do not stand still meanwhile, and nobody notes that a thread has to wait: whoever is shown as
+    /// running where its core is not is looked at again, so that one runs if and only if its core says so.
+    fn agree(&mut self) {
+        let mut shown = std::mem::take(&mut self.shown_running);
+        shown.sort_unstable();
+        shown.dedup();
+        shown.retain(|&thread| {
+            let runs = |this: &Self| {
+                let core = this.stats[thread.index()].core;
+                this.cores[core.index()].running == Some(thread) && this.is_shown_on(thread, core)
+            };
+            if runs(self) {
+                return true;
+            }
+            self.read(thread);
+            if !self.threads[thread.index()].told {
+                return false;
+            }
+            self.tell_whether_runnable(thread);
+            let stats = &self.stats[thread.index()];
+            if stats.state != State::Running {
+                return false;
+            }
+            let running = &mut self.cores[stats.core.index()].running;
+            if *running.get_or_insert(thread) != thread {
+                // One of them has just left: the next look tells which.
+                self.show(thread, State::Ready);
+            }
+            true
+        });
+        shown.append(&mut self.shown_running);
+        self.shown_running = shown;
     }
 
     /// Brings what policies see of loads up to now.

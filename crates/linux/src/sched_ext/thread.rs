@@ -33,6 +33,8 @@ pub struct Thread {
     pub pace: PerKind<u64>,
     /// The policy has been told that it started, and not that it ended.
     pub told: bool,
+    /// What it was told last: that it is runnable, or that it blocked.
+    pub told_runnable: bool,
     /// Gone for good.
     pub ended: bool,
     pub nice: i32,
@@ -62,6 +64,7 @@ impl Thread {
             slice: Slice::of(DEFAULT_SLICE),
             pace: PerKind::all(1 << 16),
             told: false,
+            told_runnable: false,
             ended: false,
             nice: 0,
             migrations: 0,

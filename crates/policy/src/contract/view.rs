@@ -116,20 +116,20 @@ pub struct ThreadStats {
     pub waiting: Nanos,
     /// How often it has been picked.
     pub runs: u64,
-    /// Weight: nice 0 is 1024, Linux's table.
-    pub weight: u32,
     /// Core that it runs on, or ran on last; core 0 before it first ran (`runs` tells).
     pub core: CoreId,
     /// Queue that it is assigned to; `None` before the first assignment.
     pub queue: Option<QueueId>,
-    /// Time on each kind of core.
-    pub time_on: PerKind<Nanos>,
-    /// Work until its next milestone, as far as the estimator knows it; `None`: it does not. Only with [`Interest::DISTANCE`].
-    pub to_milestone: Option<Work>,
     /// What it is doing.
     pub state: State,
     /// Whether it may run on some cores only; [`View::allowed`] tells which.
     pub restricted: bool,
+    /// Time on each kind of core.
+    pub time_on: PerKind<Nanos>,
+    /// Work until its next milestone, as far as the estimator knows it; `None`: it does not. Only with [`Interest::DISTANCE`].
+    pub to_milestone: Option<Work>,
+    /// Weight: nice 0 is 1024, Linux's table.
+    pub weight: u32,
     /// Its application.
     pub app: AppId,
     /// PELT load average, 0 to 1024: runnable time, scaled by the capacity of the core where it ran at its highest clock, or, with

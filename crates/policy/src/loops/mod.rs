@@ -8,6 +8,7 @@ mod dynamic;
 mod guided;
 mod sample;
 mod static_;
+pub mod tail;
 
 #[cfg(test)]
 mod testing;

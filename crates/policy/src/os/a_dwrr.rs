@@ -33,15 +33,16 @@
 //! Where a mechanism tells of fewer ends of slices than there were (`evenkeel schedule` looks every few milliseconds), rounds are still kept by
 //! the queues; only running threads may be stolen later.
 //!
-//! Knobs: `quota` (30 ms), `tick` (4 ms), `refresh` of speedup factors (200 ms). The end of a slice costs O(1), and O(cores) where few are left in the round.
+//! Knobs: `quota` (30 ms), `tick` (4 ms), `refresh` of speedup factors (200 ms). The end of a slice costs O(1), and O(cores) where all that are left in the round run.
 
 use evenkeel_machine::{CoreId, KindId, MAX_KINDS, Nanos, PerKind};
 
 use super::fair;
+use super::tournament::Tournament;
 use super::{REFRESH, TICK};
 use crate::contract::{
-    Clock, CoreStats, Directive, Directives, Event, Interest, Knob, Knobs, Order, Policy, QueueId, Slice, State,
-    ThreadId, ThreadStats, Tier, View,
+    Clock, Directive, Directives, Event, Interest, Knob, Knobs, Order, Policy, QueueId, Slice, State, ThreadId,
+    ThreadStats, Tier, View,
 };
 use crate::registry::Entry;
 use crate::speedup::{Kinds, Source};
@@ -95,8 +96,8 @@ pub struct ADwrr {
     near: Vec<usize>,
     /// Fastest first.
     cores: Vec<CoreId>,
-    /// By core: its threads, as of the answer `counted`.
-    counts: Vec<u32>,
+    /// By place among those: how many threads the core has, as of the answer `counted`.
+    counts: Tournament,
     counted: Option<u64>,
     /// Scratch: waiting threads of the least round, and how many of them each cluster has.
     left: Vec<ThreadId>,
@@ -180,7 +181,7 @@ impl ADwrr {
             others: Vec::new(),
             near: Vec::new(),
             cores: Vec::new(),
-            counts: Vec::new(),
+            counts: Tournament::default(),
             counted: None,
             left: Vec::new(),
             left_in: Vec::new(),
@@ -194,20 +195,25 @@ impl ADwrr {
         say.serve(core, vec![Tier::least_key(first), Tier::most_loaded(far)], Some(own));
     }
 
-    /// The core with the fewest threads that one may run on, fast ones first. O(cores).
+    /// The core with the fewest threads that one may run on, fast ones first. O(log cores), O(cores) for one that may not run on the first of all.
     fn first_place(&mut self, thread: ThreadId, view: &View<'_>) -> Option<CoreId> {
         if self.counted != Some(view.answer) {
             self.counted = Some(view.answer);
-            self.counts.clear();
-            let threads = |(stats, waiting): (&CoreStats, &u32)| u32::from(stats.running.is_some()) + waiting;
-            self.counts.extend(view.cores.iter().zip(view.waiting).map(threads));
-            // Before the first answer has been carried out there are no queues to look at.
-            self.counts.resize(view.cores.len(), 0);
+            for (place, core) in self.cores.iter().enumerate() {
+                let stats = &view.cores[core.index()];
+                // Before the first answer has been carried out there are no queues to look at.
+                let waiting = view.waiting.get(core.index()).copied().unwrap_or(0);
+                let count = u64::from(stats.running.is_some()) + u64::from(waiting);
+                self.counts.set(place, stats.online.then_some(count));
+            }
         }
-        let may = |core: &&CoreId| view.cores[core.index()].online && view.allowed(thread, **core);
-        let core = self.cores.iter().filter(may).min_by_key(|core| self.counts[core.index()]).copied()?;
-        self.counts[core.index()] += 1;
-        Some(core)
+        let may = |place: usize| view.allowed(thread, self.cores[place]);
+        let (count, place) = match self.counts.first()? {
+            (count, place) if may(place) => (count, place),
+            _ => self.counts.all().filter(|&(_, place)| may(place)).min()?,
+        };
+        self.counts.set(place, Some(count + 1));
+        Some(self.cores[place])
     }
 
     /// The round that the core of a queue is in: that of the thread that it runs.
@@ -266,12 +272,10 @@ impl ADwrr {
         self.tell_slice(thread, view.thread(thread), say);
         // Somebody is still in the round that has ended for this one. Who waits the core takes by itself; from the slowest kind nobody is stolen to.
         let may_steal = Some(&view.kind(core)) != self.scale.kinds.last();
-        if may_steal && key > self.rounds.base() && self.rounds.in_base() as usize <= view.cores.len() {
-            let of_base = |running: &ThreadId| self.rounds.holds_up(*running);
-            let running = view.cores.iter().filter_map(|stats| stats.running).filter(of_base).count();
-            if self.rounds.in_base() as usize <= running {
-                self.steal(core, key, view, say);
-            }
+        let may_all_run = self.rounds.in_base() <= view.cores.len();
+        let runs = |thread: ThreadId| view.cores[view.thread(thread).core.index()].running == Some(thread);
+        if may_steal && key > self.rounds.base() && may_all_run && self.rounds.all_in_base(runs) {
+            self.steal(core, key, view, say);
         }
     }
 
@@ -282,13 +286,14 @@ impl ADwrr {
         if is_due(self.promised.get(core.index())) {
             return;
         }
-        let slower = view.machine.cores.iter().filter(|other| other.kind > kind);
-        let running = slower.filter_map(|other| Some((other, view.cores[other.id.index()].running?)));
+        let slower = self.cores.partition_point(|&other| view.kind(other) <= kind);
+        let running =
+            self.cores[slower..].iter().filter_map(|&other| Some((other, view.cores[other.index()].running?)));
         // What is at hand first: of most threads nothing else need be looked at.
         let stolen = running
             .filter(|&(_, thread)| self.rounds.of(thread) < before && !is_due(self.sent.get(thread.index())))
             .filter(|&(_, thread)| view.thread(thread).queue.is_some() && view.allowed(thread, core))
-            .min_by_key(|&(other, thread)| (self.rounds.of(thread), std::cmp::Reverse(other.kind), other.id));
+            .min_by_key(|&(other, thread)| (self.rounds.of(thread), std::cmp::Reverse(view.kind(other)), other));
         let Some((_, thread)) = stolen else { return };
         if self.sent.len() <= thread.index() {
             self.sent.resize(view.threads.len(), 0);
@@ -342,9 +347,9 @@ impl ADwrr {
         self.left.clear();
         self.left_in.clear();
         self.left_in.resize(view.machine.clusters.len(), 0);
-        for &thread in view.live {
+        for &thread in view.live.iter().filter(|&&thread| self.rounds.of(thread) == base) {
             let stats = view.thread(thread);
-            if let (State::Ready, Some(queue), true) = (stats.state, stats.queue, self.rounds.of(thread) == base) {
+            if let (State::Ready, Some(queue)) = (stats.state, stats.queue) {
                 self.left.push(thread);
                 self.left_in[cluster(queue.index())] += 1;
             }
@@ -371,16 +376,17 @@ impl Policy for ADwrr {
         let kinds = (0..machine.kinds.len() as u8).map(KindId);
         self.scale.kinds = kinds.filter(|&kind| machine.cores_of(kind).count() > 0).collect();
         self.cores = fair::fast_first(machine);
+        self.counts = Tournament::new(self.cores.len());
         self.promised = vec![0; machine.cores.len()];
         let all_near = machine.cores.len() <= ONE_TIER;
         let queues: Vec<_> = machine.cores.iter().map(|_| say.make_queue(Clock::Own)).collect();
         for (core, &own) in machine.cores.iter().zip(&queues) {
             // A thread of an earlier round does not wait for one of a later.
             say.say(Directive::Preemption(own, Some(0)));
-            let mut idle = fair::nearest_first(machine, core.id, &self.cores);
+            let mut others = fair::nearest_first(machine, core.id, &self.cores);
+            let mut idle = others.clone();
             idle.sort_by_key(|&other| (view.kind(other), fair::is_second_sibling(machine, other)));
             say.prefer(own, idle);
-            let mut others = fair::nearest_first(machine, core.id, &self.cores);
             others.retain(|&other| other != core.id);
             let near = others.partition_point(|&other| all_near || machine.distance(core.id, other) < 2);
             self.near.push(near);

@@ -239,15 +239,6 @@ mod tests {
         Bench::start(big, little, make("gts", &set).unwrap())
     }
 
-    /// A thread on a core, as old as `now`, with this load.
-    fn running(bench: &mut Bench, core: u32, load: u32) -> ThreadId {
-        let thread = bench.spawn(0);
-        bench.threads[thread.index()].queue = Some(QueueId(core));
-        bench.threads[thread.index()].load = load;
-        bench.run(thread, CoreId(core));
-        thread
-    }
-
     #[test]
     fn new_threads_take_idle_big_cores_then_idle_little_ones_then_share_the_big() {
         let mut bench = bench(1, 1, &[]);
@@ -259,7 +250,7 @@ mod tests {
     #[test]
     fn a_thread_that_is_always_busy_on_a_little_core_moves_to_an_idle_big_one() {
         let mut bench = bench(1, 1, &[]);
-        let thread = running(&mut bench, 1, LITTLE);
+        let thread = bench.spawn_running(1, LITTLE);
         bench.deliver(Event::Timer);
         assert_eq!(bench.queue_of(thread), Some(QueueId(0)));
         assert_eq!(bench.cores[0].running, Some(thread));
@@ -268,7 +259,7 @@ mod tests {
     #[test]
     fn a_light_thread_moves_down_once_its_load_has_settled() {
         let mut bench = bench(1, 1, &[]);
-        let thread = running(&mut bench, 0, 100);
+        let thread = bench.spawn_running(0, 100);
         bench.deliver(Event::Timer);
         assert_eq!(bench.queue_of(thread), Some(QueueId(0)), "too young to judge");
         bench.now = SETTLE;
@@ -281,7 +272,7 @@ mod tests {
         let mut bench = bench(1, 1, &[]);
         bench.now = SETTLE;
         // 130 x 1024 / 512 = 260: no less than the threshold of 256.
-        let thread = running(&mut bench, 0, 130);
+        let thread = bench.spawn_running(0, 130);
         bench.threads[thread.index()].started = Nanos::ZERO;
         bench.now = SETTLE + SETTLE;
         bench.deliver(Event::Timer);
@@ -295,8 +286,8 @@ mod tests {
     fn an_offloaded_thread_is_not_passed_to_and_fro() {
         for (offload, home) in [("on", 1), ("off", 0)] {
             let mut bench = bench(1, 1, &[("offload", offload)]);
-            running(&mut bench, 0, 1024);
-            let second = running(&mut bench, 1, LITTLE);
+            bench.spawn_running(0, 1024);
+            let second = bench.spawn_running(1, LITTLE);
             bench.deliver(Event::Timer);
             assert_eq!(bench.queue_of(second), Some(QueueId(home)), "offload={offload}");
         }
@@ -312,10 +303,10 @@ mod tests {
     #[test]
     fn an_idle_big_core_pulls_the_heaviest_thread_of_the_little_cores_if_it_is_heavy() {
         let mut bench = bench(1, 3, &[]);
-        let light = running(&mut bench, 1, 200);
+        let light = bench.spawn_running(1, 200);
         assert_eq!(bench.deliver(Event::CoreIdle(CoreId(0))), []);
-        let heavy = running(&mut bench, 2, 500);
-        running(&mut bench, 3, 400);
+        let heavy = bench.spawn_running(2, 500);
+        bench.spawn_running(3, 400);
         bench.deliver(Event::CoreIdle(CoreId(0)));
         assert!(bench.said.contains(&Directive::Move(heavy, CoreId(0))));
         assert_eq!(bench.queue_of(light), Some(QueueId(1)));
@@ -325,7 +316,7 @@ mod tests {
     fn with_three_kinds_a_thread_climbs_one_kind_at_a_time() {
         let machine = machine(&[("prime", 1024, 1), ("big", 800, 1), ("little", 300, 1)]);
         let mut bench = Bench::on(machine, make("gts", &[]).unwrap());
-        let thread = running(&mut bench, 2, 300);
+        let thread = bench.spawn_running(2, 300);
         bench.deliver(Event::Timer);
         assert_eq!(bench.queue_of(thread), Some(QueueId(1)));
         bench.threads[thread.index()].load = 800;
@@ -336,7 +327,7 @@ mod tests {
     #[test]
     fn a_thread_that_wakes_light_goes_to_a_little_core() {
         let mut bench = bench(1, 1, &[]);
-        let thread = running(&mut bench, 0, 0);
+        let thread = bench.spawn_running(0, 0);
         bench.block(thread);
         bench.now = SETTLE;
         bench.wake(thread);

@@ -15,6 +15,8 @@ pub struct Homes {
     classes: Vec<Class>,
     /// The least weight that any thread has had.
     lightest: Option<u32>,
+    /// Queues whose loads have changed, and are not in order yet.
+    unordered: Vec<QueueId>,
 }
 
 /// The queues of a class, by rank.
@@ -39,6 +41,8 @@ struct Queue {
     place: usize,
     load: u64,
     open: bool,
+    /// Whether it is among those that are not in order yet.
+    unordered: bool,
 }
 
 impl Homes {
@@ -48,7 +52,7 @@ impl Homes {
         let mut ranked: Vec<Vec<(u32, QueueId)>> = Vec::new();
         for (class, rank) in queues {
             let queue = QueueId(homes.queues.len() as u32);
-            homes.queues.push(Queue { class, place: 0, load: 0, open: true });
+            homes.queues.push(Queue { class, place: 0, load: 0, open: true, unordered: false });
             if ranked.len() <= class {
                 ranked.resize_with(class + 1, Vec::new);
             }
@@ -98,15 +102,23 @@ impl Homes {
 
     /// A runnable thread belongs to this queue from now on, and weighs this much there.
     pub fn put(&mut self, thread: ThreadId, queue: QueueId, weight: u32) {
+        self.put_unordered(thread, queue, weight);
+        self.bring_into_order();
+    }
+
+    /// The same where many follow: who is least loaded is not known before [`Homes::bring_into_order`]. Of threads that trade places, no load changes.
+    pub fn put_unordered(&mut self, thread: ThreadId, queue: QueueId, weight: u32) {
         if self.threads.len() <= thread.index() {
             self.threads.resize(thread.index() + 1, None);
         }
         let home = Some(Home { queue, weight, counted: true });
-        if self.threads[thread.index()] == home {
+        let before = std::mem::replace(&mut self.threads[thread.index()], home);
+        if before == home {
             return;
         }
-        self.leave(thread);
-        self.threads[thread.index()] = home;
+        if let Some(before) = before.filter(|before| before.counted) {
+            self.change(before.queue, |load| load - u64::from(before.weight));
+        }
         self.lightest = Some(self.lightest.map_or(weight, |lightest| lightest.min(weight)));
         self.change(queue, |load| load + u64::from(weight));
     }
@@ -118,6 +130,7 @@ impl Homes {
         {
             let (queue, weight) = (home.queue, u64::from(home.weight));
             self.change(queue, |load| load - weight);
+            self.bring_into_order();
         }
     }
 
@@ -125,6 +138,7 @@ impl Homes {
     pub fn open(&mut self, queue: QueueId, open: bool) {
         self.queues[queue.index()].open = open;
         self.change(queue, |load| load);
+        self.bring_into_order();
     }
 
     /// Whether threads may be placed in this queue.
@@ -134,6 +148,7 @@ impl Homes {
 
     /// The open queue of a class with the least load that will do, and its load. O(1), or, where the least loaded of all will not do, O(queues).
     pub fn least(&self, class: usize, will_do: impl Fn(QueueId) -> bool) -> Option<(u64, QueueId)> {
+        debug_assert!(self.unordered.is_empty());
         let Class { queues, loads } = self.classes.get(class)?;
         let (load, place) = loads.first()?;
         if will_do(queues[place]) {
@@ -160,7 +175,18 @@ impl Homes {
     fn change(&mut self, queue: QueueId, new: impl Fn(u64) -> u64) {
         let state = &mut self.queues[queue.index()];
         state.load = new(state.load);
-        self.classes[state.class].loads.set(state.place, state.open.then_some(state.load));
+        if !std::mem::replace(&mut state.unordered, true) {
+            self.unordered.push(queue);
+        }
+    }
+
+    /// Finds the least loaded again.
+    pub fn bring_into_order(&mut self) {
+        for queue in self.unordered.drain(..) {
+            let state = &mut self.queues[queue.index()];
+            state.unordered = false;
+            self.classes[state.class].loads.set(state.place, state.open.then_some(state.load));
+        }
     }
 }
 

@@ -41,7 +41,10 @@ impl Tournament {
 
     /// The number of a place from now on; `None`: it has none. `u64::MAX` counts as none.
     pub fn set(&mut self, place: usize, number: Option<u64>) {
-        self.numbers[place] = number.unwrap_or(ABSENT);
+        let number = number.unwrap_or(ABSENT);
+        if std::mem::replace(&mut self.numbers[place], number) == number {
+            return;
+        }
         let mut node = (self.numbers.len() + place) / 2;
         while node > 0 {
             let winner = self.match_at(node);
@@ -52,6 +55,11 @@ impl Tournament {
             self.winners[node] = winner;
             node /= 2;
         }
+    }
+
+    /// All numbers, each with its place.
+    pub fn all(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
+        self.numbers.iter().copied().zip(0..).filter(|&(number, _)| number != ABSENT)
     }
 
     /// The least number, and its place.

@@ -8,6 +8,7 @@ import {
   TooltipComponent,
 } from "echarts/components";
 import { connect, graphic, init, use } from "echarts/core";
+import { LabelLayout } from "echarts/features";
 import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
 
 use([
@@ -17,6 +18,7 @@ use([
   DataZoomInsideComponent,
   DataZoomSliderComponent,
   GridComponent,
+  LabelLayout,
   LineChart,
   MarkLineComponent,
   SVGRenderer,

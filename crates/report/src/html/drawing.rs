@@ -20,6 +20,9 @@ pub(super) struct Drawing {
     pub series: Vec<String>,
     /// At least one.
     pub panels: Vec<Panel>,
+    /// Whether there are values that its axis has no place for, and that it has no bars to write at the foot of.
+    #[serde(skip)]
+    pub leaves_out: bool,
 }
 
 /// One system of axes.
@@ -62,13 +65,16 @@ impl Drawing {
             None => figure.y.clone(),
         };
         let panels = panel_column.map_or_else(|| vec![""], values);
-        let bars = matches!(figure.shape, Shape::Bars | Shape::Stacked);
-        let numeric = !bars && rows().all(|row| matches!(exhibit.rows[row].get(x), Some(Cell::Number(_))));
+        let numeric =
+            figure.shape != Shape::Bars && rows().all(|row| matches!(exhibit.rows[row].get(x), Some(Cell::Number(_))));
 
         let value = |row: usize, column: usize| match exhibit.rows[row].get(column) {
             Some(Cell::Number(value)) if value.is_finite() => Some(*value),
             _ => None,
         };
+        // Where a bar would stand there is room to write a value of which a logarithm is not to be had.
+        let has_place = |y: f64| figure.shape == Shape::Bars || !figure.log_y || y > 0.0;
+        let leaves_out = rows().any(|row| y.iter().filter_map(|&y| value(row, y)).any(|y| !has_place(y)));
         let panel = |title: &&str| {
             let rows: Vec<usize> =
                 rows().filter(|&row| panel_column.is_none_or(|column| text(row, column) == *title)).collect();
@@ -78,7 +84,7 @@ impl Drawing {
                     None => value(row, x)?,
                     Some(names) => names.iter().position(|name| *name == text(row, x))? as f64,
                 };
-                let y = value(row, y).filter(|y| !figure.log_y || *y > 0.0)?;
+                let y = value(row, y).filter(|y| has_place(*y))?;
                 let name = (figure.shape == Shape::Points).then(|| text(row, 0).to_owned());
                 Some(Point { x, y, name })
             };
@@ -96,7 +102,7 @@ impl Drawing {
         let panels: Vec<Panel> = panels.iter().map(panel).filter(Panel::has_points).collect();
         let x_title = if figure.x_title.is_empty() { titled(exhibit, x) } else { figure.x_title.clone() };
         let (shape, log_y, y_title) = (figure.shape, figure.log_y, figure.y_title.clone());
-        (!panels.is_empty()).then_some(Self { shape, log_y, x_title, y_title, series, panels })
+        (!panels.is_empty()).then_some(Self { shape, log_y, x_title, y_title, series, panels, leaves_out })
     }
 
     /// Whether a panel takes the whole width of a page.
@@ -176,9 +182,19 @@ mod tests {
     }
 
     #[test]
-    fn on_a_logarithmic_axis_there_is_no_zero() {
+    fn on_a_logarithmic_axis_lines_have_no_zero_and_that_is_known() {
+        assert!(!Drawing::new(&exhibit(), &figure(Shape::Lines)).unwrap().leaves_out);
         let drawing = Drawing::new(&exhibit(), &Figure { log_y: true, ..figure(Shape::Lines) }).unwrap();
         assert_eq!(drawing.panels.len(), 1, "the panel of b has nothing else");
+        assert!(drawing.leaves_out);
+    }
+
+    #[test]
+    fn bars_of_a_logarithmic_axis_keep_their_zeros_apart_from_what_is_missing() {
+        let drawing = Drawing::new(&exhibit(), &Figure { log_y: true, ..figure(Shape::Bars) }).unwrap();
+        let linux = |panel: usize| drawing.panels[panel].points[1].iter().map(|point| point.y).collect::<Vec<_>>();
+        assert_eq!((linux(0), linux(1)), (vec![], vec![0.0]));
+        assert!(!drawing.leaves_out);
     }
 
     #[test]

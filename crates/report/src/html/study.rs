@@ -85,17 +85,23 @@ fn figures(exhibit: &Exhibit, data: &mut Data) -> String {
     let mut html = String::from("<div class=\"abreast\">\n");
     for (title, drawing) in drawn {
         let is_whole = alone || drawing.is_wide() || drawing.panels.len() > 1;
-        html.push_str(&place(title, &drawing, is_whole, data.figures.len()));
+        let class = if is_whole { " class=\"whole\"" } else { "" };
+        let _ = writeln!(html, "<figure{class}>");
+        // Its axes tell it from others where it is called as the table is.
+        if *title != exhibit.title {
+            let _ = writeln!(html, "<figcaption>{}</figcaption>", text(title));
+        }
+        html.push_str(&place(title, &drawing, data.figures.len()));
+        html.push_str("</figure>\n");
         data.figures.push(drawing);
     }
     html.push_str("</div>\n");
     html
 }
 
-/// Room for a figure, which the script fills.
-fn place(title: &str, drawing: &Drawing, is_whole: bool, number: usize) -> String {
-    let class = if is_whole { " class=\"whole\"" } else { "" };
-    let mut html = format!("<figure{class}><figcaption>{}</figcaption>\n", text(title));
+/// Room for what the script draws of a figure.
+fn place(title: &str, drawing: &Drawing, number: usize) -> String {
+    let mut html = String::new();
     if drawing.series.len() > 1 {
         let _ = writeln!(html, "<p class=\"key\" data-key=\"{number}\"></p>");
     }
@@ -116,7 +122,10 @@ fn place(title: &str, drawing: &Drawing, is_whole: bool, number: usize) -> Strin
             text(&label)
         );
     }
-    html.push_str("</div></figure>\n");
+    html.push_str("</div>\n");
+    if drawing.leaves_out {
+        html.push_str("<p class=\"note\">A logarithmic axis has no place for 0: the table has it.</p>\n");
+    }
     html
 }
 

@@ -20,6 +20,7 @@ pub fn study(name: &str) -> Reproduction {
         }
     }
     rows[4][4] = Cell::Missing;
+    rows[5][4] = Cell::from(0.0);
     let figure = |shape, x: &str, y: &[&str], panels: Option<&str>, series: Option<&str>, log_y| Figure {
         title: format!("{shape:?} of {name}"),
         shape,
@@ -42,12 +43,15 @@ pub fn study(name: &str) -> Reproduction {
         remarks: vec![format!("{name} was made up.")],
         rows: rows.clone(),
     };
-    let of_one: Vec<Vec<Cell>> = rows.into_iter().skip(9).take(3).collect();
+    let mut of_one: Vec<Vec<Cell>> = rows.into_iter().skip(9).take(3).collect();
+    // On a logarithmic axis: one that is 0, one below 1, one above.
+    of_one[0][4] = Cell::from(0.0);
+    of_one[1][4] = Cell::from(0.2);
     let one = Exhibit {
         title: "One program".into(),
         figures: vec![
-            figure(Shape::Stacked, "policy", &["speedup", "energy"], None, None, false),
-            figure(Shape::Bars, "policy", &["energy"], None, None, true),
+            figure(Shape::Bars, "policy", &["speedup", "energy"], None, None, false),
+            Figure { title: "One program".into(), ..figure(Shape::Bars, "policy", &["energy"], None, None, true) },
             figure(Shape::Bars, "policy", &["no such column"], None, None, true),
         ],
         rows: of_one,

@@ -1,7 +1,8 @@
 //! Who gets which iterations: the policy, and what it needs around it where workers are threads. Sequential; the loop keeps it behind a mutex.
 
-use evenkeel_machine::{KindId, Nanos};
+use evenkeel_machine::{KindId, Nanos, PerKind};
 use evenkeel_policy::loops::LoopPolicy;
+use evenkeel_policy::loops::tail::{self, Faster};
 
 use super::Schedule;
 
@@ -10,8 +11,11 @@ const TELLING: Nanos = Nanos::from_micros(1);
 /// A worker's fair share of a loop is at least so many chunks, if that is worth it: enough for the policy to see how fast it is, and to even out.
 const CHUNKS_PER_SHARE: u64 = 16;
 
+/// How long a piece of a share should take, at least and at most: long enough that taking it does not count, and others can help with the rest soon.
+const PIECE: (Nanos, Nanos) = (Nanos::from_micros(10), Nanos::from_micros(100));
+
 /// Iterations: the first, and how many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
     pub first: u64,
     pub count: u64,
@@ -21,18 +25,31 @@ pub struct Chunk {
 pub struct Hand {
     schedule: Schedule,
     iterations: u64,
-    /// By place, whether somebody has it. The policy knows of places only: as many workers as it may count on.
-    taken: Box<[bool]>,
-    /// How many nobody has.
+    /// Iterations that no worker has: those that the policy (or the sizing) has not handed out, and those in shares.
+    left: u64,
+    places: Box<[Place]>,
+    /// How many places nobody has.
     free: usize,
     stage: Stage,
+    /// By kind, iterations done and the time they took.
+    done: PerKind<(u64, Nanos)>,
+}
+
+/// A worker, as the policy knows it: it knows of as many as it may count on.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    is_taken: bool,
+    /// What it has been handed out and has not begun. Taken piece by piece, so that others can help with what turns out to be too much.
+    share: Chunk,
+    /// While a chunk is being done: the kind of the core that does it, when it began, and how many iterations it has.
+    at_work: Option<(KindId, Nanos, u64)>,
 }
 
 enum Stage {
     /// How many iterations make a chunk is being found out. By place, how many it had last.
     Sizing { next: u64, last: Box<[u64]> },
-    /// The policy hands out what comes after this many iterations.
-    Policy { after: u64, policy: Box<dyn LoopPolicy> },
+    /// The policy hands out what comes after this many iterations, in chunks of `unit` at least.
+    Policy { after: u64, unit: u64, policy: Box<dyn LoopPolicy> },
     /// Nothing is handed out any more.
     Over,
 }
@@ -40,9 +57,15 @@ enum Stage {
 impl Hand {
     /// So many iterations for so many workers, at least one.
     pub fn new(schedule: Schedule, iterations: u64, workers: usize) -> Self {
-        let stage =
-            if schedule.needs_unit() { Stage::Sizing { next: 0, last: vec![0; workers].into() } } else { Stage::Over };
-        let mut hand = Self { schedule, iterations, taken: vec![false; workers].into(), free: workers, stage };
+        let mut hand = Self {
+            schedule,
+            iterations,
+            left: iterations,
+            places: vec![Place::default(); workers].into(),
+            free: workers,
+            stage: Stage::Sizing { next: 0, last: vec![0; workers].into() },
+            done: PerKind::all((0, Nanos::ZERO)),
+        };
         if !schedule.needs_unit() {
             hand.begin_policy(0, 1);
         }
@@ -51,35 +74,48 @@ impl Hand {
 
     fn begin_policy(&mut self, after: u64, unit: u64) {
         let mut policy = self.schedule.policy(unit);
-        policy.start(self.iterations - after, self.taken.len() as u32);
-        self.stage = Stage::Policy { after, policy };
+        policy.start(self.iterations - after, self.places.len() as u32);
+        self.stage = Stage::Policy { after, unit, policy };
     }
 
     /// Whether there is a place for somebody more.
-    pub fn has_place(&self) -> bool {
+    pub const fn has_place(&self) -> bool {
         self.free > 0
     }
 
     /// A place for a worker: its own where that is free. None: all are taken.
     pub fn place(&mut self, worker: usize) -> Option<usize> {
-        let own = Some(worker).filter(|&own| self.taken.get(own) == Some(&false));
-        let place = own.or_else(|| self.taken.iter().position(|&taken| !taken))?;
-        self.taken[place] = true;
+        let own = Some(worker).filter(|&own| self.places.get(own).is_some_and(|place| !place.is_taken));
+        let place = own.or_else(|| self.places.iter().position(|place| !place.is_taken))?;
+        self.places[place].is_taken = true;
         self.free -= 1;
         Some(place)
     }
 
-    /// The next chunk for whoever has a place. One for whom nothing is left takes the place of a worker that has not come.
-    pub fn take(&mut self, place: &mut usize, kind: KindId) -> Option<Chunk> {
-        loop {
-            if let Some(chunk) = self.take_at(*place, kind) {
-                return Some(chunk);
+    /// The next chunk for whoever has a place. One for whom nothing is left takes the place of a worker that has not come, then a part of
+    /// somebody's share. None: nothing is left, or nothing that faster workers would not end sooner.
+    pub fn take(&mut self, place: &mut usize, kind: KindId, now: Nanos) -> Option<Chunk> {
+        while self.places[*place].share.count == 0 {
+            if let Some(chunk) = self.hand_out(*place, kind) {
+                self.places[*place].share = chunk;
+            } else if let Some(free) = self.place(*place) {
+                *place = free;
+            } else {
+                self.places[*place].share = self.help()?;
             }
-            *place = self.place(*place)?;
         }
+        let (left, piece) = (self.left, self.piece(*place, kind));
+        if self.leaves(kind, piece.count, left, now) {
+            return None;
+        }
+        let it = &mut self.places[*place];
+        it.share = Chunk { first: piece.first + piece.count, count: it.share.count - piece.count };
+        it.at_work = Some((kind, now, piece.count));
+        self.left -= piece.count;
+        Some(piece)
     }
 
-    fn take_at(&mut self, place: usize, kind: KindId) -> Option<Chunk> {
+    fn hand_out(&mut self, place: usize, kind: KindId) -> Option<Chunk> {
         match &mut self.stage {
             Stage::Sizing { next, last } => {
                 // Doubling: the chunk that tells is about as long as all before it.
@@ -88,7 +124,7 @@ impl Hand {
                 (*next, last[place]) = (*next + count, count);
                 (count > 0).then_some(chunk)
             }
-            Stage::Policy { after, policy } => {
+            Stage::Policy { after, policy, .. } => {
                 let (first, count) = policy.take(place as u32, kind)?;
                 Some(Chunk { first: *after + first, count })
             }
@@ -96,14 +132,67 @@ impl Hand {
         }
     }
 
-    /// A chunk took this long.
-    pub fn done(&mut self, place: usize, kind: KindId, count: u64, time: Nanos) {
+    /// Whether shares are taken piece by piece: those that follow from a ratio that was sampled, which may have been wrong or have changed.
+    fn pieces(&self) -> Option<u64> {
+        match &self.stage {
+            Stage::Policy { unit, .. } if self.schedule.samples() => Some(*unit),
+            Stage::Sizing { .. } | Stage::Policy { .. } | Stage::Over => None,
+        }
+    }
+
+    /// The beginning of a share: all of it if it is short, else a part, which is the shorter the less is left.
+    fn piece(&self, place: usize, kind: KindId) -> Chunk {
+        let share = self.places[place].share;
+        let count = self.pieces().map_or(share.count, |unit| {
+            let within =
+                |span: Nanos| self.pace(kind).map_or(unit, |pace| (span.0 as f64 / pace.max(1.0)) as u64).max(1);
+            (share.count / 4).clamp(within(PIECE.0), within(PIECE.1))
+        });
+        Chunk { first: share.first, count: count.min(share.count) }
+    }
+
+    /// The second half of the longest share.
+    fn help(&mut self) -> Option<Chunk> {
+        let unit = self.pieces().unwrap_or(1);
+        let longest = self.places.iter_mut().map(|place| &mut place.share).max_by_key(|share| share.count)?;
+        let count = (longest.count / 2).max(unit).min(longest.count);
+        longest.count -= count;
+        (count > 0).then_some(Chunk { first: longest.first + longest.count, count })
+    }
+
+    /// Nanoseconds per iteration on a kind, as far as it has been seen.
+    fn pace(&self, kind: KindId) -> Option<f64> {
+        let (count, time) = self.done[kind];
+        (count > 0).then(|| time.0 as f64 / count as f64)
+    }
+
+    /// The tail rule, for a worker on a kind that could take so many iterations of all that are left.
+    fn leaves(&self, kind: KindId, count: u64, left: u64, now: Nanos) -> bool {
+        let at_work = || self.places.iter().filter_map(|place| place.at_work).filter(|(other, ..)| *other < kind);
+        if at_work().next().is_none() {
+            return false;
+        }
+        let Some(own) = self.pace(kind) else { return false };
+        let faster = at_work().map(|(kind, since, count)| {
+            let pace = self.pace(kind)?;
+            Some(Faster { free_at: now.max(since.saturating_add(span(count, pace))), pace })
+        });
+        let Some(mut faster) = faster.collect::<Option<Vec<_>>>() else { return false };
+        tail::leaves(now.saturating_add(span(count, own)), count, left, &mut faster)
+    }
+
+    /// The chunk at a place is done.
+    pub fn done(&mut self, place: usize, now: Nanos) {
+        let Some((kind, since, count)) = self.places[place].at_work.take() else { return };
+        let time = now.saturating_sub(since);
+        let (sum, spent) = self.done[kind];
+        self.done[kind] = (sum + count, spent + time);
         if let Stage::Sizing { next, .. } = self.stage
             && time >= TELLING
         {
             let left = self.iterations - next;
             let within = |span: Nanos| (u128::from(count) * u128::from(span.0) / u128::from(time.0)) as u64;
-            let share = left / (CHUNKS_PER_SHARE * self.taken.len() as u64);
+            let share = left / (CHUNKS_PER_SHARE * self.places.len() as u64);
             let unit = within(self.schedule.chunk_time()).min(share.max(within(TELLING)));
             self.begin_policy(next, unit.max(1));
         }
@@ -115,7 +204,12 @@ impl Hand {
     /// Hands out no more.
     pub fn stop(&mut self) {
         self.stage = Stage::Over;
+        self.places.iter_mut().for_each(|place| place.share.count = 0);
     }
+}
+
+fn span(iterations: u64, pace: f64) -> Nanos {
+    Nanos((iterations as f64 * pace) as u64)
 }
 
 #[cfg(test)]
@@ -124,49 +218,51 @@ mod tests {
 
     use super::*;
 
-    /// All chunks, by who took them, where workers come in turn and an iteration takes so long.
-    fn run(schedule: &str, iterations: u64, places: usize, comers: usize, pace: u64) -> Vec<Vec<Chunk>> {
+    /// All chunks, by who took them: workers on kinds, with so many nanoseconds per iteration by kind. Who is done first asks first.
+    fn run(schedule: &str, iterations: u64, places: usize, kinds: &[u8], paces: &[u64]) -> Vec<Vec<Chunk>> {
         let mut hand = Hand::new(schedule.parse().unwrap(), iterations, places);
-        let mut at: Vec<_> = (0..comers).map(|worker| hand.place(worker).unwrap()).collect();
-        let mut chunks = vec![Vec::new(); comers];
-        loop {
-            let before: usize = chunks.iter().map(Vec::len).sum();
-            for worker in 0..comers {
-                if let Some(chunk) = hand.take(&mut at[worker], KindId(0)) {
-                    chunks[worker].push(chunk);
-                    hand.done(at[worker], KindId(0), chunk.count, Nanos(chunk.count * pace));
-                }
-            }
-            if chunks.iter().map(Vec::len).sum::<usize>() == before {
-                return chunks;
+        let mut at: Vec<_> = (0..kinds.len()).map(|worker| hand.place(worker).unwrap()).collect();
+        let mut chunks = vec![Vec::new(); kinds.len()];
+        let mut coming: Vec<_> = (0..kinds.len()).map(|worker| (Nanos::ZERO, worker)).collect();
+        while let Some(&(now, worker)) = coming.iter().min() {
+            coming.retain(|&(_, it)| it != worker);
+            hand.done(at[worker], now);
+            let kind = KindId(kinds[worker]);
+            if let Some(chunk) = hand.take(&mut at[worker], kind, now) {
+                chunks[worker].push(chunk);
+                coming.push((now + Nanos(chunk.count * paces[kind.index()]), worker));
             }
         }
+        chunks
+    }
+
+    fn counts(chunks: &[Chunk]) -> Vec<u64> {
+        chunks.iter().map(|chunk| chunk.count).collect()
     }
 
     #[test]
     fn chunks_double_until_one_takes_a_microsecond_and_take_ten_from_then_on() {
-        let chunks = run("dynamic", 1 << 20, 1, 1, 100).remove(0);
-        let counts: Vec<_> = chunks.iter().map(|chunk| chunk.count).collect();
-        assert_eq!(counts[..8], [1, 2, 4, 8, 16, 100, 100, 100]);
+        let chunks = run("dynamic", 1 << 20, 1, &[0], &[100]).remove(0);
+        assert_eq!(counts(&chunks)[..8], [1, 2, 4, 8, 16, 100, 100, 100]);
     }
 
     #[test]
     fn a_short_loop_has_chunks_of_a_share_that_are_worth_their_taking() {
         // 16 iterations take 1.6 us; a sixteenth of half of what is left would be 30, and ten microseconds are 100.
-        let counts = |n| run("dynamic", n, 2, 1, 100).remove(0).iter().map(|chunk| chunk.count).collect::<Vec<_>>();
+        let counts = |n| counts(&run("dynamic", n, 2, &[0], &[100])[0]);
         assert_eq!(counts(31 + 32 * 30)[5..8], [30, 30, 30]);
         assert_eq!(counts(31 + 32 * 3)[5..8], [10, 10, 10]);
     }
 
     #[test]
     fn long_iterations_are_taken_one_by_one() {
-        let chunks = run("dynamic", 128, 2, 2, 1_000_000);
+        let chunks = run("dynamic", 128, 2, &[0, 0], &[1_000_000]);
         assert!(chunks.iter().flatten().all(|chunk| chunk.count == 1));
     }
 
     #[test]
     fn one_worker_does_all_of_a_static_loop_if_the_others_do_not_come() {
-        let chunks = run("static", 10, 3, 1, 1).remove(0);
+        let chunks = run("static", 10, 3, &[0], &[1]).remove(0);
         let firsts: Vec<_> = chunks.iter().map(|chunk| (chunk.first, chunk.count)).collect();
         assert_eq!(firsts, [(0, 4), (4, 3), (7, 3)]);
     }
@@ -176,10 +272,64 @@ mod tests {
         for schedule in ["static", "dynamic"] {
             let mut hand = Hand::new(schedule.parse().unwrap(), 100, 2);
             let mut place = hand.place(0).unwrap();
-            assert!(hand.take(&mut place, KindId(0)).is_some());
+            assert!(hand.take(&mut place, KindId(0), Nanos(0)).is_some());
             hand.stop();
-            assert_eq!(hand.take(&mut place, KindId(0)), None);
+            assert_eq!(hand.take(&mut place, KindId(0), Nanos(0)), None);
         }
+    }
+
+    /// The end of the last chunk, where all on a kind take so long for an iteration.
+    fn makespan(schedule: &str, iterations: u64, kinds: &[u8], paces: &[u64]) -> u64 {
+        let chunks = run(schedule, iterations, kinds.len(), kinds, paces);
+        let time = |(chunks, kind): (&Vec<Chunk>, &u8)| counts(chunks).iter().sum::<u64>() * paces[*kind as usize];
+        chunks.iter().zip(kinds).map(time).max().unwrap_or(0)
+    }
+
+    #[test]
+    fn a_hundred_and_twenty_eight_long_iterations_end_within_a_fast_one_of_the_ideal() {
+        for slow in [2, 3, 4] {
+            // A millisecond on the fast core. Ideal: both at work to the end.
+            let (fast, slow) = (1_000_000, slow * 1_000_000);
+            let ideal = 128.0 / (1.0 / fast as f64 + 1.0 / slow as f64);
+            for schedule in ["dynamic", "aid-static", "aid-dynamic"] {
+                let end = makespan(schedule, 128, &[0, 1], &[fast, slow]);
+                assert!(end as f64 <= ideal + fast as f64, "{schedule} {slow}: {end}, ideal {ideal}");
+            }
+        }
+    }
+
+    #[test]
+    fn short_iterations_end_within_two_percent_of_the_ideal_on_three_kinds() {
+        let (kinds, paces) = ([0, 0, 1, 1, 2], [20, 40, 70]);
+        let ideal = 1e6 / kinds.iter().map(|&kind| 1.0 / paces[kind as usize] as f64).sum::<f64>();
+        for schedule in ["dynamic", "aid-static", "aid-dynamic"] {
+            let end = makespan(schedule, 1_000_000, &kinds, &paces) as f64;
+            assert!(end <= 1.02 * ideal, "{schedule}: {end}, ideal {ideal}");
+        }
+    }
+
+    #[test]
+    fn a_share_that_was_too_much_is_helped_with() {
+        // The first chunks say that kind 1 is as fast as kind 0; then it stands still.
+        let mut hand = Hand::new("aid-static,1".parse().unwrap(), 1_000, 2);
+        let mut at = [hand.place(0).unwrap(), hand.place(1).unwrap()];
+        let mut now = Nanos::ZERO;
+        for _ in 0..2 {
+            let taken = [0, 1].map(|it| hand.take(&mut at[it], KindId(0), now).map(|chunk| chunk.count));
+            assert!(taken[0].is_some() && taken[1].is_some());
+            now += Nanos(1_000);
+            hand.done(at[0], now);
+            if taken == [Some(1); 2] {
+                hand.done(at[1], now);
+            }
+        }
+        let mut rest = 0;
+        while let Some(chunk) = hand.take(&mut at[0], KindId(0), now) {
+            rest += chunk.count;
+            now += Nanos(chunk.count);
+            hand.done(at[0], now);
+        }
+        assert!(rest > 700, "{rest}: half of it was its own");
     }
 
     proptest! {
@@ -190,11 +340,12 @@ mod tests {
             iterations in 0u64..3_000,
             places in 1usize..6,
             absent in 0usize..5,
+            kinds in prop::collection::vec(0u8..3, 5),
             pace in 0u64..20_000,
         ) {
             let schedule = chunk.map_or_else(|| schedule.to_string(), |chunk| format!("{schedule},{chunk}"));
             let comers = places.saturating_sub(absent).max(1);
-            let mut chunks: Vec<_> = run(&schedule, iterations, places, comers, pace).concat();
+            let mut chunks: Vec<_> = run(&schedule, iterations, places, &kinds[..comers], &[pace, 3 * pace, 4 * pace]).concat();
             chunks.sort_by_key(|chunk| chunk.first);
             let mut next = 0;
             for chunk in chunks {

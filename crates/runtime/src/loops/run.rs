@@ -31,6 +31,7 @@ struct Shared<'a, B> {
     /// Those, and tickets whose takers are at work.
     out: AtomicUsize,
     caller: usize,
+    began: Instant,
     panic: Mutex<Option<Payload>>,
 }
 
@@ -51,6 +52,7 @@ pub fn run<B: Body>(worker: &Worker, schedule: Schedule, iterations: u64, body: 
         lying: AtomicUsize::new(0),
         out: AtomicUsize::new(0),
         caller: worker.index,
+        began: Instant::now(),
         panic: Mutex::new(None),
     };
     // All tickets point to it, this thread's and others': from here on it is only shared.
@@ -67,6 +69,11 @@ impl<B: Body> Shared<'_, B> {
     fn hand(&self) -> MutexGuard<'_, Hand> {
         // No users' code runs under it.
         self.hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Since the loop began.
+    fn now(&self) -> Nanos {
+        Nanos(self.began.elapsed().as_nanos() as u64)
     }
 
     const fn ticket(&self) -> JobRef {
@@ -98,7 +105,7 @@ impl<B: Body> Shared<'_, B> {
     fn take_part(&self, worker: &Worker) {
         let mut hand = self.hand();
         let Some(mut place) = hand.place(worker.index) else { return };
-        let mut next = hand.take(&mut place, worker.kind);
+        let mut next = hand.take(&mut place, worker.kind, self.now());
         let mut has_place = hand.has_place();
         drop(hand);
         let mut published = 0;
@@ -107,7 +114,6 @@ impl<B: Body> Shared<'_, B> {
                 return;
             }
             let mut local = self.body.begin();
-            let mut since = Instant::now();
             while let Some(chunk) = next {
                 // Before the chunk, which may be a long one: whoever becomes idle meanwhile finds a way in.
                 if has_place && self.lying.load(Ordering::Relaxed) == 0 {
@@ -115,14 +121,13 @@ impl<B: Body> Shared<'_, B> {
                     published += 1;
                 }
                 let going_on = self.body.chunk(&mut local, chunk.first..chunk.first + chunk.count);
-                let now = Instant::now();
-                let time = Nanos((now - since).as_nanos() as u64);
+                let now = self.now();
                 let mut hand = self.hand();
                 if !going_on {
                     hand.stop();
                 }
-                hand.done(place, worker.kind, chunk.count, time);
-                (next, since) = (hand.take(&mut place, worker.kind), now);
+                hand.done(place, now);
+                next = hand.take(&mut place, worker.kind, now);
                 has_place = hand.has_place();
             }
             self.body.end(local);

@@ -56,10 +56,15 @@ impl Schedule {
         self.chunk.is_none() && self.name != "static"
     }
 
+    /// Whether the policy hands out shares by a ratio that it has sampled.
+    pub(super) fn samples(&self) -> bool {
+        self.name.starts_with("aid-")
+    }
+
     /// How long a chunk should take where the loop finds out: a hundred times what taking one costs (a mutex, a look at the clock). The
     /// policies that learn ratios take five chunks at a time but at the beginning and the end.
     pub(super) fn chunk_time(&self) -> Nanos {
-        if self.name.starts_with("aid-") { Nanos::from_micros(2) } else { Nanos::from_micros(10) }
+        if self.samples() { Nanos::from_micros(2) } else { Nanos::from_micros(10) }
     }
 
     /// The policy, with chunks of so many iterations where it does not say.

@@ -238,10 +238,9 @@ impl<'env> Shared<'env> {
         for &successor in &self.successors[first as usize..(first + count) as usize] {
             let successor = &self.steps[successor as usize];
             // Who waits for one alone need not count.
-            if successor.before == 1 || successor.waits_for.fetch_sub(1, Ordering::AcqRel) == 1 {
-                if let Some(earlier) = next.replace(successor) {
-                    worker.push(Step::job(earlier));
-                }
+            let is_ready = successor.before == 1 || successor.waits_for.fetch_sub(1, Ordering::AcqRel) == 1;
+            if is_ready && let Some(earlier) = next.replace(successor) {
+                worker.push(Step::job(earlier));
             }
         }
         worker.credits.gain(scope, worker);

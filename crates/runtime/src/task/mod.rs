@@ -10,8 +10,12 @@ mod record;
 use std::alloc::Layout;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+use std::time::Instant;
+
+use evenkeel_machine::Nanos;
 
 use crate::arena::Class;
+use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::scope::{Scope, ScopeCore};
 use crate::worker::Worker;
@@ -29,6 +33,7 @@ use node::{Creation, Node};
 pub struct Task<'a, 'scope, 'env> {
     scope: &'a Scope<'scope, 'env>,
     accesses: Accesses<'a>,
+    label: Label,
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
@@ -45,7 +50,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// ```
     #[inline]
     pub const fn task<'a>(&'a self) -> Task<'a, 'scope, 'env> {
-        Task { scope: self, accesses: Accesses::NONE }
+        Task { scope: self, accesses: Accesses::NONE, label: Label(0) }
     }
 }
 
@@ -71,9 +76,10 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
         self
     }
 
-    /// What it is called: its cost is learnt with that of others of the same name, and a trace shows it.
+    /// What it is called: its cost is learnt with that of others of the same name ([`crate::Pool::costs`]). Independent tasks have no names.
     #[inline]
-    pub const fn label(self, _label: &'static str) -> Self {
+    pub fn label(mut self, name: &'static str) -> Self {
+        self.label = self.scope.worker.label(name);
         self
     }
 
@@ -103,7 +109,7 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
         let block = worker.arena.take(class, &worker.registry().depot);
         let head = Head { run: Closure::<F>::run };
         // SAFETY: a block of a class for nodes that this closure fits into.
-        let mut creation = unsafe { Creation::begin(block, head, core, 0) };
+        let mut creation = unsafe { Creation::begin(block, head, core, self.label) };
         // SAFETY: in the same block, behind the node.
         unsafe { (&raw mut (*block.cast::<Closure<F>>().as_ptr()).closure).write(f) };
         creation.reserve(self.accesses.handles().map(|(handle, mode)| record(handle).before(mode).len()).sum());
@@ -135,13 +141,19 @@ impl<F: FnOnce() + Send> Closure<F> {
     unsafe fn run(head: NonNull<Head>, worker: &Worker) {
         let (this, node) = (head.cast::<Self>(), head.cast::<Node>());
         // SAFETY: this is the one time that the closure is taken out.
-        let (scope, closure) = unsafe { ((*node.as_ptr()).scope, (&raw const (*this.as_ptr()).closure).read()) };
+        let (scope, label, closure) =
+            unsafe { ((*node.as_ptr()).scope, (*node.as_ptr()).label, (&raw const (*this.as_ptr()).closure).read()) };
         // SAFETY: the scope waits for this task, which is counted until `gain`.
         let scope: &ScopeCore = unsafe { scope.as_ref() };
         worker.credits.turn_to(scope, worker);
+        let since = (label != Label::default()).then(Instant::now);
         let called = catch_unwind(AssertUnwindSafe(|| if scope.is_cancelled() { drop(closure) } else { closure() }));
         if let Err(payload) = called {
             scope.panicked(payload);
+        }
+        if let Some(since) = since {
+            let time = Nanos(since.elapsed().as_nanos() as u64);
+            worker.registry().costs.learn(label, worker.kind, time);
         }
         // SAFETY: run, by us.
         unsafe { Node::finish(node, |ready| worker.push_next(JobRef::new(ready.cast()))) };

@@ -4,6 +4,7 @@
 
 use std::ptr::NonNull;
 
+use crate::costs::Label;
 use crate::job::Head;
 use crate::scope::ScopeCore;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -16,8 +17,9 @@ pub struct Node {
     waiters: Waiters,
     waits_for: AtomicU32,
     /// Of the task's name: what its cost is learnt under.
-    pub label: u32,
+    pub label: Label,
     links: [Link; INLINE],
+    #[expect(clippy::box_collection, reason = "a word where three would not fit into the line")]
     more: Option<Box<Vec<OwnedLink>>>,
 }
 
@@ -111,7 +113,7 @@ impl Creation {
     ///
     /// # Safety
     /// The block is large enough for a node and the closure behind it, the caller's, and zeroed when it was first used; it has only been used for nodes.
-    pub unsafe fn begin(block: NonNull<u8>, head: Head, scope: &ScopeCore, label: u32) -> Self {
+    pub unsafe fn begin(block: NonNull<u8>, head: Head, scope: &ScopeCore, label: Label) -> Self {
         let node = block.cast::<Node>();
         let it = node.as_ptr();
         let scope = NonNull::from_ref(scope);
@@ -264,7 +266,7 @@ mod models {
             // SAFETY: nobody follows the scope here.
             let scope = unsafe { NonNull::<ScopeCore>::dangling().as_ref() };
             // SAFETY: a block of our own with a node in it.
-            unsafe { Creation::begin(self.0.cast(), Head { run: never }, scope, 0) }
+            unsafe { Creation::begin(self.0.cast(), Head { run: never }, scope, Label(0)) }
         }
 
         /// Whether `other` became ready.

@@ -4,12 +4,12 @@
 //! machine, where its first threads have the two big cores and the others small ones. The first is Evenkeel's measure; both are shown.
 
 use evenkeel_machine::Machine;
-use evenkeel_metrics::Record;
+use evenkeel_metrics::{Record, measures};
 use evenkeel_workload::{Application, Repeat};
 
 use super::table::ByPolicy;
-use super::{AMD, ENDS, SCHEDULERS, asp, random_mixes, sized, unfairness};
-use crate::{Case, Cell, Column, Exhibit, Runs, StudyError};
+use super::{AMD, SCHEDULERS, asp, mix, random_mixes, unfairness};
+use crate::{Cell, Column, Exhibit, Runs, StudyError};
 
 pub(super) const SETTING: &str = "Twelve threads on amd-2b10s (2 big at 2.1 GHz + 10 small at 0.8 GHz): the ten named mixes, and 44 drawn by the seed from 14 programs in the shapes of the named \
     ones (3 single-threaded + 9 threads, 2 + 5 + 5, 1 + 6 + 5, 4 + 4 + 4, 6 + 6). Programs start again until the longest has ended three times. True speedup factors. Unfairness is told twice: by \
@@ -48,11 +48,11 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = Machine::preset(AMD)?;
     let size = if runs.quick { QUICK_SIZE } else { 1.0 };
     let named = |shape: &str| {
-        let mix = |name: &&str| Ok(((*name).to_owned(), sized(&machine, &format!("{name}{shape}"), size, runs)?));
+        let mix = |name: &&str| Ok(((*name).to_owned(), runs.load(&machine, &format!("{name}{shape}"), size)?));
         NAMED.iter().map(mix).collect::<Result<Vec<Mix>, StudyError>>()
     };
     let drawn = random_mixes::draw(if runs.quick { QUICK_DRAWN } else { DRAWN }, runs.seed);
-    let random = (1..).zip(&drawn).map(|(number, programs)| Ok((label(number), mix(&machine, programs, size, runs)?)));
+    let random = (1..).zip(&drawn).map(|(number, programs)| Ok((label(number), mix(runs, &machine, programs, size)?)));
     let random = random.collect::<Result<Vec<Mix>, StudyError>>()?;
     let mut exhibits = measure(&machine, &named("")?, "ten named mixes", runs)?;
     exhibits.extend(measure(&machine, &random, "random mixes", runs)?);
@@ -70,31 +70,17 @@ fn label(number: u32) -> String {
     format!("R{number:02}")
 }
 
-/// Programs that start together.
-fn mix(machine: &Machine, programs: &[String], size: f64, runs: &Runs) -> Result<Vec<Application>, StudyError> {
-    let mut apps = Vec::new();
-    for program in programs {
-        for app in sized(machine, program, size, runs)? {
-            apps.push(Application { repeat: Repeat::UntilLongestEnded(ENDS), ..app });
-        }
-    }
-    Ok(apps)
-}
-
 /// Unfairness by either comparison, and ASP.
 fn measure(machine: &Machine, mixes: &[Mix], which: &str, runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let mut cases = Vec::new();
     for (_, apps) in mixes {
-        cases.extend(SCHEDULERS.map(|policy| Case::new(machine, apps.clone(), policy)));
+        cases.extend(SCHEDULERS.map(|policy| runs.case(machine, apps.clone(), policy)));
     }
     let records = runs.records(&cases)?;
     let alone = Alone::measure(machine, mixes, runs)?;
     let over_whole = |apps: &[Application], record: &Record| {
         let slowdowns = apps.iter().zip(&record.apps).map(|(app, row)| row.completion_s / alone.seconds(app));
-        let (least, greatest) = slowdowns.fold((f64::INFINITY, 0.0), |(least, greatest), slowdown: f64| {
-            (slowdown.min(least), slowdown.max(greatest))
-        });
-        greatest / least
+        measures::unfairness(&slowdowns.collect::<Vec<_>>()).unwrap_or(1.0)
     };
     type Measure<'a> = &'a dyn Fn(&[Application], &Record) -> f64;
     let measures: [(&str, &str, Measure<'_>); 3] = [
@@ -124,7 +110,7 @@ impl Alone {
             }
         }
         let case =
-            |app: &Application| Case::new(machine, vec![Application { repeat: Repeat::Once, ..app.clone() }], ALONE);
+            |app: &Application| runs.case(machine, vec![Application { repeat: Repeat::Once, ..app.clone() }], ALONE);
         let outcomes = runs.outcomes(&programs.iter().map(case).collect::<Vec<_>>())?;
         Ok(Self(programs.into_iter().zip(outcomes.iter().map(|outcome| outcome.makespan.as_secs_f64())).collect()))
     }

@@ -19,8 +19,8 @@ use evenkeel_metrics::Record;
 use evenkeel_policy::{Knobs, bounds, registry};
 
 use super::table::ByPolicy;
-use super::{QUICKIA, asp, sized, unfairness};
-use crate::{Case, Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
+use super::{QUICKIA, asp, unfairness};
+use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 pub(super) const SETTING: &str = "Four single-threaded applications W1 to W10 of constant speedup factors (SF), 2 big and 2 small \
     cores. hsp, round-robin and opt-unfairness are shares of big-core time by their rules in the study's model; acfs is its rule carried out for an hour \
@@ -72,7 +72,7 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
 fn answers(runs: &Runs) -> Result<Vec<Answer>, StudyError> {
     let machine = Machine::preset(QUICKIA)?.with_free_costs();
     let size = if runs.quick { SIZE / 10.0 } else { SIZE };
-    let case = |number: usize| Ok(Case::new(&machine, sized(&machine, &format!("W{number}"), size, runs)?, "acfs"));
+    let case = |number: usize| Ok(runs.case(&machine, runs.load(&machine, &format!("W{number}"), size)?, "acfs"));
     let cases = (1..=bounds::WORKLOADS.len()).map(case).collect::<Result<Vec<_>, StudyError>>()?;
     let knobs = registry::knobs("acfs", &[])?;
     let answer = |(factors, record): (&[f64; 4], Record)| {
@@ -165,17 +165,10 @@ fn shares(answers: &[Answer]) -> Exhibit {
         }
     }
     let figure = Figure {
-        title: title.into(),
-        shape: Shape::Bars,
-        x: "application".into(),
-        x_title: String::new(),
-        y: names.map(str::to_owned).to_vec(),
-        y_title: "share of time on a big core".into(),
         panels: Some("workload".into()),
-        series: None,
-        log_y: false,
+        ..Figure::new(Shape::Bars, title, "application", names, "share of time on a big core")
     };
-    Exhibit { title: title.into(), columns, rows, figures: vec![figure], remarks: Vec::new() }
+    Exhibit { title: title.into(), columns, rows, figures: vec![figure], ..Exhibit::default() }
 }
 
 #[cfg(test)]

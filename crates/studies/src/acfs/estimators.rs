@@ -5,8 +5,8 @@ use evenkeel_metrics::Record;
 use evenkeel_sim::Estimator;
 
 use super::table::ByPolicy;
-use super::{MIXES, QUICKIA, apps, asp, mean, unfairness};
-use crate::{Case, Exhibit, Runs, StudyError};
+use super::{MIXES, QUICKIA, asp, mean, unfairness};
+use crate::{Exhibit, Runs, StudyError};
 
 /// The schedulers that go by an estimate of each thread.
 const POLICIES: [&str; 4] = ["hsp", "prop-sp", "eqp", "acfs"];
@@ -29,13 +29,13 @@ struct Row {
 
 pub(super) fn exhibits(runs: &Runs) -> Result<[Exhibit; 2], StudyError> {
     let machine = Machine::preset(QUICKIA)?;
-    let mixes = MIXES.iter().map(|mix| apps(&machine, mix, runs)).collect::<Result<Vec<_>, _>>()?;
+    let mixes = MIXES.iter().map(|mix| runs.load(&machine, mix, 1.0)).collect::<Result<Vec<_>, _>>()?;
     let rows = rows(runs);
     let mut cases = Vec::new();
     for row in &rows {
         for policy in POLICIES {
             for (draw, mix) in (0..row.draws).flat_map(|draw| mixes.iter().map(move |mix| (draw, mix))) {
-                let mut case = Case::new(&machine, mix.clone(), policy);
+                let mut case = runs.case(&machine, mix.clone(), policy);
                 case.config.estimator = row.estimator;
                 case.config.seed = runs.seed + draw;
                 cases.push(case);

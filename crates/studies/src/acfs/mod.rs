@@ -12,10 +12,9 @@ mod table;
 mod unfairness_factor;
 
 use evenkeel_machine::{KindId, Machine};
-use evenkeel_metrics::Record;
+use evenkeel_metrics::{Record, measures};
 use evenkeel_policy::bounds::{Optimum, opt_unfairness};
-use evenkeel_workload::Application;
-use evenkeel_workload::programs::{Context, load};
+use evenkeel_workload::{Application, Repeat};
 
 use crate::{Experiment, Runs, Study, StudyError};
 
@@ -96,14 +95,21 @@ const SCHEDULERS: [&str; 7] = ["hsp", "prop-sp", "round-robin", "a-dwrr", "eqp",
 /// How often the longest program of a mix must end (the study's rule).
 const ENDS: u32 = 3;
 
-/// The applications of a built-in workload, as long as they are; what is irregular in them by the seed of the runs.
-fn apps(machine: &Machine, workload: &str, runs: &Runs) -> Result<Vec<Application>, StudyError> {
-    sized(machine, workload, 1.0, runs)
-}
-
-/// The same with another amount of work.
-fn sized(machine: &Machine, workload: &str, size: f64, runs: &Runs) -> Result<Vec<Application>, StudyError> {
-    Ok(load(workload, &Context { size, seed: runs.seed, ..Context::new(machine) })?)
+/// A mix of these programs: one that ends starts again until the longest has ended so often.
+fn mix(
+    runs: &Runs,
+    machine: &Machine,
+    programs: &[impl AsRef<str>],
+    size: f64,
+) -> Result<Vec<Application>, StudyError> {
+    let mut apps = Vec::new();
+    for program in programs {
+        apps.extend(runs.load(machine, program.as_ref(), size)?);
+    }
+    for app in &mut apps {
+        app.repeat = Repeat::UntilLongestEnded(ENDS);
+    }
+    Ok(apps)
 }
 
 /// Unfairness of a run; 1 for a single application.
@@ -122,7 +128,7 @@ fn bound(machine: &Machine, record: &Record) -> Optimum {
     opt_unfairness(&factors, machine.cores_of(KindId(0)).count())
 }
 
+/// Arithmetic mean; no figure for no value.
 fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
-    let (sum, count) = values.into_iter().fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
-    sum / f64::from(count.max(1))
+    measures::mean(values).unwrap_or(f64::NAN)
 }

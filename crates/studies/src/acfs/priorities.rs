@@ -1,13 +1,11 @@
 //! Four programs of which one weighs more and more. Equal progress is then equal slowdown x weight, for as long as a big core can give it.
 
 use evenkeel_machine::Machine;
-use evenkeel_metrics::Record;
+use evenkeel_metrics::{Record, measures};
 use evenkeel_policy::weight_of;
-use evenkeel_workload::{Application, Repeat};
 
-use super::table::lines;
-use super::{ENDS, QUICKIA, apps};
-use crate::{Case, Cell, Column, Exhibit, Runs, StudyError};
+use super::{QUICKIA, mix};
+use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 pub(super) const SETTING: &str = "gamess, bzip2, h264ref and gobmk on quickia. The weight of one of them is raised by nice levels, a quarter more each (nice 0 to -8: 1024 to 6100), the others stay at 1024. \
     Speedup: time alone on a small core / completion time. Weighted unfairness: greatest slowdown x weight / least; 1 where slowdowns are in inverse proportion to weights. \
@@ -22,13 +20,7 @@ const LEVELS: i8 = 8;
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = Machine::preset(QUICKIA)?;
-    let mut programs: Vec<Application> = Vec::new();
-    for name in PROGRAMS {
-        programs.extend(apps(&machine, name, runs)?);
-    }
-    for app in &mut programs {
-        app.repeat = Repeat::UntilLongestEnded(ENDS);
-    }
+    let programs = mix(runs, &machine, &PROGRAMS, 1.0)?;
     let levels: Vec<i8> = (0..=LEVELS).step_by(if runs.quick { 2 } else { 1 }).collect();
     let points: Vec<(usize, i8)> =
         (0..PROGRAMS.len()).flat_map(|raised| levels.iter().map(move |&level| (raised, -level))).collect();
@@ -36,7 +28,7 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     for &(raised, nice) in &points {
         let mut apps = programs.clone();
         apps[raised].threads.iter_mut().for_each(|thread| thread.nice = nice);
-        cases.extend(POLICIES.map(|policy| Case::new(&machine, apps.clone(), policy)));
+        cases.extend(POLICIES.map(|policy| runs.case(&machine, apps.clone(), policy)));
     }
     let records = runs.records(&cases)?;
     let table = |title: &str, y_title: &str, of: fn(&Record, usize, i8) -> f64| {
@@ -48,9 +40,9 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
             row
         };
         let rows = points.iter().zip(records.chunks(POLICIES.len())).map(row).collect();
-        let mut figure = lines(title, "weight", &POLICIES, y_title);
-        figure.panels = Some("raised".into());
-        Exhibit { title: title.into(), columns, rows, figures: vec![figure], remarks: Vec::new() }
+        let figure =
+            Figure { panels: Some("raised".into()), ..Figure::new(Shape::Lines, title, "weight", POLICIES, y_title) };
+        Exhibit { title: title.into(), columns, rows, figures: vec![figure], ..Exhibit::default() }
     };
     Ok(vec![
         table("Speedup of the program whose weight is raised", "speedup over a small core", |record, raised, _| {
@@ -71,7 +63,5 @@ fn weighted_unfairness(record: &Record, raised: usize, nice: i8) -> f64 {
         .iter()
         .enumerate()
         .filter_map(|(app, row)| Some(row.slowdown? * if app == raised { relative(nice) } else { 1.0 }));
-    let (least, greatest) =
-        weighted.fold((f64::INFINITY, 0.0), |(least, greatest), one: f64| (one.min(least), one.max(greatest)));
-    greatest / least
+    measures::unfairness(&weighted.collect::<Vec<_>>()).unwrap_or(1.0)
 }

@@ -5,8 +5,8 @@ use evenkeel_metrics::Record;
 use evenkeel_policy::bounds::Optimum;
 
 use super::table::ByPolicy;
-use super::{MIXES, QUICKIA, SCHEDULERS, apps, asp, bound, estimators, unfairness};
-use crate::{Case, Exhibit, Runs, StudyError};
+use super::{MIXES, QUICKIA, SCHEDULERS, asp, bound, estimators, unfairness};
+use crate::{Exhibit, Runs, StudyError};
 
 pub(super) const SETTING: &str = "Nine mixes of four single-threaded programs on quickia (2 big + 2 small), true speedup factors of the present phase (acfs-static: of the whole \
     run). All start together; one that ends starts again until the longest has ended three times; geometric mean of the completion times. opt-unfairness is \
@@ -33,9 +33,9 @@ fn measure(runs: &Runs) -> Result<[ByPolicy; 2], StudyError> {
     let machine = Machine::preset(QUICKIA)?;
     let mut cases = Vec::new();
     for mix in MIXES {
-        let apps = apps(&machine, mix, runs)?;
+        let apps = runs.load(&machine, mix, 1.0)?;
         let policies = SCHEDULERS.into_iter().chain([PLAYED_OUT]);
-        cases.extend(policies.map(|policy| Case::new(&machine, apps.clone(), policy)));
+        cases.extend(policies.map(|policy| runs.case(&machine, apps.clone(), policy)));
     }
     let records = runs.records(&cases)?;
     let of = |title: &str, measure: &str, of: fn(&Record) -> f64, of_bound: fn(&Optimum) -> f64| {

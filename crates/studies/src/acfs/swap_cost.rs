@@ -2,11 +2,9 @@
 
 use evenkeel_machine::Machine;
 use evenkeel_metrics::Record;
-use evenkeel_workload::{Application, Repeat};
 
-use super::table::lines;
-use super::{ENDS, QUICKIA, apps, asp, unfairness};
-use crate::{Case, Cell, Column, Exhibit, Runs, StudyError};
+use super::{QUICKIA, asp, mix, unfairness};
+use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 pub(super) const SETTING: &str = "quickia under acfs with T_swap from 100 ms to 1 s; true speedup factors. Light: calculix, gamess, h264ref, povray (64 KiB of working set). Memory-bound: mcf, GemsFDTD, soplex, libquantum (4 MiB). \
     A swap costs both threads a migration between clusters (30 us) and the refill of their working sets (4 GB/s); the loss is that of ASP against the same run with free migration. --quick: five periods.";
@@ -26,16 +24,10 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let mut points = Vec::new();
     let mut cases = Vec::new();
     for (group, names) in GROUPS {
-        let mut programs: Vec<Application> = Vec::new();
-        for name in names {
-            programs.extend(apps(&machine, name, runs)?);
-        }
-        for app in &mut programs {
-            app.repeat = Repeat::UntilLongestEnded(ENDS);
-        }
+        let programs = mix(runs, &machine, &names, 1.0)?;
         for &period_ms in periods_ms {
             points.push((group, period_ms));
-            let case = |machine| Case::new(machine, programs.clone(), "acfs").with("swap", period_ms);
+            let case = |machine| runs.case(machine, programs.clone(), "acfs").with("swap", period_ms);
             cases.extend([case(&machine), case(&free)]);
         }
     }
@@ -47,10 +39,9 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
         vec![group.into(), period_ms.into(), swaps.into(), loss.into(), asp(costly).into(), unfairness(costly).into()]
     };
     let title = "What the swap period costs and gains";
-    let by_group = |y, y_title| {
-        let mut figure = lines(title, "T_swap", &[y], y_title);
-        figure.series = Some("programs".into());
-        figure
+    let by_group = |y, y_title| Figure {
+        series: Some("programs".into()),
+        ..Figure::new(Shape::Lines, title, "T_swap", [y], y_title)
     };
     Ok(vec![Exhibit {
         title: title.into(),
@@ -64,6 +55,6 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
         ],
         rows: points.iter().zip(records.chunks(2)).map(row).collect(),
         figures: vec![by_group("loss of ASP", "loss of ASP to swaps, %"), by_group("unfairness", "unfairness")],
-        remarks: Vec::new(),
+        ..Exhibit::default()
     }])
 }

@@ -7,8 +7,7 @@ use evenkeel_machine::{KindId, Machine, Nanos, Work};
 use evenkeel_sim::Outcome;
 use evenkeel_workload::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 
-use super::table::lines;
-use crate::{Case, Cell, Column, Exhibit, Runs, StudyError};
+use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 pub(super) const SETTING: &str = "Machines of 12 cores with 1 to 10 big ones (the cores of amd-2b10s), B + 1 to 12 single-threaded applications of constant speedup factor, \
     acfs with threshold=adjusted (its default) and threshold=fixed, T_swap 850 ms, 120 s. The period is the time of all big cores / swaps: how long a thread stays \
@@ -63,7 +62,7 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     for &(big, threads) in &points {
         let machine = whole.subset(&format!("{big}big+{}small", CORES - big))?;
         for (_, mixed, threshold) in VARIANTS {
-            let mut case = Case::new(&machine, applications(threads, mixed), "acfs").with("threshold", threshold);
+            let mut case = runs.case(&machine, applications(threads, mixed), "acfs").with("threshold", threshold);
             case.config.duration = Some(duration);
             cases.push(case);
         }
@@ -81,8 +80,11 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
         row
     };
     let rows = points.iter().zip(periods.chunks(VARIANTS.len())).map(row).collect();
-    let mut figure = lines(title, "threads", &VARIANTS.map(|(name, ..)| name), "swap period, s");
-    figure.panels = Some("machine".into());
+    let variants = VARIANTS.map(|(name, ..)| name);
+    let figure = Figure {
+        panels: Some("machine".into()),
+        ..Figure::new(Shape::Lines, title, "threads", variants, "swap period, s")
+    };
     let remarks = (0..VARIANTS.len()).map(|variant| spread(&periods, variant)).collect();
     Ok(vec![Exhibit { title: title.into(), columns, rows, figures: vec![figure], remarks }])
 }

@@ -36,36 +36,11 @@ impl ByPolicy {
         let mut columns = vec![Column::new(names, "")];
         columns.extend(self.policies.iter().map(|policy| Column::new(policy, "")));
         let rows = self.rows.iter().map(|(name, values)| row(name, values)).collect();
-        let figure = Figure {
-            title: self.title.clone(),
-            shape: Shape::Bars,
-            x: names.into(),
-            x_title: String::new(),
-            y: self.policies.clone(),
-            y_title: self.measure.clone(),
-            panels: None,
-            series: None,
-            log_y: false,
-        };
-        Exhibit { title: self.title.clone(), columns, rows, figures: vec![figure], remarks: Vec::new() }
+        let figure = Figure::new(Shape::Bars, &self.title, names, &self.policies, &self.measure);
+        Exhibit { title: self.title.clone(), columns, rows, figures: vec![figure], ..Exhibit::default() }
     }
 }
 
 fn row(name: &str, values: &[f64]) -> Vec<Cell> {
     std::iter::once(Cell::from(name)).chain(values.iter().map(|&value| Cell::from(value))).collect()
-}
-
-/// A figure of lines of some columns over another.
-pub(super) fn lines(title: &str, x: &str, y: &[&str], y_title: &str) -> Figure {
-    Figure {
-        title: title.into(),
-        shape: Shape::Lines,
-        x: x.into(),
-        x_title: String::new(),
-        y: y.iter().map(|&name| name.to_owned()).collect(),
-        y_title: y_title.into(),
-        panels: None,
-        series: None,
-        log_y: false,
-    }
 }

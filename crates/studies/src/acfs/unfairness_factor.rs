@@ -5,7 +5,7 @@ use evenkeel_metrics::Record;
 use evenkeel_policy::bounds::Optimum;
 
 use super::table::ByPolicy;
-use super::{MIXES, QUICKIA, apps, asp, bound, mean, unfairness};
+use super::{MIXES, QUICKIA, asp, bound, mean, unfairness};
 use crate::{Case, Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 pub(super) const SETTING: &str = "The nine mixes on quickia under acfs with an unfairness factor uf from 1 to 4; hsp and the bound opt-unfairness (solved for the whole-run factors) beside. True speedup factors. The promise: unfairness \
@@ -20,9 +20,9 @@ const END: &str = "hsp";
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = Machine::preset(QUICKIA)?;
     let factors: &[f64] = if runs.quick { &QUICK_FACTORS } else { &FACTORS };
-    let mixes = MIXES.iter().map(|mix| apps(&machine, mix, runs)).collect::<Result<Vec<_>, _>>()?;
+    let mixes = MIXES.iter().map(|mix| runs.load(&machine, mix, 1.0)).collect::<Result<Vec<_>, _>>()?;
     let machine = &machine;
-    let all_mixes = |policy| mixes.iter().map(move |mix| Case::new(machine, mix.clone(), policy));
+    let all_mixes = |policy| mixes.iter().map(move |mix| runs.case(machine, mix.clone(), policy));
     let mut cases: Vec<Case> = all_mixes(END).collect();
     for factor in factors {
         cases.extend(all_mixes("acfs").map(|case| case.with("uf", factor)));
@@ -44,15 +44,8 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     });
     let title = "Unfairness against throughput, means over the mixes";
     let figure = Figure {
-        title: title.into(),
-        shape: Shape::Points,
-        x: "unfairness".into(),
         x_title: "unfairness (greatest slowdown / least)".into(),
-        y: vec!["ASP".into()],
-        y_title: "ASP".into(),
-        panels: None,
-        series: None,
-        log_y: false,
+        ..Figure::new(Shape::Points, title, "unfairness", ["ASP"], "ASP")
     };
     let means = Exhibit {
         title: title.into(),

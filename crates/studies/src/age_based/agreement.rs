@@ -7,11 +7,12 @@ use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use evenkeel_machine::{CoreId, KindId, Machine};
+use evenkeel_metrics::measures::mean;
 use evenkeel_policy::os::combination::ageing::{Job, deal};
-use evenkeel_policy::{Directive, Directives, Event, Interest, Policy, QueueId, ThreadId, View, registry};
-use evenkeel_sim::{Config, Deaf, Profile};
+use evenkeel_policy::{Directive, Directives, Event, Interest, Policy, QueueId, ThreadId, View};
+use evenkeel_sim::Profile;
 
-use super::measure::{AGE, AGE_PROFILE, MACHINE, Way, load, profiled};
+use super::measure::{AGE, AGE_PROFILE, MACHINE, Way, case};
 use super::programs::{Class, Program, programs};
 use super::table::{CLASS, PROGRAM};
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
@@ -44,7 +45,7 @@ impl Tally {
 /// A policy that is looked at.
 struct Watched {
     policy: Box<dyn Policy>,
-    profile: Option<Profile>,
+    profile: Option<Arc<Profile>>,
     /// By thread, the queue that it was assigned to last; queues are cores.
     homes: Vec<Option<QueueId>>,
     tally: Arc<Mutex<Tally>>,
@@ -120,20 +121,16 @@ impl Policy for Watched {
 }
 
 fn watch(runs: &Runs, program: Program, way: Way) -> Result<Tally, StudyError> {
-    let workload = format!("sc09-{}", program.name);
-    let machine = Machine::preset(MACHINE)?;
-    let knobs: Vec<_> = way.knobs.iter().map(|&(knob, value)| (knob.to_owned(), value.to_owned())).collect();
+    let mut case = case(runs, &program.workload(), &Machine::preset(MACHINE)?, way)?;
     let tally = Arc::default();
     let mut watched = Watched {
-        policy: registry::make(way.policy, &knobs)?,
-        profile: way.profiled.then(|| profiled(runs, &workload, &machine)).transpose()?,
+        policy: case.make_policy()?,
+        // For the policy within: who looks on is told true distances.
+        profile: case.config.profile.take(),
         homes: Vec::new(),
         tally: Arc::clone(&tally),
     };
-    let apps = load(runs, &workload, &machine, 1.0)?;
-    let config = Config { seed: runs.seed, ..Config::default() };
-    evenkeel_sim::run(&machine, &apps, &mut watched, &config, &mut Deaf)
-        .map_err(|source| StudyError::Run { what: format!("{workload} under {}", way.name), source })?;
+    case.carry_out_under(&mut watched)?;
     let tally = *tally.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(tally)
 }
@@ -158,8 +155,7 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
                     .iter()
                     .zip(&tallies)
                     .filter(|((program, way), _)| program.class == class && *way == measured);
-                let shares: Vec<f64> = shares.filter_map(|(_, tally)| share(*tally)).collect();
-                Cell::from(shares.iter().sum::<f64>() / shares.len() as f64)
+                Cell::from(mean(shares.filter_map(|(_, tally)| share(*tally))))
             };
             row.extend([of(Tally::share), of(Tally::fast_share)]);
         }
@@ -170,15 +166,8 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let shares =
         WAYS.iter().flat_map(|way| [Column::new(way.name, "%"), Column::new(format!("{}, on fast", way.name), "%")]);
     let figure = |title: &str, y: fn(&Way) -> String| Figure {
-        title: title.into(),
-        shape: Shape::Bars,
-        x: PROGRAM.into(),
-        x_title: String::new(),
-        y: WAYS.iter().map(y).collect(),
-        y_title: "assignments that agree, %".into(),
         panels: Some(CLASS.into()),
-        series: None,
-        log_y: false,
+        ..Figure::new(Shape::Bars, title, PROGRAM, WAYS.iter().map(y), "assignments that agree, %")
     };
     Ok(vec![Exhibit {
         title: "Assignments to the kind of core that the oracle would choose".into(),
@@ -188,6 +177,6 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
             figure("All assignments", |way| way.name.to_owned()),
             figure("Those to the fast core", |way| format!("{}, on fast", way.name)),
         ],
-        remarks: Vec::new(),
+        ..Exhibit::default()
     }])
 }

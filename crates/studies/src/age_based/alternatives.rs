@@ -1,8 +1,9 @@
 //! Experiments 5 and 6: age with one choice made otherwise.
 
 use super::measure::{AGE, AGE_IW, BCJT, MACHINE, Relative, SHORTEST, Way, measure};
-use super::programs::programs;
-use super::table::{percent, relative_times};
+use super::programs::{Class, programs};
+use super::table::relative_times;
+use crate::exhibit::percent;
 use crate::{Exhibit, Runs, StudyError};
 
 /// Who has the fast core, and where threads wake.
@@ -20,7 +21,7 @@ fn against_age(runs: &Runs, title: &str, ways: &[Way]) -> Result<Vec<Exhibit>, S
     let ran = measure(runs, &programs, &[MACHINE], ways)?;
     let relative = Relative { ran: &ran, base: (None, AGE) };
     let table = relative_times(title, "execution time, age = 1", &relative, &programs, MACHINE, ways);
-    let mean = |way: Way| relative.mean(&super::programs::Class::ALL, MACHINE, way).map(percent);
+    let mean = |way: Way| relative.mean(&Class::ALL, MACHINE, way).map(percent);
     let remarks = ways[1..]
         .iter()
         .filter_map(|&way| Some(format!("{}: mean execution time {} against age.", way.name, mean(way)?)));

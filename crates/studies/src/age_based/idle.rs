@@ -1,6 +1,7 @@
 //! Experiment 3: idle cycles per core.
 
 use evenkeel_machine::Machine;
+use evenkeel_metrics::measures::mean;
 use evenkeel_sim::Outcome;
 
 use super::measure::{AGE, FCA_AGE, LIN, MACHINE, RR, Ran, SCALED_LOAD, Way, measure};
@@ -36,8 +37,7 @@ fn shares(ran: &[Ran], machine: &Machine) -> Exhibit {
             let mut row: Vec<Cell> = vec![class.name().into(), label(machine, core).into()];
             row.extend(WAYS.map(|way| {
                 let of = ran.iter().filter(|ran| ran.program.class == class && ran.way == way);
-                let shares: Vec<f64> = of.map(|ran| 100.0 * idle_shares(&ran.outcome)[core]).collect();
-                Cell::from(shares.iter().sum::<f64>() / shares.len() as f64)
+                Cell::from(mean(of.map(|ran| 100.0 * idle_shares(&ran.outcome)[core])))
             }));
             rows.push(row);
         }
@@ -48,17 +48,16 @@ fn shares(ran: &[Ran], machine: &Machine) -> Exhibit {
         columns: names.into_iter().chain(WAYS.map(|way| Column::new(way.name, "%"))).collect(),
         rows,
         figures: vec![Figure {
-            title: "Idle cycles by core".into(),
-            shape: Shape::Bars,
-            x: CORE.into(),
-            x_title: String::new(),
-            y: WAYS.map(|way| way.name.to_owned()).to_vec(),
-            y_title: "idle, % of the core's cycles".into(),
             panels: Some(CLASS.into()),
-            series: None,
-            log_y: false,
+            ..Figure::new(
+                Shape::Bars,
+                "Idle cycles by core",
+                CORE,
+                WAYS.map(|way| way.name),
+                "idle, % of the core's cycles",
+            )
         }],
-        remarks: Vec::new(),
+        ..Exhibit::default()
     }
 }
 
@@ -68,8 +67,7 @@ fn cycles(ran: &[Ran], machine: &Machine) -> Exhibit {
             let khz = machine.kinds[core.kind.index()].top().khz;
             Cell::from(total.idle.as_secs_f64() * khz as f64 / 1e3)
         });
-        let shares = idle_shares(&ran.outcome);
-        let share = 100.0 * shares.iter().sum::<f64>() / shares.len() as f64;
+        let share = mean(idle_shares(&ran.outcome)).map(|share| 100.0 * share);
         let names = [ran.program.name.into(), ran.way.name.into()];
         names.into_iter().chain(idle).chain([share.into()]).collect()
     };
@@ -80,16 +78,9 @@ fn cycles(ran: &[Ran], machine: &Machine) -> Exhibit {
         columns: names.into_iter().chain(cores).chain([Column::new(SHARE, "% of time")]).collect(),
         rows: ran.iter().map(row).collect(),
         figures: vec![Figure {
-            title: "Idle, mean over the cores".into(),
-            shape: Shape::Bars,
-            x: PROGRAM.into(),
-            x_title: String::new(),
-            y: vec![SHARE.into()],
-            y_title: "idle, % of time".into(),
-            panels: None,
             series: Some(WAY.into()),
-            log_y: false,
+            ..Figure::new(Shape::Bars, "Idle, mean over the cores", PROGRAM, [SHARE], "idle, % of time")
         }],
-        remarks: Vec::new(),
+        ..Exhibit::default()
     }
 }

@@ -34,16 +34,14 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
             rows.push(row);
         }
     }
-    let figure = |way: Way| Figure {
-        title: format!("{} by ratio and number of fast cores", way.name),
-        shape: Shape::Bars,
-        x: RATIO.into(),
-        x_title: "ratio of clocks, by fast cores".into(),
-        y: vec![way.name.into()],
-        y_title: "execution time, scaled-load = 1".into(),
-        panels: Some(CLASS.into()),
-        series: Some(FAST.into()),
-        log_y: false,
+    let figure = |way: Way| {
+        let title = format!("{} by ratio and number of fast cores", way.name);
+        Figure {
+            x_title: "ratio of clocks, by fast cores".into(),
+            panels: Some(CLASS.into()),
+            series: Some(FAST.into()),
+            ..Figure::new(Shape::Bars, title, RATIO, [way.name], "execution time, scaled-load = 1")
+        }
     };
     let names = [CLASS, FAST, RATIO].map(|name| Column::new(name, ""));
     Ok(vec![Exhibit {
@@ -51,6 +49,6 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
         columns: names.into_iter().chain(WAYS.map(|way| Column::new(way.name, ""))).collect(),
         rows,
         figures: [FCA_AGE, AGE].map(figure).to_vec(),
-        remarks: Vec::new(),
+        ..Exhibit::default()
     }])
 }

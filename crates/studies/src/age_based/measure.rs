@@ -5,9 +5,7 @@ use std::sync::Arc;
 use evenkeel_machine::Machine;
 use evenkeel_metrics::measures::geometric_mean;
 use evenkeel_metrics::profile;
-use evenkeel_sim::{Config, Outcome, Profile};
-use evenkeel_workload::Application;
-use evenkeel_workload::programs::{self, Context};
+use evenkeel_sim::Outcome;
 
 use super::programs::{Class, Program};
 use crate::{Case, Runs, StudyError};
@@ -43,34 +41,17 @@ pub(super) const SHORTEST: Way = way("age shortest first", "age", &[("order", "s
 pub(super) const AGE_IW: Way = way("age-iw-age", "age-iw-age", &[]);
 pub(super) const BCJT: Way = way("age bcjt", "age", &[("milestones", "bcjt")]);
 
-/// A workload of a size.
-pub(super) fn load(runs: &Runs, workload: &str, machine: &Machine, size: f64) -> Result<Vec<Application>, StudyError> {
-    let context = Context { size, seed: runs.seed, ..Context::new(machine) };
-    Ok(programs::load(workload, &context)?)
-}
-
-/// What a smaller run of a workload shows.
-pub(super) fn profiled(runs: &Runs, workload: &str, machine: &Machine) -> Result<Profile, StudyError> {
-    let small = load(runs, workload, machine, PROFILED_SIZE)?;
-    Ok(profile(machine, &small, &Config { seed: runs.seed, ..Config::default() })?)
-}
-
-/// Carries a workload out.
-pub(super) fn run(runs: &Runs, workload: &str, machine: &str, way: Way) -> Result<Outcome, StudyError> {
-    run_on(runs, workload, &Machine::preset(machine)?, way)
-}
-
-/// The same on a machine as given.
-pub(super) fn run_on(runs: &Runs, workload: &str, machine: &Machine, way: Way) -> Result<Outcome, StudyError> {
-    let mut case = Case::new(machine, load(runs, workload, machine, 1.0)?, way.policy);
+/// A workload on a machine under a scheduler, with what a smaller run of it shows where a profile goes with that.
+pub(super) fn case(runs: &Runs, workload: &str, machine: &Machine, way: Way) -> Result<Case, StudyError> {
+    let mut case = runs.case(machine, runs.load(machine, workload, 1.0)?, way.policy);
     for (knob, value) in way.knobs {
         case = case.with(knob, value);
     }
-    case.config.seed = runs.seed;
     if way.profiled {
-        case.config.profile = Some(Arc::new(profiled(runs, workload, machine)?));
+        let small = runs.load(machine, workload, PROFILED_SIZE)?;
+        case.config.profile = Some(Arc::new(profile(machine, &small, &case.config)?));
     }
-    case.carry_out()
+    Ok(case)
 }
 
 /// A run of a program.
@@ -79,12 +60,6 @@ pub(super) struct Ran {
     pub(super) machine: &'static str,
     pub(super) way: Way,
     pub(super) outcome: Outcome,
-}
-
-impl Ran {
-    pub(super) fn time_s(&self) -> f64 {
-        self.outcome.makespan.as_secs_f64()
-    }
 }
 
 /// Programs on machines under schedulers, in this order.
@@ -101,7 +76,7 @@ pub(super) fn measure(
         }
     }
     runs.each(&wanted, |&(program, machine, way)| {
-        let outcome = run(runs, &format!("sc09-{}", program.name), machine, way)?;
+        let outcome = case(runs, &program.workload(), &Machine::preset(machine)?, way)?.carry_out()?;
         Ok(Ran { program, machine, way, outcome })
     })
 }
@@ -114,23 +89,22 @@ pub(super) struct Relative<'a> {
 }
 
 impl Relative<'_> {
-    fn of(&self, program: &str, machine: &str, way: Way) -> Option<f64> {
-        let time = |machine: &str, way: Way| {
-            let same = |ran: &&Ran| (ran.program.name, ran.machine, ran.way) == (program, machine, way);
-            self.ran.iter().find(same).map(Ran::time_s)
-        };
-        Some(time(machine, way)? / time(self.base.0.unwrap_or(machine), self.base.1)?)
+    /// The time of one program itself, seconds.
+    pub(super) fn time_s(&self, program: Program, machine: &str, way: Way) -> Option<f64> {
+        let same = |ran: &&Ran| (ran.program, ran.machine, ran.way) == (program, machine, way);
+        self.ran.iter().find(same).map(|ran| ran.outcome.makespan.as_secs_f64())
     }
 
     /// Of one program.
     pub(super) fn program(&self, program: Program, machine: &str, way: Way) -> Option<f64> {
-        self.of(program.name, machine, way)
+        let (of, under) = (self.base.0.unwrap_or(machine), self.base.1);
+        Some(self.time_s(program, machine, way)? / self.time_s(program, of, under)?)
     }
 
     /// The geometric mean over the programs of some classes.
     pub(super) fn mean(&self, classes: &[Class], machine: &str, way: Way) -> Option<f64> {
         let here = |ran: &&Ran| classes.contains(&ran.program.class) && (ran.machine, ran.way) == (machine, way);
-        let of = self.ran.iter().filter(here).map(|ran| self.of(ran.program.name, machine, way));
+        let of = self.ran.iter().filter(here).map(|ran| self.program(ran.program, machine, way));
         geometric_mean(of.collect::<Option<Vec<_>>>()?)
     }
 }

@@ -26,7 +26,7 @@ impl Class {
 /// A program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Program {
-    /// As the study has it; `sc09-` before it makes the workload.
+    /// As the study has it.
     pub(super) name: &'static str,
     pub(super) class: Class,
     /// Whether it is in a quick look.
@@ -73,6 +73,11 @@ const LONG: [&str; 2] = ["ferret", "fluidanimate"];
 const MANY_ROUNDS: [&str; 3] = ["bodytrack", "fluidanimate", "streamcluster"];
 
 impl Program {
+    /// What it is called among the built-in workloads.
+    pub(super) fn workload(self) -> String {
+        format!("sc09-{}", self.name)
+    }
+
     pub(super) fn takes_long(self) -> bool {
         LONG.contains(&self.name)
     }

@@ -3,10 +3,11 @@
 use evenkeel_machine::Machine;
 
 use super::measure::{
-    AGE, AGE_ORACLE, AGE_PROFILE, FCA_AGE, LIN, MACHINE, RR, Relative, SCALED_LOAD, Way, measure, run, run_on,
+    AGE, AGE_ORACLE, AGE_PROFILE, FCA_AGE, LIN, MACHINE, RR, Relative, SCALED_LOAD, Way, case, measure,
 };
-use super::programs::{Class, Program, programs};
-use super::table::{PROGRAM, percent, relative_times};
+use super::programs::{Class, programs};
+use super::table::{PROGRAM, relative_times};
+use crate::exhibit::percent;
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 const WAYS: [Way; 7] = [SCALED_LOAD, LIN, RR, FCA_AGE, AGE, AGE_PROFILE, AGE_ORACLE];
@@ -38,60 +39,47 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
 }
 
 fn by_degree(runs: &Runs) -> Result<Exhibit, StudyError> {
-    let wanted: Vec<(&str, Way)> = DEGREES.into_iter().flat_map(|degree| WAYS.map(|way| (degree, way))).collect();
-    let times = runs.each(&wanted, |&(degree, way)| {
-        let outcome = run(runs, &format!("generated:symmetry={degree}"), MACHINE, way)?;
-        Ok(outcome.makespan.as_secs_f64())
-    })?;
-    let row = |(degree, times): (&str, &[f64])| -> Vec<Cell> {
-        let ratios = times.iter().map(|time| Cell::from(time / times[0]));
-        [Cell::from(degree.parse().unwrap_or(f64::NAN))].into_iter().chain(ratios).collect()
-    };
-    Ok(Exhibit {
-        title: "A generated program, by its degree of symmetry".into(),
-        columns: [Column::new(DEGREE, "")].into_iter().chain(WAYS.map(|way| Column::new(way.name, ""))).collect(),
-        rows: DEGREES.into_iter().zip(times.chunks(WAYS.len())).map(row).collect(),
-        figures: vec![Figure {
-            title: "Execution time by degree of symmetry".into(),
-            shape: Shape::Lines,
-            x: DEGREE.into(),
-            x_title: "standard deviation of the lengths of a group's threads / their mean".into(),
-            y: WAYS.map(|way| way.name.to_owned()).to_vec(),
-            y_title: AXIS.into(),
-            panels: None,
-            series: None,
-            log_y: false,
-        }],
-        remarks: Vec::new(),
-    })
+    let named = |degree: &'static str| (Cell::from(degree.parse::<f64>().ok()), format!("generated:symmetry={degree}"));
+    let title = "A generated program, by its degree of symmetry";
+    let table = over_scaled_load(runs, title, &Machine::preset(MACHINE)?, DEGREE, &DEGREES.map(named))?;
+    let figure = drawn(Shape::Lines, "Execution time by degree of symmetry", DEGREE);
+    let x_title = "standard deviation of the lengths of a group's threads / their mean".into();
+    Ok(Exhibit { figures: vec![Figure { x_title, ..figure }], ..table })
 }
 
 /// Programs whose threads meet often, on a machine where a migration costs nothing.
 fn without_costs(runs: &Runs) -> Result<Exhibit, StudyError> {
     let machine = Machine::preset(MACHINE)?.with_free_costs();
-    let programs: Vec<_> = programs(runs.quick).into_iter().filter(|program| program.has_short_rounds()).collect();
-    let wanted: Vec<_> = programs.iter().flat_map(|&program| WAYS.map(|way| (program, way))).collect();
-    let times = runs.each(&wanted, |&(program, way)| {
-        Ok(run_on(runs, &format!("sc09-{}", program.name), &machine, way)?.makespan.as_secs_f64())
+    let programs = programs(runs.quick).into_iter().filter(|program| program.has_short_rounds());
+    let named: Vec<_> = programs.map(|program| (program.name.into(), program.workload())).collect();
+    let title = "Programs with short rounds, without costs of context switches and migrations";
+    let table = over_scaled_load(runs, title, &machine, PROGRAM, &named)?;
+    Ok(Exhibit { figures: vec![drawn(Shape::Bars, "Execution time without costs", PROGRAM)], ..table })
+}
+
+/// Execution times over that under scaled-load, a row for each workload, which is called by the cell beside it.
+fn over_scaled_load(
+    runs: &Runs,
+    title: &str,
+    machine: &Machine,
+    called: &str,
+    workloads: &[(Cell, String)],
+) -> Result<Exhibit, StudyError> {
+    let wanted: Vec<_> = workloads.iter().flat_map(|(_, workload)| WAYS.map(|way| (workload, way))).collect();
+    let times = runs.each(&wanted, |&(workload, way)| {
+        Ok(case(runs, workload, machine, way)?.carry_out()?.makespan.as_secs_f64())
     })?;
-    let row = |(program, times): (&Program, &[f64])| -> Vec<Cell> {
-        [program.name.into()].into_iter().chain(times.iter().map(|time| Cell::from(time / times[0]))).collect()
+    let row = |((name, _), times): (&(Cell, String), &[f64])| -> Vec<Cell> {
+        std::iter::once(name.clone()).chain(times.iter().map(|time| Cell::from(time / times[0]))).collect()
     };
     Ok(Exhibit {
-        title: "Programs with short rounds, without costs of context switches and migrations".into(),
-        columns: [Column::new(PROGRAM, "")].into_iter().chain(WAYS.map(|way| Column::new(way.name, ""))).collect(),
-        rows: programs.iter().zip(times.chunks(WAYS.len())).map(row).collect(),
-        figures: vec![Figure {
-            title: "Execution time without costs".into(),
-            shape: Shape::Bars,
-            x: PROGRAM.into(),
-            x_title: String::new(),
-            y: WAYS.map(|way| way.name.to_owned()).to_vec(),
-            y_title: AXIS.into(),
-            panels: None,
-            series: None,
-            log_y: false,
-        }],
-        remarks: Vec::new(),
+        title: title.into(),
+        columns: std::iter::once(called).chain(WAYS.map(|way| way.name)).map(|name| Column::new(name, "")).collect(),
+        rows: workloads.iter().zip(times.chunks(WAYS.len())).map(row).collect(),
+        ..Exhibit::default()
     })
+}
+
+fn drawn(shape: Shape, title: &str, x: &str) -> Figure {
+    Figure::new(shape, title, x, WAYS.map(|way| way.name), AXIS)
 }

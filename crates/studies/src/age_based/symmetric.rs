@@ -1,6 +1,6 @@
 //! Experiment 1: what fast cores are worth, all of them or half.
 
-use super::measure::{AGE, LIN, Ran, Relative, Way, measure};
+use super::measure::{AGE, LIN, Relative, Way, measure};
 use super::programs::{Class, programs};
 use super::table::{CLASS, PROGRAM};
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
@@ -15,15 +15,11 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let programs = programs(runs.quick);
     let ran = measure(runs, &programs, &MACHINES.map(|(_, preset)| preset), &WAYS)?;
     let relative = Relative { ran: &ran, base: (Some(MACHINES[0].1), LIN) };
-    let time = |program: &str, machine: &str, way: Way| {
-        let same = |ran: &&Ran| (ran.program.name, ran.machine, ran.way) == (program, machine, way);
-        ran.iter().find(same).map(|ran| 1e3 * ran.time_s())
-    };
     let mut rows = Vec::new();
     for &program in &programs {
         for (name, machine) in MACHINES {
             let mut row: Vec<Cell> = vec![program.name.into(), program.class.name().into(), name.into()];
-            row.extend(WAYS.map(|way| time(program.name, machine, way).into()));
+            row.extend(WAYS.map(|way| relative.time_s(program, machine, way).map(|time_s| 1e3 * time_s).into()));
             row.extend(WAYS.map(|way| relative.program(program, machine, way).into()));
             rows.push(row);
         }
@@ -36,18 +32,17 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
         }
     }
     let names = WAYS.map(|way| way.name.to_owned());
-    let figure = |x: &str, panels: &str, y: Vec<String>| Figure {
-        title: "Execution time".into(),
-        shape: Shape::Bars,
-        x: x.into(),
-        x_title: String::new(),
-        y,
-        y_title: "execution time, all-fast under lin = 1".into(),
-        panels: Some(panels.into()),
-        series: None,
-        log_y: false,
-    };
     let ratio = |name: &String| format!("{name}, all-fast lin = 1");
+    let figure = |x: &str, panels: &str| Figure {
+        panels: Some(panels.into()),
+        ..Figure::new(
+            Shape::Bars,
+            "Execution time",
+            x,
+            names.iter().map(ratio),
+            "execution time, all-fast under lin = 1",
+        )
+    };
     let of_means = [CLASS, CORES].map(|name| Column::new(name, ""));
     let of_each = [PROGRAM, CLASS, CORES].map(|name| Column::new(name, ""));
     let times = names.iter().map(|name| Column::new(name.clone(), "ms"));
@@ -57,15 +52,15 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
             title: "Mean over the programs of a class".into(),
             columns: of_means.into_iter().chain(ratios()).collect(),
             rows: means,
-            figures: vec![figure(CORES, CLASS, names.iter().map(ratio).collect())],
-            remarks: Vec::new(),
+            figures: vec![figure(CORES, CLASS)],
+            ..Exhibit::default()
         },
         Exhibit {
             title: "Each program".into(),
             columns: of_each.into_iter().chain(times).chain(ratios()).collect(),
             rows,
-            figures: vec![figure(PROGRAM, CORES, names.iter().map(ratio).collect())],
-            remarks: Vec::new(),
+            figures: vec![figure(PROGRAM, CORES)],
+            ..Exhibit::default()
         },
     ])
 }

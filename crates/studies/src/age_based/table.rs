@@ -35,22 +35,9 @@ pub(super) fn relative_times(
         columns: names.into_iter().chain(ways.iter().map(|way| Column::new(way.name, ""))).collect(),
         rows,
         figures: vec![Figure {
-            title: "Execution time".into(),
-            shape: Shape::Bars,
-            x: PROGRAM.into(),
-            x_title: String::new(),
-            y: ways.iter().map(|way| way.name.into()).collect(),
-            y_title: axis.into(),
             panels: Some(CLASS.into()),
-            series: None,
-            log_y: false,
+            ..Figure::new(Shape::Bars, "Execution time", PROGRAM, ways.iter().map(|way| way.name), axis)
         }],
-        remarks: Vec::new(),
+        ..Exhibit::default()
     }
-}
-
-/// A ratio as what it is more or less than 1.
-pub(super) fn percent(ratio: f64) -> String {
-    // Adding 0 takes the sign off a zero.
-    format!("{:+.1} %", (1000.0 * (ratio - 1.0)).round() / 10.0 + 0.0)
 }

@@ -1,9 +1,8 @@
 //! Experiment 3: four big cores, with more and more little ones beside them.
 
 use super::PROGRAMS;
-use super::measure::{
-    Along, FOUR_BIG, GTS, Measured, PINNED, TASKS, Way, exhibit, gains, mean, means, measure, percent,
-};
+use super::measure::{Along, FOUR_BIG, GTS, Measured, PINNED, TASKS, Way, exhibit, gains, mean, means, measure};
+use crate::exhibit::percent;
 use crate::{Exhibit, Runs, StudyError};
 
 const WAYS: [Way; 3] = [PINNED, GTS, TASKS];

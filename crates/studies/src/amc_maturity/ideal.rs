@@ -29,22 +29,14 @@ fn ideal() -> Exhibit {
         let names = [cores((big, little)).into(), (big + little).into(), big.into()];
         names.into_iter().chain(PROGRAMS.map(|program| speedup(program).into())).collect()
     };
+    let title = "Ideal speedup over one little core, by number of cores and, among as many, of big ones";
+    let figure = Figure::new(Shape::Lines, title, "big+little", PROGRAMS, "ideal speedup");
     Exhibit {
         title: "Ideal speedup, B x ratio + L".into(),
         columns: head.into_iter().chain(PROGRAMS.map(|program| Column::new(program, ""))).collect(),
         rows: parts().into_iter().map(row).collect(),
-        figures: vec![Figure {
-            title: "Ideal speedup over one little core, by number of cores and, among as many, of big ones".into(),
-            shape: Shape::Lines,
-            x: "big+little".into(),
-            x_title: "cores (big+little)".into(),
-            y: PROGRAMS.map(str::to_owned).to_vec(),
-            y_title: "ideal speedup".into(),
-            panels: None,
-            series: None,
-            log_y: false,
-        }],
-        remarks: Vec::new(),
+        figures: vec![Figure { x_title: "cores (big+little)".into(), ..figure }],
+        ..Exhibit::default()
     }
 }
 
@@ -67,7 +59,6 @@ fn ratios(runs: &Runs) -> Result<Exhibit, StudyError> {
             Column::new("time on big", "s"),
         ],
         rows: PROGRAMS.into_iter().zip(times.chunks(2)).map(row).collect(),
-        figures: Vec::new(),
-        remarks: Vec::new(),
+        ..Exhibit::default()
     })
 }

@@ -2,12 +2,11 @@
 
 use evenkeel_machine::Machine;
 use evenkeel_metrics::Record;
-use evenkeel_metrics::measures::geometric_mean;
-use evenkeel_sim::Config;
-use evenkeel_workload::programs::{self, Context};
+use evenkeel_metrics::measures::{self, geometric_mean};
 
 use super::MACHINE;
-use crate::{Case, Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
+use crate::exhibit::percent;
+use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 /// A way to run a program.
 #[derive(Clone, Copy)]
@@ -50,13 +49,8 @@ pub(super) fn run(runs: &Runs, program: &str, on: (u32, u32), way: Way) -> Resul
     let part = kinds.map(|(count, kind)| format!("{count}{kind}")).collect::<Vec<_>>().join("+");
     let part = whole.subset(&part)?;
     let size = if runs.quick && program != NOT_SMALLER { QUICK_SIZE } else { 1.0 };
-    let context = Context { size, seed: runs.seed, ..Context::new(&part) };
-    let apps = programs::load(&format!("{program}:{}", way.shape), &context)?;
-    let case = Case {
-        config: Config { seed: runs.seed, ..Config::default() },
-        ..Case::new(&whole, apps, way.policy).on(part)
-    };
-    case.record_by_itself()
+    let apps = runs.load(&part, &format!("{program}:{}", way.shape), size)?;
+    runs.case(&whole, apps, way.policy).on(part).record_by_itself()
 }
 
 /// What a run comes to, as the study has it.
@@ -123,7 +117,7 @@ pub(super) fn mean(measured: &[Measured], on: (u32, u32), way: Way) -> Option<Me
         on,
         way,
         speedup: geometric(|it| Some(it.speedup))?,
-        power: powers.map(|powers| powers.iter().sum::<f64>() / powers.len() as f64),
+        power: powers.and_then(measures::mean),
         energy: geometric(|it| it.energy),
         edp: geometric(|it| it.edp),
     })
@@ -158,22 +152,17 @@ pub(super) fn exhibit(title: &str, measured: &[Measured], along: Along) -> Exhib
     };
     let several = measured.iter().any(|it| it.program != measured[0].program);
     let figure = |(column, _, axis): (&str, &str, &str)| Figure {
-        title: format!("{}{}", column[..1].to_uppercase(), &column[1..]),
-        shape: Shape::Bars,
-        x: x.into(),
         x_title: x_title.into(),
-        y: vec![column.into()],
-        y_title: axis.into(),
         panels: several.then(|| panels.into()),
         series: Some(WAY.into()),
-        log_y: false,
+        ..Figure::new(Shape::Bars, format!("{}{}", column[..1].to_uppercase(), &column[1..]), x, [column], axis)
     };
     Exhibit {
         title: title.into(),
         columns: names.into_iter().chain(MEASURES.map(|(name, unit, _)| Column::new(name, unit))).collect(),
         rows: measured.iter().map(row).collect(),
         figures: MEASURES.map(figure).to_vec(),
-        remarks: Vec::new(),
+        ..Exhibit::default()
     }
 }
 
@@ -182,12 +171,6 @@ pub(super) fn exhibit(title: &str, measured: &[Measured], along: Along) -> Exhib
 pub(super) enum Along {
     Programs,
     Cores,
-}
-
-/// A ratio as what it is more or less than 1.
-pub(super) fn percent(ratio: f64) -> String {
-    // Adding 0 takes the sign off a zero.
-    format!("{:+.1} %", (1000.0 * (ratio - 1.0)).round() / 10.0 + 0.0)
 }
 
 /// How much faster programs are in other ways than in the first, in the mean, on one part of the machine.

@@ -1,11 +1,11 @@
 //! Experiment 2: four cores, of one kind or two of each.
 
 use super::PROGRAMS;
-use super::measure::{Along, GTS, PINNED, TASKS, exhibit, gains, mean, measure};
+use super::measure::{Along, GTS, PINNED, TASKS, Way, exhibit, gains, mean, measure};
 use crate::{Exhibit, Runs, StudyError};
 
 const PARTS: [(u32, u32); 3] = [(0, 4), (2, 2), (4, 0)];
-const WAYS: [super::measure::Way; 3] = [PINNED, GTS, TASKS];
+const WAYS: [Way; 3] = [PINNED, GTS, TASKS];
 
 /// All programs and their mean.
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {

@@ -2,8 +2,8 @@
 
 use evenkeel_machine::Machine;
 
-use super::{MACHINE, SCHEDULERS, apps};
-use crate::{Case, Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
+use super::{MACHINE, SCHEDULERS};
+use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 pub(super) const SETTING: &str = "2 to 32 processes in a ring, 32 KiB of data each, 2,000 rounds, on all eight cores. The time of one hand-over: pass the token, wake the next, switch to it, sum its \
     data. lat_ctx takes off what the sum costs on one core; here it is left in, since it depends on the core. --quick: 2, 8 and 32 processes, 200 rounds.";
@@ -16,8 +16,8 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let (processes, rounds): (&[u32], u32) = if runs.quick { (&QUICK_PROCESSES, 200) } else { (&PROCESSES, 2_000) };
     let mut cases = Vec::new();
     for count in processes {
-        let apps = apps(&machine, &format!("context-ring:procs={count},rounds={rounds}"), runs)?;
-        cases.extend(SCHEDULERS.map(|(_, policy)| Case::new(&machine, apps.clone(), policy)));
+        let apps = runs.load(&machine, &format!("context-ring:procs={count},rounds={rounds}"), 1.0)?;
+        cases.extend(SCHEDULERS.map(|(_, policy)| runs.case(&machine, apps.clone(), policy)));
     }
     let outcomes = runs.outcomes(&cases)?;
     let title = "Time of one hand-over in the ring";
@@ -28,16 +28,7 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
         let times = outcomes.iter().map(|outcome| Cell::from(1e6 * outcome.makespan.as_secs_f64() / hand_overs));
         std::iter::once(Cell::from(count)).chain(times).collect()
     });
-    let figure = Figure {
-        title: title.into(),
-        shape: Shape::Lines,
-        x: "processes".into(),
-        x_title: String::new(),
-        y: SCHEDULERS.map(|(name, _)| name.to_owned()).to_vec(),
-        y_title: "time of a hand-over, us".into(),
-        panels: None,
-        series: None,
-        log_y: false,
-    };
-    Ok(vec![Exhibit { title: title.into(), columns, rows: rows.collect(), figures: vec![figure], remarks: Vec::new() }])
+    let schedulers = SCHEDULERS.map(|(name, _)| name);
+    let figures = vec![Figure::new(Shape::Lines, title, "processes", schedulers, "time of a hand-over, us")];
+    Ok(vec![Exhibit { title: title.into(), columns, rows: rows.collect(), figures, ..Exhibit::default() }])
 }

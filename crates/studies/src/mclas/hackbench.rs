@@ -6,8 +6,8 @@
 use evenkeel_machine::{KindId, Machine, Nanos};
 use evenkeel_sim::Outcome;
 
-use super::{MACHINE, SCHEDULERS, apps};
-use crate::{Case, Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
+use super::{MACHINE, SCHEDULERS};
+use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 pub(super) const SETTING: &str = "1, 10, 20 .. 200 groups of 20 senders and 20 receivers, threads or processes over pipes or sockets, 20 messages from each sender to each receiver of its group (hackbench's own default is \
     100), on all eight cores and on one little core alone (the boot core; with one kind mclas is bfs). A main thread forks all others; as in hackbench the time is from when all are ready to the last one's end. \
@@ -65,8 +65,9 @@ fn exhibit(
 ) -> Result<Exhibit, StudyError> {
     // One point at a time, and of its outcomes the figures only: two hundred groups are eight thousand threads.
     let rows = runs.each(points, |&(name, knobs, groups)| {
-        let apps = apps(machine, &format!("hackbench:groups={groups},{},{knobs}", start.knob()), runs)?;
-        let outcomes = runs.outcomes(&SCHEDULERS.map(|(_, policy)| Case::new(machine, apps.clone(), policy)))?;
+        let apps = runs.load(machine, &format!("hackbench:groups={groups},{},{knobs}", start.knob()), 1.0)?;
+        let outcomes = SCHEDULERS.map(|(_, policy)| runs.case(machine, apps.clone(), policy).carry_out());
+        let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut row: Vec<Cell> = vec![name.into(), groups.into()];
         row.extend(outcomes.iter().map(|outcome| Cell::from(time_s(outcome, start))));
         row.push(outcomes.last().map(|outcome| 100.0 * share_on_fast(machine, outcome)).into());
@@ -77,17 +78,10 @@ fn exhibit(
     columns.extend(SCHEDULERS.map(|(name, _)| Column::new(name, "s")));
     columns.push(Column::new("mclas on big cores", "%"));
     let figure = Figure {
-        title: title.clone(),
-        shape: Shape::Lines,
-        x: "groups".into(),
-        x_title: String::new(),
-        y: SCHEDULERS.map(|(name, _)| name.to_owned()).to_vec(),
-        y_title: "time, s".into(),
         panels: Some("hackbench".into()),
-        series: None,
-        log_y: false,
+        ..Figure::new(Shape::Lines, &title, "groups", SCHEDULERS.map(|(name, _)| name), "time, s")
     };
-    Ok(Exhibit { title, columns, rows, figures: vec![figure], remarks: Vec::new() })
+    Ok(Exhibit { title, columns, rows, figures: vec![figure], ..Exhibit::default() })
 }
 
 /// From when all are ready to the end: from when the main thread ends, or from the start where there is none.
@@ -115,8 +109,8 @@ mod tests {
         let runs = Runs::new(true, 1, &|_, _| {});
         let machine = Machine::preset(MACHINE).unwrap();
         let outcome = |mode: &str| {
-            let apps = apps(&machine, &format!("hackbench:groups=4,start=forked,{mode}"), &runs).unwrap();
-            runs.outcomes(&[Case::new(&machine, apps, "linux")]).unwrap().remove(0)
+            let apps = runs.load(&machine, &format!("hackbench:groups=4,start=forked,{mode}"), 1.0).unwrap();
+            runs.case(&machine, apps, "linux").carry_out().unwrap()
         };
         let (threads, processes) = (outcome("mode=thread"), outcome("mode=process"));
         let set_up = |outcome: &Outcome| outcome.makespan.as_secs_f64() - time_s(outcome, Start::Forked);

@@ -4,11 +4,7 @@ mod context_ring;
 mod hackbench;
 mod wake_up;
 
-use evenkeel_machine::Machine;
-use evenkeel_workload::Application;
-use evenkeel_workload::programs::{Context, load};
-
-use crate::{Experiment, Runs, Study, StudyError};
+use crate::{Experiment, Study};
 
 /// See the file's head.
 pub const STUDY: Study = Study {
@@ -43,8 +39,3 @@ const MACHINE: &str = "odroid-xu3-mclas";
 
 /// What is compared, by the study's names, and the policies here.
 const SCHEDULERS: [(&str, &str); 3] = [("cfs", "linux"), ("bfs", "bfs"), ("mclas", "mclas")];
-
-/// The applications of a built-in workload.
-fn apps(machine: &Machine, workload: &str, runs: &Runs) -> Result<Vec<Application>, StudyError> {
-    Ok(load(workload, &Context { seed: runs.seed, ..Context::new(machine) })?)
-}

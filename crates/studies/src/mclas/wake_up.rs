@@ -3,8 +3,8 @@
 use evenkeel_machine::{Machine, Nanos};
 use evenkeel_sim::Latencies;
 
-use super::{MACHINE, SCHEDULERS, apps};
-use crate::{Case, Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
+use super::{MACHINE, SCHEDULERS};
+use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 pub(super) const SETTING: &str = "cyclictest: a normal thread pinned to each core, woken every 10 ms, for 60 s; from the wake-up to its first instruction. Load that only computes: none, 4 threads (low), 16 threads (high). \
     Interrupts on all cores, or on little cores only: then big cores have no timer, and no timer thread. Entry and handler of the interrupt itself are not modelled. --quick: 6 s.";
@@ -24,10 +24,10 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let mut cases = Vec::new();
     for load in LOADS {
         for (on, cores) in ROUTES {
-            let apps = apps(&machine, &format!("interrupts:load={load},on={on},seconds={seconds}"), runs)?;
+            let apps = runs.load(&machine, &format!("interrupts:load={load},on={on},seconds={seconds}"), 1.0)?;
             for (name, policy) in SCHEDULERS {
                 points.push((load, cores, name));
-                cases.push(Case::new(&machine, apps.clone(), policy));
+                cases.push(runs.case(&machine, apps.clone(), policy));
             }
         }
     }
@@ -44,22 +44,17 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let names = [PLACE, "load", "scheduler"].map(|name| Column::new(name, ""));
     let measures = ["least", "mean", "99 %", "greatest"].map(|name| Column::new(name, "us"));
     let figure = |measure: &str| Figure {
-        title: format!("Wake-up latency, {measure}"),
-        shape: Shape::Bars,
-        x: "load".into(),
-        x_title: String::new(),
-        y: vec![measure.into()],
-        y_title: "latency, us".into(),
         panels: Some(PLACE.into()),
         series: Some("scheduler".into()),
         log_y: true,
+        ..Figure::new(Shape::Bars, format!("{title}, {measure}"), "load", [measure], "latency, us")
     };
     Ok(vec![Exhibit {
         title: title.into(),
         columns: names.into_iter().chain(measures).collect(),
         rows,
         figures: vec![figure("mean"), figure("greatest")],
-        remarks: Vec::new(),
+        ..Exhibit::default()
     }])
 }
 

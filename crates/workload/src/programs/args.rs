@@ -1,6 +1,7 @@
 //! How a built-in workload is asked for: `name[:argument[,argument…]]`, where an argument is a shape (`tasks`), a knob (`loops=100`), or a
 //! bare number, which stands for `threads=`. No character of it needs quoting in a shell.
 
+use super::KnobInfo;
 use super::error::WorkloadError;
 
 /// The most threads that one knob may ask for.
@@ -54,6 +55,16 @@ impl Args {
         self.shape.as_deref()
     }
 
+    /// Without knobs whose value is their default in words (`at_once=all`): as if they had not been given. A number stays, since one that
+    /// is asked for goes before the number of workers of the whole command.
+    pub(super) fn without_defaults_in_words(mut self, infos: &[KnobInfo]) -> Self {
+        let is_default = |key: &str, value: &str| {
+            infos.iter().any(|info| info.name == key && info.default == value && value.parse::<f64>().is_err())
+        };
+        self.knobs.retain(|(key, value)| !is_default(key, value));
+        self
+    }
+
     /// Checks that every knob is one of `known` and the shape, if any, one of `shapes`.
     pub(super) fn check(&self, shapes: &[&str], known: &[&str]) -> Result<(), WorkloadError> {
         if let Some(shape) = self.shape().filter(|shape| !shapes.contains(shape)) {
@@ -81,8 +92,10 @@ impl Args {
     /// A whole number of a knob, within bounds, where it was given.
     pub(super) fn optional_whole(&self, key: &str, least: u64, most: u64) -> Result<Option<u64>, WorkloadError> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        let number = value.parse().ok().filter(|number| (least..=most).contains(number));
-        number.map(Some).ok_or_else(|| self.bad(key, value, format!("a whole number from {least} to {most}")))
+        let number = whole_number(value).filter(|number| (least..=most).contains(number));
+        let expected =
+            || if least == most { most.to_string() } else { format!("a whole number from {least} to {most}") };
+        number.map(Some).ok_or_else(|| self.bad(key, value, expected()))
     }
 
     /// As [`Args::whole`], where the bounds fit a `u32`.
@@ -107,7 +120,9 @@ impl Args {
     pub(super) fn number(&self, key: &str, default: f64, least: f64, most: f64) -> Result<f64, WorkloadError> {
         let Some(value) = self.get(key) else { return Ok(default.clamp(least, most)) };
         let number = value.parse::<f64>().ok().filter(|number| (least..=most).contains(number));
-        number.ok_or_else(|| self.bad(key, value, format!("a number from {least} to {most:.3}")))
+        // Rounded down, so that what is said to do does.
+        let most = (1e3 * most).floor() / 1e3;
+        number.ok_or_else(|| self.bad(key, value, format!("a number from {least} to {most}")))
     }
 
     /// One of some words; the first where it was not given.
@@ -127,6 +142,15 @@ impl Args {
     }
 }
 
+/// A whole number as people write great ones: `1000000000`, `1_000_000_000`, `1e9`.
+fn whole_number(text: &str) -> Option<u64> {
+    // Up to here a float is exact.
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    let digits = text.replace('_', "");
+    let in_powers_of_ten = || digits.parse().ok().filter(|it: &f64| it.fract() == 0.0 && (0.0..=EXACT).contains(it));
+    digits.parse().ok().or_else(|| in_powers_of_ten().map(|number| number as u64))
+}
+
 fn or_none(words: &[&str]) -> String {
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }
@@ -144,6 +168,29 @@ mod tests {
     }
 
     #[test]
+    fn great_whole_numbers_are_read_as_people_write_them() {
+        let read = |text: &str| {
+            let args = Args::parse(&format!("x:k={text}")).unwrap();
+            args.whole("k", 0, 0, u64::MAX).map_err(|error| error.to_string())
+        };
+        for billion in ["1000000000", "1_000_000_000", "1e9", "1E9", "0.1e10"] {
+            assert_eq!(read(billion), Ok(1_000_000_000), "{billion}");
+        }
+        assert_eq!(read("18446744073709551615"), Ok(u64::MAX), "as integer, to the last digit");
+        for none in ["1.5", "1e-1", "-1e9", "1e16", "1e400", "inf", "nan", "e9", "_", ""] {
+            assert!(read(none).unwrap_err().contains("expected a whole number from 0"), "{none}");
+        }
+    }
+
+    #[test]
+    fn the_greatest_number_that_is_said_to_do_does() {
+        let most = 0.95 * 2.0_f64.sqrt();
+        let read = |text: &str| Args::parse(&format!("x:k={text}")).unwrap().number("k", 0.0, 0.0, most);
+        assert_eq!(read("1.344").unwrap_err().to_string(), "x: k=1.344: expected a number from 0 to 1.343");
+        assert_eq!(read("1.343").unwrap(), 1.343);
+    }
+
+    #[test]
     fn what_makes_no_sense_is_named() {
         for spec in ["x:", "x:a,b", "x:4,threads=5", "x:a,,"] {
             assert!(matches!(Args::parse(spec), Err(WorkloadError::Argument { .. })), "{spec}");
@@ -151,6 +198,7 @@ mod tests {
         let args = Args::parse("x:k=99,f=nan,w=c").unwrap();
         let said = |result: Result<u64, WorkloadError>| result.unwrap_err().to_string();
         assert_eq!(said(args.whole("k", 1, 1, 9)), "x: k=99: expected a whole number from 1 to 9");
+        assert_eq!(said(args.whole("k", 1, 9, 9)), "x: k=99: expected 9");
         assert!(args.positive("f", 1.0, 2.0).is_err());
         assert!(args.word("w", &[("a", 1), ("b", 2)]).unwrap_err().to_string().contains("one of: a, b"));
         assert!(args.check(&[], &["k", "f"]).unwrap_err().to_string().contains("no knob 'w'"));

@@ -98,7 +98,7 @@ pub fn load(spec: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError
     let head = spec.split(':').next().unwrap_or(spec);
     if let Some(index) = REGISTRY.infos.iter().position(|info| info.name == head) {
         let (info, build) = (&REGISTRY.infos[index], REGISTRY.builds[index]);
-        let args = Args::parse(spec)?;
+        let args = Args::parse(spec)?.without_defaults_in_words(info.knobs);
         let knobs: Vec<_> = info.knobs.iter().map(|knob| knob.name).collect();
         args.check(info.shapes, &knobs)?;
         return build(&args, ctx);
@@ -214,6 +214,23 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), all);
         assert!(list().iter().flat_map(|info| info.knobs).all(|knob| !knob.default.is_empty()));
+    }
+
+    #[test]
+    fn every_stated_default_of_a_knob_can_be_asked_for_and_changes_nothing() {
+        let machine = Machine::preset("odroid-xu3-paper").unwrap();
+        for info in list() {
+            let ctx = Context { size: 0.01, ..Context::new(&machine) };
+            let as_it_is = load(info.name, &ctx).unwrap();
+            for knob in info.knobs {
+                let spec = format!("{}:{}={}", info.name, knob.name, knob.default);
+                let asked = load(&spec, &ctx).unwrap_or_else(|error| panic!("{error}"));
+                assert_eq!(asked.len(), as_it_is.len(), "{spec}");
+                for (asked, as_it_is) in asked.into_iter().zip(&as_it_is) {
+                    assert_eq!(Application { name: as_it_is.name.clone(), ..asked }, *as_it_is, "{spec}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@
 
 use evenkeel_metrics::Record;
 
-use super::ranking::{Measure, Ranked, Run};
+use super::ranking::{Ranked, Run};
+use crate::args::advise::Measure;
 
 /// Shares that differ by less than this are taken for equal, as are counts and powers that differ by less than this part.
 const TELLING: f64 = 0.01;

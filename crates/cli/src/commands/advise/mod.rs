@@ -6,10 +6,11 @@ mod ranking;
 
 use evenkeel_metrics::Record;
 use evenkeel_report::csv;
+use evenkeel_report::table::number;
 use evenkeel_sim::Deaf;
 use serde::Serialize;
 
-use crate::args::advise::{AdviseArgs, RankBy};
+use crate::args::advise::{AdviseArgs, Measure};
 use crate::commands::runs;
 use crate::error::{Failure, Result, say};
 use crate::output::{print, print_json};
@@ -17,7 +18,7 @@ use crate::plan::say_notes;
 use crate::table;
 
 use applies::LeftOut;
-use ranking::{Measure, Ranked, Run};
+use ranking::{Ranked, Run};
 
 /// What the command has to say.
 #[derive(Serialize)]
@@ -26,7 +27,7 @@ struct Advice<'a> {
     cores: &'a str,
     workloads: &'a [String],
     seed: u64,
-    rank_by: &'a str,
+    rank_by: Measure,
     winner: &'a str,
     why: &'a str,
     ranking: &'a [Ranked],
@@ -62,10 +63,10 @@ pub fn run(args: &AdviseArgs) -> Result {
         }
         return Err(Failure::Said);
     }
-    let measure = Measure::of(args.rank_by);
+    let measure = args.rank_by;
     let has = |run: &Run| run.record.error.is_none() && measure.value(&run.record).is_some();
     if !runs.iter().any(has) {
-        return Err(Failure::usage(format!("--rank-by {}: {}", measure.flag(), lacks(args.rank_by))));
+        return Err(Failure::usage(format!("--rank-by {}: {}", measure.flag(), lacks(measure))));
     }
     let ranking = ranking::rank(&runs, measure);
     let why = because::sentence(&runs, &ranking, measure);
@@ -83,7 +84,7 @@ pub fn run(args: &AdviseArgs) -> Result {
             cores: &first.cores,
             workloads: &first.workloads,
             seed: first.seed,
-            rank_by: measure.flag(),
+            rank_by: measure,
             winner: &best_first[0].label,
             why: &why,
             ranking: &ranking,
@@ -108,22 +109,23 @@ pub fn run(args: &AdviseArgs) -> Result {
 }
 
 /// Why nothing can be ranked by a measure that no record has.
-const fn lacks(rank_by: RankBy) -> &'static str {
-    match rank_by {
-        RankBy::Energy | RankBy::Edp => "the machine has no power model; expected time or unfairness",
-        RankBy::Time | RankBy::Unfairness => "it takes several applications: give -w more than once, or rank by time",
+const fn lacks(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Energy | Measure::Edp => "the machine has no power model; expected time or unfairness",
+        Measure::Time | Measure::Unfairness => "it takes several applications: give -w more than once, or rank by time",
     }
 }
 
 /// The ranking as a table, with the place that each policy has by each measure behind its value.
 fn drawn(runs: &[Run], ranking: &[Ranked]) -> String {
     let first = &runs[ranking[0].run].record;
-    let shown: Vec<Measure> = Measure::ALL.into_iter().filter(|measure| ranking[0].has(*measure, ranking)).collect();
+    let has = |measure: &Measure| ranking.iter().any(|ranked| ranked.place(*measure).is_some());
+    let shown: Vec<Measure> = Measure::ALL.into_iter().filter(has).collect();
     let titles = ["", "policy"].map(str::to_owned).into_iter().chain(shown.iter().map(|measure| measure.title()));
     let mut rows = table::figures(titles.chain(["Pareto".to_owned()]).collect(), 2);
     for ranked in ranking {
         let cell = |measure: &Measure| {
-            ranked.place(*measure).map_or("-".to_owned(), |place| format!("{} ({})", figure(place.value), place.rank))
+            ranked.place(*measure).map_or("-".to_owned(), |place| format!("{} ({})", number(place.value), place.rank))
         };
         let head = [ranked.rank.to_string(), runs[ranked.run].label.clone()];
         let mark = if ranked.pareto { "*" } else { "" };
@@ -132,10 +134,4 @@ fn drawn(runs: &[Run], ranking: &[Ranked]) -> String {
     let title = format!("{} on {} ({})", first.workloads.join(" + "), first.machine, first.cores);
     let of = "* Pareto set: no other is as good in all of time, energy and unfairness and better in one. (n): place by that measure.";
     format!("{title}\n\n{}\n{of}\n", table::text(rows))
-}
-
-/// Four figures that tell.
-fn figure(value: f64) -> String {
-    let before = if value > 0.0 { value.log10().floor() as i32 } else { 0 };
-    format!("{value:.*}", usize::try_from(3 - before).unwrap_or(0))
 }

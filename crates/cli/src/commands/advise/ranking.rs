@@ -6,22 +6,12 @@ use std::collections::BTreeMap;
 use evenkeel_metrics::Record;
 use serde::Serialize;
 
-use crate::args::advise::RankBy;
+use crate::args::advise::Measure;
 
 /// A policy, as it was asked for, and what its run came to.
 pub struct Run {
     pub label: String,
     pub record: Record,
-}
-
-/// A measure of which less is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Measure {
-    Time,
-    Energy,
-    Edp,
-    Unfairness,
 }
 
 impl Measure {
@@ -30,16 +20,6 @@ impl Measure {
 
     /// Those of the Pareto set. The energy-delay product follows from the first two: who is behind in it is behind in one of them.
     const PARETO: [Self; 3] = [Self::Time, Self::Energy, Self::Unfairness];
-
-    /// That of a flag.
-    pub const fn of(flag: RankBy) -> Self {
-        match flag {
-            RankBy::Time => Self::Time,
-            RankBy::Energy => Self::Energy,
-            RankBy::Edp => Self::Edp,
-            RankBy::Unfairness => Self::Unfairness,
-        }
-    }
 
     /// The flag's word.
     pub const fn flag(self) -> &'static str {
@@ -99,11 +79,6 @@ impl Ranked {
     /// Its place by a measure, if it has that.
     pub fn place(&self, measure: Measure) -> Option<Place> {
         self.places.get(&measure).copied()
-    }
-
-    /// Whether any of all has a measure.
-    pub fn has(&self, measure: Measure, all: &[Self]) -> bool {
-        all.iter().any(|ranked| ranked.places.contains_key(&measure))
     }
 }
 

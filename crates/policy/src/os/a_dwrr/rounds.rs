@@ -6,7 +6,8 @@ use crate::contract::ThreadId;
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     round: u64,
-    counts: bool,
+    /// Where it stands among those that count in its round.
+    member: Option<u32>,
 }
 
 /// See the file's head.
@@ -14,8 +15,8 @@ struct Place {
 pub struct Rounds {
     threads: Vec<Place>,
     base: u64,
-    /// Threads that count in the round `base`, and in the one after it.
-    counts: [u32; 2],
+    /// Threads that count in the round `base`, and in the one after it, in no order.
+    members: [Vec<ThreadId>; 2],
 }
 
 impl Rounds {
@@ -25,18 +26,24 @@ impl Rounds {
     }
 
     /// Threads in the least round.
-    pub const fn in_base(&self) -> u32 {
-        self.counts[0]
+    pub fn in_base(&self) -> usize {
+        self.members[0].len()
+    }
+
+    /// Whether something holds of all threads in the least round. The one that it was found not to hold of is looked at first the next time: as
+    /// long as that is right, O(1).
+    pub fn all_in_base(&mut self, holds: impl Fn(ThreadId) -> bool) -> bool {
+        let Some(other) = self.members[0].iter().position(|&thread| !holds(thread)) else { return true };
+        self.members[0].swap(0, other);
+        for place in [0, other] {
+            self.threads[self.members[0][place].index()].member = Some(place as u32);
+        }
+        false
     }
 
     /// The round that a thread is in, or was in when it ceased to count.
     pub fn of(&self, thread: ThreadId) -> u64 {
         self.threads.get(thread.index()).map_or(self.base, |place| place.round)
-    }
-
-    /// Whether the next round waits for a thread: it counts, and is in the least one.
-    pub fn holds_up(&self, thread: ThreadId) -> bool {
-        self.threads.get(thread.index()).is_some_and(|place| place.counts && place.round == self.base)
     }
 
     /// A thread becomes runnable: in its own round, in that of its core if that is later, and never before the least one. It `counts` unless it
@@ -47,9 +54,9 @@ impl Rounds {
             self.threads.resize(thread.index() + 1, Place::default());
         }
         let round = self.of(thread).max(of_core).clamp(self.base, self.base + 1);
-        self.threads[thread.index()] = Place { round, counts };
+        self.threads[thread.index()].round = round;
         if counts {
-            self.counts[usize::from(round > self.base)] += 1;
+            self.count(thread);
             self.open();
         }
         round
@@ -57,10 +64,7 @@ impl Rounds {
 
     /// A thread has ended, or sleeps: nobody waits for it. It keeps its round.
     pub fn leave(&mut self, thread: ThreadId) {
-        if let Some(place) = self.threads.get_mut(thread.index())
-            && std::mem::take(&mut place.counts)
-        {
-            self.counts[usize::from(place.round > self.base)] -= 1;
+        if self.discount(thread) {
             self.open();
         }
     }
@@ -68,23 +72,49 @@ impl Rounds {
     /// A thread has used up what it may have in its round. Returns the round that it is in now, and whether that is the next one: it is not where
     /// somebody is still in the round before its own.
     pub fn advance(&mut self, thread: ThreadId) -> (u64, bool) {
-        let Some(place) = self.threads.get_mut(thread.index()) else { return (self.base, false) };
-        let next = place.round + 1;
-        let round = next.clamp(self.base, self.base + 1);
-        if place.counts && round > place.round {
-            self.counts[0] -= 1;
-            self.counts[1] += 1;
+        let Some(&Place { round: before, .. }) = self.threads.get(thread.index()) else { return (self.base, false) };
+        let round = (before + 1).clamp(self.base, self.base + 1);
+        if round > before {
+            let counts = self.discount(thread);
+            self.threads[thread.index()].round = round;
+            if counts {
+                self.count(thread);
+            }
         }
-        place.round = round;
         self.open();
-        (round, round == next)
+        (round, round == before + 1)
+    }
+
+    fn members_of(&mut self, round: u64) -> &mut Vec<ThreadId> {
+        &mut self.members[usize::from(round > self.base)]
+    }
+
+    /// A thread counts from now on, in its round.
+    fn count(&mut self, thread: ThreadId) {
+        let members = self.members_of(self.threads[thread.index()].round);
+        members.push(thread);
+        self.threads[thread.index()].member = Some(members.len() as u32 - 1);
+    }
+
+    /// A thread counts no more. Whether it has until now.
+    fn discount(&mut self, thread: ThreadId) -> bool {
+        let Some(Place { round, member: Some(member) }) = self.threads.get(thread.index()).copied() else {
+            return false;
+        };
+        self.threads[thread.index()].member = None;
+        let members = self.members_of(round);
+        members.swap_remove(member as usize);
+        if let Some(&moved) = members.get(member as usize) {
+            self.threads[moved.index()].member = Some(member);
+        }
+        true
     }
 
     /// Goes on to the next round once nobody is left in the least one.
     fn open(&mut self) {
-        if self.counts[0] == 0 && self.counts[1] > 0 {
+        if self.members[0].is_empty() && !self.members[1].is_empty() {
             self.base += 1;
-            self.counts = [self.counts[1], 0];
+            self.members.swap(0, 1);
         }
     }
 }
@@ -165,8 +195,13 @@ mod tests {
                     prop_assert!(round >= before[number] && (rounds.base()..=rounds.base() + 1).contains(&round));
                     before[number] = round;
                 }
-                let in_base = (0..5).filter(|&n| counted[n] && rounds.of(ThreadId(n as u32)) == rounds.base()).count();
-                prop_assert_eq!(rounds.in_base() as usize, in_base);
+                let in_base: Vec<_> =
+                    (0..5).map(ThreadId).filter(|n| counted[n.index()] && rounds.of(*n) == rounds.base()).collect();
+                prop_assert_eq!(rounds.in_base(), in_base.len());
+                prop_assert!(rounds.all_in_base(|thread| in_base.contains(&thread)));
+                for &other in &in_base {
+                    prop_assert!(!rounds.all_in_base(|thread| thread != other));
+                }
             }
         }
     }

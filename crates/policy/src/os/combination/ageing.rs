@@ -31,7 +31,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::contract::{Interest, Knob, Knobs, ThreadId, View};
+use crate::contract::{Interest, Knob, Knobs, ThreadId, ThreadStats, View};
 
 /// How distances are predicted.
 pub const PREDICTION: Knob = Knob::Word {
@@ -137,8 +137,7 @@ impl Ageing {
     }
 
     /// What is left until the next milestone, instructions; at least 1.
-    pub fn remaining(&self, thread: ThreadId, view: &View<'_>) -> u64 {
-        let stats = view.thread(thread);
+    pub fn remaining(&self, thread: ThreadId, stats: &ThreadStats) -> u64 {
         let progress = stats.since_milestone.0;
         let remaining = match self.prediction {
             Prediction::Equal => None,
@@ -250,9 +249,14 @@ fn by_shortfall(jobs: &[Job], capacities: &[u32]) -> Vec<Option<usize>> {
     dealt
 }
 
-/// As [`deal`], for threads that may all run everywhere, given by what is left for them: the core of each, into `dealt`. O(n log cores), and no allocation but
-/// for `cores`.
-pub fn deal_free(remaining: impl ExactSizeIterator<Item = u64> + Clone, capacities: &[u32], dealt: &mut Vec<u32>) {
+/// As [`deal`], for threads that may all run everywhere, given by what is left for them: the core of each, into `dealt`. O(n log cores), no allocation once
+/// `owed` and `dealt` have been used.
+pub fn deal_free(
+    remaining: impl ExactSizeIterator<Item = u64> + Clone,
+    capacities: &[u32],
+    owed: &mut Owed,
+    dealt: &mut Vec<u32>,
+) {
     dealt.clear();
     let (threads, cores) = (remaining.len(), capacities.len());
     if threads <= cores {
@@ -262,73 +266,93 @@ pub fn deal_free(remaining: impl ExactSizeIterator<Item = u64> + Clone, capaciti
     if cores == 0 {
         return;
     }
-    let work: i128 = remaining.clone().map(i128::from).sum();
-    let mut owed = Owed::new(work, capacities);
-    let (mut has, mut without) = (vec![false; cores], cores);
-    for (i, remaining) in remaining.enumerate() {
-        if threads - i <= without {
+    owed.reset(remaining.clone().map(u128::from).sum(), capacities);
+    dealt.reserve(threads);
+    let mut left = threads;
+    for remaining in remaining {
+        if left <= owed.without {
             break;
         }
-        let core = owed.first();
-        without -= usize::from(!std::mem::replace(&mut has[core], true));
-        dealt.push(core as u32);
-        owed.pay(remaining);
+        dealt.push(owed.pay_first(remaining) as u32);
+        left -= 1;
     }
+    let has = &owed.has;
     dealt.extend((0..cores as u32).filter(|&core| !has[core as usize]));
 }
 
 /// What cores are still owed, the most first, of equals the one before: a tree of losers. The winner is paid again and again, and each match on its way up is
 /// against the one who lost there before.
-struct Owed {
-    /// Node 0: the winner of all; from 1: who lost there. What a core is owed, and its number.
-    nodes: Vec<(i128, u32)>,
+///
+/// What is owed and to whom are one number, the core in its last digits, so that a match is a subtraction: who wins is nothing that a processor could foretell.
+#[derive(Clone, Debug, Default)]
+pub struct Owed {
+    /// Node 0: the winner of all; from 1: who lost there. As many as a power of two.
+    claims: Vec<i128>,
+    /// By core: whether it has been paid at all; and how many have not.
+    has: Vec<bool>,
+    without: usize,
 }
 
 impl Owed {
-    fn new(work: i128, capacities: &[u32]) -> Self {
-        let all: i128 = capacities.iter().map(|&capacity| i128::from(capacity)).sum();
-        let leaves = capacities.len().next_power_of_two();
-        let owed = |core: usize| {
-            let capacity = capacities.get(core).copied().map(i128::from);
-            (capacity.map_or(i128::MIN, |capacity| work * capacity / all.max(1)), core as u32)
-        };
-        let mut winners: Vec<_> = (0..leaves).map(owed).collect();
-        let mut nodes = vec![(i128::MIN, u32::MAX); leaves];
-        let mut first = leaves;
-        while winners.len() > 1 {
-            first /= 2;
-            let matches = winners.chunks(2).enumerate().map(|(i, pair)| {
-                let (winner, loser) =
-                    if Self::is_before(pair[1], pair[0]) { (pair[1], pair[0]) } else { (pair[0], pair[1]) };
-                nodes[first + i] = loser;
-                winner
-            });
-            winners = matches.collect();
-        }
-        nodes[0] = winners[0];
-        Self { nodes }
-    }
+    /// Less than any claim: what comes up from where there is no core.
+    const NO_CORE: i128 = i128::MIN / 2;
+    /// Greater than any claim: nobody has come to the match yet.
+    const NOBODY_YET: i128 = i128::MAX;
 
-    fn is_before(a: (i128, u32), b: (i128, u32)) -> bool {
-        a.0 > b.0 || (a.0 == b.0 && a.1 < b.1)
-    }
-
-    fn first(&self) -> usize {
-        self.nodes[0].1 as usize
-    }
-
-    /// The first has had so much.
-    fn pay(&mut self, work: u64) {
-        let (owed, core) = self.nodes[0];
-        let mut winner = (owed - i128::from(work), core);
-        let mut node = (self.nodes.len() + core as usize) / 2;
-        while node > 0 {
-            if Self::is_before(self.nodes[node], winner) {
-                std::mem::swap(&mut self.nodes[node], &mut winner);
+    /// Nobody has been paid, and everybody is owed a share of all work in proportion to capacity.
+    fn reset(&mut self, work: u128, capacities: &[u32]) {
+        let cores = capacities.len();
+        self.has.clear();
+        self.has.resize(cores, false);
+        self.without = cores;
+        let leaves = cores.next_power_of_two();
+        self.claims.clear();
+        self.claims.resize(leaves, Self::NOBODY_YET);
+        let all: u128 = capacities.iter().map(|&capacity| u128::from(capacity)).sum();
+        // Cores of a kind are beside one another: one division for all of them.
+        let mut like = (0, 0);
+        for core in 0..leaves {
+            let mut winner = Self::NO_CORE;
+            if let Some(&capacity) = capacities.get(core) {
+                if like.0 != capacity {
+                    like = (capacity, work * u128::from(capacity) / all.max(1));
+                }
+                winner = like.1 as i128 * leaves as i128 + (leaves - 1 - core) as i128;
             }
+            let mut node = (leaves + core) / 2;
+            while node > 0 && self.claims[node] != Self::NOBODY_YET {
+                winner = self.play(node, winner);
+                node /= 2;
+            }
+            self.claims[node] = winner;
+        }
+    }
+
+    /// Who goes on from a match.
+    #[inline]
+    fn play(&mut self, node: usize, comer: i128) -> i128 {
+        let other = self.claims[node];
+        // The difference where it is negative, and else nothing.
+        let lag = comer - other;
+        let lag = lag & (lag >> 127);
+        self.claims[node] = other + lag;
+        comer - lag
+    }
+
+    /// The core that is owed most is given so much. Returns which that was.
+    #[inline]
+    fn pay_first(&mut self, work: u64) -> usize {
+        let leaves = self.claims.len();
+        let core = leaves - 1 - (self.claims[0] as usize & (leaves - 1));
+        let mut winner = self.claims[0] - i128::from(work) * leaves as i128;
+        let mut node = (leaves + core) / 2;
+        while node > 0 {
+            winner = self.play(node, winner);
             node /= 2;
         }
-        self.nodes[0] = winner;
+        self.claims[0] = winner;
+        self.without -= usize::from(!std::mem::replace(&mut self.has[core], true));
+        core
     }
 }
 
@@ -398,7 +422,7 @@ mod tests {
             capacities in prop::collection::vec(1u32..=6, 0..12),
         ) {
             let mut dealt = Vec::new();
-            deal_free(remaining.iter().copied(), &capacities, &mut dealt);
+            deal_free(remaining.iter().copied(), &capacities, &mut Owed::default(), &mut dealt);
             let expected: Vec<_> = deal(&free(&remaining), &capacities).into_iter().flatten().map(|core| core as u32).collect();
             prop_assert_eq!(dealt, expected);
         }

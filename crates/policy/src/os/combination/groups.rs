@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 
 use evenkeel_machine::{CoreId, KindId, MAX_KINDS};
 
-use super::ageing::{Ageing, Bound, Job, deal, deal_free};
+use super::ageing::{Ageing, Bound, Job, Owed, deal, deal_free};
 use crate::contract::{QueueId, State, ThreadId, View};
 use crate::os::homes::Homes;
 use crate::os::level::{Lot, level, may_help};
@@ -22,11 +22,21 @@ const ONE: u32 = 1;
 /// A thread, as of when it joined a group.
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    /// Sorts it in the order of dealing, as of the last look.
+    /// Sorts it in the order of dealing, as of the last look; nothing yet of one that has joined since.
     place: u64,
     thread: ThreadId,
-    /// Which of its joinings this was: another one since, and it is no member by this one any more.
-    joined: u32,
+    /// What it was doing then: who is dealt has been looked at in the same view.
+    state: State,
+    /// Which of all joinings this was: another one of it since, and it is no member by this one any more.
+    joining: u64,
+}
+
+/// Where a thread is a member, and since which joining of all.
+#[derive(Clone, Copy, Debug, Default)]
+struct Membership {
+    group: u32,
+    /// From 1; 0: it is a member nowhere.
+    joining: u64,
 }
 
 /// Cores that deal their threads among themselves.
@@ -65,13 +75,26 @@ fn is_bound(thread: ThreadId, view: &View<'_>) -> bool {
 pub struct Groups {
     groups: Vec<Group>,
     group_of_core: Vec<usize>,
-    /// By thread: its group, if it has one, and how often it has joined one.
-    of_thread: Vec<(Option<u32>, u32)>,
+    of_thread: Vec<Membership>,
+    joinings: u64,
     /// Scratch of a look: members whose places have changed.
     moved: Vec<Member>,
-    /// Scratch of a deal: by member, its share; by thread, whether it runs.
+    table: Table,
+}
+
+/// Scratch of a deal. A *share* is what one core is dealt, whichever that will be.
+#[derive(Clone, Debug, Default)]
+struct Table {
+    /// The cores dealt to, fastest first, and what they can do; by share, the core that it is made for.
+    cores: Vec<CoreId>,
+    capacities: Vec<u32>,
+    owed: Owed,
+    /// By member, its share.
     shares: Vec<u32>,
-    runs: Vec<bool>,
+    /// By share, the core that it goes to, once that is known.
+    core_of: Vec<Option<CoreId>>,
+    /// By core of the machine: whether it is dealt to, and has no share yet.
+    open: Vec<bool>,
 }
 
 impl Groups {
@@ -107,38 +130,40 @@ impl Groups {
         self.groups[group].count / self.groups[group].cores.len().max(1)
     }
 
-    fn is_member(of_thread: &[(Option<u32>, u32)], group: usize, member: &Member) -> bool {
-        of_thread[member.thread.index()] == (Some(group as u32), member.joined)
+    fn is_member(of_thread: &[Membership], member: &Member) -> bool {
+        of_thread[member.thread.index()].joining == member.joining
     }
 
     /// A runnable thread belongs to this group.
     pub fn join(&mut self, thread: ThreadId, group: usize) {
         if self.of_thread.len() <= thread.index() {
-            self.of_thread.resize(thread.index() + 1, (None, 0));
+            self.of_thread.resize(thread.index() + 1, Membership::default());
         }
-        if self.of_thread[thread.index()].0 == Some(group as u32) {
+        let of_thread = self.of_thread[thread.index()];
+        if of_thread.joining > 0 && of_thread.group as usize == group {
             return;
         }
         self.leave(thread);
-        let (place, joined) = &mut self.of_thread[thread.index()];
-        *place = Some(group as u32);
-        *joined = joined.wrapping_add(1);
-        let member = Member { place: 0, thread, joined: *joined };
+        self.joinings += 1;
+        let member = Member { place: 0, thread, state: State::Ready, joining: self.joinings };
+        self.of_thread[thread.index()] = Membership { group: group as u32, joining: self.joinings };
         let joined = &mut self.groups[group];
         joined.count += 1;
         joined.fresh = false;
         // Those who have left are forgotten at a look; where nobody looks, before they are more than those who are there.
         if joined.members.len() > 2 * joined.count + GROUP_CORES {
-            joined.members.retain(|member| Self::is_member(&self.of_thread, group, member));
+            joined.members.retain(|member| Self::is_member(&self.of_thread, member));
             joined.ranked = 0;
         }
-        self.groups[group].members.push(member);
+        joined.members.push(member);
     }
 
     /// A thread is not runnable any more.
     pub fn leave(&mut self, thread: ThreadId) {
-        if let Some(group) = self.of_thread.get_mut(thread.index()).and_then(|(group, _)| group.take()) {
-            let left = &mut self.groups[group as usize];
+        if let Some(Membership { group, joining }) = self.of_thread.get_mut(thread.index())
+            && std::mem::take(joining) > 0
+        {
+            let left = &mut self.groups[*group as usize];
             left.count -= 1;
             left.fresh = false;
         }
@@ -153,30 +178,30 @@ impl Groups {
             return;
         }
         moved.clear();
-        let present = members.iter().filter(|member| Self::is_member(of_thread, group, member));
+        let present = members.iter().filter(|member| Self::is_member(of_thread, member));
         ageing.note_all(present.map(|member| member.thread), view);
         let mut kept = 0;
         for i in 0..members.len() {
-            let member = members[i];
-            if !Self::is_member(of_thread, group, &member) {
+            let before = members[i];
+            if !Self::is_member(of_thread, &before) {
                 continue;
             }
-            let remaining = ageing.remaining(member.thread, view);
-            let place = ageing.place(remaining);
-            if i < *ranked && place == member.place {
+            let stats = view.thread(before.thread);
+            let place = ageing.place(ageing.remaining(before.thread, stats));
+            let member = Member { place, state: stats.state, ..before };
+            if i < *ranked && place == before.place {
                 members[kept] = member;
                 kept += 1;
             } else {
-                moved.push(Member { place, ..member });
+                moved.push(member);
             }
         }
         let key = |member: &Member| (member.place, member.thread);
         moved.sort_unstable_by_key(key);
         // From the back, so that nobody is in the way.
-        let all = kept + moved.len();
         members.truncate(kept);
         members.extend_from_slice(moved);
-        let mut left = kept;
+        let (mut left, all) = (kept, members.len());
         for i in (0..all).rev() {
             let Some(last) = moved.last() else { break };
             if left > 0 && key(&members[left - 1]) > key(last) {
@@ -201,34 +226,34 @@ impl Groups {
         mut tell: impl FnMut(ThreadId, QueueId),
     ) {
         let Group { cores, members, .. } = &self.groups[group];
-        let cores: Vec<_> = cores.iter().copied().filter(|core| view.cores[core.index()].online).collect();
-        let capacities: Vec<_> = cores.iter().map(|&core| view.machine.kind_of(core).capacity).collect();
-        let bound = |thread: ThreadId| {
-            is_bound(thread, view).then(|| Bound {
-                allowed: cores.iter().map(|&core| view.allowed(thread, core)).collect(),
-                home: homes.of(thread).and_then(|queue| cores.iter().position(|core| core.0 == queue.0)),
-            })
-        };
+        let Table { cores: online, capacities, owed, shares, .. } = &mut self.table;
+        online.clear();
+        online.extend(cores.iter().copied().filter(|core| view.cores[core.index()].online));
+        capacities.clear();
+        capacities.extend(online.iter().map(|&core| view.machine.kind_of(core).capacity));
         let remaining = members.iter().map(|member| ageing.place(member.place));
         if members.iter().any(|member| is_bound(member.thread, view)) {
+            let bound = |thread: ThreadId| {
+                is_bound(thread, view).then(|| Bound {
+                    allowed: online.iter().map(|&core| view.allowed(thread, core)).collect(),
+                    home: homes.of(thread).and_then(|queue| online.iter().position(|core| core.0 == queue.0)),
+                })
+            };
             let jobs =
                 members.iter().zip(remaining).map(|(member, remaining)| Job { remaining, bound: bound(member.thread) });
-            let dealt = deal(&jobs.collect::<Vec<_>>(), &capacities);
-            self.shares.clear();
-            self.shares.extend(dealt.into_iter().map(|share| share.map_or(NOWHERE, |share| share as u32)));
+            let dealt = deal(&jobs.collect::<Vec<_>>(), capacities);
+            shares.clear();
+            shares.extend(dealt.into_iter().map(|share| share.map_or(NOWHERE, |share| share as u32)));
         } else {
-            deal_free(remaining, &capacities, &mut self.shares);
+            deal_free(remaining, capacities, owed, shares);
         }
-        self.runs.clear();
-        self.runs.resize(view.threads.len(), false);
-        view.cores.iter().filter_map(|core| core.running).for_each(|thread| self.runs[thread.index()] = true);
-        // Whoever may run nowhere here stays where it is.
-        let dealt = || {
-            let shares = members.iter().zip(&self.shares).filter(|&(_, &share)| share != NOWHERE);
-            shares.map(|(member, &share)| (member.thread, share as usize))
-        };
-        let core_of_share = keep_places(dealt, &cores, homes, &self.runs, view);
-        dealt().for_each(|(thread, share)| tell(thread, QueueId(core_of_share[share].0)));
+        self.table.keep_places(members, homes, view);
+        for (member, &share) in members.iter().zip(&self.table.shares) {
+            // Whoever may run nowhere here stays where it is.
+            if let Some(&Some(core)) = self.table.core_of.get(share as usize) {
+                tell(member.thread, QueueId(core.0));
+            }
+        }
         self.groups[group].fresh = false;
     }
 
@@ -287,56 +312,52 @@ impl Groups {
 /// The share of a thread that may run on none of the cores.
 const NOWHERE: u32 = u32::MAX;
 
-/// Shares of cores of one kind are interchangeable, unless one of their threads may not run everywhere: each goes to a core that has
-/// one of its threads already, if it can; those that run count before those that wait. Returns the core of each share.
-fn keep_places<D: Iterator<Item = (ThreadId, usize)>>(
-    dealt: impl Fn() -> D,
-    cores: &[CoreId],
-    homes: &Homes,
-    runs: &[bool],
-    view: &View<'_>,
-) -> Vec<CoreId> {
-    let mut core_of_share = vec![None; cores.len()];
-    let mut place_of_core = vec![None; view.machine.cores.len()];
-    for (place, core) in cores.iter().enumerate() {
-        place_of_core[core.index()] = Some(place);
-    }
-    let mut taken = vec![false; cores.len()];
-    for (_, share) in dealt().filter(|&(thread, _)| is_bound(thread, view)) {
-        core_of_share[share] = Some(cores[share]);
-        taken[share] = true;
-    }
-    let mut unplaced = core_of_share.iter().filter(|core| core.is_none()).count();
-    for wanted in [State::Running, State::Ready] {
-        for (thread, share) in dealt() {
-            if unplaced == 0 {
-                break;
+impl Table {
+    /// Shares of cores of one kind are interchangeable, unless one of their threads may not run everywhere: each goes to a core that has
+    /// one of its threads already, if it can; those that run count before those that wait.
+    fn keep_places(&mut self, members: &[Member], homes: &Homes, view: &View<'_>) {
+        let Self { cores, shares, core_of, open, .. } = self;
+        core_of.clear();
+        core_of.resize(cores.len(), None);
+        open.clear();
+        open.resize(view.cores.len(), false);
+        cores.iter().for_each(|core| open[core.index()] = true);
+        let dealt = || members.iter().zip(shares.iter().map(|&share| share as usize));
+        for (_, share) in dealt().filter(|(member, _)| is_bound(member.thread, view)) {
+            if let Some(core_of) = core_of.get_mut(share) {
+                *core_of = Some(cores[share]);
+                open[cores[share].index()] = false;
             }
-            if core_of_share[share].is_some() || runs[thread.index()] != (wanted == State::Running) {
-                continue;
+        }
+        let mut unplaced = core_of.iter().filter(|core| core.is_none()).count();
+        for wanted in [State::Running, State::Ready] {
+            for (member, share) in dealt() {
+                if unplaced == 0 {
+                    break;
+                }
+                if member.state != wanted || core_of.get(share) != Some(&None) {
+                    continue;
+                }
+                if let Some(QueueId(home)) = homes.of(member.thread)
+                    && open.get(home as usize) == Some(&true)
+                    && view.kind(CoreId(home)) == view.kind(cores[share])
+                {
+                    core_of[share] = Some(CoreId(home));
+                    open[home as usize] = false;
+                    unplaced -= 1;
+                }
             }
-            let home = homes.of(thread).and_then(|queue| place_of_core.get(queue.index()).copied().flatten());
-            if let Some(place) = home
-                && !taken[place]
-                && view.kind(cores[place]) == view.kind(cores[share])
-                && view.thread(thread).state == wanted
-            {
-                core_of_share[share] = Some(cores[place]);
-                taken[place] = true;
-                unplaced -= 1;
+        }
+        // By kind: where to look on for a core that nobody has been given.
+        let mut next = [0; MAX_KINDS];
+        for (core_of, &made_for) in core_of.iter_mut().zip(&*cores).filter(|(core, _)| core.is_none()) {
+            let kind = view.kind(made_for);
+            let next = &mut next[kind.index()];
+            let is_left = |core: CoreId| open[core.index()] && view.kind(core) == kind;
+            if let Some(place) = (*next..cores.len()).find(|&place| is_left(cores[place])) {
+                *core_of = Some(cores[place]);
+                *next = place + 1;
             }
         }
     }
-    // By kind: where to look on for a core that nobody has taken.
-    let mut next = [0; MAX_KINDS];
-    let mut left = |kind: KindId| {
-        let next = &mut next[kind.index()];
-        let place = (*next..cores.len()).find(|&place| !taken[place] && view.kind(cores[place]) == kind)?;
-        taken[place] = true;
-        *next = place + 1;
-        Some(cores[place])
-    };
-    let share_of =
-        |share: usize| core_of_share[share].or_else(|| left(view.kind(cores[share]))).unwrap_or(cores[share]);
-    (0..cores.len()).map(share_of).collect()
 }

@@ -34,6 +34,11 @@ pub struct Combination {
     ageing: Option<(Ageing, Groups)>,
     /// `rrb`: whose turn it is among threads and among fast cores.
     turn: (u32, u32),
+    /// Scratch of a deal: who changes queues.
+    changes: Vec<(ThreadId, QueueId)>,
+    /// Scratch of a shift: those of them that run, where, and where they go; by core, whether somebody may come at once.
+    running: Vec<(ThreadId, CoreId, QueueId)>,
+    free: Vec<bool>,
 }
 
 impl Combination {
@@ -46,6 +51,9 @@ impl Combination {
             homes: Homes::default(),
             ageing: choices.by_age().then(|| (Ageing::new(knobs), Groups::default())),
             turn: (0, 0),
+            changes: Vec::new(),
+            running: Vec::new(),
+            free: Vec::new(),
         }
     }
 
@@ -143,7 +151,13 @@ impl Combination {
 
     /// A runnable thread belongs to a queue from now on, and to a group: this one, or that of the queue's core.
     fn settle(&mut self, thread: ThreadId, queue: QueueId, group: Option<usize>) {
-        self.homes.put(thread, queue, ONE);
+        self.settle_unordered(thread, queue, group);
+        self.homes.bring_into_order();
+    }
+
+    /// The same as one of many: see [`Homes::put_unordered`].
+    fn settle_unordered(&mut self, thread: ThreadId, queue: QueueId, group: Option<usize>) {
+        self.homes.put_unordered(thread, queue, ONE);
         if let Some((_, groups)) = &mut self.ageing {
             let group = group.unwrap_or_else(|| groups.of_core(CoreId(queue.0)));
             groups.join(thread, group);
@@ -200,8 +214,8 @@ impl Combination {
             }
         }
         let changes = level(&mut lots, within, |thread, lot| view.allowed(thread, cores[lot]));
-        let changes = changes.into_iter().map(|(thread, lot)| (thread, QueueId(cores[lot].0))).collect();
-        self.shift(changes, view, say);
+        let changes: Vec<_> = changes.into_iter().map(|(thread, lot)| (thread, QueueId(cores[lot].0))).collect();
+        self.shift(&changes, view, say);
     }
 
     /// The next thread on a slow core and one on the next fast core trade places; where the fast core has fewer threads than
@@ -231,14 +245,14 @@ impl Combination {
             let Some(down) = down else { return };
             changes.push((down, from));
         }
-        self.shift(changes, view, say);
+        self.shift(&changes, view, say);
     }
 
     /// Groups deal their threads.
     fn deal(&mut self, which: Range<usize>, view: &View<'_>, say: &mut Directives) {
         let Some((ageing, groups)) = &mut self.ageing else { return };
         let homes = &self.homes;
-        let mut changes = Vec::new();
+        let mut changes = std::mem::take(&mut self.changes);
         for group in which {
             groups.rank(group, ageing, view);
             groups.deal(group, ageing, homes, view, |thread, queue| {
@@ -247,37 +261,41 @@ impl Combination {
                 }
             });
         }
-        self.shift(changes, view, say);
+        self.shift(&changes, view, say);
+        changes.clear();
+        self.changes = changes;
     }
 
     /// Threads change queues. One that runs changes cores at once where the core it goes to is free or becomes so;
     /// otherwise when its slice ends. Two that run and go to each other's core trade places, so that neither core waits.
-    fn shift(&mut self, changes: Vec<(ThreadId, QueueId)>, view: &View<'_>, say: &mut Directives) {
-        let running_on = |thread: ThreadId| {
-            let core = view.thread(thread).core;
-            (view.cores[core.index()].running == Some(thread)).then_some(core)
-        };
-        let mut free: Vec<_> = view.cores.iter().map(|core| core.online && core.running.is_none()).collect();
-        let mut running = Vec::new();
-        for (thread, queue) in changes {
-            self.settle(thread, queue, None);
+    fn shift(&mut self, changes: &[(ThreadId, QueueId)], view: &View<'_>, say: &mut Directives) {
+        let mut running = std::mem::take(&mut self.running);
+        for &(thread, queue) in changes {
+            self.settle_unordered(thread, queue, None);
             say.assign(thread, queue);
-            if let Some(core) = running_on(thread) {
-                free[core.index()] = true;
+            let core = view.thread(thread).core;
+            if view.cores[core.index()].running == Some(thread) {
                 running.push((thread, core, queue));
             }
         }
-        for (thread, core, queue) in running {
+        self.homes.bring_into_order();
+        if !running.is_empty() {
+            self.free.clear();
+            self.free.extend(view.cores.iter().map(|core| core.online && core.running.is_none()));
+            running.iter().for_each(|(_, core, _)| self.free[core.index()] = true);
+        }
+        for (thread, core, queue) in running.drain(..) {
             let there = view.cores[queue.index()].running;
             let partner = there.filter(|&other| self.homes.of(other) == Some(QueueId(core.0)));
-            if !std::mem::take(&mut free[queue.index()]) {
+            if !std::mem::take(&mut self.free[queue.index()]) {
                 continue;
             }
             match partner {
-                Some(partner) if std::mem::take(&mut free[core.index()]) => say.swap(thread, partner),
+                Some(partner) if std::mem::take(&mut self.free[core.index()]) => say.swap(thread, partner),
                 _ => say.move_to(thread, CoreId(queue.0)),
             }
         }
+        self.running = running;
     }
 }
 

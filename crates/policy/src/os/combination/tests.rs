@@ -225,6 +225,20 @@ fn predictions_differ_in_what_they_take_for_the_distance() {
 }
 
 #[test]
+fn who_runs_keeps_its_core_though_the_core_is_not_seen_to_run_it() {
+    let mut bench = Bench::start(2, 0, policy("age", &[]));
+    let threads = [(); 2].map(|()| bench.spawn(0));
+    for (&thread, core) in threads.iter().zip([1, 0]) {
+        bench.threads[thread.index()].queue = Some(QueueId(core));
+        bench.run(thread, CoreId(core));
+        bench.deliver(Event::Woke(thread));
+    }
+    // What threads and cores do is read one after the other, and they do not stand still meanwhile.
+    bench.cores.iter_mut().for_each(|core| core.running = None);
+    assert_eq!(bench.deliver(Event::Timer), []);
+}
+
+#[test]
 fn once_a_thread_has_gone_beyond_its_profile_the_distances_of_all_of_its_application_double() {
     let mut bench = Bench::start(1, 1, policy("age", &[("prediction", "profile")]));
     let threads: Vec<_> = (0..2).map(|_| bench.spawn(0)).collect();

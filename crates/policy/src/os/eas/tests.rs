@@ -34,15 +34,6 @@ fn asleep(bench: &mut Bench, core: u32, load: u32) -> ThreadId {
     thread
 }
 
-/// A thread of this load that runs on this core.
-fn running(bench: &mut Bench, core: u32, load: u32) -> ThreadId {
-    let thread = bench.spawn(0);
-    bench.threads[thread.index()].queue = Some(QueueId(core));
-    bench.threads[thread.index()].load = load;
-    bench.run(thread, CoreId(core));
-    thread
-}
-
 fn tick(bench: &mut Bench) -> Vec<Directive> {
     bench.now += Nanos::from_millis(4);
     bench.deliver(Event::Timer).to_vec()
@@ -66,7 +57,7 @@ fn a_thread_wakes_on_a_little_core_only_if_it_fits_there_with_a_margin_beside_wh
     // 300 + 100 of 512, or 300 + 120, with a margin of a quarter of them.
     for (load, core) in [(100, 1), (120, 0)] {
         let mut bench = bench(1, 1);
-        running(&mut bench, 1, 300);
+        bench.spawn_running(1, 300);
         let thread = asleep(&mut bench, 0, load);
         tick(&mut bench);
         bench.wake(thread);
@@ -77,7 +68,7 @@ fn a_thread_wakes_on_a_little_core_only_if_it_fits_there_with_a_margin_beside_wh
 #[test]
 fn a_thread_that_would_raise_the_clock_of_all_wakes_where_it_does_not() {
     let mut bench = bench(1, 2);
-    running(&mut bench, 1, 150);
+    bench.spawn_running(1, 150);
     let thread = asleep(&mut bench, 1, 100);
     tick(&mut bench);
     bench.wake(thread);
@@ -99,7 +90,7 @@ fn threads_that_wake_between_two_ticks_count_for_each_other() {
 fn of_cores_that_cost_the_same_the_one_with_the_most_spare_capacity_is_taken() {
     let mut bench = bench(1, 3);
     for (core, load) in [(1, 60), (2, 20), (3, 150)] {
-        running(&mut bench, core, load);
+        bench.spawn_running(core, load);
     }
     let thread = asleep(&mut bench, 0, 30);
     tick(&mut bench);
@@ -111,8 +102,8 @@ fn of_cores_that_cost_the_same_the_one_with_the_most_spare_capacity_is_taken() {
 #[test]
 fn a_thread_that_fits_nowhere_wakes_where_most_capacity_is_spare() {
     let mut bench = bench(1, 1);
-    running(&mut bench, 0, 700);
-    running(&mut bench, 1, 300);
+    bench.spawn_running(0, 700);
+    bench.spawn_running(1, 300);
     let thread = asleep(&mut bench, 1, 50);
     tick(&mut bench);
     bench.threads[thread.index()].load = 300;
@@ -124,7 +115,7 @@ fn a_thread_that_fits_nowhere_wakes_where_most_capacity_is_spare() {
 fn while_there_is_room_nobody_is_pulled_and_when_there_is_none_idle_cores_take_whoever_waits() {
     let mut bench = bench(1, 1);
     assert_eq!(bench.serves(CoreId(0)), [QueueId(0)]);
-    let busy = running(&mut bench, 0, 1024);
+    let busy = bench.spawn_running(0, 1024);
     (0..2).for_each(|_| {
         tick(&mut bench);
         assert_eq!(bench.serves(CoreId(1)), [1, 0].map(QueueId));
@@ -139,7 +130,7 @@ fn while_there_is_room_nobody_is_pulled_and_when_there_is_none_idle_cores_take_w
 #[test]
 fn over_utilised_a_thread_wakes_where_it_was() {
     let mut bench = bench(1, 2);
-    running(&mut bench, 1, 512);
+    bench.spawn_running(1, 512);
     let light = asleep(&mut bench, 0, 50);
     bench.cores[0].running = Some(ThreadId(0));
     tick(&mut bench);
@@ -150,8 +141,8 @@ fn over_utilised_a_thread_wakes_where_it_was() {
 #[test]
 fn a_misfit_moves_to_an_idle_core_of_greater_capacity() {
     let mut bench = bench(1, 2);
-    let fit = running(&mut bench, 1, 300);
-    let misfit = running(&mut bench, 2, 500);
+    let fit = bench.spawn_running(1, 300);
+    let misfit = bench.spawn_running(2, 500);
     (0..2).for_each(|_| drop(tick(&mut bench)));
     assert_eq!((bench.cores[0].running, bench.queue_of(misfit)), (Some(misfit), Some(QueueId(0))));
     assert_eq!(bench.cores[1].running, Some(fit));
@@ -160,9 +151,9 @@ fn a_misfit_moves_to_an_idle_core_of_greater_capacity() {
 #[test]
 fn a_big_core_that_goes_idle_takes_the_heaviest_misfit() {
     let mut bench = bench(1, 2);
-    let first = running(&mut bench, 0, 900);
-    running(&mut bench, 1, 450);
-    let heaviest = running(&mut bench, 2, 500);
+    let first = bench.spawn_running(0, 900);
+    bench.spawn_running(1, 450);
+    let heaviest = bench.spawn_running(2, 500);
     (0..2).for_each(|_| drop(tick(&mut bench)));
     bench.exit(first);
     bench.deliver(Event::CoreIdle(CoreId(0)));
@@ -172,7 +163,7 @@ fn a_big_core_that_goes_idle_takes_the_heaviest_misfit() {
 #[test]
 fn balance_is_by_weight_and_capacity() {
     let mut bench = bench(1, 1);
-    running(&mut bench, 0, 1024);
+    bench.spawn_running(0, 1024);
     let waiting: Vec<_> = (0..5).map(|_| bench.spawn(0)).collect();
     for &thread in &waiting {
         bench.threads[thread.index()].queue = Some(QueueId(0));

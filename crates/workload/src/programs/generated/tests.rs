@@ -222,7 +222,7 @@ fn what_cannot_be_made_is_refused_in_a_line_that_says_what_can() {
         ("generated:threads=4,groups=5", "groups=5: expected a whole number from 1 to 4"),
         ("generated:symmetry=-0.1", "symmetry=-0.1: expected a number from 0 to"),
         ("generated:symmetry=nan", "symmetry=nan: expected a number from 0 to"),
-        ("generated:threads=3,symmetry=1", "symmetry=1: expected a number from 0 to 0.950"),
+        ("generated:threads=3,symmetry=1", "symmetry=1: expected a number from 0 to 0.95"),
         ("generated:serial=1.1", "serial=1.1: expected a number from 0 to 1"),
         ("generated:main=sleeps", "main=sleeps: expected one of: waits, works"),
         ("generated:barriers=8,at_once=4", "at_once=4: expected a whole number from 8 to 8"),

@@ -1,0 +1,253 @@
+//! What the policy is told, and shown, of a kernel side that a test writes by hand: its slots and CPUs change between any two reads.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+
+use evenkeel_machine::{CoreId, Machine, Nanos};
+use evenkeel_policy::{Directives, Event, Interest, Policy, State, ThreadId, View};
+use proptest::prelude::*;
+
+use super::load::by_hand::{self, Notes};
+use super::mechanism::{Mechanism, Options};
+use super::shared::{NONE, pending, state};
+
+const SLOTS: usize = 16;
+
+/// Notes what it is told, and what cores and threads were shown to do then.
+#[derive(Clone, Debug, Default)]
+struct Listener {
+    told: Arc<Mutex<Vec<Event>>>,
+}
+
+impl Policy for Listener {
+    fn interest(&self) -> Interest {
+        Interest::WOKE.and(Interest::BLOCKED)
+    }
+
+    fn start(&mut self, _: &View<'_>, say: &mut Directives) -> Result<(), String> {
+        say.timer(Nanos::from_millis(1));
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event, view: &View<'_>, _: &mut Directives) {
+        if event != Event::Timer {
+            self.told.lock().unwrap().push(event);
+        }
+        // Whoever runs does so on one core, which says so, too.
+        for &thread in view.live {
+            let stats = view.thread(thread);
+            let on = (0..).zip(view.cores).filter(|(_, core)| core.running == Some(thread));
+            let on: Vec<_> = on.map(|(core, _)| CoreId(core)).collect();
+            let expected = if stats.state == State::Running { vec![stats.core] } else { vec![] };
+            assert_eq!(on, expected, "{event:?}: {thread:?} is {:?}", stats.state);
+        }
+    }
+}
+
+/// A kernel side by hand, and the mechanism above it. Threads are named by their slots.
+struct Lab {
+    mechanism: Mechanism,
+    notes: Notes,
+    told: Arc<Mutex<Vec<Event>>>,
+    now: u64,
+}
+
+const TID_OF_SLOT: i32 = 1000;
+
+impl Lab {
+    fn new() -> Self {
+        let (kernel, notes) = by_hand::kernel(SLOTS);
+        let listener = Listener::default();
+        let told = Arc::clone(&listener.told);
+        let machine = Machine::preset("quickia").unwrap();
+        let mut mechanism =
+            Mechanism::new(kernel, machine, Box::new(listener), Options::default(), Nanos::ZERO).unwrap();
+        mechanism.attach().unwrap();
+        Self { mechanism, notes, told, now: 0 }
+    }
+
+    fn cores(&self) -> u32 {
+        self.mechanism.machine().cores.len() as u32
+    }
+
+    /// Something happened, of which there is a note at once, or which is pending until [`Lab::deliver`].
+    fn note(&self, slot: u32, bits: u32) {
+        if self.mechanism.kernel().slots[slot as usize].pending.fetch_or(bits, Relaxed) == 0 {
+            self.notes.borrow_mut().push(slot);
+        }
+    }
+
+    fn put(&self, slot: u32, to: u32) {
+        self.mechanism.kernel().slots[slot as usize].state.store(to, Relaxed);
+    }
+
+    fn state(&self, slot: u32) -> u32 {
+        self.mechanism.kernel().slots[slot as usize].state.load(Relaxed)
+    }
+
+    fn enable(&self, slot: u32, tid: i32) {
+        let at = &self.mechanism.kernel().slots[slot as usize];
+        at.tid.store(tid, Relaxed);
+        at.process.store(tid, Relaxed);
+        at.parent.store(NONE, Relaxed);
+        at.interrupted.store(0, Relaxed);
+        self.put(slot, state::BLOCKED);
+        self.note(slot, pending::STARTED);
+    }
+
+    fn wake(&self, slot: u32) {
+        self.put(slot, state::READY);
+        self.note(slot, pending::WOKE);
+    }
+
+    fn run(&self, slot: u32, cpu: u32) {
+        let kernel = self.mechanism.kernel();
+        kernel.slots[slot as usize].cpu.store(cpu, Relaxed);
+        self.put(slot, state::RUNNING);
+        kernel.cpus[cpu as usize].running.store(slot, Relaxed);
+        self.note(slot, pending::PICKED);
+    }
+
+    /// It leaves its CPU, and waits. Nobody notes that.
+    fn stop(&self, slot: u32) {
+        let kernel = self.mechanism.kernel();
+        let cpu = kernel.slots[slot as usize].cpu.load(Relaxed);
+        kernel.cpus[cpu as usize].running.store(NONE, Relaxed);
+        self.put(slot, state::READY);
+    }
+
+    fn block(&self, slot: u32) {
+        self.stop(slot);
+        self.put(slot, state::BLOCKED);
+        self.note(slot, pending::BLOCKED);
+    }
+
+    /// What is told at a look.
+    fn look(&mut self) -> Vec<Event> {
+        self.now += 1_000_000;
+        self.mechanism.look(Nanos(self.now)).unwrap();
+        std::mem::take(&mut self.told.lock().unwrap())
+    }
+
+    /// The same for a look to which what has happened so far is shown, but not noted: it happened after the notes had been taken.
+    fn look_before_the_notes(&mut self) -> Vec<Event> {
+        let notes = std::mem::take(&mut *self.notes.borrow_mut());
+        let told = self.look();
+        *self.notes.borrow_mut() = notes;
+        told
+    }
+}
+
+const FIRST: ThreadId = ThreadId(0);
+
+/// One thread, in slot 1, which runs on CPU 0.
+fn one_runs() -> Lab {
+    let mut lab = Lab::new();
+    lab.enable(1, TID_OF_SLOT);
+    lab.wake(1);
+    lab.run(1, 0);
+    assert_eq!(lab.look(), [Event::Started(FIRST)]);
+    lab
+}
+
+#[test]
+fn who_blocks_between_the_notes_and_the_look_at_its_core_is_told_of_once() {
+    let mut lab = one_runs();
+    lab.block(1);
+    let told = [lab.look_before_the_notes(), lab.look(), lab.look()].concat();
+    assert_eq!(told, [Event::Blocked(FIRST)]);
+}
+
+#[test]
+fn who_wakes_between_its_start_and_the_next_look_at_it_is_told_of() {
+    let mut lab = Lab::new();
+    lab.enable(1, TID_OF_SLOT);
+    assert_eq!(lab.look(), [Event::Started(FIRST), Event::Blocked(FIRST)]);
+    lab.wake(1);
+    lab.run(1, 0);
+    let told = [lab.look_before_the_notes(), lab.look(), lab.look()].concat();
+    assert_eq!(told, [Event::Woke(FIRST)]);
+}
+
+#[test]
+fn who_has_to_wait_right_after_it_was_picked_is_not_shown_as_running() {
+    let mut lab = one_runs();
+    lab.enable(2, TID_OF_SLOT + 1);
+    lab.wake(2);
+    lab.look();
+    lab.stop(1);
+    lab.run(2, 0);
+    lab.look();
+    lab.stop(2);
+    lab.run(1, 0);
+    lab.look();
+    assert_eq!(lab.mechanism.stats()[1].state, State::Ready);
+}
+
+#[test]
+fn who_was_in_another_class_between_two_looks_left_and_came_back() {
+    let mut lab = one_runs();
+    lab.stop(1);
+    lab.put(1, state::EXITED);
+    lab.note(1, pending::EXITED);
+    lab.enable(2, TID_OF_SLOT);
+    lab.wake(2);
+    lab.run(2, 1);
+    assert_eq!(lab.look(), [Event::Exited(FIRST), Event::Started(FIRST)]);
+    assert_eq!(lab.look(), []);
+    let stats = &lab.mechanism.stats()[0];
+    assert_eq!((stats.state, stats.core), (State::Running, CoreId(1)));
+}
+
+/// Something that happens to a thread: which, and what.
+type Step = (u32, u8, u8);
+
+proptest! {
+    /// However looks fall between what happens and its notes: every policy can count who is runnable.
+    #[test]
+    fn what_is_told_adds_up_to_what_is(steps in prop::collection::vec((1_u32..6, 0_u8..8, 0_u8..3), 1..120)) {
+        let mut lab = Lab::new();
+        let mut started = [false; SLOTS];
+        let mut runnable = [false; SLOTS];
+        let mut hear = |told: Vec<Event>, lab: &Lab| -> Result<(), TestCaseError> {
+            let of = |thread: ThreadId| (lab.mechanism.tids()[thread.index()].0.0 - TID_OF_SLOT) as usize;
+            for event in told {
+                match event {
+                    Event::Started(thread) => runnable[of(thread)] = true,
+                    Event::Woke(thread) => prop_assert!(!std::mem::replace(&mut runnable[of(thread)], true)),
+                    Event::Blocked(thread) => prop_assert!(std::mem::replace(&mut runnable[of(thread)], false)),
+                    _ => {}
+                }
+            }
+            Ok(())
+        };
+        let act = |lab: &Lab, started: &mut [bool; SLOTS], (slot, what, cpu): Step| {
+            if !std::mem::replace(&mut started[slot as usize], true) {
+                return lab.enable(slot, TID_OF_SLOT + slot as i32);
+            }
+            let cpu = u32::from(cpu) % lab.cores();
+            let free = lab.mechanism.kernel().cpus[cpu as usize].running.load(Relaxed) == NONE;
+            match (lab.state(slot), what) {
+                (state::BLOCKED, 0..=3) => lab.wake(slot),
+                (state::READY, 0..=3) if free => lab.run(slot, cpu),
+                (state::RUNNING, 0..=1) => lab.stop(slot),
+                (state::RUNNING, 2..=3) => lab.block(slot),
+                _ => {}
+            }
+        };
+        for step in steps {
+            act(&lab, &mut started, step);
+            let told = match step.1 {
+                4..=5 => lab.look(),
+                6 => lab.look_before_the_notes(),
+                _ => continue,
+            };
+            hear(told, &lab)?;
+        }
+        let told = [lab.look(), lab.look()].concat();
+        hear(told, &lab)?;
+        for slot in (1..6).filter(|&slot| started[slot as usize]) {
+            prop_assert_eq!(runnable[slot as usize], lab.state(slot) != state::BLOCKED, "slot {}", slot);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What tasks cost, by name and kind of core: learnt as they run.
+
+use std::sync::{Mutex, PoisonError};
+
+use evenkeel_machine::{KindId, Nanos, PerKind};
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// A name of tasks, as a number. 0: none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Label(pub u32);
+
+/// Names that are told apart. What comes after them is not learnt.
+const LABELS: usize = 255;
+/// A new time counts one part in so many, the average before it the rest: what changes is known after about as many tasks.
+const MEMORY: u64 = 8;
+
+/// What tasks of one name have cost on one kind of core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// The name.
+    pub label: &'static str,
+    /// The kind.
+    pub kind: KindId,
+    /// A moving average.
+    pub time: Nanos,
+}
+
+/// See the file's head.
+pub struct Costs {
+    labels: Mutex<Vec<&'static str>>,
+    /// By label, nanoseconds by kind; 0: never seen.
+    times: Box<[PerKind<AtomicTime>]>,
+}
+
+#[derive(Default)]
+struct AtomicTime(AtomicU64);
+
+impl Default for Costs {
+    fn default() -> Self {
+        let times = || PerKind(std::array::from_fn(|_| AtomicTime::default()));
+        Self { labels: Mutex::default(), times: (0..LABELS).map(|_| times()).collect() }
+    }
+}
+
+impl Costs {
+    /// The number of a name. Searched for under a lock: workers keep what they have found.
+    pub fn label(&self, name: &'static str) -> Label {
+        let mut labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = labels.iter().position(|&label| label == name);
+        let number = known.or_else(|| {
+            let is_room = labels.len() < LABELS;
+            is_room.then(|| {
+                labels.push(name);
+                labels.len() - 1
+            })
+        });
+        number.map_or(Label::default(), |number| Label(number as u32 + 1))
+    }
+
+    /// A task of this name took so long. Two at the same time may count as one: it is an average.
+    pub fn learn(&self, label: Label, kind: KindId, time: Nanos) {
+        let Some(times) = (label.0 as usize).checked_sub(1).and_then(|label| self.times.get(label)) else { return };
+        let AtomicTime(average) = &times.0[kind.index()];
+        let before = average.load(Ordering::Relaxed);
+        let after = if before == 0 { time.0 } else { before - before / MEMORY + time.0 / MEMORY };
+        average.store(after.max(1), Ordering::Relaxed);
+    }
+
+    /// What has been learnt.
+    pub fn all(&self) -> Vec<Cost> {
+        let labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |(&label, times): (&&'static str, &PerKind<AtomicTime>)| {
+            let times: Vec<_> = times.0.iter().map(|it| it.0.load(Ordering::Relaxed)).collect();
+            let seen = times.into_iter().zip(0..).filter(|&(time, _)| time > 0);
+            seen.map(move |(time, kind)| Cost { label, kind: KindId(kind), time: Nanos(time) }).collect::<Vec<_>>()
+        };
+        labels.iter().zip(&self.times).flat_map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_average_of_a_name_follows_its_times_on_each_kind() {
+        let costs = Costs::default();
+        let (step, other) = (costs.label("step"), costs.label("other"));
+        assert!(step != other && costs.label("step") == step);
+        (0..100).for_each(|_| costs.learn(step, KindId(0), Nanos(800)));
+        (0..100).for_each(|_| costs.learn(step, KindId(2), Nanos(2_400)));
+        costs.learn(step, KindId(2), Nanos(3_200));
+        let cost = |kind, time| Cost { label: "step", kind: KindId(kind), time: Nanos(time) };
+        assert_eq!(costs.all(), [cost(0, 800), cost(2, 2_500)]);
+    }
+
+    #[test]
+    fn names_beyond_those_that_are_told_apart_are_not_learnt() {
+        let costs = Costs::default();
+        let names: Vec<&'static str> = (0..=LABELS).map(|i| &*format!("{i}").leak()).collect();
+        let labels: Vec<_> = names.iter().map(|name| costs.label(name)).collect();
+        assert_eq!((labels[LABELS - 1], labels[LABELS]), (Label(LABELS as u32), Label(0)));
+        costs.learn(Label(0), KindId(0), Nanos(1));
+        assert!(costs.all().is_empty());
+    }
+}

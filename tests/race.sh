@@ -1,0 +1,18 @@
+#!/bin/sh
+# The tests of the runtime under ThreadSanitizer. Takes a nightly toolchain with the standard library's sources (rustup component add rust-src
+# --toolchain nightly): that library has to be built with it, too. What is missing is named, and the tests are left out.
+set -eu
+cd "$(dirname "$0")/.."
+
+sysroot=$(rustc +nightly --print sysroot 2>/dev/null) || { echo "no nightly toolchain: ThreadSanitizer is left out"; exit 0; }
+test -d "$sysroot/lib/rustlib/src/rust/library" || { echo "no rust-src in nightly: ThreadSanitizer is left out"; exit 0; }
+host=$(rustc +nightly -vV | sed -n 's/^host: //p')
+
+# A thief reads a slot of a deque before it knows that the slot is still its own, and throws away what it read if not (Chase and Lev):
+# crossbeam-deque does so on purpose, and says so where it does. Fences, which ThreadSanitizer does not know, it replaces where this is set.
+suppressions=$(mktemp)
+trap 'rm -f "$suppressions"' EXIT
+echo 'race:crossbeam_deque::deque::Buffer' >"$suppressions"
+
+TSAN_OPTIONS="suppressions=$suppressions" RUSTFLAGS="-Zsanitizer=thread --cfg crossbeam_sanitize_thread" \
+	cargo +nightly test -Zbuild-std --target "$host" --target-dir "${CARGO_TARGET_DIR:-target}/tsan" -p evenkeel --lib --tests --no-fail-fast
