@@ -1,0 +1,272 @@
+//! dedup: packs a stream so that what comes again is written once.
+//!
+//! The stream is cut where its content says so: a cut depends on the few bytes before it, so that the same content is cut in the same
+//! places wherever it turns up (Muthitacharoen, Chen and Mazières, "A Low-Bandwidth Network File System", SOSP 2001; here by FastCDC: Xia and others,
+//! USENIX ATC 2016). Chunks with the same SHA-256 are taken to be the same; each is deflated once (RFC 1951), and after that only named.
+//!
+//! Shape: a pipeline with bounded queues: fragment the stream (serial), refine fragments into chunks, look chunks up, compress new ones,
+//! and write all in order (serial). Its stages are unequal, and what is worth compressing depends on the content. In the suite each chunk is passed on
+//! by itself; here those of a fragment stay together.
+//!
+//! The archive does not depend on who comes first: if a chunk's copy further down the stream was looked up before it, the writer still
+//! writes the chunk where it comes first, and deflates it itself should nobody have done so.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::io::Write as _;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use evenkeel::Pool;
+use evenkeel_workload::SplitMix64;
+use fastcdc::v2020::FastCDC;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use sha2::{Digest as _, Sha256};
+
+use crate::app::{Size, Stages};
+use crate::checksum::Checksum;
+use crate::pipeline::Crew;
+use crate::team::PinError;
+
+/// Least, mean and greatest length, bytes.
+const FRAGMENT: (usize, usize, usize) = (32 << 10, 128 << 10, 512 << 10);
+const CHUNK: (usize, usize, usize) = (1 << 10, 4 << 10, 16 << 10);
+/// Of the table of chunks: each has a lock of its own.
+const SHARDS: usize = 256;
+
+type Sha = [u8; 32];
+/// A chunk as it is written; empty until somebody has deflated it.
+type Deflated = Arc<OnceLock<Vec<u8>>>;
+
+/// A part of the stream on its way through the pipeline.
+struct Fragment<'a> {
+    number: usize,
+    bytes: &'a [u8],
+    chunks: Vec<Chunk<'a>>,
+}
+
+struct Chunk<'a> {
+    bytes: &'a [u8],
+    /// Filled in when the chunk is looked up.
+    sha: Sha,
+    deflated: Deflated,
+    /// Nobody has looked up the same before.
+    is_new: bool,
+}
+
+/// A stream.
+pub struct Dedup {
+    stream: Vec<u8>,
+}
+
+impl Stages for Dedup {
+    type Output = Vec<u8>;
+
+    fn generate(size: Size) -> Self {
+        let length = size.pick(1 << 20, 40 << 20, 400 << 20);
+        let mut random = SplitMix64::named(1, "dedup");
+        let words: Vec<Vec<u8>> = (0..4096)
+            .map(|_| (0..2 + random.below(8)).map(|_| b'a' + random.below(26) as u8).chain([b' ']).collect())
+            .collect();
+        let mut stream = Vec::with_capacity(length + (64 << 10));
+        while stream.len() < length {
+            let section = (16 << 10) + random.below(48 << 10);
+            if stream.len() > section && random.below(2) == 0 {
+                // Something comes again.
+                let from = random.below(stream.len() - section);
+                stream.extend_from_within(from..from + section);
+            } else {
+                let end = stream.len() + section;
+                while stream.len() < end {
+                    // The lesser of two: some words are frequent.
+                    stream.extend_from_slice(&words[random.below(words.len()).min(random.below(words.len()))]);
+                }
+            }
+        }
+        stream.truncate(length);
+        Self { stream }
+    }
+
+    fn serial(&self) -> Vec<u8> {
+        let (table, mut archive) = (Table::new(), Archive::default());
+        for fragment in self.fragments() {
+            archive.take(compress(table.look_up(refine(fragment))));
+        }
+        archive.bytes
+    }
+
+    fn pinned(&self, cpus: &[Option<u32>]) -> Result<Vec<u8>, PinError> {
+        let (table, mut archive) = (Table::new(), Archive::default());
+        std::thread::scope(|scope| {
+            let crew = Crew::new(scope, cpus);
+            let fragments = crew.source(self.fragments());
+            let refined = crew.stage(fragments, refine);
+            let known = crew.stage(refined, |fragment| table.look_up(fragment));
+            let compressed = crew.stage(known, compress);
+            crew.sink(compressed, |fragment| archive.take(fragment));
+            crew.join()
+        })?;
+        Ok(archive.bytes)
+    }
+
+    fn tasks(&self, pool: &Pool) -> Vec<u8> {
+        let (table, mut archive) = (Table::new(), Archive::default());
+        let stages = pool.pipeline(self.fragments()).parallel(refine).parallel(|fragment| table.look_up(fragment));
+        stages.parallel(compress).serial(|fragment| archive.take(fragment)).run();
+        archive.bytes
+    }
+
+    fn checksum(archive: &Vec<u8>) -> u64 {
+        let mut sum = Checksum::default();
+        for word in Sha256::digest(archive).chunks_exact(8) {
+            sum.word(word.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)));
+        }
+        sum.finish()
+    }
+}
+
+impl Dedup {
+    /// First stage.
+    fn fragments(&self) -> impl Iterator<Item = Fragment<'_>> + Send {
+        cut(&self.stream, FRAGMENT).enumerate().map(|(number, bytes)| Fragment { number, bytes, chunks: Vec::new() })
+    }
+}
+
+fn cut(bytes: &[u8], (least, mean, greatest): (usize, usize, usize)) -> impl Iterator<Item = &[u8]> + Send {
+    FastCDC::new(bytes, least, mean, greatest).map(|chunk| &bytes[chunk.offset..chunk.offset + chunk.length])
+}
+
+/// Second stage: cuts a fragment into chunks.
+fn refine(fragment: Fragment<'_>) -> Fragment<'_> {
+    let chunk = |bytes| Chunk { bytes, sha: Sha::default(), deflated: Deflated::default(), is_new: false };
+    Fragment { chunks: cut(fragment.bytes, CHUNK).map(chunk).collect(), ..fragment }
+}
+
+/// The chunks that have been seen.
+struct Table(Vec<Mutex<HashMap<Sha, Deflated>>>);
+
+impl Table {
+    fn new() -> Self {
+        Self((0..SHARDS).map(|_| Mutex::default()).collect())
+    }
+
+    /// Third stage: finds out which chunks are new.
+    fn look_up<'a>(&self, mut fragment: Fragment<'a>) -> Fragment<'a> {
+        for chunk in &mut fragment.chunks {
+            chunk.sha = Sha256::digest(chunk.bytes).into();
+            let mut shard = self.0[usize::from(chunk.sha[0])].lock().unwrap_or_else(PoisonError::into_inner);
+            match shard.entry(chunk.sha) {
+                Entry::Occupied(known) => chunk.deflated = Arc::clone(known.get()),
+                Entry::Vacant(place) => {
+                    place.insert(Arc::clone(&chunk.deflated));
+                    chunk.is_new = true;
+                }
+            }
+        }
+        fragment
+    }
+}
+
+/// Fourth stage: deflates the new chunks.
+fn compress(fragment: Fragment<'_>) -> Fragment<'_> {
+    for chunk in fragment.chunks.iter().filter(|chunk| chunk.is_new) {
+        chunk.deflated.get_or_init(|| deflate(chunk.bytes));
+    }
+    fragment
+}
+
+fn deflate(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = DeflateEncoder::new(Vec::with_capacity(bytes.len() / 2), Compression::default());
+    // Writing to memory does not fail; should it, nothing is written, and the checksum tells.
+    encoder.write_all(bytes).and_then(|()| encoder.finish()).unwrap_or_default()
+}
+
+/// Last stage: what is written. A chunk that comes for the first time: its deflated length, not 0 (4 bytes, little-endian), and itself;
+/// one that has come before: 0, and which of the chunks it is (4 bytes), counted in the order in which they came.
+#[derive(Default)]
+struct Archive<'a> {
+    bytes: Vec<u8>,
+    known: HashMap<Sha, u32>,
+    /// Fragments that came too early, by number.
+    early: HashMap<usize, Fragment<'a>>,
+    next: usize,
+}
+
+impl<'a> Archive<'a> {
+    fn take(&mut self, fragment: Fragment<'a>) {
+        self.early.insert(fragment.number, fragment);
+        while let Some(fragment) = self.early.remove(&self.next) {
+            self.next += 1;
+            for chunk in &fragment.chunks {
+                self.write(chunk);
+            }
+        }
+    }
+
+    fn write(&mut self, chunk: &Chunk<'_>) {
+        let count = self.known.len() as u32;
+        match self.known.entry(chunk.sha) {
+            Entry::Occupied(known) => {
+                self.bytes.extend_from_slice(&[0; 4]);
+                self.bytes.extend_from_slice(&known.get().to_le_bytes());
+            }
+            Entry::Vacant(place) => {
+                place.insert(count);
+                let deflated = chunk.deflated.get_or_init(|| deflate(chunk.bytes));
+                self.bytes.extend_from_slice(&(deflated.len() as u32).to_le_bytes());
+                self.bytes.extend_from_slice(deflated);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+
+    fn unpack(mut archive: &[u8]) -> Vec<u8> {
+        let (mut stream, mut chunks) = (Vec::new(), Vec::<Vec<u8>>::new());
+        let number = |archive: &mut &[u8]| {
+            let (number, rest) = archive.split_first_chunk().unwrap();
+            *archive = rest;
+            u32::from_le_bytes(*number) as usize
+        };
+        while !archive.is_empty() {
+            let length = number(&mut archive);
+            if length == 0 {
+                let known = number(&mut archive);
+                stream.extend_from_slice(&chunks[known]);
+            } else {
+                let mut chunk = Vec::new();
+                flate2::read::DeflateDecoder::new(&archive[..length]).read_to_end(&mut chunk).unwrap();
+                archive = &archive[length..];
+                stream.extend_from_slice(&chunk);
+                chunks.push(chunk);
+            }
+        }
+        stream
+    }
+
+    #[test]
+    fn what_is_packed_can_be_unpacked_and_is_shorter_than_deflated_alone() {
+        let dedup = Dedup::generate(Size::Small);
+        let archive = dedup.serial();
+        assert!(unpack(&archive) == dedup.stream);
+        assert!(archive.len() < deflate(&dedup.stream).len());
+    }
+
+    #[test]
+    fn a_copy_that_is_looked_up_first_changes_nothing() {
+        let dedup = Dedup::generate(Size::Small);
+        let (table, mut archive) = (Table::new(), Archive::default());
+        let mut fragments: Vec<_> = dedup.fragments().collect();
+        fragments.reverse();
+        let known: Vec<_> = fragments.into_iter().map(|fragment| table.look_up(refine(fragment))).collect();
+        // The writer gets the first fragments before the later ones, which have the new chunks, have been compressed.
+        for fragment in known.into_iter().rev() {
+            archive.take(fragment);
+        }
+        assert!(archive.bytes == dedup.serial());
+    }
+}

@@ -1,0 +1,31 @@
+//! Nine parallel programs, as the study "On the Maturity of Parallel Applications for Asymmetric Multi-Core Processors" (JPDC 2019)
+//! takes them from the PARSEC suite (Bienia, Kumar, Singh and Li, PACT 2008), written anew from their algorithms. Each is there
+//! [`serial`](Version::Serial), with [`pinned`](Version::Pinned) threads, and on Evenkeel's runtime; its input is generated, in three
+//! sizes; its checksum is the same in every version and with any number of workers.
+//!
+//! Where to look: an app's file says at its head what it computes and from which paper; its `run` is the shape of its parallelism,
+//! in phases that a [`Team`](team::Team) carries out, or in stages that pass items on.
+
+mod app;
+mod checksum;
+mod normal;
+mod pipeline;
+mod registry;
+mod shared;
+pub mod team;
+mod vector;
+
+pub mod blackscholes;
+pub mod bodytrack;
+pub mod canneal;
+pub mod dedup;
+pub mod facesim;
+pub mod ferret;
+pub mod fluidanimate;
+pub mod streamcluster;
+pub mod swaptions;
+
+pub use app::{App, AppError, Outcome, Phases, Setting, Size, Stages, Version};
+pub use checksum::Checksum;
+pub use registry::{APPS, find};
+pub use shared::{Blocks, SharedF64s};
