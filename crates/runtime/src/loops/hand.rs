@@ -46,8 +46,9 @@ struct Place {
 }
 
 enum Stage {
-    /// How many iterations make a chunk is being found out. By place, how many it had last.
-    Sizing { next: u64, last: Box<[u64]> },
+    /// How many iterations make a chunk is being found out. By place, how many it had last; nanoseconds per iteration of a chunk that took
+    /// long enough to tell.
+    Sizing { next: u64, last: Box<[u64]>, told: Option<f64> },
     /// The policy hands out what comes after this many iterations, in chunks of `unit` at least.
     Policy { after: u64, unit: u64, policy: Box<dyn LoopPolicy> },
     /// Nothing is handed out any more.
@@ -63,7 +64,7 @@ impl Hand {
             left: iterations,
             places: vec![Place::default(); workers].into(),
             free: workers,
-            stage: Stage::Sizing { next: 0, last: vec![0; workers].into() },
+            stage: Stage::Sizing { next: 0, last: vec![0; workers].into(), told: None },
             done: PerKind::all((0, Nanos::ZERO)),
         };
         if !schedule.needs_unit() {
@@ -117,9 +118,10 @@ impl Hand {
 
     fn hand_out(&mut self, place: usize, kind: KindId) -> Option<Chunk> {
         match &mut self.stage {
-            Stage::Sizing { next, last } => {
-                // Doubling: the chunk that tells is about as long as all before it.
-                let count = (2 * last[place]).max(1).min(self.iterations - *next);
+            Stage::Sizing { next, last, told } => {
+                // Doubling: the chunk that tells is about as long as all before it. It has to be confirmed by another.
+                let longer = if told.is_some() { last[place] } else { 2 * last[place] };
+                let count = longer.max(1).min(self.iterations - *next);
                 let chunk = Chunk { first: *next, count };
                 (*next, last[place]) = (*next + count, count);
                 (count > 0).then_some(chunk)
@@ -187,17 +189,29 @@ impl Hand {
         let time = now.saturating_sub(since);
         let (sum, spent) = self.done[kind];
         self.done[kind] = (sum + count, spent + time);
-        if let Stage::Sizing { next, .. } = self.stage
-            && time >= TELLING
-        {
-            let left = self.iterations - next;
-            let within = |span: Nanos| (u128::from(count) * u128::from(span.0) / u128::from(time.0)) as u64;
-            let share = left / (CHUNKS_PER_SHARE * self.places.len() as u64);
-            let unit = within(self.schedule.chunk_time()).min(share.max(within(TELLING)));
-            self.begin_policy(next, unit.max(1));
-        }
+        self.size(count, time);
         if let Stage::Policy { policy, .. } = &mut self.stage {
             policy.done(place as u32, kind, count, time);
+        }
+    }
+
+    /// While sizing: two chunks have to tell, and the faster counts. One alone may have met an interrupt, or the first touch of a page.
+    fn size(&mut self, count: u64, time: Nanos) {
+        let Stage::Sizing { next, told, .. } = &mut self.stage else { return };
+        let pace = time.0.max(1) as f64 / count as f64;
+        let earlier = std::mem::replace(told, Some(pace).filter(|_| time >= TELLING));
+        let (Some(earlier), Some(now)) = (earlier, *told) else { return };
+        let (next, pace) = (*next, earlier.min(now));
+        let within = |span: Nanos| (span.0 as f64 / pace) as u64;
+        let share = (self.iterations - next) / (CHUNKS_PER_SHARE * self.places.len() as u64);
+        let unit = within(self.schedule.chunk_time()).min(share.max(within(TELLING)));
+        self.begin_policy(next, unit.max(1));
+    }
+
+    /// A chunk that was taken begins now, and not when it was taken.
+    pub fn begins(&mut self, place: usize, now: Nanos) {
+        if let Some((_, since, _)) = &mut self.places[place].at_work {
+            *since = now;
         }
     }
 
@@ -241,17 +255,30 @@ mod tests {
     }
 
     #[test]
-    fn chunks_double_until_one_takes_a_microsecond_and_take_ten_from_then_on() {
+    fn chunks_double_until_two_take_a_microsecond_and_take_ten_from_then_on() {
         let chunks = run("dynamic", 1 << 20, 1, &[0], &[100]).remove(0);
-        assert_eq!(counts(&chunks)[..8], [1, 2, 4, 8, 16, 100, 100, 100]);
+        assert_eq!(counts(&chunks)[..8], [1, 2, 4, 8, 16, 16, 100, 100]);
     }
 
     #[test]
     fn a_short_loop_has_chunks_of_a_share_that_are_worth_their_taking() {
-        // 16 iterations take 1.6 us; a sixteenth of half of what is left would be 30, and ten microseconds are 100.
+        // 16 iterations take 1.6 us, which two chunks tell; a sixteenth of half of what is left would be 30, and ten microseconds are 100.
         let counts = |n| counts(&run("dynamic", n, 2, &[0], &[100])[0]);
-        assert_eq!(counts(31 + 32 * 30)[5..8], [30, 30, 30]);
-        assert_eq!(counts(31 + 32 * 3)[5..8], [10, 10, 10]);
+        assert_eq!(counts(47 + 32 * 30)[6..9], [30, 30, 30]);
+        assert_eq!(counts(47 + 32 * 3)[6..9], [10, 10, 10]);
+    }
+
+    #[test]
+    fn one_chunk_that_met_an_interrupt_does_not_tell() {
+        let mut hand = Hand::new("dynamic".parse().unwrap(), 1 << 20, 1);
+        let (mut place, mut now, mut longest) = (hand.place(0).unwrap(), Nanos::ZERO, 0);
+        while let Some(chunk) = hand.take(&mut place, KindId(0), now) {
+            longest = longest.max(chunk.count);
+            let interrupt = if now == Nanos::ZERO { 5_000 } else { 0 };
+            now += Nanos(100 * chunk.count + interrupt);
+            hand.done(place, now);
+        }
+        assert_eq!(longest, 100);
     }
 
     #[test]

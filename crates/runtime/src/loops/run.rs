@@ -119,6 +119,8 @@ impl<B: Body> Shared<'_, B> {
                 if has_place && self.lying.load(Ordering::Relaxed) == 0 {
                     self.publish(worker);
                     published += 1;
+                    // To wake somebody takes longer than many a chunk.
+                    self.hand().begins(place, self.now());
                 }
                 let going_on = self.body.chunk(&mut local, chunk.first..chunk.first + chunk.count);
                 let now = self.now();
