@@ -183,10 +183,9 @@ impl Hand {
         tail::leaves(now.saturating_add(span(count, own)), count, left, &mut faster)
     }
 
-    /// The chunk at a place is done.
-    pub fn done(&mut self, place: usize, now: Nanos) {
-        let Some((kind, since, count)) = self.places[place].at_work.take() else { return };
-        let time = now.saturating_sub(since);
+    /// The chunk at a place is done, and took so long.
+    pub fn done(&mut self, place: usize, time: Nanos) {
+        let Some((kind, _, count)) = self.places[place].at_work.take() else { return };
         let (sum, spent) = self.done[kind];
         self.done[kind] = (sum + count, spent + time);
         self.size(count, time);
@@ -206,13 +205,6 @@ impl Hand {
         let share = (self.iterations - next) / (CHUNKS_PER_SHARE * self.places.len() as u64);
         let unit = within(self.schedule.chunk_time()).min(share.max(within(TELLING)));
         self.begin_policy(next, unit.max(1));
-    }
-
-    /// A chunk that was taken begins now, and not when it was taken.
-    pub fn begins(&mut self, place: usize, now: Nanos) {
-        if let Some((_, since, _)) = &mut self.places[place].at_work {
-            *since = now;
-        }
     }
 
     /// Hands out no more.
@@ -237,13 +229,15 @@ mod tests {
         let mut hand = Hand::new(schedule.parse().unwrap(), iterations, places);
         let mut at: Vec<_> = (0..kinds.len()).map(|worker| hand.place(worker).unwrap()).collect();
         let mut chunks = vec![Vec::new(); kinds.len()];
+        let mut spans = vec![Nanos::ZERO; kinds.len()];
         let mut coming: Vec<_> = (0..kinds.len()).map(|worker| (Nanos::ZERO, worker)).collect();
         while let Some(&(now, worker)) = coming.iter().min() {
             coming.retain(|&(_, it)| it != worker);
-            hand.done(at[worker], now);
+            hand.done(at[worker], spans[worker]);
             let kind = KindId(kinds[worker]);
             if let Some(chunk) = hand.take(&mut at[worker], kind, now) {
                 chunks[worker].push(chunk);
+                spans[worker] = Nanos(chunk.count * paces[kind.index()]);
                 coming.push((now + Nanos(chunk.count * paces[kind.index()]), worker));
             }
         }
@@ -275,8 +269,9 @@ mod tests {
         while let Some(chunk) = hand.take(&mut place, KindId(0), now) {
             longest = longest.max(chunk.count);
             let interrupt = if now == Nanos::ZERO { 5_000 } else { 0 };
-            now += Nanos(100 * chunk.count + interrupt);
-            hand.done(place, now);
+            let span = Nanos(100 * chunk.count + interrupt);
+            now += span;
+            hand.done(place, span);
         }
         assert_eq!(longest, 100);
     }
@@ -345,16 +340,16 @@ mod tests {
             let taken = [0, 1].map(|it| hand.take(&mut at[it], KindId(0), now).map(|chunk| chunk.count));
             assert!(taken[0].is_some() && taken[1].is_some());
             now += Nanos(1_000);
-            hand.done(at[0], now);
+            hand.done(at[0], Nanos(1_000));
             if taken == [Some(1); 2] {
-                hand.done(at[1], now);
+                hand.done(at[1], Nanos(1_000));
             }
         }
         let mut rest = 0;
         while let Some(chunk) = hand.take(&mut at[0], KindId(0), now) {
             rest += chunk.count;
             now += Nanos(chunk.count);
-            hand.done(at[0], now);
+            hand.done(at[0], Nanos(chunk.count));
         }
         assert!(rest > 700, "{rest}: half of it was its own");
     }

@@ -119,16 +119,16 @@ impl<B: Body> Shared<'_, B> {
                 if has_place && self.lying.load(Ordering::Relaxed) == 0 {
                     self.publish(worker);
                     published += 1;
-                    // To wake somebody takes longer than many a chunk.
-                    self.hand().begins(place, self.now());
                 }
+                // Waiting for the hand, or waking somebody, takes longer than many a chunk: neither is counted.
+                let since = self.now();
                 let going_on = self.body.chunk(&mut local, chunk.first..chunk.first + chunk.count);
                 let now = self.now();
                 let mut hand = self.hand();
                 if !going_on {
                     hand.stop();
                 }
-                hand.done(place, now);
+                hand.done(place, now.saturating_sub(since));
                 next = hand.take(&mut place, worker.kind, now);
                 has_place = hand.has_place();
             }
