@@ -18,14 +18,21 @@ pub trait Team {
     /// as the app knows.
     fn each(&self, blocks: usize, body: impl Fn(usize) + Sync);
 
-    /// A phase whose blocks are drawn one after the other by whoever is free, where an app balances its work itself even with pinned threads.
-    fn tickets(&self, blocks: usize, body: impl Fn(usize) + Sync);
+    /// A phase whose blocks are drawn one after the other by whoever is free, where an app balances its work itself even with pinned threads. A team that
+    /// hands blocks out by itself has no other way.
+    fn tickets(&self, blocks: usize, body: impl Fn(usize) + Sync) {
+        self.each(blocks, body);
+    }
 
-    /// A phase of one: `body` runs once, and nothing runs beside it.
-    fn once(&self, body: impl FnOnce());
+    /// A phase of one: `body` runs once, and nothing runs beside it. Where one thread goes through the app, that is a call.
+    fn once(&self, body: impl FnOnce()) {
+        body();
+    }
 
     /// A phase of one whose result all get.
-    fn agree(&self, decide: impl FnOnce() -> f64) -> f64;
+    fn agree(&self, decide: impl FnOnce() -> f64) -> f64 {
+        decide()
+    }
 }
 
 /// One thread, block by block.
@@ -35,17 +42,5 @@ pub struct Serial;
 impl Team for Serial {
     fn each(&self, blocks: usize, body: impl Fn(usize) + Sync) {
         (0..blocks).for_each(body);
-    }
-
-    fn tickets(&self, blocks: usize, body: impl Fn(usize) + Sync) {
-        (0..blocks).for_each(body);
-    }
-
-    fn once(&self, body: impl FnOnce()) {
-        body();
-    }
-
-    fn agree(&self, decide: impl FnOnce() -> f64) -> f64 {
-        decide()
     }
 }

@@ -13,18 +13,6 @@ impl Team for Loops<'_> {
         let body = &body;
         self.0.for_each(0..blocks, body);
     }
-
-    fn tickets(&self, blocks: usize, body: impl Fn(usize) + Sync) {
-        self.each(blocks, body);
-    }
-
-    fn once(&self, body: impl FnOnce()) {
-        body();
-    }
-
-    fn agree(&self, decide: impl FnOnce() -> f64) -> f64 {
-        decide()
-    }
 }
 
 /// Each phase is a scope with a task per block.
@@ -35,17 +23,5 @@ impl Team for Tasks<'_> {
     fn each(&self, blocks: usize, body: impl Fn(usize) + Sync) {
         let body = &body;
         self.0.scope(|scope| (0..blocks).for_each(|block| scope.spawn(move || body(block))));
-    }
-
-    fn tickets(&self, blocks: usize, body: impl Fn(usize) + Sync) {
-        self.each(blocks, body);
-    }
-
-    fn once(&self, body: impl FnOnce()) {
-        body();
-    }
-
-    fn agree(&self, decide: impl FnOnce() -> f64) -> f64 {
-        decide()
     }
 }
