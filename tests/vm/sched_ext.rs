@@ -94,8 +94,8 @@ fn guest_of(cores: &str, kernel: &str, script: &[&str]) -> Option<Ended> {
 }
 
 #[track_caller]
-fn schedule_a_mixed_load(kernel: &str, policies: &[&str], seconds: &str) {
-    let script = [&["sh", "/bin/mixed.sh", seconds][..], policies].concat();
+fn schedule_a_mixed_load(kernel: &str, policies: &[&str]) {
+    let script = [&["sh", "/bin/mixed.sh", SECONDS][..], policies].concat();
     // All that two CPUs have: that cores are as fast as they should be is not what is asked here.
     let Some(ended) = guest_of("2@75+2@25", kernel, &script) else { return };
     let expected: String = policies.iter().map(|policy| format!("{policy}: ok\n")).collect();
@@ -105,21 +105,21 @@ fn schedule_a_mixed_load(kernel: &str, policies: &[&str], seconds: &str) {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn every_policy_schedules_a_mixed_load_on_6_18() {
-    schedule_a_mixed_load("6.18", &POLICIES, SECONDS);
+    schedule_a_mixed_load("6.18", &POLICIES);
 }
 
 /// What moved between kernels is the mechanism's, and these use all of it.
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn a_fair_policy_and_one_that_moves_much_schedule_a_mixed_load_on_7_2() {
-    schedule_a_mixed_load("7.2", &["acfs", "age"], "5");
+    schedule_a_mixed_load("7.2", &["acfs", "age"]);
 }
 
 #[test]
 #[ignore = "boots a virtual machine, and takes long: make vm-test-long"]
 fn every_policy_schedules_a_mixed_load_on_6_16_7_0_and_7_2_in_the_longer_run() {
     for kernel in ["6.16", "7.0", "7.2"] {
-        schedule_a_mixed_load(kernel, &POLICIES, SECONDS);
+        schedule_a_mixed_load(kernel, &POLICIES);
     }
 }
 
