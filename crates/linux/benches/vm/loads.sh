@@ -15,17 +15,23 @@ age) evenkeel schedule --backend sched_ext -p age --budget 20 $factors >/tmp/sch
 *) evenkeel schedule --backend sched_ext -p "$under" $factors >/tmp/scheduler.log 2>&1 & ;;
 esac
 scheduler=$!
-if [ "$under" != kernel ]; then
+
+# Waits until the state is as said.
+is() {
     tries=0
-    until [ "$(cat $state)" = enabled ]; do
+    until [ "$(cat $state)" = "$1" ]; do
         tries=$((tries + 1))
         if [ $tries -gt 1200 ]; then
             cat /tmp/scheduler.log >&2
-            echo "$under did not begin" >&2
+            echo "under $under sched_ext is not $1" >&2
             exit 1
         fi
         usleep 100000
     done
+}
+
+if [ "$under" != kernel ]; then
+    is enabled
     sleep 1
 fi
 
@@ -90,10 +96,10 @@ echo "ticks: $(($(ticks) - begun)) $(cut -d. -f1 /proc/uptime)"
 [ "$many" ] || exit 0
 
 # With the budget that everybody has by default. Only a real-time thread can measure beside 2,000 that work.
-until [ "$(cat $state)" = disabled ]; do usleep 100000; done
+is disabled
 evenkeel schedule --backend sched_ext -p "$under" >/tmp/scheduler.log 2>&1 &
 scheduler=$!
-until [ "$(cat $state)" = enabled ]; do usleep 100000; done
+is enabled
 sleep 1
 chrt -R -f 1 worker many 2000 15000 $scheduler >/tmp/many
 if [ "$(cat $state)" = enabled ]; then

@@ -16,6 +16,9 @@ use libbpf_rs::{
 use super::error::{LoadError, explain};
 use super::shared::{Board, Command, Cpu, LastWords, MAX_COMMANDS, MAX_CPUS, MAX_QUEUES, Queue, Shared, Slot, text};
 
+#[cfg(test)]
+pub mod by_hand;
+
 /// `src/bpf/main.bpf.c`, compiled.
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/main.bpf.o"));
 
@@ -324,61 +327,4 @@ fn map<T: super::shared::Plain>(object: &Object, name: &str, count: usize) -> Re
 fn borrow<'a>(fd: RawFd) -> BorrowedFd<'a> {
     // SAFETY: the ring's, which outlives what `bell` returns.
     unsafe { BorrowedFd::borrow_raw(fd) }
-}
-
-/// One that does nothing by itself, for tests: memory of their own, and notes that they write.
-#[cfg(test)]
-pub mod by_hand {
-    use super::*;
-
-    /// Slots that were noted.
-    pub type Notes = Rc<RefCell<Vec<u32>>>;
-
-    struct ByHand(Notes);
-
-    impl Program for ByHand {
-        fn attach(&mut self) -> Result<(), LoadError> {
-            Ok(())
-        }
-
-        fn detach(&mut self) {}
-
-        fn counts(&self) -> bool {
-            false
-        }
-
-        fn notes(&self, into: &mut Vec<u32>) {
-            into.append(&mut self.0.borrow_mut());
-        }
-
-        fn bell(&self) -> BorrowedFd<'_> {
-            borrow(0)
-        }
-
-        fn obey(&self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    fn memory<T: super::super::shared::Plain>(count: usize) -> Shared<T> {
-        let file = rustix::fs::memfd_create("evenkeel", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-        rustix::fs::ftruncate(&file, (count * size_of::<T>()) as u64).unwrap();
-        Shared::map(&file, count).unwrap()
-    }
-
-    /// With room for so many threads.
-    pub fn kernel(slots: usize) -> (KernelSide, Notes) {
-        let notes = Notes::default();
-        let side = KernelSide {
-            program: Box::new(ByHand(Rc::clone(&notes))),
-            slots: memory(slots),
-            free_slots: memory(slots),
-            queues: memory(MAX_QUEUES),
-            cpus: memory(MAX_CPUS),
-            commands: memory(MAX_COMMANDS),
-            boards: memory(1),
-            words: memory(1),
-        };
-        (side, notes)
-    }
 }
