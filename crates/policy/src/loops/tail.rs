@@ -25,7 +25,9 @@ pub fn leaves(own_end: Nanos, chunk: u64, left: u64, faster: &mut [Faster]) -> b
     while left > 0 {
         let Some(first) = faster.iter_mut().min_by_key(|it| it.free_at) else { return false };
         let count = left.min(chunk.max(1));
-        first.free_at = first.free_at.saturating_add(Nanos((count as f64 * first.pace).round() as u64));
+        // At least a nanosecond: of many that take no time, not each is to be dealt.
+        let time = ((count as f64 * first.pace).round() as u64).max(1);
+        first.free_at = first.free_at.saturating_add(Nanos(time));
         if first.free_at >= own_end {
             return false;
         }
@@ -63,6 +65,11 @@ mod tests {
         // The faster one ends its third at 30 and the other its second at 40.
         assert!(leaves(Nanos(31), 1, 4, &mut faster.clone()));
         assert!(!leaves(Nanos(31), 1, 5, &mut faster));
+    }
+
+    #[test]
+    fn iterations_that_take_no_time_are_not_dealt_one_by_one() {
+        assert!(!leaves(Nanos(1_000), 1, u64::MAX, &mut [Faster { free_at: Nanos(5), pace: 0.1 }]));
     }
 
     #[test]
