@@ -31,13 +31,13 @@ pub enum PoolError {
     /// No such policy for tasks.
     #[error(transparent)]
     Policy(#[from] UnknownGraphPolicy),
-    /// A policy for tasks that needs the whole graph.
-    #[error("'{name}' plans a whole graph and cannot place tasks as they come; expected one of {online}")]
-    NotOnline {
+    /// A policy for tasks that the simulator has, and the runtime does not.
+    #[error("the runtime does not have '{name}', only the simulator; expected one of {has}")]
+    OnlySimulated {
         /// As asked for.
         name: String,
-        /// Those that can.
-        online: String,
+        /// Those that it has.
+        has: String,
     },
     /// No such schedule for loops.
     #[error(transparent)]

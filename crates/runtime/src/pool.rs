@@ -62,7 +62,7 @@ impl Builder {
         self
     }
 
-    /// How tasks find their workers: `fifo`, `steal`, `steal-kind`. Else `EVENKEEL_POLICY`, else `steal-kind`.
+    /// How tasks find their workers: `steal`, `steal-kind`. Else `EVENKEEL_POLICY`, else `steal-kind`.
     #[must_use]
     pub fn policy(mut self, name: &str) -> Self {
         self.policy = Some(name.into());
@@ -127,12 +127,12 @@ pub enum Discipline {
 
 impl Discipline {
     fn named(name: Option<String>) -> Result<Self, PoolError> {
-        const ONLINE: &str = "steal, steal-kind";
+        const HAS: &str = "steal, steal-kind";
         let Some(name) = name else { return Ok(Self::StealKind) };
         match name.as_str() {
             "steal" => Ok(Self::Steal),
             "steal-kind" => Ok(Self::StealKind),
-            _ if graph::find(&name).is_some() => Err(PoolError::NotOnline { name, online: ONLINE.into() }),
+            _ if graph::find(&name).is_some() => Err(PoolError::OnlySimulated { name, has: HAS.into() }),
             _ => Err(graph::UnknownGraphPolicy { name }.into()),
         }
     }
