@@ -63,16 +63,16 @@ alone() {
     wait
 }
 
-# Long enough that the time by which acfs lets threads be apart, which is fixed, does not decide.
+# Long enough that neither the time by which acfs lets threads be apart, which is fixed, nor a second of a slower host decides.
 load "spin 2" alone 2 6000
-load "spin 4" alone 4 15000
-load "spin 6" alone 6 15000
+load "spin 4" alone 4 30000
+load "spin 6" alone 6 30000
 load "spin 12" alone 12 6000
 levels() {
     for which in 1 2 3; do
         # By files: of whom a figure is must be known.
-        worker nice 0 15000 >/tmp/high$which &
-        worker nice 5 15000 >/tmp/low$which &
+        worker nice 0 30000 >/tmp/high$which &
+        worker nice 5 30000 >/tmp/low$which &
     done
     wait
     cat /tmp/high* /tmp/low*
@@ -84,9 +84,9 @@ load barrier worker barrier 4 40 540
 load mix sh -c 'scales spin 2 5000 & waits paced 5000 & waits paced 5000 & wait'
 load hackbench sh -c 'hackbench -g 4 -f 10 -l 300 | sed -n "s/^Time: //p"'
 # Wake-ups beside threads that work all the time.
-worker spin 4 16000 >/dev/null &
+worker spin 4 26000 >/dev/null &
 beside=$!
-load wakes worker wakes 4 5000
+load wakes worker wakes 4 15000
 load cyclictest sh -c 'cyclictest -q -t 4 -i 3000 -D 5 --policy=other -h 1 | sed -n "s/^# Max Latencies: //p"; true'
 kill $beside 2>/dev/null
 wait $beside 2>/dev/null
