@@ -10,6 +10,8 @@ mod ends;
 mod sched_ext;
 #[cfg(feature = "sched_ext")]
 mod simulated;
+#[cfg(feature = "sched_ext")]
+mod systemd;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -58,30 +58,16 @@ pub fn guest(kernel: &str, script: &[&str]) -> Option<Ended> {
 
 /// The same, on cores of one's choice.
 fn guest_of(cores: &str, kernel: &str, script: &[&str]) -> Option<Ended> {
-    let (evenkeel, worker) = (stripped(), worker());
-    let mixed = root().join("tests/vm/mixed.sh");
-    let [evenkeel, mixed] =
-        [format!("{}=/bin/evenkeel", evenkeel.display()), format!("{}=/bin/mixed.sh", mixed.display())];
-    let with = [
-        "--cores",
-        cores,
-        "--kernel",
-        kernel,
-        "--with",
-        &evenkeel,
-        "--with",
-        worker.to_str().unwrap(),
-        "--with",
-        "chrt",
-        "--with",
-        "setpriv",
-        "--file",
-        &mixed,
-        "--timeout",
-        "9min",
-        "--",
-    ];
-    let args = [&with[..], script].concat();
+    let mixed = format!("{}=/bin/mixed.sh", root().join("tests/vm/mixed.sh").display());
+    let with = ["--cores", cores, "--with", "chrt", "--with", "setpriv", "--file", &mixed];
+    guest_with(kernel, "/bin/evenkeel", &with, script)
+}
+
+/// The same, with evenkeel where one wants it, and with options of `evenkeel vm`.
+pub fn guest_with(kernel: &str, evenkeel: &str, with: &[&str], script: &[&str]) -> Option<Ended> {
+    let (evenkeel, worker) = (format!("{}={evenkeel}", stripped().display()), worker());
+    let all = ["--kernel", kernel, "--with", &evenkeel, "--with", worker.to_str().unwrap(), "--timeout", "9min"];
+    let args = [&all, with, &["--"], script].concat();
     let mut ended = booted(&args)?;
     for _ in 0..EMULATOR_FAULTS {
         if !ended.stderr.contains("Oops: int3") {
