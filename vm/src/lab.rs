@@ -16,7 +16,7 @@ use crate::image::{self, Busybox, Tree};
 use crate::kernel::Kernel;
 use crate::machine::machine;
 use crate::relay::Relay;
-use crate::throttle::{Host, Throttle, bind, places, vcpus};
+use crate::throttle::{Host, Rounds, Throttle, bind, places, vcpus};
 
 /// How long a guest may take until it is ready. Seen: 4 s, and 16 s on a host that compiled on all its cores.
 const BOOT: Duration = Duration::from_secs(120);
@@ -94,6 +94,14 @@ fn throttle(cores: &Cores) -> Result<Option<Throttle>, VmError> {
     Throttle::prepare(&Host::default(), &quotas).map(Some)
 }
 
+/// A guest that is ready.
+struct Booted<'a> {
+    guest: Conversation<'a>,
+    output: Output,
+    /// While its cores are slow.
+    rounds: Option<Rounds>,
+}
+
 impl Lab {
     /// Runs it, on a host that was looked at ([`check_host`]). To be called by a thread that stays, before any other is made (see [`Signals`]); `say` is told what takes
     /// long or goes wrong on the way.
@@ -110,7 +118,7 @@ impl Lab {
     ) -> Result<Outcome, VmError> {
         let throttle = throttle(&self.cores)?;
         let image = self.image(busybox)?;
-        let (mut guest, output) = self.boot(&image, throttle.as_ref(), signals, say)?;
+        let Booted { mut guest, output, rounds } = self.boot(&image, throttle.as_ref(), signals, say)?;
 
         let files = tempfile::tempfile().map_err(VmError::system("cannot make a temporary file"))?;
         let stdout = Relay::start(output.stdout, streams.stdout);
@@ -126,6 +134,7 @@ impl Lab {
         let seconds = began.elapsed().as_secs_f64();
         let exit_code = line.strip_prefix("exit ").and_then(|code| code.parse().ok());
         let exit_code = exit_code.ok_or_else(|| guest.died(Stage::Command))?;
+        drop(rounds);
         if let Some(throttle) = &throttle {
             throttle.lift()?;
         }
@@ -161,7 +170,7 @@ impl Lab {
         throttle: Option<&Throttle>,
         signals: &'a Signals,
         say: &dyn Fn(&str),
-    ) -> Result<(Conversation<'a>, Output), VmError> {
+    ) -> Result<Booted<'a>, VmError> {
         let mut tries = 1;
         loop {
             match self.boot_once(image, throttle, signals) {
@@ -179,21 +188,23 @@ impl Lab {
         image: &File,
         throttle: Option<&Throttle>,
         signals: &'a Signals,
-    ) -> Result<(Conversation<'a>, Output), VmError> {
+    ) -> Result<Booted<'a>, VmError> {
         let cores = self.cores.percents().len();
         let settings = Settings { kernel: &self.kernel, image, cores, memory_mib: self.memory_mib };
         let (emulator, channels) = Emulator::start(&settings, signals)?;
         let (mut guest, output) = Conversation::new(emulator, channels, signals)?;
+        let mut rounds = None;
         if let Some(throttle) = throttle {
             let process = guest.process();
             let threads = vcpus(Path::new("/proc"), process, cores).map_err(|_| guest.died(Stage::Boot))?;
             throttle.adopt(process, &threads)?;
             if let Some(places) = places(&self.cores.percents(), &host_cpus()?) {
                 bind(&threads, &places).map_err(VmError::system("cannot bind the emulator's threads"))?;
+                rounds = Some(Rounds::begin(threads, places));
             }
         }
         guest.line(Stage::Boot, Some(BOOT), &|| false)?;
-        Ok((guest, output))
+        Ok(Booted { guest, output, rounds })
     }
 }
 

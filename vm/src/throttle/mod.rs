@@ -10,6 +10,7 @@
 
 mod host;
 mod places;
+mod rounds;
 mod threads;
 mod v1;
 mod v2;
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 
 pub use host::Host;
 pub use places::{bind, places};
+pub use rounds::Rounds;
 pub use threads::{ThreadsError, vcpus};
 
 use crate::cores::Quota;
