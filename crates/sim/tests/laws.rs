@@ -268,7 +268,7 @@ struct Onlooker(Box<dyn Policy>);
 
 impl Policy for Onlooker {
     fn interest(&self) -> Interest {
-        let more = [Interest::WOKE, Interest::BLOCKED, Interest::MILESTONE, Interest::CORE_IDLE];
+        let more = [Interest::PROGRESS, Interest::WOKE, Interest::BLOCKED, Interest::MILESTONE, Interest::CORE_IDLE];
         more.into_iter().fold(self.0.interest(), Interest::and)
     }
 
