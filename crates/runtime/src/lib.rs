@@ -13,6 +13,7 @@
 
 mod arena;
 mod costs;
+mod counts;
 mod error;
 mod job;
 mod join;
@@ -28,6 +29,8 @@ mod stack_job;
 mod sync;
 mod task;
 mod team;
+mod timed;
+mod trace;
 mod victims;
 mod worker;
 
@@ -35,7 +38,7 @@ pub use costs::Cost;
 pub use error::PoolError;
 pub use loops::{Index, Over, Schedule};
 pub use pipeline::Pipeline;
-pub use pool::{Builder, MACHINE_VARIABLE, MAX_WORKERS, POLICY_VARIABLE, Pool, SCHEDULE_VARIABLE};
+pub use pool::{Builder, MACHINE_VARIABLE, MAX_WORKERS, POLICY_VARIABLE, Pool, SCHEDULE_VARIABLE, TRACE_VARIABLE};
 pub use record::{Graph, RecordedTask, Recorder};
 pub use scope::{Scope, Spawner};
 pub use task::{Data, Handle, Part, Reading, Regions, Resource, Task, Writing};

@@ -7,7 +7,7 @@ use crossbeam_deque::Worker as Deque;
 use evenkeel_machine::Machine;
 use evenkeel_policy::graph;
 
-use crate::costs::Cost;
+use crate::costs::{Cost, Label};
 use crate::error::PoolError;
 use crate::latch::OutsideLatch;
 use crate::loops::Schedule;
@@ -15,12 +15,15 @@ use crate::registry::Registry;
 use crate::scope::{self, Scope};
 use crate::stack_job::StackJob;
 use crate::team::{KindOfCore, Place, Team};
+use crate::trace::Trace;
 use crate::worker::Worker;
 
 /// Environment variable: the machine whose kinds count, a preset's name or a file, in place of what the system tells.
 pub const MACHINE_VARIABLE: &str = "EVENKEEL_MACHINE";
 /// Environment variable: the policy for tasks.
 pub const POLICY_VARIABLE: &str = "EVENKEEL_POLICY";
+/// Environment variable: the file that a trace is written to; see [`Builder::trace`].
+pub const TRACE_VARIABLE: &str = "EVENKEEL_TRACE";
 /// Environment variable: the schedule of loops that do not say theirs.
 pub const SCHEDULE_VARIABLE: &str = "EVENKEEL_SCHEDULE";
 
@@ -44,6 +47,7 @@ pub struct Builder {
     machine: Option<String>,
     policy: Option<String>,
     schedule: Option<String>,
+    trace: Option<String>,
     pins: bool,
 }
 
@@ -76,6 +80,18 @@ impl Builder {
         self
     }
 
+    /// The file that a trace is written to when the pool has been dropped, to be opened at ui.perfetto.dev: what each worker did when, and what had to
+    /// wait for what. `%p` in its name stands for the process's number. Pools of one process that name the same file are all in it, side by side.
+    /// Else `EVENKEEL_TRACE`, else there is none.
+    ///
+    /// A file that cannot be written is said on stderr, and is no error. A worker records up to 1,048,576 events (40 MiB); what comes after
+    /// them is left out, and said to be.
+    #[must_use]
+    pub fn trace(mut self, file: &str) -> Self {
+        self.trace = Some(file.into());
+        self
+    }
+
     /// Whether each worker keeps to its core. It does unless told otherwise.
     #[must_use]
     pub const fn pin(mut self, pins: bool) -> Self {
@@ -104,7 +120,8 @@ impl Builder {
             Some(schedule) => schedule.parse()?,
             None => Schedule::default(),
         };
-        Pool::start(team, self.pins, discipline, schedule)
+        let trace = self.trace.or(from_environment(TRACE_VARIABLE)?).filter(|file| !file.is_empty());
+        Pool::start(team, self.pins, discipline, schedule, trace.and_then(|file| Trace::begin(&file)))
     }
 }
 
@@ -149,13 +166,20 @@ impl Pool {
 
     /// A pool that differs from [`Pool::new`]'s.
     pub const fn builder() -> Builder {
-        Builder { workers: None, machine: None, policy: None, schedule: None, pins: true }
+        Builder { workers: None, machine: None, policy: None, schedule: None, trace: None, pins: true }
     }
 
-    fn start(team: Team, pins: bool, discipline: Discipline, schedule: Schedule) -> Result<Self, PoolError> {
+    fn start(
+        team: Team,
+        pins: bool,
+        discipline: Discipline,
+        schedule: Schedule,
+        trace: Option<Trace>,
+    ) -> Result<Self, PoolError> {
         let deques: Vec<_> = team.places.iter().map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
-        let registry = Registry::new(team, pins, discipline == Discipline::StealKind, stealers, schedule);
+        let mut registry = Registry::new(team, pins, discipline == Discipline::StealKind, stealers, schedule);
+        registry.trace = trace;
         // From here on dropping it ends those threads that there are.
         let mut pool = Self { registry: Arc::new(registry), threads: Vec::new() };
         for (worker, deque) in deques.into_iter().enumerate() {
@@ -185,6 +209,11 @@ impl Pool {
     /// What tasks with names have cost so far on each kind of core. Nothing where all cores are of one kind.
     pub fn costs(&self) -> Vec<Cost> {
         self.registry.costs.all()
+    }
+
+    /// The number of a name; none where nobody wants to know.
+    pub(crate) fn label(&self, name: &'static str) -> Label {
+        self.registry.label(name)
     }
 
     /// Calls `f` on a worker and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program

@@ -12,6 +12,7 @@ mod line;
 use std::marker::PhantomData;
 
 use crate::Pool;
+use crate::costs::Label;
 
 use chain::{Chain, End, Parallel, Serial, Start};
 use line::Line;
@@ -55,13 +56,13 @@ where
     /// A stage that takes one item at a time, in the order in which they came from the source.
     pub fn serial<U: Send, F: FnMut(C::Out) -> U + Send>(self, f: F) -> Pipeline<'pool, I, Serial<C, F>> {
         let Self { pool, items, stages, in_flight } = self;
-        Pipeline { pool, items, stages: Serial { before: stages, f }, in_flight }
+        Pipeline { pool, items, stages: Serial { before: stages, f, label: Label::default() }, in_flight }
     }
 
     /// A stage that takes any number of items at a time, in any order.
     pub fn parallel<U: Send, F: Fn(C::Out) -> U + Send + Sync>(self, f: F) -> Pipeline<'pool, I, Parallel<C, F>> {
         let Self { pool, items, stages, in_flight } = self;
-        Pipeline { pool, items, stages: Parallel { before: stages, f }, in_flight }
+        Pipeline { pool, items, stages: Parallel { before: stages, f, label: Label::default() }, in_flight }
     }
 
     /// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker.
@@ -75,5 +76,21 @@ where
     pub fn run(self) {
         let line = Line::new(self.items, self.in_flight, self.stages.link(End));
         self.pool.scope(|s| line.feed(s.spawner()));
+    }
+}
+
+impl<I, C, F> Pipeline<'_, I, Serial<C, F>> {
+    /// What the stage that was added last is called in traces; its cost is learnt under that name ([`Pool::costs`]).
+    pub fn label(mut self, name: &'static str) -> Self {
+        self.stages.label = self.pool.label(name);
+        self
+    }
+}
+
+impl<I, C, F> Pipeline<'_, I, Parallel<C, F>> {
+    /// What the stage that was added last is called in traces; its cost is learnt under that name ([`Pool::costs`]).
+    pub fn label(mut self, name: &'static str) -> Self {
+        self.stages.label = self.pool.label(name);
+        self
     }
 }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 
 use crate::Pool;
+use crate::costs::Label;
 use crate::task::{Accesses, Handle, Mode, Record, Resource};
 
 use run::Steps;
@@ -19,7 +20,7 @@ pub type Action<'env> = Box<dyn Fn() + Send + Sync + 'env>;
 /// Where tasks are recorded: see [`Pool::record`].
 #[derive(Default)]
 pub struct Recorder<'env> {
-    actions: Vec<Action<'env>>,
+    actions: Vec<(&'static str, Action<'env>)>,
     /// Who goes before whom.
     edges: Vec<(u32, u32)>,
     /// By the address of a handle. They are borrowed for as long as the graph: no other can come to be there.
@@ -32,6 +33,7 @@ pub struct Recorder<'env> {
 pub struct RecordedTask<'a, 'env> {
     recorder: &'a mut Recorder<'env>,
     accesses: Accesses<'env>,
+    name: &'static str,
 }
 
 /// A graph of tasks: see [`Pool::record`].
@@ -58,14 +60,16 @@ impl Pool {
     pub fn record<'env>(&self, f: impl FnOnce(&mut Recorder<'env>)) -> Graph<'_, 'env> {
         let mut recorder = Recorder::default();
         f(&mut recorder);
-        Graph { pool: self, steps: Steps::new(recorder.actions, &recorder.edges) }
+        let label = |name: &'static str| if name.is_empty() { Label::default() } else { self.label(name) };
+        let actions = recorder.actions.into_iter().map(|(name, action)| (label(name), action));
+        Graph { pool: self, steps: Steps::new(actions.collect(), &recorder.edges) }
     }
 }
 
 impl<'env> Recorder<'env> {
     /// A task that runs after those before it that conflict with it, as that of [`crate::Scope::task`].
     pub const fn task(&mut self) -> RecordedTask<'_, 'env> {
-        RecordedTask { recorder: self, accesses: Accesses::NONE }
+        RecordedTask { recorder: self, accesses: Accesses::NONE, name: "" }
     }
 }
 
@@ -90,6 +94,12 @@ impl<'env> RecordedTask<'_, 'env> {
         self.access(resource, Mode::Writes)
     }
 
+    /// What it is called in traces; its cost is learnt with that of others of the same name ([`Pool::costs`]).
+    pub const fn label(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
+    }
+
     /// Records it.
     ///
     /// # Panics
@@ -97,7 +107,7 @@ impl<'env> RecordedTask<'_, 'env> {
     pub fn run(self, f: impl Fn() + Send + Sync + 'env) {
         let Recorder { actions, edges, records, .. } = self.recorder;
         let Ok(task) = u32::try_from(actions.len()) else { panic!("a graph has less than 2^32 tasks") };
-        actions.push(Box::new(f));
+        actions.push((self.name, Box::new(f)));
         let first = edges.len();
         for (handle, mode) in self.accesses.handles() {
             let record = records.entry(handle).or_default();

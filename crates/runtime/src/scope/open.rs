@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::PoisonError;
 
+use crate::costs::Label;
 use crate::task::Domain;
 use crate::worker::Worker;
 
@@ -43,7 +44,22 @@ impl<'scope> Scope<'scope, '_> {
     /// Creates an independent task. It may begin at once on another worker, and has ended when the scope has.
     #[inline]
     pub fn spawn<F: FnOnce() + Send + 'scope>(&self, f: F) {
-        super::spawn::spawn(self.core, self.worker, f);
+        self.spawn_as(Label::default(), f);
+    }
+
+    /// Creates an independent task with a name, under which it is in traces, and its cost is learnt ([`crate::Pool::costs`]).
+    #[inline]
+    pub fn spawn_named<F: FnOnce() + Send + 'scope>(&self, name: &'static str, f: F) {
+        self.spawn_as(self.worker.label(name), f);
+    }
+
+    #[inline]
+    pub(crate) fn spawn_as<F: FnOnce() + Send + 'scope>(&self, label: Label, f: F) {
+        if super::spawn::is_timed(label, self.worker.registry()) {
+            super::spawn::spawn(self.core, self.worker, super::spawn::timed(label, f));
+        } else {
+            super::spawn::spawn(self.core, self.worker, f);
+        }
     }
 
     /// What creates independent tasks from anywhere within the scope, its tasks included.

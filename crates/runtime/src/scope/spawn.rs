@@ -8,8 +8,10 @@ use std::ptr::NonNull;
 use std::sync::PoisonError;
 
 use crate::arena::Class;
+use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::registry::Registry;
+use crate::trace::{TaskId, What};
 use crate::worker::Worker;
 
 use super::ScopeCore;
@@ -44,6 +46,7 @@ impl<F: FnOnce() + Send> Task<F> {
         if let Err(payload) = called {
             scope.panicked(payload);
         }
+        worker.counts.tasks.add(1);
         worker.credits.gain(scope, worker);
     }
 }
@@ -64,6 +67,22 @@ fn boxed<'a, F: FnOnce() + Send + 'a>(closure: F) -> Box<dyn FnOnce() + Send + '
     Box::new(closure)
 }
 
+/// Whether anybody wants to know how long a task takes.
+#[inline]
+pub fn is_timed(label: Label, registry: &Registry) -> bool {
+    label != Label::default() || registry.trace.is_some()
+}
+
+/// A task that is timed when it runs. In a box, so that all of them are one type of task.
+pub fn timed<'a, F: FnOnce() + Send + 'a>(label: Label, closure: F) -> Box<dyn FnOnce() + Send + 'a> {
+    boxed(move || {
+        Worker::with_current(|worker| {
+            let _time = worker.map(|worker| worker.time(label, || What::Task(label, TaskId::default())));
+            closure();
+        });
+    })
+}
+
 /// Creates independent tasks of a scope, from any thread and as often as wanted: see [`crate::Scope::spawner`].
 #[derive(Clone, Copy)]
 pub struct Spawner<'scope> {
@@ -80,6 +99,20 @@ impl<'scope> Spawner<'scope> {
 
     /// Creates an independent task.
     pub fn spawn<F: FnOnce() + Send + 'scope>(self, f: F) {
+        self.spawn_as(Label::default(), f);
+    }
+
+    /// Creates an independent task with a name, as [`crate::Scope::spawn_named`] does.
+    pub fn spawn_named<F: FnOnce() + Send + 'scope>(self, name: &'static str, f: F) {
+        self.spawn_as(self.registry.label(name), f);
+    }
+
+    fn spawn_as<F: FnOnce() + Send + 'scope>(self, label: Label, f: F) {
+        if is_timed(label, self.registry) { self.spawn_untimed(timed(label, f)) } else { self.spawn_untimed(f) }
+    }
+
+    /// Creates an independent task that is nothing to those who look on.
+    pub(crate) fn spawn_untimed<F: FnOnce() + Send + 'scope>(self, f: F) {
         Worker::with_current(|worker| match worker.filter(|worker| std::ptr::eq(worker.registry(), self.registry)) {
             Some(worker) => spawn(self.scope, worker, f),
             None => self.spawn_from_outside(f),

@@ -10,14 +10,12 @@ mod record;
 use std::alloc::Layout;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::time::Instant;
-
-use evenkeel_machine::Nanos;
 
 use crate::arena::Class;
 use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::scope::{Scope, ScopeCore};
+use crate::trace::What;
 use crate::worker::Worker;
 
 pub use accesses::Accesses;
@@ -76,7 +74,7 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
         self
     }
 
-    /// What it is called: its cost is learnt with that of others of the same name ([`crate::Pool::costs`]). Independent tasks have no names.
+    /// What it is called in traces; its cost is learnt with that of others of the same name ([`crate::Pool::costs`]).
     #[inline]
     pub fn label(mut self, name: &'static str) -> Self {
         self.label = self.scope.worker.label(name);
@@ -87,7 +85,7 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
     #[inline]
     pub fn run<F: FnOnce() + Send + 'scope>(self, f: F) {
         if self.accesses.is_empty() {
-            return self.scope.spawn(f);
+            return self.scope.spawn_as(self.label, f);
         }
         match Closure::<F>::CLASS {
             Some(class) => self.create(class, f),
@@ -117,6 +115,10 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
             let record = record(handle);
             // SAFETY: siblings are of one pool, in which we are.
             record.before(mode).iter().for_each(|&before| unsafe { creation.wait_for(before) });
+            if let Some(recorder) = worker.recorder() {
+                let after = creation.task().id();
+                record.before(mode).iter().for_each(|before| recorder.must_wait(before.id(), after));
+            }
             // SAFETY: as above.
             record.add(creation.task(), mode, |reader| unsafe { reader.is_done() });
         }
@@ -146,15 +148,19 @@ impl<F: FnOnce() + Send> Closure<F> {
         // SAFETY: the scope waits for this task, which is counted until `gain`.
         let scope: &ScopeCore = unsafe { scope.as_ref() };
         worker.credits.turn_to(scope, worker);
-        let since = (label != Label::default()).then(Instant::now);
-        let called = catch_unwind(AssertUnwindSafe(|| if scope.is_cancelled() { drop(closure) } else { closure() }));
+        // SAFETY: we are about to run it.
+        let task = unsafe { Node::task(node) };
+        let called = catch_unwind(AssertUnwindSafe(|| {
+            if scope.is_cancelled() {
+                return drop(closure);
+            }
+            let _time = worker.time(label, || What::Task(label, task.id()));
+            closure();
+        }));
         if let Err(payload) = called {
             scope.panicked(payload);
         }
-        if let Some(since) = since {
-            let time = Nanos(since.elapsed().as_nanos() as u64);
-            worker.registry().costs.learn(label, worker.kind, time);
-        }
+        worker.counts.tasks.add(1);
         // SAFETY: run, by us.
         unsafe { Node::finish(node, |ready| worker.push_next(JobRef::new(ready.cast()))) };
         if let Some(class) = Self::CLASS {
