@@ -1,5 +1,6 @@
 //! A pool of workers, and the ways into it.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -14,6 +15,7 @@ use crate::loops::Schedule;
 use crate::registry::Registry;
 use crate::scope::{self, Scope};
 use crate::stack_job::StackJob;
+use crate::summary::Summary;
 use crate::team::{KindOfCore, Place, Team};
 use crate::trace::Trace;
 use crate::worker::Worker;
@@ -22,6 +24,8 @@ use crate::worker::Worker;
 pub const MACHINE_VARIABLE: &str = "EVENKEEL_MACHINE";
 /// Environment variable: the policy for tasks.
 pub const POLICY_VARIABLE: &str = "EVENKEEL_POLICY";
+/// Environment variable: 1: a summary is written to stderr when a pool is dropped; see [`Builder::summary`].
+pub const SUMMARY_VARIABLE: &str = "EVENKEEL_SUMMARY";
 /// Environment variable: the file that a trace is written to; see [`Builder::trace`].
 pub const TRACE_VARIABLE: &str = "EVENKEEL_TRACE";
 /// Environment variable: the schedule of loops that do not say theirs.
@@ -38,6 +42,14 @@ const STACK_BYTES: usize = 8 << 20;
 pub struct Pool {
     registry: Arc<Registry>,
     threads: Vec<JoinHandle<()>>,
+    /// Whether it says at its end what it has done.
+    says: bool,
+}
+
+/// For whoever looks on.
+struct Looking {
+    trace: Option<Trace>,
+    says: bool,
 }
 
 /// What a pool is to be like. What is not said comes from the environment, else from the machine.
@@ -48,6 +60,7 @@ pub struct Builder {
     policy: Option<String>,
     schedule: Option<String>,
     trace: Option<String>,
+    summary: Option<bool>,
     pins: bool,
 }
 
@@ -92,6 +105,14 @@ impl Builder {
         self
     }
 
+    /// Whether what the pool has done is written to stderr when it is dropped ([`Pool::summary`]); costs of tasks with names are then learnt on cores of one
+    /// kind, too. Else `EVENKEEL_SUMMARY` (1 or 0), else it is not.
+    #[must_use]
+    pub const fn summary(mut self, wanted: bool) -> Self {
+        self.summary = Some(wanted);
+        self
+    }
+
     /// Whether each worker keeps to its core. It does unless told otherwise.
     #[must_use]
     pub const fn pin(mut self, pins: bool) -> Self {
@@ -121,7 +142,14 @@ impl Builder {
             None => Schedule::default(),
         };
         let trace = self.trace.or(from_environment(TRACE_VARIABLE)?).filter(|file| !file.is_empty());
-        Pool::start(team, self.pins, discipline, schedule, trace.and_then(|file| Trace::begin(&file)))
+        let says = match (self.summary, from_environment(SUMMARY_VARIABLE)?.as_deref()) {
+            (Some(wanted), _) => wanted,
+            (None, None | Some("" | "0")) => false,
+            (None, Some("1")) => true,
+            (None, Some(found)) => return Err(PoolError::Summary { found: found.into() }),
+        };
+        let trace = trace.and_then(|file| Trace::begin(&file));
+        Pool::start(team, self.pins, discipline, schedule, Looking { trace, says })
     }
 }
 
@@ -166,7 +194,7 @@ impl Pool {
 
     /// A pool that differs from [`Pool::new`]'s.
     pub const fn builder() -> Builder {
-        Builder { workers: None, machine: None, policy: None, schedule: None, trace: None, pins: true }
+        Builder { workers: None, machine: None, policy: None, schedule: None, trace: None, summary: None, pins: true }
     }
 
     fn start(
@@ -174,14 +202,15 @@ impl Pool {
         pins: bool,
         discipline: Discipline,
         schedule: Schedule,
-        trace: Option<Trace>,
+        looking: Looking,
     ) -> Result<Self, PoolError> {
         let deques: Vec<_> = team.places.iter().map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
         let mut registry = Registry::new(team, pins, discipline == Discipline::StealKind, stealers, schedule);
-        registry.trace = trace;
+        registry.trace = looking.trace;
+        registry.learns |= looking.says;
         // From here on dropping it ends those threads that there are.
-        let mut pool = Self { registry: Arc::new(registry), threads: Vec::new() };
+        let mut pool = Self { registry: Arc::new(registry), threads: Vec::new(), says: looking.says };
         for (worker, deque) in deques.into_iter().enumerate() {
             let registry = Arc::clone(&pool.registry);
             let thread = std::thread::Builder::new().name(format!("evenkeel-{worker}")).stack_size(STACK_BYTES);
@@ -206,7 +235,13 @@ impl Pool {
         &self.registry.team.kinds
     }
 
-    /// What tasks with names have cost so far on each kind of core. Nothing where all cores are of one kind.
+    /// What it has done so far, as of about now: what the workers are at is in it up to the last task or chunk.
+    pub fn summary(&self) -> Summary {
+        Summary::of(&self.registry)
+    }
+
+    /// What tasks with names (of loops: an iteration, of pipelines: a stage) have cost so far on each kind of core. Nothing where all cores are
+    /// of one kind, unless [`Builder::summary`] asks for it.
     pub fn costs(&self) -> Vec<Cost> {
         self.registry.costs.all()
     }
@@ -257,6 +292,10 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        if self.says {
+            // Whether anybody hears it is not a question of this pool's.
+            let _ = write!(std::io::stderr(), "{}", self.summary());
+        }
         self.registry.end();
         let own = std::thread::current().id();
         for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {
