@@ -273,6 +273,30 @@ impl Pool {
         self.on_worker(|worker| scope::open(worker, f))
     }
 
+    /// Opens a scope whose tasks may fail: [`Scope::try_spawn`] and [`crate::Task::try_run`] take closures that return a `Result`. The first error,
+    /// be it a task's or what `f` returns, cancels the scope: tasks that have not begun are dropped, those under way go on to their ends.
+    ///
+    /// ```
+    /// let lines = ["1", "two", "3"];
+    /// let checked = evenkeel::Pool::new()?.try_scope(|s| {
+    ///     lines.iter().for_each(|line| s.try_spawn(|| line.parse::<u32>().map(drop)));
+    ///     Ok(lines.len())
+    /// });
+    /// assert!(checked.is_err());
+    /// # Ok::<(), evenkeel::PoolError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first.
+    pub fn try_scope<'env, F, R, E>(&self, f: F) -> Result<R, E>
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, E>) -> Result<R, E> + Send,
+        R: Send,
+        E: Send,
+    {
+        self.on_worker(|worker| scope::try_open(worker, f))
+    }
+
     /// On this thread, if it is a worker of this pool; else on one that is.
     pub(crate) fn on_worker<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
         Worker::with_current(|worker| match worker.filter(|worker| std::ptr::eq(worker.registry(), &*self.registry)) {

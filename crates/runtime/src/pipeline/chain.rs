@@ -44,13 +44,20 @@ struct Shown {
 }
 
 impl Shown {
-    /// Has it do with an item what it does.
-    fn run<R>(self, item: u64, f: impl FnOnce() -> R) -> R {
-        Worker::with_current(|worker| {
+    /// Has it do with an item what it does. None: it failed, or another has; nothing more is to be done with any item that has not begun.
+    fn run<U>(self, item: u64, flow: Flow<'_>, f: impl FnOnce() -> Option<U>) -> Option<U> {
+        if flow.spawner.is_cancelled() {
+            return None;
+        }
+        let out = Worker::with_current(|worker| {
             let what = || What::Stage(self.label, self.number, item);
             let _time = worker.and_then(|worker| worker.time(self.label, what));
             f()
-        })
+        });
+        if out.is_none() {
+            flow.spawner.cancel();
+        }
+        out
     }
 }
 
@@ -81,6 +88,24 @@ impl<T: Send> Accept<T> for End {
     }
 }
 
+/// Stages, the last of which can be given a name.
+pub trait Named {
+    /// Gives it to it.
+    fn set_label(&mut self, label: Label);
+}
+
+impl<C, F> Named for Parallel<C, F> {
+    fn set_label(&mut self, label: Label) {
+        self.label = label;
+    }
+}
+
+impl<C, F> Named for Serial<C, F> {
+    fn set_label(&mut self, label: Label) {
+        self.label = label;
+    }
+}
+
 /// A parallel stage behind others.
 pub struct Parallel<C, F> {
     pub before: C,
@@ -96,7 +121,7 @@ pub struct ParallelStage<T, U, F, N> {
     types: PhantomData<fn(T) -> U>,
 }
 
-impl<C: Chain, U: Send, F: Fn(C::Out) -> U + Send + Sync> Chain for Parallel<C, F> {
+impl<C: Chain, U: Send, F: Fn(C::Out) -> Option<U> + Send + Sync> Chain for Parallel<C, F> {
     type In = C::In;
     type Out = U;
     const COUNT: u32 = C::COUNT + 1;
@@ -108,13 +133,14 @@ impl<C: Chain, U: Send, F: Fn(C::Out) -> U + Send + Sync> Chain for Parallel<C, 
     }
 }
 
-impl<T: Send, U: Send, F: Fn(T) -> U + Send + Sync, N: Accept<U>> Accept<T> for ParallelStage<T, U, F, N> {
+impl<T: Send, U: Send, F: Fn(T) -> Option<U> + Send + Sync, N: Accept<U>> Accept<T> for ParallelStage<T, U, F, N> {
     fn accept<'scope>(&'scope self, number: u64, item: T, flow: Flow<'scope>)
     where
         T: 'scope,
     {
-        let out = self.shown.run(number, || (self.f)(item));
-        self.next.accept(number, out, flow);
+        if let Some(out) = self.shown.run(number, flow, || (self.f)(item)) {
+            self.next.accept(number, out, flow);
+        }
     }
 }
 
@@ -142,7 +168,7 @@ struct Queue<T> {
     early: BTreeMap<u64, T>,
 }
 
-impl<C: Chain, U: Send, F: FnMut(C::Out) -> U + Send> Chain for Serial<C, F> {
+impl<C: Chain, U: Send, F: FnMut(C::Out) -> Option<U> + Send> Chain for Serial<C, F> {
     type In = C::In;
     type Out = U;
     const COUNT: u32 = C::COUNT + 1;
@@ -155,7 +181,7 @@ impl<C: Chain, U: Send, F: FnMut(C::Out) -> U + Send> Chain for Serial<C, F> {
     }
 }
 
-impl<T: Send, U: Send, F: FnMut(T) -> U + Send, N: Accept<U>> Accept<T> for SerialStage<T, U, F, N> {
+impl<T: Send, U: Send, F: FnMut(T) -> Option<U> + Send, N: Accept<U>> Accept<T> for SerialStage<T, U, F, N> {
     fn accept<'scope>(&'scope self, number: u64, item: T, flow: Flow<'scope>)
     where
         T: 'scope,
@@ -171,10 +197,11 @@ impl<T: Send, U: Send, F: FnMut(T) -> U + Send, N: Accept<U>> Accept<T> for Seri
     }
 }
 
-impl<T: Send, U: Send, F: FnMut(T) -> U + Send, N: Accept<U>> SerialStage<T, U, F, N> {
+impl<T: Send, U: Send, F: FnMut(T) -> Option<U> + Send, N: Accept<U>> SerialStage<T, U, F, N> {
     /// It is this item's turn.
     fn work<'scope>(&'scope self, number: u64, item: T, flow: Flow<'scope>) {
-        let out = self.shown.run(number, || (*lock(&self.f))(item));
+        // After one that failed nobody has a turn.
+        let Some(out) = self.shown.run(number, flow, || (*lock(&self.f))(item)) else { return };
         let next = {
             let mut queue = lock(&self.queue);
             queue.turn = number + 1;

@@ -252,7 +252,7 @@ impl<'env> Shared<'env> {
         }
         let act = || {
             let _time = worker.time(step.label, || What::Task(step.label, self.id(step)));
-            (step.action)();
+            (step.action)(scope);
         };
         if !scope.is_cancelled()
             && let Err(payload) = catch_unwind(AssertUnwindSafe(act))

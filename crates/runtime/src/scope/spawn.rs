@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "tasks are in blocks, and are called through a pointer")]
 
 use std::alloc::Layout;
+use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -14,7 +15,7 @@ use crate::registry::Registry;
 use crate::trace::{TaskId, What};
 use crate::worker::Worker;
 
-use super::ScopeCore;
+use super::{FirstError, ScopeCore};
 
 #[repr(C)]
 struct Task<F> {
@@ -83,18 +84,44 @@ pub fn timed<'a, F: FnOnce() + Send + 'a>(label: Label, closure: F) -> Box<dyn F
     })
 }
 
+/// What gives up a scope if `f` fails.
+pub fn failing<'scope, E: Send, F: FnOnce() -> Result<(), E> + Send>(
+    scope: &'scope ScopeCore,
+    errors: &'scope FirstError<E>,
+    f: F,
+) -> impl FnOnce() + Send + use<'scope, F, E> {
+    move || {
+        if let Err(error) = f() {
+            errors.keep(error);
+            scope.cancel();
+        }
+    }
+}
+
 /// Creates independent tasks of a scope, from any thread and as often as wanted: see [`crate::Scope::spawner`].
-#[derive(Clone, Copy)]
-pub struct Spawner<'scope> {
+pub struct Spawner<'scope, E = Infallible> {
     scope: &'scope ScopeCore,
     registry: &'scope Registry,
+    errors: &'scope FirstError<E>,
     /// Invariant, as the scope's own.
     lifetime: PhantomData<&'scope mut &'scope ()>,
 }
 
-impl<'scope> Spawner<'scope> {
-    pub(super) const fn new(scope: &'scope ScopeCore, registry: &'scope Registry) -> Self {
-        Self { scope, registry, lifetime: PhantomData }
+impl<E> Clone for Spawner<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Spawner<'_, E> {}
+
+impl<'scope, E> Spawner<'scope, E> {
+    pub(super) const fn new(
+        scope: &'scope ScopeCore,
+        registry: &'scope Registry,
+        errors: &'scope FirstError<E>,
+    ) -> Self {
+        Self { scope, registry, errors, lifetime: PhantomData }
     }
 
     /// Creates an independent task.
@@ -105,6 +132,14 @@ impl<'scope> Spawner<'scope> {
     /// Creates an independent task with a name, as [`crate::Scope::spawn_named`] does.
     pub fn spawn_named<F: FnOnce() + Send + 'scope>(self, name: &'static str, f: F) {
         self.spawn_as(self.registry.label(name), f);
+    }
+
+    /// Creates an independent task that may fail, as [`crate::Scope::try_spawn`] does.
+    pub fn try_spawn<F: FnOnce() -> Result<(), E> + Send + 'scope>(self, f: F)
+    where
+        E: Send,
+    {
+        self.spawn(failing(self.scope, self.errors, f));
     }
 
     fn spawn_as<F: FnOnce() + Send + 'scope>(self, label: Label, f: F) {
@@ -131,7 +166,12 @@ impl<'scope> Spawner<'scope> {
         self.registry.inject(JobRef::new(block.cast()));
     }
 
-    /// Whether the scope has been cancelled, or one of its tasks has panicked.
+    /// As [`crate::Scope::cancel`].
+    pub fn cancel(self) {
+        self.scope.cancel();
+    }
+
+    /// Whether the scope has been cancelled, or one of its tasks has panicked or failed.
     pub fn is_cancelled(self) -> bool {
         self.scope.is_cancelled()
     }

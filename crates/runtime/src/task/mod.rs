@@ -8,6 +8,7 @@ mod node;
 mod record;
 
 use std::alloc::Layout;
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
@@ -28,13 +29,13 @@ use node::{Creation, Node};
 
 /// A task that has not been created: what it reads and writes is being said. See [`Scope::task`].
 #[must_use = "a task is created by `run`"]
-pub struct Task<'a, 'scope, 'env> {
-    scope: &'a Scope<'scope, 'env>,
+pub struct Task<'a, 'scope, 'env, E = Infallible> {
+    scope: &'a Scope<'scope, 'env, E>,
     accesses: Accesses<'a>,
     label: Label,
 }
 
-impl<'scope, 'env> Scope<'scope, 'env> {
+impl<'scope, 'env, E> Scope<'scope, 'env, E> {
     /// A task that runs after those before it that conflict with it: that write what it reads or writes, or read what it writes.
     ///
     /// ```
@@ -47,12 +48,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Ok::<(), evenkeel::PoolError>(())
     /// ```
     #[inline]
-    pub const fn task<'a>(&'a self) -> Task<'a, 'scope, 'env> {
+    pub const fn task<'a>(&'a self) -> Task<'a, 'scope, 'env, E> {
         Task { scope: self, accesses: Accesses::NONE, label: Label(0) }
     }
 }
 
-impl<'a, 'scope> Task<'a, 'scope, '_> {
+impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
     /// It reads this: it waits for the task that wrote it last.
     #[inline]
     pub fn reads(mut self, resource: &'a (impl Resource + ?Sized)) -> Self {
@@ -84,8 +85,8 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
     /// Creates it. It runs when nothing is left that it waits for, perhaps at once, on any worker.
     #[inline]
     pub fn run<F: FnOnce() + Send + 'scope>(self, f: F) {
-        if self.accesses.is_empty() {
-            return self.scope.spawn_as(self.label, f);
+        if self.accesses.is_empty() && self.label == Label::default() {
+            return self.scope.spawn(f);
         }
         match Closure::<F>::CLASS {
             Some(class) => self.create(class, f),
@@ -94,6 +95,15 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
                 self.run(boxed);
             }
         }
+    }
+
+    /// Creates it as one that may fail: see [`crate::Pool::try_scope`].
+    pub fn try_run<F: FnOnce() -> Result<(), E> + Send + 'scope>(self, f: F)
+    where
+        E: Send,
+    {
+        let f = self.scope.failing(f);
+        self.run(f);
     }
 
     #[inline]
@@ -148,13 +158,14 @@ impl<F: FnOnce() + Send> Closure<F> {
         // SAFETY: the scope waits for this task, which is counted until `gain`.
         let scope: &ScopeCore = unsafe { scope.as_ref() };
         worker.credits.turn_to(scope, worker);
-        // SAFETY: we are about to run it.
-        let task = unsafe { Node::task(node) };
         let called = catch_unwind(AssertUnwindSafe(|| {
             if scope.is_cancelled() {
                 return drop(closure);
             }
-            let _time = worker.time(label, || What::Task(label, task.id()));
+            let _time = worker.time(label, || {
+                // SAFETY: we are about to run it.
+                What::Task(label, unsafe { Node::task(node) }.id())
+            });
             closure();
         }));
         if let Err(payload) = called {
