@@ -145,7 +145,8 @@ mod tests {
     #[test]
     fn a_table_has_a_row_per_worker_and_per_kind_and_costs_below() {
         let kind = |id, name: &str| KindOfCore { id: KindId(id), name: name.into(), capacity: 1024 };
-        let work = |tasks| Work { tasks, busy: Nanos(1_500_000_000), steals_got: 3, steals_tried: 40, ..Work::default() };
+        let work =
+            |tasks| Work { tasks, busy: Nanos(1_500_000_000), steals_got: 3, steals_tried: 40, ..Work::default() };
         let summary = Summary {
             age: Nanos(2_000_000_000),
             workers: vec![work(100), work(20)],

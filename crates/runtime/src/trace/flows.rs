@@ -77,7 +77,11 @@ fn dependences(workers: &[Vec<Event>], edges: &[Event]) -> Vec<(Slot, Slot)> {
 fn wake_ups(workers: &[Vec<Event>]) -> Vec<(Slot, Slot)> {
     let ends = |worker: u32| {
         let events = workers.get(worker as usize).map_or(&[][..], |events| events);
-        events.iter().zip(0..).filter(|(event, _)| event.what == What::Awake).map(move |(it, at)| (it.from, (worker, at)))
+        events
+            .iter()
+            .zip(0..)
+            .filter(|(event, _)| event.what == What::Awake)
+            .map(move |(it, at)| (it.from, (worker, at)))
     };
     let ends: Vec<Vec<_>> = (0..workers.len() as u32).map(|worker| ends(worker).collect()).collect();
     let arrow = |(slot, event): (Slot, &Event)| {

@@ -129,7 +129,9 @@ fn annotations(what: What) -> Vec<DebugAnnotation> {
         What::Stage(.., item) => vec![number("item", item as i64)],
         What::Stole(worker) => vec![number("from worker", worker.into())],
         What::Woke(worker) => vec![number("worker", worker.into())],
-        What::Task(..) | What::Call | What::Half | What::Looking | What::Asleep | What::Awake | What::Edge(..) => vec![],
+        What::Task(..) | What::Call | What::Half | What::Looking | What::Asleep | What::Awake | What::Edge(..) => {
+            vec![]
+        }
     }
 }
 
