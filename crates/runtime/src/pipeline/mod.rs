@@ -83,7 +83,7 @@ where
     pub fn serial<U: Send, F: FnMut(C::Out) -> U + Send>(
         self,
         mut f: F,
-    ) -> Pipeline<'pool, I, Serial<C, impl FnMut(C::Out) -> Option<U> + Send>, E> {
+    ) -> Pipeline<'pool, I, impl Chain<In = C::In, Out = U> + Named, E> {
         self.with(|before| Serial { before, f: move |item| Some(f(item)), label: Label::default() })
     }
 
@@ -91,7 +91,7 @@ where
     pub fn parallel<U: Send, F: Fn(C::Out) -> U + Send + Sync>(
         self,
         f: F,
-    ) -> Pipeline<'pool, I, Parallel<C, impl Fn(C::Out) -> Option<U> + Send + Sync>, E> {
+    ) -> Pipeline<'pool, I, impl Chain<In = C::In, Out = U> + Named, E> {
         self.with(|before| Parallel { before, f: move |item| Some(f(item)), label: Label::default() })
     }
 
@@ -99,7 +99,7 @@ where
     pub fn try_serial<U: Send, F: FnMut(C::Out) -> Result<U, E> + Send>(
         self,
         mut f: F,
-    ) -> Pipeline<'pool, I, Serial<C, impl FnMut(C::Out) -> Option<U> + Send>, E>
+    ) -> Pipeline<'pool, I, impl Chain<In = C::In, Out = U> + Named, E>
     where
         E: Send,
     {
@@ -112,7 +112,7 @@ where
     pub fn try_parallel<U: Send, F: Fn(C::Out) -> Result<U, E> + Send + Sync>(
         self,
         f: F,
-    ) -> Pipeline<'pool, I, Parallel<C, impl Fn(C::Out) -> Option<U> + Send + Sync>, E>
+    ) -> Pipeline<'pool, I, impl Chain<In = C::In, Out = U> + Named, E>
     where
         E: Send,
     {
