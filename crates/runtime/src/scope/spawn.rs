@@ -98,6 +98,11 @@ impl<'scope> Spawner<'scope> {
         self.registry.inject(JobRef::new(block.cast()));
     }
 
+    /// As [`crate::Scope::cancel`].
+    pub fn cancel(self) {
+        self.scope.cancel();
+    }
+
     /// Whether the scope has been cancelled, or one of its tasks has panicked.
     pub fn is_cancelled(self) -> bool {
         self.scope.is_cancelled()
