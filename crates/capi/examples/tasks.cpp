@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+constexpr std::size_t n = 1000, block = 100;
+
 long fib(const evenkeel::Pool& pool, int n) {
     if (n < 2) return n;
     const auto [a, b] = pool.join([&] { return fib(pool, n - 1); }, [&] { return fib(pool, n - 2); });
@@ -18,7 +20,6 @@ int main() {
     evenkeel::Pool pool;
 
     // Blocks of an array: each is filled, then changed by its left neighbour, then added up.
-    constexpr std::size_t n = 1000, block = 100;
     std::vector<long> grid(n);
     long sum = 0;
     evenkeel::Regions regions(n, block);
