@@ -6,14 +6,16 @@
  * codes of your own that differ from EVENKEEL_ERROR.
  *
  * Your functions run on the pool's workers, many at a time. They return 0, or fail by returning something else: what has not begun of
- * the loop, scope, graph run or pipeline is then left out, and the code comes back from the call that began it. They do not throw and do not longjmp
- * out; evenkeel.hpp passes C++ exceptions through. `data` is handed to them as it was given, and stays yours.
+ * the loop, scope, graph run or pipeline is then left out, and the code comes back from the call that began it. They do not throw and
+ * do not longjmp out; evenkeel.hpp passes C++ exceptions through. `data` is handed to them as it was given, and stays yours.
+ *
+ * Pointers may be NULL only where it says so. Functions that return int or a pointer find out; the others do not.
  *
  * Threads. A pool may be used by all threads at once, so may handles and regions. All else belongs to one thread at a time unless it
  * says otherwise.
  *
- * Ownership. What a function with `new` in its name returned is yours, until you give it to the one with `drop` in its name (NULL is fine there).
- * Texts that you pass are read during the call; texts that are returned live as long as what was asked, or as they say.
+ * Ownership. What a function with `new` in its name returned is yours, until you give it to the one with `drop` in its name (NULL is
+ * fine there). Texts that you pass are read during the call; texts that are returned live as long as what was asked, or as they say.
  *
  * Generated from crates/capi/src: EVENKEEL_UPDATE=1 cargo test -p evenkeel-capi --test header
  */
@@ -47,15 +49,15 @@ typedef struct evenkeel_graph evenkeel_graph;
 typedef struct evenkeel_handle evenkeel_handle;
 
 /**
- * What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE), else from the
- * machine.
+ * What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE), else from
+ * the machine.
  */
 typedef struct evenkeel_options evenkeel_options;
 
 /**
  * Items from a source go through stages, some of which take one item at a time and in order. An item is a pointer, which a stage may
- * replace by another. One that it makes NULL is gone: later stages are not called with it. What has left the last stage, or is under way when a stage fails, is
- * given to the `release` of the pipeline.
+ * replace by another. One that it makes NULL is gone: later stages are not called with it. What has left the last stage, or is under way
+ * when a stage fails, is given to the `release` of the pipeline.
  */
 typedef struct evenkeel_pipeline evenkeel_pipeline;
 
@@ -76,15 +78,16 @@ typedef struct evenkeel_recorder evenkeel_recorder;
 typedef struct evenkeel_regions evenkeel_regions;
 
 /**
- * Where tasks are created. Lives while evenkeel_scope_run() does, and may meanwhile be used by all of its tasks on all threads, except for what is said of
- * evenkeel_scope_task().
+ * Where tasks are created. Lives while evenkeel_scope_run() does, and may meanwhile be used by all of its tasks on all threads, except for
+ * what is said of evenkeel_scope_task().
  */
 typedef struct evenkeel_scope evenkeel_scope;
 
 /**
- * A task that has not been created: what it reads and writes is being said. It runs after those of its scope or graph created before it that conflict with it:
- * that write what it reads or writes, or read what it writes. Ends with evenkeel_task_run(), evenkeel_task_run_copy() or evenkeel_task_drop(). NULL is
- * let through by all of its functions, up to the one that creates it, which fails: so one error is looked for, not many.
+ * A task that has not been created: what it reads and writes is being said. It runs after those of its scope or graph created before it
+ * that conflict with it: that write what it reads or writes, or read what it writes. Ends with evenkeel_task_run(),
+ * evenkeel_task_run_copy() or evenkeel_task_drop(), before its scope or recorder does. NULL is let through by all of its functions, up to
+ * the one that creates it, which fails: so one error is looked for, not many.
  */
 typedef struct evenkeel_task evenkeel_task;
 
@@ -138,8 +141,8 @@ unsigned int evenkeel_abi(void);
 const char *evenkeel_version(void);
 
 /**
- * Why the last call of this thread that returned EVENKEEL_ERROR, or NULL where a pointer was due, did so. Valid until the next one that does; "" if
- * there was none.
+ * Why the last call of this thread that returned EVENKEEL_ERROR, or NULL where a pointer was due, did so. Valid until the next one that
+ * does; "" if there was none.
  */
 const char *evenkeel_error(void);
 
@@ -159,7 +162,8 @@ void evenkeel_options_drop(struct evenkeel_options *options);
 void evenkeel_options_workers(struct evenkeel_options *options, size_t workers);
 
 /**
- * How tasks find their workers: "steal", "steal-kind". Whether there is such a policy, schedule or machine is found out by evenkeel_pool_new().
+ * How tasks find their workers: "steal", "steal-kind". Whether there is such a policy, schedule or machine is found out by
+ * evenkeel_pool_new().
  */
 int evenkeel_options_policy(struct evenkeel_options *options,
                             const char *name);
@@ -186,8 +190,8 @@ void evenkeel_options_pin(struct evenkeel_options *options, bool pins);
 struct evenkeel_pool *evenkeel_pool_new(const struct evenkeel_options *options);
 
 /**
- * Ends a pool: its threads have ended when this returns. Nothing may be under way in it, but that it may be called by one of its own tasks, whose thread
- * then ends after it.
+ * Ends a pool: its threads have ended when this returns. Nothing may be under way in it, but that it may be called by one of its own
+ * tasks, whose thread then ends after it.
  */
 void evenkeel_pool_drop(struct evenkeel_pool *pool);
 
@@ -224,8 +228,8 @@ int evenkeel_pool_worker_cpu(const struct evenkeel_pool *pool,
                              size_t worker);
 
 /**
- * Calls `run` on a worker, and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program with many
- * short ones does well to be in one call of this as a whole.
+ * Calls `run` on a worker, and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program
+ * with many short ones does well to be in one call of this as a whole.
  */
 int evenkeel_run(const struct evenkeel_pool *pool,
                  evenkeel_function run,
@@ -241,8 +245,8 @@ int evenkeel_join(const struct evenkeel_pool *pool,
                   void *second_data);
 
 /**
- * A loop from `begin` to before `end`, on all cores at once: calls `chunk` with parts of it, one after the other and many at a time, and returns when
- * all is done. `schedule` as in evenkeel_options_schedule; NULL: the pool's. The first part that fails ends the loop.
+ * A loop from `begin` to before `end`, on all cores at once: calls `chunk` with parts of it, one after the other and many at a time, and
+ * returns when all is done. `schedule` as in evenkeel_options_schedule; NULL: the pool's. The first part that fails ends the loop.
  */
 int evenkeel_for(const struct evenkeel_pool *pool,
                  size_t begin,
@@ -253,8 +257,9 @@ int evenkeel_for(const struct evenkeel_pool *pool,
 
 /**
  * A loop that brings values together. `value` points to `size` bytes, which are such that adding them changes nothing (0 for a sum): each
- * worker begins with a copy of them, aligned to 64 bytes, adds its parts of the loop to it by `fold`, and the copies are added to each other by `combine`. In which order is
- * not said. What comes of it is copied to `value`, which is left as it is where one of the functions fails.
+ * worker begins with a copy of them, aligned to 64 bytes, adds its parts of the loop to it by `fold`, and the copies are added to each
+ * other by `combine`. In which order is not said. What comes of it is copied to `value`, which is left as it is where one of the functions
+ * fails.
  */
 int evenkeel_reduce(const struct evenkeel_pool *pool,
                     size_t begin,
@@ -287,16 +292,16 @@ struct evenkeel_regions *evenkeel_regions_new(size_t len, size_t block);
 void evenkeel_regions_drop(struct evenkeel_regions *regions);
 
 /**
- * Opens a scope and calls `body` with it, on a worker: returns when that has returned and all tasks created meanwhile have ended. Where one of
- * them fails, or `body` does, tasks that have not begun are left out.
+ * Opens a scope and calls `body` with it, on a worker: returns when that has returned and all tasks created meanwhile have ended. Where
+ * one of them fails, or `body` does, tasks that have not begun are left out.
  */
 int evenkeel_scope_run(const struct evenkeel_pool *pool,
                        evenkeel_body body,
                        void *data);
 
 /**
- * Creates an independent task: it calls `run` with `data`, on any worker, perhaps at once. Then, or when it is left out, or where it cannot be created, `release`
- * is called with `data`, once; NULL: nothing is to be released.
+ * Creates an independent task: it calls `run` with `data`, on any worker, perhaps at once. Then, or when it is left out, or where it
+ * cannot be created, `release` is called with `data`, once; NULL: nothing is to be released.
  */
 int evenkeel_scope_spawn(const struct evenkeel_scope *scope,
                          evenkeel_function run,
@@ -304,8 +309,8 @@ int evenkeel_scope_spawn(const struct evenkeel_scope *scope,
                          evenkeel_release release);
 
 /**
- * As evenkeel_scope_spawn(), with a copy of the `size` bytes at `data`, which goes with the task: `run` is called with a pointer to it, aligned to 16
- * bytes. Up to 32 bytes cost next to nothing.
+ * As evenkeel_scope_spawn(), with a copy of the `size` bytes at `data`, which goes with the task: `run` is called with a pointer to it,
+ * aligned to 16 bytes. Up to 32 bytes cost next to nothing.
  */
 int evenkeel_scope_spawn_copy(const struct evenkeel_scope *scope,
                               evenkeel_function run,
@@ -372,16 +377,16 @@ void evenkeel_task_updates_part(struct evenkeel_task *task,
                                 size_t end);
 
 /**
- * What it is called: on machines with several kinds of core its cost is learnt with that of others of the same name. A program keeps the names that it uses, so
- * let them be few. Tasks without dependences and those of recorded graphs have no names.
+ * What it is called: on machines with several kinds of core its cost is learnt with that of others of the same name. A program keeps the
+ * names that it uses, so let them be few. Tasks without dependences and those of recorded graphs have no names.
  */
 void evenkeel_task_label(struct evenkeel_task *task,
                          const char *name);
 
 /**
- * Creates the task, and gives `task` back. It calls `run` with `data` when nothing is left that it waits for, perhaps at once, on any worker; a task of a graph each time
- * that this is run. Then (of a graph: when that is dropped), or when it is left out, or where it cannot be created, `release` is called with `data`,
- * once; NULL: nothing is to be released.
+ * Creates the task, and gives `task` back. It calls `run` with `data` when nothing is left that it waits for, perhaps at once, on any
+ * worker; a task of a graph each time that this is run. Then (of a graph: when that is dropped), or when it is left out, or where it
+ * cannot be created, `release` is called with `data`, once; NULL: nothing is to be released.
  */
 int evenkeel_task_run(struct evenkeel_task *task,
                       evenkeel_function run,
@@ -389,8 +394,8 @@ int evenkeel_task_run(struct evenkeel_task *task,
                       evenkeel_release release);
 
 /**
- * As evenkeel_task_run(), with a copy of the `size` bytes at `data`, which goes with the task: `run` is called with a pointer to it, aligned to 16
- * bytes. Up to 32 bytes cost next to nothing.
+ * As evenkeel_task_run(), with a copy of the `size` bytes at `data`, which goes with the task: `run` is called with a pointer to it,
+ * aligned to 16 bytes. Up to 32 bytes cost next to nothing.
  */
 int evenkeel_task_run_copy(struct evenkeel_task *task,
                            evenkeel_function run,
@@ -413,7 +418,8 @@ struct evenkeel_recorder *evenkeel_recorder_new(void);
 void evenkeel_recorder_drop(struct evenkeel_recorder *recorder);
 
 /**
- * Makes a graph of what has been recorded, for workers of this pool, which must be there whenever the graph is run. The recorder is empty after it.
+ * Makes a graph of what has been recorded, for workers of this pool, which must be there whenever the graph is run. The recorder is empty
+ * after it.
  */
 struct evenkeel_graph *evenkeel_graph_new(const struct evenkeel_pool *pool,
                                           struct evenkeel_recorder *recorder);
@@ -435,8 +441,8 @@ size_t evenkeel_graph_len(const struct evenkeel_graph *graph);
 void evenkeel_graph_drop(struct evenkeel_graph *graph);
 
 /**
- * A pipeline of this pool without stages. `source` makes one item after the other; it is called by one worker at a time. `release` gives back items, NULL: they
- * are nothing to be given back. Ends with evenkeel_pipeline_run() or evenkeel_pipeline_drop().
+ * A pipeline of this pool without stages. `source` makes one item after the other; it is called by one worker at a time. `release` gives
+ * back items, NULL: they are nothing to be given back. Ends with evenkeel_pipeline_run() or evenkeel_pipeline_drop().
  */
 struct evenkeel_pipeline *evenkeel_pipeline_new(const struct evenkeel_pool *pool,
                                                 evenkeel_step source,
@@ -459,8 +465,8 @@ int evenkeel_pipeline_parallel(struct evenkeel_pipeline *pipeline, evenkeel_step
 void evenkeel_pipeline_in_flight(struct evenkeel_pipeline *pipeline, size_t items);
 
 /**
- * Runs until the source has no more items and all have left the last stage, and gives the pipeline back. Where the source or a stage fails, the
- * source is not asked any more.
+ * Runs until the source has no more items and all have left the last stage, and gives the pipeline back. Where the source or a stage
+ * fails, the source is not asked any more.
  */
 int evenkeel_pipeline_run(struct evenkeel_pipeline *pipeline);
 

@@ -6,14 +6,14 @@
 //         s.task().reads(a).writes(b).label("step").run([=] { … });
 //     });
 //
-// Exceptions. What your functions throw comes out of the call that they were given to: the first of them, once. What has not begun of the loop, scope, graph
-// run or pipeline by then is left out. What evenkeel itself cannot do is an evenkeel::Error.
+// Exceptions. What your functions throw comes out of the call that they were given to: the first of them, once. What has not begun of the
+// loop, scope, graph run or pipeline by then is left out. What evenkeel itself cannot do is an evenkeel::Error.
 //
 // Threads. Functions run on the pool's workers, many at a time. A Pool, Handle or Regions may be used by all threads at once; all else
 // belongs to one thread at a time unless it says otherwise.
 //
-// Cost. A loop calls through a pointer once for each part of it that is handed out, and is inlined within. A task keeps its closure: in place, where that
-// is trivially copyable and has at most 152 bytes; else on the heap.
+// Cost. A loop calls through a pointer once for each part of it that is handed out, and is inlined within. A task keeps its closure: in
+// place, where that is trivially copyable and has at most 152 bytes; else on the heap.
 #ifndef EVENKEEL_HPP
 #define EVENKEEL_HPP
 
@@ -168,8 +168,8 @@ public:
 
 }  // namespace detail
 
-/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE), else from the
-/// machine.
+/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE), else from
+/// the machine.
 class Options {
 public:
     /// So many workers, 1 to 4096: on the fastest cores, and round again where they are more than cores.
@@ -182,7 +182,8 @@ public:
         detail::check(evenkeel_options_policy(options_.get(), name.c_str()));
         return *this;
     }
-    /// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", each with ",CHUNK" where wanted.
+    /// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", each with ",CHUNK" where
+    /// wanted.
     Options& schedule(const std::string& schedule) {
         detail::check(evenkeel_options_schedule(options_.get(), schedule.c_str()));
         return *this;
@@ -246,8 +247,8 @@ private:
     detail::Owned<evenkeel_regions, evenkeel_regions_drop> regions_;
 };
 
-/// A task that has not been created: what it reads and writes is being said. It runs after those of its scope or graph created before it that
-/// conflict with it: that write what it reads or writes, or read what it writes.
+/// A task that has not been created: what it reads and writes is being said. It runs after those of its scope or graph created before it
+/// that conflict with it: that write what it reads or writes, or read what it writes.
 class Task {
 public:
     /// It reads these (handles, parts): it waits for the tasks that wrote them last.
@@ -268,18 +269,20 @@ public:
         (say(resources, evenkeel_task_updates, evenkeel_task_updates_part), ...);
         return *this;
     }
-    /// What it is called: on machines with several kinds of core its cost is learnt with that of others of the same name. A program keeps the names that it
-    /// uses, so let them be few.
+    /// What it is called: on machines with several kinds of core its cost is learnt with that of others of the same name. A program keeps
+    /// the names that it uses, so let them be few.
     Task& label(const char* name) {
         evenkeel_task_label(task_.get(), name);
         return *this;
     }
     Task& label(const std::string& name) { return label(name.c_str()); }
 
-    /// Creates it: `f` is called when nothing is left that it waits for, perhaps at once, on any worker; that of a graph each time that this is run.
+    /// Creates it: `f` is called when nothing is left that it waits for, perhaps at once, on any worker; that of a graph each time that
+    /// this is run.
     template <class F>
     void run(F&& f) {
-        auto* task = detail::made(task_.release());
+        if (!task_) throw Error("the task has been created already");
+        auto* task = task_.release();
         detail::give(
             *failure_, std::forward<F>(f),
             [=](evenkeel_function run, const void* data, std::size_t size) {
@@ -357,7 +360,8 @@ private:
 /// A recorded graph: see Pool::record. Its pool must be there whenever it is run.
 class Graph {
 public:
-    /// Runs every task once, and returns when all have ended. Where one throws, those that have not begun are left out. The graph can be run again.
+    /// Runs every task once, and returns when all have ended. Where one throws, those that have not begun are left out. The graph can be
+    /// run again.
     void run() { failure_->rethrow(evenkeel_graph_run(graph_.get())); }
     /// How many tasks it has.
     std::size_t size() const { return evenkeel_graph_len(graph_.get()); }
@@ -401,8 +405,8 @@ public:
         call.failure.rethrow(evenkeel_for(pool_, 0, count(), schedule(), chunk, &call));
     }
 
-    /// Each worker begins with `identity` (which changes nothing where it is added) and adds what `map(value, i)` makes of it and its numbers or elements;
-    /// `reduce(value, value)` brings their values together, in which order is not said.
+    /// Each worker begins with `identity` (which changes nothing where it is added) and adds what `map(value, i)` makes of it and its
+    /// numbers or elements; `reduce(value, value)` brings their values together, in which order is not said.
     template <class T, class Map, class Reduce>
     T map_reduce(T identity, Map map, Reduce reduce) const {
         if constexpr (std::is_trivially_copyable_v<T> && alignof(T) <= 64) {
@@ -594,8 +598,8 @@ public:
         in_flight_ = items;
         return *this;
     }
-    /// Runs until the source returns nothing and all items have left the last stage. Where the source or a stage throws, the source is not asked any more, and items under way
-    /// are destroyed.
+    /// Runs until the source returns nothing and all items have left the last stage. Where the source or a stage throws, the source is not
+    /// asked any more, and items under way are destroyed.
     void run() { run(std::index_sequence_for<Stages...>()); }
 
 private:
@@ -682,8 +686,8 @@ public:
     /// The pool, for the C interface. It stays ours.
     const evenkeel_pool* c() const { return pool_.get(); }
 
-    /// Calls `f` on a worker, and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program with many short ones does
-    /// well to be in one call of this as a whole.
+    /// Calls `f` on a worker, and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program
+    /// with many short ones does well to be in one call of this as a whole.
     template <class F>
     auto run(F&& f) const -> std::invoke_result_t<F&> {
         detail::Result<std::invoke_result_t<F&>> result;
@@ -708,8 +712,8 @@ public:
         if constexpr (!std::is_void_v<First>) return std::pair<First, Second>(first.take(), second.take());
     }
 
-    /// Calls `f` with each number from `begin` to before `end`, or each element from one random-access iterator to before another, on all cores at once,
-    /// and returns when all calls have.
+    /// Calls `f` with each number from `begin` to before `end`, or each element from one random-access iterator to before another, on all
+    /// cores at once, and returns when all calls have.
     template <class B, class E, class F>
     void for_each(B begin, E end, F&& f) const {
         over(begin, end).for_each(f);
@@ -734,8 +738,8 @@ public:
         return Over<I>(pool_.get(), static_cast<I>(begin), static_cast<I>(end));
     }
 
-    /// Calls `f(Scope&)` on a worker; returns what that returns, when all tasks created in the scope have ended. Where one of them throws, or `f` does, those that
-    /// have not begun are left out.
+    /// Calls `f(Scope&)` on a worker; returns what that returns, when all tasks created in the scope have ended. Where one of them throws,
+    /// or `f` does, those that have not begun are left out.
     template <class F>
     auto scope(F&& f) const -> std::invoke_result_t<F&, Scope&> {
         struct Call {
@@ -754,7 +758,8 @@ public:
         return call.result.take();
     }
 
-    /// Calls `f(Recorder&)`, here, and returns a graph of the tasks that it created, to be run again and again. The pool must be there whenever it is.
+    /// Calls `f(Recorder&)`, here, and returns a graph of the tasks that it created, to be run again and again. The pool must be there
+    /// whenever it is.
     template <class F>
     Graph record(F&& f) const {
         auto failure = std::make_unique<detail::Failure>();
@@ -764,8 +769,8 @@ public:
         return Graph(std::move(failure), graph);
     }
 
-    /// Items from `source`, which returns a std::optional, empty when there are no more, go through the stages that are added to it. The source is asked by one
-    /// worker at a time.
+    /// Items from `source`, which returns a std::optional, empty when there are no more, go through the stages that are added to it. The
+    /// source is asked by one worker at a time.
     template <class Source>
     auto pipeline(Source source) const {
         using Item = typename std::invoke_result_t<Source&>::value_type;

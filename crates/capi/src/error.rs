@@ -43,8 +43,8 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// Why the last call of this thread that returned EVENKEEL_ERROR, or NULL where a pointer was due, did so. Valid until the next one that does; "" if
-/// there was none.
+/// Why the last call of this thread that returned EVENKEEL_ERROR, or NULL where a pointer was due, did so. Valid until the next one that
+/// does; "" if there was none.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_error() -> *const c_char {
     LAST.with_borrow(|last| last.as_ptr())

@@ -37,7 +37,8 @@ pub extern "C" fn evenkeel_recorder_drop(recorder: Option<Box<Recorder>>) {
     drop(recorder);
 }
 
-/// Makes a graph of what has been recorded, for workers of this pool, which must be there whenever the graph is run. The recorder is empty after it.
+/// Makes a graph of what has been recorded, for workers of this pool, which must be there whenever the graph is run. The recorder is empty
+/// after it.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_graph_new(pool: Option<&Pool>, recorder: Option<&mut Recorder>) -> Option<Box<Graph>> {
     guard_new(|| {

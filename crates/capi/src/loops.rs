@@ -27,8 +27,8 @@ fn over(pool: &Pool, range: Range<usize>, schedule: *const c_char) -> Result<Ove
     Ok(over.schedule(schedule.map_err(|error| Error::Schedule(error.to_string()))?))
 }
 
-/// A loop from `begin` to before `end`, on all cores at once: calls `chunk` with parts of it, one after the other and many at a time, and returns when
-/// all is done. `schedule` as in evenkeel_options_schedule; NULL: the pool's. The first part that fails ends the loop.
+/// A loop from `begin` to before `end`, on all cores at once: calls `chunk` with parts of it, one after the other and many at a time, and
+/// returns when all is done. `schedule` as in evenkeel_options_schedule; NULL: the pool's. The first part that fails ends the loop.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_for(
     pool: Option<&Pool>,
@@ -48,8 +48,9 @@ pub extern "C" fn evenkeel_for(
 }
 
 /// A loop that brings values together. `value` points to `size` bytes, which are such that adding them changes nothing (0 for a sum): each
-/// worker begins with a copy of them, aligned to 64 bytes, adds its parts of the loop to it by `fold`, and the copies are added to each other by `combine`. In which order is
-/// not said. What comes of it is copied to `value`, which is left as it is where one of the functions fails.
+/// worker begins with a copy of them, aligned to 64 bytes, adds its parts of the loop to it by `fold`, and the copies are added to each
+/// other by `combine`. In which order is not said. What comes of it is copied to `value`, which is left as it is where one of the functions
+/// fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_reduce(
     pool: Option<&Pool>,

@@ -20,8 +20,8 @@ pub type Step = Option<unsafe extern "C" fn(item: *mut *mut c_void, data: *mut c
 type Run = unsafe extern "C" fn(item: *mut *mut c_void, data: *mut c_void) -> c_int;
 
 /// Items from a source go through stages, some of which take one item at a time and in order. An item is a pointer, which a stage may
-/// replace by another. One that it makes NULL is gone: later stages are not called with it. What has left the last stage, or is under way when a stage fails, is
-/// given to the `release` of the pipeline.
+/// replace by another. One that it makes NULL is gone: later stages are not called with it. What has left the last stage, or is under way
+/// when a stage fails, is given to the `release` of the pipeline.
 pub struct Pipeline {
     pool: &'static Pool,
     source: (Run, Data),
@@ -63,8 +63,8 @@ impl Item {
     }
 }
 
-/// A pipeline of this pool without stages. `source` makes one item after the other; it is called by one worker at a time. `release` gives back items, NULL: they
-/// are nothing to be given back. Ends with evenkeel_pipeline_run() or evenkeel_pipeline_drop().
+/// A pipeline of this pool without stages. `source` makes one item after the other; it is called by one worker at a time. `release` gives
+/// back items, NULL: they are nothing to be given back. Ends with evenkeel_pipeline_run() or evenkeel_pipeline_drop().
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pipeline_new(
     pool: Option<&Pool>,
@@ -105,8 +105,8 @@ pub extern "C" fn evenkeel_pipeline_in_flight(pipeline: &mut Pipeline, items: us
     pipeline.in_flight = Some(items);
 }
 
-/// Runs until the source has no more items and all have left the last stage, and gives the pipeline back. Where the source or a stage fails, the
-/// source is not asked any more.
+/// Runs until the source has no more items and all have left the last stage, and gives the pipeline back. Where the source or a stage
+/// fails, the source is not asked any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pipeline_run(pipeline: Option<Box<Pipeline>>) -> c_int {
     guard(|| {

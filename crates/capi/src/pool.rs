@@ -7,8 +7,8 @@ use std::ptr::null;
 use crate::closure::{Data, Function};
 use crate::error::{Error, check, given, guard, guard_new, text};
 
-/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE), else from the
-/// machine.
+/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE), else from
+/// the machine.
 pub struct Options {
     builder: runtime::Builder,
 }
@@ -56,7 +56,8 @@ pub extern "C" fn evenkeel_options_workers(options: &mut Options, workers: usize
     options.change(|builder| builder.workers(workers));
 }
 
-/// How tasks find their workers: "steal", "steal-kind". Whether there is such a policy, schedule or machine is found out by evenkeel_pool_new().
+/// How tasks find their workers: "steal", "steal-kind". Whether there is such a policy, schedule or machine is found out by
+/// evenkeel_pool_new().
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_policy(options: &mut Options, name: *const c_char) -> c_int {
     options.name(text(name, "policy"), runtime::Builder::policy)
@@ -91,8 +92,8 @@ pub extern "C" fn evenkeel_pool_new(options: Option<&Options>) -> Option<Box<Poo
     })
 }
 
-/// Ends a pool: its threads have ended when this returns. Nothing may be under way in it, but that it may be called by one of its own tasks, whose thread
-/// then ends after it.
+/// Ends a pool: its threads have ended when this returns. Nothing may be under way in it, but that it may be called by one of its own
+/// tasks, whose thread then ends after it.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_drop(pool: Option<Box<Pool>>) {
     drop(pool);
@@ -137,8 +138,8 @@ pub extern "C" fn evenkeel_pool_worker_cpu(pool: &Pool, worker: usize) -> c_int 
     cpu.and_then(|cpu| c_int::try_from(cpu).ok()).unwrap_or(-1)
 }
 
-/// Calls `run` on a worker, and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program with many
-/// short ones does well to be in one call of this as a whole.
+/// Calls `run` on a worker, and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program
+/// with many short ones does well to be in one call of this as a whole.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_run(pool: Option<&Pool>, run: Function, data: *mut c_void) -> c_int {
     guard(|| {

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
+use std::ptr::from_ref;
 use std::sync::{Mutex, PoisonError};
 
 use crate::closure::{Function, Release, Sink, put_copy, put_owned};
@@ -12,9 +13,10 @@ use crate::graph::Recorder;
 use crate::resources::{Handle, Regions};
 use crate::scope::Scope;
 
-/// A task that has not been created: what it reads and writes is being said. It runs after those of its scope or graph created before it that conflict with it:
-/// that write what it reads or writes, or read what it writes. Ends with evenkeel_task_run(), evenkeel_task_run_copy() or evenkeel_task_drop(). NULL is
-/// let through by all of its functions, up to the one that creates it, which fails: so one error is looked for, not many.
+/// A task that has not been created: what it reads and writes is being said. It runs after those of its scope or graph created before it
+/// that conflict with it: that write what it reads or writes, or read what it writes. Ends with evenkeel_task_run(),
+/// evenkeel_task_run_copy() or evenkeel_task_drop(), before its scope or recorder does. NULL is let through by all of its functions, up to
+/// the one that creates it, which fails: so one error is looked for, not many.
 pub struct Task {
     target: Target,
     accesses: Vec<(Resource, Mode)>,
@@ -94,7 +96,7 @@ impl Sink for Dependent {
             }
             Target::Recorder(recorder) => {
                 // SAFETY: the recorder lives as long as its tasks are being recorded; resources are not used after `run`.
-                let (recorder, accesses) = unsafe { (&mut *recorder, &*(&raw const self.0.accesses)) };
+                let (recorder, accesses) = unsafe { (&mut *recorder, &*from_ref(&self.0.accesses)) };
                 saying!(accesses, recorder.recorder.task()).run(closure);
             }
         }
@@ -206,8 +208,8 @@ pub extern "C" fn evenkeel_task_updates_part(
     Task::say(task, part(regions, begin..end), Mode::Updates);
 }
 
-/// What it is called: on machines with several kinds of core its cost is learnt with that of others of the same name. A program keeps the names that it uses, so
-/// let them be few. Tasks without dependences and those of recorded graphs have no names.
+/// What it is called: on machines with several kinds of core its cost is learnt with that of others of the same name. A program keeps the
+/// names that it uses, so let them be few. Tasks without dependences and those of recorded graphs have no names.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_label(task: Option<&mut Task>, name: *const c_char) {
     let Some(task) = task else { return };
@@ -217,9 +219,9 @@ pub extern "C" fn evenkeel_task_label(task: Option<&mut Task>, name: *const c_ch
     }
 }
 
-/// Creates the task, and gives `task` back. It calls `run` with `data` when nothing is left that it waits for, perhaps at once, on any worker; a task of a graph each time
-/// that this is run. Then (of a graph: when that is dropped), or when it is left out, or where it cannot be created, `release` is called with `data`,
-/// once; NULL: nothing is to be released.
+/// Creates the task, and gives `task` back. It calls `run` with `data` when nothing is left that it waits for, perhaps at once, on any
+/// worker; a task of a graph each time that this is run. Then (of a graph: when that is dropped), or when it is left out, or where it
+/// cannot be created, `release` is called with `data`, once; NULL: nothing is to be released.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_run(
     task: Option<Box<Task>>,
@@ -230,8 +232,8 @@ pub extern "C" fn evenkeel_task_run(
     guard(|| put_owned(dependent(task), run, data, release))
 }
 
-/// As evenkeel_task_run(), with a copy of the `size` bytes at `data`, which goes with the task: `run` is called with a pointer to it, aligned to 16
-/// bytes. Up to 32 bytes cost next to nothing.
+/// As evenkeel_task_run(), with a copy of the `size` bytes at `data`, which goes with the task: `run` is called with a pointer to it,
+/// aligned to 16 bytes. Up to 32 bytes cost next to nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_run_copy(
     task: Option<Box<Task>>,

@@ -229,8 +229,10 @@ void results_come_back(const evenkeel::Pool& pool) {
     const auto add = [](auto a, auto b) { return a + b; };
     CHECK(pool.map_reduce(-1'000, 1'001, 0L, add, add) == 0);
     CHECK(pool.map_reduce(std::uint8_t{250}, std::uint8_t{255}, 0, add, add) == 250 + 251 + 252 + 253 + 254);
-    CHECK(pool.map_reduce(9, 3, 17, add, add) == 17 && pool.map_reduce(3, 3, std::string("none"), [](std::string s, int) { return s; }, add) == "none");
-    const auto letters = pool.map_reduce(0, 5'000, std::string(), [](std::string s, int) { return s + 'x'; }, add);
+    CHECK(pool.map_reduce(9, 3, 17, add, add) == 17);
+    const auto longer = [](std::string s, int) { return s + 'x'; };
+    CHECK(pool.map_reduce(3, 3, std::string("none"), longer, add) == "none");
+    const auto letters = pool.map_reduce(0, 5'000, std::string(), longer, add);
     CHECK(letters == std::string(5'000, 'x'));
     std::vector<int> values(10'000, 2);
     pool.for_each(values.begin(), values.end(), [](int& it) { it *= 3; });
@@ -264,8 +266,11 @@ void what_cannot_be_done_is_an_error(const evenkeel::Pool& pool) {
         s.cancel();
         CHECK(s.is_cancelled());
         for (int i = 0; i < 100; ++i) s.spawn([&, live = Live()] { ++run; });
-        // Said and not created.
+        // Said and not created; created and said again.
         s.task().reads(handle);
+        auto task = s.task();
+        task.run([] {});
+        CHECK(error([&] { task.run([] {}); }).find("created already") != std::string::npos);
     });
     CHECK(run == 0 && Live::count == 0);
 }

@@ -1,6 +1,6 @@
-//! Programs of C and C++: built over an installed library by CMake and by pkg-config, with every warning an error, they print what they should. What is not there
-//! to build them is named, and they are left out (tests/setup-c.sh installs it where it may).
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+//! Programs of C and C++: built over an installed library by CMake and by pkg-config, with every warning an error, they print what they
+//! should. What is not there to build them is named, and they are left out (tests/setup-c.sh installs it where it may).
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -121,14 +121,32 @@ fn programs_built_by_pkg_config_print_what_they_should_with_the_shared_and_the_s
         pkg_config(&["--libs", "--static"]).into_iter().partition(|flag| flag.ends_with("evenkeel"));
     assert_eq!(library, ["-levenkeel"]);
     let alone = [vec![PREFIX.1.join("lib/libevenkeel.a").display().to_string()], system].concat();
-    for compilers in compilers() {
-        for libraries in [&shared, &alone] {
-            for (source, expected) in EXAMPLES {
-                let output = output_of(compilers, &folder().join("examples").join(source), &["-O2"], libraries);
-                assert_eq!(output, expected, "{source} by {compilers:?} with {libraries:?}");
-            }
+    let run = |compilers, libraries: &[String]| {
+        for (source, expected) in EXAMPLES {
+            let output = output_of(compilers, &folder().join("examples").join(source), &["-O2"], libraries);
+            assert_eq!(output, expected, "{source} by {compilers:?} with {libraries:?}");
         }
+    };
+    compilers().into_iter().for_each(|compilers| run(compilers, &shared));
+    run(("cc", "c++"), &alone);
+}
+
+#[test]
+fn the_program_in_the_page_prints_what_the_page_says() {
+    if !have(&["pkg-config", "cc", "c++"]) {
+        return;
     }
+    let page = std::fs::read_to_string(folder().join("../../docs/c-and-c++.md")).unwrap();
+    let (_, program) = page.split_once("```cpp\n").unwrap();
+    let (program, rest) = program.split_once("```").unwrap();
+    let temporary = tempfile::tempdir().unwrap();
+    let source = temporary.path().join("program.cpp");
+    std::fs::write(&source, program).unwrap();
+    let output = output_of(("cc", "c++"), &source, &["-O2"], &pkg_config(&["--libs"]));
+    let lines: Vec<_> = output.lines().collect();
+    let sentence = rest.lines().find(|line| line.starts_with("It prints")).unwrap();
+    let said: Vec<_> = sentence.split('`').skip(1).step_by(2).collect();
+    assert_eq!(lines, said[..3]);
 }
 
 #[test]
