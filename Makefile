@@ -15,7 +15,7 @@ SCHED_EXT = $$(for clang in $$BPF_CLANG clang clang-21 clang-20 clang-19 clang-1
 	version=$$($$clang -dumpversion 2>/dev/null) && [ "$${version%%.*}" -ge 18 ] && test -e /usr/include/libelf.h \
 	&& echo --features sched_ext && break; done)
 
-.PHONY: demo test race vm-test vm-test-long bench bench-lab bench-live bench-vm bench-vm-lab lint fmt man
+.PHONY: demo test install-c race vm-test vm-test-long bench bench-lab bench-live bench-vm bench-vm-lab lint fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -29,9 +29,14 @@ demo:
 # The tools that are looked for and not found are named, and their tests left out.
 test:
 	./tests/setup-perfetto.sh
+	./tests/setup-c.sh
 	$(CARGO) test --workspace
 	./tests/run-pages.sh
 	$(MAKE) vm-test
+
+# The runtime for C and C++ (docs/c-and-c++.md): headers, libraries, CMake package, pkg-config file.
+install-c:
+	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" CARGO="$(CARGO)" ./crates/capi/install.sh
 
 # The runtime's protocol between threads (crates/runtime/README.md): models by loom, a million random graphs, and its tests under
 # ThreadSanitizer.

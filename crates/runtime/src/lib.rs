@@ -58,7 +58,7 @@ mod worker;
 pub use costs::Cost;
 pub use error::PoolError;
 pub use loops::{Index, Over, Schedule};
-pub use pipeline::Pipeline;
+pub use pipeline::{Pipeline, Stage};
 pub use pool::{
     Builder, MACHINE_VARIABLE, MAX_WORKERS, POLICY_VARIABLE, Pool, SCHEDULE_VARIABLE, SUMMARY_VARIABLE, TRACE_VARIABLE,
 };

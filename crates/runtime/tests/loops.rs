@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use evenkeel::{Pool, Schedule};
@@ -59,6 +60,29 @@ fn loops_are_nested() {
     let (pool, sum) = (pool(2), AtomicU64::new(0));
     pool.for_each(0..50_u64, |i| pool.for_each(0..i, |j| _ = sum.fetch_add(j, Ordering::Relaxed)));
     assert_eq!(sum.into_inner(), (0..50).map(|i: u64| (0..i).sum::<u64>()).sum::<u64>());
+}
+
+#[test]
+fn chunks_are_the_whole_range_and_do_not_overlap() {
+    for text in ["static", "dynamic,7", "guided", "aid-dynamic"] {
+        let (pool, sum) = (pool(3), Mutex::new(Vec::new()));
+        pool.over(-5_000..5_000_i64).schedule(schedule(text)).for_each_chunk(|chunk| sum.lock().unwrap().push(chunk));
+        let mut chunks = sum.into_inner().unwrap();
+        chunks.sort_by_key(|chunk| chunk.start);
+        assert!(chunks.into_iter().flatten().eq(-5_000..5_000), "{text}");
+    }
+}
+
+#[test]
+fn bringing_values_together_may_take_a_loop() {
+    let pool = pool(4);
+    let more = || pool.map_reduce(0..100_u64, || 0, |sum, i| sum + i, |a, b| a + b) - 4_950;
+    for _ in 0..200 {
+        let schedule = schedule("dynamic,1");
+        let sum =
+            pool.over(0..64_u64).schedule(schedule).map_reduce(|| 0, |sum, i| sum + i + more(), |a, b| a + b + more());
+        assert_eq!(sum, 2_016);
+    }
 }
 
 #[test]

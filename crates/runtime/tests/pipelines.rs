@@ -2,9 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use evenkeel::Pool;
+use evenkeel::{Pool, Stage};
 
 fn pool(workers: usize) -> Pool {
     Pool::builder().workers(workers).build().unwrap()
@@ -50,6 +51,28 @@ fn a_pipeline_may_have_no_items_or_no_stages() {
     let taken = AtomicUsize::new(0);
     pool(2).pipeline((0..100).inspect(|_| _ = taken.fetch_add(1, Ordering::Relaxed))).run();
     assert_eq!(taken.into_inner(), 100);
+}
+
+#[test]
+fn stages_known_at_run_time_are_gone_through_in_order() {
+    for stages in 0..6 {
+        let (seen, mut last) = (Mutex::new(Vec::new()), Vec::new());
+        let mut all: Vec<_> = (0..stages).map(|n| Stage::Parallel(Box::new(move |it: u64| it * 10 + n))).collect();
+        all.insert(
+            0,
+            Stage::Serial(Box::new(|it| {
+                seen.lock().unwrap().push(it);
+                it
+            })),
+        );
+        all.push(Stage::Serial(Box::new(|it| {
+            last.push(it);
+            it
+        })));
+        pool(3).pipeline(1..=1_000_u64).run_through(all);
+        assert!(seen.into_inner().unwrap().into_iter().eq(1..=1_000));
+        assert!(last.into_iter().eq((1..=1_000).map(|it| (0..stages).fold(it, |it, n| it * 10 + n))), "{stages}");
+    }
 }
 
 #[test]

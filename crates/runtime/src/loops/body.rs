@@ -39,6 +39,25 @@ impl<T: Index, F: Fn(T) + Sync> Body for ForEach<T, F> {
     fn end(&self, (): ()) {}
 }
 
+/// A call per chunk.
+pub struct ForEachChunk<T, F> {
+    pub start: T,
+    pub f: F,
+}
+
+impl<T: Index, F: Fn(Range<T>) + Sync> Body for ForEachChunk<T, F> {
+    type Local = ();
+
+    fn begin(&self) {}
+
+    fn chunk(&self, (): &mut (), iterations: Range<u64>) -> bool {
+        (self.f)(self.start.plus(iterations.start)..self.start.plus(iterations.end));
+        true
+    }
+
+    fn end(&self, (): ()) {}
+}
+
 /// A call per iteration that may fail. The first error ends the loop.
 pub struct TryForEach<T, F, E> {
     pub start: T,
@@ -77,7 +96,7 @@ where
     T: Index,
     A: Send,
     I: Fn() -> A + Sync,
-    M: Fn(A, T) -> A + Sync,
+    M: Fn(A, Range<T>) -> A + Sync,
     R: Fn(A, A) -> A + Sync,
 {
     /// None while a call has it: gone if that panics.
@@ -88,16 +107,24 @@ where
     }
 
     fn chunk(&self, local: &mut Option<A>, iterations: Range<u64>) -> bool {
-        *local = local.take().map(|value| iterations.fold(value, |value, i| (self.map)(value, self.start.plus(i))));
+        let chunk = self.start.plus(iterations.start)..self.start.plus(iterations.end);
+        *local = local.take().map(|value| (self.map)(value, chunk));
         true
     }
 
     fn end(&self, local: Option<A>) {
-        let Some(value) = local else { return };
-        let mut result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
-        *result = Some(match result.take() {
-            None => value,
-            Some(before) => (self.reduce)(before, value),
-        });
+        let Some(mut value) = local else { return };
+        loop {
+            let before = {
+                let mut result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(before) = result.take() else {
+                    *result = Some(value);
+                    return;
+                };
+                before
+            };
+            // Users' code, which may run a loop, and so come to another end of this one: not under the lock.
+            value = (self.reduce)(before, value);
+        }
     }
 }

@@ -8,6 +8,7 @@
 
 mod chain;
 mod line;
+mod stages;
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -19,6 +20,8 @@ use crate::scope::FirstError;
 
 use chain::{Chain, End, Named, Parallel, Serial, Start};
 use line::Line;
+
+pub use stages::Stage;
 
 /// Items under way by worker: enough that a worker who meets a serial stage that is not ready finds another item.
 const IN_FLIGHT_PER_WORKER: usize = 4;
@@ -156,5 +159,26 @@ where
     /// the source is resumed here; items under way by then are dropped.
     pub fn run(self) {
         let Ok(()) = self.try_run();
+    }
+}
+
+impl<I: Iterator<Item: Send> + Send> Pipeline<'_, I, Start<I::Item>> {
+    /// Runs through stages that are known when the program runs, and not before: as [`Pipeline::run`] does.
+    ///
+    /// ```
+    /// use evenkeel::Stage;
+    /// let mut lines = Vec::new();
+    /// let print = Stage::Serial(Box::new(|i| {
+    ///     lines.push(i);
+    ///     i
+    /// }));
+    /// let stages = vec![Stage::Parallel(Box::new(|i| i * i)), print];
+    /// evenkeel::Pool::new()?.pipeline(1..=3).run_through(stages);
+    /// assert_eq!(lines, [1, 4, 9]);
+    /// # Ok::<(), evenkeel::PoolError>(())
+    /// ```
+    pub fn run_through(self, stages: Vec<Stage<'_, I::Item>>) {
+        let line = Line::new(self.items, self.in_flight, stages::link(stages));
+        self.pool.scope(|s| line.feed(s.spawner()));
     }
 }

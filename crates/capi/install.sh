@@ -1,0 +1,30 @@
+#!/bin/sh
+# Builds the library for C and C++ and installs it: headers, shared and static library, CMake package, pkg-config file.
+#
+#   PREFIX=/usr/local   where to; files there find each other, so the whole may be moved
+#   DESTDIR=            put before it, for packages
+#   PROFILE=release     how it is built
+set -eu
+: "${PREFIX:=/usr/local}" "${DESTDIR:=}" "${PROFILE:=release}" "${CARGO:=cargo}"
+case $PREFIX in /*) ;; *) PREFIX=$(pwd)/$PREFIX ;; esac
+cd "$(dirname "$0")"
+
+"$CARGO" build --quiet --profile "$PROFILE" -p evenkeel-capi
+target=$("$CARGO" metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+case $PROFILE in dev) built=$target/debug ;; *) built=$target/$PROFILE ;; esac
+version=$("$CARGO" pkgid -p evenkeel-capi | sed 's/.*[#@]//')
+abi=$(sed -n 's/^pub const EVENKEEL_ABI: c_uint = \(.*\);/\1/p' src/version.rs)
+
+to=$DESTDIR$PREFIX
+install -d "$to/include" "$to/lib/pkgconfig" "$to/lib/cmake/evenkeel"
+install -m 644 include/evenkeel.h include/evenkeel.hpp "$to/include"
+install -m 644 "$built/libevenkeel.a" "$to/lib"
+install -m 755 "$built/libevenkeel.so" "$to/lib/libevenkeel.so.$version"
+ln -sf "libevenkeel.so.$version" "$to/lib/libevenkeel.so.$abi"
+ln -sf "libevenkeel.so.$abi" "$to/lib/libevenkeel.so"
+
+filled() { sed "s/@VERSION@/$version/; s/@ABI@/$abi/" "package/$1.in" >"$2/$1"; }
+filled evenkeel.pc "$to/lib/pkgconfig"
+filled evenkeel-config.cmake "$to/lib/cmake/evenkeel"
+filled evenkeel-config-version.cmake "$to/lib/cmake/evenkeel"
+echo "evenkeel $version for C and C++ is in $to"

@@ -1,0 +1,139 @@
+//! Pipelines.
+#![expect(
+    unsafe_code,
+    reason = "functions have their names for C, and call functions of C; lifetimes are the caller's affair"
+)]
+
+use std::ffi::{c_int, c_void};
+use std::iter::from_fn;
+use std::ptr::{from_ref, null_mut};
+
+use runtime::Stage;
+
+use crate::closure::{Data, Release};
+use crate::error::{check, given, guard, guard_new};
+use crate::pool::Pool;
+
+/// Makes an item (`*item` is NULL, and still is after it where there is none left), or makes another of one.
+pub type Step = Option<unsafe extern "C" fn(item: *mut *mut c_void, data: *mut c_void) -> c_int>;
+
+type Run = unsafe extern "C" fn(item: *mut *mut c_void, data: *mut c_void) -> c_int;
+
+/// Items from a source go through stages, some of which take one item at a time and in order. An item is a pointer, which a stage may
+/// replace by another. One that it makes NULL is gone: later stages are not called with it. What has left the last stage, or is under way
+/// when a stage fails, is given to the `release` of the pipeline.
+pub struct Pipeline {
+    pool: &'static Pool,
+    source: (Run, Data),
+    stages: Vec<(Order, Run, Data)>,
+    release: Release,
+    in_flight: Option<usize>,
+}
+
+enum Order {
+    Serial,
+    Parallel,
+}
+
+/// An item under way.
+struct Item {
+    pointer: *mut c_void,
+    release: Release,
+}
+
+// SAFETY: as `Data`.
+unsafe impl Send for Item {}
+
+impl Drop for Item {
+    fn drop(&mut self) {
+        if let Some(release) = self.release.filter(|_| !self.pointer.is_null()) {
+            // SAFETY: a function of the caller's, with an item that nobody else has.
+            unsafe { release(self.pointer) };
+        }
+    }
+}
+
+impl Item {
+    fn pass((stage, data): (Run, Data), mut item: Self) -> Self {
+        if !item.pointer.is_null() {
+            // SAFETY: a function of the caller's, with its data and an item that nobody else has.
+            check(unsafe { stage(&raw mut item.pointer, data.pointer()) });
+        }
+        item
+    }
+}
+
+/// A pipeline of this pool without stages. `source` makes one item after the other; it is called by one worker at a time. `release` gives
+/// back items, NULL: they are nothing to be given back. Ends with evenkeel_pipeline_run() or evenkeel_pipeline_drop().
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pipeline_new(
+    pool: Option<&Pool>,
+    source: Step,
+    data: *mut c_void,
+    release: Release,
+) -> Option<Box<Pipeline>> {
+    guard_new(|| {
+        let (pool, source) = (given(pool, "pool")?, given(source, "source")?);
+        // SAFETY: the header says how long a pool has to be there: as long as it is used.
+        let pool = unsafe { &*from_ref(pool) };
+        Ok(Pipeline { pool, source: (source, Data(data)), stages: Vec::new(), release, in_flight: None })
+    })
+}
+
+fn add(pipeline: Option<&mut Pipeline>, order: Order, stage: Step, data: *mut c_void) -> c_int {
+    guard(|| {
+        given(pipeline, "pipeline")?.stages.push((order, given(stage, "stage")?, Data(data)));
+        Ok(())
+    })
+}
+
+/// A stage behind those that there are, which takes one item at a time, in the order in which they came from the source.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pipeline_serial(pipeline: Option<&mut Pipeline>, stage: Step, data: *mut c_void) -> c_int {
+    add(pipeline, Order::Serial, stage, data)
+}
+
+/// A stage behind those that there are, which takes any number of items at a time, in any order.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pipeline_parallel(pipeline: Option<&mut Pipeline>, stage: Step, data: *mut c_void) -> c_int {
+    add(pipeline, Order::Parallel, stage, data)
+}
+
+/// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pipeline_in_flight(pipeline: &mut Pipeline, items: usize) {
+    pipeline.in_flight = Some(items);
+}
+
+/// Runs until the source has no more items and all have left the last stage, and gives the pipeline back. Where the source or a stage
+/// fails, the source is not asked any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pipeline_run(pipeline: Option<Box<Pipeline>>) -> c_int {
+    guard(|| {
+        let Pipeline { pool, source, stages, release, in_flight } = *given(pipeline, "pipeline")?;
+        let stages = stages.into_iter().map(|(order, stage, data)| match order {
+            Order::Serial => Stage::Serial(Box::new(move |item| Item::pass((stage, data), item))),
+            Order::Parallel => Stage::Parallel(Box::new(move |item| Item::pass((stage, data), item))),
+        });
+        let items = from_fn(move || {
+            let mut item = Item { pointer: null_mut(), release };
+            let (source, data) = source;
+            // SAFETY: a function of the caller's, with its data and a place for an item.
+            check(unsafe { source(&raw mut item.pointer, data.pointer()) });
+            (!item.pointer.is_null()).then_some(item)
+        });
+        let pipeline = pool.pool.pipeline(items);
+        let pipeline = match in_flight {
+            Some(items) => pipeline.in_flight(items),
+            None => pipeline,
+        };
+        pipeline.run_through(stages.collect());
+        Ok(())
+    })
+}
+
+/// Gives a pipeline back that is not to be run.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pipeline_drop(pipeline: Option<Box<Pipeline>>) {
+    drop(pipeline);
+}

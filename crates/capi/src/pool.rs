@@ -1,0 +1,170 @@
+//! Pools, what they are to be like, and calls on their workers.
+#![expect(unsafe_code, reason = "functions have their names for C, and call functions of C")]
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::ptr::null;
+
+use crate::closure::{Data, Function};
+use crate::error::{Error, check, given, guard, guard_new, text};
+
+/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE), else from
+/// the machine.
+pub struct Options {
+    builder: runtime::Builder,
+}
+
+/// Workers that run tasks and loops: one per core that the process may use, each kept on its core.
+pub struct Pool {
+    pub(crate) pool: runtime::Pool,
+    kinds: Vec<CString>,
+}
+
+impl Options {
+    fn change(&mut self, change: impl FnOnce(runtime::Builder) -> runtime::Builder) {
+        let builder = std::mem::replace(&mut self.builder, runtime::Pool::builder());
+        self.builder = change(builder);
+    }
+
+    fn name(
+        &mut self,
+        name: Result<&str, Error>,
+        change: impl FnOnce(runtime::Builder, &str) -> runtime::Builder,
+    ) -> c_int {
+        guard(|| {
+            let name = name?;
+            self.change(|builder| change(builder, name));
+            Ok(())
+        })
+    }
+}
+
+/// Options that say nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_options_new() -> Option<Box<Options>> {
+    guard_new(|| Ok(Options { builder: runtime::Pool::builder() }))
+}
+
+/// Gives options back. A pool that was made with them needs them no more.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_options_drop(options: Option<Box<Options>>) {
+    drop(options);
+}
+
+/// So many workers, 1 to 4096: on the fastest cores, and round again where they are more than cores.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_options_workers(options: &mut Options, workers: usize) {
+    options.change(|builder| builder.workers(workers));
+}
+
+/// How tasks find their workers: "steal", "steal-kind". Whether there is such a policy, schedule or machine is found out by
+/// evenkeel_pool_new().
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_options_policy(options: &mut Options, name: *const c_char) -> c_int {
+    options.name(text(name, "policy"), runtime::Builder::policy)
+}
+
+/// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", each with ",CHUNK" where wanted.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_options_schedule(options: &mut Options, schedule: *const c_char) -> c_int {
+    options.name(text(schedule, "schedule"), runtime::Builder::schedule)
+}
+
+/// The machine whose kinds of core count: a preset's name or a file.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_options_machine(options: &mut Options, name_or_path: *const c_char) -> c_int {
+    options.name(text(name_or_path, "machine"), runtime::Builder::machine)
+}
+
+/// Whether each worker keeps to its core. It does unless told otherwise.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_options_pin(options: &mut Options, pins: bool) {
+    options.change(|builder| builder.pin(pins));
+}
+
+/// Starts a pool. Without options (NULL): one worker per core, pinned, core kinds detected.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pool_new(options: Option<&Options>) -> Option<Box<Pool>> {
+    guard_new(|| {
+        let builder = options.map_or_else(runtime::Pool::builder, |options| options.builder.clone());
+        let pool = builder.build()?;
+        let kinds = pool.kinds().iter().map(|kind| CString::new(kind.name.as_str()).unwrap_or_default()).collect();
+        Ok(Pool { pool, kinds })
+    })
+}
+
+/// Ends a pool: its threads have ended when this returns. Nothing may be under way in it, but that it may be called by one of its own
+/// tasks, whose thread then ends after it.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pool_drop(pool: Option<Box<Pool>>) {
+    drop(pool);
+}
+
+/// How many workers there are.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pool_workers(pool: &Pool) -> usize {
+    pool.pool.workers()
+}
+
+/// How many kinds of core the workers are on. Kinds are numbered from 0, fastest first.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pool_kinds(pool: &Pool) -> usize {
+    pool.kinds.len()
+}
+
+/// The name of a kind: "big", "P". NULL: there are less. Lives as long as the pool.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pool_kind_name(pool: &Pool, kind: usize) -> *const c_char {
+    pool.kinds.get(kind).map_or(null(), |name| name.as_ptr())
+}
+
+/// The speed of a kind relative to the fastest of the machine, which has 1024. 0: there are less kinds.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pool_kind_capacity(pool: &Pool, kind: usize) -> u32 {
+    pool.pool.kinds().get(kind).map_or(0, |kind| kind.capacity)
+}
+
+/// The kind of core that a worker is on. Workers are numbered from 0, fastest kind first. The number of kinds: there are less workers.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pool_worker_kind(pool: &Pool, worker: usize) -> usize {
+    let (place, kinds) = (pool.pool.places().get(worker), pool.pool.kinds());
+    let kind = place.and_then(|place| kinds.iter().position(|kind| kind.id == place.kind));
+    kind.unwrap_or(kinds.len())
+}
+
+/// The CPU that a worker is on, as the operating system counts. -1: wherever the system puts it, or there are less workers.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pool_worker_cpu(pool: &Pool, worker: usize) -> c_int {
+    let cpu = pool.pool.places().get(worker).and_then(|place| place.cpu);
+    cpu.and_then(|cpu| c_int::try_from(cpu).ok()).unwrap_or(-1)
+}
+
+/// Calls `run` on a worker, and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program
+/// with many short ones does well to be in one call of this as a whole.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_run(pool: Option<&Pool>, run: Function, data: *mut c_void) -> c_int {
+    guard(|| {
+        let (pool, run, data) = (given(pool, "pool")?, given(run, "run")?, Data(data));
+        // SAFETY: a function of the caller's, with its data.
+        pool.pool.run(|| check(unsafe { run(data.pointer()) }));
+        Ok(())
+    })
+}
+
+/// Calls two functions, perhaps at once. Where the first fails before the second has begun, the second is not called.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_join(
+    pool: Option<&Pool>,
+    first: Function,
+    first_data: *mut c_void,
+    second: Function,
+    second_data: *mut c_void,
+) -> c_int {
+    guard(|| {
+        let (pool, first, second) = (given(pool, "pool")?, given(first, "first")?, given(second, "second")?);
+        let (first_data, second_data) = (Data(first_data), Data(second_data));
+        // SAFETY: functions of the caller's, each with its data.
+        pool.pool
+            .join(|| check(unsafe { first(first_data.pointer()) }), || check(unsafe { second(second_data.pointer()) }));
+        Ok(())
+    })
+}

@@ -1,0 +1,263 @@
+//! Tasks with dependences, of scopes and of recorded graphs.
+#![expect(unsafe_code, reason = "functions have their names for C; lifetimes are the caller's affair")]
+
+use std::collections::HashSet;
+use std::ffi::{c_char, c_int, c_void};
+use std::ops::Range;
+use std::ptr::from_ref;
+use std::sync::{Mutex, PoisonError};
+
+use crate::closure::{Function, Release, Sink, put_copy, put_owned};
+use crate::error::{Error, given, guard, guard_new, text};
+use crate::graph::Recorder;
+use crate::resources::{Handle, Regions};
+use crate::scope::Scope;
+
+/// A task that has not been created: what it reads and writes is being said. It runs after those of its scope or graph created before it
+/// that conflict with it: that write what it reads or writes, or read what it writes. Ends with evenkeel_task_run(),
+/// evenkeel_task_run_copy() or evenkeel_task_drop(), before its scope or recorder does. NULL is let through by all of its functions, up to
+/// the one that creates it, which fails: so one error is looked for, not many.
+pub struct Task {
+    target: Target,
+    accesses: Vec<(Resource, Mode)>,
+    label: Option<&'static str>,
+    /// The name of the task that this was before.
+    earlier_label: Option<&'static str>,
+    /// Something that was said cannot be.
+    error: Option<Error>,
+}
+
+#[derive(Clone, Copy)]
+enum Target {
+    Scope(*const Scope),
+    Recorder(*mut Recorder),
+}
+
+/// Borrowed until the task has been created.
+enum Resource {
+    Handle(&'static runtime::Handle),
+    Part(runtime::Part<'static>),
+}
+
+#[derive(Clone, Copy)]
+enum Mode {
+    Reads,
+    Writes,
+    Updates,
+}
+
+impl Task {
+    fn new(target: Target) -> Self {
+        Self { target, accesses: Vec::new(), label: None, earlier_label: None, error: None }
+    }
+
+    /// Puts it where the next one can be made of it.
+    fn recycle(mut self: Box<Self>) {
+        self.accesses.clear();
+        self.error = None;
+        self.earlier_label = self.label.take().or(self.earlier_label);
+        match self.target {
+            // SAFETY: the scope lives as long as its tasks are being created, on this thread.
+            Target::Scope(scope) => unsafe { &*scope }.spare.borrow_mut().push(self),
+            Target::Recorder(_) => drop(self),
+        }
+    }
+}
+
+/// Says of a runtime's task what one of C does.
+macro_rules! saying {
+    ($accesses:expr, $task:expr) => {
+        $accesses.iter().fold($task, |task, (resource, mode)| match (resource, mode) {
+            (Resource::Handle(it), Mode::Reads) => task.reads(*it),
+            (Resource::Handle(it), Mode::Writes) => task.writes(*it),
+            (Resource::Handle(it), Mode::Updates) => task.updates(*it),
+            (Resource::Part(it), Mode::Reads) => task.reads(it),
+            (Resource::Part(it), Mode::Writes) => task.writes(it),
+            (Resource::Part(it), Mode::Updates) => task.updates(it),
+        })
+    };
+}
+
+struct Dependent(Box<Task>);
+
+impl Sink for Dependent {
+    #[inline]
+    fn put(self, closure: impl Fn() + Send + Sync + 'static) {
+        match self.0.target {
+            Target::Scope(scope) => {
+                // SAFETY: as in `recycle`.
+                let Ok(scope) = unsafe { &*scope }.here() else { return };
+                let task = saying!(self.0.accesses, scope.task());
+                let task = match self.0.label {
+                    Some(label) => task.label(label),
+                    None => task,
+                };
+                task.run(closure);
+            }
+            Target::Recorder(recorder) => {
+                // SAFETY: the recorder lives as long as its tasks are being recorded; resources are not used after `run`.
+                let (recorder, accesses) = unsafe { (&mut *recorder, &*from_ref(&self.0.accesses)) };
+                saying!(accesses, recorder.recorder.task()).run(closure);
+            }
+        }
+        self.0.recycle();
+    }
+}
+
+/// Names that tasks have been given. They stay: a pool learns what tasks of a name cost.
+fn known_name(name: &str, earlier: Option<&'static str>) -> &'static str {
+    static NAMES: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
+    if let Some(earlier) = earlier.filter(|earlier| *earlier == name) {
+        return earlier;
+    }
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let names = names.get_or_insert_default();
+    names.get(name).copied().unwrap_or_else(|| {
+        let name: &'static str = name.to_owned().leak();
+        names.insert(name);
+        name
+    })
+}
+
+/// A task of a scope. Only the thread that opened the scope creates tasks with dependences: that on which its body runs.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_scope_task(scope: Option<&Scope>) -> Option<Box<Task>> {
+    let mut task = None;
+    guard(|| {
+        let scope = given(scope, "scope")?;
+        scope.here()?;
+        let spare = scope.spare.borrow_mut().pop();
+        task = Some(spare.unwrap_or_else(|| Box::new(Task::new(Target::Scope(scope)))));
+        Ok(())
+    });
+    task
+}
+
+/// A task of a graph that is being recorded.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_recorder_task(recorder: Option<&mut Recorder>) -> Option<Box<Task>> {
+    guard_new(|| Ok(Task::new(Target::Recorder(given(recorder, "recorder")?))))
+}
+
+impl Task {
+    fn say(this: Option<&mut Self>, resource: Result<Resource, Error>, mode: Mode) {
+        let Some(this) = this else { return };
+        match resource {
+            Ok(resource) => this.accesses.push((resource, mode)),
+            Err(error) => this.error = Some(error),
+        }
+    }
+}
+
+fn whole(handle: Option<&'static Handle>) -> Result<Resource, Error> {
+    Ok(Resource::Handle(&given(handle, "handle")?.0))
+}
+
+fn part(regions: Option<&'static Regions>, elements: Range<usize>) -> Result<Resource, Error> {
+    Ok(Resource::Part(given(regions, "regions")?.0.part(elements)))
+}
+
+/// It reads this: it waits for the task that wrote it last.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_task_reads(task: Option<&mut Task>, handle: Option<&'static Handle>) {
+    Task::say(task, whole(handle), Mode::Reads);
+}
+
+/// It writes this: it waits for the task that wrote it last, and all that have read it since.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_task_writes(task: Option<&mut Task>, handle: Option<&'static Handle>) {
+    Task::say(task, whole(handle), Mode::Writes);
+}
+
+/// It reads and writes this: it waits as one that writes it.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_task_updates(task: Option<&mut Task>, handle: Option<&'static Handle>) {
+    Task::say(task, whole(handle), Mode::Updates);
+}
+
+/// It reads the elements from `begin` to before `end`.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_task_reads_part(
+    task: Option<&mut Task>,
+    regions: Option<&'static Regions>,
+    begin: usize,
+    end: usize,
+) {
+    Task::say(task, part(regions, begin..end), Mode::Reads);
+}
+
+/// It writes the elements from `begin` to before `end`.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_task_writes_part(
+    task: Option<&mut Task>,
+    regions: Option<&'static Regions>,
+    begin: usize,
+    end: usize,
+) {
+    Task::say(task, part(regions, begin..end), Mode::Writes);
+}
+
+/// It reads and writes the elements from `begin` to before `end`.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_task_updates_part(
+    task: Option<&mut Task>,
+    regions: Option<&'static Regions>,
+    begin: usize,
+    end: usize,
+) {
+    Task::say(task, part(regions, begin..end), Mode::Updates);
+}
+
+/// What it is called: on machines with several kinds of core its cost is learnt with that of others of the same name. A program keeps the
+/// names that it uses, so let them be few. Tasks without dependences and those of recorded graphs have no names.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_task_label(task: Option<&mut Task>, name: *const c_char) {
+    let Some(task) = task else { return };
+    match text(name, "name") {
+        Ok(name) => task.label = Some(known_name(name, task.earlier_label)),
+        Err(error) => task.error = Some(error),
+    }
+}
+
+/// Creates the task, and gives `task` back. It calls `run` with `data` when nothing is left that it waits for, perhaps at once, on any
+/// worker; a task of a graph each time that this is run. Then (of a graph: when that is dropped), or when it is left out, or where it
+/// cannot be created, `release` is called with `data`, once; NULL: nothing is to be released.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_task_run(
+    task: Option<Box<Task>>,
+    run: Function,
+    data: *mut c_void,
+    release: Release,
+) -> c_int {
+    guard(|| put_owned(dependent(task), run, data, release))
+}
+
+/// As evenkeel_task_run(), with a copy of the `size` bytes at `data`, which goes with the task: `run` is called with a pointer to it,
+/// aligned to 16 bytes. Up to 32 bytes cost next to nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_task_run_copy(
+    task: Option<Box<Task>>,
+    run: Function,
+    data: *const c_void,
+    size: usize,
+) -> c_int {
+    guard(|| put_copy(dependent(task), run, data, size))
+}
+
+/// Gives a task back that is not to be created.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_task_drop(task: Option<Box<Task>>) {
+    task.into_iter().for_each(Task::recycle);
+}
+
+fn dependent(task: Option<Box<Task>>) -> Result<Dependent, Error> {
+    // A task that is not there was not made, and why was said then.
+    let mut task = task.ok_or(Error::Earlier)?;
+    match task.error.take() {
+        None => Ok(Dependent(task)),
+        Some(error) => {
+            task.recycle();
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Programs of C and C++: built over an installed library by CMake and by pkg-config, with every warning an error, they print what they
+//! should. What is not there to build them is named, and they are left out (tests/setup-c.sh installs it where it may).
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use tempfile::TempDir;
+
+/// By program, what it prints.
+const EXAMPLES: [(&str, &str); 7] = [
+    ("loop.c", "1000000000000\n"),
+    ("tasks.c", "4 40 44\n16 160 176\n7\n"),
+    ("pipeline.c", "1 4 9 16 25 36 49 64 81 \n"),
+    ("loop.cpp", "333332833333500000\neach once\n10\n"),
+    ("tasks.cpp", "511500\n100\none two three one two three \n6765\n"),
+    ("pipeline.cpp", "sdrow fo a txet emoc tuo ni eht redro ni hcihw yeht tnew ni \n5\n"),
+    ("exceptions.cpp", "number 1234\nfirst\n0 workers asked for, expected 1 to 4096\n45\n"),
+];
+const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+/// C and C++ compilers, the pairs of which those are taken that are there.
+const COMPILERS: [(&str, &str); 4] = [("gcc", "g++"), ("clang", "clang++"), ("clang-19", "clang++-19"), ("cc", "c++")];
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where the library is installed, after it was moved there: its files must find each other wherever they are.
+static PREFIX: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
+    let temporary = tempfile::tempdir().unwrap();
+    let (first, then) = (temporary.path().join("first"), temporary.path().join("then"));
+    let mut install = Command::new(folder().join("install.sh"));
+    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+    succeed(
+        install.env("PREFIX", first.as_path()).env("DESTDIR", "").env("PROFILE", profile).env("CARGO", env!("CARGO")),
+    );
+    std::fs::rename(first, &then).unwrap();
+    (temporary, then)
+});
+
+/// What it prints.
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+fn is_there(tool: &str) -> bool {
+    Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// Whether all of these are there. Says in a line which are not.
+fn have(tools: &[&str]) -> bool {
+    let missing: Vec<_> = tools.iter().copied().filter(|tool| !is_there(tool)).collect();
+    if !missing.is_empty() {
+        eprintln!("programs of C and C++ are left out: no {} to be had", missing.join(", "));
+    }
+    missing.is_empty()
+}
+
+fn compilers() -> Vec<(&'static str, &'static str)> {
+    let there: Vec<_> = COMPILERS.into_iter().filter(|(c, cpp)| is_there(c) && is_there(cpp)).collect();
+    // The last is a name for one of the others, where there is another.
+    if there.len() > 1 { there.into_iter().filter(|(c, _)| *c != "cc").collect() } else { there }
+}
+
+fn pkg_config(arguments: &[&str]) -> Vec<String> {
+    let files = PREFIX.1.join("lib/pkgconfig");
+    let flags = succeed(Command::new("pkg-config").args(arguments).arg("evenkeel").env("PKG_CONFIG_PATH", files));
+    flags.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Compiles a program and runs it.
+fn output_of((c, cpp): (&str, &str), source: &Path, options: &[&str], libraries: &[String]) -> String {
+    let temporary = tempfile::tempdir().unwrap();
+    let program = temporary.path().join("program");
+    let is_c = source.extension().is_some_and(|extension| extension == "c");
+    let (compiler, standard) = if is_c { (c, "-std=c11") } else { (cpp, "-std=c++17") };
+    let mut compile = Command::new(compiler);
+    compile.arg(standard).args(WARNINGS).args(options).arg("-o").arg(&program).arg(source);
+    succeed(compile.args(pkg_config(&["--cflags"])).args(libraries).arg("-pthread"));
+    succeed(Command::new(&program).env("LD_LIBRARY_PATH", PREFIX.1.join("lib")))
+}
+
+#[test]
+fn programs_built_by_cmake_print_what_they_should() {
+    if !have(&["cmake", "cc", "c++"]) {
+        return;
+    }
+    for (c, cpp) in compilers() {
+        let build = tempfile::tempdir().unwrap();
+        let mut configure = Command::new("cmake");
+        configure.arg("-S").arg(folder().join("examples")).arg("-B").arg(build.path());
+        configure.arg(format!("-DCMAKE_PREFIX_PATH={}", PREFIX.1.display()));
+        configure.arg(format!("-DCMAKE_C_COMPILER={c}")).arg(format!("-DCMAKE_CXX_COMPILER={cpp}"));
+        let flags = WARNINGS.join(" ");
+        succeed(configure.arg(format!("-DCMAKE_C_FLAGS={flags}")).arg(format!("-DCMAKE_CXX_FLAGS={flags}")));
+        succeed(Command::new("cmake").arg("--build").arg(build.path()));
+        for (source, expected) in EXAMPLES {
+            let program = build.path().join(source.replace('.', "-"));
+            assert_eq!(succeed(&mut Command::new(program)), expected, "{source} by {c}");
+        }
+    }
+}
+
+#[test]
+fn programs_built_by_pkg_config_print_what_they_should_with_the_shared_and_the_static_library() {
+    if !have(&["pkg-config", "cc", "c++"]) {
+        return;
+    }
+    let shared = pkg_config(&["--libs"]);
+    let (library, system): (Vec<_>, _) =
+        pkg_config(&["--libs", "--static"]).into_iter().partition(|flag| flag.ends_with("evenkeel"));
+    assert_eq!(library, ["-levenkeel"]);
+    let alone = [vec![PREFIX.1.join("lib/libevenkeel.a").display().to_string()], system].concat();
+    let run = |compilers, libraries: &[String]| {
+        for (source, expected) in EXAMPLES {
+            let output = output_of(compilers, &folder().join("examples").join(source), &["-O2"], libraries);
+            assert_eq!(output, expected, "{source} by {compilers:?} with {libraries:?}");
+        }
+    };
+    compilers().into_iter().for_each(|compilers| run(compilers, &shared));
+    run(("cc", "c++"), &alone);
+}
+
+#[test]
+fn the_program_in_the_page_prints_what_the_page_says() {
+    if !have(&["pkg-config", "cc", "c++"]) {
+        return;
+    }
+    let page = std::fs::read_to_string(folder().join("../../docs/c-and-c++.md")).unwrap();
+    let (_, program) = page.split_once("```cpp\n").unwrap();
+    let (program, rest) = program.split_once("```").unwrap();
+    let temporary = tempfile::tempdir().unwrap();
+    let source = temporary.path().join("program.cpp");
+    std::fs::write(&source, program).unwrap();
+    let output = output_of(("cc", "c++"), &source, &["-O2"], &pkg_config(&["--libs"]));
+    let lines: Vec<_> = output.lines().collect();
+    let sentence = rest.lines().find(|line| line.starts_with("It prints")).unwrap();
+    let said: Vec<_> = sentence.split('`').skip(1).step_by(2).collect();
+    assert_eq!(lines, said[..3]);
+}
+
+#[test]
+fn what_the_headers_say_is_so() {
+    if !have(&["pkg-config", "cc", "c++"]) {
+        return;
+    }
+    let shared = pkg_config(&["--libs"]);
+    for source in ["tests/claims.c", "tests/claims.cpp"] {
+        assert_eq!(output_of(("cc", "c++"), &folder().join(source), &["-O1", "-g"], &shared), "all so\n");
+    }
+}
+
+/// What is not given back is found at the end of the program.
+#[test]
+fn what_the_headers_say_is_so_under_address_sanitizer() {
+    if !have(&["pkg-config", "cc", "c++"]) {
+        return;
+    }
+    let shared = pkg_config(&["--libs"]);
+    let sanitized = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    let temporary = tempfile::tempdir().unwrap();
+    let empty = temporary.path().join("empty.c");
+    std::fs::write(&empty, "int main(void) { return 0; }\n").unwrap();
+    let can = Command::new("cc").args(sanitized).arg(&empty).arg("-o").arg(temporary.path().join("empty")).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        eprintln!("AddressSanitizer is left out: cc does not have it");
+        return;
+    }
+    for source in ["tests/claims.c", "tests/claims.cpp"] {
+        assert_eq!(output_of(("cc", "c++"), &folder().join(source), &sanitized, &shared), "all so\n");
+    }
+}
