@@ -1,6 +1,6 @@
 //! What an app is, and how one is run.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use evenkeel::{Pool, PoolError};
 
@@ -10,6 +10,8 @@ use crate::team::{PinError, Tasks, Team, on_cpus};
 /// What came of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
+    /// When the parallel part began.
+    pub began: Instant,
     /// The same whatever the version and the number of workers.
     pub checksum: u64,
     /// The parallel part: with the starting of its threads where they are the app's own, without the generation of its input.
@@ -37,6 +39,13 @@ pub enum AppError {
     /// A worker cannot be kept on its core.
     #[error(transparent)]
     Pin(#[from] PinError),
+}
+
+impl AppError {
+    /// Whether what was asked for makes no sense, rather than that it failed.
+    pub const fn is_usage(&self) -> bool {
+        !matches!(self, Self::Pool(PoolError::Thread { .. }))
+    }
 }
 
 fn names(versions: &[Version]) -> String {

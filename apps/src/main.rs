@@ -6,8 +6,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use evenkeel::PoolError;
-use evenkeel_apps::{APPS, AppError, Outcome, Setting, Size, Version};
+use evenkeel_apps::{APPS, Outcome, Setting, Size, Version};
 use serde_json::json;
 
 /// Nine parallel programs, each serial, with pinned threads, and on Evenkeel's runtime.
@@ -108,10 +107,9 @@ fn run(args: &Run) -> Result<(), Failure> {
     let workers = args.workers.map(usize::from);
     let (machine, cpus) = (args.machine.clone(), args.cpus.clone());
     let setting = Setting { size: args.size, version: args.version, workers, machine, cpus };
-    let Outcome { checksum, parallel, workers } = app.run(&setting).map_err(|error| match error {
-        AppError::Pool(PoolError::Thread { .. }) => Failure::Failed(error.into()),
-        AppError::Version { .. } | AppError::Pool(_) | AppError::Pin(_) => Failure::Usage(error.into()),
-    })?;
+    let Outcome { checksum, parallel, workers, .. } = app
+        .run(&setting)
+        .map_err(|error| if error.is_usage() { Failure::Usage(error.into()) } else { Failure::Failed(error.into()) })?;
     let (version, seconds) = (args.version.name(), parallel.as_secs_f64());
     if args.json {
         return print(json!({

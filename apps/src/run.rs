@@ -12,29 +12,29 @@ use crate::team::{Loops, Serial, on_cpus, pinned};
 pub fn phases<A: Phases>(setting: &Setting) -> Result<Outcome, AppError> {
     let app = A::generate(setting.size);
     let workers = Workers::of(setting)?;
-    let start = Instant::now();
+    let began = Instant::now();
     match (&workers, setting.version) {
         (Workers::One(cpu), _) => on_cpus(cpu.as_slice(), || app.run(&Serial))?,
         (Workers::Pinned(cpus), _) => pinned(cpus, |member| app.run(member))?,
         (Workers::Pool(pool), Version::Tasks) => pool.run(|| app.tasks(pool)),
         (Workers::Pool(pool), _) => pool.run(|| app.run(&Loops(pool))),
     }
-    let parallel = start.elapsed();
-    Ok(Outcome { checksum: app.checksum(), parallel, workers: workers.count() })
+    let parallel = began.elapsed();
+    Ok(Outcome { began, checksum: app.checksum(), parallel, workers: workers.count() })
 }
 
 /// Runs an app of stages.
 pub fn stages<A: Stages>(setting: &Setting) -> Result<Outcome, AppError> {
     let app = A::generate(setting.size);
     let workers = Workers::of(setting)?;
-    let start = Instant::now();
+    let began = Instant::now();
     let output = match &workers {
         Workers::One(cpu) => on_cpus(cpu.as_slice(), || app.serial())?,
         Workers::Pinned(cpus) => app.pinned(cpus)?,
         Workers::Pool(pool) => pool.run(|| app.tasks(pool)),
     };
-    let parallel = start.elapsed();
-    Ok(Outcome { checksum: A::checksum(&output), parallel, workers: workers.count() })
+    let parallel = began.elapsed();
+    Ok(Outcome { began, checksum: A::checksum(&output), parallel, workers: workers.count() })
 }
 /// Those who do the work.
 enum Workers {
