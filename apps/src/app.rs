@@ -3,95 +3,15 @@
 use std::time::{Duration, Instant};
 
 use evenkeel::{Pool, PoolError};
-use serde::Serialize;
 
-use crate::team::{Loops, PinError, Serial, Tasks, Team, pinned};
-
-/// How much there is to do, serially and in a release build.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Size {
-    /// A few milliseconds: for tests.
-    Small,
-    /// About a second.
-    Medium,
-    /// About ten seconds.
-    Large,
-}
-
-impl Size {
-    /// One of three, for this size.
-    pub fn pick<T>(self, small: T, medium: T, large: T) -> T {
-        match self {
-            Self::Small => small,
-            Self::Medium => medium,
-            Self::Large => large,
-        }
-    }
-}
-
-/// How the work of an app comes to the cores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Version {
-    /// One thread
-    Serial,
-    /// One thread a core and equal parts, or a thread per core for each stage of a pipeline
-    Pinned,
-    /// Loops of the runtime, shared out in equal parts
-    LoopStatic,
-    /// Loops of the runtime, shared out as it does unless told otherwise (EVENKEEL_SCHEDULE)
-    LoopDynamic,
-    /// Tasks of the runtime, with dependences where that spares barriers; for pipelines, its pipeline
-    Tasks,
-}
-
-impl Version {
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Serial => "serial",
-            Self::Pinned => "pinned",
-            Self::LoopStatic => "loop-static",
-            Self::LoopDynamic => "loop-dynamic",
-            Self::Tasks => "tasks",
-        }
-    }
-}
-
-/// What an app is run with.
-#[derive(Clone, Debug)]
-pub struct Setting {
-    /// How much there is to do.
-    pub size: Size,
-    /// How it comes to the cores.
-    pub version: Version,
-    /// Workers, on the fastest cores, and round again where they are more than cores. Else one per core.
-    pub workers: Option<usize>,
-    /// The machine that this is, a preset's name or a file. Else `EVENKEEL_MACHINE`, else what is detected.
-    pub machine: Option<String>,
-}
-
-impl Setting {
-    /// The pool that this asks for.
-    fn pool(&self) -> Result<Pool, PoolError> {
-        let mut builder = Pool::builder();
-        if let Some(workers) = self.workers {
-            builder = builder.workers(workers);
-        }
-        if let Some(machine) = &self.machine {
-            builder = builder.machine(machine);
-        }
-        if self.version == Version::LoopStatic {
-            builder = builder.schedule("static");
-        }
-        builder.build()
-    }
-}
+use crate::setting::{Setting, Size, Version};
+use crate::team::{PinError, Tasks, Team, on_cpus};
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
+    /// When the parallel part began.
+    pub began: Instant,
     /// The same whatever the version and the number of workers.
     pub checksum: u64,
     /// The parallel part: with the starting of its threads where they are the app's own, without the generation of its input.
@@ -121,6 +41,13 @@ pub enum AppError {
     Pin(#[from] PinError),
 }
 
+impl AppError {
+    /// Whether what was asked for makes no sense, rather than that it failed.
+    pub const fn is_usage(&self) -> bool {
+        !matches!(self, Self::Pool(PoolError::Thread { .. }))
+    }
+}
+
 fn names(versions: &[Version]) -> String {
     versions.iter().map(|version| version.name()).collect::<Vec<_>>().join(", ")
 }
@@ -147,7 +74,11 @@ impl App {
         if !self.versions.contains(&setting.version) {
             return Err(AppError::Version { app: self.name, version: setting.version, versions: self.versions });
         }
-        (self.run)(setting)
+        match &setting.cpus {
+            None => (self.run)(setting),
+            // The input is generated there, too.
+            Some(cpus) => on_cpus(cpus, || (self.run)(setting))?,
+        }
     }
 }
 
@@ -190,62 +121,4 @@ pub trait Stages: Sized + Sync {
 
     /// Of the output.
     fn checksum(output: &Self::Output) -> u64;
-}
-
-/// Runs an app of phases.
-pub(crate) fn phases<A: Phases>(setting: &Setting) -> Result<Outcome, AppError> {
-    let app = A::generate(setting.size);
-    let workers = Workers::of(setting)?;
-    let start = Instant::now();
-    match (&workers, setting.version) {
-        (Workers::None, _) => app.run(&Serial),
-        (Workers::Pinned(cpus), _) => pinned(cpus, |member| app.run(member))?,
-        (Workers::Pool(pool), Version::Tasks) => pool.run(|| app.tasks(pool)),
-        (Workers::Pool(pool), _) => pool.run(|| app.run(&Loops(pool))),
-    }
-    let parallel = start.elapsed();
-    Ok(Outcome { checksum: app.checksum(), parallel, workers: workers.count() })
-}
-
-/// Runs an app of stages.
-pub(crate) fn stages<A: Stages>(setting: &Setting) -> Result<Outcome, AppError> {
-    let app = A::generate(setting.size);
-    let workers = Workers::of(setting)?;
-    let start = Instant::now();
-    let output = match &workers {
-        Workers::None => app.serial(),
-        Workers::Pinned(cpus) => app.pinned(cpus)?,
-        Workers::Pool(pool) => pool.run(|| app.tasks(pool)),
-    };
-    let parallel = start.elapsed();
-    Ok(Outcome { checksum: A::checksum(&output), parallel, workers: workers.count() })
-}
-
-/// Those who do the work.
-enum Workers {
-    /// The calling thread.
-    None,
-    /// Threads on these CPUs, which the app starts.
-    Pinned(Vec<Option<u32>>),
-    Pool(Pool),
-}
-
-impl Workers {
-    fn of(setting: &Setting) -> Result<Self, PoolError> {
-        let pool = setting.pool()?;
-        Ok(match setting.version {
-            Version::Serial => Self::None,
-            // The pool knows the cores, and is gone before the threads come.
-            Version::Pinned => Self::Pinned(pool.places().iter().map(|place| place.cpu).collect()),
-            Version::LoopStatic | Version::LoopDynamic | Version::Tasks => Self::Pool(pool),
-        })
-    }
-
-    fn count(&self) -> usize {
-        match self {
-            Self::None => 1,
-            Self::Pinned(cpus) => cpus.len(),
-            Self::Pool(pool) => pool.workers(),
-        }
-    }
 }

@@ -15,8 +15,9 @@
 use evenkeel::{Pool, Regions};
 use evenkeel_workload::SplitMix64;
 
-use crate::app::{Phases, Size};
+use crate::app::Phases;
 use crate::checksum::Checksum;
+use crate::setting::Size;
 use crate::shared::{Blocks, part};
 use crate::team::Team;
 

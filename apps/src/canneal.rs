@@ -15,8 +15,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use evenkeel_workload::SplitMix64;
 
-use crate::app::{Phases, Size};
+use crate::app::Phases;
 use crate::checksum::Checksum;
+use crate::setting::Size;
 use crate::shared::part;
 use crate::team::Team;
 
@@ -41,7 +42,7 @@ pub struct Canneal {
 
 impl Phases for Canneal {
     fn generate(size: Size) -> Self {
-        let elements_log2 = size.pick(10, 16, 18);
+        let elements_log2 = size.pick(10, 18, 20);
         let elements = 1_usize << elements_log2;
         let mut random = SplitMix64::named(1, "canneal");
         let mut joined = vec![Vec::new(); elements];
@@ -69,7 +70,7 @@ impl Phases for Canneal {
             neighbours: joined.concat(),
             width_log2: elements_log2 as u32 / 2,
             places: [copy(), copy()],
-            steps: size.pick(80, 150, 280),
+            steps: size.pick(80, 60, 120),
         }
     }
 

@@ -11,6 +11,8 @@ mod checksum;
 mod normal;
 mod pipeline;
 mod registry;
+mod run;
+mod setting;
 mod shared;
 pub mod team;
 mod vector;
@@ -25,7 +27,8 @@ pub mod fluidanimate;
 pub mod streamcluster;
 pub mod swaptions;
 
-pub use app::{App, AppError, Outcome, Phases, Setting, Size, Stages, Version};
+pub use app::{App, AppError, Outcome, Phases, Stages};
 pub use checksum::Checksum;
 pub use registry::{APPS, find};
+pub use setting::{Setting, Size, Version};
 pub use shared::{Blocks, SharedF64s};

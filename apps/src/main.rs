@@ -6,8 +6,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use evenkeel::PoolError;
-use evenkeel_apps::{APPS, AppError, Outcome, Setting, Size, Version};
+use evenkeel_apps::{APPS, Outcome, Setting, Size, Version};
 use serde_json::json;
 
 /// Nine parallel programs, each serial, with pinned threads, and on Evenkeel's runtime.
@@ -24,6 +23,7 @@ Examples:
   evenkeel-apps blackscholes --version serial
   evenkeel-apps fluidanimate --version pinned --size large --workers 4
   evenkeel-apps fluidanimate --version tasks --size large --machine this.toml
+  evenkeel-apps swaptions --version tasks --cpus 0-3
   evenkeel-apps dedup --version pinned --json | jq .parallel_s
 
 The checksum of an app and a size is the same in every version and with any number of workers.
@@ -64,6 +64,9 @@ struct Run {
     /// Workers, the fastest cores first; more than there are cores share them. Without it: one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
+    /// Only these CPUs, as 0-3,6. Without it: all that may be used
+    #[arg(long, value_name = "LIST", value_parser = evenkeel_machine::parse_cpus)]
+    cpus: Option<std::vec::Vec<u32>>,
     /// The machine that this is, in place of EVENKEEL_MACHINE and of what is detected: a preset's name, or a file as `evenkeel detect -o FILE` writes it
     #[arg(long, value_name = "FILE")]
     machine: Option<String>,
@@ -102,11 +105,11 @@ fn run(args: &Run) -> Result<(), Failure> {
         usage(format!("no app {name:?}, expected {known}"))
     })?;
     let workers = args.workers.map(usize::from);
-    let setting = Setting { size: args.size, version: args.version, workers, machine: args.machine.clone() };
-    let Outcome { checksum, parallel, workers } = app.run(&setting).map_err(|error| match error {
-        AppError::Pool(PoolError::Thread { .. }) => Failure::Failed(error.into()),
-        AppError::Version { .. } | AppError::Pool(_) | AppError::Pin(_) => Failure::Usage(error.into()),
-    })?;
+    let (machine, cpus) = (args.machine.clone(), args.cpus.clone());
+    let setting = Setting { size: args.size, version: args.version, workers, machine, cpus };
+    let Outcome { checksum, parallel, workers, .. } = app
+        .run(&setting)
+        .map_err(|error| if error.is_usage() { Failure::Usage(error.into()) } else { Failure::Failed(error.into()) })?;
     let (version, seconds) = (args.version.name(), parallel.as_secs_f64());
     if args.json {
         return print(json!({

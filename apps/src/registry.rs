@@ -1,6 +1,6 @@
 //! The nine apps by name.
 
-use crate::app::{App, Version, phases, stages};
+use crate::app::App;
 use crate::blackscholes::Blackscholes;
 use crate::bodytrack::Bodytrack;
 use crate::canneal::Canneal;
@@ -8,6 +8,8 @@ use crate::dedup::Dedup;
 use crate::facesim::Facesim;
 use crate::ferret::Ferret;
 use crate::fluidanimate::Fluidanimate;
+use crate::run::{phases, stages};
+use crate::setting::Version;
 use crate::streamcluster::Streamcluster;
 use crate::swaptions::Swaptions;
 

@@ -17,9 +17,10 @@
 
 use evenkeel_workload::SplitMix64;
 
-use crate::app::{Phases, Size};
+use crate::app::Phases;
 use crate::checksum::Checksum;
 use crate::normal::normal_pair;
+use crate::setting::Size;
 use crate::shared::Blocks;
 use crate::team::Team;
 

@@ -5,7 +5,9 @@ use evenkeel_apps::{APPS, Setting, Size, Version};
 
 fn checksum(app: &str, version: Version, workers: usize) -> u64 {
     let app = evenkeel_apps::find(app).unwrap();
-    app.run(&Setting { size: Size::Small, version, workers: Some(workers), machine: None }).unwrap().checksum
+    app.run(&Setting { size: Size::Small, version, workers: Some(workers), machine: None, cpus: None })
+        .unwrap()
+        .checksum
 }
 
 fn is_the_same(app: &str, versions: impl Iterator<Item = Version>) {

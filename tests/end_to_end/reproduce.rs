@@ -100,7 +100,7 @@ fn one_study_is_listed_without_the_others() {
 
 #[test]
 fn what_is_not_there_is_answered_in_a_line_with_what_is() {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 13] = [
         (&[], "no study: expected one of amc-maturity, acfs, age-based, mclas"),
         (&["acsf"], "no study 'acsf': expected one of amc-maturity, acfs, age-based, mclas"),
         (&[STUDY, "--experiment", "5"], "amc-maturity has no experiment 5: expected 1, 2, 3, 4"),
@@ -110,6 +110,10 @@ fn what_is_not_there_is_answered_in_a_line_with_what_is() {
         (&[STUDY, "-e", "all"], "expected a number, or several, as 1,3"),
         (&[STUDY, "--html", "/no/such/folder/x.html"], "cannot write /no/such/folder/x.html: there is no such folder"),
         (&["acsf", "--list"], "no study 'acsf': expected one of amc-maturity, acfs, age-based, mclas"),
+        (&["acfs", "--live"], "acfs has nothing to run live: expected amc-maturity"),
+        (&[STUDY, "--live", "--program", "x264"], "amc-maturity has no program 'x264': expected one of blackscholes, "),
+        (&[STUDY, "--live", "-m", "no-such-machine"], "no-such-machine"),
+        (&[STUDY, "--program", "swaptions"], "required"),
     ];
     for (more, said) in cases {
         let ended = evenkeel(&[&["reproduce"], more].concat());
@@ -117,4 +121,18 @@ fn what_is_not_there_is_answered_in_a_line_with_what_is() {
         assert_eq!(ended.stdout, "", "{more:?}");
         assert!(ended.stderr.contains(said) && ended.stderr.lines().count() == 1, "{more:?}: {}", ended.stderr);
     }
+}
+
+#[test]
+fn live_a_program_is_run_in_all_its_versions_and_set_beside_the_simulator() {
+    let ended = evenkeel(&["reproduce", STUDY, "--live", "--quick", "--program", "swaptions", "--json"]).done();
+    let json = ended.json();
+    let tables = &json["experiments"][0]["tables"];
+    assert_eq!(tables[0]["rows"][0][0], "swaptions");
+    let versions: Vec<_> = tables[1]["rows"].as_array().unwrap().iter().map(|row| row[1].clone()).collect();
+    assert_eq!(versions, ["pinned", "loop-static", "loop-dynamic", "tasks"]);
+    let speedups = |column: usize| tables[1]["rows"].as_array().unwrap().iter().map(move |row| row[column].as_f64());
+    assert!((2..5).all(|column| speedups(column).all(|speedup| speedup.is_some_and(|it| it > 0.0))), "{tables}");
+    let timed = tables[2]["rows"].as_array().unwrap();
+    assert!(timed.len() >= 5 && timed.iter().all(|row| row[3].as_f64().is_some_and(|seconds| seconds > 0.0)));
 }

@@ -15,9 +15,10 @@ use std::sync::{Mutex, PoisonError};
 
 use evenkeel_workload::SplitMix64;
 
-use crate::app::{Phases, Size};
+use crate::app::Phases;
 use crate::checksum::Checksum;
 use crate::normal::normal_pair;
+use crate::setting::Size;
 use crate::shared::SharedF64s;
 use crate::team::Team;
 use figure::{PARAMETERS, Pose, covers, figure, walk};

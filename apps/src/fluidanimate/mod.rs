@@ -17,12 +17,14 @@
 
 mod phases;
 mod sums;
+mod tasks;
 
-use evenkeel::{Pool, Regions};
+use evenkeel::Pool;
 use evenkeel_workload::SplitMix64;
 
-use crate::app::{Phases, Size};
+use crate::app::Phases;
 use crate::checksum::Checksum;
+use crate::setting::Size;
 use crate::shared::Blocks;
 use crate::team::Team;
 use crate::vector::Vector;
@@ -68,11 +70,12 @@ pub struct Fluidanimate {
 
 impl Phases for Fluidanimate {
     fn generate(size: Size) -> Self {
-        let (slabs, height, width, frames) = size.pick((16, 5, 3, 10), (64, 10, 8, 80), (96, 14, 12, 160));
+        let (slabs, height, width, frames) = size.pick((16, 5, 5, 10), (64, 12, 20, 50), (96, 16, 30, 160));
         let box_ = Self::empty([slabs, height, width], frames);
-        // The dam holds the fluid in the first two fifths of the box, up to four fifths of its height.
+        // The dam runs along the box, so that slabs have equal work: it holds the fluid in two fifths of its width, up to four fifths of its
+        // height.
         let extent =
-            [0.4 * slabs as f64, 0.8 * height as f64, width as f64].map(|cells| (cells * RADIUS / SPACING) as usize);
+            [slabs as f64, 0.8 * height as f64, 0.4 * width as f64].map(|cells| (cells * RADIUS / SPACING) as usize);
         let mut random = SplitMix64::named(1, "fluidanimate");
         let mut near = |steps: usize| (steps as f64 + 0.5 + 0.1 * (random.unit() - 0.5)) * SPACING;
         for x in 0..extent[0] {
@@ -105,63 +108,8 @@ impl Phases for Fluidanimate {
         }
     }
 
-    /// A task waits for those of the slabs that it has to do with: there is no barrier from the first frame to the last, and a slab may be
-    /// a frame ahead of one far away.
     fn tasks(&self, pool: &Pool) {
-        let count = self.slabs.len();
-        let handles = || Regions::new(count, 1);
-        let (slabs, leaving) = (handles(), handles());
-        let (densities, border_densities, forces, border_forces) = (handles(), handles(), handles(), handles());
-        let (own, with_next) = (|slab| slab..slab + 1, |slab| slab..slab + 2);
-        let (before, around) =
-            (|slab: usize| slab.saturating_sub(1)..slab, |slab: usize| slab.saturating_sub(1)..slab + 2);
-        pool.scope(|scope| {
-            for _ in 0..self.frames {
-                for slab in 0..count {
-                    let (slabs, leaving) = (slabs.part(own(slab)), leaving.part(own(slab)));
-                    scope.task().updates(&slabs).writes(&leaving).label("leave").run(move || self.leave(slab));
-                }
-                for slab in 0..count {
-                    let (slabs, leaving) = (slabs.part(own(slab)), leaving.part(around(slab)));
-                    scope.task().updates(&slabs).reads(&leaving).label("arrive").run(move || self.arrive(slab));
-                }
-                for slab in 0..count {
-                    let (slabs, densities, forces) =
-                        (slabs.part(with_next(slab)), densities.part(own(slab)), forces.part(own(slab)));
-                    let (border_densities, border_forces) =
-                        (border_densities.part(own(slab)), border_forces.part(own(slab)));
-                    let task = scope.task().reads(&slabs).writes(&densities).writes(&forces);
-                    task.writes(&border_densities).writes(&border_forces).label("densities").run(move || {
-                        self.clear(slab);
-                        self.add_densities(slab);
-                    });
-                }
-                for slab in 0..count {
-                    let (densities, border_densities) =
-                        (densities.part(own(slab)), border_densities.part(before(slab)));
-                    scope.task().updates(&densities).reads(&border_densities).label("finish").run(move || {
-                        self.densities.add_border(slab, add_number);
-                        self.finish_densities(slab);
-                    });
-                }
-                for slab in 0..count {
-                    let (slabs, densities) = (slabs.part(with_next(slab)), densities.part(with_next(slab)));
-                    let (forces, border_forces) = (forces.part(own(slab)), border_forces.part(own(slab)));
-                    let task = scope.task().reads(&slabs).reads(&densities).updates(&forces).updates(&border_forces);
-                    task.label("forces").run(move || self.add_forces(slab));
-                }
-                for slab in 0..count {
-                    let (slabs, forces) = (slabs.part(own(slab)), forces.part(own(slab)));
-                    let border_forces = border_forces.part(before(slab));
-                    let task = scope.task().updates(&slabs).updates(&forces).reads(&border_forces);
-                    task.label("advance").run(move || {
-                        self.forces.add_border(slab, add_vector);
-                        self.collide(slab);
-                        self.advance(slab);
-                    });
-                }
-            }
-        });
+        self.frames_as_tasks(pool);
     }
 
     fn checksum(&self) -> u64 {

@@ -6,10 +6,13 @@
 //! decides on between two phases has to be the same for all of them, and either one decides ([`agree`](Team::agree)), or all do, on
 //! shared memory that neither the phase before nor the phase after writes.
 
+mod barrier;
+mod cpus;
 mod pinned;
 mod pool;
 
-pub use pinned::{Member, PinError, pin, pinned};
+pub use cpus::{PinError, on_cpus, pin};
+pub use pinned::{Member, pinned};
 pub use pool::{Loops, Tasks};
 
 /// Those who carry out the phases of an app, or one of them.

@@ -1,40 +1,14 @@
 //! One thread a core, equal static parts, a barrier after each phase: how the suite's programs use pthreads.
 
 use std::cell::Cell;
-use std::io;
-use std::sync::Barrier;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use rustix::thread::{CpuSet, sched_setaffinity};
-
 use super::Team;
+use super::barrier::Barrier;
+use super::cpus::{PinError, pin};
 use crate::shared::{SharedF64s, part};
-
-/// A thread cannot be kept on its core.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot keep a thread on CPU {cpu}, is it offline, or not allowed to this process?")]
-pub struct PinError {
-    /// Which CPU it should have been.
-    pub cpu: u32,
-    /// What the kernel says.
-    #[source]
-    pub error: io::Error,
-}
-
-/// Keeps the calling thread on a CPU, by the number that the operating system gives it; `None`: wherever the system puts it.
-///
-/// # Errors
-/// A CPU that is not there, is offline, or that the cpuset leaves out.
-pub fn pin(cpu: Option<u32>) -> Result<(), PinError> {
-    let Some(cpu) = cpu else { return Ok(()) };
-    let mut set = CpuSet::new();
-    if cpu as usize >= CpuSet::MAX_CPU {
-        return Err(PinError { cpu, error: io::Error::from(io::ErrorKind::InvalidInput) });
-    }
-    set.set(cpu as usize);
-    sched_setaffinity(None, &set).map_err(|error| PinError { cpu, error: error.into() })
-}
 
 /// What the threads have in common.
 struct Common {
@@ -62,7 +36,9 @@ pub struct Member<'a> {
 /// # Errors
 /// A thread that cannot be pinned; then `body` has not run.
 pub fn pinned(cpus: &[Option<u32>], body: impl Fn(&Member<'_>) + Sync) -> Result<(), PinError> {
-    let common = Common { barrier: Barrier::new(cpus.len()), next: AtomicUsize::new(0), agreed: SharedF64s::zeros(2) };
+    let cores = cpus.iter().collect::<HashSet<_>>().len();
+    let barrier = Barrier::new(cpus.len(), cores);
+    let common = Common { barrier, next: AtomicUsize::new(0), agreed: SharedF64s::zeros(2) };
     let in_place = AtomicUsize::new(0);
     let thread = |index: usize| {
         let pinned = pin(cpus[index]);
@@ -171,6 +147,5 @@ mod tests {
     fn a_cpu_that_is_not_there_is_an_error_and_nobody_waits() {
         let error = pinned(&[cpus(1)[0], Some(1000)], |_| unreachable!()).unwrap_err();
         assert_eq!(error.cpu, 1000);
-        assert_eq!(pin(Some(u32::MAX)).unwrap_err().cpu, u32::MAX);
     }
 }

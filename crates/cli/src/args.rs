@@ -114,7 +114,7 @@ Ranked by time, energy, energy-delay product and unfairness, as far as machine a
 where no other is as good in time, energy and unfairness and better in one of them. With -w more than once the workloads run together.
 A run that fails is listed as failed; the command fails where all do.")]
     Advise(advise::AdviseArgs),
-    /// Carry out a published study again in the simulator: its tables and figures
+    /// Carry out a published study again, in the simulator or on this machine: its tables and figures
     #[command(after_help = reproduce::help())]
     Reproduce(reproduce::ReproduceArgs),
     /// Make some CPUs of this machine slow, for real

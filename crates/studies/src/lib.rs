@@ -1,4 +1,4 @@
-//! Published studies of asymmetric cores, to be carried out again in the simulator: their experiments, with the rows, columns and units of their
+//! Published studies of asymmetric cores, to be carried out again in the simulator, and one of them on the machine at hand ([`live`]): their experiments, with the rows, columns and units of their
 //! tables and the axes of their figures.
 //!
 //! A study is a folder, an experiment a file in it. What an experiment is made of (machines, programs, policies and their knobs) is named there and lives
@@ -14,6 +14,7 @@ mod runs;
 
 use serde::Serialize;
 
+pub use amc_maturity::live;
 pub use exhibit::{Cell, Column, Exhibit, Figure, Shape};
 pub use reproduction::{CarriedOut, Reproduction};
 pub use runs::{Case, Progress, Runs, StudyError};

@@ -19,6 +19,15 @@ pub struct ReproduceArgs {
     /// About a tenth of the runs, for a first look; the text of each experiment says what is left out
     #[arg(long)]
     pub quick: bool,
+    /// On this machine, for real, in place of the simulator: the mini-apps, beside what the simulator says of the same machine (amc-maturity)
+    #[arg(long, conflicts_with_all = ["experiments", "list"])]
+    pub live: bool,
+    /// With --live: this machine as a file [default: $EVENKEEL_MACHINE, else what `evenkeel detect` finds]
+    #[arg(short, long, requires = "live")]
+    pub machine: Option<String>,
+    /// With --live: only this program, or several, as swaptions,dedup; may be repeated [default: all]
+    #[arg(long = "program", value_name = "NAME", value_delimiter = ',', requires = "live")]
+    pub programs: Vec<String>,
     /// List the studies and their experiments; with STUDY its own
     #[arg(long, conflicts_with_all = ["experiments", "quick", "html"])]
     pub list: bool,
@@ -45,6 +54,8 @@ Examples:
   evenkeel reproduce amc-maturity --quick
   evenkeel reproduce amc-maturity --experiment 2 --html maturity.html
   evenkeel reproduce acfs --json | jq '.experiments[].tables[].title'
+  evenkeel reproduce amc-maturity --live --quick
+  evenkeel lab --slow 1=3 -- evenkeel reproduce amc-maturity --live
 
 Studies and their experiments:
 ",
@@ -55,6 +66,6 @@ Studies and their experiments:
             text.push_str(&format!("  {:>15}. {}\n", experiment.number, experiment.title));
         }
     }
-    text.push_str("\nThe output is the same bytes for any number of --jobs. docs/studies.md says what was assumed and what came out.");
+    text.push_str("\nThe output is the same bytes for any number of --jobs, but with --live. docs/studies.md says what was assumed and what came out.");
     text
 }

@@ -33,9 +33,9 @@ const ONE_LITTLE: (u32, u32) = (0, 1);
 const FOUR_LITTLE: (u32, u32) = (0, 4);
 
 /// Of the inputs, in a quick look.
-const QUICK_SIZE: f64 = 0.1;
+pub(super) const QUICK_SIZE: f64 = 0.1;
 /// Its size is how many tasks there are, not how long they take: of a tenth of it there would be fewer tasks than can be shared evenly.
-const NOT_SMALLER: &str = "swaptions";
+pub(super) const NOT_SMALLER: &str = "swaptions";
 
 /// A part of the machine as the study writes it, big cores first.
 pub(super) fn cores((big, little): (u32, u32)) -> String {

@@ -2,6 +2,7 @@
 
 mod growing;
 mod ideal;
+pub mod live;
 mod measure;
 mod parts;
 mod shapes;

@@ -52,7 +52,10 @@ fn prepare(args: &LiveArgs) -> Result<Prepared> {
 }
 
 /// The machine as it was described, or as it is.
-fn machine(named: Option<&str>) -> Result<Machine> {
+///
+/// # Errors
+/// There is no such machine, or it is not this one.
+pub fn machine(named: Option<&str>) -> Result<Machine> {
     let handed = std::env::var(MACHINE_VARIABLE).ok().filter(|path| !path.is_empty());
     let Some(name) = named.map(str::to_owned).or(handed) else { return detect::here() };
     if name == detect::HERE {

@@ -11,28 +11,27 @@
 //! The archive does not depend on who comes first: if a chunk's copy further down the stream was looked up before it, the writer still
 //! writes the chunk where it comes first, and deflates it itself should nobody have done so.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::io::Write as _;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+mod archive;
+mod table;
+
+use std::sync::{Arc, OnceLock};
 
 use evenkeel::Pool;
 use evenkeel_workload::SplitMix64;
 use fastcdc::v2020::FastCDC;
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
 use sha2::{Digest as _, Sha256};
 
-use crate::app::{Size, Stages};
+use crate::app::Stages;
 use crate::checksum::Checksum;
 use crate::pipeline::Crew;
+use crate::setting::Size;
 use crate::team::PinError;
+use archive::{Archive, deflate};
+use table::Table;
 
 /// Least, mean and greatest length, bytes.
 const FRAGMENT: (usize, usize, usize) = (32 << 10, 128 << 10, 512 << 10);
 const CHUNK: (usize, usize, usize) = (1 << 10, 4 << 10, 16 << 10);
-/// Of the table of chunks: each has a lock of its own.
-const SHARDS: usize = 256;
 
 type Sha = [u8; 32];
 /// A chunk as it is written; empty until somebody has deflated it.
@@ -144,82 +143,12 @@ fn refine(fragment: Fragment<'_>) -> Fragment<'_> {
     Fragment { chunks: cut(fragment.bytes, CHUNK).map(chunk).collect(), ..fragment }
 }
 
-/// The chunks that have been seen.
-struct Table(Vec<Mutex<HashMap<Sha, Deflated>>>);
-
-impl Table {
-    fn new() -> Self {
-        Self((0..SHARDS).map(|_| Mutex::default()).collect())
-    }
-
-    /// Third stage: finds out which chunks are new.
-    fn look_up<'a>(&self, mut fragment: Fragment<'a>) -> Fragment<'a> {
-        for chunk in &mut fragment.chunks {
-            chunk.sha = Sha256::digest(chunk.bytes).into();
-            let mut shard = self.0[usize::from(chunk.sha[0])].lock().unwrap_or_else(PoisonError::into_inner);
-            match shard.entry(chunk.sha) {
-                Entry::Occupied(known) => chunk.deflated = Arc::clone(known.get()),
-                Entry::Vacant(place) => {
-                    place.insert(Arc::clone(&chunk.deflated));
-                    chunk.is_new = true;
-                }
-            }
-        }
-        fragment
-    }
-}
-
 /// Fourth stage: deflates the new chunks.
 fn compress(fragment: Fragment<'_>) -> Fragment<'_> {
     for chunk in fragment.chunks.iter().filter(|chunk| chunk.is_new) {
         chunk.deflated.get_or_init(|| deflate(chunk.bytes));
     }
     fragment
-}
-
-fn deflate(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(Vec::with_capacity(bytes.len() / 2), Compression::default());
-    // Writing to memory does not fail; should it, nothing is written, and the checksum tells.
-    encoder.write_all(bytes).and_then(|()| encoder.finish()).unwrap_or_default()
-}
-
-/// Last stage: what is written. A chunk that comes for the first time: its deflated length, not 0 (4 bytes, little-endian), and itself;
-/// one that has come before: 0, and which of the chunks it is (4 bytes), counted in the order in which they came.
-#[derive(Default)]
-struct Archive<'a> {
-    bytes: Vec<u8>,
-    known: HashMap<Sha, u32>,
-    /// Fragments that came too early, by number.
-    early: HashMap<usize, Fragment<'a>>,
-    next: usize,
-}
-
-impl<'a> Archive<'a> {
-    fn take(&mut self, fragment: Fragment<'a>) {
-        self.early.insert(fragment.number, fragment);
-        while let Some(fragment) = self.early.remove(&self.next) {
-            self.next += 1;
-            for chunk in &fragment.chunks {
-                self.write(chunk);
-            }
-        }
-    }
-
-    fn write(&mut self, chunk: &Chunk<'_>) {
-        let count = self.known.len() as u32;
-        match self.known.entry(chunk.sha) {
-            Entry::Occupied(known) => {
-                self.bytes.extend_from_slice(&[0; 4]);
-                self.bytes.extend_from_slice(&known.get().to_le_bytes());
-            }
-            Entry::Vacant(place) => {
-                place.insert(count);
-                let deflated = chunk.deflated.get_or_init(|| deflate(chunk.bytes));
-                self.bytes.extend_from_slice(&(deflated.len() as u32).to_le_bytes());
-                self.bytes.extend_from_slice(deflated);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

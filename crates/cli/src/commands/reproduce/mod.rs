@@ -1,7 +1,9 @@
 //! `evenkeel reproduce`: a published study, carried out again.
 
+mod live;
+
 use evenkeel_report::{html, study as tables};
-use evenkeel_studies::{Experiment, Runs, STUDIES, Study, find};
+use evenkeel_studies::{Experiment, Reproduction, Runs, STUDIES, Study, find};
 
 use crate::args::reproduce::ReproduceArgs;
 use crate::commands::{page, runs};
@@ -24,6 +26,9 @@ pub fn run(args: &ReproduceArgs) -> Result {
         };
     }
     let study = chosen(args.study.as_deref())?;
+    if args.live {
+        return live::run(study, args);
+    }
     let experiments = study.chosen(&args.experiments).map_err(|unknown| no_experiment(study, unknown))?;
     let page = args.html.as_deref().map(OutputFile::begin).transpose()?;
 
@@ -41,11 +46,15 @@ pub fn run(args: &ReproduceArgs) -> Result {
     let reproduction = threads.install(|| study.carry_out(&experiments, &of_study, MADE_BY, begun));
     bar.finish_and_clear();
     let reproduction = reproduction.map_err(|error| Failure::Failed(error.into()))?;
+    tell(&reproduction, args.json, page)
+}
 
+/// Writes the page, where one was asked for, and prints.
+fn tell(reproduction: &Reproduction, as_json: bool, page: Option<OutputFile>) -> Result {
     if let Some(file) = page {
-        file.finish_with(html::study(&reproduction, &page::command()).as_bytes())?;
+        file.finish_with(html::study(reproduction, &page::command()).as_bytes())?;
     }
-    if args.json { print_json(&reproduction) } else { print(&tables(&reproduction, table::style())) }
+    if as_json { print_json(reproduction) } else { print(&tables(reproduction, table::style())) }
 }
 
 fn chosen(name: Option<&str>) -> Result<&'static Study> {

@@ -1,0 +1,55 @@
+//! What is written.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+
+use super::{Chunk, Fragment, Sha};
+
+/// Last stage. A chunk that comes for the first time: its deflated length, not 0 (4 bytes, little-endian), and itself;
+/// one that has come before: 0, and which of the chunks it is (4 bytes), counted in the order in which they came.
+#[derive(Default)]
+pub(super) struct Archive<'a> {
+    pub(super) bytes: Vec<u8>,
+    known: HashMap<Sha, u32>,
+    /// Fragments that came too early, by number.
+    early: HashMap<usize, Fragment<'a>>,
+    next: usize,
+}
+
+impl<'a> Archive<'a> {
+    pub(super) fn take(&mut self, fragment: Fragment<'a>) {
+        self.early.insert(fragment.number, fragment);
+        while let Some(fragment) = self.early.remove(&self.next) {
+            self.next += 1;
+            for chunk in &fragment.chunks {
+                self.write(chunk);
+            }
+        }
+    }
+
+    fn write(&mut self, chunk: &Chunk<'_>) {
+        let count = self.known.len() as u32;
+        match self.known.entry(chunk.sha) {
+            Entry::Occupied(known) => {
+                self.bytes.extend_from_slice(&[0; 4]);
+                self.bytes.extend_from_slice(&known.get().to_le_bytes());
+            }
+            Entry::Vacant(place) => {
+                place.insert(count);
+                let deflated = chunk.deflated.get_or_init(|| deflate(chunk.bytes));
+                self.bytes.extend_from_slice(&(deflated.len() as u32).to_le_bytes());
+                self.bytes.extend_from_slice(deflated);
+            }
+        }
+    }
+}
+
+pub(super) fn deflate(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = DeflateEncoder::new(Vec::with_capacity(bytes.len() / 2), Compression::default());
+    // Writing to memory does not fail; should it, nothing is written, and the checksum tells.
+    encoder.write_all(bytes).and_then(|()| encoder.finish()).unwrap_or_default()
+}

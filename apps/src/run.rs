@@ -1,0 +1,67 @@
+//! Running an app: its input is generated, its parallel part is timed.
+
+use std::time::Instant;
+
+use evenkeel::{Pool, PoolError};
+
+use crate::app::{AppError, Outcome, Phases, Stages};
+use crate::setting::{Setting, Version};
+use crate::team::{Loops, Serial, on_cpus, pinned};
+
+/// Runs an app of phases.
+pub fn phases<A: Phases>(setting: &Setting) -> Result<Outcome, AppError> {
+    let app = A::generate(setting.size);
+    let workers = Workers::of(setting)?;
+    let began = Instant::now();
+    match (&workers, setting.version) {
+        (Workers::One(cpu), _) => on_cpus(cpu.as_slice(), || app.run(&Serial))?,
+        (Workers::Pinned(cpus), _) => pinned(cpus, |member| app.run(member))?,
+        (Workers::Pool(pool), Version::Tasks) => pool.run(|| app.tasks(pool)),
+        (Workers::Pool(pool), _) => pool.run(|| app.run(&Loops(pool))),
+    }
+    let parallel = began.elapsed();
+    Ok(Outcome { began, checksum: app.checksum(), parallel, workers: workers.count() })
+}
+
+/// Runs an app of stages.
+pub fn stages<A: Stages>(setting: &Setting) -> Result<Outcome, AppError> {
+    let app = A::generate(setting.size);
+    let workers = Workers::of(setting)?;
+    let began = Instant::now();
+    let output = match &workers {
+        Workers::One(cpu) => on_cpus(cpu.as_slice(), || app.serial())?,
+        Workers::Pinned(cpus) => app.pinned(cpus)?,
+        Workers::Pool(pool) => pool.run(|| app.tasks(pool)),
+    };
+    let parallel = began.elapsed();
+    Ok(Outcome { began, checksum: A::checksum(&output), parallel, workers: workers.count() })
+}
+/// Those who do the work.
+enum Workers {
+    /// A thread on the fastest of the CPUs.
+    One(Option<u32>),
+    /// Threads on these CPUs, which the app starts.
+    Pinned(Vec<Option<u32>>),
+    Pool(Pool),
+}
+
+impl Workers {
+    fn of(setting: &Setting) -> Result<Self, PoolError> {
+        let pool = setting.pool()?;
+        let mut cpus = pool.places().iter().map(|place| place.cpu);
+        Ok(match setting.version {
+            // The pool knows the cores, and is gone before the threads come.
+            Version::Serial => Self::One(cpus.next().flatten()),
+            Version::Pinned => Self::Pinned(cpus.collect()),
+            Version::LoopStatic | Version::LoopDynamic | Version::Tasks => Self::Pool(pool),
+        })
+    }
+
+    fn count(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Pinned(cpus) => cpus.len(),
+            Self::Pool(pool) => pool.workers(),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! `evenkeel reproduce amc-maturity --live`: runs the mini-apps on this machine.
+
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::time::Instant;
+
+use anyhow::{Context as _, anyhow};
+use evenkeel_apps::{APPS, App, Outcome, Setting, Size, Version};
+use evenkeel_linux::here::sysfs;
+use evenkeel_linux::sensors::{Meter, Sampler, find};
+use evenkeel_machine::{KindId, Machine, Nanos};
+use evenkeel_studies::live::{self, Cores, Timed};
+use evenkeel_studies::{Runs, Study};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::{MADE_BY, tell};
+use crate::args::reproduce::ReproduceArgs;
+use crate::commands::live::machine;
+use crate::commands::runs;
+use crate::error::{Failure, Result, say};
+use crate::output::OutputFile;
+
+/// The study whose programs the mini-apps are.
+const STUDY: &str = "amc-maturity";
+/// Of each case, the machine's mood changes meanwhile: all cases are run once, then all again.
+const REPETITIONS: u32 = 5;
+const REPETITIONS_QUICK: u32 = 1;
+/// How often sensors are read: runs take some tenths of a second.
+const INTERVAL: Nanos = Nanos::from_millis(20);
+
+/// Runs the apps and says what came of it.
+///
+/// # Errors
+/// Another study, a program or a machine that is not there; a run failed, or its checksum is not that of the others; an output could not be written.
+pub fn run(study: &Study, args: &ReproduceArgs) -> Result {
+    if study.name != STUDY {
+        return Err(Failure::usage(format!("{} has nothing to run live: expected {STUDY}", study.name)));
+    }
+    let apps = chosen(&args.programs)?;
+    let machine = machine(args.machine.as_deref())?;
+    let page = args.html.as_deref().map(OutputFile::begin).transpose()?;
+    let timed = time_all(&apps, &machine, if args.quick { REPETITIONS_QUICK } else { REPETITIONS })?;
+    let runs_of_study = Runs::new(args.quick, args.seed, &|_, _| ());
+    let threads = runs::threads(args.jobs)?;
+    let reproduction = threads.install(|| live::reproduction(&machine, &timed, &runs_of_study, MADE_BY));
+    tell(&reproduction.map_err(|error| Failure::Failed(error.into()))?, args.json, page)
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static App>> {
+    let unknown = |name: &String| {
+        let expected = APPS.iter().map(|app| app.name).collect::<Vec<_>>().join(", ");
+        Failure::usage(format!("{STUDY} has no program '{name}': expected one of {expected}"))
+    };
+    if let Some(name) = names.iter().find(|name| evenkeel_apps::find(name).is_none()) {
+        return Err(unknown(name));
+    }
+    Ok(APPS.iter().filter(|app| names.is_empty() || names.iter().any(|name| name == app.name)).collect())
+}
+
+/// An app to be run.
+struct Case {
+    app: &'static App,
+    on: Cores,
+    setting: Setting,
+    outcomes: Vec<Outcome>,
+}
+
+/// All that there is to be run: each app serially on a core of each kind, its other versions on all cores. `file` has the machine.
+fn cases(apps: &[&'static App], machine: &Machine, file: &str) -> Vec<Case> {
+    let case = |app, version, on, cpus| {
+        let setting = Setting { size: Size::Medium, version, workers: None, machine: Some(file.to_owned()), cpus };
+        Case { app, on, setting, outcomes: Vec::new() }
+    };
+    let mut cases = Vec::new();
+    for &app in apps {
+        for kind in (0..machine.kinds.len()).map(|rank| KindId(rank as u8)) {
+            // Not the first: systems like to have that one handle interrupts.
+            let core = machine.cores_of(kind).last().map(|core| vec![machine.cores[core.index()].cpu]);
+            cases.push(case(app, Version::Serial, Cores::One(kind), core));
+        }
+        let all = || Some(machine.cores.iter().map(|core| core.cpu).collect());
+        let versions = app.versions.iter().filter(|&&version| version != Version::Serial);
+        cases.extend(versions.map(|&version| case(app, version, Cores::All, all())));
+    }
+    cases
+}
+
+fn time_all(apps: &[&'static App], machine: &Machine, repetitions: u32) -> Result<Vec<Timed>> {
+    // Apps read the machine from a file, as any program of the runtime does.
+    let mut file =
+        tempfile::NamedTempFile::with_suffix(".toml").context("a file for the machine").map_err(Failure::Failed)?;
+    file.write_all(machine.to_toml().as_bytes()).context("a file for the machine").map_err(Failure::Failed)?;
+    let mut cases = cases(apps, machine, &file.path().to_string_lossy());
+    let sampler = sensors();
+    let bar = runs::bar(u64::from(repetitions) * cases.len() as u64);
+    for _ in 0..repetitions {
+        for case in &mut cases {
+            bar.set_prefix(format!("{} {} ", case.app.name, case.setting.version.name()));
+            let outcome = case.app.run(&case.setting).map_err(|error| {
+                if error.is_usage() { Failure::Usage(error.into()) } else { Failure::Failed(error.into()) }
+            })?;
+            case.outcomes.push(outcome);
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    insist_on_checksums(&cases)?;
+    let meter = sampler.and_then(|sampler| sampler.finish().ok());
+    Ok(cases.into_iter().map(|case| case.timed(meter.as_ref())).collect())
+}
+
+fn insist_on_checksums(cases: &[Case]) -> Result {
+    let mut of_app = HashMap::new();
+    for case in cases {
+        for outcome in &case.outcomes {
+            let first = *of_app.entry(case.app.name).or_insert(outcome.checksum);
+            if first != outcome.checksum {
+                let (app, version) = (case.app.name, case.setting.version.name());
+                return Err(Failure::Failed(anyhow!(
+                    "{app} {version} computed something else than its first run: checksums differ"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Case {
+    fn timed(self, meter: Option<&Meter>) -> Timed {
+        let run = |outcome: &Outcome| live::Run {
+            seconds: outcome.parallel.as_secs_f64(),
+            joules: meter.and_then(|meter| joules(meter, outcome)),
+        };
+        Timed {
+            program: self.app.name,
+            version: self.setting.version.name(),
+            on: self.on,
+            runs: self.outcomes.iter().map(run).collect(),
+        }
+    }
+}
+
+/// Sensors at work, where the machine has some.
+fn sensors() -> Option<Sampler> {
+    let found = find(&sysfs());
+    for (sensor, error) in &found.refused {
+        say("note", &format!("{}: {error}", sensor.name));
+    }
+    let counted: Vec<_> = found.sensors.iter().filter(|sensor| found.counts(sensor)).cloned().collect();
+    if counted.is_empty() {
+        return None;
+    }
+    Sampler::start(counted, INTERVAL).map_err(|error| say("note", &format!("sensors: {error}"))).ok()
+}
+
+/// What the machine drew in the parallel part of a run; `None`: nothing that was read covers it.
+fn joules(meter: &Meter, outcome: &Outcome) -> Option<f64> {
+    let ago = |moment: Instant| Nanos(moment.elapsed().as_nanos() as u64);
+    let time = clock_gettime(ClockId::Monotonic);
+    let now = Nanos(time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs());
+    let from = now.saturating_sub(ago(outcome.began));
+    let to = from.saturating_add(Nanos(outcome.parallel.as_nanos() as u64));
+    let energies = meter.series.iter().map(|series| series.energy(from, to));
+    energies.map(|energy| (energy.covered > Nanos::ZERO).then_some(energy.joules)).sum()
+}
