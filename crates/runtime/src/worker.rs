@@ -12,6 +12,7 @@ use evenkeel_machine::KindId;
 use crate::arena::Arena;
 use crate::costs::Label;
 use crate::job::JobRef;
+use crate::loops::Paces;
 use crate::registry::Registry;
 use crate::scope::Credits;
 use crate::team::pin_to;
@@ -40,6 +41,8 @@ pub struct Worker {
     pub credits: Credits,
     /// Its blocks.
     pub arena: Arena,
+    /// Of loops that it has called.
+    pub paces: Paces,
     /// Numbers of names that it has come across, by a part of their addresses.
     labels: [Cell<(*const u8, Label)>; LABELS],
     /// What it runs next, before anything in its deque.
@@ -62,6 +65,7 @@ impl Worker {
             kind: place.kind,
             credits: Credits::default(),
             arena: Arena::default(),
+            paces: Paces::default(),
             labels: [const { Cell::new((null(), Label(0))) }; LABELS],
             next: Cell::new(None),
             deque,

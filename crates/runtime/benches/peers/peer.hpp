@@ -32,7 +32,7 @@ constexpr int CELLS = 2'000;
 constexpr int COARSE = 128;
 constexpr int ITEMS = 1'000;
 // Items of a pipeline that may be under way.
-constexpr int IN_FLIGHT = 4 * WORKERS;
+constexpr int IN_FLIGHT = 16 * WORKERS;
 // Chunk where a schedule takes one by one.
 constexpr int CHUNK = 1'024;
 constexpr int CELL_CHUNK = 16;

@@ -2,6 +2,7 @@
 
 mod body;
 mod hand;
+mod paces;
 mod run;
 mod schedule;
 mod slices;
@@ -12,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::Pool;
 use body::{ForEach, MapReduce, TryForEach};
 
+pub use paces::Paces;
 pub use schedule::Schedule;
 
 mod sealed {
