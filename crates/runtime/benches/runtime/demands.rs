@@ -26,7 +26,6 @@ impl Demand {
     }
 }
 
-
 fn parallel(cases: &'static [&'static str]) -> Vec<&'static str> {
     cases.iter().copied().filter(|case| !case.ends_with("-serial")).collect()
 }
@@ -58,7 +57,8 @@ impl Demands<'_> {
 /// On equal cores (issue 6).
 pub fn on_equal_cores(measured: &Measured) -> Vec<Demand> {
     let mut demands = Demands { measured, rows: Vec::new() };
-    for (case, bound) in [("independent", 60.0), ("chains", 150.0), ("independent-again", 50.0), ("chains-again", 50.0)] {
+    for (case, bound) in [("independent", 60.0), ("chains", 150.0), ("independent-again", 50.0), ("chains-again", 50.0)]
+    {
         demands.figure(case, "ns per task", Bound::AtMost(bound));
         demands.ahead_of_all(case, &[case]);
     }
@@ -99,11 +99,7 @@ pub fn in_the_lab(measured: &Measured, families: &[&Family], ratio: f64) -> Vec<
     if let Some(values) = measured.ratios((OURS, "frames-static"), (OURS, "frames-auto")) {
         // With one core at half the speed even the ideal is 1.5 times as fast: asked for at 3:1 (issue 6).
         let most = 1.5_f64.min(0.95 * (1.0 + ratio) / 2.0);
-        demands.rows.push(Demand {
-            what: "frames: pinned version / ours".into(),
-            values,
-            bound: Bound::AtLeast(most),
-        });
+        demands.rows.push(Demand { what: "frames: pinned version / ours".into(), values, bound: Bound::AtLeast(most) });
     }
     demands.rows
 }

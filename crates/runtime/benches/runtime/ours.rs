@@ -116,9 +116,9 @@ pub fn pending(case: &str) -> Option<f64> {
     let pool = Pool::builder().workers(1).pin(false).build().unwrap();
     let handles: Vec<_> = (0..CHAINS).map(|_| Handle::new()).collect();
     match case {
-        "memory-independent" => Some(pool.scope(|s| {
-            memory::growth(|| (0..TASKS).for_each(|i| s.spawn(move || _ = black_box(i))))
-        })),
+        "memory-independent" => {
+            Some(pool.scope(|s| memory::growth(|| (0..TASKS).for_each(|i| s.spawn(move || _ = black_box(i))))))
+        }
         "memory-chains" => Some(pool.scope(|s| {
             memory::growth(|| {
                 (0..TASKS).for_each(|i| s.task().updates(&handles[i % CHAINS]).run(move || _ = black_box(i)));
@@ -144,7 +144,8 @@ impl System for Ours {
         let (pool, handles) = (self.pool, self.handles);
         match case {
             "independent-again" if self.independent.is_none() => {
-                self.independent = Some(pool.record(|g| (0..TASKS).for_each(|i| g.task().run(move || _ = black_box(i)))));
+                self.independent =
+                    Some(pool.record(|g| (0..TASKS).for_each(|i| g.task().run(move || _ = black_box(i)))));
             }
             "chains-again" if self.chains.is_none() => {
                 self.chains = Some(pool.record(|g| {

@@ -74,9 +74,8 @@ fn fib(n: u64) -> u64 {
 /// A pool of one, so that nobody runs what is created before all is.
 pub fn pending(case: &str) -> Option<f64> {
     let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    (case == "memory-independent").then(|| {
-        pool.scope(|s| memory::growth(|| (0..TASKS).for_each(|i| s.spawn(move |_| _ = black_box(i)))))
-    })
+    (case == "memory-independent")
+        .then(|| pool.scope(|s| memory::growth(|| (0..TASKS).for_each(|i| s.spawn(move |_| _ = black_box(i))))))
 }
 
 /// Of the workspace's lock file: a bench that stands elsewhere does without.

@@ -11,7 +11,8 @@ pub fn medians(measured: &Measured, families: &[&Family]) -> String {
     let mut text = head(measured, "unit");
     for family in families {
         for case in family.cases {
-            let cells = measured.systems.iter().map(|system| measured.median(system, case).map_or_else(String::new, figure));
+            let cells =
+                measured.systems.iter().map(|system| measured.median(system, case).map_or_else(String::new, figure));
             row(&mut text, case, cells, family.unit);
         }
     }
@@ -28,7 +29,8 @@ pub fn shares_of_the_ideal(measured: &Measured, families: &[&Family], ratio: f64
     for family in families {
         for case in family.cases.iter().filter(|case| !case.ends_with("-serial")) {
             let share = |system: &String| shares(measured, system, case, ratio).map(|values| 100.0 * median(&values));
-            let cells = measured.systems.iter().map(|system| share(system).map_or_else(String::new, |it| format!("{it:.0}")));
+            let cells =
+                measured.systems.iter().map(|system| share(system).map_or_else(String::new, |it| format!("{it:.0}")));
             row(&mut text, case, cells, "100");
         }
     }
