@@ -15,7 +15,7 @@ SCHED_EXT = $$(for clang in $$BPF_CLANG clang clang-21 clang-20 clang-19 clang-1
 	version=$$($$clang -dumpversion 2>/dev/null) && [ "$${version%%.*}" -ge 18 ] && test -e /usr/include/libelf.h \
 	&& echo --features sched_ext && break; done)
 
-.PHONY: demo test install-c race vm-test vm-test-long bench bench-lab bench-live bench-vm bench-vm-lab lint fmt man
+.PHONY: demo test install-c race vm-test vm-test-long bench bench-lab bench-live bench-vm bench-vm-lab bench-runtime lint fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -90,6 +90,14 @@ bench-vm:
 # How steady the cores of evenkeel vm are, and what the kernel's own scheduler makes of them: some five minutes on a quiet machine, as root.
 bench-vm-lab:
 	EVENKEEL_CACHE=$(CURDIR)/target/vm-cache $(CARGO) bench -p evenkeel-vm --bench lab
+
+# The runtime beside LLVM's and GNU's OpenMP, oneTBB, Taskflow and rayon, on equal cores and in the lab at 2:1, 3:1 and 4:1: some ten minutes on a quiet
+# machine; the lab needs CAP_SYS_NICE. Writes docs/benchmarks-runtime.md. `make bench-runtime QUICK=1`: few rounds, 3:1 only, writes nothing.
+bench-runtime:
+	./crates/runtime/benches/peers/setup.sh target/bench-runtime
+	$(CARGO) build --release -p evenkeel-cli
+	EVENKEEL=$(CURDIR)/target/release/evenkeel EVENKEEL_PEERS=$(CURDIR)/target/bench-runtime \
+		$(if $(QUICK),,EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-runtime.md) $(CARGO) bench -p evenkeel --bench runtime $(if $(QUICK),-- --quick)
 
 # With and without the mechanism in BPF, where it can be built.
 lint:

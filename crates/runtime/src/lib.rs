@@ -67,3 +67,12 @@ pub use scope::{Scope, Spawner};
 pub use summary::{Summary, Work};
 pub use task::{Data, Handle, Part, Reading, Regions, Resource, Task, Writing};
 pub use team::{KindOfCore, Place};
+
+/// The book's pages on the runtime: their programs are compiled and run as tests.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../../../docs/parallel-programs.md")]
+    struct ParallelPrograms;
+    #[doc = include_str!("../../../docs/from-openmp-tbb-rayon.md")]
+    struct FromOthers;
+}

@@ -14,6 +14,7 @@ use crate::arena::Arena;
 use crate::costs::Label;
 use crate::counts::Counts;
 use crate::job::JobRef;
+use crate::loops::Paces;
 use crate::registry::Registry;
 use crate::scope::Credits;
 use crate::team::pin_to;
@@ -48,6 +49,8 @@ pub struct Worker {
     pub counts: Arc<CachePadded<Counts>>,
     /// What it did when, if anybody asked for a trace.
     recorder: Option<Recorder>,
+    /// Of loops that it has called.
+    pub paces: Paces,
     /// Numbers of names that it has come across, by a part of their addresses.
     labels: [Cell<(*const u8, Label)>; LABELS],
     /// What it runs next, before anything in its deque.
@@ -72,6 +75,7 @@ impl Worker {
             arena: Arena::default(),
             counts: Arc::clone(&registry.counts[index]),
             recorder: registry.trace.as_ref().map(Trace::recorder),
+            paces: Paces::default(),
             labels: [const { Cell::new((null(), Label(0))) }; LABELS],
             next: Cell::new(None),
             deque,

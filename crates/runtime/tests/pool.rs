@@ -175,21 +175,21 @@ fn a_panicking_task_drops_those_that_have_not_begun_and_its_panic_arrives() {
 
 #[test]
 fn a_panic_of_the_scopes_own_closure_arrives_after_its_tasks_have_ended() {
-    let (pool, running) = (pool(2), AtomicBool::new(false));
+    let (pool, begun, ended) = (pool(2), AtomicBool::new(false), AtomicBool::new(false));
     let message = message(|| {
         pool.scope(|s| {
             s.spawn(|| {
-                running.store(true, Ordering::SeqCst);
+                begun.store(true, Ordering::SeqCst);
                 std::thread::sleep(std::time::Duration::from_millis(20));
-                running.store(false, Ordering::SeqCst);
+                ended.store(true, Ordering::SeqCst);
             });
-            while !running.load(Ordering::SeqCst) {
+            while !begun.load(Ordering::SeqCst) {
                 std::thread::yield_now();
             }
             panic!("own");
         });
     });
-    assert_eq!((message.as_str(), running.into_inner()), ("own", false));
+    assert_eq!((message.as_str(), ended.into_inner()), ("own", true));
 }
 
 #[test]

@@ -8,11 +8,15 @@ use super::Schedule;
 
 /// A chunk that took this long tells how long an iteration takes. Chunks of less are not worth their taking.
 const TELLING: Nanos = Nanos::from_micros(1);
+/// How long a chunk should take: thirty times what taking one costs (a mutex that others want, two looks at the clock, what the policy notes).
+const CHUNK: Nanos = Nanos::from_micros(10);
+/// What a loop took the last time counts unless its first chunk takes longer by more than this.
+const CONTRADICTION: f64 = 8.0;
 /// A worker's fair share of a loop is at least so many chunks, if that is worth it: enough for the policy to see how fast it is, and to even out.
 const CHUNKS_PER_SHARE: u64 = 16;
 
 /// How long a piece of a share should take, at least and at most: long enough that taking it does not count, and others can help with the rest soon.
-const PIECE: (Nanos, Nanos) = (Nanos::from_micros(10), Nanos::from_micros(100));
+const PIECE: (Nanos, Nanos) = (Nanos::from_micros(25), Nanos::from_micros(100));
 
 /// Iterations: the first, and how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,8 +53,8 @@ struct Place {
 
 enum Stage {
     /// How many iterations make a chunk is being found out. By place, how many it had last; nanoseconds per iteration of a chunk that took
-    /// long enough to tell.
-    Sizing { next: u64, last: Box<[u64]>, told: Option<f64> },
+    /// long enough to tell, and of all chunks of the last time that has not been confirmed.
+    Sizing { next: u64, last: Box<[u64]>, told: Option<f64>, remembered: Option<f64> },
     /// The policy hands out what comes after this many iterations, in chunks of `unit` at least.
     Policy { after: u64, unit: u64, policy: Box<dyn LoopPolicy> },
     /// Nothing is handed out any more.
@@ -58,15 +62,18 @@ enum Stage {
 }
 
 impl Hand {
-    /// So many iterations for so many workers, at least one.
-    pub fn new(schedule: Schedule, iterations: u64, workers: usize) -> Self {
+    /// So many iterations for so many workers, at least one. `remembered`: nanoseconds per iteration, the last time.
+    pub fn new(schedule: Schedule, iterations: u64, workers: usize, remembered: Option<f64>) -> Self {
+        let least = CHUNKS_PER_SHARE * workers as u64;
+        // The first chunk is to confirm it: short, and of a loop of few iterations, few.
+        let first = remembered.map_or(0, |pace| within(TELLING, pace).min(iterations / least).max(1));
         let mut hand = Self {
             schedule,
             iterations,
             left: iterations,
             places: vec![Place::default(); workers].into(),
             free: workers,
-            stage: Stage::Sizing { next: 0, last: vec![0; workers].into(), told: None },
+            stage: Stage::Sizing { next: 0, last: vec![first; workers].into(), told: None, remembered },
             done: PerKind::all((0, Nanos::ZERO)),
         };
         if !schedule.needs_unit() {
@@ -126,9 +133,10 @@ impl Hand {
 
     fn hand_out(&mut self, place: usize, kind: KindId) -> Option<Chunk> {
         match &mut self.stage {
-            Stage::Sizing { next, last, told } => {
+            Stage::Sizing { next, last, told, remembered } => {
                 // Doubling: the chunk that tells is about as long as all before it. It has to be confirmed by another.
-                let longer = if told.is_some() { last[place] } else { 2 * last[place] };
+                let is_known = told.is_some() || remembered.is_some();
+                let longer = if is_known { last[place] } else { 2 * last[place] };
                 let count = longer.max(1).min(self.iterations - *next);
                 let chunk = Chunk { first: *next, count };
                 (*next, last[place]) = (*next + count, count);
@@ -154,8 +162,7 @@ impl Hand {
     fn piece(&self, place: usize, kind: KindId) -> Chunk {
         let share = self.places[place].share;
         let count = self.pieces().map_or(share.count, |unit| {
-            let within =
-                |span: Nanos| self.pace(kind).map_or(unit, |pace| (span.0 as f64 / pace.max(1.0)) as u64).max(1);
+            let within = |span| self.pace(kind).map_or(unit, |pace| within(span, pace)).max(1);
             (share.count / 4).clamp(within(PIECE.0), within(PIECE.1))
         });
         Chunk { first: share.first, count: count.min(share.count) }
@@ -202,17 +209,23 @@ impl Hand {
         }
     }
 
-    /// While sizing: two chunks have to tell, and the faster counts. One alone may have met an interrupt, or the first touch of a page.
+    /// While sizing: two chunks have to tell, and the faster counts. One alone may have met an interrupt, or the first touch of a page. Of a loop
+    /// that is remembered one is enough, however short.
     fn size(&mut self, count: u64, time: Nanos) {
-        let Stage::Sizing { next, told, .. } = &mut self.stage else { return };
+        let Stage::Sizing { next, told, remembered, .. } = &mut self.stage else { return };
         let pace = time.0.max(1) as f64 / count as f64;
+        let confirmed = remembered.take().filter(|remembered| pace <= CONTRADICTION * remembered);
         let earlier = std::mem::replace(told, Some(pace).filter(|_| time >= TELLING));
-        let (Some(earlier), Some(now)) = (earlier, *told) else { return };
-        let (next, pace) = (*next, earlier.min(now));
-        let within = |span: Nanos| (span.0 as f64 / pace) as u64;
+        let Some(pace) = confirmed.or_else(|| Some(earlier?.min((*told)?))) else { return };
+        let next = *next;
         let share = (self.iterations - next) / (CHUNKS_PER_SHARE * self.places.len() as u64);
-        let unit = within(self.schedule.chunk_time()).min(share.max(within(TELLING)));
+        let unit = within(CHUNK, pace).min(share.max(within(TELLING, pace)));
         self.begin_policy(next, unit.max(1));
+    }
+
+    /// Nanoseconds per iteration on the fastest kind that has done some: what to remember.
+    pub fn fastest_pace(&self) -> Option<f64> {
+        self.done.0.iter().find(|(count, _)| *count > 0).map(|&(count, time)| time.0 as f64 / count as f64)
     }
 
     /// Hands out no more.
@@ -220,6 +233,11 @@ impl Hand {
         self.stage = Stage::Over;
         self.places.iter_mut().for_each(|place| place.share.count = 0);
     }
+}
+
+/// Iterations of such a pace that take so long.
+fn within(span: Nanos, pace: f64) -> u64 {
+    (span.0 as f64 / pace.max(f64::MIN_POSITIVE)) as u64
 }
 
 fn span(iterations: u64, pace: f64) -> Nanos {
@@ -234,7 +252,7 @@ mod tests {
 
     /// All chunks, by who took them: workers on kinds, with so many nanoseconds per iteration by kind. Who is done first asks first.
     fn run(schedule: &str, iterations: u64, places: usize, kinds: &[u8], paces: &[u64]) -> Vec<Vec<Chunk>> {
-        let mut hand = Hand::new(schedule.parse().unwrap(), iterations, places);
+        let mut hand = Hand::new(schedule.parse().unwrap(), iterations, places, None);
         let mut at: Vec<_> = (0..kinds.len()).map(|worker| hand.place(worker).unwrap()).collect();
         let mut chunks = vec![Vec::new(); kinds.len()];
         let mut spans = vec![Nanos::ZERO; kinds.len()];
@@ -272,7 +290,7 @@ mod tests {
 
     #[test]
     fn one_chunk_that_met_an_interrupt_does_not_tell() {
-        let mut hand = Hand::new("dynamic".parse().unwrap(), 1 << 20, 1);
+        let mut hand = Hand::new("dynamic".parse().unwrap(), 1 << 20, 1, None);
         let (mut place, mut now, mut longest) = (hand.place(0).unwrap(), Nanos::ZERO, 0);
         while let Some(chunk) = hand.take(&mut place, KindId(0), now) {
             longest = longest.max(chunk.count);
@@ -282,6 +300,31 @@ mod tests {
             hand.done(place, span);
         }
         assert_eq!(longest, 100);
+    }
+
+    /// Chunks of one worker in a loop of 1,000 that took 20 ns per iteration the last time.
+    fn remembering(pace: u64) -> Vec<u64> {
+        let mut hand = Hand::new("dynamic".parse().unwrap(), 1_000, 2, Some(20.0));
+        let (mut place, mut now, mut counts) = (hand.place(0).unwrap(), Nanos::ZERO, Vec::new());
+        while let Some(chunk) = hand.take(&mut place, KindId(0), now) {
+            counts.push(chunk.count);
+            now += Nanos(pace * chunk.count);
+            hand.done(place, Nanos(pace * chunk.count));
+        }
+        counts
+    }
+
+    #[test]
+    fn a_loop_that_is_run_again_finds_out_nothing_anew() {
+        // A 32nd of a thousand confirms; chunks of a microsecond from then on.
+        assert_eq!(remembering(20)[..4], [31, 50, 50, 50]);
+        assert_eq!(remembering(100)[..4], [31, 50, 50, 50]);
+    }
+
+    #[test]
+    fn a_loop_that_is_not_what_it_was_is_sized_anew() {
+        // A millisecond per iteration: two chunks tell, then one by one.
+        assert_eq!(remembering(1_000_000)[..4], [31, 31, 1, 1]);
     }
 
     #[test]
@@ -300,7 +343,7 @@ mod tests {
     #[test]
     fn nothing_is_handed_out_after_the_stop() {
         for schedule in ["static", "dynamic"] {
-            let mut hand = Hand::new(schedule.parse().unwrap(), 100, 2);
+            let mut hand = Hand::new(schedule.parse().unwrap(), 100, 2, None);
             let mut place = hand.place(0).unwrap();
             assert!(hand.take(&mut place, KindId(0), Nanos(0)).is_some());
             hand.stop();
@@ -341,7 +384,7 @@ mod tests {
     #[test]
     fn a_share_that_was_too_much_is_helped_with() {
         // The first chunks say that kind 1 is as fast as kind 0; then it stands still.
-        let mut hand = Hand::new("aid-static,1".parse().unwrap(), 1_000, 2);
+        let mut hand = Hand::new("aid-static,1".parse().unwrap(), 1_000, 2, None);
         let mut at = [hand.place(0).unwrap(), hand.place(1).unwrap()];
         let mut now = Nanos::ZERO;
         for _ in 0..2 {

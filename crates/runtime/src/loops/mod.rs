@@ -2,6 +2,7 @@
 
 mod body;
 mod hand;
+mod paces;
 mod run;
 mod schedule;
 mod slices;
@@ -14,6 +15,7 @@ use crate::costs::Label;
 use body::{ForEach, ForEachChunk, MapReduce, TryForEach};
 use run::Shown;
 
+pub use paces::Paces;
 pub use schedule::Schedule;
 
 mod sealed {

@@ -66,11 +66,13 @@ pub fn run<B: Body>(worker: &Worker, schedule: Schedule, iterations: u64, body: 
         }
         return body.end(local);
     }
+    let code = Shared::<B>::run as *const () as usize;
+    let hand = Hand::new(schedule, iterations, workers, worker.paces.last(code));
     let shared = Shared {
         head: Head { run: Shared::<B>::run },
         shown,
         body,
-        hand: Mutex::new(Hand::new(schedule, iterations, workers)),
+        hand: Mutex::new(hand),
         lying: AtomicUsize::new(0),
         out: AtomicUsize::new(0),
         caller: worker.index,
@@ -81,6 +83,7 @@ pub fn run<B: Body>(worker: &Worker, schedule: Schedule, iterations: u64, body: 
     let shared = &shared;
     shared.take_part(worker);
     shared.wait(worker);
+    shared.hand().fastest_pace().into_iter().for_each(|pace| worker.paces.learn(code, pace));
     let payload = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(payload) = payload {
         resume_unwind(payload);

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use evenkeel_machine::Nanos;
 use evenkeel_policy::loops::{self, LoopError, LoopPolicy};
 
 /// `static`, `dynamic`, `guided`, `aid-static` or `aid-dynamic` (which is the default), each with `,CHUNK` where wanted.
@@ -59,12 +58,6 @@ impl Schedule {
     /// Whether the policy hands out shares by a ratio that it has sampled.
     pub(super) fn samples(&self) -> bool {
         self.name.starts_with("aid-")
-    }
-
-    /// How long a chunk should take where the loop finds out: a hundred times what taking one costs (a mutex, a look at the clock). The
-    /// policies that learn ratios take five chunks at a time but at the beginning and the end.
-    pub(super) fn chunk_time(&self) -> Nanos {
-        if self.samples() { Nanos::from_micros(2) } else { Nanos::from_micros(10) }
     }
 
     /// The policy, with chunks of so many iterations where it does not say.

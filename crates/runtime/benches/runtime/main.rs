@@ -1,0 +1,148 @@
+//! The runtime beside LLVM's and GNU's OpenMP, oneTBB, Taskflow and rayon, in one run, on equal cores and in the slow-core lab.
+//!
+//! `make bench-runtime` builds the peers (../peers) and writes docs/benchmarks-runtime.md. `cargo bench -p evenkeel --bench runtime -- [FAMILY…]` measures some
+//! families of cases and prints them; `--quick`: few rounds, and of the lab only 3:1; `--equal`: without the lab. Peers come from the folder
+//! in `EVENKEEL_PEERS`, the lab is that of the program in `EVENKEEL`, which runs this one again inside.
+#![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
+
+mod cases;
+mod demands;
+mod measured;
+mod memory;
+mod ours;
+mod peer;
+mod rayon;
+mod report;
+mod slots;
+mod system;
+
+use std::env;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use cases::{FAMILIES, Family};
+use measured::Measured;
+use system::System;
+
+/// The system that all is about.
+const OURS: &str = "evenkeel";
+
+const ROUNDS: usize = 11;
+const LAB_ROUNDS: usize = 7;
+const QUICK_ROUNDS: usize = 3;
+
+/// One core slowed to one part in so many.
+const RATIOS: [u32; 3] = [2, 3, 4];
+
+/// Where the lab leaves what it measured: `1=3.004`.
+const LAB_VARIABLE: &str = "EVENKEEL_LAB";
+
+struct Asked {
+    quick: bool,
+    equal_only: bool,
+    names: Vec<String>,
+}
+
+impl Asked {
+    fn families(&self, in_lab: bool) -> Vec<&'static Family> {
+        let is_named = |family: &Family| self.names.is_empty() || self.names.iter().any(|name| name == family.name);
+        FAMILIES.iter().filter(|family| is_named(family) && (!in_lab || family.in_lab)).collect()
+    }
+
+    fn rounds(&self, all: usize) -> usize {
+        if self.quick { QUICK_ROUNDS } else { all }
+    }
+}
+
+fn main() {
+    if memory::is_asked_for() {
+        return;
+    }
+    let words: Vec<_> = env::args().skip(1).collect();
+    let has = |word: &str| words.iter().any(|it| it == word);
+    // `cargo test --benches` asks for a trial run, which would tell nothing here.
+    if !has("--bench") {
+        return;
+    }
+    let names = words.iter().filter(|word| !word.starts_with('-')).cloned().collect();
+    let asked = Asked { quick: has("--quick"), equal_only: has("--equal"), names };
+    if let Ok(measured) = env::var(LAB_VARIABLE) {
+        return println!("{}", in_the_lab(&asked, &measured));
+    }
+    let mut page = on_equal_cores(&asked);
+    if !asked.equal_only && !asked.families(true).is_empty() {
+        let ratios = RATIOS.iter().filter(|ratio| !asked.quick || **ratio == 3);
+        ratios.for_each(|ratio| page.push_str(&lab(*ratio, &words)));
+    }
+    page.push_str(include_str!("notes.md"));
+    println!("{page}");
+    if let Ok(file) = env::var("EVENKEEL_BENCH_OUT") {
+        let temporary = format!("{file}.new");
+        std::fs::write(&temporary, page).unwrap();
+        std::fs::rename(temporary, file).unwrap();
+    }
+}
+
+fn systems() -> Vec<Box<dyn System>> {
+    let mut systems: Vec<Box<dyn System>> = vec![Box::new(ours::Ours::new()), Box::new(rayon::Rayon::new())];
+    let folder = env::var_os("EVENKEEL_PEERS").map(PathBuf::from);
+    let peers = folder.map(|folder| peer::Peer::all(&folder)).unwrap_or_default();
+    systems.extend(peers.into_iter().map(|peer| Box::new(peer) as Box<dyn System>));
+    systems
+}
+
+fn measure(rounds: usize, families: &[&Family], systems: &mut [Box<dyn System>]) -> Measured {
+    let mut measured = Measured::default();
+    for round in 0..rounds {
+        eprintln!("round {} of {rounds}", round + 1);
+        measured.round(families, systems);
+    }
+    measured
+}
+
+fn on_equal_cores(asked: &Asked) -> String {
+    let mut systems = systems();
+    let (families, rounds) = (asked.families(false), asked.rounds(ROUNDS));
+    let versions: Vec<_> = systems.iter().map(|it| format!("{} {}", it.name(), it.version())).collect();
+    let measured = measure(rounds, &families, &mut systems);
+    let mut page = report::title(&versions.join(", "), rounds);
+    page.push_str("\n## Equal cores\n\n");
+    page.push_str(&report::medians(&measured, &families));
+    let _ = write!(page, "\n{}", report::demands(&demands::on_equal_cores(&measured)));
+    page
+}
+
+/// This program inside the lab.
+fn lab(ratio: u32, words: &[String]) -> String {
+    let mut page = format!("\n## One core slowed to 1 in {ratio}\n\n");
+    let evenkeel = env::var("EVENKEEL").unwrap_or_else(|_| "evenkeel".into());
+    let slow = format!("1={ratio}");
+    eprintln!("in the lab at {ratio}:1");
+    let mut lab = Command::new(evenkeel);
+    lab.args(["lab", "--force", "--slow", &slow, "--"]).arg(env::current_exe().unwrap()).args(words);
+    match lab.stderr(Stdio::inherit()).output() {
+        Ok(output) if output.status.success() => page.push_str(&String::from_utf8_lossy(&output.stdout)),
+        Ok(output) => {
+            let _ = writeln!(page, "The lab could not be had here ({}).", output.status);
+        }
+        Err(error) => {
+            let _ = writeln!(page, "The lab could not be had here ({error}).");
+        }
+    }
+    page
+}
+
+fn in_the_lab(asked: &Asked, measured_ratio: &str) -> String {
+    let ratio: f64 = measured_ratio.split('=').next_back().unwrap().parse().unwrap();
+    let families = asked.families(true);
+    let rounds = asked.rounds(LAB_ROUNDS);
+    let measured = measure(rounds, &families, &mut systems());
+    let mut page = format!(
+        "Measured by the lab: {ratio:.2}. Share of the ideal in percent, medians of {rounds} rounds; the ideal is the serial time x {ratio:.2} / {:.2}.\n\n",
+        ratio + 1.0
+    );
+    page.push_str(&report::shares_of_the_ideal(&measured, &families, ratio));
+    let _ = write!(page, "\n{}", report::demands(&demands::in_the_lab(&measured, &families, ratio)));
+    page
+}

@@ -1,0 +1,62 @@
+//! What came of the rounds.
+
+use std::collections::HashMap;
+
+use super::cases::Family;
+use super::system::System;
+
+/// Values by system and case, one a round.
+#[derive(Default)]
+pub struct Measured {
+    values: HashMap<(String, String), Vec<f64>>,
+    checks: HashMap<String, u64>,
+    /// In the order of the table's columns.
+    pub systems: Vec<String>,
+}
+
+impl Measured {
+    /// Each case of these families on each system, in turn.
+    pub fn round(&mut self, families: &[&Family], systems: &mut [Box<dyn System>]) {
+        if self.systems.is_empty() {
+            self.systems = systems.iter().map(|system| system.name().to_owned()).collect();
+        }
+        for (family, case) in families.iter().flat_map(|family| family.cases.iter().map(move |case| (family, case))) {
+            for system in systems.iter_mut() {
+                let Some(answer) = system.run(case) else { continue };
+                let expected = *self.checks.entry(family.name.to_owned()).or_insert(answer.check);
+                assert_eq!(answer.check, expected, "{case} on {}: a wrong result", system.name());
+                let key = (system.name().to_owned(), (*case).to_owned());
+                self.values.entry(key).or_default().push(answer.value / family.units as f64);
+            }
+        }
+    }
+
+    /// Of a case on a system, in the family's unit.
+    pub fn values(&self, system: &str, case: &str) -> Option<&[f64]> {
+        self.values.get(&(system.to_owned(), case.to_owned())).map(Vec::as_slice)
+    }
+
+    pub fn median(&self, system: &str, case: &str) -> Option<f64> {
+        self.values(system, case).map(median)
+    }
+
+    /// Round by round: what slows a round down slows both.
+    pub fn ratios(&self, a: (&str, &str), b: (&str, &str)) -> Option<Vec<f64>> {
+        let rounds = self.values(a.0, a.1)?.iter().zip(self.values(b.0, b.1)?);
+        Some(rounds.map(|(a, b)| a / b).collect())
+    }
+
+    /// The fastest of these cases on any system but ours.
+    pub fn best_peer(&self, cases: &[&'static str]) -> Option<(&str, &'static str)> {
+        let peers = self.systems.iter().filter(|system| *system != super::OURS);
+        let pairs = peers.flat_map(|system| cases.iter().map(move |case| (system.as_str(), *case)));
+        let timed = pairs.filter_map(|(system, case)| Some((self.median(system, case)?, (system, case))));
+        timed.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, pair)| pair)
+    }
+}
+
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}

@@ -1,0 +1,163 @@
+//! The cases on Evenkeel.
+
+use std::hint::black_box;
+
+use evenkeel::{Graph, Handle, Pool};
+
+use super::cases::{self, CHAINS, TASKS};
+use super::memory;
+use super::slots::Results;
+use super::system::{Answer, System, pin_to, timed};
+
+pub struct Ours {
+    pool: &'static Pool,
+    results: Results,
+    handles: &'static [Handle],
+    chains: Option<Graph<'static, 'static>>,
+    independent: Option<Graph<'static, 'static>>,
+}
+
+impl Ours {
+    /// They live as long as the bench.
+    pub fn new() -> Self {
+        let pool = Pool::builder().workers(cases::WORKERS).build().unwrap();
+        let handles: Vec<_> = (0..CHAINS).map(|_| Handle::new()).collect();
+        Self {
+            pool: Box::leak(Box::new(pool)),
+            results: Results::new(),
+            handles: handles.leak(),
+            chains: None,
+            independent: None,
+        }
+    }
+
+    fn independent(pool: &Pool) {
+        pool.scope(|s| (0..TASKS).for_each(|i| s.spawn(move || _ = black_box(i))));
+    }
+
+    fn chains(pool: &Pool, handles: &[Handle]) {
+        pool.scope(|s| {
+            for _ in 0..TASKS / CHAINS {
+                handles.iter().for_each(|handle| s.task().updates(handle).run(|| _ = black_box(0)));
+            }
+        });
+    }
+
+    fn fib(pool: &Pool, n: u64) -> u64 {
+        if n < 2 {
+            return n;
+        }
+        let (a, b) = pool.join(|| Self::fib(pool, n - 1), || Self::fib(pool, n - 2));
+        a + b
+    }
+
+    /// A loop under the schedule that a case names after its dash; `auto`: the pool's own.
+    fn each(&self, case: &str, n: usize, f: impl Fn(usize) + Send + Sync) {
+        match case.rsplit('-').next() {
+            Some("auto") => self.pool.for_each(0..n, f),
+            Some(schedule) => self.pool.over(0..n).schedule(schedule.parse().unwrap()).for_each(f),
+            None => {}
+        }
+    }
+
+    fn do_case(&mut self, case: &str) -> Option<u64> {
+        let (pool, handles, results) = (self.pool, self.handles, &self.results);
+        match case {
+            "independent" => Self::independent(pool),
+            "chains" => Self::chains(pool, handles),
+            "independent-again" => self.independent.as_mut()?.run(),
+            "chains-again" => self.chains.as_mut()?.run(),
+            "fib" => return Some(pool.run(|| Self::fib(pool, cases::FIB))),
+            _ if case.ends_with("-serial") => return serial(case, results),
+            "short" => {
+                let shorts = 0..cases::SHORT_LOOPS;
+                pool.run(|| shorts.for_each(|_| pool.for_each(0..cases::SHORT_LOOP, |i| results.short(i))));
+            }
+            "coarse-tasks" => {
+                pool.scope(|s| (0..cases::COARSE).for_each(|i| s.spawn(move || results.coarse(i))));
+            }
+            "coarse-loop" => pool.for_each(0..cases::COARSE, |i| results.coarse(i)),
+            "pipeline" => {
+                let mut last = 0;
+                let items = pool.pipeline((0..cases::ITEMS).map(cases::item)).in_flight(cases::IN_FLIGHT);
+                items.parallel(cases::change).serial(|x| last = cases::collect(last, x)).run();
+                return Some(last);
+            }
+            _ if case.starts_with("prices-") => self.each(case, cases::OPTIONS, |i| self.results.price(i)),
+            _ if case.starts_with("frames-") => pool.run(|| {
+                (0..cases::BARRIERS).for_each(|_| self.each(case, cases::CELLS, |i| self.results.cell(i)));
+            }),
+            _ => return None,
+        }
+        Some(self.results.check(case))
+    }
+}
+
+/// On the first core, without the pool.
+fn serial(case: &str, results: &Results) -> Option<u64> {
+    let on_first = || {
+        pin_to(0);
+        match case {
+            "prices-serial" => (0..cases::OPTIONS).for_each(|i| results.price(i)),
+            "frames-serial" => (0..cases::BARRIERS).for_each(|_| (0..cases::CELLS).for_each(|i| results.cell(i))),
+            "coarse-serial" => (0..cases::COARSE).for_each(|i| results.coarse(i)),
+            "pipeline-serial" => {
+                return Some((0..cases::ITEMS).map(cases::item).map(cases::change).fold(0, cases::collect));
+            }
+            _ => return None,
+        }
+        Some(results.check(case))
+    };
+    std::thread::scope(|threads| threads.spawn(on_first).join().unwrap())
+}
+
+/// A pool of one, so that nobody runs what the scope's opener creates before all is created.
+pub fn pending(case: &str) -> Option<f64> {
+    let pool = Pool::builder().workers(1).pin(false).build().unwrap();
+    let handles: Vec<_> = (0..CHAINS).map(|_| Handle::new()).collect();
+    match case {
+        "memory-independent" => {
+            Some(pool.scope(|s| memory::growth(|| (0..TASKS).for_each(|i| s.spawn(move || _ = black_box(i))))))
+        }
+        "memory-chains" => Some(pool.scope(|s| {
+            memory::growth(|| {
+                (0..TASKS).for_each(|i| s.task().updates(&handles[i % CHAINS]).run(move || _ = black_box(i)));
+            })
+        })),
+        _ => None,
+    }
+}
+
+impl System for Ours {
+    fn name(&self) -> &str {
+        "evenkeel"
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn run(&mut self, case: &str) -> Option<Answer> {
+        if case.starts_with("memory-") {
+            return memory::in_a_fresh_process(self.name(), case);
+        }
+        let (pool, handles) = (self.pool, self.handles);
+        match case {
+            "independent-again" if self.independent.is_none() => {
+                self.independent =
+                    Some(pool.record(|g| (0..TASKS).for_each(|i| g.task().run(move || _ = black_box(i)))));
+            }
+            "chains-again" if self.chains.is_none() => {
+                self.chains = Some(pool.record(|g| {
+                    for _ in 0..TASKS / CHAINS {
+                        handles.iter().for_each(|handle| g.task().updates(handle).run(|| _ = black_box(0)));
+                    }
+                }));
+            }
+            _ => {}
+        }
+        self.results.reset();
+        let (value, check) = timed(|| self.do_case(case));
+        check.map(|check| Answer { value, check })
+    }
+}

@@ -1,0 +1,101 @@
+//! Tables of the page, as Markdown.
+
+use std::fmt::Write as _;
+
+use super::cases::Family;
+use super::demands::{Bound, Demand, shares};
+use super::measured::{Measured, median};
+
+/// Medians: a row a case, a column a system.
+pub fn medians(measured: &Measured, families: &[&Family]) -> String {
+    let mut text = head(measured, "unit");
+    for family in families {
+        for case in family.cases {
+            let cells =
+                measured.systems.iter().map(|system| measured.median(system, case).map_or_else(String::new, figure));
+            row(&mut text, case, cells, family.unit);
+        }
+    }
+    text.push_str("\nThe cases:\n\n");
+    for family in families {
+        let _ = writeln!(text, "- `{}`: {}", family.name, family.what);
+    }
+    text
+}
+
+/// Medians of the shares of the ideal, in percent.
+pub fn shares_of_the_ideal(measured: &Measured, families: &[&Family], ratio: f64) -> String {
+    let mut text = head(measured, "ideal");
+    for family in families {
+        for case in family.cases.iter().filter(|case| !case.ends_with("-serial")) {
+            let share = |system: &String| shares(measured, system, case, ratio).map(|values| 100.0 * median(&values));
+            let cells =
+                measured.systems.iter().map(|system| share(system).map_or_else(String::new, |it| format!("{it:.0}")));
+            row(&mut text, case, cells, "100");
+        }
+    }
+    text
+}
+
+fn head(measured: &Measured, last: &str) -> String {
+    let mut text = format!("| case | {} | {last} |\n| --- |", measured.systems.join(" | "));
+    measured.systems.iter().for_each(|_| text.push_str(" ---: |"));
+    text.push_str(" --- |\n");
+    text
+}
+
+fn row(text: &mut String, case: &str, cells: impl Iterator<Item = String>, last: &str) {
+    let _ = writeln!(text, "| {case} | {} | {last} |", cells.collect::<Vec<_>>().join(" | "));
+}
+
+/// What is asked for.
+pub fn demands(demands: &[Demand]) -> String {
+    let mut text = String::from(
+        "| evenkeel, round by round | median | least | greatest | asked for | |\n| --- | ---: | ---: | ---: | --- | --- |\n",
+    );
+    for demand in demands {
+        let least = demand.values.iter().copied().fold(f64::INFINITY, f64::min);
+        let greatest = demand.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let bound = match demand.bound {
+            Bound::AtMost(bound) => format!("at most {bound}"),
+            Bound::AtLeast(bound) => format!("at least {bound:.2}"),
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {bound} | {} |",
+            demand.what,
+            figure(median(&demand.values)),
+            figure(least),
+            figure(greatest),
+            if demand.holds() { "holds" } else { "**missed**" }
+        );
+    }
+    text
+}
+
+fn figure(value: f64) -> String {
+    match value.abs() {
+        v if v < 10.0 => format!("{value:.2}"),
+        v if v < 100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// The page's first lines.
+pub fn title(systems: &str, rounds: usize) -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": an unknown processor");
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    format!(
+        "# Benchmarks of the runtime\n\nWritten by `make bench-runtime` on {}, on {} ({cores} cores). {systems}. Two workers, each kept on a core of its own, in all \
+         systems. Medians of {rounds} rounds in one run, the systems in turn, case by case; who is not measured stands still. These machines are \
+         noisy: compare ratios, not figures of different runs.\n",
+        today(),
+        model.trim_start_matches([' ', '\t', ':']),
+    )
+}
+
+fn today() -> String {
+    let output = std::process::Command::new("date").arg("+%Y-%m-%d").output();
+    output.map_or_else(|_| "an unknown day".into(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
