@@ -38,9 +38,9 @@ pub trait Accept<T: Send>: Send + Sync {
 
 /// What those who look on see of a stage: its number, from 1, and its name.
 #[derive(Clone, Copy)]
-struct Shown {
-    number: u32,
-    label: Label,
+pub struct Shown {
+    pub number: u32,
+    pub label: Label,
 }
 
 impl Shown {
@@ -121,6 +121,13 @@ pub struct ParallelStage<T, U, F, N> {
     types: PhantomData<fn(T) -> U>,
 }
 
+impl<T, U, F, N> ParallelStage<T, U, F, N> {
+    /// What does `f`, with `next` behind it.
+    pub const fn new(shown: Shown, f: F, next: N) -> Self {
+        Self { shown, f, next, types: PhantomData }
+    }
+}
+
 impl<C: Chain, U: Send, F: Fn(C::Out) -> Option<U> + Send + Sync> Chain for Parallel<C, F> {
     type In = C::In;
     type Out = U;
@@ -129,7 +136,7 @@ impl<C: Chain, U: Send, F: Fn(C::Out) -> Option<U> + Send + Sync> Chain for Para
 
     fn link<N: Accept<U>>(self, next: N) -> Self::Linked<N> {
         let shown = Shown { number: Self::COUNT, label: self.label };
-        self.before.link(ParallelStage { shown, f: self.f, next, types: PhantomData })
+        self.before.link(ParallelStage::new(shown, self.f, next))
     }
 }
 
@@ -161,6 +168,14 @@ pub struct SerialStage<T, U, F, N> {
     types: PhantomData<fn(T) -> U>,
 }
 
+impl<T, U, F, N> SerialStage<T, U, F, N> {
+    /// What does `f`, with `next` behind it.
+    pub const fn new(shown: Shown, f: F, next: N) -> Self {
+        let queue = Queue { turn: 0, early: BTreeMap::new() };
+        Self { shown, f: Mutex::new(f), queue: Mutex::new(queue), next, types: PhantomData }
+    }
+}
+
 struct Queue<T> {
     /// Number of the item that is at work here, or has to come next.
     turn: u64,
@@ -176,8 +191,7 @@ impl<C: Chain, U: Send, F: FnMut(C::Out) -> Option<U> + Send> Chain for Serial<C
 
     fn link<N: Accept<U>>(self, next: N) -> Self::Linked<N> {
         let shown = Shown { number: Self::COUNT, label: self.label };
-        let (f, queue) = (Mutex::new(self.f), Mutex::new(Queue { turn: 0, early: BTreeMap::new() }));
-        self.before.link(SerialStage { shown, f, queue, next, types: PhantomData })
+        self.before.link(SerialStage::new(shown, self.f, next))
     }
 }
 

@@ -1,9 +1,8 @@
 //! Stages that are known when the program runs, and not before: so many as there are, all from one type of item to the same.
 
-use std::marker::PhantomData;
-
-use super::chain::{Accept, Chain, End, Parallel, Serial, Start};
+use super::chain::{Accept, End, ParallelStage, SerialStage, Shown};
 use super::line::Flow;
+use crate::costs::Label;
 
 /// A stage for [`crate::Pipeline::run_through`].
 pub enum Stage<'a, T> {
@@ -28,8 +27,12 @@ impl<T: Send> Accept<T> for Linked<'_, T> {
 /// Puts each behind the one before it.
 pub fn link<'a, T: Send + 'a>(stages: Vec<Stage<'a, T>>) -> Linked<'a, T> {
     let end: Linked<'a, T> = Box::new(End);
-    stages.into_iter().rev().fold(end, |next, stage| match stage {
-        Stage::Serial(f) => Box::new(Serial { before: Start(PhantomData), f }.link(next)),
-        Stage::Parallel(f) => Box::new(Parallel { before: Start(PhantomData), f }.link(next)),
+    let numbered = (1..).zip(stages).collect::<Vec<_>>().into_iter();
+    numbered.rev().fold(end, |next, (number, stage)| {
+        let shown = Shown { number, label: Label::default() };
+        match stage {
+            Stage::Serial(mut f) => Box::new(SerialStage::new(shown, move |item| Some(f(item)), next)),
+            Stage::Parallel(f) => Box::new(ParallelStage::new(shown, move |item| Some(f(item)), next)),
+        }
     })
 }

@@ -75,6 +75,12 @@ impl Pool {
     }
 }
 
+impl<E> Default for Recorder<'_, E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<'env, E> Recorder<'env, E> {
     fn new() -> Self {
         let (actions, edges, records) = (Vec::new(), Vec::new(), HashMap::new());
