@@ -89,7 +89,8 @@ impl Stages for Ferret {
 
     fn tasks(&self, pool: &Pool) -> Vec<Vec<usize>> {
         let mut results = vec![Vec::new(); self.queries.len()];
-        let stages = pool.pipeline(self.load()).parallel(to_segments).label("segment").parallel(to_regions).label("extract");
+        let stages =
+            pool.pipeline(self.load()).parallel(to_segments).label("segment").parallel(to_regions).label("extract");
         let stages = stages.parallel(|query| self.index(query)).label("index");
         let stages = stages.parallel(|query| self.rank(query)).label("rank");
         stages.serial(|(query, found)| results[query] = found).label("collect").run();
