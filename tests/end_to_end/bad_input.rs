@@ -62,6 +62,7 @@ fn flags_say_what_they_take() {
     simulate_refuses(&["--workers", "0"], "1..=65536");
     simulate_refuses(&["--workers", "-3"], "1..=65536");
     simulate_refuses(&["--seed", "-1"], "-1");
+    simulate_refuses(&["--seed", "abc"], "'abc' found, expected a whole number from 0 to 18446744073709551615");
     simulate_refuses(&["--duration", "10"], "time with a unit");
     simulate_refuses(&["--duration", "0s"], "more than 0");
     simulate_refuses(&["--decision-latency", "soon"], "time with a unit");

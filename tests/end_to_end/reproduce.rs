@@ -91,6 +91,14 @@ fn what_there_is_to_choose_from_is_listed() {
 }
 
 #[test]
+fn one_study_is_listed_without_the_others() {
+    let list = evenkeel(&["reproduce", STUDY, "--list"]).done().stdout;
+    assert!(list.contains(STUDY) && list.contains("Threads, loops and tasks") && !list.contains("age-based"), "{list}");
+    let json = evenkeel(&["reproduce", STUDY, "--list", "--json"]).done().json();
+    assert_eq!((json.as_array().unwrap().len(), &json[0]["name"]), (1, &STUDY.into()));
+}
+
+#[test]
 fn what_is_not_there_is_answered_in_a_line_with_what_is() {
     let cases: [(&[&str], &str); 9] = [
         (&[], "no study: expected one of amc-maturity, acfs, age-based, mclas"),
@@ -101,7 +109,7 @@ fn what_is_not_there_is_answered_in_a_line_with_what_is() {
         (&[STUDY, "--experiment", "1-3"], "expected a number, or several, as 1,3"),
         (&[STUDY, "-e", "all"], "expected a number, or several, as 1,3"),
         (&[STUDY, "--html", "/no/such/folder/x.html"], "cannot write /no/such/folder/x.html: there is no such folder"),
-        (&[STUDY, "--list"], "cannot be used with"),
+        (&["acsf", "--list"], "no study 'acsf': expected one of amc-maturity, acfs, age-based, mclas"),
     ];
     for (more, said) in cases {
         let ended = evenkeel(&[&["reproduce"], more].concat());

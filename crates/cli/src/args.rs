@@ -290,7 +290,7 @@ pub struct ScaleArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536), allow_negative_numbers = true)]
     pub workers: Option<u32>,
     /// Seed of whatever chance plays in
-    #[arg(long, default_value = "1", allow_negative_numbers = true)]
+    #[arg(long, default_value = "1", value_parser = parse::seed, allow_negative_numbers = true)]
     pub seed: u64,
 }
 

@@ -70,6 +70,14 @@ pub fn experiment(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| "expected a number, or several, as 1,3".into())
 }
 
+/// A seed.
+///
+/// # Errors
+/// What would do instead.
+pub fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("'{text}' found, expected a whole number from 0 to {}", u64::MAX))
+}
+
 /// `oracle`, `offline`, `sampled`, `modelled=0.1`.
 ///
 /// # Errors

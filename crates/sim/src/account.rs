@@ -1,54 +1,96 @@
 //! Accounting: what the running thread of a core has had and done, and when it will be done or has to stop.
+//!
+//! What a thread has done is a function of how long its rate has been what it is: `since`, the core's. To look
+//! ([`Mechanism::account`]) tells what has been added and changes nothing of that; only where the rate or the work changes is a new beginning made
+//! ([`Mechanism::conclude`]). So a run does not depend on who looks at it, or how often.
 
 use evenkeel_machine::{CoreId, Nanos, Work};
 use evenkeel_policy::{Event, Interest, Order, State, ThreadId};
 use evenkeel_workload::Class;
 
 use crate::execute::Next;
-use crate::mechanism::{Mechanism, NONE, priority, slice_length};
-use crate::thread::{CHARGE_SHIFT, Place, ROUND_ROBIN_SLICE, WHOLE_SLICE};
+use crate::mechanism::{Mechanism, NONE, Told, priority, slice_length};
+use crate::thread::{CHARGE_SHIFT, Place, ROUND_ROBIN_SLICE, Thread, WHOLE_SLICE};
 use crate::trace::Listener;
 
+/// What a running thread has come on since its rate last changed.
+struct Progress {
+    /// Nanoseconds lost before anything else.
+    lost: u64,
+    /// Of the refill, what has been suffered.
+    refilled: u64,
+    /// What is done of what it had to do: work, or, of time that it is just busy for, nanoseconds.
+    done: u64,
+    /// Part of a unit of work that has been done beyond that.
+    fraction: f64,
+    /// Nanoseconds in which it came on.
+    effective: u64,
+}
+
+impl Progress {
+    fn of(thread: &Thread, elapsed: u64, rate: f64) -> Self {
+        let lost = elapsed.min(thread.overhead);
+        let left = elapsed - lost;
+        if thread.wall {
+            return Self { lost, refilled: 0, done: left.min(thread.remaining), fraction: 0.0, effective: left };
+        }
+        // Half speed until the debt is paid.
+        let refilled = if thread.refill > 0 { thread.refill.min(left.div_ceil(2)) } else { 0 };
+        let effective = left - refilled;
+        let exact = real(effective) * rate + thread.fraction;
+        // Saturates, and is one instruction where a conversion to an unsigned number is many.
+        let whole = exact as i64 as u64;
+        Self { lost, refilled, done: whole.min(thread.remaining), fraction: exact - real(whole), effective }
+    }
+}
+
 impl<L: Listener> Mechanism<'_, L> {
-    /// Brings the running thread of a core up to now: its time, its virtual time, its work.
+    /// Brings the statistics of a core and of the thread that it runs up to now.
     pub fn account(&mut self, core: usize) {
-        let state = &mut self.cores[core];
-        let elapsed = self.now.0 - state.accounted.0;
-        if elapsed == 0 {
+        if self.cores[core].accounted != self.now {
+            self.tell_progress(core);
+        }
+    }
+
+    /// Brings a core up to now, and what its thread has to do, too: before its rate or its work changes.
+    pub fn conclude(&mut self, core: usize) {
+        if self.cores[core].since == self.now {
             return;
         }
+        let progress = self.tell_progress(core);
+        let state = &mut self.cores[core];
+        (state.since, state.told) = (self.now, Told::default());
+        let thread = &mut self.threads[state.running as usize];
+        thread.overhead -= progress.lost;
+        thread.refill -= progress.refilled;
+        thread.remaining -= progress.done;
+        thread.fraction = progress.fraction;
+    }
+
+    /// Adds to the statistics what they have not been told yet.
+    #[inline]
+    fn tell_progress(&mut self, core: usize) -> Progress {
+        let state = &mut self.cores[core];
+        let elapsed = self.now.0 - state.accounted.0;
         state.accounted = self.now;
         state.busy_time.0 += elapsed;
         let index = state.running as usize;
-        let (thread, stats) = (&mut self.threads[index], &mut self.stats[index]);
+        let (thread, stats) = (&self.threads[index], &mut self.stats[index]);
         stats.time_on[state.kind].0 += elapsed;
-        let virtual_time = (u128::from(elapsed) * u128::from(state.virtual_rate)) >> CHARGE_SHIFT;
-        stats.virtual_time = stats.virtual_time.saturating_add(virtual_time as u64);
-        let lost = elapsed.min(thread.overhead);
-        thread.overhead -= lost;
-        let mut left = elapsed - lost;
-        if thread.wall {
-            thread.remaining -= left.min(thread.remaining);
-            return;
+        let virtual_time = u128::from(elapsed) * u128::from(state.virtual_rate) + u128::from(state.virtual_fraction);
+        state.virtual_fraction = virtual_time as u16;
+        stats.virtual_time = stats.virtual_time.saturating_add((virtual_time >> CHARGE_SHIFT) as u64);
+        let progress = Progress::of(thread, self.now.0 - state.since.0, state.rate);
+        if !thread.wall {
+            credit(stats, progress.done - state.told.work);
+            state.told.work = progress.done;
+            if self.tracks_stalls {
+                let stalled = progress.refilled + (real(progress.effective) * state.stall) as u64;
+                stats.stalled.0 += stalled - state.told.stalled;
+                state.told.stalled = stalled;
+            }
         }
-        let mut stalled = 0;
-        if thread.refill > 0 {
-            // Half speed until the debt is paid.
-            stalled = thread.refill.min(left.div_ceil(2));
-            thread.refill -= stalled;
-            left -= stalled;
-        }
-        if self.tracks_stalls {
-            stats.stalled.0 += stalled + (real(left) * state.stall) as u64;
-        }
-        let exact = real(left) * state.rate + thread.fraction;
-        // Saturates, and is one instruction where a conversion to an unsigned number is many.
-        let whole = exact as i64 as u64;
-        let done = whole.min(thread.remaining);
-        // What has been begun of the next unit: however often somebody looks, nothing is lost.
-        thread.fraction = exact - real(whole);
-        thread.remaining -= done;
-        credit(stats, done);
+        progress
     }
 
     /// Whether all that the end of a slice brings is that the thread and the first of its queue trade places, or that it goes on: nobody is to be
@@ -62,7 +104,6 @@ impl<L: Listener> Mechanism<'_, L> {
             && self.urgent.len() == 0
             && !self.restricted
             && state.reserved == NONE
-            && !self.interest.wants(Interest::SLICE_USED)
             && self.threads[thread.index()].normal()
             && queue.is_some_and(|queue| {
                 let first = state.tiers.first().map(|tier| &tier.queues[..]);
@@ -110,7 +151,7 @@ impl<L: Listener> Mechanism<'_, L> {
         !self.threads[thread.index()].normal() || stats.restricted || serves
     }
 
-    /// When the work of the running thread ends if nothing changes, and the calendar's entry for the core.
+    /// When the work of the running thread ends if nothing changes, and the calendar's entry for the core, which has been concluded.
     #[inline]
     pub fn schedule(&mut self, core: usize) {
         let state = &mut self.cores[core];
@@ -139,7 +180,7 @@ impl<L: Listener> Mechanism<'_, L> {
         if running == NONE {
             return;
         }
-        self.account(core);
+        self.conclude(core);
         if self.now >= self.cores[core].work_end {
             self.end_work(core);
         }
@@ -187,9 +228,6 @@ impl<L: Listener> Mechanism<'_, L> {
             Order::Fixed { key, step } => *key += *step,
             Order::VirtualTime { .. } | Order::Arrival => {}
         }
-        if self.trades_places(core, thread) {
-            return self.trade_places(core, thread);
-        }
         let state = &self.threads[thread.index()];
         if state.normal() && self.interest.wants(Interest::SLICE_USED) {
             self.events.push(Event::SliceUsed(thread, CoreId(core as u32)));
@@ -197,6 +235,8 @@ impl<L: Listener> Mechanism<'_, L> {
             // Nobody waits anywhere: go on.
             self.grant_slice(core);
             return self.schedule(core);
+        } else if self.trades_places(core, thread) {
+            return self.trade_places(core, thread);
         }
         self.requeue(core);
     }

@@ -16,7 +16,7 @@ pub struct Scratch {
 }
 
 impl<L: Listener> Mechanism<'_, L> {
-    /// Sets the rate of a core's thread; whoever calls this has accounted the core, and schedules it after.
+    /// Sets the rate of a core's thread; whoever calls this has concluded the core, and schedules it after.
     #[inline(always)]
     pub fn set_rate(&mut self, core: usize) {
         let state = &self.cores[core];
@@ -81,7 +81,7 @@ impl<L: Listener> Mechanism<'_, L> {
             }
             let share = state.wish / state.demand;
             if share != state.granted {
-                self.account(core);
+                self.conclude(core);
                 let state = &mut self.cores[core];
                 state.granted = share;
                 state.rate = state.speed * share;

@@ -5,7 +5,7 @@ use evenkeel_policy::{Choose, Event, Interest, Order, QueueId, State, ThreadId};
 
 use evenkeel_workload::Class;
 
-use crate::mechanism::{Mechanism, NONE};
+use crate::mechanism::{Mechanism, NONE, Told};
 use crate::thread::{Place, WHOLE_SLICE, WaitsFor};
 use crate::trace::Listener;
 
@@ -42,7 +42,7 @@ impl<L: Listener> Mechanism<'_, L> {
     /// Takes the running thread off its core: it is ready, and nowhere.
     #[inline]
     pub fn stop(&mut self, core: usize) -> ThreadId {
-        self.account(core);
+        self.conclude(core);
         if L::HEARS {
             self.hear_run(core);
         }
@@ -242,7 +242,8 @@ impl<L: Listener> Mechanism<'_, L> {
         stats.since = self.now;
         stats.state = State::Running;
         state.running = thread.0;
-        state.accounted = self.now;
+        (state.accounted, state.since) = (self.now, self.now);
+        (state.told, state.virtual_fraction) = (Told::default(), 0);
         state.picked_at = self.now;
         self.core_stats[core].running = Some(thread);
         let (kind, woken) = (state.kind, std::mem::take(&mut running.woken));

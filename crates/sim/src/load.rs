@@ -96,7 +96,7 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn refresh_stats(&mut self) {
         // Whoever a switch is about has just been accounted for; to look at all cores at every switch would cost far more than switches do.
         let is_switch = |event: &Event| matches!(event, Event::Picked(..) | Event::SliceUsed(..));
-        if !self.events.iter().all(is_switch) {
+        if self.interest.wants(Interest::PROGRESS) && !self.events.iter().all(is_switch) {
             for core in 0..self.cores.len() {
                 if self.cores[core].running != NONE {
                     self.account(core);

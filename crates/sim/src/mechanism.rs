@@ -89,14 +89,21 @@ pub struct Core {
     pub busy: bool,
     /// Whether it takes threads at all.
     pub used: bool,
+    /// Up to when the statistics are.
     pub accounted: Nanos,
     pub busy_time: Nanos,
     /// Units of work per nanosecond of the running thread, with everything that slows it.
     pub rate: f64,
-    /// Virtual time of the running thread per nanosecond.
+    /// Virtual time of the running thread per nanosecond, in units of [`CHARGE_SHIFT`](crate::thread::CHARGE_SHIFT).
     pub virtual_rate: u64,
     pub slice_end: Nanos,
     pub work_end: Nanos,
+    /// Since when the rate is what it is: what the thread has to do is as of then.
+    pub since: Nanos,
+    /// What the statistics have been told of what has been done since.
+    pub told: Told,
+    /// Part of a nanosecond of virtual time that the running thread has been charged beyond its statistics, in the same units.
+    pub virtual_fraction: u16,
     pub picked_at: Nanos,
     /// Speed of the running thread before contention for bandwidth.
     pub speed: f64,
@@ -118,6 +125,15 @@ pub struct Core {
     pub local_turn: bool,
     pub busy_average: Pelt,
     pub utilisation: Pelt,
+}
+
+/// What the statistics of a thread have been told since its rate last changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told {
+    /// Work.
+    pub work: u64,
+    /// Nanoseconds.
+    pub stalled: u64,
 }
 
 /// A queue that the policy made.
@@ -618,6 +634,8 @@ impl Core {
             busy: false,
             used: false,
             accounted: Nanos::ZERO,
+            since: Nanos::ZERO,
+            told: Told::default(),
             picked_at: Nanos::ZERO,
             slice_end: Nanos::MAX,
             work_end: Nanos::MAX,
@@ -628,6 +646,7 @@ impl Core {
             demand: 0.0,
             wish: 0.0,
             virtual_rate: 0,
+            virtual_fraction: 0,
             busy_time: Nanos::ZERO,
             meter: Meter::default(),
             tiers: Vec::new(),

@@ -113,7 +113,7 @@ impl<L: Listener> Mechanism<'_, L> {
         if let Some(sibling) = sibling
             && self.cores[sibling].running != NONE
         {
-            self.account(sibling);
+            self.conclude(sibling);
             self.set_rate(sibling);
             self.repower(sibling);
             self.schedule(sibling);
@@ -150,7 +150,7 @@ impl<L: Listener> Mechanism<'_, L> {
         for &core in &cores {
             self.note_utilisation(core);
             if self.cores[core].running != NONE {
-                self.account(core);
+                self.conclude(core);
             }
         }
         let group = &mut self.clusters[cluster];

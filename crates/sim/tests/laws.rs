@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenkeel_machine::{CoreId, Costs, FemtoJoules, Machine, MicroWatts, Nanos, Work};
-use evenkeel_policy::{Directives, Event, Policy, View, registry};
+use evenkeel_policy::{Directives, Event, Interest, Policy, View, registry};
 use evenkeel_sim::{Config, Deaf, Entry, Estimator, Governor, Log, Outcome, run};
 use evenkeel_workload::{
     Application, BarrierId, ChannelId, Class, DeviceId, GraphId, LockId, LoopId, ParallelLoop, Phase, PhaseId, Program,
@@ -263,6 +263,37 @@ fn carried_out(case: &Case) -> (Outcome, Log) {
     (outcome, log)
 }
 
+/// Looks on at a policy: is told more than it, so that threads are accounted for more often, and says nothing.
+struct Onlooker(Box<dyn Policy>);
+
+impl Policy for Onlooker {
+    fn interest(&self) -> Interest {
+        let more = [Interest::PROGRESS, Interest::WOKE, Interest::BLOCKED, Interest::MILESTONE, Interest::CORE_IDLE];
+        more.into_iter().fold(self.0.interest(), Interest::and)
+    }
+
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+        self.0.start(view, say)
+    }
+
+    fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
+        let interest = match event {
+            Event::Woke(_) => Interest::WOKE,
+            Event::Blocked(_) => Interest::BLOCKED,
+            Event::Milestone(_) => Interest::MILESTONE,
+            Event::CoreIdle(_) => Interest::CORE_IDLE,
+            _ => Interest::NONE,
+        };
+        if self.0.interest().wants(interest) {
+            self.0.event(event, view, say);
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.0.notes()
+    }
+}
+
 /// Runs by core and by thread, in order of time.
 fn runs(log: &Log) -> Vec<(u32, CoreId, Nanos, Nanos)> {
     let runs = log.entries.iter().filter_map(|entry| match entry {
@@ -396,6 +427,16 @@ proptest! {
         }
         let outcome = run(&case.machine, &case.apps, &mut Mute, &case.config, &mut Deaf).unwrap();
         prop_assert!(outcome.apps.iter().all(|app| app.completions.len() == 1));
+    }
+
+    #[test]
+    fn who_looks_does_not_change_the_outcome(case in cases()) {
+        let mut onlooker = Onlooker(registry::make(&case.policy, &[]).unwrap());
+        let mut log = Log::default();
+        let outcome = run(&case.machine, &case.apps, &mut onlooker, &case.config, &mut log).unwrap();
+        let (unseen, unseen_log) = carried_out(&case);
+        prop_assert_eq!(outcome, unseen);
+        prop_assert_eq!(log, unseen_log);
     }
 
     #[test]

@@ -19,14 +19,14 @@ pub struct ReproduceArgs {
     /// About a tenth of the runs, for a first look; the text of each experiment says what is left out
     #[arg(long)]
     pub quick: bool,
-    /// List the studies and their experiments
-    #[arg(long, conflicts_with_all = ["study", "experiments", "quick", "html"])]
+    /// List the studies and their experiments; with STUDY its own
+    #[arg(long, conflicts_with_all = ["experiments", "quick", "html"])]
     pub list: bool,
     /// Runs at a time.
     #[command(flatten)]
     pub jobs: JobsArgs,
     /// Seed of whatever chance plays in
-    #[arg(long, default_value = "1", allow_negative_numbers = true)]
+    #[arg(long, default_value = "1", value_parser = parse::seed, allow_negative_numbers = true)]
     pub seed: u64,
     /// Print one JSON object; with --list one JSON array
     #[arg(long)]
@@ -41,6 +41,7 @@ pub fn help() -> String {
     let mut text = String::from(
         "\
 Examples:
+  evenkeel reproduce amc-maturity --list
   evenkeel reproduce amc-maturity --quick
   evenkeel reproduce amc-maturity --experiment 2 --html maturity.html
   evenkeel reproduce acfs --json | jq '.experiments[].tables[].title'

@@ -18,7 +18,10 @@ const MADE_BY: &str = concat!("evenkeel ", env!("CARGO_PKG_VERSION"));
 /// A study or an experiment that is not there; a run failed; an output could not be written.
 pub fn run(args: &ReproduceArgs) -> Result {
     if args.list {
-        return list(args.json);
+        return match &args.study {
+            Some(name) => list(&[chosen(Some(name))?], args.json),
+            None => list(&STUDIES, args.json),
+        };
     }
     let study = chosen(args.study.as_deref())?;
     let experiments = study.chosen(&args.experiments).map_err(|unknown| no_experiment(study, unknown))?;
@@ -56,13 +59,13 @@ fn no_experiment(study: &Study, unknown: u32) -> Failure {
     Failure::usage(format!("{} has no experiment {unknown}: expected {}", study.name, numbers.join(", ")))
 }
 
-/// The studies and their experiments.
-fn list(as_json: bool) -> Result {
+/// Studies and their experiments.
+fn list(studies: &[&Study], as_json: bool) -> Result {
     if as_json {
-        return print_json(&STUDIES);
+        return print_json(&studies);
     }
     let mut rows = table::plain(["STUDY", "EXPERIMENT", "WHAT IT SHOWS"]);
-    for study in STUDIES {
+    for study in studies {
         rows.add_row([study.name, "", study.about]);
         for experiment in study.experiments {
             rows.add_row(["", &experiment.number.to_string(), experiment.title]);

@@ -68,6 +68,8 @@ impl Interest {
     pub const STALLED: Self = Self(1 << 10);
     /// Not an event: with [`Interest::DISTANCE`], [`ThreadStats::to_milestone`] is to be what a profile says, where there is one.
     pub const PROFILE: Self = Self(1 << 11);
+    /// Not an event: what threads that run have had and done so far (their times, virtual time and work) is read, and must be up to date.
+    pub const PROGRESS: Self = Self(1 << 12);
 
     /// Both.
     #[must_use]
@@ -95,9 +97,9 @@ pub enum State {
     Exited,
 }
 
-/// Statistics of one thread, up to date when the policy is asked. Where it is asked about switches alone ([`Event::Picked`],
-/// [`Event::SliceUsed`]), that holds for the threads that they are about; what others that run have had and done since they were last
-/// looked at may be missing.
+/// Statistics of one thread, up to date when the policy is asked, with one exception: what threads that run have had and done since they were
+/// last looked at may be missing without [`Interest::PROGRESS`]; and with it, too, where the policy is asked about switches alone
+/// ([`Event::Picked`], [`Event::SliceUsed`]), of all but the threads that they are about.
 ///
 /// In the order in which a context switch needs them: with ten thousand threads, what is slow about a switch is fetching
 /// the thread.

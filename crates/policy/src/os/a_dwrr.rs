@@ -96,6 +96,8 @@ pub struct ADwrr {
     near: Vec<usize>,
     /// Fastest first.
     cores: Vec<CoreId>,
+    /// Slowest kind first, each by number.
+    slow_first: Vec<CoreId>,
     /// By place among those: how many threads the core has, as of the answer `counted`.
     counts: Tournament,
     counted: Option<u64>,
@@ -181,6 +183,7 @@ impl ADwrr {
             others: Vec::new(),
             near: Vec::new(),
             cores: Vec::new(),
+            slow_first: Vec::new(),
             counts: Tournament::default(),
             counted: None,
             left: Vec::new(),
@@ -286,14 +289,20 @@ impl ADwrr {
         if is_due(self.promised.get(core.index())) {
             return;
         }
-        let slower = self.cores.partition_point(|&other| view.kind(other) <= kind);
-        let running =
-            self.cores[slower..].iter().filter_map(|&other| Some((other, view.cores[other.index()].running?)));
+        let slower = self.slow_first.partition_point(|&other| view.kind(other) > kind);
+        let running = self.slow_first[..slower].iter().filter_map(|other| view.cores[other.index()].running);
         // What is at hand first: of most threads nothing else need be looked at.
-        let stolen = running
-            .filter(|&(_, thread)| self.rounds.of(thread) < before && !is_due(self.sent.get(thread.index())))
-            .filter(|&(_, thread)| view.thread(thread).queue.is_some() && view.allowed(thread, core))
-            .min_by_key(|&(other, thread)| (self.rounds.of(thread), std::cmp::Reverse(view.kind(other)), other));
+        let mut stealable = running
+            .map(|thread| (self.rounds.of(thread), thread))
+            .filter(|&(round, thread)| round < before && !is_due(self.sent.get(thread.index())))
+            .filter(|&(_, thread)| view.thread(thread).queue.is_some() && view.allowed(thread, core));
+        // Bound threads may be in earlier rounds than all who count.
+        let least = if view.affinity.is_empty() { self.rounds.base() } else { 0 };
+        let mut stolen = stealable.next();
+        while let Some((round, _)) = stolen.filter(|&(round, _)| round > least) {
+            let Some(earlier) = stealable.find(|&(other, _)| other < round) else { break };
+            stolen = Some(earlier);
+        }
         let Some((_, thread)) = stolen else { return };
         if self.sent.len() <= thread.index() {
             self.sent.resize(view.threads.len(), 0);
@@ -376,6 +385,8 @@ impl Policy for ADwrr {
         let kinds = (0..machine.kinds.len() as u8).map(KindId);
         self.scale.kinds = kinds.filter(|&kind| machine.cores_of(kind).count() > 0).collect();
         self.cores = fair::fast_first(machine);
+        self.slow_first = machine.cores.iter().map(|core| core.id).collect();
+        self.slow_first.sort_by_key(|&core| std::cmp::Reverse(machine.cores[core.index()].kind));
         self.counts = Tournament::new(self.cores.len());
         self.promised = vec![0; machine.cores.len()];
         let all_near = machine.cores.len() <= ONE_TIER;

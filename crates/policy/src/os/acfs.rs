@@ -341,7 +341,7 @@ impl Acfs {
 
 impl Policy for Acfs {
     fn interest(&self) -> Interest {
-        Interest::CORE_IDLE.and(Interest::WOKE)
+        Interest::CORE_IDLE.and(Interest::WOKE).and(Interest::PROGRESS)
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {

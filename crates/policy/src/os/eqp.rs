@@ -104,7 +104,7 @@ impl Eqp {
 
 impl Policy for Eqp {
     fn interest(&self) -> Interest {
-        Interest::CORE_IDLE
+        Interest::CORE_IDLE.and(Interest::PROGRESS)
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {

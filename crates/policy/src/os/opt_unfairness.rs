@@ -136,7 +136,7 @@ fn deficit(goals: &[Goal], thread: ThreadId, stats: &ThreadStats, fastest: evenk
 
 impl Policy for OptUnfairness {
     fn interest(&self) -> Interest {
-        Interest::CORE_IDLE
+        Interest::CORE_IDLE.and(Interest::PROGRESS)
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {

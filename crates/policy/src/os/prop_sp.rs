@@ -223,7 +223,7 @@ impl PropSp {
 
 impl Policy for PropSp {
     fn interest(&self) -> Interest {
-        Interest::CORE_IDLE
+        Interest::CORE_IDLE.and(Interest::PROGRESS)
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {

@@ -143,7 +143,7 @@ impl RoundRobin {
 
 impl Policy for RoundRobin {
     fn interest(&self) -> Interest {
-        Interest::CORE_IDLE
+        Interest::CORE_IDLE.and(Interest::PROGRESS)
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {

@@ -96,7 +96,8 @@ impl Ageing {
             Prediction::Profile => Interest::DISTANCE.and(Interest::PROFILE),
             Prediction::Oracle => Interest::DISTANCE,
         };
-        distances.and(if self.critical_sections { Interest::CRITICAL_SECTION } else { Interest::NONE })
+        let read = distances.and(Interest::PROGRESS);
+        read.and(if self.critical_sections { Interest::CRITICAL_SECTION } else { Interest::NONE })
     }
 
     /// Why the values of the knobs do not go together, if they do not.

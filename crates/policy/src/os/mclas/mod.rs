@@ -347,7 +347,7 @@ impl Mclas {
 
 impl Policy for Mclas {
     fn interest(&self) -> Interest {
-        Interest::STALLED
+        Interest::STALLED.and(Interest::PROGRESS)
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
