@@ -111,8 +111,10 @@ impl Stages for Dedup {
 
     fn tasks(&self, pool: &Pool) -> Vec<u8> {
         let (table, mut archive) = (Table::new(), Archive::default());
-        let stages = pool.pipeline(self.fragments()).parallel(refine).parallel(|fragment| table.look_up(fragment));
-        stages.parallel(compress).serial(|fragment| archive.take(fragment)).run();
+        let stages = pool.pipeline(self.fragments()).parallel(refine).label("refine");
+        let stages = stages.parallel(|fragment| table.look_up(fragment)).label("look up");
+        let stages = stages.parallel(compress).label("compress");
+        stages.serial(|fragment| archive.take(fragment)).label("archive").run();
         archive.bytes
     }
 

@@ -116,9 +116,10 @@ impl Stages for Ferret {
 
     fn tasks(&self, pool: &Pool) -> Vec<Vec<usize>> {
         let mut results = vec![Vec::new(); self.queries.len()];
-        let stages = pool.pipeline(self.load()).parallel(segment).parallel(extract);
-        let stages = stages.parallel(|query| self.index(query)).parallel(|query| self.rank(query));
-        stages.serial(|(query, found)| results[query] = found).run();
+        let stages = pool.pipeline(self.load()).parallel(segment).label("segment").parallel(extract).label("extract");
+        let stages = stages.parallel(|query| self.index(query)).label("index");
+        let stages = stages.parallel(|query| self.rank(query)).label("rank");
+        stages.serial(|(query, found)| results[query] = found).label("collect").run();
         results
     }
 

@@ -19,10 +19,11 @@ pub struct Class(usize);
 
 /// Every block begins on a line of the cache.
 pub const ALIGN: usize = 64;
-/// Bytes of the blocks of each class: first those of independent tasks, then those of tasks with dependences.
-const SIZES: [usize; 5] = [64, 128, 256, 128, 256];
-const INDEPENDENT: std::ops::Range<usize> = 0..3;
-const DEPENDENT: std::ops::Range<usize> = 3..5;
+/// Bytes of the blocks of each class: first those of independent tasks, then those of tasks with dependences. A line of the cache apart, so that
+/// less than a line is left over.
+const SIZES: [usize; 8] = [64, 128, 192, 256, 128, 192, 256, 320];
+const INDEPENDENT: std::ops::Range<usize> = 0..4;
+const DEPENDENT: std::ops::Range<usize> = 4..8;
 /// Blocks in a full magazine.
 const FULL: usize = 64;
 /// What is taken from the system at a time: enough that asking does not count, little enough for small programs.

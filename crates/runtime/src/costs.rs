@@ -58,6 +58,11 @@ impl Costs {
         number.map_or(Label::default(), |number| Label(number as u32 + 1))
     }
 
+    /// Names by label, less 1.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.labels.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// A task of this name took so long. Two at the same time may count as one: it is an average.
     pub fn learn(&self, label: Label, kind: KindId, time: Nanos) {
         let Some(times) = (label.0 as usize).checked_sub(1).and_then(|label| self.times.get(label)) else { return };

@@ -42,6 +42,12 @@ pub enum PoolError {
     /// No such schedule for loops.
     #[error(transparent)]
     Schedule(#[from] LoopError),
+    /// `EVENKEEL_SUMMARY` is neither 0 nor 1.
+    #[error("EVENKEEL_SUMMARY: '{found}' found, expected 0 or 1")]
+    Summary {
+        /// As found.
+        found: String,
+    },
     /// An environment variable that is not text.
     #[error("{0}: no text found")]
     NoText(&'static str),

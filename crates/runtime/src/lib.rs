@@ -10,9 +10,30 @@
 //! Loops need no chunk size ([`Pool::for_each`]); tasks are created in scopes ([`Pool::scope`]); two calls at once are a [`Pool::join`].
 //! Costs are learnt per kind of core, and work is shared out by them; on equal cores nothing of this costs anything. The protocol
 //! between threads is written up in the crate's README.md.
+//!
+//! # Errors and panics
+//!
+//! What may fail has `try_` before its name, and a closure that returns a `Result`: [`Pool::try_for_each`] by itself, the others within
+//! something that returns the first error of all.
+//!
+//! | opened by | what may fail in it | the error |
+//! | --- | --- | --- |
+//! | [`Pool::try_scope`] | [`Scope::try_spawn`], [`Task::try_run`], the closure itself | is returned |
+//! | [`Pool::try_record`] | [`RecordedTask::try_run`] | is returned by [`Graph::try_run`] |
+//! | [`Pool::try_pipeline`] | [`Pipeline::try_serial`], [`Pipeline::try_parallel`] | is returned by [`Pipeline::try_run`] |
+//!
+//! An error cancels what has not begun; what is under way goes on to its end. A panic does the same, is resumed where the call was made, and counts for more
+//! than an error. In both cases nothing is left behind, and the pool works on.
+//!
+//! # Seeing what happens
+//!
+//! Tasks, loops and stages may be given names. `EVENKEEL_TRACE=run.pftrace` ([`Builder::trace`]) writes what each worker did when, and what had to wait
+//! for what, for <https://ui.perfetto.dev>; `EVENKEEL_SUMMARY=1` ([`Builder::summary`]) writes numbers to stderr, which a program gets by
+//! [`Pool::summary`]; [`Pool::costs`] is what has been learnt. Traces and summaries are written when the pool is dropped.
 
 mod arena;
 mod costs;
+mod counts;
 mod error;
 mod job;
 mod join;
@@ -25,9 +46,12 @@ mod registry;
 mod scope;
 mod sleep;
 mod stack_job;
+mod summary;
 mod sync;
 mod task;
 mod team;
+mod timed;
+mod trace;
 mod victims;
 mod worker;
 
@@ -35,8 +59,11 @@ pub use costs::Cost;
 pub use error::PoolError;
 pub use loops::{Index, Over, Schedule};
 pub use pipeline::Pipeline;
-pub use pool::{Builder, MACHINE_VARIABLE, MAX_WORKERS, POLICY_VARIABLE, Pool, SCHEDULE_VARIABLE};
+pub use pool::{
+    Builder, MACHINE_VARIABLE, MAX_WORKERS, POLICY_VARIABLE, Pool, SCHEDULE_VARIABLE, SUMMARY_VARIABLE, TRACE_VARIABLE,
+};
 pub use record::{Graph, RecordedTask, Recorder};
 pub use scope::{Scope, Spawner};
+pub use summary::{Summary, Work};
 pub use task::{Data, Handle, Part, Reading, Regions, Resource, Task, Writing};
 pub use team::{KindOfCore, Place};

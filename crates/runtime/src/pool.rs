@@ -1,5 +1,6 @@
 //! A pool of workers, and the ways into it.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -7,20 +8,26 @@ use crossbeam_deque::Worker as Deque;
 use evenkeel_machine::Machine;
 use evenkeel_policy::graph;
 
-use crate::costs::Cost;
+use crate::costs::{Cost, Label};
 use crate::error::PoolError;
 use crate::latch::OutsideLatch;
 use crate::loops::Schedule;
 use crate::registry::Registry;
 use crate::scope::{self, Scope};
 use crate::stack_job::StackJob;
+use crate::summary::Summary;
 use crate::team::{KindOfCore, Place, Team};
+use crate::trace::Trace;
 use crate::worker::Worker;
 
 /// Environment variable: the machine whose kinds count, a preset's name or a file, in place of what the system tells.
 pub const MACHINE_VARIABLE: &str = "EVENKEEL_MACHINE";
 /// Environment variable: the policy for tasks.
 pub const POLICY_VARIABLE: &str = "EVENKEEL_POLICY";
+/// Environment variable: 1: a summary is written to stderr when a pool is dropped; see [`Builder::summary`].
+pub const SUMMARY_VARIABLE: &str = "EVENKEEL_SUMMARY";
+/// Environment variable: the file that a trace is written to; see [`Builder::trace`].
+pub const TRACE_VARIABLE: &str = "EVENKEEL_TRACE";
 /// Environment variable: the schedule of loops that do not say theirs.
 pub const SCHEDULE_VARIABLE: &str = "EVENKEEL_SCHEDULE";
 
@@ -35,6 +42,14 @@ const STACK_BYTES: usize = 8 << 20;
 pub struct Pool {
     registry: Arc<Registry>,
     threads: Vec<JoinHandle<()>>,
+    /// Whether it says at its end what it has done.
+    says: bool,
+}
+
+/// For whoever looks on.
+struct Looking {
+    trace: Option<Trace>,
+    says: bool,
 }
 
 /// What a pool is to be like. What is not said comes from the environment, else from the machine.
@@ -44,6 +59,8 @@ pub struct Builder {
     machine: Option<String>,
     policy: Option<String>,
     schedule: Option<String>,
+    trace: Option<String>,
+    summary: Option<bool>,
     pins: bool,
 }
 
@@ -76,6 +93,26 @@ impl Builder {
         self
     }
 
+    /// The file that a trace is written to when the pool has been dropped, to be opened at ui.perfetto.dev: what each worker did when, and what had to
+    /// wait for what. `%p` in its name stands for the process's number. Pools of one process that name the same file are all in it, side by side.
+    /// Else `EVENKEEL_TRACE`, else there is none.
+    ///
+    /// A file that cannot be written is said on stderr, and is no error. A worker records up to 1,048,576 events (40 MiB); what comes after
+    /// them is left out, and said to be.
+    #[must_use]
+    pub fn trace(mut self, file: &str) -> Self {
+        self.trace = Some(file.into());
+        self
+    }
+
+    /// Whether what the pool has done is written to stderr when it is dropped ([`Pool::summary`]); costs of tasks with names are then learnt on cores of one
+    /// kind, too. Else `EVENKEEL_SUMMARY` (1 or 0), else it is not.
+    #[must_use]
+    pub const fn summary(mut self, wanted: bool) -> Self {
+        self.summary = Some(wanted);
+        self
+    }
+
     /// Whether each worker keeps to its core. It does unless told otherwise.
     #[must_use]
     pub const fn pin(mut self, pins: bool) -> Self {
@@ -104,7 +141,15 @@ impl Builder {
             Some(schedule) => schedule.parse()?,
             None => Schedule::default(),
         };
-        Pool::start(team, self.pins, discipline, schedule)
+        let trace = self.trace.or(from_environment(TRACE_VARIABLE)?).filter(|file| !file.is_empty());
+        let says = match (self.summary, from_environment(SUMMARY_VARIABLE)?.as_deref()) {
+            (Some(wanted), _) => wanted,
+            (None, None | Some("" | "0")) => false,
+            (None, Some("1")) => true,
+            (None, Some(found)) => return Err(PoolError::Summary { found: found.into() }),
+        };
+        let trace = trace.and_then(|file| Trace::begin(&file));
+        Pool::start(team, self.pins, discipline, schedule, Looking { trace, says })
     }
 }
 
@@ -149,15 +194,23 @@ impl Pool {
 
     /// A pool that differs from [`Pool::new`]'s.
     pub const fn builder() -> Builder {
-        Builder { workers: None, machine: None, policy: None, schedule: None, pins: true }
+        Builder { workers: None, machine: None, policy: None, schedule: None, trace: None, summary: None, pins: true }
     }
 
-    fn start(team: Team, pins: bool, discipline: Discipline, schedule: Schedule) -> Result<Self, PoolError> {
+    fn start(
+        team: Team,
+        pins: bool,
+        discipline: Discipline,
+        schedule: Schedule,
+        looking: Looking,
+    ) -> Result<Self, PoolError> {
         let deques: Vec<_> = team.places.iter().map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
-        let registry = Registry::new(team, pins, discipline == Discipline::StealKind, stealers, schedule);
+        let mut registry = Registry::new(team, pins, discipline == Discipline::StealKind, stealers, schedule);
+        registry.trace = looking.trace;
+        registry.learns |= looking.says;
         // From here on dropping it ends those threads that there are.
-        let mut pool = Self { registry: Arc::new(registry), threads: Vec::new() };
+        let mut pool = Self { registry: Arc::new(registry), threads: Vec::new(), says: looking.says };
         for (worker, deque) in deques.into_iter().enumerate() {
             let registry = Arc::clone(&pool.registry);
             let thread = std::thread::Builder::new().name(format!("evenkeel-{worker}")).stack_size(STACK_BYTES);
@@ -182,9 +235,20 @@ impl Pool {
         &self.registry.team.kinds
     }
 
-    /// What tasks with names have cost so far on each kind of core. Nothing where all cores are of one kind.
+    /// What it has done so far, as of about now: what the workers are at is in it up to the last task or chunk.
+    pub fn summary(&self) -> Summary {
+        Summary::of(&self.registry)
+    }
+
+    /// What tasks with names (of loops: an iteration, of pipelines: a stage) have cost so far on each kind of core. Nothing where all cores are
+    /// of one kind, unless [`Builder::summary`] asks for it.
     pub fn costs(&self) -> Vec<Cost> {
         self.registry.costs.all()
+    }
+
+    /// The number of a name; none where nobody wants to know.
+    pub(crate) fn label(&self, name: &'static str) -> Label {
+        self.registry.label(name)
     }
 
     /// Calls `f` on a worker and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program
@@ -209,6 +273,30 @@ impl Pool {
         self.on_worker(|worker| scope::open(worker, f))
     }
 
+    /// Opens a scope whose tasks may fail: [`Scope::try_spawn`] and [`crate::Task::try_run`] take closures that return a `Result`. The first error,
+    /// be it a task's or what `f` returns, cancels the scope: tasks that have not begun are dropped, those under way go on to their ends.
+    ///
+    /// ```
+    /// let lines = ["1", "two", "3"];
+    /// let checked = evenkeel::Pool::new()?.try_scope(|s| {
+    ///     lines.iter().for_each(|line| s.try_spawn(|| line.parse::<u32>().map(drop)));
+    ///     Ok(lines.len())
+    /// });
+    /// assert!(checked.is_err());
+    /// # Ok::<(), evenkeel::PoolError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first.
+    pub fn try_scope<'env, F, R, E>(&self, f: F) -> Result<R, E>
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, E>) -> Result<R, E> + Send,
+        R: Send,
+        E: Send,
+    {
+        self.on_worker(|worker| scope::try_open(worker, f))
+    }
+
     /// On this thread, if it is a worker of this pool; else on one that is.
     pub(crate) fn on_worker<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
         Worker::with_current(|worker| match worker.filter(|worker| std::ptr::eq(worker.registry(), &*self.registry)) {
@@ -228,6 +316,10 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        if self.says {
+            // Whether anybody hears it is not a question of this pool's.
+            let _ = write!(std::io::stderr(), "{}", self.summary());
+        }
         self.registry.end();
         let own = std::thread::current().id();
         for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {

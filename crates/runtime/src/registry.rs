@@ -1,17 +1,21 @@
 //! What the workers of a pool share.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use crossbeam_deque::{Injector, Stealer};
-use evenkeel_machine::KindId;
+use crossbeam_utils::CachePadded;
+use evenkeel_machine::{KindId, Nanos};
 
 use crate::arena::{Arena, Depot};
-use crate::costs::Costs;
+use crate::costs::{Costs, Label};
+use crate::counts::Counts;
 use crate::job::JobRef;
 use crate::loops::Schedule;
 use crate::sleep::Sleep;
 use crate::sync::{AtomicBool, Ordering};
 use crate::team::Team;
+use crate::trace::Trace;
 use crate::victims::Victims;
 
 /// See the file's head.
@@ -26,8 +30,15 @@ pub struct Registry {
     pub stealers: Box<[Stealer<JobRef>]>,
     /// How loops are shared out unless they say.
     pub schedule: Schedule,
-    /// What tasks cost; learnt where there is more than one kind.
+    /// What tasks cost.
     pub costs: Costs,
+    /// Whether that is worth learning: on cores of one kind nothing follows from it.
+    pub learns: bool,
+    /// What each worker has done.
+    pub counts: Box<[Arc<CachePadded<Counts>>]>,
+    /// What is recorded, if anybody asked for it.
+    pub trace: Option<Trace>,
+    made: Instant,
     /// Blocks that no worker has in stock.
     pub depot: Depot,
     /// Blocks of those who are no workers.
@@ -54,6 +65,10 @@ impl Registry {
             stealers,
             schedule,
             costs: Costs::default(),
+            learns: team.kinds.len() > 1,
+            counts: kinds.iter().map(|_| Arc::default()).collect(),
+            trace: None,
+            made: Instant::now(),
             depot: Depot::default(),
             outside: Mutex::default(),
             injectors: team.kinds.iter().map(|_| Injector::new()).collect(),
@@ -63,9 +78,14 @@ impl Registry {
         }
     }
 
-    /// Whether costs are worth learning: on cores of one kind nothing follows from them.
-    pub fn learns(&self) -> bool {
-        self.team.kinds.len() > 1
+    /// The number of a name; none where nobody wants to know.
+    pub fn label(&self, name: &'static str) -> Label {
+        if self.learns || self.trace.is_some() { self.costs.label(name) } else { Label::default() }
+    }
+
+    /// An instant, in nanoseconds since the pool was made.
+    pub fn since_made(&self, at: Instant) -> Nanos {
+        Nanos(at.saturating_duration_since(self.made).as_nanos() as u64)
     }
 
     /// A job from outside, for the fastest kind if it has the time.
@@ -100,5 +120,14 @@ impl Registry {
     pub fn end(&self) {
         self.ending.store(true, Ordering::Release);
         self.sleep.wake_all();
+    }
+}
+
+impl Drop for Registry {
+    /// The last of the workers, or the pool, whoever ends last, has it written.
+    fn drop(&mut self) {
+        if let Some(trace) = self.trace.take() {
+            trace.write(&self.team, self.pins, self.costs.names());
+        }
     }
 }

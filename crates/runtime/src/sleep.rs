@@ -1,10 +1,13 @@
 //! Who is idle, who sleeps, whom to wake. README.md, "Sleep and wake", has the rules by number and the argument for them.
 
 use std::sync::OnceLock;
+use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, Thread, current, fence, park};
+use crate::trace::What;
+use crate::worker::Worker;
 
 /// One looker, one sleeper, in the census. Half a word each: more threads than any system has.
 const LOOKER: usize = 1;
@@ -110,15 +113,17 @@ impl Sleep {
 
     #[cold]
     fn wake_one(&self) {
+        let since = Instant::now();
         if let Some(index) = (0..self.seats.len()).find(|&index| self.take_from_sleep(index)) {
-            self.unpark(index);
+            self.unpark(index, since);
         }
     }
 
     #[cold]
     fn wake(&self, index: usize) {
+        let since = Instant::now();
         if self.take_from_sleep(index) {
-            self.unpark(index);
+            self.unpark(index, since);
         }
     }
 
@@ -133,10 +138,17 @@ impl Sleep {
         taken
     }
 
-    fn unpark(&self, index: usize) {
+    /// `since`: when this was begun, which is before the woken worker can have seen anything of it.
+    fn unpark(&self, index: usize, since: Instant) {
         if let Some(thread) = self.seats[index].thread.get() {
             thread.unpark();
         }
+        Worker::with_current(|worker| {
+            let worker = worker.filter(|worker| std::ptr::eq(&raw const worker.registry().sleep, self));
+            if let Some(recorder) = worker.and_then(Worker::recorder) {
+                recorder.happened(What::Woke(index as u32), since);
+            }
+        });
     }
 }
 

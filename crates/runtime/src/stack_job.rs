@@ -5,24 +5,33 @@ use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
+use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::latch::{Latch, OutsideLatch};
 use crate::scope::Payload;
+use crate::trace::What;
 use crate::worker::Worker;
 
 /// How the waiter learns that its job is done.
 pub trait Signal {
+    /// What such a job is in a trace.
+    const WHAT: What;
+
     /// From this moment the waiter may be gone, and the signal with it.
     fn signal(this: &Self, worker: &Worker);
 }
 
 impl Signal for Latch {
+    const WHAT: What = What::Half;
+
     fn signal(this: &Self, worker: &Worker) {
         Self::set(this, worker);
     }
 }
 
 impl Signal for OutsideLatch {
+    const WHAT: What = What::Call;
+
     fn signal(this: &Self, _worker: &Worker) {
         Self::set(this);
     }
@@ -72,7 +81,11 @@ where
         // SAFETY: nobody else looks at the state before the signal.
         let state = unsafe { &mut *this.state.get() };
         if let State::Closure(closure) = std::mem::replace(state, State::Taken) {
-            *state = match catch_unwind(AssertUnwindSafe(|| closure(worker))) {
+            let call = || {
+                let _time = worker.time(Label::default(), || S::WHAT);
+                closure(worker)
+            };
+            *state = match catch_unwind(AssertUnwindSafe(call)) {
                 Ok(result) => State::Done(result),
                 Err(payload) => State::Panicked(payload),
             };

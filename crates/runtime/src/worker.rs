@@ -7,14 +7,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_deque::{Steal, Worker as Deque};
+use crossbeam_utils::CachePadded;
 use evenkeel_machine::KindId;
 
 use crate::arena::Arena;
 use crate::costs::Label;
+use crate::counts::Counts;
 use crate::job::JobRef;
 use crate::registry::Registry;
 use crate::scope::Credits;
 use crate::team::pin_to;
+use crate::timed::Timed;
+use crate::trace::{Recorder, Trace, What};
 
 /// How long a worker looks before it sleeps: about what it costs to be woken, so that looking at most doubles the price (Karlin et al.,
 /// "Competitive snoopy caching", Algorithmica 3, 1988).
@@ -40,6 +44,10 @@ pub struct Worker {
     pub credits: Credits,
     /// Its blocks.
     pub arena: Arena,
+    /// What it has done.
+    pub counts: Arc<CachePadded<Counts>>,
+    /// What it did when, if anybody asked for a trace.
+    recorder: Option<Recorder>,
     /// Numbers of names that it has come across, by a part of their addresses.
     labels: [Cell<(*const u8, Label)>; LABELS],
     /// What it runs next, before anything in its deque.
@@ -57,11 +65,13 @@ impl Worker {
             pin_to(cpu);
         }
         registry.sleep.take_seat(index);
-        let worker = Self {
+        let mut worker = Self {
             index,
             kind: place.kind,
             credits: Credits::default(),
             arena: Arena::default(),
+            counts: Arc::clone(&registry.counts[index]),
+            recorder: registry.trace.as_ref().map(Trace::recorder),
             labels: [const { Cell::new((null(), Label(0))) }; LABELS],
             next: Cell::new(None),
             deque,
@@ -69,9 +79,13 @@ impl Worker {
             // Any odd number will do: xorshift must not start with 0.
             random: Cell::new(2 * index as u64 + 1),
         };
+        worker.counts.began.set(worker.registry.since_made(Instant::now()).0);
         CURRENT.set(&raw const worker);
         worker.wait_until(|| worker.registry.is_ending());
         CURRENT.set(null());
+        if let (Some(trace), Some(recorder)) = (&worker.registry.trace, worker.recorder.take()) {
+            trace.hand_in(index, recorder);
+        }
     }
 
     /// Calls `f` with the worker that this thread is; `None`: it is none.
@@ -87,9 +101,21 @@ impl Worker {
         &self.registry
     }
 
-    /// The number of a name; none where costs are not learnt.
+    /// Where it records what it does, if anybody asked for a trace.
+    #[inline]
+    pub const fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_ref()
+    }
+
+    /// Times what is about to run until what is returned is dropped, where anybody wants to know: it has a name, or there is a trace.
+    #[inline]
+    pub fn time(&self, label: Label, what: impl FnOnce() -> What) -> Option<Timed<'_>> {
+        (label != Label::default() || self.recorder.is_some()).then(|| Timed::begin(self, label, what()))
+    }
+
+    /// The number of a name; none where nobody wants to know.
     pub fn label(&self, name: &'static str) -> Label {
-        if !self.registry.learns() {
+        if !self.registry.learns && self.recorder.is_none() {
             return Label::default();
         }
         // Names are in one place each, mostly: their addresses do instead of what they say.
@@ -98,7 +124,7 @@ impl Worker {
         if address == name.as_ptr() {
             return label;
         }
-        let label = self.registry.costs.label(name);
+        let label = self.registry.label(name);
         remembered.set((name.as_ptr(), label));
         label
     }
@@ -173,25 +199,52 @@ impl Worker {
                 let job = self.seek();
                 if job.is_some() || done() {
                     sleep.stop_looking(|| self.registry.has_work());
+                    self.looked(since, Instant::now());
                     job.into_iter().for_each(|job| self.execute(job));
                     return;
                 }
                 std::hint::spin_loop();
             }
-            let looking = since.elapsed();
+            let now = Instant::now();
+            let looking = now - since;
             if looking >= LOOKING {
+                self.looked(since, now);
+                self.counts.asleep_since.set(self.registry.since_made(now).0);
                 sleep.sleep(self.index, || done() || self.registry.has_work());
                 since = Instant::now();
+                self.slept(now, since);
             } else if looking >= SPINNING {
                 std::thread::yield_now();
             }
         }
     }
 
+    fn looked(&self, from: Instant, to: Instant) {
+        self.counts.looking.add((to - from).as_nanos() as u64);
+        if let Some(recorder) = &self.recorder {
+            recorder.lasted(What::Looking, from, to);
+        }
+    }
+
+    fn slept(&self, from: Instant, to: Instant) {
+        self.counts.asleep.add((to - from).as_nanos() as u64);
+        self.counts.asleep_since.set(0);
+        if let Some(recorder) = &self.recorder {
+            recorder.lasted(What::Asleep, from, to);
+        }
+    }
+
+    fn stole(&self, victim: usize) {
+        self.counts.steals_got.add(1);
+        if let Some(recorder) = &self.recorder {
+            recorder.happened(What::Stole(victim as u32), Instant::now());
+        }
+    }
+
     /// A job of somebody else.
     fn seek(&self) -> Option<JobRef> {
         loop {
-            let (mut again, registry) = (false, &*self.registry);
+            let (mut again, mut tried, registry) = (false, 0, &*self.registry);
             let mut take = |steal| match steal {
                 Steal::Success(job) => Some(job),
                 Steal::Retry => {
@@ -207,9 +260,14 @@ impl Worker {
                 groups.find_map(|group| {
                     let first = if group.len() > 1 { self.draw(group.len()) } else { 0 };
                     let mut round = group[first..].iter().chain(&group[..first]);
-                    round.find_map(|&victim| take(registry.stealers[victim].steal()))
+                    round.find_map(|&victim| {
+                        tried += 1;
+                        let job = take(registry.stealers[victim].steal());
+                        job.inspect(|_| self.stole(victim))
+                    })
                 })
             });
+            self.counts.steals_tried.add(tried);
             if found.is_some() || !again {
                 return found;
             }

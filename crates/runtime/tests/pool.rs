@@ -7,7 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::ThreadId;
 
-use evenkeel::{Pool, PoolError};
+use evenkeel::{Handle, Pool, PoolError};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 fn pool(workers: usize) -> Pool {
     Pool::builder().workers(workers).build().unwrap()
@@ -262,4 +263,27 @@ fn what_cannot_be_had_is_named() {
     }
     assert!(message(Pool::builder().schedule("dynamic,0").build()).contains("'0' is not a chunk"));
     assert!(message(Pool::builder().machine("no-such-machine").build()).contains("no-such-machine"));
+}
+
+#[test]
+fn sixteen_workers_on_two_cores_finish_whatever_they_do() {
+    // Workers go where the thread may be that makes the pool.
+    let (allowed, mut two) = (sched_getaffinity(None).unwrap(), CpuSet::new());
+    (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).take(2).for_each(|cpu| two.set(cpu));
+    sched_setaffinity(None, &two).unwrap();
+    let (pool, a, done, mut items) = (pool(16), Handle::new(), AtomicUsize::new(0), 0);
+    let count = || _ = done.fetch_add(1, Ordering::Relaxed);
+    let mut graph = pool.record(|g| (0..100).for_each(|_| g.task().updates(&a).run(count)));
+    for _ in 0..20 {
+        pool.for_each(0..100, |_: u32| pool.for_each(0..10, |_: u32| count()));
+        pool.scope(|s| {
+            (0..100).for_each(|_| s.spawn(count));
+            (0..100).for_each(|_| s.task().updates(&a).run(count));
+        });
+        pool.pipeline(0..100).parallel(|_| count()).serial(|()| items += 1).run();
+        graph.run();
+        assert_eq!(fib(&pool, 12), 144);
+    }
+    drop(graph);
+    assert_eq!((done.into_inner(), items), (20 * 1_400, 2_000));
 }

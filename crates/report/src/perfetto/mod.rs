@@ -4,25 +4,22 @@
 //! of the whole machine; the progress of each thread. An arrow leads from where a thread woke another to the run
 //! that the other woke up to. Wakes by timers and devices have no arrow: nothing that ran caused them.
 //!
-//! All packets are one sequence with interned names and a clock that counts from packet to packet, so that a
-//! slice with its counters takes less than 60 bytes.
+//! How it is written is in crates/perfetto.
 
 mod instants;
-pub mod proto;
 
 use std::collections::BTreeMap;
 use std::io::Write;
 
 use evenkeel_machine::{Cluster, CoreId, Machine, MicroWatts, Nanos};
+use evenkeel_perfetto::Sequence;
+pub use evenkeel_perfetto::proto;
 use evenkeel_policy::ThreadId;
 use evenkeel_sim::{Entry, Log};
 
 use crate::labels;
 use instants::{Instant, Instants, Run, Wake, causal};
-use proto::{
-    BOOTTIME, Clock, ClockSnapshot, CounterDescriptor, EventName, EventType, InternedData, NEEDS_STATE, ORDER_EXPLICIT,
-    STATE_CLEARED, TracePacket, TracePacketDefaults, TrackDescriptor, TrackEvent, UNIT_COUNT,
-};
+use proto::{CounterDescriptor, EventType, TrackEvent, UNIT_COUNT};
 
 /// Why a trace could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -52,11 +49,6 @@ pub enum TraceError {
     },
 }
 
-/// The only sequence.
-const SEQUENCE: u32 = 1;
-/// The sequence's own clock; 64 is the first number that is free for one.
-const RUN_CLOCK: u32 = 64;
-
 /// Writes the trace of a run.
 ///
 /// `apps` are the names of the applications by [`evenkeel_policy::AppId`]; one without a name goes by its number. Tell a writer
@@ -66,13 +58,13 @@ const RUN_CLOCK: u32 = 64;
 /// Where the writer fails, or the log is not of this machine.
 pub fn write(machine: &Machine, apps: &[String], log: &Log, out: impl Write) -> Result<(), TraceError> {
     check(machine, log)?;
-    let mut writer = Writer::new(machine, log, out);
+    let mut writer = Writer::new(machine, log, Sequence::begin(out, 1, Nanos::ZERO)?);
     writer.describe(apps, log)?;
     let mut instants = Instants::new(log);
     while let Some(instant) = instants.next() {
         writer.instant(&instant)?;
     }
-    Ok(writer.out.flush()?)
+    Ok(writer.out.finish()?)
 }
 
 /// Whether the log can be of this machine.
@@ -96,10 +88,9 @@ fn check(machine: &Machine, log: &Log) -> Result<(), TraceError> {
 /// What is known of a thread while the trace is written.
 #[derive(Default)]
 struct Thread {
-    /// Name's number.
-    iid: u64,
-    /// Name, until it is interned.
-    name: Option<String>,
+    name: String,
+    /// Name's number, from the first event on.
+    iid: Option<u64>,
     /// Track of its progress.
     progress: u64,
     /// Start of its last run.
@@ -112,15 +103,10 @@ struct Thread {
 
 struct Writer<'a, W> {
     machine: &'a Machine,
-    out: W,
-    /// The time of the last packet.
-    now: Nanos,
-    tracks: u64,
-    flows: u64,
-    /// First track of the cores, then of clocks and power by number.
-    core_tracks: u64,
-    clock_tracks: u64,
-    power_tracks: u64,
+    out: Sequence<W>,
+    core_tracks: Vec<u64>,
+    clock_tracks: Vec<u64>,
+    power_tracks: Vec<u64>,
     /// The whole machine's power.
     total_track: u64,
     threads: BTreeMap<ThreadId, Thread>,
@@ -132,15 +118,14 @@ struct Writer<'a, W> {
     cluster_power: Vec<MicroWatts>,
     total: Option<MicroWatts>,
     has_power: bool,
-    packet: Vec<u8>,
 }
 
 impl<'a, W: Write> Writer<'a, W> {
-    fn new(machine: &'a Machine, log: &Log, out: W) -> Self {
+    fn new(machine: &'a Machine, log: &Log, out: Sequence<W>) -> Self {
         let mut threads = BTreeMap::<ThreadId, Thread>::new();
         for entry in &log.entries {
             match entry {
-                Entry::Started { thread, name, .. } => threads.entry(*thread).or_default().name = Some(name.clone()),
+                Entry::Started { thread, name, .. } => threads.entry(*thread).or_default().name.clone_from(name),
                 Entry::Ran { thread, from, to, .. } if from < to => {
                     let thread = threads.entry(*thread).or_default();
                     thread.last_run = thread.last_run.max(Some(*from));
@@ -148,19 +133,15 @@ impl<'a, W: Write> Writer<'a, W> {
                 _ => {}
             }
         }
-        for (number, (id, thread)) in threads.iter_mut().enumerate() {
-            thread.iid = number as u64 + 1;
-            thread.name.get_or_insert_with(|| format!("thread {}", id.0));
+        for (id, thread) in threads.iter_mut().filter(|(_, thread)| thread.name.is_empty()) {
+            thread.name = format!("thread {}", id.0);
         }
         Self {
             machine,
             out,
-            now: Nanos::ZERO,
-            tracks: 0,
-            flows: 0,
-            core_tracks: 0,
-            clock_tracks: 0,
-            power_tracks: 0,
+            core_tracks: vec![],
+            clock_tracks: vec![],
+            power_tracks: vec![],
             total_track: 0,
             threads,
             core_power: vec![None; machine.cores.len()],
@@ -168,44 +149,30 @@ impl<'a, W: Write> Writer<'a, W> {
             cluster_power: machine.clusters.iter().map(|cluster| shared_power(machine, cluster, u64::MAX)).collect(),
             total: None,
             has_power: log.entries.iter().any(|entry| matches!(entry, Entry::Power { .. })),
-            packet: vec![],
         }
     }
 
-    /// The clocks and all tracks.
+    /// All tracks.
     fn describe(&mut self, apps: &[String], log: &Log) -> Result<(), TraceError> {
-        let boot = Clock { clock_id: Some(BOOTTIME), timestamp: Some(0), is_incremental: None };
-        let run = Clock { clock_id: Some(RUN_CLOCK), timestamp: Some(0), is_incremental: Some(true) };
-        self.put(TracePacket {
-            timestamp: Some(0),
-            timestamp_clock_id: Some(BOOTTIME),
-            sequence_flags: Some(STATE_CLEARED),
-            trace_packet_defaults: Some(TracePacketDefaults { timestamp_clock_id: Some(RUN_CLOCK) }),
-            clock_snapshot: Some(ClockSnapshot { clocks: vec![boot, run] }),
-            ..TracePacket::default()
-        })?;
-
         let machine = self.machine;
-        let cores = self.group(&format!("{}: {}", machine.name, machine.cores_label()))?;
-        self.core_tracks = self.tracks + 1;
+        let cores = self.out.group(&format!("{}: {}", machine.name, machine.cores_label()))?;
         for core in &machine.cores {
-            self.track(cores, &labels::core(machine, core.id), None)?;
+            self.core_tracks.push(self.out.track(cores, &labels::core(machine, core.id), None)?);
         }
 
-        let clocks = self.group("clock")?;
-        self.clock_tracks = self.tracks + 1;
+        let clocks = self.out.group("clock")?;
         for (number, cluster) in machine.clusters.iter().enumerate() {
             let kind = machine.kinds.get(cluster.kind.index()).map_or("", |kind| &kind.name);
-            self.track(clocks, &format!("clock of cluster {number} ({kind})"), Some(unit("kHz")))?;
+            let name = format!("clock of cluster {number} ({kind})");
+            self.clock_tracks.push(self.out.track(clocks, &name, Some(unit("kHz")))?);
         }
 
         if self.has_power {
-            let power = self.group("power")?;
-            self.total_track = self.track(power, "power of the machine", Some(unit("W")))?;
-            self.power_tracks = self.tracks + 1;
+            let power = self.out.group("power")?;
+            self.total_track = self.out.track(power, "power of the machine", Some(unit("W")))?;
             for core in &machine.cores {
                 let name = format!("power of {}", labels::core(machine, core.id));
-                self.track(power, &name, Some(unit("W")))?;
+                self.power_tracks.push(self.out.track(power, &name, Some(unit("W")))?);
             }
         }
         self.describe_progress(apps, log)
@@ -221,45 +188,14 @@ impl<'a, W: Write> Writer<'a, W> {
         }
         for (app, threads) in members {
             let name = apps.get(app.0 as usize).cloned().unwrap_or_else(|| format!("application {}", app.0));
-            let group = self.group(&format!("progress of {name}"))?;
+            let group = self.out.group(&format!("progress of {name}"))?;
             for id in threads {
-                let Some(name) = self.threads.get(&id).and_then(|thread| thread.name.clone()) else { continue };
+                let Some(thread) = self.threads.get_mut(&id) else { continue };
                 let counter = CounterDescriptor { unit: Some(UNIT_COUNT), ..CounterDescriptor::default() };
-                let uuid = self.track(group, &format!("work of {name}"), Some(counter))?;
-                if let Some(thread) = self.threads.get_mut(&id) {
-                    thread.progress = uuid;
-                }
+                thread.progress = self.out.track(group, &format!("work of {}", thread.name), Some(counter))?;
             }
         }
         Ok(())
-    }
-
-    fn group(&mut self, name: &str) -> Result<u64, TraceError> {
-        self.tracks += 1;
-        self.put_track(TrackDescriptor {
-            uuid: Some(self.tracks),
-            name: Some(name.into()),
-            child_ordering: Some(ORDER_EXPLICIT),
-            ..TrackDescriptor::default()
-        })
-    }
-
-    fn track(&mut self, parent: u64, name: &str, counter: Option<CounterDescriptor>) -> Result<u64, TraceError> {
-        self.tracks += 1;
-        let rank = i32::try_from(self.tracks - parent).unwrap_or(i32::MAX);
-        self.put_track(TrackDescriptor {
-            uuid: Some(self.tracks),
-            parent_uuid: Some(parent),
-            name: Some(name.into()),
-            sibling_order_rank: Some(rank),
-            counter,
-            ..TrackDescriptor::default()
-        })
-    }
-
-    fn put_track(&mut self, track: TrackDescriptor) -> Result<u64, TraceError> {
-        self.put(TracePacket { track_descriptor: Some(track), ..TracePacket::default() })?;
-        Ok(self.tracks)
     }
 
     /// All that happens at one instant.
@@ -268,13 +204,13 @@ impl<'a, W: Write> Writer<'a, W> {
             self.cluster_power[cluster.index()] =
                 shared_power(self.machine, &self.machine.clusters[cluster.index()], khz);
             let value = i64::try_from(khz).unwrap_or(i64::MAX);
-            self.counter(at, self.clock_tracks + cluster.index() as u64, |event| event.counter_value = Some(value))?;
+            self.counter(at, self.clock_tracks[cluster.index()], |event| event.counter_value = Some(value))?;
         }
         for &(at, core, power) in instant.powers {
             if self.core_power[core.index()].replace(power) == Some(power) {
                 continue;
             }
-            self.watts(at, self.power_tracks + core.index() as u64, power)?;
+            self.watts(at, self.power_tracks[core.index()], power)?;
         }
         // A waker that has run until now wakes from its slice before that ends; one that runs from now on, from within it.
         let mut later = vec![];
@@ -314,12 +250,12 @@ impl<'a, W: Write> Writer<'a, W> {
         if woken.last_run.is_none_or(|last| last < wake.at) {
             return Ok(true);
         }
-        self.flows += 1;
-        woken.flows.push(self.flows);
+        let flow = self.out.flow();
+        woken.flows.push(flow);
         let event = TrackEvent {
             r#type: Some(EventType::Instant.into()),
-            track_uuid: Some(self.core_tracks + core.index() as u64),
-            flow_ids: vec![self.flows],
+            track_uuid: Some(self.core_tracks[core.index()]),
+            flow_ids: vec![flow],
             ..TrackEvent::default()
         };
         self.put_named(wake.at, wake.thread, event)?;
@@ -331,7 +267,7 @@ impl<'a, W: Write> Writer<'a, W> {
         thread.on = Some(run.core);
         let event = TrackEvent {
             r#type: Some(EventType::SliceBegin.into()),
-            track_uuid: Some(self.core_tracks + run.core.index() as u64),
+            track_uuid: Some(self.core_tracks[run.core.index()]),
             terminating_flow_ids: std::mem::take(&mut thread.flows),
             ..TrackEvent::default()
         };
@@ -344,7 +280,7 @@ impl<'a, W: Write> Writer<'a, W> {
         thread.on = None;
         let mut event = TrackEvent {
             r#type: Some(EventType::SliceEnd.into()),
-            track_uuid: Some(self.core_tracks + run.core.index() as u64),
+            track_uuid: Some(self.core_tracks[run.core.index()]),
             ..TrackEvent::default()
         };
         if thread.progress != 0 {
@@ -353,7 +289,7 @@ impl<'a, W: Write> Writer<'a, W> {
         }
         let busy = &mut self.cluster_busy[self.machine.cores[run.core.index()].cluster.index()];
         *busy = busy.saturating_sub(1);
-        self.put_event(run.to, event, None)
+        Ok(self.out.event(run.to, event)?)
     }
 
     /// Power of the cores and of the clusters that are not idle.
@@ -376,39 +312,14 @@ impl<'a, W: Write> Writer<'a, W> {
         let mut event =
             TrackEvent { r#type: Some(EventType::Counter.into()), track_uuid: Some(track), ..TrackEvent::default() };
         set(&mut event);
-        self.put_event(at, event, None)
+        Ok(self.out.event(at, event)?)
     }
 
     /// Puts an event under the name of a thread, which the first such event tells.
     fn put_named(&mut self, at: Nanos, thread: ThreadId, mut event: TrackEvent) -> Result<(), TraceError> {
         let Some(thread) = self.threads.get_mut(&thread) else { return Ok(()) };
-        event.name_iid = Some(thread.iid);
-        let names = thread
-            .name
-            .take()
-            .map(|name| InternedData { event_names: vec![EventName { iid: Some(thread.iid), name: Some(name) }] });
-        self.put_event(at, event, names)
-    }
-
-    fn put_event(&mut self, at: Nanos, event: TrackEvent, names: Option<InternedData>) -> Result<(), TraceError> {
-        let since = at.saturating_sub(self.now);
-        self.now = self.now.max(at);
-        self.put(TracePacket {
-            timestamp: Some(since.0),
-            track_event: Some(event),
-            interned_data: names,
-            sequence_flags: Some(NEEDS_STATE),
-            ..TracePacket::default()
-        })
-    }
-
-    /// Writes a packet as the next of the field `packet` of `Trace`.
-    fn put(&mut self, packet: TracePacket) -> Result<(), TraceError> {
-        let packet = TracePacket { trusted_packet_sequence_id: Some(SEQUENCE), ..packet };
-        self.packet.clear();
-        prost::encoding::message::encode(1, &packet, &mut self.packet);
-        self.out.write_all(&self.packet)?;
-        Ok(())
+        event.name_iid = Some(*thread.iid.get_or_insert_with(|| self.out.name(&*thread.name)));
+        Ok(self.out.event(at, event)?)
     }
 }
 

@@ -43,6 +43,8 @@ struct Place {
     share: Chunk,
     /// While a chunk is being done: the kind of the core that does it, when it began, and how many iterations it has.
     at_work: Option<(KindId, Nanos, u64)>,
+    /// Whether it has left what was there for it to others.
+    has_declined: bool,
 }
 
 enum Stage {
@@ -107,6 +109,7 @@ impl Hand {
         }
         let (left, piece) = (self.left, self.piece(*place, kind));
         if self.leaves(kind, piece.count, left, now) {
+            self.places[*place].has_declined = true;
             return None;
         }
         let it = &mut self.places[*place];
@@ -114,6 +117,11 @@ impl Hand {
         it.at_work = Some((kind, now, piece.count));
         self.left -= piece.count;
         Some(piece)
+    }
+
+    /// Whether whoever has this place has left the rest of the loop to faster workers.
+    pub fn has_declined(&self, place: usize) -> bool {
+        self.places[place].has_declined
     }
 
     fn hand_out(&mut self, place: usize, kind: KindId) -> Option<Chunk> {

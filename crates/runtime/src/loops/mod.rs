@@ -10,7 +10,9 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use crate::Pool;
+use crate::costs::Label;
 use body::{ForEach, MapReduce, TryForEach};
+use run::Shown;
 
 pub use schedule::Schedule;
 
@@ -23,6 +25,9 @@ pub trait Index: Copy + Send + Sync + sealed::Sealed {
     /// How many there are in a range; none where it ends before it begins.
     #[doc(hidden)]
     fn count(range: &Range<Self>) -> u64;
+    /// As a trace shows it.
+    #[doc(hidden)]
+    fn shown(self) -> i64;
     /// The one that comes so many after this.
     #[doc(hidden)]
     fn plus(self, by: u64) -> Self;
@@ -34,6 +39,9 @@ macro_rules! index {
         impl Index for $type {
             fn count(range: &Range<Self>) -> u64 {
                 if range.start < range.end { range.end.wrapping_sub(range.start) as u64 } else { 0 }
+            }
+            fn shown(self) -> i64 {
+                self as i64
             }
             #[inline]
             fn plus(self, by: u64) -> Self {
@@ -50,6 +58,7 @@ pub struct Over<'pool, T> {
     pool: &'pool Pool,
     range: Range<T>,
     schedule: Option<Schedule>,
+    label: Label,
 }
 
 impl Pool {
@@ -94,7 +103,7 @@ impl Pool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn over<T: Index>(&self, range: Range<T>) -> Over<'_, T> {
-        Over { pool: self, range, schedule: None }
+        Over { pool: self, range, schedule: None, label: Label(0) }
     }
 }
 
@@ -103,6 +112,13 @@ impl<T: Index> Over<'_, T> {
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.schedule = Some(schedule);
+        self
+    }
+
+    /// What it is called in traces; what an iteration costs is learnt with that of other loops of the same name ([`Pool::costs`]).
+    #[must_use]
+    pub fn label(mut self, name: &'static str) -> Self {
+        self.label = self.pool.label(name);
         self
     }
 
@@ -137,7 +153,8 @@ impl<T: Index> Over<'_, T> {
         let iterations = T::count(&self.range);
         self.pool.on_worker(|worker| {
             let schedule = self.schedule.unwrap_or(worker.registry().schedule);
-            run::run(worker, schedule, iterations, body);
+            let shown = Shown { label: self.label, first: self.range.start.shown() };
+            run::run(worker, schedule, iterations, body, shown);
         });
     }
 }

@@ -8,9 +8,12 @@ use std::time::{Duration, Instant};
 
 use evenkeel_machine::Nanos;
 
+use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::scope::Payload;
 use crate::sync::{AtomicUsize, Ordering};
+use crate::timed::Timed;
+use crate::trace::What;
 use crate::worker::Worker;
 
 use super::body::Body;
@@ -21,9 +24,26 @@ use super::schedule::Schedule;
 /// chunk takes, about.
 const PATIENCE: Duration = Duration::from_micros(20);
 
+/// What those who look on see of a loop: its name, and its first number.
+#[derive(Clone, Copy)]
+pub struct Shown {
+    pub label: Label,
+    pub first: i64,
+}
+
+impl Shown {
+    /// Iterations are about to be done.
+    #[inline]
+    fn chunk<'a>(&self, worker: &'a Worker, first: u64, count: u64) -> Option<Timed<'a>> {
+        worker.counts.chunks.add(1);
+        worker.time(self.label, || What::Chunk(self.label, self.first.wrapping_add(first as i64), count))
+    }
+}
+
 #[repr(C)]
 struct Shared<'a, B> {
     head: Head,
+    shown: Shown,
     body: &'a B,
     hand: Mutex<Hand>,
     /// Tickets that lie in deques.
@@ -36,17 +56,19 @@ struct Shared<'a, B> {
 }
 
 /// Runs `iterations` of a loop on a worker and whoever is idle.
-pub fn run<B: Body>(worker: &Worker, schedule: Schedule, iterations: u64, body: &B) {
+pub fn run<B: Body>(worker: &Worker, schedule: Schedule, iterations: u64, body: &B, shown: Shown) {
     let workers = worker.registry().stealers.len();
     if workers == 1 || iterations <= 1 {
         let mut local = body.begin();
         if iterations > 0 {
+            let _time = shown.chunk(worker, 0, iterations);
             body.chunk(&mut local, 0..iterations);
         }
         return body.end(local);
     }
     let shared = Shared {
         head: Head { run: Shared::<B>::run },
+        shown,
         body,
         hand: Mutex::new(Hand::new(schedule, iterations, workers)),
         lying: AtomicUsize::new(0),
@@ -121,9 +143,11 @@ impl<B: Body> Shared<'_, B> {
                     published += 1;
                 }
                 // Waiting for the hand, or waking somebody, takes longer than many a chunk: neither is counted.
+                let time = self.shown.chunk(worker, chunk.first, chunk.count);
                 let since = self.now();
                 let going_on = self.body.chunk(&mut local, chunk.first..chunk.first + chunk.count);
                 let now = self.now();
+                drop(time);
                 let mut hand = self.hand();
                 if !going_on {
                     hand.stop();
@@ -131,6 +155,9 @@ impl<B: Body> Shared<'_, B> {
                 hand.done(place, now.saturating_sub(since));
                 next = hand.take(&mut place, worker.kind, now);
                 has_place = hand.has_place();
+                if next.is_none() && hand.has_declined(place) {
+                    worker.counts.declined.add(1);
+                }
             }
             self.body.end(local);
         }));

@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Mutex;
 
+use crate::costs::Label;
+use crate::trace::What;
+use crate::worker::Worker;
+
 use super::line::{Flow, lock};
 
 /// Stages that have been named.
@@ -15,6 +19,8 @@ pub trait Chain {
     type In: Send;
     /// What comes out of the last.
     type Out: Send;
+    /// How many there are.
+    const COUNT: u32;
     /// All of them, with others behind them.
     type Linked<N: Accept<Self::Out>>: Accept<Self::In>;
 
@@ -30,12 +36,38 @@ pub trait Accept<T: Send>: Send + Sync {
         T: 'scope;
 }
 
+/// What those who look on see of a stage: its number, from 1, and its name.
+#[derive(Clone, Copy)]
+struct Shown {
+    number: u32,
+    label: Label,
+}
+
+impl Shown {
+    /// Has it do with an item what it does. None: it failed, or another has; nothing more is to be done with any item that has not begun.
+    fn run<U>(self, item: u64, flow: Flow<'_>, f: impl FnOnce() -> Option<U>) -> Option<U> {
+        if flow.spawner.is_cancelled() {
+            return None;
+        }
+        let out = Worker::with_current(|worker| {
+            let what = || What::Stage(self.label, self.number, item);
+            let _time = worker.and_then(|worker| worker.time(self.label, what));
+            f()
+        });
+        if out.is_none() {
+            flow.spawner.cancel();
+        }
+        out
+    }
+}
+
 /// No stage yet.
 pub struct Start<T>(pub PhantomData<fn(T)>);
 
 impl<T: Send> Chain for Start<T> {
     type In = T;
     type Out = T;
+    const COUNT: u32 = 0;
     type Linked<N: Accept<T>> = N;
 
     fn link<N: Accept<T>>(self, next: N) -> N {
@@ -56,35 +88,59 @@ impl<T: Send> Accept<T> for End {
     }
 }
 
+/// Stages, the last of which can be given a name.
+pub trait Named {
+    /// Gives it to it.
+    fn set_label(&mut self, label: Label);
+}
+
+impl<C, F> Named for Parallel<C, F> {
+    fn set_label(&mut self, label: Label) {
+        self.label = label;
+    }
+}
+
+impl<C, F> Named for Serial<C, F> {
+    fn set_label(&mut self, label: Label) {
+        self.label = label;
+    }
+}
+
 /// A parallel stage behind others.
 pub struct Parallel<C, F> {
     pub before: C,
     pub f: F,
+    pub label: Label,
 }
 
 /// A parallel stage with others behind it.
 pub struct ParallelStage<T, U, F, N> {
+    shown: Shown,
     f: F,
     next: N,
     types: PhantomData<fn(T) -> U>,
 }
 
-impl<C: Chain, U: Send, F: Fn(C::Out) -> U + Send + Sync> Chain for Parallel<C, F> {
+impl<C: Chain, U: Send, F: Fn(C::Out) -> Option<U> + Send + Sync> Chain for Parallel<C, F> {
     type In = C::In;
     type Out = U;
+    const COUNT: u32 = C::COUNT + 1;
     type Linked<N: Accept<U>> = C::Linked<ParallelStage<C::Out, U, F, N>>;
 
     fn link<N: Accept<U>>(self, next: N) -> Self::Linked<N> {
-        self.before.link(ParallelStage { f: self.f, next, types: PhantomData })
+        let shown = Shown { number: Self::COUNT, label: self.label };
+        self.before.link(ParallelStage { shown, f: self.f, next, types: PhantomData })
     }
 }
 
-impl<T: Send, U: Send, F: Fn(T) -> U + Send + Sync, N: Accept<U>> Accept<T> for ParallelStage<T, U, F, N> {
+impl<T: Send, U: Send, F: Fn(T) -> Option<U> + Send + Sync, N: Accept<U>> Accept<T> for ParallelStage<T, U, F, N> {
     fn accept<'scope>(&'scope self, number: u64, item: T, flow: Flow<'scope>)
     where
         T: 'scope,
     {
-        self.next.accept(number, (self.f)(item), flow);
+        if let Some(out) = self.shown.run(number, flow, || (self.f)(item)) {
+            self.next.accept(number, out, flow);
+        }
     }
 }
 
@@ -92,10 +148,12 @@ impl<T: Send, U: Send, F: Fn(T) -> U + Send + Sync, N: Accept<U>> Accept<T> for 
 pub struct Serial<C, F> {
     pub before: C,
     pub f: F,
+    pub label: Label,
 }
 
 /// A serial stage with others behind it.
 pub struct SerialStage<T, U, F, N> {
+    shown: Shown,
     /// Locked by whoever is at work here, which is one at a time: nobody waits for it.
     f: Mutex<F>,
     queue: Mutex<Queue<T>>,
@@ -110,18 +168,20 @@ struct Queue<T> {
     early: BTreeMap<u64, T>,
 }
 
-impl<C: Chain, U: Send, F: FnMut(C::Out) -> U + Send> Chain for Serial<C, F> {
+impl<C: Chain, U: Send, F: FnMut(C::Out) -> Option<U> + Send> Chain for Serial<C, F> {
     type In = C::In;
     type Out = U;
+    const COUNT: u32 = C::COUNT + 1;
     type Linked<N: Accept<U>> = C::Linked<SerialStage<C::Out, U, F, N>>;
 
     fn link<N: Accept<U>>(self, next: N) -> Self::Linked<N> {
-        let queue = Queue { turn: 0, early: BTreeMap::new() };
-        self.before.link(SerialStage { f: Mutex::new(self.f), queue: Mutex::new(queue), next, types: PhantomData })
+        let shown = Shown { number: Self::COUNT, label: self.label };
+        let (f, queue) = (Mutex::new(self.f), Mutex::new(Queue { turn: 0, early: BTreeMap::new() }));
+        self.before.link(SerialStage { shown, f, queue, next, types: PhantomData })
     }
 }
 
-impl<T: Send, U: Send, F: FnMut(T) -> U + Send, N: Accept<U>> Accept<T> for SerialStage<T, U, F, N> {
+impl<T: Send, U: Send, F: FnMut(T) -> Option<U> + Send, N: Accept<U>> Accept<T> for SerialStage<T, U, F, N> {
     fn accept<'scope>(&'scope self, number: u64, item: T, flow: Flow<'scope>)
     where
         T: 'scope,
@@ -137,17 +197,18 @@ impl<T: Send, U: Send, F: FnMut(T) -> U + Send, N: Accept<U>> Accept<T> for Seri
     }
 }
 
-impl<T: Send, U: Send, F: FnMut(T) -> U + Send, N: Accept<U>> SerialStage<T, U, F, N> {
+impl<T: Send, U: Send, F: FnMut(T) -> Option<U> + Send, N: Accept<U>> SerialStage<T, U, F, N> {
     /// It is this item's turn.
     fn work<'scope>(&'scope self, number: u64, item: T, flow: Flow<'scope>) {
-        let out = (*lock(&self.f))(item);
+        // After one that failed nobody has a turn.
+        let Some(out) = self.shown.run(number, flow, || (*lock(&self.f))(item)) else { return };
         let next = {
             let mut queue = lock(&self.queue);
             queue.turn = number + 1;
             queue.early.remove(&(number + 1))
         };
         if let Some(next) = next {
-            flow.spawner.spawn(move || self.work(number + 1, next, flow));
+            flow.spawner.spawn_untimed(move || self.work(number + 1, next, flow));
         }
         self.next.accept(number, out, flow);
     }

@@ -75,7 +75,7 @@ where
             free.is_some()
         };
         if has_ticket {
-            spawner.spawn(move || self.feed(spawner));
+            spawner.spawn_untimed(move || self.feed(spawner));
         }
         self.first.accept(number, item, Flow { spawner, exit: self });
     }
@@ -90,7 +90,7 @@ where
         let mut tickets = lock(&self.tickets);
         if std::mem::take(&mut tickets.baton) {
             drop(tickets);
-            spawner.spawn(move || self.feed(spawner));
+            spawner.spawn_untimed(move || self.feed(spawner));
         } else {
             tickets.free += 1;
         }

@@ -9,23 +9,28 @@
 mod chain;
 mod line;
 
+use std::convert::Infallible;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use crate::Pool;
+use crate::costs::Label;
+use crate::scope::FirstError;
 
-use chain::{Chain, End, Parallel, Serial, Start};
+use chain::{Chain, End, Named, Parallel, Serial, Start};
 use line::Line;
 
 /// Items under way by worker: enough that a worker who meets a serial stage that is not ready finds another item.
 const IN_FLIGHT_PER_WORKER: usize = 4;
 
-/// A pipeline that is being put together: see [`Pool::pipeline`].
+/// A pipeline that is being put together: see [`Pool::pipeline`]. `E` is what stages return that may fail.
 #[must_use = "a pipeline does nothing until `run`"]
-pub struct Pipeline<'pool, I, C> {
+pub struct Pipeline<'pool, I, C, E = Infallible> {
     pool: &'pool Pool,
     items: I,
     stages: C,
     in_flight: usize,
+    errors: Arc<FirstError<E>>,
 }
 
 impl Pool {
@@ -42,26 +47,87 @@ impl Pool {
     where
         I: IntoIterator<IntoIter: Send, Item: Send>,
     {
+        self.try_pipeline(source)
+    }
+
+    /// As [`Pool::pipeline`], with stages that may fail ([`Pipeline::try_serial`], [`Pipeline::try_parallel`]), to be run by [`Pipeline::try_run`].
+    ///
+    /// ```
+    /// let (mut sum, pool) = (0, evenkeel::Pool::new()?);
+    /// let numbers = pool.try_pipeline(["1", "2", "three", "4"]).try_parallel(|text| text.parse::<u32>());
+    /// let result = numbers.serial(|number| sum += number).try_run();
+    /// assert!(result.is_err() && sum <= 3);
+    /// # Ok::<(), evenkeel::PoolError>(())
+    /// ```
+    pub fn try_pipeline<I, E>(&self, source: I) -> Pipeline<'_, I::IntoIter, Start<I::Item>, E>
+    where
+        I: IntoIterator<IntoIter: Send, Item: Send>,
+    {
         let in_flight = IN_FLIGHT_PER_WORKER * self.workers();
-        Pipeline { pool: self, items: source.into_iter(), stages: Start(PhantomData), in_flight }
+        let (items, stages) = (source.into_iter(), Start(PhantomData));
+        Pipeline { pool: self, items, stages, in_flight, errors: Arc::default() }
     }
 }
 
-impl<'pool, I, C> Pipeline<'pool, I, C>
+impl<'pool, I, C, E> Pipeline<'pool, I, C, E>
 where
     I: Iterator<Item = C::In> + Send,
     C: Chain,
 {
+    fn with<D>(self, stage: impl FnOnce(C) -> D) -> Pipeline<'pool, I, D, E> {
+        let Self { pool, items, stages, in_flight, errors } = self;
+        Pipeline { pool, items, stages: stage(stages), in_flight, errors }
+    }
+
     /// A stage that takes one item at a time, in the order in which they came from the source.
-    pub fn serial<U: Send, F: FnMut(C::Out) -> U + Send>(self, f: F) -> Pipeline<'pool, I, Serial<C, F>> {
-        let Self { pool, items, stages, in_flight } = self;
-        Pipeline { pool, items, stages: Serial { before: stages, f }, in_flight }
+    pub fn serial<U: Send, F: FnMut(C::Out) -> U + Send>(
+        self,
+        mut f: F,
+    ) -> Pipeline<'pool, I, impl Chain<In = C::In, Out = U> + Named, E> {
+        self.with(|before| Serial { before, f: move |item| Some(f(item)), label: Label::default() })
     }
 
     /// A stage that takes any number of items at a time, in any order.
-    pub fn parallel<U: Send, F: Fn(C::Out) -> U + Send + Sync>(self, f: F) -> Pipeline<'pool, I, Parallel<C, F>> {
-        let Self { pool, items, stages, in_flight } = self;
-        Pipeline { pool, items, stages: Parallel { before: stages, f }, in_flight }
+    pub fn parallel<U: Send, F: Fn(C::Out) -> U + Send + Sync>(
+        self,
+        f: F,
+    ) -> Pipeline<'pool, I, impl Chain<In = C::In, Out = U> + Named, E> {
+        self.with(|before| Parallel { before, f: move |item| Some(f(item)), label: Label::default() })
+    }
+
+    /// A stage as [`Pipeline::serial`] that may fail. The first error ends the pipeline; this stage has no item after one for which it failed.
+    pub fn try_serial<U: Send, F: FnMut(C::Out) -> Result<U, E> + Send>(
+        self,
+        mut f: F,
+    ) -> Pipeline<'pool, I, impl Chain<In = C::In, Out = U> + Named, E>
+    where
+        E: Send,
+    {
+        let errors = Arc::clone(&self.errors);
+        let f = move |item| f(item).map_err(|error| errors.keep(error)).ok();
+        self.with(|before| Serial { before, f, label: Label::default() })
+    }
+
+    /// A stage as [`Pipeline::parallel`] that may fail. The first error ends the pipeline.
+    pub fn try_parallel<U: Send, F: Fn(C::Out) -> Result<U, E> + Send + Sync>(
+        self,
+        f: F,
+    ) -> Pipeline<'pool, I, impl Chain<In = C::In, Out = U> + Named, E>
+    where
+        E: Send,
+    {
+        let errors = Arc::clone(&self.errors);
+        let f = move |item| f(item).map_err(|error| errors.keep(error)).ok();
+        self.with(|before| Parallel { before, f, label: Label::default() })
+    }
+
+    /// What the stage that was added last is called in traces; its cost is learnt under that name ([`Pool::costs`]).
+    pub fn label(mut self, name: &'static str) -> Self
+    where
+        C: Named,
+    {
+        self.stages.set_label(self.pool.label(name));
+        self
     }
 
     /// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker.
@@ -70,10 +136,25 @@ where
         self
     }
 
+    /// As [`Pipeline::run`]; the first error ends it: the source is not asked again, and items under way are dropped before their next stage.
+    ///
+    /// # Errors
+    /// The first.
+    pub fn try_run(self) -> Result<(), E> {
+        let line = Line::new(self.items, self.in_flight, self.stages.link(End));
+        self.pool.scope(|s| line.feed(s.spawner()));
+        self.errors.take()
+    }
+}
+
+impl<I, C> Pipeline<'_, I, C>
+where
+    I: Iterator<Item = C::In> + Send,
+    C: Chain,
+{
     /// Runs until the source is at its end and all items have left the last stage; what that returns is dropped. A panic of a stage or of
     /// the source is resumed here; items under way by then are dropped.
     pub fn run(self) {
-        let line = Line::new(self.items, self.in_flight, self.stages.link(End));
-        self.pool.scope(|s| line.feed(s.spawner()));
+        let Ok(()) = self.try_run();
     }
 }

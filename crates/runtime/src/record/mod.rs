@@ -6,37 +6,43 @@
 mod run;
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use crate::Pool;
+use crate::costs::Label;
+use crate::scope::{FirstError, ScopeCore};
 use crate::task::{Accesses, Handle, Mode, Record, Resource};
 
 use run::Steps;
 
-/// What a recorded task does, each time that it runs.
-pub type Action<'env> = Box<dyn Fn() + Send + Sync + 'env>;
+/// What a recorded task does, each time that it runs, in the scope of the run.
+pub type Action<'env> = Box<dyn Fn(&ScopeCore) + Send + Sync + 'env>;
 
-/// Where tasks are recorded: see [`Pool::record`].
-#[derive(Default)]
-pub struct Recorder<'env> {
-    actions: Vec<Action<'env>>,
+/// Where tasks are recorded: see [`Pool::record`]. `E` is what tasks return that may fail.
+pub struct Recorder<'env, E = Infallible> {
+    actions: Vec<(&'static str, Action<'env>)>,
     /// Who goes before whom.
     edges: Vec<(u32, u32)>,
     /// By the address of a handle. They are borrowed for as long as the graph: no other can come to be there.
     records: HashMap<*const Handle, Record<u32>>,
     handles: PhantomData<&'env Handle>,
+    errors: Arc<FirstError<E>>,
 }
 
 /// A task that has not been recorded: what it reads and writes is being said.
 #[must_use = "a task is recorded by `run`"]
-pub struct RecordedTask<'a, 'env> {
-    recorder: &'a mut Recorder<'env>,
+pub struct RecordedTask<'a, 'env, E = Infallible> {
+    recorder: &'a mut Recorder<'env, E>,
     accesses: Accesses<'env>,
+    name: &'static str,
 }
 
 /// A graph of tasks: see [`Pool::record`].
-pub struct Graph<'pool, 'env> {
+pub struct Graph<'pool, 'env, E = Infallible> {
     pool: &'pool Pool,
+    errors: Arc<FirstError<E>>,
     steps: Steps<'env>,
 }
 
@@ -56,20 +62,32 @@ impl Pool {
     /// # Ok::<(), evenkeel::PoolError>(())
     /// ```
     pub fn record<'env>(&self, f: impl FnOnce(&mut Recorder<'env>)) -> Graph<'_, 'env> {
-        let mut recorder = Recorder::default();
+        self.try_record(f)
+    }
+
+    /// Records a graph whose tasks may fail ([`RecordedTask::try_run`]), to be run by [`Graph::try_run`].
+    pub fn try_record<'env, E>(&self, f: impl FnOnce(&mut Recorder<'env, E>)) -> Graph<'_, 'env, E> {
+        let mut recorder = Recorder::new();
         f(&mut recorder);
-        Graph { pool: self, steps: Steps::new(recorder.actions, &recorder.edges) }
+        let label = |name: &'static str| if name.is_empty() { Label::default() } else { self.label(name) };
+        let actions = recorder.actions.into_iter().map(|(name, action)| (label(name), action));
+        Graph { pool: self, errors: recorder.errors, steps: Steps::new(actions.collect(), &recorder.edges) }
     }
 }
 
-impl<'env> Recorder<'env> {
+impl<'env, E> Recorder<'env, E> {
+    fn new() -> Self {
+        let (actions, edges, records) = (Vec::new(), Vec::new(), HashMap::new());
+        Self { actions, edges, records, handles: PhantomData, errors: Arc::default() }
+    }
+
     /// A task that runs after those before it that conflict with it, as that of [`crate::Scope::task`].
-    pub const fn task(&mut self) -> RecordedTask<'_, 'env> {
-        RecordedTask { recorder: self, accesses: Accesses::NONE }
+    pub const fn task(&mut self) -> RecordedTask<'_, 'env, E> {
+        RecordedTask { recorder: self, accesses: Accesses::NONE, name: "" }
     }
 }
 
-impl<'env> RecordedTask<'_, 'env> {
+impl<'env, E> RecordedTask<'_, 'env, E> {
     fn access(mut self, resource: &'env (impl Resource + ?Sized), mode: Mode) -> Self {
         self.accesses.add(resource, mode);
         self
@@ -90,14 +108,41 @@ impl<'env> RecordedTask<'_, 'env> {
         self.access(resource, Mode::Writes)
     }
 
+    /// What it is called in traces; its cost is learnt with that of others of the same name ([`Pool::costs`]).
+    pub const fn label(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
+    }
+
     /// Records it.
     ///
     /// # Panics
     /// It would be the 2³²nd of its graph.
     pub fn run(self, f: impl Fn() + Send + Sync + 'env) {
+        self.record(Box::new(move |_| f()));
+    }
+
+    /// Records it as one that may fail. Where it does, tasks of that run that have not begun are left out.
+    ///
+    /// # Panics
+    /// It would be the 2³²nd of its graph.
+    pub fn try_run(self, f: impl Fn() -> Result<(), E> + Send + Sync + 'env)
+    where
+        E: Send + 'env,
+    {
+        let errors = Arc::clone(&self.recorder.errors);
+        self.record(Box::new(move |scope| {
+            if let Err(error) = f() {
+                errors.keep(error);
+                scope.cancel();
+            }
+        }));
+    }
+
+    fn record(self, action: Action<'env>) {
         let Recorder { actions, edges, records, .. } = self.recorder;
         let Ok(task) = u32::try_from(actions.len()) else { panic!("a graph has less than 2^32 tasks") };
-        actions.push(Box::new(f));
+        actions.push((self.name, action));
         let first = edges.len();
         for (handle, mode) in self.accesses.handles() {
             let record = records.entry(handle).or_default();
@@ -118,6 +163,17 @@ impl Graph<'_, '_> {
     /// A panic of a task is resumed here; tasks that have not begun by then are left out. The graph can be run again.
     pub fn run(&mut self) {
         self.steps.run(self.pool);
+    }
+}
+
+impl<E> Graph<'_, '_, E> {
+    /// As [`Graph::run`]; the first error ends the run: tasks that have not begun by then are left out. The graph can be run again.
+    ///
+    /// # Errors
+    /// That of the task that failed first.
+    pub fn try_run(&mut self) -> Result<(), E> {
+        self.steps.run(self.pool);
+        self.errors.take()
     }
 
     /// How many tasks it has.

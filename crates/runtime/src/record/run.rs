@@ -6,9 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null};
 
 use crate::Pool;
+use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::scope::{self, ScopeCore};
 use crate::sync::{AtomicU32, AtomicUsize, Ordering};
+use crate::trace::{TaskId, What};
 use crate::worker::Worker;
 
 use super::Action;
@@ -28,6 +30,7 @@ struct Step<'env> {
     before: u32,
     /// Where its successors begin, and how many there are.
     successors: (u32, u32),
+    label: Label,
     action: Action<'env>,
 }
 
@@ -50,6 +53,8 @@ struct Shared<'env> {
     starts: Box<[Start<'env>]>,
     /// The scope of the run that is under way.
     scope: Cell<*const ScopeCore>,
+    /// How many runs there have been.
+    runs: AtomicU32,
 }
 
 /// A recorded graph, in the order in which it is best gone through.
@@ -69,7 +74,7 @@ impl Drop for Steps<'_> {
 
 impl<'env> Steps<'env> {
     /// Of tasks by number, and who goes before whom: lower numbers before higher ones.
-    pub fn new(actions: Vec<Action<'env>>, edges: &[(u32, u32)]) -> Self {
+    pub fn new(actions: Vec<(Label, Action<'env>)>, edges: &[(u32, u32)]) -> Self {
         let count = actions.len();
         let mut before = vec![0_u32; count];
         let mut first = vec![0_u32; count + 1];
@@ -97,19 +102,22 @@ impl<'env> Steps<'env> {
             roots: (0..count as u32).filter(|&at| before[order[at as usize] as usize] == 0).collect(),
             starts: [].into(),
             scope: Cell::new(null()),
+            runs: AtomicU32::new(0),
         });
         let shared = NonNull::from(Box::leak(shared));
         let mut next = 0;
         let steps = order.iter().filter_map(|&task| {
             let successors = (next, successors_of(task).len() as u32);
             next += successors.1;
+            let (label, action) = actions[task as usize].take()?;
             Some(Step {
                 head: Head { run: Step::run },
                 steps: shared,
                 waits_for: AtomicU32::new(before[task as usize]),
                 before: before[task as usize],
                 successors,
-                action: actions[task as usize].take()?,
+                label,
+                action,
             })
         });
         let steps = steps.collect();
@@ -139,6 +147,7 @@ impl<'env> Steps<'env> {
                 // SAFETY: stays as long as we do, and we wait for the run.
                 let shared = unsafe { this.0.as_ref() };
                 shared.scope.set(s.core);
+                shared.runs.store(shared.runs.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
                 s.core.expect(shared.steps.len());
                 // From the last to the first: so the first are done first here, and the last first by others.
                 for start in shared.starts.iter().rev() {
@@ -212,6 +221,17 @@ impl<'env> Step<'env> {
 }
 
 impl<'env> Shared<'env> {
+    fn successors_of(&self, step: &Step<'env>) -> impl Iterator<Item = &Step<'env>> {
+        let (first, count) = step.successors;
+        let successors = &self.successors[first as usize..(first + count) as usize];
+        successors.iter().map(|&successor| &self.steps[successor as usize])
+    }
+
+    /// A step in the run that is under way, as the trace knows it.
+    fn id(&self, step: &Step<'env>) -> TaskId {
+        TaskId::new((&raw const *step).addr(), self.runs.load(Ordering::Relaxed) as u16)
+    }
+
     /// Does a step that is ready, then one that has become ready by it, and so on.
     fn go(&self, step: &Step<'env>, scope: &ScopeCore, worker: &Worker) {
         let mut step = step;
@@ -226,17 +246,24 @@ impl<'env> Shared<'env> {
 
     /// Does a step; of those that have become ready by it the first is the caller's, the others are laid open.
     fn one(&self, step: &Step<'env>, scope: &ScopeCore, worker: &Worker) -> Option<&Step<'env>> {
+        if let Some(recorder) = worker.recorder() {
+            let after = self.successors_of(step).map(|successor| self.id(successor));
+            after.for_each(|after| recorder.must_wait(self.id(step), after));
+        }
+        let act = || {
+            let _time = worker.time(step.label, || What::Task(step.label, self.id(step)));
+            (step.action)(scope);
+        };
         if !scope.is_cancelled()
-            && let Err(payload) = catch_unwind(AssertUnwindSafe(|| (step.action)()))
+            && let Err(payload) = catch_unwind(AssertUnwindSafe(act))
         {
             scope.panicked(payload);
         }
+        worker.counts.tasks.add(1);
         // For the next run, which begins after this one has ended.
         step.waits_for.store(step.before, Ordering::Relaxed);
-        let (first, count) = step.successors;
         let mut next = None;
-        for &successor in &self.successors[first as usize..(first + count) as usize] {
-            let successor = &self.steps[successor as usize];
+        for successor in self.successors_of(step) {
             // Who waits for one alone need not count.
             let is_ready = successor.before == 1 || successor.waits_for.fetch_sub(1, Ordering::AcqRel) == 1;
             if is_ready && let Some(earlier) = next.replace(successor) {

@@ -1,6 +1,7 @@
 //! Scopes: tasks that are done when the call returns.
 
 mod count;
+mod first_error;
 mod open;
 mod spawn;
 
@@ -10,7 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use crate::sync::{AtomicBool, Ordering};
 
 pub use count::Credits;
-pub use open::{Scope, open};
+pub use first_error::FirstError;
+pub use open::{Scope, open, try_open};
 pub use spawn::Spawner;
 
 use count::Count;
@@ -41,7 +43,8 @@ impl ScopeCore {
         self.count.raise(tasks);
     }
 
-    fn cancel(&self) {
+    /// Tasks that have not begun are dropped.
+    pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 

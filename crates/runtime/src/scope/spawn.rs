@@ -2,17 +2,20 @@
 #![expect(unsafe_code, reason = "tasks are in blocks, and are called through a pointer")]
 
 use std::alloc::Layout;
+use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::PoisonError;
 
 use crate::arena::Class;
+use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::registry::Registry;
+use crate::trace::{TaskId, What};
 use crate::worker::Worker;
 
-use super::ScopeCore;
+use super::{FirstError, ScopeCore};
 
 #[repr(C)]
 struct Task<F> {
@@ -44,6 +47,7 @@ impl<F: FnOnce() + Send> Task<F> {
         if let Err(payload) = called {
             scope.panicked(payload);
         }
+        worker.counts.tasks.add(1);
         worker.credits.gain(scope, worker);
     }
 }
@@ -64,22 +68,86 @@ fn boxed<'a, F: FnOnce() + Send + 'a>(closure: F) -> Box<dyn FnOnce() + Send + '
     Box::new(closure)
 }
 
+/// Whether anybody wants to know how long a task takes.
+#[inline]
+pub fn is_timed(label: Label, registry: &Registry) -> bool {
+    label != Label::default() || registry.trace.is_some()
+}
+
+/// A task that is timed when it runs. In a box, so that all of them are one type of task.
+pub fn timed<'a, F: FnOnce() + Send + 'a>(label: Label, closure: F) -> Box<dyn FnOnce() + Send + 'a> {
+    boxed(move || {
+        Worker::with_current(|worker| {
+            let _time = worker.map(|worker| worker.time(label, || What::Task(label, TaskId::default())));
+            closure();
+        });
+    })
+}
+
+/// What gives up a scope if `f` fails.
+pub fn failing<'scope, E: Send, F: FnOnce() -> Result<(), E> + Send>(
+    scope: &'scope ScopeCore,
+    errors: &'scope FirstError<E>,
+    f: F,
+) -> impl FnOnce() + Send + use<'scope, F, E> {
+    move || {
+        if let Err(error) = f() {
+            errors.keep(error);
+            scope.cancel();
+        }
+    }
+}
+
 /// Creates independent tasks of a scope, from any thread and as often as wanted: see [`crate::Scope::spawner`].
-#[derive(Clone, Copy)]
-pub struct Spawner<'scope> {
+pub struct Spawner<'scope, E = Infallible> {
     scope: &'scope ScopeCore,
     registry: &'scope Registry,
+    errors: &'scope FirstError<E>,
     /// Invariant, as the scope's own.
     lifetime: PhantomData<&'scope mut &'scope ()>,
 }
 
-impl<'scope> Spawner<'scope> {
-    pub(super) const fn new(scope: &'scope ScopeCore, registry: &'scope Registry) -> Self {
-        Self { scope, registry, lifetime: PhantomData }
+impl<E> Clone for Spawner<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Spawner<'_, E> {}
+
+impl<'scope, E> Spawner<'scope, E> {
+    pub(super) const fn new(
+        scope: &'scope ScopeCore,
+        registry: &'scope Registry,
+        errors: &'scope FirstError<E>,
+    ) -> Self {
+        Self { scope, registry, errors, lifetime: PhantomData }
     }
 
     /// Creates an independent task.
     pub fn spawn<F: FnOnce() + Send + 'scope>(self, f: F) {
+        self.spawn_as(Label::default(), f);
+    }
+
+    /// Creates an independent task with a name, as [`crate::Scope::spawn_named`] does.
+    pub fn spawn_named<F: FnOnce() + Send + 'scope>(self, name: &'static str, f: F) {
+        self.spawn_as(self.registry.label(name), f);
+    }
+
+    /// Creates an independent task that may fail, as [`crate::Scope::try_spawn`] does.
+    pub fn try_spawn<F: FnOnce() -> Result<(), E> + Send + 'scope>(self, f: F)
+    where
+        E: Send,
+    {
+        self.spawn(failing(self.scope, self.errors, f));
+    }
+
+    fn spawn_as<F: FnOnce() + Send + 'scope>(self, label: Label, f: F) {
+        if is_timed(label, self.registry) { self.spawn_untimed(timed(label, f)) } else { self.spawn_untimed(f) }
+    }
+
+    /// Creates an independent task that is nothing to those who look on.
+    pub(crate) fn spawn_untimed<F: FnOnce() + Send + 'scope>(self, f: F) {
         Worker::with_current(|worker| match worker.filter(|worker| std::ptr::eq(worker.registry(), self.registry)) {
             Some(worker) => spawn(self.scope, worker, f),
             None => self.spawn_from_outside(f),
@@ -98,7 +166,12 @@ impl<'scope> Spawner<'scope> {
         self.registry.inject(JobRef::new(block.cast()));
     }
 
-    /// Whether the scope has been cancelled, or one of its tasks has panicked.
+    /// As [`crate::Scope::cancel`].
+    pub fn cancel(self) {
+        self.scope.cancel();
+    }
+
+    /// Whether the scope has been cancelled, or one of its tasks has panicked or failed.
     pub fn is_cancelled(self) -> bool {
         self.scope.is_cancelled()
     }

@@ -8,16 +8,15 @@ mod node;
 mod record;
 
 use std::alloc::Layout;
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::time::Instant;
-
-use evenkeel_machine::Nanos;
 
 use crate::arena::Class;
 use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::scope::{Scope, ScopeCore};
+use crate::trace::What;
 use crate::worker::Worker;
 
 pub use accesses::Accesses;
@@ -30,13 +29,13 @@ use node::{Creation, Node};
 
 /// A task that has not been created: what it reads and writes is being said. See [`Scope::task`].
 #[must_use = "a task is created by `run`"]
-pub struct Task<'a, 'scope, 'env> {
-    scope: &'a Scope<'scope, 'env>,
+pub struct Task<'a, 'scope, 'env, E = Infallible> {
+    scope: &'a Scope<'scope, 'env, E>,
     accesses: Accesses<'a>,
     label: Label,
 }
 
-impl<'scope, 'env> Scope<'scope, 'env> {
+impl<'scope, 'env, E> Scope<'scope, 'env, E> {
     /// A task that runs after those before it that conflict with it: that write what it reads or writes, or read what it writes.
     ///
     /// ```
@@ -49,12 +48,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Ok::<(), evenkeel::PoolError>(())
     /// ```
     #[inline]
-    pub const fn task<'a>(&'a self) -> Task<'a, 'scope, 'env> {
+    pub const fn task<'a>(&'a self) -> Task<'a, 'scope, 'env, E> {
         Task { scope: self, accesses: Accesses::NONE, label: Label(0) }
     }
 }
 
-impl<'a, 'scope> Task<'a, 'scope, '_> {
+impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
     /// It reads this: it waits for the task that wrote it last.
     #[inline]
     pub fn reads(mut self, resource: &'a (impl Resource + ?Sized)) -> Self {
@@ -76,7 +75,7 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
         self
     }
 
-    /// What it is called: its cost is learnt with that of others of the same name ([`crate::Pool::costs`]). Independent tasks have no names.
+    /// What it is called in traces; its cost is learnt with that of others of the same name ([`crate::Pool::costs`]).
     #[inline]
     pub fn label(mut self, name: &'static str) -> Self {
         self.label = self.scope.worker.label(name);
@@ -86,7 +85,7 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
     /// Creates it. It runs when nothing is left that it waits for, perhaps at once, on any worker.
     #[inline]
     pub fn run<F: FnOnce() + Send + 'scope>(self, f: F) {
-        if self.accesses.is_empty() {
+        if self.accesses.is_empty() && self.label == Label::default() {
             return self.scope.spawn(f);
         }
         match Closure::<F>::CLASS {
@@ -96,6 +95,15 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
                 self.run(boxed);
             }
         }
+    }
+
+    /// Creates it as one that may fail: see [`crate::Pool::try_scope`].
+    pub fn try_run<F: FnOnce() -> Result<(), E> + Send + 'scope>(self, f: F)
+    where
+        E: Send,
+    {
+        let f = self.scope.failing(f);
+        self.run(f);
     }
 
     #[inline]
@@ -117,6 +125,10 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
             let record = record(handle);
             // SAFETY: siblings are of one pool, in which we are.
             record.before(mode).iter().for_each(|&before| unsafe { creation.wait_for(before) });
+            if let Some(recorder) = worker.recorder() {
+                let after = creation.task().id();
+                record.before(mode).iter().for_each(|before| recorder.must_wait(before.id(), after));
+            }
             // SAFETY: as above.
             record.add(creation.task(), mode, |reader| unsafe { reader.is_done() });
         }
@@ -146,15 +158,20 @@ impl<F: FnOnce() + Send> Closure<F> {
         // SAFETY: the scope waits for this task, which is counted until `gain`.
         let scope: &ScopeCore = unsafe { scope.as_ref() };
         worker.credits.turn_to(scope, worker);
-        let since = (label != Label::default()).then(Instant::now);
-        let called = catch_unwind(AssertUnwindSafe(|| if scope.is_cancelled() { drop(closure) } else { closure() }));
+        let called = catch_unwind(AssertUnwindSafe(|| {
+            if scope.is_cancelled() {
+                return drop(closure);
+            }
+            let _time = worker.time(label, || {
+                // SAFETY: we are about to run it.
+                What::Task(label, unsafe { Node::task(node) }.id())
+            });
+            closure();
+        }));
         if let Err(payload) = called {
             scope.panicked(payload);
         }
-        if let Some(since) = since {
-            let time = Nanos(since.elapsed().as_nanos() as u64);
-            worker.registry().costs.learn(label, worker.kind, time);
-        }
+        worker.counts.tasks.add(1);
         // SAFETY: run, by us.
         unsafe { Node::finish(node, |ready| worker.push_next(JobRef::new(ready.cast()))) };
         if let Some(class) = Self::CLASS {

@@ -8,6 +8,7 @@ use crate::costs::Label;
 use crate::job::Head;
 use crate::scope::ScopeCore;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::trace::TaskId;
 
 /// What a task with dependences begins with: a line of the cache.
 #[repr(C, align(64))]
@@ -91,6 +92,11 @@ pub struct TaskRef {
 }
 
 impl TaskRef {
+    /// As the trace knows it.
+    pub fn id(self) -> TaskId {
+        TaskId::new(self.node.addr().get(), self.generation)
+    }
+
     /// Whether the task is done; what it wrote is seen then.
     ///
     /// # Safety
@@ -132,8 +138,7 @@ impl Creation {
     /// The task as it will be remembered.
     pub fn task(&self) -> TaskRef {
         // SAFETY: our node.
-        let word = unsafe { &(*self.node.as_ptr()).waiters }.0.load(Ordering::Relaxed);
-        TaskRef { node: self.node, generation: (word >> ADDRESS_BITS) as u16 }
+        unsafe { Node::task(self.node) }
     }
 
     /// The task waits for another one, unless that is done (or is this one).
@@ -205,6 +210,16 @@ impl Creation {
 }
 
 impl Node {
+    /// The task that is in a node.
+    ///
+    /// # Safety
+    /// The task has been put there by the caller, or is about to be run by it.
+    pub unsafe fn task(this: NonNull<Self>) -> TaskRef {
+        // SAFETY: the node is the caller's; the generation changes when the task is done.
+        let word = unsafe { &(*this.as_ptr()).waiters }.0.load(Ordering::Relaxed);
+        TaskRef { node: this, generation: (word >> ADDRESS_BITS) as u16 }
+    }
+
     /// The task in this node is done: calls `ready` with each of those that waited for nothing but it. The node is the caller's, to be used
     /// again.
     ///

@@ -1,5 +1,5 @@
-//! The part of Perfetto's trace format that a run needs, field numbers as in `protos/perfetto/trace/trace_packet.proto`,
-//! `track_event/track_event.proto`, `track_event/track_descriptor.proto`, `track_event/counter_descriptor.proto`,
+//! The part of Perfetto's trace format that is written here, field numbers as in `protos/perfetto/trace/trace_packet.proto`,
+//! `track_event/track_event.proto`, `track_event/debug_annotation.proto`, `track_event/track_descriptor.proto`, `track_event/counter_descriptor.proto`,
 //! `clock_snapshot.proto`, `trace_packet_defaults.proto` and `interned_data/interned_data.proto` of
 //! <https://github.com/google/perfetto>. Repeated numbers are unpacked: the format is proto2.
 
@@ -103,6 +103,9 @@ pub struct EventName {
 /// Something that happened on a track.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TrackEvent {
+    /// What more is to be known of it.
+    #[prost(message, repeated, tag = "4")]
+    pub debug_annotations: Vec<DebugAnnotation>,
     /// An [`EventType`].
     #[prost(enumeration = "EventType", optional, tag = "9")]
     pub r#type: Option<i32>,
@@ -130,6 +133,17 @@ pub struct TrackEvent {
     /// Arrows that end here.
     #[prost(fixed64, repeated, packed = "false", tag = "48")]
     pub terminating_flow_ids: Vec<u64>,
+}
+
+/// A name and a value, which the viewer shows with the event.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct DebugAnnotation {
+    /// Value.
+    #[prost(int64, optional, tag = "4")]
+    pub int_value: Option<i64>,
+    /// Name.
+    #[prost(string, optional, tag = "10")]
+    pub name: Option<String>,
 }
 
 /// `TrackEvent.Type`.
