@@ -14,6 +14,7 @@
 mod arena;
 mod costs;
 mod error;
+mod give_way;
 mod job;
 mod join;
 mod latch;
@@ -28,7 +29,6 @@ mod stack_job;
 mod sync;
 mod task;
 mod team;
-mod victims;
 mod worker;
 
 pub use costs::Cost;

@@ -4,15 +4,16 @@ use std::sync::Mutex;
 
 use crossbeam_deque::{Injector, Stealer};
 use evenkeel_machine::KindId;
+use evenkeel_policy::graph::victims::Victims;
 
 use crate::arena::{Arena, Depot};
 use crate::costs::Costs;
+use crate::give_way::GiveWay;
 use crate::job::JobRef;
 use crate::loops::Schedule;
 use crate::sleep::Sleep;
 use crate::sync::{AtomicBool, Ordering};
 use crate::team::Team;
-use crate::victims::Victims;
 
 /// See the file's head.
 pub struct Registry {
@@ -28,6 +29,8 @@ pub struct Registry {
     pub schedule: Schedule,
     /// What tasks cost; learnt where there is more than one kind.
     pub costs: Costs,
+    /// How slow workers give way to faster ones; none: there is one kind only, or kinds do not count.
+    pub give_way: Option<GiveWay>,
     /// Blocks that no worker has in stock.
     pub depot: Depot,
     /// Blocks of those who are no workers.
@@ -47,17 +50,26 @@ impl Registry {
         stealers: Box<[Stealer<JobRef>]>,
         schedule: Schedule,
     ) -> Self {
-        let kinds: Vec<_> = team.places.iter().map(|place| place.kind).collect();
+        let knows_kinds = knows_kinds && team.kinds.len() > 1;
+        let kinds: Vec<_> = team.places.iter().map(|place| Some(place.kind)).collect();
+        let victims = |thief| {
+            if knows_kinds {
+                Victims::by_kind(thief, &kinds, kinds.iter().copied().max().flatten())
+            } else {
+                Victims::blind(thief, kinds.len())
+            }
+        };
         Self {
             pins,
             sleep: Sleep::new(stealers.len()),
-            stealers,
             schedule,
             costs: Costs::default(),
+            give_way: knows_kinds.then(|| GiveWay::new(stealers.len())),
             depot: Depot::default(),
             outside: Mutex::default(),
             injectors: team.kinds.iter().map(|_| Injector::new()).collect(),
-            victims: (0..kinds.len()).map(|thief| Victims::of(thief, &kinds, knows_kinds)).collect(),
+            victims: (0..kinds.len()).map(victims).collect(),
+            stealers,
             ending: AtomicBool::new(false),
             team,
         }
@@ -83,6 +95,12 @@ impl Registry {
     /// From whom a worker steals.
     pub fn victims_of(&self, thief: usize) -> &Victims {
         &self.victims[thief]
+    }
+
+    /// How many jobs lie about.
+    pub fn jobs(&self) -> usize {
+        let injected: usize = self.injectors.iter().map(Injector::len).sum();
+        injected + self.stealers.iter().map(Stealer::len).sum::<usize>()
     }
 
     /// Whether a job lies anywhere.

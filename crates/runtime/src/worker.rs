@@ -11,6 +11,7 @@ use evenkeel_machine::KindId;
 
 use crate::arena::Arena;
 use crate::costs::Label;
+use crate::give_way::{Deciding, GiveWay};
 use crate::job::JobRef;
 use crate::registry::Registry;
 use crate::scope::Credits;
@@ -18,7 +19,7 @@ use crate::team::pin_to;
 
 /// How long a worker looks before it sleeps: about what it costs to be woken, so that looking at most doubles the price (Karlin et al.,
 /// "Competitive snoopy caching", Algorithmica 3, 1988).
-const LOOKING: Duration = Duration::from_micros(50);
+pub const LOOKING: Duration = Duration::from_micros(50);
 /// How much of that without leaving the core to others.
 const SPINNING: Duration = Duration::from_micros(10);
 /// Names of tasks that a worker remembers.
@@ -40,6 +41,8 @@ pub struct Worker {
     pub credits: Credits,
     /// Its blocks.
     pub arena: Arena,
+    /// What it has at hand to decide which tasks it leaves.
+    pub deciding: Deciding,
     /// Numbers of names that it has come across, by a part of their addresses.
     labels: [Cell<(*const u8, Label)>; LABELS],
     /// What it runs next, before anything in its deque.
@@ -62,6 +65,7 @@ impl Worker {
             kind: place.kind,
             credits: Credits::default(),
             arena: Arena::default(),
+            deciding: Deciding::default(),
             labels: [const { Cell::new((null(), Label(0))) }; LABELS],
             next: Cell::new(None),
             deque,
@@ -165,14 +169,17 @@ impl Worker {
 
     /// Looks for a job until `done`, and runs it.
     fn look(&self, done: &impl Fn() -> bool) {
-        let sleep = &self.registry.sleep;
+        let registry = &*self.registry;
+        let (sleep, give_way) = (&registry.sleep, registry.give_way.as_ref());
+        give_way.into_iter().for_each(|it| it.idles(self, true));
         sleep.start_looking();
         let mut since = Instant::now();
         loop {
             for _ in 0..TRIES {
                 let job = self.seek();
                 if job.is_some() || done() {
-                    sleep.stop_looking(|| self.registry.has_work());
+                    sleep.stop_looking(|| registry.has_work());
+                    give_way.into_iter().for_each(|it| it.idles(self, false));
                     job.into_iter().for_each(|job| self.execute(job));
                     return;
                 }
@@ -180,7 +187,8 @@ impl Worker {
             }
             let looking = since.elapsed();
             if looking >= LOOKING {
-                sleep.sleep(self.index, || done() || self.registry.has_work());
+                let anything = || done() || registry.has_work() || give_way.is_some_and(|it| it.would_give(self.kind));
+                sleep.sleep(self.index, give_way.and_then(GiveWay::due), anything);
                 since = Instant::now();
             } else if looking >= SPINNING {
                 std::thread::yield_now();
@@ -190,6 +198,11 @@ impl Worker {
 
     /// A job of somebody else.
     fn seek(&self) -> Option<JobRef> {
+        if let Some(give_way) = &self.registry.give_way
+            && let Some(job) = give_way.take(self)
+        {
+            return Some(job);
+        }
         loop {
             let (mut again, registry) = (false, &*self.registry);
             let mut take = |steal| match steal {
@@ -202,13 +215,11 @@ impl Worker {
             };
             let from_outside = registry.injectors_for(self.kind).find_map(|injector| take(injector.steal()));
             let found = from_outside.or_else(|| {
-                let victims = registry.victims_of(self.index);
-                let mut groups = victims.iter();
-                groups.find_map(|group| {
-                    let first = if group.len() > 1 { self.draw(group.len()) } else { 0 };
-                    let mut round = group[first..].iter().chain(&group[..first]);
-                    round.find_map(|&victim| take(registry.stealers[victim].steal()))
-                })
+                let workers = registry.stealers.len();
+                // With one to steal from there is nothing to be drawn.
+                let from = if workers > 2 { self.draw(workers) } else { 0 };
+                let mut round = registry.victims_of(self.index).round(from);
+                round.find_map(|victim| take(registry.stealers[victim].steal()))
             });
             if found.is_some() || !again {
                 return found;

@@ -25,7 +25,8 @@ mod ranks;
 mod roster;
 pub mod schedule;
 mod steal;
-mod steal_kind;
+pub mod steal_kind;
+pub mod victims;
 mod waiting;
 
 #[cfg(test)]

@@ -10,9 +10,6 @@ mod record;
 use std::alloc::Layout;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::time::Instant;
-
-use evenkeel_machine::Nanos;
 
 use crate::arena::Class;
 use crate::costs::Label;
@@ -76,7 +73,8 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
         self
     }
 
-    /// What it is called: its cost is learnt with that of others of the same name ([`crate::Pool::costs`]). Independent tasks have no names.
+    /// What it is called: its cost is learnt with that of others of the same name ([`crate::Pool::costs`]),
+    /// and a slow core leaves it where faster ones would end it sooner.
     #[inline]
     pub fn label(mut self, name: &'static str) -> Self {
         self.label = self.scope.worker.label(name);
@@ -86,7 +84,7 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
     /// Creates it. It runs when nothing is left that it waits for, perhaps at once, on any worker.
     #[inline]
     pub fn run<F: FnOnce() + Send + 'scope>(self, f: F) {
-        if self.accesses.is_empty() {
+        if self.accesses.is_empty() && self.label == Label::default() {
             return self.scope.spawn(f);
         }
         match Closure::<F>::CLASS {
@@ -140,21 +138,22 @@ impl<F: FnOnce() + Send> Closure<F> {
     /// The head is that of a `Closure<F>` in a block of `CLASS` that is ready and has not been run.
     unsafe fn run(head: NonNull<Head>, worker: &Worker) {
         let (this, node) = (head.cast::<Self>(), head.cast::<Node>());
-        // SAFETY: this is the one time that the closure is taken out.
-        let (scope, label, closure) =
-            unsafe { ((*node.as_ptr()).scope, (*node.as_ptr()).label, (&raw const (*this.as_ptr()).closure).read()) };
+        // SAFETY: nobody else looks at these two.
+        let (scope, label) = unsafe { ((*node.as_ptr()).scope, (*node.as_ptr()).label) };
         // SAFETY: the scope waits for this task, which is counted until `gain`.
         let scope: &ScopeCore = unsafe { scope.as_ref() };
+        if label != Label::default() && !scope.is_cancelled() && worker.leaves(JobRef::new(head), label) {
+            return;
+        }
+        // SAFETY: this is the one time that the closure is taken out.
+        let closure = unsafe { (&raw const (*this.as_ptr()).closure).read() };
         worker.credits.turn_to(scope, worker);
-        let since = (label != Label::default()).then(Instant::now);
+        let begun = (label != Label::default()).then(|| worker.begin(label));
         let called = catch_unwind(AssertUnwindSafe(|| if scope.is_cancelled() { drop(closure) } else { closure() }));
         if let Err(payload) = called {
             scope.panicked(payload);
         }
-        if let Some(since) = since {
-            let time = Nanos(since.elapsed().as_nanos() as u64);
-            worker.registry().costs.learn(label, worker.kind, time);
-        }
+        begun.iter().for_each(|begun| worker.end(label, begun));
         // SAFETY: run, by us.
         unsafe { Node::finish(node, |ready| worker.push_next(JobRef::new(ready.cast()))) };
         if let Some(class) = Self::CLASS {
