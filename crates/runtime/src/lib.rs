@@ -12,6 +12,7 @@
 //! between threads is written up in the crate's README.md.
 
 mod arena;
+mod central;
 mod costs;
 mod error;
 mod give_way;

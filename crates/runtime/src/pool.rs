@@ -33,7 +33,7 @@ const STACK_BYTES: usize = 8 << 20;
 ///
 /// Dropping it joins its threads.
 pub struct Pool {
-    registry: Arc<Registry>,
+    pub(crate) registry: Arc<Registry>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -62,7 +62,10 @@ impl Builder {
         self
     }
 
-    /// How tasks find their workers: `steal`, `steal-kind`. Else `EVENKEEL_POLICY`, else `steal-kind`.
+    /// How tasks find their workers: `steal-kind`, `steal`, `fifo`, `cats`. Else `EVENKEEL_POLICY`, else `steal-kind`.
+    ///
+    /// The first two are for all that there is; the others keep ready tasks behind one lock, which is for tasks of 10 us or more.
+    /// Policies that plan whole graphs are for recorded ones: [`Pool::record_with`].
     #[must_use]
     pub fn policy(mut self, name: &str) -> Self {
         self.policy = Some(name.into());
@@ -123,16 +126,20 @@ pub enum Discipline {
     Steal,
     /// `steal-kind`.
     StealKind,
+    /// `fifo`, `cats`: ready tasks are in one place, in the policy's order.
+    Central(&'static str),
 }
 
 impl Discipline {
     fn named(name: Option<String>) -> Result<Self, PoolError> {
-        const HAS: &str = "steal, steal-kind";
+        const HAS: &str = "fifo, steal, steal-kind, cats";
         let Some(name) = name else { return Ok(Self::StealKind) };
         match name.as_str() {
             "steal" => Ok(Self::Steal),
             "steal-kind" => Ok(Self::StealKind),
-            _ if graph::find(&name).is_some() => Err(PoolError::OnlySimulated { name, has: HAS.into() }),
+            "fifo" => Ok(Self::Central("fifo")),
+            "cats" => Ok(Self::Central("cats")),
+            _ if graph::find(&name).is_some() => Err(PoolError::PlansGraphs { name, has: HAS }),
             _ => Err(graph::UnknownGraphPolicy { name }.into()),
         }
     }
@@ -155,7 +162,7 @@ impl Pool {
     fn start(team: Team, pins: bool, discipline: Discipline, schedule: Schedule) -> Result<Self, PoolError> {
         let deques: Vec<_> = team.places.iter().map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
-        let registry = Registry::new(team, pins, discipline == Discipline::StealKind, stealers, schedule);
+        let registry = Registry::new(team, pins, discipline, stealers, schedule)?;
         // From here on dropping it ends those threads that there are.
         let mut pool = Self { registry: Arc::new(registry), threads: Vec::new() };
         for (worker, deque) in deques.into_iter().enumerate() {

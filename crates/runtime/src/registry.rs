@@ -1,24 +1,33 @@
 //! What the workers of a pool share.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crossbeam_deque::{Injector, Stealer};
 use evenkeel_machine::KindId;
 use evenkeel_policy::graph::victims::Victims;
+use evenkeel_policy::graph::{self, UnknownGraphPolicy};
+use evenkeel_workload::TaskGraph;
 
 use crate::arena::{Arena, Depot};
+use crate::central::{Central, Desk, Online};
 use crate::costs::Costs;
 use crate::give_way::GiveWay;
 use crate::job::JobRef;
 use crate::loops::Schedule;
+use crate::pool::Discipline;
 use crate::sleep::Sleep;
 use crate::sync::{AtomicBool, Ordering};
 use crate::team::Team;
+
+/// Of whatever chance plays in a policy behind a lock.
+pub const SEED: u64 = 1;
 
 /// See the file's head.
 pub struct Registry {
     /// Who is on which core.
     pub team: Team,
+    /// How tasks find their workers.
+    pub discipline: Discipline,
     /// Whether workers keep to their cores.
     pub pins: bool,
     /// Who is idle.
@@ -31,6 +40,10 @@ pub struct Registry {
     pub costs: Costs,
     /// How slow workers give way to faster ones; none: there is one kind only, or kinds do not count.
     pub give_way: Option<GiveWay>,
+    /// Where workers ask for tasks, besides deques.
+    pub central: Central,
+    /// The board for tasks as they come; none: they go into deques.
+    pub online: Option<Arc<Online>>,
     /// Blocks that no worker has in stock.
     pub depot: Depot,
     /// Blocks of those who are no workers.
@@ -43,14 +56,29 @@ pub struct Registry {
 
 impl Registry {
     /// Of a team whose deques these are.
+    ///
+    /// # Errors
+    /// The discipline's policy is not there.
     pub fn new(
         team: Team,
         pins: bool,
-        knows_kinds: bool,
+        discipline: Discipline,
         stealers: Box<[Stealer<JobRef>]>,
         schedule: Schedule,
-    ) -> Self {
-        let knows_kinds = knows_kinds && team.kinds.len() > 1;
+    ) -> Result<Self, UnknownGraphPolicy> {
+        let knows_kinds = discipline == Discipline::StealKind && team.kinds.len() > 1;
+        let central = Central::default();
+        let online = match discipline {
+            Discipline::Steal | Discipline::StealKind => None,
+            Discipline::Central(policy) => {
+                let workers =
+                    graph::Team { kinds: team.places.iter().map(|place| place.kind).collect(), pace: Vec::new() };
+                let desk = Desk::new(graph::make(policy, SEED)?, TaskGraph::default(), workers);
+                let online = Arc::new(Online::new(desk));
+                central.open(Arc::<Online>::clone(&online));
+                Some(online)
+            }
+        };
         let kinds: Vec<_> = team.places.iter().map(|place| Some(place.kind)).collect();
         let victims = |thief| {
             if knows_kinds {
@@ -59,12 +87,15 @@ impl Registry {
                 Victims::blind(thief, kinds.len())
             }
         };
-        Self {
+        Ok(Self {
+            discipline,
             pins,
             sleep: Sleep::new(stealers.len()),
             schedule,
             costs: Costs::default(),
             give_way: knows_kinds.then(|| GiveWay::new(stealers.len())),
+            central,
+            online,
             depot: Depot::default(),
             outside: Mutex::default(),
             injectors: team.kinds.iter().map(|_| Injector::new()).collect(),
@@ -72,7 +103,7 @@ impl Registry {
             stealers,
             ending: AtomicBool::new(false),
             team,
-        }
+        })
     }
 
     /// Whether costs are worth learning: on cores of one kind nothing follows from them.
@@ -84,6 +115,15 @@ impl Registry {
     pub fn inject(&self, job: JobRef) {
         self.injectors[0].push(job);
         self.sleep.work_appeared();
+    }
+
+    /// An independent task from outside.
+    pub fn submit(&self, job: JobRef) {
+        let unnumbered = match &self.online {
+            None => Err(job),
+            Some(online) => online.spawn(self, job, None),
+        };
+        unnumbered.err().into_iter().for_each(|job| self.inject(job));
     }
 
     /// Injectors in the order in which a worker on a kind of core looks at them: its own, then those of other kinds.

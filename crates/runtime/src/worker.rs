@@ -114,6 +114,17 @@ impl Worker {
         self.registry.sleep.work_appeared();
     }
 
+    /// Hands over an independent task that has been created.
+    #[inline]
+    pub fn submit(&self, job: JobRef) {
+        match &self.registry.online {
+            None => self.push(job),
+            Some(online) => {
+                online.spawn(&self.registry, job, Some(self.index)).err().into_iter().for_each(|job| self.push(job));
+            }
+        }
+    }
+
     /// A job that has become ready by the one that is being run: it runs next, unless there is one already.
     #[inline]
     pub fn push_next(&self, job: JobRef) {
@@ -180,6 +191,7 @@ impl Worker {
                 if job.is_some() || done() {
                     sleep.stop_looking(|| registry.has_work());
                     give_way.into_iter().for_each(|it| it.idles(self, false));
+                    registry.central.leave(registry, self.index);
                     job.into_iter().for_each(|job| self.execute(job));
                     return;
                 }
@@ -187,8 +199,13 @@ impl Worker {
             }
             let looking = since.elapsed();
             if looking >= LOOKING {
-                let anything = || done() || registry.has_work() || give_way.is_some_and(|it| it.would_give(self.kind));
-                sleep.sleep(self.index, give_way.and_then(GiveWay::due), anything);
+                let due = give_way.and_then(GiveWay::due).into_iter().chain(registry.central.due(self.index)).min();
+                sleep.sleep(self.index, due, || {
+                    done()
+                        || registry.has_work()
+                        || give_way.is_some_and(|it| it.would_give(self.kind))
+                        || registry.central.would_give(self.index)
+                });
                 since = Instant::now();
             } else if looking >= SPINNING {
                 std::thread::yield_now();
@@ -214,7 +231,7 @@ impl Worker {
                 Steal::Empty => None,
             };
             let from_outside = registry.injectors_for(self.kind).find_map(|injector| take(injector.steal()));
-            let found = from_outside.or_else(|| {
+            let found = from_outside.or_else(|| registry.central.take(self)).or_else(|| {
                 let workers = registry.stealers.len();
                 // With one to steal from there is nothing to be drawn.
                 let from = if workers > 2 { self.draw(workers) } else { 0 };

@@ -3,14 +3,23 @@
 //! What a task waits for is found out once, when it is recorded. A run follows the edges and nothing else: no handle is looked at, no block
 //! taken, no closure moved. Tasks are laid out so that one that waits for nobody but the one before it comes next in memory, too.
 
+mod expected;
+mod guided;
 mod run;
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
+use std::time::Duration;
 
-use crate::Pool;
+use evenkeel_machine::Nanos;
+use evenkeel_policy::graph;
+
+use crate::error::PoolError;
+use crate::pool::{Discipline, Pool};
 use crate::task::{Accesses, Handle, Mode, Record, Resource};
 
+use expected::Note;
+use guided::Guided;
 use run::Steps;
 
 /// What a recorded task does, each time that it runs.
@@ -22,6 +31,8 @@ pub struct Recorder<'env> {
     actions: Vec<Action<'env>>,
     /// Who goes before whom.
     edges: Vec<(u32, u32)>,
+    /// By task; none for those after the last of which something was said.
+    notes: Vec<Note>,
     /// By the address of a handle. They are borrowed for as long as the graph: no other can come to be there.
     records: HashMap<*const Handle, Record<u32>>,
     handles: PhantomData<&'env Handle>,
@@ -32,6 +43,7 @@ pub struct Recorder<'env> {
 pub struct RecordedTask<'a, 'env> {
     recorder: &'a mut Recorder<'env>,
     accesses: Accesses<'env>,
+    note: Note,
 }
 
 /// A graph of tasks: see [`Pool::record`].
@@ -56,16 +68,82 @@ impl Pool {
     /// # Ok::<(), evenkeel::PoolError>(())
     /// ```
     pub fn record<'env>(&self, f: impl FnOnce(&mut Recorder<'env>)) -> Graph<'_, 'env> {
-        let mut recorder = Recorder::default();
-        f(&mut recorder);
-        Graph { pool: self, steps: Steps::new(recorder.actions, &recorder.edges) }
+        match self.registry.discipline {
+            Discipline::Steal | Discipline::StealKind => self.record_to_steal(f),
+            // The pool was made with this policy: it is there.
+            Discipline::Central(policy) => match self.record_with(policy, f) {
+                Ok(graph) => graph,
+                Err(error) => unreachable!("{error}"),
+            },
+        }
+    }
+
+    /// Records a graph that is run by this policy, whatever the pool's is: one of those for tasks as they come ([`crate::Builder::policy`]),
+    /// or one that plans a whole graph: `heft`, `cpop`, `peft`, `dls`, `ldcp`, `lmt`, `hed`.
+    ///
+    /// Plans are made from what tasks cost: what has been learnt of their names, what was said of them ([`RecordedTask::cost`]), by kind
+    /// of core. A graph is planned when it first runs, and again when a cost has changed by more than a fifth. Each worker keeps to
+    /// the order of its plan; where one does not come, others do its part.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let (pool, a, b) = (evenkeel::Pool::new()?, evenkeel::Handle::new(), evenkeel::Handle::new());
+    /// let mut graph = pool.record_with("heft", |g| {
+    ///     g.task().writes(&a).label("fill").cost(Duration::from_micros(300)).run(|| ());
+    ///     g.task().writes(&b).label("fill").run(|| ());
+    ///     g.task().reads(&a).reads(&b).label("join").run(|| ());
+    /// })?;
+    /// (0..10).for_each(|_| graph.run());
+    /// # Ok::<(), evenkeel::PoolError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no such policy.
+    pub fn record_with<'env>(
+        &self,
+        policy: &str,
+        f: impl FnOnce(&mut Recorder<'env>),
+    ) -> Result<Graph<'_, 'env>, PoolError> {
+        let own = match self.registry.discipline {
+            Discipline::Steal => "steal",
+            Discipline::StealKind => "steal-kind",
+            Discipline::Central(_) => "",
+        };
+        if policy == own {
+            return Ok(self.record_to_steal(f));
+        }
+        let policy = graph::make(policy, crate::registry::SEED)?;
+        let mut recorder = Recorder::recorded(f);
+        recorder.notes.resize(recorder.actions.len(), Note::default());
+        let guided = Guided::new(policy, &recorder.notes, &recorder.edges, &self.registry);
+        let mut steps = Steps::new(recorder.actions, &recorder.edges);
+        match guided {
+            Ok(guided) => steps.guide(guided),
+            Err(error) => unreachable!("a task waits for earlier ones: {error}"),
+        }
+        Ok(Graph { pool: self, steps })
+    }
+
+    fn record_to_steal<'env>(&self, f: impl FnOnce(&mut Recorder<'env>)) -> Graph<'_, 'env> {
+        let recorder = Recorder::recorded(f);
+        let mut steps = Steps::new(recorder.actions, &recorder.edges);
+        if self.registry.learns() {
+            steps.name(&recorder.notes, &self.registry.costs);
+        }
+        Graph { pool: self, steps }
     }
 }
 
 impl<'env> Recorder<'env> {
+    fn recorded(f: impl FnOnce(&mut Self)) -> Self {
+        let mut recorder = Self::default();
+        f(&mut recorder);
+        recorder
+    }
+
     /// A task that runs after those before it that conflict with it, as that of [`crate::Scope::task`].
     pub const fn task(&mut self) -> RecordedTask<'_, 'env> {
-        RecordedTask { recorder: self, accesses: Accesses::NONE }
+        RecordedTask { recorder: self, accesses: Accesses::NONE, note: Note { name: None, cost: None } }
     }
 }
 
@@ -90,13 +168,30 @@ impl<'env> RecordedTask<'_, 'env> {
         self.access(resource, Mode::Writes)
     }
 
+    /// What it is called: its cost is learnt with that of others of the same name, as that of [`crate::Task::label`].
+    pub const fn label(mut self, name: &'static str) -> Self {
+        self.note.name = Some(name);
+        self
+    }
+
+    /// How long it takes on the fastest kind of core, for policies that plan graphs. Once its name has been learnt only the ratios between
+    /// tasks of that name count.
+    pub fn cost(mut self, time: Duration) -> Self {
+        self.note.cost = Some(Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
+        self
+    }
+
     /// Records it.
     ///
     /// # Panics
     /// It would be the 2³²nd of its graph.
     pub fn run(self, f: impl Fn() + Send + Sync + 'env) {
-        let Recorder { actions, edges, records, .. } = self.recorder;
+        let Recorder { actions, edges, records, notes, .. } = self.recorder;
         let Ok(task) = u32::try_from(actions.len()) else { panic!("a graph has less than 2^32 tasks") };
+        if self.note.name.is_some() || self.note.cost.is_some() {
+            notes.resize(actions.len(), Note::default());
+            notes.push(self.note);
+        }
         actions.push(Box::new(f));
         let first = edges.len();
         for (handle, mode) in self.accesses.handles() {

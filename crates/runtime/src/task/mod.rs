@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use crate::arena::Class;
+use crate::central::Online;
 use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::scope::{Scope, ScopeCore};
@@ -23,6 +24,7 @@ pub use handle::{Domain, Handle, Part, Regions, Resource};
 
 pub use record::{Mode, Record};
 
+pub use node::TaskRef;
 use node::{Creation, Node};
 
 /// A task that has not been created: what it reads and writes is being said. See [`Scope::task`].
@@ -110,6 +112,9 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
         let mut creation = unsafe { Creation::begin(block, head, core, self.label) };
         // SAFETY: in the same block, behind the node.
         unsafe { (&raw mut (*block.cast::<Closure<F>>().as_ptr()).closure).write(f) };
+        if let Some(online) = &worker.registry().online {
+            online.created(creation.task(), &self.before(domain));
+        }
         creation.reserve(self.accesses.handles().map(|(handle, mode)| record(handle).before(mode).len()).sum());
         for (handle, mode) in self.accesses.handles() {
             let record = record(handle);
@@ -118,10 +123,39 @@ impl<'a, 'scope> Task<'a, 'scope, '_> {
             // SAFETY: as above.
             record.add(creation.task(), mode, |reader| unsafe { reader.is_done() });
         }
+        let task = creation.task();
         if creation.end() {
-            worker.push(JobRef::new(block.cast()));
+            match &worker.registry().online {
+                None => worker.push(JobRef::new(block.cast())),
+                Some(online) => online.ready(worker, task),
+            }
         }
     }
+
+    /// Those that it waits for, unless they are done.
+    #[cold]
+    fn before(&self, domain: &Domain) -> Vec<TaskRef> {
+        let mut before = Vec::new();
+        for (handle, mode) in self.accesses.handles() {
+            // SAFETY: this is the scope's thread; the record is used before the next is asked for.
+            before.extend_from_slice(unsafe { handle.record(domain) }.before(mode));
+        }
+        before
+    }
+}
+
+/// Ends a task that a policy behind a lock has placed.
+///
+/// # Safety
+/// As for [`Node::finish`].
+#[cold]
+unsafe fn finish_at(online: &Online, node: NonNull<Node>, worker: &Worker) {
+    // SAFETY: it has not been finished.
+    let task = unsafe { TaskRef::of(node) };
+    let mut released = Vec::new();
+    // SAFETY: as the caller promises; who is released is ours to be made ready, and not done before.
+    unsafe { Node::finish(node, |ready| released.push(TaskRef::of(ready))) };
+    online.done(worker, task, &released);
 }
 
 /// A node with the closure behind it.
@@ -154,8 +188,12 @@ impl<F: FnOnce() + Send> Closure<F> {
             scope.panicked(payload);
         }
         begun.iter().for_each(|begun| worker.end(label, begun));
-        // SAFETY: run, by us.
-        unsafe { Node::finish(node, |ready| worker.push_next(JobRef::new(ready.cast()))) };
+        match &worker.registry().online {
+            // SAFETY: run, by us.
+            None => unsafe { Node::finish(node, |ready| worker.push_next(JobRef::new(ready.cast()))) },
+            // SAFETY: as above.
+            Some(online) => unsafe { finish_at(online, node, worker) },
+        }
         if let Some(class) = Self::CLASS {
             // SAFETY: made with this class by `create`, and finished.
             unsafe { worker.arena.give(class, head.cast(), &worker.registry().depot) };

@@ -5,7 +5,7 @@
 use std::ptr::NonNull;
 
 use crate::costs::Label;
-use crate::job::Head;
+use crate::job::{Head, JobRef};
 use crate::scope::ScopeCore;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -84,13 +84,31 @@ impl LinkRef {
 struct Waiters(AtomicU64);
 
 /// A task as handles remember it: a node, and which of the tasks that have been in it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TaskRef {
     node: NonNull<Node>,
     generation: u16,
 }
 
+// SAFETY: a name of a task; what is done with its node is unsafe by itself.
+unsafe impl Send for TaskRef {}
+
 impl TaskRef {
+    /// The task that is in a node.
+    ///
+    /// # Safety
+    /// It is not done, and is not going to be before this returns.
+    pub unsafe fn of(node: NonNull<Node>) -> Self {
+        // SAFETY: nodes stay as long as their pool.
+        let word = unsafe { &(*node.as_ptr()).waiters }.0.load(Ordering::Relaxed);
+        Self { node, generation: (word >> ADDRESS_BITS) as u16 }
+    }
+
+    /// What runs it. It is to be run when it is ready.
+    pub const fn job(self) -> JobRef {
+        JobRef::new(self.node.cast())
+    }
+
     /// Whether the task is done; what it wrote is seen then.
     ///
     /// # Safety
@@ -131,9 +149,8 @@ impl Creation {
 
     /// The task as it will be remembered.
     pub fn task(&self) -> TaskRef {
-        // SAFETY: our node.
-        let word = unsafe { &(*self.node.as_ptr()).waiters }.0.load(Ordering::Relaxed);
-        TaskRef { node: self.node, generation: (word >> ADDRESS_BITS) as u16 }
+        // SAFETY: it cannot be done before its creation has ended.
+        unsafe { TaskRef::of(self.node) }
     }
 
     /// The task waits for another one, unless that is done (or is this one).
