@@ -8,8 +8,20 @@
 //! ```
 //!
 //! Loops need no chunk size ([`Pool::for_each`]); tasks are created in scopes ([`Pool::scope`]); two calls at once are a [`Pool::join`].
-//! Costs are learnt per kind of core, and work is shared out by them; on equal cores nothing of this costs anything. The protocol
-//! between threads is written up in the crate's README.md.
+//! Graphs of tasks that are run again and again are recorded ([`Pool::record`]).
+//!
+//! Costs are learnt per kind of core, and work is shared out by them; on equal cores nothing of this costs anything. How tasks find
+//! their workers is a policy ([`Builder::policy`], `EVENKEEL_POLICY`): the same code that the simulator of Evenkeel runs.
+//!
+//! | policy | for | rule |
+//! | --- | --- | --- |
+//! | `steal-kind` | everything; unless told otherwise | as `steal`; fast cores steal from slow ones first, and slow ones leave a task with a name that fast ones would end sooner |
+//! | `steal` | equal cores | a deque per worker; who has nothing steals |
+//! | `fifo` | comparison | first ready, first served |
+//! | `cats` | coarse tasks on a long path | the path goes to the fast cores |
+//! | `heft`, `cpop`, `peft`, `dls`, `ldcp`, `lmt`, `hed` | recorded graphs of coarse tasks ([`Pool::record_with`]) | a plan of the whole graph |
+//!
+//! The protocol between threads is written up in the crate's README.md.
 
 mod arena;
 mod central;

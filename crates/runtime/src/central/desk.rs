@@ -2,8 +2,9 @@
 //!
 //! A policy may keep a task for a worker that does not come: it is in a long task of something else, or waits for a lock that is held until
 //! the graph is done. The simulator has no such workers. Here, who has nothing to do *stands in*: it takes what a late worker would be given,
-//! once it has waited for that one, from when it should have been free, for as long as a task takes here on average. So whatever a policy
-//! decides, one worker that comes is enough for all to be done; and where all come in time, nobody stands in.
+//! once it has waited for that one, from when it should have been free, for as long as a task takes here on average; and who was late is waited
+//! for no more until it asks. So whatever a policy decides, one worker that comes is enough for all to be done; and where all come in time,
+//! nobody stands in.
 //!
 //! Somebody must be awake for that: while tasks lie here that nobody who sleeps would be given, one of the sleepers *watches*, that is sleeps
 //! only until it may stand in.
@@ -16,7 +17,7 @@ use evenkeel_workload::{TaskGraph, TaskId};
 
 /// The least time that a worker is waited for: a few of the delays with which an operating system lets a thread run that was woken, so that
 /// nobody stands in for one that is on its way.
-const PATIENCE: Nanos = Nanos(1_000_000);
+const PATIENCE: Nanos = Nanos(4_000_000);
 /// A new time counts one part in so many, the average before it the rest.
 const MEMORY: u64 = 8;
 
@@ -44,6 +45,8 @@ struct Presence {
     busy_until: Nanos,
     /// Since when something lies here for it that somebody else would do.
     missed: Option<Nanos>,
+    /// Somebody has stood in for it since it asked last.
+    is_absent: bool,
 }
 
 impl Desk {
@@ -86,6 +89,12 @@ impl Desk {
     /// Begins anew with these paces.
     pub fn plan(&mut self, pace: Vec<PerKind<f64>>) {
         self.team.pace = pace;
+        for (rank, mean) in self.mean.0.iter_mut().enumerate() {
+            let at = Situation { graph: &self.graph, team: &self.team, now: Nanos::ZERO };
+            let tasks = (0..self.graph.tasks.len() as u32).map(TaskId);
+            let sum = tasks.map(|task| at.cost(task, KindId(rank as u8)).0 as f64).sum::<f64>();
+            *mean = Nanos((sum / self.graph.tasks.len().max(1) as f64).round() as u64);
+        }
         self.start();
     }
 
@@ -110,6 +119,7 @@ impl Desk {
     /// A worker asks for a task.
     pub fn take(&mut self, worker: usize) -> Option<TaskId> {
         self.leave(worker);
+        self.presence[worker].is_absent = false;
         if self.ready == 0 {
             return None;
         }
@@ -143,15 +153,20 @@ impl Desk {
             let (policy, at) = self.split();
             let task = policy.take(&at, other_id, kind);
             self.presence[other].missed = None;
+            self.presence[other].is_absent = task.is_some();
             task
         })
     }
 
     /// When a worker may stand in for another.
     fn late_at(&self, other: usize, worker: usize) -> Option<Nanos> {
-        let Presence { busy_until, missed } = self.presence[other];
+        let Presence { busy_until, missed, is_absent } = self.presence[other];
+        let missed = missed?;
+        if is_absent {
+            return Some(missed);
+        }
         let patience = self.mean[self.team.kinds[worker]].max(PATIENCE);
-        Some(missed?.max(busy_until).saturating_add(patience))
+        Some(missed.max(busy_until).saturating_add(patience))
     }
 
     fn cost(&self, task: TaskId, kind: KindId) -> Nanos {
@@ -240,6 +255,18 @@ mod tests {
         assert!(desk.would_give(1));
         assert_eq!(desk.take(1), Some(TaskId(0)));
         assert_eq!((desk.take(0), desk.due(1)), (None, None));
+    }
+
+    #[test]
+    fn who_was_late_is_waited_for_no_more_until_it_asks() {
+        let mut desk = chain();
+        assert_eq!(desk.take(1), None);
+        desk.presence[0].is_absent = true;
+        assert_eq!(desk.take(1), Some(TaskId(0)));
+        desk.done(1, TaskId(0), Nanos(100));
+        desk.ready(TaskId(1), Some(1));
+        desk.take(0);
+        assert!(!desk.presence[0].is_absent && desk.take(1).is_none());
     }
 
     #[test]

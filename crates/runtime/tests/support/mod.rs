@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use evenkeel::Pool;
 
-/// The slow kind has a tenth of the fast one's speed.
-const MACHINE: &str = r#"
+/// The slow kind has a fifth of the fast one's speed.
+pub const MACHINE: &str = r#"
 name = "two-kinds"
 description = "one fast and one slow core"
 source = "a test"
@@ -15,7 +15,7 @@ source = "a test"
 [[kinds]]
 name = "fast"
 source = "a test"
-dmips_mhz = 10
+dmips_mhz = 5
 max_mhz = 1000
 
 [[kinds]]
