@@ -1,6 +1,5 @@
 //! Tasks on two kinds of core. Two workers on two kinds of core, as a machine file says; what takes longer on the
 //! slow one is sleep, so that it takes as long whatever else the machine does.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 
