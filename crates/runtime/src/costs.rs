@@ -72,6 +72,13 @@ impl Costs {
         average.store(after.max(1), Ordering::Relaxed);
     }
 
+    /// What tasks of this name cost on this kind, if any has run there.
+    pub fn of(&self, label: Label, kind: KindId) -> Option<Nanos> {
+        let times = self.times.get((label.0 as usize).checked_sub(1)?)?;
+        let average = times.0[kind.index()].0.load(Ordering::Relaxed);
+        (average > 0).then_some(Nanos(average))
+    }
+
     /// What has been learnt.
     pub fn all(&self) -> Vec<Cost> {
         let labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,6 +105,8 @@ mod tests {
         costs.learn(step, KindId(2), Nanos(3_200));
         let cost = |kind, time| Cost { label: "step", kind: KindId(kind), time: Nanos(time) };
         assert_eq!(costs.all(), [cost(0, 800), cost(2, 2_500)]);
+        assert_eq!([0, 1, 2].map(|kind| costs.of(step, KindId(kind))), [Some(Nanos(800)), None, Some(Nanos(2_500))]);
+        assert_eq!([other, Label(0)].map(|label| costs.of(label, KindId(0))), [None; 2]);
     }
 
     #[test]

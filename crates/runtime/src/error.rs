@@ -31,13 +31,15 @@ pub enum PoolError {
     /// No such policy for tasks.
     #[error(transparent)]
     Policy(#[from] UnknownGraphPolicy),
-    /// A policy for tasks that the simulator has, and the runtime does not.
-    #[error("the runtime does not have '{name}', only the simulator; expected one of {has}")]
-    OnlySimulated {
+    /// A policy that plans whole graphs, for tasks that come one by one.
+    #[error(
+        "'{name}' plans whole graphs: record one and name it there (Pool::record_with); for tasks as they come expected one of {has}"
+    )]
+    PlansGraphs {
         /// As asked for.
         name: String,
-        /// Those that it has.
-        has: String,
+        /// Those that there are for tasks as they come.
+        has: &'static str,
     },
     /// No such schedule for loops.
     #[error(transparent)]

@@ -19,7 +19,7 @@ pub struct Head {
 }
 
 /// The right to run a job, once.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct JobRef(NonNull<Head>);
 

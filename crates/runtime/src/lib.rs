@@ -8,8 +8,20 @@
 //! ```
 //!
 //! Loops need no chunk size ([`Pool::for_each`]); tasks are created in scopes ([`Pool::scope`]); two calls at once are a [`Pool::join`].
-//! Costs are learnt per kind of core, and work is shared out by them; on equal cores nothing of this costs anything. The protocol
-//! between threads is written up in the crate's README.md.
+//! Graphs of tasks that are run again and again are recorded ([`Pool::record`]).
+//!
+//! Costs are learnt per kind of core, and work is shared out by them; on equal cores nothing of this costs anything. How tasks find
+//! their workers is a policy ([`Builder::policy`], `EVENKEEL_POLICY`): the same code that the simulator of Evenkeel runs.
+//!
+//! | policy | for | rule |
+//! | --- | --- | --- |
+//! | `steal-kind` | everything; unless told otherwise | as `steal`; fast cores steal from slow ones first, and slow ones leave a task with a name that fast ones would end sooner |
+//! | `steal` | equal cores | a deque per worker; who has nothing steals |
+//! | `fifo` | comparison | first ready, first served |
+//! | `cats` | coarse tasks on a long path | the path goes to the fast cores |
+//! | `heft`, `cpop`, `peft`, `dls`, `ldcp`, `lmt`, `hed` | recorded graphs of coarse tasks ([`Pool::record_with`]) | a plan of the whole graph |
+//!
+//! The protocol between threads is written up in the crate's README.md.
 //!
 //! # Errors and panics
 //!
@@ -19,7 +31,7 @@
 //! | opened by | what may fail in it | the error |
 //! | --- | --- | --- |
 //! | [`Pool::try_scope`] | [`Scope::try_spawn`], [`Task::try_run`], the closure itself | is returned |
-//! | [`Pool::try_record`] | [`RecordedTask::try_run`] | is returned by [`Graph::try_run`] |
+//! | [`Pool::try_record`], [`Pool::try_record_with`] | [`RecordedTask::try_run`] | is returned by [`Graph::try_run`] |
 //! | [`Pool::try_pipeline`] | [`Pipeline::try_serial`], [`Pipeline::try_parallel`] | is returned by [`Pipeline::try_run`] |
 //!
 //! An error cancels what has not begun; what is under way goes on to its end. A panic does the same, is resumed where the call was made, and counts for more
@@ -32,9 +44,11 @@
 //! [`Pool::summary`]; [`Pool::costs`] is what has been learnt. Traces and summaries are written when the pool is dropped.
 
 mod arena;
+mod central;
 mod costs;
 mod counts;
 mod error;
+mod give_way;
 mod job;
 mod join;
 mod latch;
@@ -52,7 +66,6 @@ mod task;
 mod team;
 mod timed;
 mod trace;
-mod victims;
 mod worker;
 
 pub use costs::Cost;

@@ -40,7 +40,7 @@ const STACK_BYTES: usize = 8 << 20;
 ///
 /// Dropping it joins its threads.
 pub struct Pool {
-    registry: Arc<Registry>,
+    pub(crate) registry: Arc<Registry>,
     threads: Vec<JoinHandle<()>>,
     /// Whether it says at its end what it has done.
     says: bool,
@@ -79,7 +79,10 @@ impl Builder {
         self
     }
 
-    /// How tasks find their workers: `steal`, `steal-kind`. Else `EVENKEEL_POLICY`, else `steal-kind`.
+    /// How tasks find their workers: `steal-kind`, `steal`, `fifo`, `cats`. Else `EVENKEEL_POLICY`, else `steal-kind`.
+    ///
+    /// The first two are for all that there is; the others keep ready tasks behind one lock, which is for tasks of 10 us or more.
+    /// Policies that plan whole graphs are for recorded ones: [`Pool::record_with`].
     #[must_use]
     pub fn policy(mut self, name: &str) -> Self {
         self.policy = Some(name.into());
@@ -168,16 +171,20 @@ pub enum Discipline {
     Steal,
     /// `steal-kind`.
     StealKind,
+    /// `fifo`, `cats`: ready tasks are in one place, in the policy's order.
+    Central(&'static str),
 }
 
 impl Discipline {
     fn named(name: Option<String>) -> Result<Self, PoolError> {
-        const HAS: &str = "steal, steal-kind";
+        const HAS: &str = "fifo, steal, steal-kind, cats";
         let Some(name) = name else { return Ok(Self::StealKind) };
         match name.as_str() {
             "steal" => Ok(Self::Steal),
             "steal-kind" => Ok(Self::StealKind),
-            _ if graph::find(&name).is_some() => Err(PoolError::OnlySimulated { name, has: HAS.into() }),
+            "fifo" => Ok(Self::Central("fifo")),
+            "cats" => Ok(Self::Central("cats")),
+            _ if graph::find(&name).is_some() => Err(PoolError::PlansGraphs { name, has: HAS }),
             _ => Err(graph::UnknownGraphPolicy { name }.into()),
         }
     }
@@ -206,9 +213,9 @@ impl Pool {
     ) -> Result<Self, PoolError> {
         let deques: Vec<_> = team.places.iter().map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
-        let mut registry = Registry::new(team, pins, discipline == Discipline::StealKind, stealers, schedule);
+        let mut registry = Registry::new(team, pins, discipline, stealers, schedule)?;
+        registry.learns |= looking.says || looking.trace.is_some();
         registry.trace = looking.trace;
-        registry.learns |= looking.says;
         // From here on dropping it ends those threads that there are.
         let mut pool = Self { registry: Arc::new(registry), threads: Vec::new(), says: looking.says };
         for (worker, deque) in deques.into_iter().enumerate() {
@@ -240,8 +247,8 @@ impl Pool {
         Summary::of(&self.registry)
     }
 
-    /// What tasks with names (of loops: an iteration, of pipelines: a stage) have cost so far on each kind of core. Nothing where all cores are
-    /// of one kind, unless [`Builder::summary`] asks for it.
+    /// What tasks with names (of loops: an iteration, of pipelines: a stage) have cost so far on each kind of core. Where all cores are of one kind
+    /// it is learnt only if a summary or a trace is asked for, and of recorded graphs if their policy asks ([`Pool::record_with`]).
     pub fn costs(&self) -> Vec<Cost> {
         self.registry.costs.all()
     }

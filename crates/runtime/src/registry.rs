@@ -6,22 +6,32 @@ use std::time::Instant;
 use crossbeam_deque::{Injector, Stealer};
 use crossbeam_utils::CachePadded;
 use evenkeel_machine::{KindId, Nanos};
+use evenkeel_policy::graph::victims::Victims;
+use evenkeel_policy::graph::{self, UnknownGraphPolicy};
+use evenkeel_workload::TaskGraph;
 
 use crate::arena::{Arena, Depot};
+use crate::central::{Central, Desk, Online};
 use crate::costs::{Costs, Label};
 use crate::counts::Counts;
+use crate::give_way::GiveWay;
 use crate::job::JobRef;
 use crate::loops::Schedule;
+use crate::pool::Discipline;
 use crate::sleep::Sleep;
 use crate::sync::{AtomicBool, Ordering};
 use crate::team::Team;
 use crate::trace::Trace;
-use crate::victims::Victims;
+
+/// Of whatever chance plays in a policy behind a lock.
+pub const SEED: u64 = 1;
 
 /// See the file's head.
 pub struct Registry {
     /// Who is on which core.
     pub team: Team,
+    /// How tasks find their workers.
+    pub discipline: Discipline,
     /// Whether workers keep to their cores.
     pub pins: bool,
     /// Who is idle.
@@ -32,13 +42,19 @@ pub struct Registry {
     pub schedule: Schedule,
     /// What tasks cost.
     pub costs: Costs,
-    /// Whether that is worth learning: on cores of one kind nothing follows from it.
+    /// Whether that is worth learning by name: on cores of one kind nothing follows from it, unless somebody looks on.
     pub learns: bool,
     /// What each worker has done.
     pub counts: Box<[Arc<CachePadded<Counts>>]>,
     /// What is recorded, if anybody asked for it.
     pub trace: Option<Trace>,
     made: Instant,
+    /// How slow workers give way to faster ones; none: there is one kind only, or kinds do not count.
+    pub give_way: Option<GiveWay>,
+    /// Where workers ask for tasks, besides deques.
+    pub central: Central,
+    /// The board for tasks as they come; none: they go into deques.
+    pub online: Option<Arc<Online>>,
     /// Blocks that no worker has in stock.
     pub depot: Depot,
     /// Blocks of those who are no workers.
@@ -51,36 +67,63 @@ pub struct Registry {
 
 impl Registry {
     /// Of a team whose deques these are.
+    ///
+    /// # Errors
+    /// The discipline's policy is not there.
     pub fn new(
         team: Team,
         pins: bool,
-        knows_kinds: bool,
+        discipline: Discipline,
         stealers: Box<[Stealer<JobRef>]>,
         schedule: Schedule,
-    ) -> Self {
-        let kinds: Vec<_> = team.places.iter().map(|place| place.kind).collect();
-        Self {
+    ) -> Result<Self, UnknownGraphPolicy> {
+        let knows_kinds = discipline == Discipline::StealKind && team.kinds.len() > 1;
+        let central = Central::default();
+        let online = match discipline {
+            Discipline::Steal | Discipline::StealKind => None,
+            Discipline::Central(policy) => {
+                let workers =
+                    graph::Team { kinds: team.places.iter().map(|place| place.kind).collect(), pace: Vec::new() };
+                let desk = Desk::new(graph::make(policy, SEED)?, TaskGraph::default(), workers);
+                let online = Arc::new(Online::new(desk));
+                central.open(Arc::<Online>::clone(&online));
+                Some(online)
+            }
+        };
+        let kinds: Vec<_> = team.places.iter().map(|place| Some(place.kind)).collect();
+        let victims = |thief| {
+            if knows_kinds {
+                Victims::by_kind(thief, &kinds, kinds.iter().copied().max().flatten())
+            } else {
+                Victims::blind(thief, kinds.len())
+            }
+        };
+        Ok(Self {
+            discipline,
             pins,
             sleep: Sleep::new(stealers.len()),
-            stealers,
             schedule,
             costs: Costs::default(),
             learns: team.kinds.len() > 1,
             counts: kinds.iter().map(|_| Arc::default()).collect(),
             trace: None,
             made: Instant::now(),
+            give_way: knows_kinds.then(|| GiveWay::new(stealers.len())),
+            central,
+            online,
             depot: Depot::default(),
             outside: Mutex::default(),
             injectors: team.kinds.iter().map(|_| Injector::new()).collect(),
-            victims: (0..kinds.len()).map(|thief| Victims::of(thief, &kinds, knows_kinds)).collect(),
+            victims: (0..kinds.len()).map(victims).collect(),
+            stealers,
             ending: AtomicBool::new(false),
             team,
-        }
+        })
     }
 
     /// The number of a name; none where nobody wants to know.
     pub fn label(&self, name: &'static str) -> Label {
-        if self.learns || self.trace.is_some() { self.costs.label(name) } else { Label::default() }
+        if self.learns { self.costs.label(name) } else { Label::default() }
     }
 
     /// An instant, in nanoseconds since the pool was made.
@@ -94,6 +137,15 @@ impl Registry {
         self.sleep.work_appeared();
     }
 
+    /// An independent task from outside.
+    pub fn submit(&self, job: JobRef) {
+        let unnumbered = match &self.online {
+            None => Err(job),
+            Some(online) => online.spawn(self, job, None),
+        };
+        unnumbered.err().into_iter().for_each(|job| self.inject(job));
+    }
+
     /// Injectors in the order in which a worker on a kind of core looks at them: its own, then those of other kinds.
     pub fn injectors_for(&self, kind: KindId) -> impl Iterator<Item = &Injector<JobRef>> {
         let own = self.team.kinds.iter().position(|it| it.id == kind).unwrap_or_default();
@@ -103,6 +155,12 @@ impl Registry {
     /// From whom a worker steals.
     pub fn victims_of(&self, thief: usize) -> &Victims {
         &self.victims[thief]
+    }
+
+    /// How many jobs lie about.
+    pub fn jobs(&self) -> usize {
+        let injected: usize = self.injectors.iter().map(Injector::len).sum();
+        injected + self.stealers.iter().map(Stealer::len).sum::<usize>()
     }
 
     /// Whether a job lies anywhere.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{AtomicBool, AtomicUsize, Ordering, Thread, current, fence, park};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, Thread, current, fence, park_until};
 use crate::trace::What;
 use crate::worker::Worker;
 
@@ -64,6 +64,14 @@ impl Sleep {
         }
     }
 
+    /// Work has been made visible that is for some only: who sleeps, to choose from and to [`Sleep::wake`].
+    pub fn asleep(&self) -> impl Iterator<Item = usize> + '_ {
+        fence(Ordering::SeqCst);
+        let sleepers = Census(self.census.load(Ordering::Relaxed)).sleepers();
+        let seats = if sleepers > 0 { self.seats.len() } else { 0 };
+        (0..seats).filter(|&index| self.seats[index].asleep.load(Ordering::Relaxed))
+    }
+
     /// What worker `waiter` may be waiting for has come.
     #[inline]
     pub fn wake_waiter(&self, waiter: usize) {
@@ -89,8 +97,9 @@ impl Sleep {
         }
     }
 
-    /// A looker sleeps until it is woken, and looks again then. `anything`: whether there is something to be done after all (rule 3).
-    pub fn sleep(&self, me: usize, anything: impl FnOnce() -> bool) {
+    /// A looker sleeps until it is woken, or a time has come, and looks again then. `anything`: whether there is something to be done after
+    /// all (rule 3).
+    pub fn sleep(&self, me: usize, until: Option<Instant>, anything: impl FnOnce() -> bool) {
         let asleep = &self.seats[me].asleep;
         asleep.store(true, Ordering::Relaxed);
         self.census.fetch_add(SLEEPER - LOOKER, Ordering::SeqCst);
@@ -101,7 +110,10 @@ impl Sleep {
             return;
         }
         while asleep.load(Ordering::Acquire) {
-            park();
+            if park_until(until) {
+                self.take_from_sleep(me);
+                return;
+            }
         }
     }
 
@@ -119,8 +131,9 @@ impl Sleep {
         }
     }
 
+    /// Wakes this one, if it sleeps still.
     #[cold]
-    fn wake(&self, index: usize) {
+    pub fn wake(&self, index: usize) {
         let since = Instant::now();
         if self.take_from_sleep(index) {
             self.unpark(index, since);
@@ -188,7 +201,7 @@ mod models {
                 sleep.stop_looking(|| !jobs.is_empty());
                 return found;
             }
-            sleep.sleep(me, || done() || !jobs.is_empty());
+            sleep.sleep(me, None, || done() || !jobs.is_empty());
         }
     }
 
@@ -249,6 +262,35 @@ mod models {
             shared.2.store(true, Ordering::Relaxed);
             shared.0.wake_waiter(0);
             waiter.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn work_for_one_of_two_that_sleep_reaches_that_one() {
+        model(|| {
+            let shared = Arc::new((Sleep::new(2), Jobs::default(), AtomicBool::new(false)));
+            let chosen = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.0.take_seat(1);
+                    assert!(look(&shared.0, 1, &shared.1, &|| false));
+                    shared.2.store(true, Ordering::Relaxed);
+                    shared.0.wake_all();
+                })
+            };
+            let other = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.0.take_seat(0);
+                    assert!(!look(&shared.0, 0, &Jobs::default(), &|| shared.2.load(Ordering::Relaxed)));
+                })
+            };
+            shared.1.push();
+            if let Some(index) = shared.0.asleep().find(|&index| index == 1) {
+                shared.0.wake(index);
+            }
+            chosen.join().unwrap();
+            other.join().unwrap();
         });
     }
 

@@ -1,10 +1,11 @@
-//! How long something took: for the trace, and for whoever learns what tasks cost.
+//! How long something took: for the trace, for whoever learns what tasks cost, and for slow workers that want to know when this one is free.
 
 use std::time::Instant;
 
 use evenkeel_machine::Nanos;
 
 use crate::costs::Label;
+use crate::give_way::FreeAt;
 use crate::trace::What;
 use crate::worker::Worker;
 
@@ -14,12 +15,19 @@ pub struct Timed<'a> {
     label: Label,
     what: What,
     since: Instant,
+    /// None: nobody is told when this is over.
+    before: Option<FreeAt>,
 }
 
 impl<'a> Timed<'a> {
     /// Begins now.
     pub fn begin(worker: &'a Worker, label: Label, what: What) -> Self {
-        Self { worker, label, what, since: Instant::now() }
+        let since = Instant::now();
+        // Of loops the cost of an iteration is known, not that of a chunk.
+        let is_task = matches!(what, What::Task(..)) && label != Label::default();
+        let give_way = worker.registry().give_way.as_ref().filter(|_| is_task);
+        let before = give_way.map(|it| it.begins(worker, label, since));
+        Self { worker, label, what, since, before }
     }
 }
 
@@ -29,8 +37,10 @@ impl Drop for Timed<'_> {
         let time = (now - self.since).as_nanos() as u64;
         // What is learnt of a loop is what an iteration costs.
         let units = if let What::Chunk(_, _, count) = self.what { count.max(1) } else { 1 };
-        if worker.registry().learns {
-            worker.registry().costs.learn(self.label, worker.kind, Nanos(time / units));
+        let registry = worker.registry();
+        registry.costs.learn(self.label, worker.kind, Nanos(time / units));
+        if let Some((give_way, before)) = registry.give_way.as_ref().zip(self.before.take()) {
+            give_way.ends(worker, before);
         }
         if let Some(recorder) = worker.recorder() {
             recorder.lasted(self.what, self.since, now);

@@ -13,6 +13,7 @@ use evenkeel_machine::KindId;
 use crate::arena::Arena;
 use crate::costs::Label;
 use crate::counts::Counts;
+use crate::give_way::{Deciding, GiveWay};
 use crate::job::JobRef;
 use crate::loops::Paces;
 use crate::registry::Registry;
@@ -23,7 +24,7 @@ use crate::trace::{Recorder, Trace, What};
 
 /// How long a worker looks before it sleeps: about what it costs to be woken, so that looking at most doubles the price (Karlin et al.,
 /// "Competitive snoopy caching", Algorithmica 3, 1988).
-const LOOKING: Duration = Duration::from_micros(50);
+pub const LOOKING: Duration = Duration::from_micros(50);
 /// How much of that without leaving the core to others.
 const SPINNING: Duration = Duration::from_micros(10);
 /// Names of tasks that a worker remembers.
@@ -51,6 +52,8 @@ pub struct Worker {
     recorder: Option<Recorder>,
     /// Of loops that it has called.
     pub paces: Paces,
+    /// What it has at hand to decide which tasks it leaves.
+    pub deciding: Deciding,
     /// Numbers of names that it has come across, by a part of their addresses.
     labels: [Cell<(*const u8, Label)>; LABELS],
     /// What it runs next, before anything in its deque.
@@ -76,6 +79,7 @@ impl Worker {
             counts: Arc::clone(&registry.counts[index]),
             recorder: registry.trace.as_ref().map(Trace::recorder),
             paces: Paces::default(),
+            deciding: Deciding::default(),
             labels: [const { Cell::new((null(), Label(0))) }; LABELS],
             next: Cell::new(None),
             deque,
@@ -119,7 +123,7 @@ impl Worker {
 
     /// The number of a name; none where nobody wants to know.
     pub fn label(&self, name: &'static str) -> Label {
-        if !self.registry.learns && self.recorder.is_none() {
+        if !self.registry.learns {
             return Label::default();
         }
         // Names are in one place each, mostly: their addresses do instead of what they say.
@@ -138,6 +142,17 @@ impl Worker {
     pub fn push(&self, job: JobRef) {
         self.deque.push(job);
         self.registry.sleep.work_appeared();
+    }
+
+    /// Hands over an independent task that has been created.
+    #[inline]
+    pub fn submit(&self, job: JobRef) {
+        match &self.registry.online {
+            None => self.push(job),
+            Some(online) => {
+                online.spawn(&self.registry, job, Some(self.index)).err().into_iter().for_each(|job| self.push(job));
+            }
+        }
     }
 
     /// A job that has become ready by the one that is being run: it runs next, unless there is one already.
@@ -195,14 +210,18 @@ impl Worker {
 
     /// Looks for a job until `done`, and runs it.
     fn look(&self, done: &impl Fn() -> bool) {
-        let sleep = &self.registry.sleep;
+        let registry = &*self.registry;
+        let (sleep, give_way) = (&registry.sleep, registry.give_way.as_ref());
+        give_way.into_iter().for_each(|it| it.idles(self, true));
         sleep.start_looking();
         let mut since = Instant::now();
         loop {
             for _ in 0..TRIES {
                 let job = self.seek();
                 if job.is_some() || done() {
-                    sleep.stop_looking(|| self.registry.has_work());
+                    sleep.stop_looking(|| registry.has_work());
+                    give_way.into_iter().for_each(|it| it.idles(self, false));
+                    registry.central.leave(registry, self.index);
                     self.looked(since, Instant::now());
                     job.into_iter().for_each(|job| self.execute(job));
                     return;
@@ -213,8 +232,14 @@ impl Worker {
             let looking = now - since;
             if looking >= LOOKING {
                 self.looked(since, now);
-                self.counts.asleep_since.set(self.registry.since_made(now).0);
-                sleep.sleep(self.index, || done() || self.registry.has_work());
+                self.counts.asleep_since.set(registry.since_made(now).0);
+                let due = give_way.and_then(GiveWay::due).into_iter().chain(registry.central.due(self.index)).min();
+                sleep.sleep(self.index, due, || {
+                    done()
+                        || registry.has_work()
+                        || give_way.is_some_and(|it| it.would_give(self.kind))
+                        || registry.central.would_give(self.index)
+                });
                 since = Instant::now();
                 self.slept(now, since);
             } else if looking >= SPINNING {
@@ -247,6 +272,11 @@ impl Worker {
 
     /// A job of somebody else.
     fn seek(&self) -> Option<JobRef> {
+        if let Some(give_way) = &self.registry.give_way
+            && let Some(job) = give_way.take(self)
+        {
+            return Some(job);
+        }
         loop {
             let (mut again, mut tried, registry) = (false, 0, &*self.registry);
             let mut take = |steal| match steal {
@@ -258,17 +288,15 @@ impl Worker {
                 Steal::Empty => None,
             };
             let from_outside = registry.injectors_for(self.kind).find_map(|injector| take(injector.steal()));
-            let found = from_outside.or_else(|| {
-                let victims = registry.victims_of(self.index);
-                let mut groups = victims.iter();
-                groups.find_map(|group| {
-                    let first = if group.len() > 1 { self.draw(group.len()) } else { 0 };
-                    let mut round = group[first..].iter().chain(&group[..first]);
-                    round.find_map(|&victim| {
-                        tried += 1;
-                        let job = take(registry.stealers[victim].steal());
-                        job.inspect(|_| self.stole(victim))
-                    })
+            let found = from_outside.or_else(|| registry.central.take(self)).or_else(|| {
+                let workers = registry.stealers.len();
+                // With one to steal from there is nothing to be drawn.
+                let from = if workers > 2 { self.draw(workers) } else { 0 };
+                let mut round = registry.victims_of(self.index).round(from);
+                round.find_map(|victim| {
+                    tried += 1;
+                    let job = take(registry.stealers[victim].steal());
+                    job.inspect(|_| self.stole(victim))
                 })
             });
             self.counts.steals_tried.add(tried);

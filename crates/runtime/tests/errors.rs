@@ -109,6 +109,26 @@ fn a_recorded_graph_gives_the_error_of_a_run_and_can_be_run_again() {
 }
 
 #[test]
+fn a_graph_run_by_a_policy_behind_a_lock_gives_the_error_of_a_run_and_can_be_run_again() {
+    for policy in ["fifo", "cats", "heft"] {
+        let (pool, a, runs, after) = (pool(2), Handle::new(), AtomicUsize::new(0), AtomicUsize::new(0));
+        let graph = pool.try_record_with(policy, |g| {
+            g.task().updates(&a).label("odd").try_run(|| match runs.fetch_add(1, Ordering::Relaxed) {
+                run if run % 2 == 1 => Err(format!("run {run}")),
+                _ => Ok(()),
+            });
+            g.task().updates(&a).run(|| _ = after.fetch_add(1, Ordering::Relaxed));
+        });
+        let mut graph = graph.unwrap();
+        for run in 0..10 {
+            let expected = if run % 2 == 1 { Err(format!("run {run}")) } else { Ok(()) };
+            assert_eq!(graph.try_run(), expected, "{policy}");
+        }
+        assert_eq!(after.load(Ordering::Relaxed), 5, "{policy}");
+    }
+}
+
+#[test]
 fn a_serial_stage_has_no_item_after_one_for_which_it_failed() {
     for workers in [1, 2, 4] {
         let (pool, mut written) = (pool(workers), Vec::new());

@@ -198,18 +198,23 @@ fn parallel(pool: &Pool, tasks: &[Accesses], handles: usize) -> Vec<u64> {
     data.into_iter().map(Data::into_inner).collect()
 }
 
+const POLICIES: [&str; 4] = ["steal-kind", "steal", "fifo", "cats"];
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
     #[test]
     fn random_graphs_give_what_one_thread_gives(
         workers in 1usize..5,
+        policy in 0..POLICIES.len(),
         tasks in (1usize..12).prop_flat_map(|handles| prop::collection::vec(
             (prop::collection::vec(0..handles, 0..6), prop::collection::vec(0..handles, 0..3)), 0..80)),
     ) {
         thread_local! {
-            static POOLS: Vec<Pool> = (1..5).map(pool).collect();
+            static POOLS: Vec<Vec<Pool>> = POLICIES
+                .map(|policy| (1..5).map(|workers| Pool::builder().workers(workers).policy(policy).build().unwrap()).collect())
+                .into();
         }
-        let parallel = POOLS.with(|pools| parallel(&pools[workers - 1], &tasks, 12));
+        let parallel = POOLS.with(|pools| parallel(&pools[policy][workers - 1], &tasks, 12));
         prop_assert_eq!(parallel, serial(&tasks, 12));
     }
 }

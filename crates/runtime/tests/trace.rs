@@ -146,6 +146,27 @@ fn a_recorded_graph_has_its_arrows_in_every_run() {
 }
 
 #[test]
+fn what_a_policy_behind_a_lock_places_is_seen_as_any_other() {
+    for policy in ["fifo", "cats", "heft"] {
+        let a = Handle::new();
+        let read = traced(2, |pool| {
+            let graph = pool.record_with(policy, |g| {
+                g.task().writes(&a).label("first").run(|| ());
+                (0..3).for_each(|_| g.task().reads(&a).label("second").run(|| ()));
+                g.task().run(|| ());
+            });
+            let mut graph = graph.unwrap();
+            (0..10).for_each(|_| graph.run());
+            let tasks = pool.summary().workers.iter().map(|it| it.tasks).sum::<u64>();
+            assert_eq!(tasks, 50, "{policy}");
+        });
+        let count = |name| read.named(name).len();
+        assert_eq!((count("first"), count("second"), count("task")), (10, 30, 10), "{policy}");
+        assert_eq!(read.flows("first", "second"), 30, "{policy}");
+    }
+}
+
+#[test]
 fn chunks_of_a_loop_are_slices_with_their_ranges() {
     for workers in [1, 3] {
         let read = traced(workers, |pool| {

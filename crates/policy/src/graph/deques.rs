@@ -49,10 +49,8 @@ impl Deques {
         self.deques[victim].pop_front()
     }
 
-    /// Workers that have something, from a random one round.
-    pub fn victims(&mut self) -> impl Iterator<Item = usize> + '_ {
-        let workers = self.deques.len();
-        let first = self.random.below(workers);
-        (first..workers).chain(0..first).filter(|&victim| !self.deques[victim].is_empty())
+    /// A worker at which a round through victims begins.
+    pub fn draw(&mut self) -> usize {
+        self.random.below(self.deques.len())
     }
 }

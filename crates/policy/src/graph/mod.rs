@@ -25,7 +25,8 @@ mod ranks;
 mod roster;
 pub mod schedule;
 mod steal;
-mod steal_kind;
+pub mod steal_kind;
+pub mod victims;
 mod waiting;
 
 #[cfg(test)]
@@ -116,6 +117,11 @@ impl<'a> Situation<'a> {
 pub trait GraphPolicy: Send {
     /// A graph is about to run; forgets all about an earlier one.
     fn start(&mut self, at: &Situation<'_>);
+
+    /// The graph that ran last runs again, at the same costs or nearly so: what was planned for it may be kept.
+    fn again(&mut self, at: &Situation<'_>) {
+        self.start(at);
+    }
 
     /// A task has been created, which waits for these (those that are done included).
     fn created(&mut self, _at: &Situation<'_>, _task: TaskId, _predecessors: &[TaskId]) {}

@@ -4,8 +4,6 @@
 //! steps in. Of a task that the schedule has more than once only the copy that ends first is done: copies save transfers, and who
 //! shares a memory has none. For the same reason the plan is made without them.
 
-use std::collections::VecDeque;
-
 use evenkeel_machine::{KindId, Nanos};
 use evenkeel_workload::TaskId;
 
@@ -22,20 +20,22 @@ pub type Scheduler = fn(&Problem) -> Schedule;
 pub struct Planned {
     scheduler: Scheduler,
     roster: Roster,
-    /// By slot, the tasks that it is still to do.
-    lanes: Vec<VecDeque<TaskId>>,
+    /// By slot, its tasks in the order of the plan.
+    lanes: Vec<Vec<TaskId>>,
+    /// By slot, how many of them have been handed out.
+    taken: Vec<usize>,
     ready: Vec<bool>,
 }
 
 impl Planned {
     /// By this scheduler.
     pub fn new(scheduler: Scheduler) -> Self {
-        Self { scheduler, roster: Roster::default(), lanes: Vec::new(), ready: Vec::new() }
+        Self { scheduler, roster: Roster::default(), lanes: Vec::new(), taken: Vec::new(), ready: Vec::new() }
     }
 
     /// The next task of a slot, if it is ready.
     fn next(&self, slot: usize) -> Option<TaskId> {
-        self.lanes.get(slot)?.front().copied().filter(|task| self.ready[task.index()])
+        self.lanes.get(slot)?.get(self.taken[slot]).copied().filter(|task| self.ready[task.index()])
     }
 }
 
@@ -50,13 +50,19 @@ impl GraphPolicy for Planned {
                 *first = Some((slot.finish, worker));
             }
         }
-        let mut lanes = vec![VecDeque::new(); at.team.kinds.len()];
+        let mut lanes = vec![Vec::new(); at.team.kinds.len()];
         for (worker, slot) in schedule.slots() {
             if first[slot.task.index()].is_some_and(|(_, kept)| kept == worker) {
-                lanes[worker.index()].push_back(slot.task);
+                lanes[worker.index()].push(slot.task);
             }
         }
-        (self.roster, self.lanes) = (Roster::new(at.team), lanes);
+        self.lanes = lanes;
+        self.again(at);
+    }
+
+    fn again(&mut self, at: &Situation<'_>) {
+        self.roster = Roster::new(at.team);
+        self.taken = vec![0; self.lanes.len()];
         self.ready = vec![false; at.graph.tasks.len()];
     }
 
@@ -67,7 +73,7 @@ impl GraphPolicy for Planned {
     fn take(&mut self, _at: &Situation<'_>, worker: WorkerId, kind: KindId) -> Option<TaskId> {
         let slot = self.roster.seen(worker, kind)?;
         let task = self.next(slot)?;
-        self.lanes[slot].pop_front();
+        self.taken[slot] += 1;
         Some(task)
     }
 
@@ -92,6 +98,21 @@ mod tests {
         for (worker, slot) in plan.slots() {
             assert_eq!(run.worker_of(slot.task), worker);
         }
+    }
+
+    #[test]
+    fn a_graph_that_runs_again_keeps_its_plan() {
+        let (graph, mut team) = (graph(&[4, 9, 3, 8], &[(0, 2)]), team(&[0, 1]));
+        let mut policy = Planned::new(heft::schedule);
+        policy.start(&Situation::at_start(&graph, &team));
+        let plan = policy.lanes.clone();
+        team.pace = team.pace.iter().map(|_| evenkeel_machine::PerKind::all(1.0)).collect();
+        let at = Situation::at_start(&graph, &team);
+        policy.ready(&at, TaskId(0), None);
+        policy.again(&at);
+        assert!(policy.lanes == plan && !policy.ready[0]);
+        policy.start(&at);
+        assert_ne!(policy.lanes, plan);
     }
 
     #[test]

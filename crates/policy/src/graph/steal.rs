@@ -14,6 +14,7 @@ use evenkeel_machine::KindId;
 use evenkeel_workload::TaskId;
 
 use super::deques::Deques;
+use super::victims::Victims;
 use super::{GraphPolicy, Situation, WorkerId};
 
 /// See the file's head.
@@ -21,18 +22,22 @@ use super::{GraphPolicy, Situation, WorkerId};
 pub struct Steal {
     seed: u64,
     deques: Deques,
+    /// By worker.
+    victims: Vec<Victims>,
 }
 
 impl Steal {
     /// Draws victims from this seed.
     pub fn new(seed: u64) -> Self {
-        Self { seed, deques: Deques::default() }
+        Self { seed, ..Self::default() }
     }
 }
 
 impl GraphPolicy for Steal {
     fn start(&mut self, at: &Situation<'_>) {
-        self.deques = Deques::new(at.team.kinds.len(), self.seed);
+        let workers = at.team.kinds.len();
+        self.deques = Deques::new(workers, self.seed);
+        self.victims = (0..workers).map(|thief| Victims::blind(thief, workers)).collect();
     }
 
     fn ready(&mut self, _at: &Situation<'_>, task: TaskId, by: Option<WorkerId>) {
@@ -42,8 +47,8 @@ impl GraphPolicy for Steal {
     fn take(&mut self, _at: &Situation<'_>, worker: WorkerId, _kind: KindId) -> Option<TaskId> {
         let own = self.deques.pop(worker);
         own.or_else(|| {
-            let victim = self.deques.victims().next()?;
-            self.deques.steal(victim)
+            let from = self.deques.draw();
+            self.victims.get(worker.index())?.round(from).find_map(|victim| self.deques.steal(victim))
         })
     }
 

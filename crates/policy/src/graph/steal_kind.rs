@@ -23,6 +23,7 @@ use evenkeel_workload::TaskId;
 
 use super::deques::Deques;
 use super::roster::Roster;
+use super::victims::Victims;
 use super::{GraphPolicy, Situation, WorkerId};
 
 /// See the file's head.
@@ -33,6 +34,28 @@ pub struct StealKind {
     roster: Roster,
     /// By slot, when what it runs should be done.
     free_at: Vec<Nanos>,
+    /// By worker; none: to be found anew, somebody has come or moved.
+    victims: Vec<Option<Victims>>,
+}
+
+/// The rule `decline`: whether faster workers would do all of `before` and then `task` sooner than `own`, when it would be done here.
+///
+/// `faster`: the workers `F`, when they are free and on which kind; what is dealt to them is added to it. `cost`: `w(t, k)`.
+pub fn declines<T: Copy>(
+    own: Nanos,
+    faster: &mut [(Nanos, KindId)],
+    before: impl IntoIterator<Item = T>,
+    task: T,
+    cost: impl Fn(T, KindId) -> Nanos,
+) -> bool {
+    for other in before {
+        let Some(first) = faster.iter_mut().min() else { return false };
+        if first.0 >= own {
+            return false;
+        }
+        first.0 = first.0.saturating_add(cost(other, first.1));
+    }
+    faster.iter().any(|&(free, kind)| free.saturating_add(cost(task, kind)) < own)
 }
 
 impl StealKind {
@@ -47,25 +70,31 @@ impl StealKind {
         let slots = self.roster.kinds().iter().zip(&self.free_at);
         let faster = slots.filter(|(other, _)| **other < kind);
         let mut faster: Vec<(Nanos, KindId)> = faster.map(|(&kind, &free)| (free.max(at.now), kind)).collect();
-        for other in self.deques.tasks().filter(|&other| other != task) {
-            let Some(first) = faster.iter_mut().min() else { return false };
-            if first.0 >= own {
-                return false;
-            }
-            first.0 = first.0.saturating_add(at.cost(other, first.1));
-        }
-        faster.iter().any(|&(free, kind)| free.saturating_add(at.cost(task, kind)) < own)
+        let before = self.deques.tasks().filter(|&other| other != task);
+        declines(own, &mut faster, before, task, |task, kind| at.cost(task, kind))
     }
 
-    /// Whom else a worker may take from, in its order.
-    fn victims(&mut self, worker: WorkerId, kind: KindId) -> Vec<usize> {
-        let mut victims: Vec<_> = self.deques.victims().filter(|&victim| victim != worker.index()).collect();
-        let slowest = self.roster.kinds().iter().copied().max();
-        if slowest != Some(kind) {
-            let kind_of = |victim: usize| self.roster.kind(WorkerId(victim as u32));
-            victims.sort_by_key(|&victim| std::cmp::Reverse(kind_of(victim)));
+    /// A worker asks on a kind of core: its slot.
+    fn seen(&mut self, worker: WorkerId, kind: KindId) -> Option<usize> {
+        if self.roster.kind(worker) == Some(kind) {
+            return self.roster.slot(worker);
         }
-        victims
+        self.victims.fill(None);
+        self.roster.seen(worker, kind)
+    }
+
+    /// Whom else a worker takes from, in its order.
+    fn victim(&mut self, at: &Situation<'_>, worker: WorkerId, kind: KindId) -> Option<usize> {
+        let from = self.deques.draw();
+        if self.victims[worker.index()].is_none() {
+            let workers = 0..self.victims.len() as u32;
+            let kinds: Vec<_> = workers.map(|other| self.roster.kind(WorkerId(other))).collect();
+            let slowest = self.roster.kinds().iter().copied().max();
+            self.victims[worker.index()] = Some(Victims::by_kind(worker.index(), &kinds, slowest));
+        }
+        let victims = self.victims[worker.index()].as_ref()?;
+        let oldest = |&victim: &usize| self.deques.of(victim).front().copied();
+        victims.round(from).find(|victim| oldest(victim).is_some_and(|task| !self.declines(at, task, kind)))
     }
 }
 
@@ -74,6 +103,7 @@ impl GraphPolicy for StealKind {
         self.deques = Deques::new(at.team.kinds.len(), self.seed);
         self.roster = Roster::new(at.team);
         self.free_at = vec![Nanos::ZERO; at.team.kinds.len()];
+        self.victims = vec![None; at.team.kinds.len()];
     }
 
     fn ready(&mut self, _at: &Situation<'_>, task: TaskId, by: Option<WorkerId>) {
@@ -81,16 +111,13 @@ impl GraphPolicy for StealKind {
     }
 
     fn take(&mut self, at: &Situation<'_>, worker: WorkerId, kind: KindId) -> Option<TaskId> {
-        let slot = self.roster.seen(worker, kind)?;
+        let slot = self.seen(worker, kind)?;
         self.free_at[slot] = at.now;
         let own = self.deques.of(worker.index()).back().copied();
         let task = match own.filter(|&task| !self.declines(at, task, kind)) {
             Some(_) => self.deques.pop(worker)?,
             None => {
-                let victims = self.victims(worker, kind);
-                let oldest = |&victim: &usize| self.deques.of(victim).front().copied();
-                let accepts = |&victim: &usize| oldest(&victim).is_some_and(|task| !self.declines(at, task, kind));
-                let victim = victims.into_iter().find(accepts)?;
+                let victim = self.victim(at, worker, kind)?;
                 self.deques.steal(victim)?
             }
         };

@@ -3,18 +3,27 @@
 //! What a task waits for is found out once, when it is recorded. A run follows the edges and nothing else: no handle is looked at, no block
 //! taken, no closure moved. Tasks are laid out so that one that waits for nobody but the one before it comes next in memory, too.
 
+mod expected;
+mod guided;
 mod run;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::Pool;
+use evenkeel_machine::Nanos;
+use evenkeel_policy::graph;
+
 use crate::costs::Label;
+use crate::error::PoolError;
+use crate::pool::{Discipline, Pool};
 use crate::scope::{FirstError, ScopeCore};
 use crate::task::{Accesses, Handle, Mode, Record, Resource};
 
+use expected::Note;
+use guided::Guided;
 use run::Steps;
 
 /// What a recorded task does, each time that it runs, in the scope of the run.
@@ -22,7 +31,9 @@ pub type Action<'env> = Box<dyn Fn(&ScopeCore) + Send + Sync + 'env>;
 
 /// Where tasks are recorded: see [`Pool::record`]. `E` is what tasks return that may fail.
 pub struct Recorder<'env, E = Infallible> {
-    actions: Vec<(&'static str, Action<'env>)>,
+    actions: Vec<Action<'env>>,
+    /// By task, what was said of it.
+    notes: Vec<Note>,
     /// Who goes before whom.
     edges: Vec<(u32, u32)>,
     /// By the address of a handle. They are borrowed for as long as the graph: no other can come to be there.
@@ -36,7 +47,7 @@ pub struct Recorder<'env, E = Infallible> {
 pub struct RecordedTask<'a, 'env, E = Infallible> {
     recorder: &'a mut Recorder<'env, E>,
     accesses: Accesses<'env>,
-    name: &'static str,
+    note: Note,
 }
 
 /// A graph of tasks: see [`Pool::record`].
@@ -67,11 +78,76 @@ impl Pool {
 
     /// Records a graph whose tasks may fail ([`RecordedTask::try_run`]), to be run by [`Graph::try_run`].
     pub fn try_record<'env, E>(&self, f: impl FnOnce(&mut Recorder<'env, E>)) -> Graph<'_, 'env, E> {
-        let mut recorder = Recorder::new();
-        f(&mut recorder);
-        let label = |name: &'static str| if name.is_empty() { Label::default() } else { self.label(name) };
-        let actions = recorder.actions.into_iter().map(|(name, action)| (label(name), action));
-        Graph { pool: self, errors: recorder.errors, steps: Steps::new(actions.collect(), &recorder.edges) }
+        match self.registry.discipline {
+            Discipline::Steal | Discipline::StealKind => self.record_to_steal(f),
+            // The pool was made with this policy: it is there.
+            Discipline::Central(policy) => match self.try_record_with(policy, f) {
+                Ok(graph) => graph,
+                Err(error) => unreachable!("{error}"),
+            },
+        }
+    }
+
+    /// Records a graph that is run by this policy, whatever the pool's is: one of those for tasks as they come ([`crate::Builder::policy`]),
+    /// or one that plans a whole graph: `heft`, `cpop`, `peft`, `dls`, `ldcp`, `lmt`, `hed`.
+    ///
+    /// Plans are made from what tasks cost: what has been learnt of their names, what was said of them ([`RecordedTask::cost`]), by kind
+    /// of core. A graph is planned when it first runs, and again when a cost has changed by more than a fifth. Each worker keeps to
+    /// the order of its plan; where one does not come, others do its part.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let (pool, a, b) = (evenkeel::Pool::new()?, evenkeel::Handle::new(), evenkeel::Handle::new());
+    /// let mut graph = pool.record_with("heft", |g| {
+    ///     g.task().writes(&a).label("fill").cost(Duration::from_micros(300)).run(|| ());
+    ///     g.task().writes(&b).label("fill").run(|| ());
+    ///     g.task().reads(&a).reads(&b).label("join").run(|| ());
+    /// })?;
+    /// (0..10).for_each(|_| graph.run());
+    /// # Ok::<(), evenkeel::PoolError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no such policy.
+    pub fn record_with<'env>(
+        &self,
+        policy: &str,
+        f: impl FnOnce(&mut Recorder<'env>),
+    ) -> Result<Graph<'_, 'env>, PoolError> {
+        self.try_record_with(policy, f)
+    }
+
+    /// As [`Pool::record_with`], of tasks that may fail ([`RecordedTask::try_run`]).
+    ///
+    /// # Errors
+    /// There is no such policy.
+    pub fn try_record_with<'env, E>(
+        &self,
+        policy: &str,
+        f: impl FnOnce(&mut Recorder<'env, E>),
+    ) -> Result<Graph<'_, 'env, E>, PoolError> {
+        let own = match self.registry.discipline {
+            Discipline::Steal => "steal",
+            Discipline::StealKind => "steal-kind",
+            Discipline::Central(_) => "",
+        };
+        if policy == own {
+            return Ok(self.record_to_steal(f));
+        }
+        let policy = graph::make(policy, crate::registry::SEED)?;
+        let recorder = Recorder::recorded(f);
+        let guided = match Guided::new(policy, &recorder.notes, &recorder.edges, &self.registry) {
+            Ok(guided) => guided,
+            Err(error) => unreachable!("a task waits for earlier ones: {error}"),
+        };
+        // The policy wants to know what they cost, whoever else does.
+        let mut graph = recorder.graph(self, |name| self.registry.costs.label(name));
+        graph.steps.guide(guided);
+        Ok(graph)
+    }
+
+    fn record_to_steal<'env, E>(&self, f: impl FnOnce(&mut Recorder<'env, E>)) -> Graph<'_, 'env, E> {
+        Recorder::recorded(f).graph(self, |name| self.label(name))
     }
 }
 
@@ -82,14 +158,23 @@ impl<E> Default for Recorder<'_, E> {
 }
 
 impl<'env, E> Recorder<'env, E> {
-    fn new() -> Self {
-        let (actions, edges, records) = (Vec::new(), Vec::new(), HashMap::new());
-        Self { actions, edges, records, handles: PhantomData, errors: Arc::default() }
+    fn recorded(f: impl FnOnce(&mut Self)) -> Self {
+        let (actions, notes, edges, records) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
+        let mut recorder = Self { actions, notes, edges, records, handles: PhantomData, errors: Arc::default() };
+        f(&mut recorder);
+        recorder
+    }
+
+    /// What has been recorded. `label`: the number of a name.
+    fn graph(self, pool: &Pool, label: impl Fn(&'static str) -> Label) -> Graph<'_, 'env, E> {
+        let labels = self.notes.iter().map(|note| note.name.map_or_else(Label::default, &label));
+        let steps = Steps::new(labels.zip(self.actions).collect(), &self.edges);
+        Graph { pool, errors: self.errors, steps }
     }
 
     /// A task that runs after those before it that conflict with it, as that of [`crate::Scope::task`].
     pub const fn task(&mut self) -> RecordedTask<'_, 'env, E> {
-        RecordedTask { recorder: self, accesses: Accesses::NONE, name: "" }
+        RecordedTask { recorder: self, accesses: Accesses::NONE, note: Note { name: None, cost: None } }
     }
 }
 
@@ -114,9 +199,16 @@ impl<'env, E> RecordedTask<'_, 'env, E> {
         self.access(resource, Mode::Writes)
     }
 
-    /// What it is called in traces; its cost is learnt with that of others of the same name ([`Pool::costs`]).
+    /// What it is called in traces; its cost is learnt with that of others of the same name, as that of [`crate::Task::label`].
     pub const fn label(mut self, name: &'static str) -> Self {
-        self.name = name;
+        self.note.name = Some(name);
+        self
+    }
+
+    /// How long it takes on the fastest kind of core, for policies that plan graphs. Once its name has been learnt only the ratios between
+    /// tasks of that name count.
+    pub fn cost(mut self, time: Duration) -> Self {
+        self.note.cost = Some(Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
         self
     }
 
@@ -146,9 +238,10 @@ impl<'env, E> RecordedTask<'_, 'env, E> {
     }
 
     fn record(self, action: Action<'env>) {
-        let Recorder { actions, edges, records, .. } = self.recorder;
+        let Recorder { actions, notes, edges, records, .. } = self.recorder;
         let Ok(task) = u32::try_from(actions.len()) else { panic!("a graph has less than 2^32 tasks") };
-        actions.push((self.name, action));
+        actions.push(action);
+        notes.push(self.note);
         let first = edges.len();
         for (handle, mode) in self.accesses.handles() {
             let record = records.entry(handle).or_default();

@@ -4,16 +4,22 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null};
+use std::sync::Arc;
+use std::time::Instant;
+
+use evenkeel_machine::Nanos;
+use evenkeel_workload::TaskId;
 
 use crate::Pool;
 use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::scope::{self, ScopeCore};
 use crate::sync::{AtomicU32, AtomicUsize, Ordering};
-use crate::trace::{TaskId, What};
+use crate::trace::{self, What};
 use crate::worker::Worker;
 
 use super::Action;
+use super::guided::{Guided, UnderWay};
 
 /// Steps that wait for nobody, in one job: few enough to be shared out, enough that sharing out does not count.
 const STARTS: usize = 64;
@@ -48,6 +54,10 @@ struct Start<'env> {
 struct Shared<'env> {
     steps: Box<[Step<'env>]>,
     successors: Box<[u32]>,
+    /// By step, its number as it was recorded.
+    tasks: Box<[u32]>,
+    /// The policy behind a lock, if there is one, and the step of each task.
+    guide: Option<(Arc<Guided>, Box<[u32]>)>,
     /// Steps that wait for nobody.
     roots: Box<[u32]>,
     starts: Box<[Start<'env>]>,
@@ -99,10 +109,12 @@ impl<'env> Steps<'env> {
         let shared = Box::new(Shared {
             steps: [].into(),
             successors: order.iter().flat_map(|&task| successors_of(task)).map(|&to| place[to as usize]).collect(),
+            guide: None,
             roots: (0..count as u32).filter(|&at| before[order[at as usize] as usize] == 0).collect(),
             starts: [].into(),
             scope: Cell::new(null()),
             runs: AtomicU32::new(0),
+            tasks: [].into(),
         });
         let shared = NonNull::from(Box::leak(shared));
         let mut next = 0;
@@ -130,7 +142,23 @@ impl<'env> Steps<'env> {
             Start { head: Head { run: Start::run }, steps: shared, first, end, next: AtomicUsize::new(first) }
         };
         it.starts = (0..roots).step_by(STARTS).map(start).collect();
+        it.tasks = order.into();
         Self(shared)
+    }
+
+    fn shared(&mut self) -> &mut Shared<'env> {
+        // SAFETY: stays as long as we do, and no run is under way, for that borrows us.
+        unsafe { self.0.as_mut() }
+    }
+
+    /// Has steps run in the order of a policy behind a lock.
+    pub fn guide(&mut self, guided: Guided) {
+        let shared = self.shared();
+        shared.steps.iter_mut().for_each(|step| step.head.run = Step::run_guided);
+        let mut steps = vec![0; shared.tasks.len()];
+        shared.tasks.iter().zip(0..).for_each(|(&task, step)| steps[task as usize] = step);
+        guided.run_by(steps.iter().map(|&step| shared.steps[step as usize].job()).collect());
+        shared.guide = Some((Arc::new(guided), steps.into()));
     }
 
     /// How many there are.
@@ -143,12 +171,18 @@ impl<'env> Steps<'env> {
     pub fn run(&mut self, pool: &Pool) {
         let this = &*self;
         pool.on_worker(|worker| {
+            // Dropped when the run has ended, be it by a panic.
+            let mut _under_way = None;
             scope::open(worker, |s| {
                 // SAFETY: stays as long as we do, and we wait for the run.
                 let shared = unsafe { this.0.as_ref() };
                 shared.scope.set(s.core);
                 shared.runs.store(shared.runs.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
                 s.core.expect(shared.steps.len());
+                if let Some((guided, _)) = &shared.guide {
+                    _under_way = Some(UnderWay::begin(guided, worker));
+                    return;
+                }
                 // From the last to the first: so the first are done first here, and the last first by others.
                 for start in shared.starts.iter().rev() {
                     start.next.store(start.first, Ordering::Relaxed);
@@ -215,27 +249,108 @@ impl<'env> Step<'env> {
         shared.go(this, scope, worker);
     }
 
+    /// # Safety
+    /// As for [`Step::run`].
+    unsafe fn run_guided(head: NonNull<Head>, worker: &Worker) {
+        // SAFETY: the head is the first field; the run waits for this step.
+        let this = unsafe { head.cast::<Step<'env>>().as_ref() };
+        // SAFETY: as above.
+        let shared = unsafe { this.steps.as_ref() };
+        // SAFETY: the scope of the run, which counts this step.
+        let scope = unsafe { &*shared.scope.get() };
+        let mut step = this;
+        for left in (0..IN_ONE_GO).rev() {
+            worker.credits.turn_to(scope, worker);
+            let next = shared.one_guided(step, scope, worker, left > 0);
+            // The run may be over after this, unless there is a next one.
+            worker.credits.gain(scope, worker);
+            match next {
+                Some(next) => step = next,
+                None => return,
+            }
+        }
+    }
+
     const fn job(&self) -> JobRef {
         JobRef::new(NonNull::from_ref(self).cast())
     }
 }
 
 impl<'env> Shared<'env> {
-    fn successors_of(&self, step: &Step<'env>) -> impl Iterator<Item = &Step<'env>> {
+    fn place_of(&self, step: &Step<'env>) -> usize {
+        (std::ptr::from_ref(step).addr() - self.steps.as_ptr().addr()) / size_of::<Step<'env>>()
+    }
+
+    /// By place.
+    fn successors_of(&self, step: &Step<'env>) -> impl Iterator<Item = usize> + '_ {
         let (first, count) = step.successors;
-        let successors = &self.successors[first as usize..(first + count) as usize];
-        successors.iter().map(|&successor| &self.steps[successor as usize])
+        self.successors[first as usize..(first + count) as usize].iter().map(|&successor| successor as usize)
     }
 
     /// A step in the run that is under way, as the trace knows it.
-    fn id(&self, step: &Step<'env>) -> TaskId {
-        TaskId::new((&raw const *step).addr(), self.runs.load(Ordering::Relaxed) as u16)
+    fn id(&self, step: &Step<'env>) -> trace::TaskId {
+        trace::TaskId::new((&raw const *step).addr(), self.runs.load(Ordering::Relaxed) as u16)
+    }
+
+    fn what(&self, step: &Step<'env>) -> What {
+        What::Task(step.label, self.id(step))
+    }
+
+    /// Calls what a step is to do, unless the run has been cancelled, and drops then what `time` returns: whether it was called.
+    #[inline]
+    fn call<T>(&self, step: &Step<'env>, scope: &ScopeCore, worker: &Worker, time: impl FnOnce() -> T) -> bool {
+        if let Some(recorder) = worker.recorder() {
+            let after = self.successors_of(step).map(|successor| self.id(&self.steps[successor]));
+            after.for_each(|after| recorder.must_wait(self.id(step), after));
+        }
+        let is_called = !scope.is_cancelled();
+        let act = || {
+            let _time = time();
+            (step.action)(scope);
+        };
+        if is_called && let Err(payload) = catch_unwind(AssertUnwindSafe(act)) {
+            scope.panicked(payload);
+        }
+        worker.counts.tasks.add(1);
+        // For the next run, which begins after this one has ended.
+        step.waits_for.store(step.before, Ordering::Relaxed);
+        is_called
+    }
+
+    /// Steps that have become ready by one that is done.
+    #[inline]
+    fn ready_by(&self, step: &Step<'env>) -> impl Iterator<Item = usize> + '_ {
+        self.successors_of(step).filter(|&successor| {
+            let successor = &self.steps[successor];
+            // Who waits for one alone need not count.
+            successor.before == 1 || successor.waits_for.fetch_sub(1, Ordering::AcqRel) == 1
+        })
+    }
+
+    /// Does a step; the next one for this worker, if it asks.
+    fn one_guided(&self, step: &Step<'env>, scope: &ScopeCore, worker: &Worker, asks: bool) -> Option<&Step<'env>> {
+        let (guided, steps) = self.guide.as_ref()?;
+        let since = Instant::now();
+        // What it costs is learnt by the guide, which knows how large it is.
+        let is_called = self.call(step, scope, worker, || ());
+        let now = Instant::now();
+        if let Some(recorder) = worker.recorder().filter(|_| is_called) {
+            recorder.lasted(self.what(step), since, now);
+        }
+        let time = Nanos((now - since).as_nanos() as u64);
+        let task = |step: usize| TaskId(self.tasks[step]);
+        let released: Vec<_> = self.ready_by(step).map(task).collect();
+        let next = guided.done(worker, task(self.place_of(step)), time, &released, asks)?;
+        Some(&self.steps[steps[next.index()] as usize])
     }
 
     /// Does a step that is ready, then one that has become ready by it, and so on.
     fn go(&self, step: &Step<'env>, scope: &ScopeCore, worker: &Worker) {
         let mut step = step;
         for _ in 0..IN_ONE_GO {
+            if step.label != Label::default() && !scope.is_cancelled() && worker.leaves(step.job(), step.label) {
+                return;
+            }
             match self.one(step, scope, worker) {
                 Some(next) => step = next,
                 None => return,
@@ -246,27 +361,10 @@ impl<'env> Shared<'env> {
 
     /// Does a step; of those that have become ready by it the first is the caller's, the others are laid open.
     fn one(&self, step: &Step<'env>, scope: &ScopeCore, worker: &Worker) -> Option<&Step<'env>> {
-        if let Some(recorder) = worker.recorder() {
-            let after = self.successors_of(step).map(|successor| self.id(successor));
-            after.for_each(|after| recorder.must_wait(self.id(step), after));
-        }
-        let act = || {
-            let _time = worker.time(step.label, || What::Task(step.label, self.id(step)));
-            (step.action)(scope);
-        };
-        if !scope.is_cancelled()
-            && let Err(payload) = catch_unwind(AssertUnwindSafe(act))
-        {
-            scope.panicked(payload);
-        }
-        worker.counts.tasks.add(1);
-        // For the next run, which begins after this one has ended.
-        step.waits_for.store(step.before, Ordering::Relaxed);
+        self.call(step, scope, worker, || worker.time(step.label, || self.what(step)));
         let mut next = None;
-        for successor in self.successors_of(step) {
-            // Who waits for one alone need not count.
-            let is_ready = successor.before == 1 || successor.waits_for.fetch_sub(1, Ordering::AcqRel) == 1;
-            if is_ready && let Some(earlier) = next.replace(successor) {
+        for successor in self.ready_by(step) {
+            if let Some(earlier) = next.replace(&self.steps[successor]) {
                 worker.push(Step::job(earlier));
             }
         }

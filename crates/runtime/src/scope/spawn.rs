@@ -60,7 +60,7 @@ pub fn spawn<F: FnOnce() + Send>(scope: &ScopeCore, worker: &Worker, closure: F)
     let block = worker.arena.take(class, &worker.registry().depot).cast::<Task<F>>();
     // SAFETY: the block is ours and large enough.
     unsafe { block.write(Task::of(scope, closure)) };
-    worker.push(JobRef::new(block.cast()));
+    worker.submit(JobRef::new(block.cast()));
 }
 
 /// What is too large for a block goes to the heap, and a pointer into the block.
@@ -163,7 +163,7 @@ impl<'scope, E> Spawner<'scope, E> {
         };
         // SAFETY: the block is ours and large enough.
         unsafe { block.write(Task::of(self.scope, f)) };
-        self.registry.inject(JobRef::new(block.cast()));
+        self.registry.submit(JobRef::new(block.cast()));
     }
 
     /// As [`crate::Scope::cancel`].

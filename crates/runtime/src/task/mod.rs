@@ -13,6 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use crate::arena::Class;
+use crate::central::Online;
 use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::scope::{Scope, ScopeCore};
@@ -25,6 +26,7 @@ pub use handle::{Domain, Handle, Part, Regions, Resource};
 
 pub use record::{Mode, Record};
 
+pub use node::TaskRef;
 use node::{Creation, Node};
 
 /// A task that has not been created: what it reads and writes is being said. See [`Scope::task`].
@@ -75,7 +77,8 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
         self
     }
 
-    /// What it is called in traces; its cost is learnt with that of others of the same name ([`crate::Pool::costs`]).
+    /// What it is called in traces; its cost is learnt with that of others of the same name ([`crate::Pool::costs`]),
+    /// and a slow core leaves it where faster ones would end it sooner.
     #[inline]
     pub fn label(mut self, name: &'static str) -> Self {
         self.label = self.scope.worker.label(name);
@@ -120,6 +123,9 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
         let mut creation = unsafe { Creation::begin(block, head, core, self.label) };
         // SAFETY: in the same block, behind the node.
         unsafe { (&raw mut (*block.cast::<Closure<F>>().as_ptr()).closure).write(f) };
+        if let Some(online) = &worker.registry().online {
+            online.created(creation.task(), &self.before(domain));
+        }
         creation.reserve(self.accesses.handles().map(|(handle, mode)| record(handle).before(mode).len()).sum());
         for (handle, mode) in self.accesses.handles() {
             let record = record(handle);
@@ -132,10 +138,39 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
             // SAFETY: as above.
             record.add(creation.task(), mode, |reader| unsafe { reader.is_done() });
         }
+        let task = creation.task();
         if creation.end() {
-            worker.push(JobRef::new(block.cast()));
+            match &worker.registry().online {
+                None => worker.push(JobRef::new(block.cast())),
+                Some(online) => online.ready(worker, task),
+            }
         }
     }
+
+    /// Those that it waits for, unless they are done.
+    #[cold]
+    fn before(&self, domain: &Domain) -> Vec<TaskRef> {
+        let mut before = Vec::new();
+        for (handle, mode) in self.accesses.handles() {
+            // SAFETY: this is the scope's thread; the record is used before the next is asked for.
+            before.extend_from_slice(unsafe { handle.record(domain) }.before(mode));
+        }
+        before
+    }
+}
+
+/// Ends a task that a policy behind a lock has placed.
+///
+/// # Safety
+/// As for [`Node::finish`].
+#[cold]
+unsafe fn finish_at(online: &Online, node: NonNull<Node>, worker: &Worker) {
+    // SAFETY: it has not been finished.
+    let task = unsafe { TaskRef::of(node) };
+    let mut released = Vec::new();
+    // SAFETY: as the caller promises; who is released is ours to be made ready, and not done before.
+    unsafe { Node::finish(node, |ready| released.push(TaskRef::of(ready))) };
+    online.done(worker, task, &released);
 }
 
 /// A node with the closure behind it.
@@ -152,19 +187,23 @@ impl<F: FnOnce() + Send> Closure<F> {
     /// The head is that of a `Closure<F>` in a block of `CLASS` that is ready and has not been run.
     unsafe fn run(head: NonNull<Head>, worker: &Worker) {
         let (this, node) = (head.cast::<Self>(), head.cast::<Node>());
-        // SAFETY: this is the one time that the closure is taken out.
-        let (scope, label, closure) =
-            unsafe { ((*node.as_ptr()).scope, (*node.as_ptr()).label, (&raw const (*this.as_ptr()).closure).read()) };
+        // SAFETY: nobody else looks at these two.
+        let (scope, label) = unsafe { ((*node.as_ptr()).scope, (*node.as_ptr()).label) };
         // SAFETY: the scope waits for this task, which is counted until `gain`.
         let scope: &ScopeCore = unsafe { scope.as_ref() };
+        if label != Label::default() && !scope.is_cancelled() && worker.leaves(JobRef::new(head), label) {
+            return;
+        }
+        // SAFETY: this is the one time that the closure is taken out.
+        let closure = unsafe { (&raw const (*this.as_ptr()).closure).read() };
         worker.credits.turn_to(scope, worker);
         let called = catch_unwind(AssertUnwindSafe(|| {
             if scope.is_cancelled() {
                 return drop(closure);
             }
             let _time = worker.time(label, || {
-                // SAFETY: we are about to run it.
-                What::Task(label, unsafe { Node::task(node) }.id())
+                // SAFETY: it is done when it is finished, below.
+                What::Task(label, unsafe { TaskRef::of(node) }.id())
             });
             closure();
         }));
@@ -172,8 +211,12 @@ impl<F: FnOnce() + Send> Closure<F> {
             scope.panicked(payload);
         }
         worker.counts.tasks.add(1);
-        // SAFETY: run, by us.
-        unsafe { Node::finish(node, |ready| worker.push_next(JobRef::new(ready.cast()))) };
+        match &worker.registry().online {
+            // SAFETY: run, by us.
+            None => unsafe { Node::finish(node, |ready| worker.push_next(JobRef::new(ready.cast()))) },
+            // SAFETY: as above.
+            Some(online) => unsafe { finish_at(online, node, worker) },
+        }
         if let Some(class) = Self::CLASS {
             // SAFETY: made with this class by `create`, and finished.
             unsafe { worker.arena.give(class, head.cast(), &worker.registry().depot) };

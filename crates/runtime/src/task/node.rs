@@ -5,7 +5,7 @@
 use std::ptr::NonNull;
 
 use crate::costs::Label;
-use crate::job::Head;
+use crate::job::{Head, JobRef};
 use crate::scope::ScopeCore;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::trace::TaskId;
@@ -85,16 +85,34 @@ impl LinkRef {
 struct Waiters(AtomicU64);
 
 /// A task as handles remember it: a node, and which of the tasks that have been in it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TaskRef {
     node: NonNull<Node>,
     generation: u16,
 }
 
+// SAFETY: a name of a task; what is done with its node is unsafe by itself.
+unsafe impl Send for TaskRef {}
+
 impl TaskRef {
     /// As the trace knows it.
     pub fn id(self) -> TaskId {
         TaskId::new(self.node.addr().get(), self.generation)
+    }
+
+    /// The task that is in a node.
+    ///
+    /// # Safety
+    /// It is not done, and is not going to be before this returns.
+    pub unsafe fn of(node: NonNull<Node>) -> Self {
+        // SAFETY: nodes stay as long as their pool.
+        let word = unsafe { &(*node.as_ptr()).waiters }.0.load(Ordering::Relaxed);
+        Self { node, generation: (word >> ADDRESS_BITS) as u16 }
+    }
+
+    /// What runs it. It is to be run when it is ready.
+    pub const fn job(self) -> JobRef {
+        JobRef::new(self.node.cast())
     }
 
     /// Whether the task is done; what it wrote is seen then.
@@ -137,8 +155,8 @@ impl Creation {
 
     /// The task as it will be remembered.
     pub fn task(&self) -> TaskRef {
-        // SAFETY: our node.
-        unsafe { Node::task(self.node) }
+        // SAFETY: it cannot be done before its creation has ended.
+        unsafe { TaskRef::of(self.node) }
     }
 
     /// The task waits for another one, unless that is done (or is this one).
@@ -210,16 +228,6 @@ impl Creation {
 }
 
 impl Node {
-    /// The task that is in a node.
-    ///
-    /// # Safety
-    /// The task has been put there by the caller, or is about to be run by it.
-    pub unsafe fn task(this: NonNull<Self>) -> TaskRef {
-        // SAFETY: the node is the caller's; the generation changes when the task is done.
-        let word = unsafe { &(*this.as_ptr()).waiters }.0.load(Ordering::Relaxed);
-        TaskRef { node: this, generation: (word >> ADDRESS_BITS) as u16 }
-    }
-
     /// The task in this node is done: calls `ready` with each of those that waited for nothing but it. The node is the caller's, to be used
     /// again.
     ///

@@ -1,0 +1,292 @@
+//! A policy and what it may know: which task for which worker. Sequential code over task numbers; what a task is, others know.
+//!
+//! A policy may keep a task for a worker that does not come: it is in a long task of something else, or waits for a lock that is held until
+//! the graph is done. The simulator has no such workers. Here, who has nothing to do *stands in*: it takes what a late worker would be given,
+//! once it has waited for that one, from when it should have been free, for as long as a task takes here on average; and who was late is waited
+//! for no more until it asks. So whatever a policy decides, one worker that comes is enough for all to be done; and where all come in time,
+//! nobody stands in.
+//!
+//! Somebody must be awake for that: while tasks lie here that nobody who sleeps would be given, one of the sleepers *watches*, that is sleeps
+//! only until it may stand in.
+
+use std::time::{Duration, Instant};
+
+use evenkeel_machine::{KindId, Nanos, PerKind};
+use evenkeel_policy::graph::{GraphPolicy, Situation, Team, WorkerId};
+use evenkeel_workload::{TaskGraph, TaskId};
+
+/// The least time that a worker is waited for: a few of the delays with which an operating system lets a thread run that was woken, so that
+/// nobody stands in for one that is on its way.
+const PATIENCE: Nanos = Nanos(4_000_000);
+/// A new time counts one part in so many, the average before it the rest.
+const MEMORY: u64 = 8;
+
+/// See the file's head.
+pub struct Desk {
+    policy: Box<dyn GraphPolicy>,
+    /// Empty where tasks come as they are created.
+    graph: TaskGraph,
+    team: Team,
+    since: Instant,
+    /// How many tasks are ready and have not been taken.
+    ready: usize,
+    /// By worker.
+    presence: Vec<Presence>,
+    /// What a task takes on each kind.
+    mean: PerKind<Nanos>,
+    /// Who sleeps only until it may stand in.
+    watcher: Option<usize>,
+}
+
+/// What is expected of a worker.
+#[derive(Clone, Copy, Default)]
+struct Presence {
+    /// When it should have done the task that it was given last.
+    busy_until: Nanos,
+    /// Since when something lies here for it that somebody else would do.
+    missed: Option<Nanos>,
+    /// Somebody has stood in for it since it asked last.
+    is_absent: bool,
+}
+
+impl Desk {
+    /// For this team, worker by worker. `graph`: what is known of it beforehand.
+    pub fn new(policy: Box<dyn GraphPolicy>, graph: TaskGraph, team: Team) -> Self {
+        let presence = vec![Presence::default(); team.kinds.len()];
+        let (since, mean) = (Instant::now(), PerKind::default());
+        let mut desk = Self { policy, graph, team, since, ready: 0, presence, mean, watcher: None };
+        desk.start();
+        desk
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos(self.since.elapsed().as_nanos() as u64)
+    }
+
+    fn split(&mut self) -> (&mut dyn GraphPolicy, Situation<'_>) {
+        let now = self.now();
+        (&mut *self.policy, Situation { graph: &self.graph, team: &self.team, now })
+    }
+
+    fn at(&self) -> Situation<'_> {
+        Situation { graph: &self.graph, team: &self.team, now: self.now() }
+    }
+
+    /// All begins anew: there is no task.
+    pub fn start(&mut self) {
+        let (policy, at) = self.split();
+        policy.start(&at);
+        self.rest();
+    }
+
+    /// The same begins once more: there is no task yet, and what was planned is kept.
+    pub fn again(&mut self) {
+        let (policy, at) = self.split();
+        policy.again(&at);
+        self.rest();
+    }
+
+    /// Begins anew with these paces.
+    pub fn plan(&mut self, pace: Vec<PerKind<f64>>) {
+        self.team.pace = pace;
+        for (rank, mean) in self.mean.0.iter_mut().enumerate() {
+            let at = Situation { graph: &self.graph, team: &self.team, now: Nanos::ZERO };
+            let tasks = (0..self.graph.tasks.len() as u32).map(TaskId);
+            let sum = tasks.map(|task| at.cost(task, KindId(rank as u8)).0 as f64).sum::<f64>();
+            *mean = Nanos((sum / self.graph.tasks.len().max(1) as f64).round() as u64);
+        }
+        self.start();
+    }
+
+    fn rest(&mut self) {
+        self.presence.fill(Presence::default());
+        (self.ready, self.watcher) = (0, None);
+    }
+
+    /// A task has been created that waits for these.
+    pub fn created(&mut self, task: TaskId, predecessors: &[TaskId]) {
+        let (policy, at) = self.split();
+        policy.created(&at, task, predecessors);
+    }
+
+    /// A task has become ready by this worker.
+    pub fn ready(&mut self, task: TaskId, by: Option<usize>) {
+        let (policy, at) = self.split();
+        policy.ready(&at, task, by.map(|by| WorkerId(by as u32)));
+        self.ready += 1;
+    }
+
+    /// A worker asks for a task.
+    pub fn take(&mut self, worker: usize) -> Option<TaskId> {
+        self.leave(worker);
+        self.presence[worker].is_absent = false;
+        if self.ready == 0 {
+            return None;
+        }
+        let kind = self.team.kinds[worker];
+        let (policy, at) = self.split();
+        let now = at.now;
+        let own = policy.take(&at, WorkerId(worker as u32), kind);
+        if own.is_some() {
+            self.presence[worker].missed = None;
+        }
+        let task = own.or_else(|| self.stand_in(worker, now))?;
+        self.ready -= 1;
+        self.presence[worker].busy_until = now.saturating_add(self.cost(task, kind));
+        Some(task)
+    }
+
+    /// Instead of a worker that is late.
+    fn stand_in(&mut self, worker: usize, now: Nanos) -> Option<TaskId> {
+        (0..self.presence.len()).filter(|&other| other != worker).find_map(|other| {
+            let (policy, at) = self.split();
+            let other_id = WorkerId(other as u32);
+            if !policy.would_take(&at, other_id) {
+                self.presence[other].missed = None;
+                return None;
+            }
+            self.presence[other].missed.get_or_insert(now);
+            if self.late_at(other, worker)? > now {
+                return None;
+            }
+            let kind = self.team.kinds[other];
+            let (policy, at) = self.split();
+            let task = policy.take(&at, other_id, kind);
+            self.presence[other].missed = None;
+            self.presence[other].is_absent = task.is_some();
+            task
+        })
+    }
+
+    /// When a worker may stand in for another.
+    fn late_at(&self, other: usize, worker: usize) -> Option<Nanos> {
+        let Presence { busy_until, missed, is_absent } = self.presence[other];
+        let missed = missed?;
+        if is_absent {
+            return Some(missed);
+        }
+        let patience = self.mean[self.team.kinds[worker]].max(PATIENCE);
+        Some(missed.max(busy_until).saturating_add(patience))
+    }
+
+    fn cost(&self, task: TaskId, kind: KindId) -> Nanos {
+        if task.index() < self.graph.tasks.len() { self.at().cost(task, kind) } else { self.mean[kind] }
+    }
+
+    /// A worker has done a task in this time.
+    pub fn done(&mut self, worker: usize, task: TaskId, time: Nanos) {
+        let kind = self.team.kinds[worker];
+        let mean = &mut self.mean[kind];
+        *mean = if mean.0 == 0 { time } else { Nanos(mean.0 - mean.0 / MEMORY + time.0 / MEMORY) };
+        let (policy, at) = self.split();
+        let now = at.now;
+        policy.done(&at, WorkerId(worker as u32), task, kind, time);
+        self.presence[worker].busy_until = now;
+    }
+
+    /// A worker has begun a task from whose end nothing follows.
+    pub fn forget(&mut self, worker: usize, task: TaskId) {
+        let kind = self.team.kinds[worker];
+        let (policy, at) = self.split();
+        policy.done(&at, WorkerId(worker as u32), task, kind, Nanos::ZERO);
+    }
+
+    /// Whether a worker would be given a task.
+    pub fn would_give(&self, worker: usize) -> bool {
+        let is_late = |other| other != worker && self.late_at(other, worker).is_some_and(|at| at <= self.now());
+        self.ready > 0
+            && (self.policy.would_take(&self.at(), WorkerId(worker as u32)) || (0..self.presence.len()).any(is_late))
+    }
+
+    /// A worker that has been given nothing goes to sleep: when it may stand in for another. It watches until then.
+    pub fn due(&mut self, worker: usize) -> Option<Instant> {
+        if self.ready == 0 {
+            return None;
+        }
+        let others = (0..self.presence.len()).filter(|&other| other != worker);
+        let due = others.filter_map(|other| self.late_at(other, worker)).min()?;
+        self.watcher = Some(worker);
+        Some(self.since + Duration::from_nanos(due.0))
+    }
+
+    /// A worker is awake: it does not watch.
+    pub fn leave(&mut self, worker: usize) {
+        if self.watcher == Some(worker) {
+            self.watcher = None;
+        }
+    }
+
+    /// Who of those that sleep is to be woken; none: nobody would be given anything, nor is needed to watch.
+    pub fn whom_to_wake(&mut self, asleep: &mut dyn Iterator<Item = usize>, by: Option<usize>) -> Option<usize> {
+        by.into_iter().for_each(|by| self.leave(by));
+        if self.ready == 0 {
+            return None;
+        }
+        let asleep: Vec<usize> = asleep.collect();
+        let chosen = self.policy.wake(&self.at(), &mut asleep.iter().map(|&worker| WorkerId(worker as u32)));
+        chosen.map(WorkerId::index).or_else(|| asleep.first().copied().filter(|_| self.watcher.is_none()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_policy::graph::Cats;
+
+    use super::*;
+
+    /// A fast worker and a slow one, and a chain of two tasks of which the first is ready.
+    fn chain() -> Desk {
+        let team = Team { kinds: vec![KindId(0), KindId(1)], pace: Vec::new() };
+        let mut desk = Desk::new(Box::new(Cats::default()), TaskGraph::default(), team);
+        desk.created(TaskId(0), &[]);
+        desk.created(TaskId(1), &[TaskId(0)]);
+        desk.ready(TaskId(0), None);
+        desk
+    }
+
+    #[test]
+    fn who_is_not_given_anything_stands_in_for_who_does_not_come_and_no_sooner() {
+        let mut desk = chain();
+        assert_eq!(desk.take(1), None);
+        assert!(!desk.would_give(1) && desk.would_give(0));
+        let due = desk.due(1).unwrap();
+        assert!(due >= desk.since + Duration::from_nanos(PATIENCE.0));
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        assert!(desk.would_give(1));
+        assert_eq!(desk.take(1), Some(TaskId(0)));
+        assert_eq!((desk.take(0), desk.due(1)), (None, None));
+    }
+
+    #[test]
+    fn who_was_late_is_waited_for_no_more_until_it_asks() {
+        let mut desk = chain();
+        assert_eq!(desk.take(1), None);
+        desk.presence[0].is_absent = true;
+        assert_eq!(desk.take(1), Some(TaskId(0)));
+        desk.done(1, TaskId(0), Nanos(100));
+        desk.ready(TaskId(1), Some(1));
+        desk.take(0);
+        assert!(!desk.presence[0].is_absent && desk.take(1).is_none());
+    }
+
+    #[test]
+    fn nobody_stands_in_for_a_worker_that_comes() {
+        let mut desk = chain();
+        assert_eq!((desk.take(1), desk.take(0)), (None, Some(TaskId(0))));
+        desk.done(0, TaskId(0), Nanos(100));
+        desk.ready(TaskId(1), Some(0));
+        assert_eq!((desk.take(1), desk.take(0), desk.take(1)), (None, Some(TaskId(1)), None));
+    }
+
+    #[test]
+    fn one_of_those_who_sleep_is_woken_to_watch_what_none_of_them_would_be_given() {
+        let mut desk = chain();
+        assert_eq!(desk.whom_to_wake(&mut [0, 1].into_iter(), None), Some(0));
+        assert_eq!(desk.whom_to_wake(&mut [1].into_iter(), Some(0)), Some(1));
+        // It looks, is given nothing and sleeps again: it watches, until it is awake for something else.
+        assert!(desk.take(1).is_none() && desk.due(1).is_some());
+        assert_eq!(desk.whom_to_wake(&mut [1].into_iter(), Some(0)), None);
+        desk.leave(1);
+        assert_eq!(desk.whom_to_wake(&mut [1].into_iter(), Some(0)), Some(1));
+    }
+}

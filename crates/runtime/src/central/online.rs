@@ -1,0 +1,155 @@
+//! Tasks of scopes by a policy behind a lock: numbered as they are created, ready ones kept by the policy's order.
+//!
+//! All scopes of a pool share the board: a path is followed, or a queue kept, over all that there is to do. Numbers begin again whenever no
+//! task is left.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use evenkeel_machine::Nanos;
+use evenkeel_workload::TaskId;
+
+use crate::job::JobRef;
+use crate::registry::Registry;
+use crate::task::TaskRef;
+use crate::worker::Worker;
+
+use super::{Board, Desk, summon};
+
+/// See the file's head.
+pub struct Online(Mutex<State>);
+
+struct State {
+    desk: Desk,
+    /// Number of the first in `tasks`.
+    first: u32,
+    /// Those that are not done, and some of those that are.
+    tasks: VecDeque<Pending>,
+    /// Of tasks with dependences that are not done.
+    numbers: HashMap<TaskRef, TaskId>,
+    /// How many are not done.
+    pending: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Pending {
+    /// None: done.
+    job: Option<JobRef>,
+    /// Whether others may wait for it.
+    has_dependences: bool,
+    begun: Option<Instant>,
+}
+
+impl State {
+    /// A number for a new task, unless there are no more.
+    fn number(&mut self, job: JobRef, has_dependences: bool, before: &[TaskId]) -> Option<TaskId> {
+        let task = TaskId(self.first.checked_add(u32::try_from(self.tasks.len()).ok()?)?);
+        self.tasks.push_back(Pending { job: Some(job), has_dependences, begun: None });
+        self.pending += 1;
+        self.desk.created(task, before);
+        Some(task)
+    }
+
+    fn task(&mut self, task: TaskId) -> &mut Pending {
+        &mut self.tasks[(task.0 - self.first) as usize]
+    }
+
+    /// A task is done, or nobody asks any more whether it is.
+    fn strike(&mut self, task: TaskId) {
+        self.task(task).job = None;
+        self.pending -= 1;
+        while self.tasks.front().is_some_and(|task| task.job.is_none()) {
+            self.tasks.pop_front();
+            self.first += 1;
+        }
+        if self.pending == 0 {
+            self.first = 0;
+            self.desk.start();
+        }
+    }
+}
+
+impl Online {
+    /// With a policy that does not ask for the graph.
+    pub fn new(desk: Desk) -> Self {
+        Self(Mutex::new(State { desk, first: 0, tasks: VecDeque::new(), numbers: HashMap::new(), pending: 0 }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A task is being created that waits for these, or those of them that are not done.
+    pub fn created(&self, task: TaskRef, before: &[TaskRef]) {
+        let mut state = self.lock();
+        let before: Vec<_> = before.iter().filter_map(|before| state.numbers.get(before).copied()).collect();
+        if let Some(number) = state.number(task.job(), true, &before) {
+            state.numbers.insert(task, number);
+        }
+    }
+
+    /// A task with dependences is ready as soon as it has been created.
+    pub fn ready(&self, worker: &Worker, task: TaskRef) {
+        self.release(worker, &[task]);
+    }
+
+    /// A task is done, and these have become ready by it.
+    pub fn done(&self, worker: &Worker, task: TaskRef, released: &[TaskRef]) {
+        let mut state = self.lock();
+        if let Some(number) = state.numbers.remove(&task) {
+            let begun = state.task(number).begun;
+            let time = begun.map_or(Nanos::ZERO, |begun| Nanos(begun.elapsed().as_nanos() as u64));
+            state.desk.done(worker.index, number, time);
+            state.strike(number);
+        }
+        drop(state);
+        self.release(worker, released);
+    }
+
+    fn release(&self, worker: &Worker, tasks: &[TaskRef]) {
+        if tasks.is_empty() {
+            return;
+        }
+        let mut state = self.lock();
+        for task in tasks {
+            match state.numbers.get(task).copied() {
+                Some(number) => state.desk.ready(number, Some(worker.index)),
+                None => worker.push(task.job()),
+            }
+        }
+        drop(state);
+        summon(self, worker.registry(), Some(worker.index), tasks.len());
+    }
+
+    /// An independent task has been created. `by`: by this worker. Gives it back where there are no more numbers.
+    pub fn spawn(&self, registry: &Registry, job: JobRef, by: Option<usize>) -> Result<(), JobRef> {
+        let mut state = self.lock();
+        let number = state.number(job, false, &[]).ok_or(job)?;
+        state.desk.ready(number, by);
+        drop(state);
+        summon(self, registry, by, 1);
+        Ok(())
+    }
+}
+
+impl Board for Online {
+    fn take(&self, worker: &Worker) -> Option<JobRef> {
+        let mut state = self.lock();
+        let number = state.desk.take(worker.index)?;
+        let task = state.task(number);
+        task.begun = Some(Instant::now());
+        let Pending { job, has_dependences, .. } = *task;
+        if !has_dependences {
+            state.desk.forget(worker.index, number);
+            state.strike(number);
+        }
+        drop(state);
+        summon(self, worker.registry(), Some(worker.index), 1);
+        job
+    }
+
+    fn at_desk(&self, f: &mut dyn FnMut(&mut Desk)) {
+        f(&mut self.lock().desk);
+    }
+}

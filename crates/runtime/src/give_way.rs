@@ -1,0 +1,172 @@
+//! Slow cores leave what faster ones would end sooner: the rule of `steal-kind` (crates/policy) where each worker is a thread.
+//!
+//! What the rule wants to know, and where it is from: a task's cost on each kind, learnt by its name; when a faster worker is free, which that
+//! worker says when it begins a task with a name; what else is ready, counted in the deques. What lies there is taken to
+//! cost as much as the task in question: so the rule errs towards taking, as plain stealing does.
+//!
+//! A task that is declined lies here, for faster workers. Learnt costs may be wrong, and a worker may not come: so nobody leaves a task for
+//! longer than it would have run here. When that time is over, any worker takes it.
+
+use std::cell::{Cell, RefCell};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crossbeam_utils::CachePadded;
+use evenkeel_machine::{KindId, Nanos};
+use evenkeel_policy::graph::steal_kind::declines;
+
+use crate::costs::Label;
+use crate::job::JobRef;
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
+use crate::team::Place;
+use crate::worker::{LOOKING, Worker};
+
+/// Busy for an unknown time.
+const UNKNOWN: u64 = u64::MAX;
+/// Idle.
+const FREE: u64 = 0;
+
+/// See the file's head.
+pub struct GiveWay {
+    start: Instant,
+    /// By worker, when it is free, in nanoseconds since the start.
+    free_at: Box<[CachePadded<AtomicU64>]>,
+    /// How many have been left.
+    count: AtomicUsize,
+    left: Mutex<Vec<Declined>>,
+}
+
+struct Declined {
+    job: JobRef,
+    label: Label,
+    /// Of the worker that left it.
+    kind: KindId,
+    /// When anybody may take it.
+    until: Instant,
+}
+
+/// What a worker has at hand for the rule.
+#[derive(Default)]
+pub struct Deciding {
+    /// A job that has been left for long enough.
+    accepted: Cell<Option<JobRef>>,
+    faster: RefCell<Vec<(Nanos, KindId)>>,
+}
+
+/// When a worker would have been free but for a task that it has begun.
+pub struct FreeAt(u64);
+
+impl GiveWay {
+    /// For so many workers.
+    pub fn new(workers: usize) -> Self {
+        let free_at = || CachePadded::new(AtomicU64::new(UNKNOWN));
+        Self {
+            start: Instant::now(),
+            free_at: (0..workers).map(|_| free_at()).collect(),
+            count: AtomicUsize::new(0),
+            left: Mutex::default(),
+        }
+    }
+
+    fn at(&self, now: Instant) -> Nanos {
+        Nanos(now.saturating_duration_since(self.start).as_nanos() as u64)
+    }
+
+    /// A worker has nothing to do, or has found something.
+    pub fn idles(&self, worker: &Worker, idles: bool) {
+        self.free_at[worker.index].store(if idles { FREE } else { UNKNOWN }, Ordering::Relaxed);
+    }
+
+    /// A worker begins a task with a name.
+    pub fn begins(&self, worker: &Worker, label: Label, since: Instant) -> FreeAt {
+        let cost = worker.registry().costs.of(label, worker.kind);
+        let end = cost.map_or(UNKNOWN, |cost| self.at(since).saturating_add(cost).0);
+        FreeAt(self.free_at[worker.index].swap(end, Ordering::Relaxed))
+    }
+
+    /// It has ended.
+    pub fn ends(&self, worker: &Worker, FreeAt(free_at): FreeAt) {
+        self.free_at[worker.index].store(free_at, Ordering::Relaxed);
+    }
+
+    /// A task that was left for this worker, or for long enough.
+    #[inline]
+    pub fn take(&self, worker: &Worker) -> Option<JobRef> {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let place = left.iter().position(|it| it.is_for(worker.kind, now))?;
+        let declined = left.remove(place);
+        self.count.store(left.len(), Ordering::Relaxed);
+        if declined.until <= now {
+            worker.deciding.accepted.set(Some(declined.job));
+        }
+        Some(declined.job)
+    }
+
+    /// Whether a worker on this kind would be given a task.
+    pub fn would_give(&self, kind: KindId) -> bool {
+        // The census orders this load after the sleeper's entry (README.md, "Sleep and wake", rule 3).
+        self.count.load(Ordering::Relaxed) > 0 && {
+            let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = Instant::now();
+            left.iter().any(|it| it.is_for(kind, now))
+        }
+    }
+
+    /// When anybody may take something, if nobody else has by then.
+    pub fn due(&self) -> Option<Instant> {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|it| it.until).min()
+    }
+}
+
+impl Declined {
+    fn is_for(&self, kind: KindId, now: Instant) -> bool {
+        kind < self.kind || self.until <= now
+    }
+}
+
+impl Worker {
+    /// Leaves a task with a name for a faster worker, where that would end it sooner. False: it is to be run here.
+    pub fn leaves(&self, job: JobRef, label: Label) -> bool {
+        let Some(give_way) = &self.registry().give_way else { return false };
+        self.deciding.accepted.take() != Some(job) && self.declines(give_way, job, label)
+    }
+
+    fn declines(&self, give_way: &GiveWay, job: JobRef, label: Label) -> bool {
+        let registry = self.registry();
+        let (costs, kind) = (&registry.costs, self.kind);
+        // What is shorter than waking somebody is not worth the wait.
+        let Some(own) = costs.of(label, kind).filter(|own| own.0 >= LOOKING.as_nanos() as u64) else { return false };
+        let now = Instant::now();
+        let at = give_way.at(now);
+        let mut faster = self.deciding.faster.borrow_mut();
+        faster.clear();
+        let faster_places = registry.team.places.iter().take_while(|place| place.kind < kind);
+        let free_at = |(&Place { kind, .. }, free_at): (_, &CachePadded<AtomicU64>)| {
+            let free_at = Some(free_at.load(Ordering::Relaxed)).filter(|&free_at| free_at != UNKNOWN);
+            free_at.map(|free_at| (at.max(Nanos(free_at)), kind))
+        };
+        faster.extend(faster_places.zip(&give_way.free_at).filter_map(free_at));
+        if faster.iter().any(|&(_, kind)| costs.of(label, kind).is_none()) {
+            return false;
+        }
+        let mut left = give_way.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = left.iter().map(|it| it.label).chain(std::iter::repeat_n(label, registry.jobs()));
+        let cost = |label, kind| costs.of(label, kind).unwrap_or_default();
+        if !declines(at.saturating_add(own), &mut faster, before, label, cost) {
+            return false;
+        }
+        left.push(Declined { job, label, kind, until: now + Duration::from_nanos(own.0) });
+        give_way.count.store(left.len(), Ordering::Relaxed);
+        drop(left);
+        let is_faster = |&other: &usize| registry.team.places[other].kind < kind;
+        registry.sleep.asleep().find(is_faster).into_iter().for_each(|other| registry.sleep.wake(other));
+        true
+    }
+}

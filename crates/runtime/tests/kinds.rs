@@ -1,0 +1,109 @@
+//! Tasks on two kinds of core. Two workers on two kinds of core, as a machine file says; what takes longer on the
+//! slow one is sleep, so that it takes as long whatever else the machine does.
+
+mod support;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use evenkeel::Handle;
+use support::{by_kind, here, sleep_by_kind};
+
+#[test]
+fn a_slow_core_leaves_the_last_tasks_to_a_fast_one_and_does_not_where_it_does_not_know_kinds() {
+    let slow_share = |policy| {
+        let (pool, done) = (by_kind(policy), [const { AtomicUsize::new(0) }; 2]);
+        for round in 0..15 {
+            pool.scope(|s| {
+                for _ in 0..2 {
+                    s.task().label("coarse").run(|| {
+                        // What it costs has been learnt on both after some rounds.
+                        done[here()].fetch_add(usize::from(round >= 5), Ordering::Relaxed);
+                        sleep_by_kind(&[5_000, 50_000]);
+                    });
+                }
+            });
+        }
+        let [fast, slow] = done.map(AtomicUsize::into_inner);
+        assert_eq!(fast + slow, 20);
+        slow
+    };
+    // Two on the fast core take 10 ms, one on the slow core 50.
+    let slow = slow_share("steal-kind");
+    assert!(slow <= 4, "{slow} of 20");
+    let slow = slow_share("steal");
+    assert!(slow >= 5, "{slow} of 20");
+}
+
+#[test]
+fn a_task_that_was_left_is_taken_after_all_where_the_fast_core_does_not_come() {
+    let (pool, slow) = (by_kind("steal-kind"), AtomicUsize::new(0));
+    for _ in 0..4 {
+        pool.scope(|s| {
+            (0..4).for_each(|_| s.task().label("step").run(|| sleep_by_kind(&[1_000, 3_000])));
+        });
+    }
+    // "step" takes 1 ms on the fast core, as far as is known; now it waits there for one that the slow core has to do.
+    pool.scope(|s| {
+        for _ in 0..2 {
+            s.task().label("step").run(|| {
+                if here() == 1 {
+                    slow.fetch_add(1, Ordering::SeqCst);
+                }
+                while slow.load(Ordering::SeqCst) == 0 {
+                    std::thread::yield_now();
+                }
+            });
+        }
+    });
+    assert!(slow.into_inner() >= 1);
+}
+
+#[test]
+fn under_cats_the_path_is_the_fast_cores_and_under_fifo_anybodys() {
+    let path_on_slow = |policy| {
+        let (pool, root, path, slow) = (by_kind(policy), Handle::new(), Handle::new(), AtomicUsize::new(0));
+        let singles: Vec<_> = (0..30).map(|_| Handle::new()).collect();
+        pool.scope(|s| {
+            let slow = &slow;
+            // All is created before the first ends: so the path is known.
+            s.task().writes(&root).run(|| sleep_by_kind(&[20_000, 20_000]));
+            singles.iter().for_each(|it| s.task().reads(&root).updates(it).run(|| sleep_by_kind(&[1_000, 2_000])));
+            for _ in 0..20 {
+                s.task().reads(&root).updates(&path).run(move || {
+                    slow.fetch_add(here(), Ordering::Relaxed);
+                    sleep_by_kind(&[1_000, 2_000]);
+                });
+            }
+        });
+        slow.into_inner()
+    };
+    let slow = path_on_slow("cats");
+    assert!(slow <= 5, "{slow} of 20");
+    let slow = path_on_slow("fifo");
+    assert!((1..20).contains(&slow), "{slow} of 20");
+}
+
+#[test]
+fn what_a_policy_keeps_for_a_core_that_does_not_come_is_done_by_another() {
+    let (pool, path, held, begun) = (by_kind("cats"), Handle::new(), Mutex::new(()), AtomicUsize::new(0));
+    let lock = held.lock().unwrap();
+    std::thread::scope(|threads| {
+        // One worker waits for the lock, which is held until the path is done.
+        let (begun, pool, held) = (&begun, &pool, &held);
+        let stuck = threads.spawn(move || {
+            pool.scope(|s| {
+                s.task().label("stuck").run(move || {
+                    begun.store(1 + here(), Ordering::SeqCst);
+                    drop(held.lock().unwrap());
+                });
+            });
+        });
+        while begun.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        pool.scope(|s| (0..10).for_each(|_| s.task().updates(&path).run(|| ())));
+        drop(lock);
+        stuck.join().unwrap();
+    });
+}
