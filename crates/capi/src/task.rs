@@ -97,7 +97,12 @@ impl Sink for Dependent {
             Target::Recorder(recorder) => {
                 // SAFETY: the recorder lives as long as its tasks are being recorded; resources are not used after `run`.
                 let (recorder, accesses) = unsafe { (&mut *recorder, &*from_ref(&self.0.accesses)) };
-                saying!(accesses, recorder.recorder.task()).run(closure);
+                let task = saying!(accesses, recorder.recorder.task());
+                let task = match self.0.label {
+                    Some(label) => task.label(label),
+                    None => task,
+                };
+                task.run(closure);
             }
         }
         self.0.recycle();

@@ -153,14 +153,14 @@ impl Pool {
 
 impl<E> Default for Recorder<'_, E> {
     fn default() -> Self {
-        Self::new()
+        let (actions, notes, edges, records) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
+        Self { actions, notes, edges, records, handles: PhantomData, errors: Arc::default() }
     }
 }
 
 impl<'env, E> Recorder<'env, E> {
     fn recorded(f: impl FnOnce(&mut Self)) -> Self {
-        let (actions, notes, edges, records) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
-        let mut recorder = Self { actions, notes, edges, records, handles: PhantomData, errors: Arc::default() };
+        let mut recorder = Self::default();
         f(&mut recorder);
         recorder
     }
