@@ -378,7 +378,7 @@ void evenkeel_task_updates_part(struct evenkeel_task *task,
 
 /**
  * What it is called: on machines with several kinds of core its cost is learnt with that of others of the same name. A program keeps the
- * names that it uses, so let them be few. Tasks without dependences and those of recorded graphs have no names.
+ * names that it uses, so let them be few. Tasks without dependences have no names.
  */
 void evenkeel_task_label(struct evenkeel_task *task,
                          const char *name);

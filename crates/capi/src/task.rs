@@ -214,7 +214,7 @@ pub extern "C" fn evenkeel_task_updates_part(
 }
 
 /// What it is called: on machines with several kinds of core its cost is learnt with that of others of the same name. A program keeps the
-/// names that it uses, so let them be few. Tasks without dependences and those of recorded graphs have no names.
+/// names that it uses, so let them be few. Tasks without dependences have no names.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_label(task: Option<&mut Task>, name: *const c_char) {
     let Some(task) = task else { return };
