@@ -12,7 +12,8 @@ use support::{by_kind, here, sleep_by_kind};
 #[test]
 fn a_slow_core_leaves_the_last_tasks_to_a_fast_one_and_does_not_where_it_does_not_know_kinds() {
     let slow_share = |policy| {
-        let (pool, done) = (by_kind(policy), [const { AtomicUsize::new(0) }; 2]);
+        // Who is woken by a push would else take the core of who pushes, and look for work before that one has begun what it keeps.
+        let (pool, done) = (by_kind(policy, true), [const { AtomicUsize::new(0) }; 2]);
         for round in 0..15 {
             pool.scope(|s| {
                 for _ in 0..2 {
@@ -37,7 +38,7 @@ fn a_slow_core_leaves_the_last_tasks_to_a_fast_one_and_does_not_where_it_does_no
 
 #[test]
 fn a_task_that_was_left_is_taken_after_all_where_the_fast_core_does_not_come() {
-    let (pool, slow) = (by_kind("steal-kind"), AtomicUsize::new(0));
+    let (pool, slow) = (by_kind("steal-kind", false), AtomicUsize::new(0));
     for _ in 0..4 {
         pool.scope(|s| {
             (0..4).for_each(|_| s.task().label("step").run(|| sleep_by_kind(&[1_000, 3_000])));
@@ -62,7 +63,7 @@ fn a_task_that_was_left_is_taken_after_all_where_the_fast_core_does_not_come() {
 #[test]
 fn under_cats_the_path_is_the_fast_cores_and_under_fifo_anybodys() {
     let path_on_slow = |policy| {
-        let (pool, root, path, slow) = (by_kind(policy), Handle::new(), Handle::new(), AtomicUsize::new(0));
+        let (pool, root, path, slow) = (by_kind(policy, false), Handle::new(), Handle::new(), AtomicUsize::new(0));
         let singles: Vec<_> = (0..30).map(|_| Handle::new()).collect();
         pool.scope(|s| {
             let slow = &slow;
@@ -86,7 +87,7 @@ fn under_cats_the_path_is_the_fast_cores_and_under_fifo_anybodys() {
 
 #[test]
 fn what_a_policy_keeps_for_a_core_that_does_not_come_is_done_by_another() {
-    let (pool, path, held, begun) = (by_kind("cats"), Handle::new(), Mutex::new(()), AtomicUsize::new(0));
+    let (pool, path, held, begun) = (by_kind("cats", false), Handle::new(), Mutex::new(()), AtomicUsize::new(0));
     let lock = held.lock().unwrap();
     std::thread::scope(|threads| {
         // One worker waits for the lock, which is held until the path is done.

@@ -61,7 +61,7 @@ fn simulated(policy: &str, shape: Shape) -> f64 {
 /// Part of them that the fast core does here, of a recorded graph. What tasks cost is said, not learnt: what is planned does not depend on what else
 /// the machine does.
 fn run(policy: &str, shape: Shape) -> f64 {
-    let (pool, on_fast) = (by_kind("steal-kind"), AtomicUsize::new(0));
+    let (pool, on_fast) = (by_kind("steal-kind", false), AtomicUsize::new(0));
     let handles: Vec<_> = (0..TASKS).map(|_| Handle::new()).collect();
     let graph = pool.record_with(policy, |g| {
         for task in 0..TASKS {
@@ -104,7 +104,7 @@ fn so_it_does_of_tasks_as_they_come() {
     for (policy, shape) in
         [("fifo", CHAINS), ("steal", CHAINS), ("steal-kind", CHAINS), ("cats", CHAINS), ("cats", PATH)]
     {
-        let (pool, on_fast) = (by_kind(policy), AtomicUsize::new(0));
+        let (pool, on_fast) = (by_kind(policy, false), AtomicUsize::new(0));
         let handles: Vec<_> = (0..TASKS).map(|_| Handle::new()).collect();
         // The first time costs are learnt.
         for _ in 0..2 {

@@ -7,7 +7,6 @@ use evenkeel_policy::graph::{GraphPolicy, Team};
 use evenkeel_workload::{BadEdge, TaskGraph, TaskId};
 
 use crate::central::{Board, Desk, summon};
-use crate::costs::Label;
 use crate::job::JobRef;
 use crate::registry::Registry;
 use crate::worker::Worker;
@@ -77,14 +76,16 @@ impl Guided {
         roots.for_each(|task| state.desk.ready(task, None));
     }
 
+    /// A task took a worker so long: the cost of its name is learnt.
+    pub fn learn(&self, worker: &Worker, task: TaskId, time: Nanos) {
+        let it = &self.graph.tasks[task.index()];
+        let label = self.expected.label(it.phase);
+        worker.registry().costs.learn(label, worker.kind, self.expected.of_mean_size(it, time));
+    }
+
     /// A worker has done a task in this time, and these have become ready by it: the next for this worker, if it asks.
     pub fn done(&self, worker: &Worker, task: TaskId, time: Nanos, released: &[TaskId], asks: bool) -> Option<TaskId> {
         let registry = worker.registry();
-        let it = &self.graph.tasks[task.index()];
-        let label = self.expected.label(it.phase);
-        if label != Label::default() {
-            registry.costs.learn(label, worker.kind, self.expected.of_mean_size(it, time));
-        }
         let mut state = self.lock();
         state.desk.done(worker.index, task, time);
         released.iter().for_each(|&task| state.desk.ready(task, Some(worker.index)));

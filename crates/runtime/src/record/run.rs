@@ -334,13 +334,16 @@ impl<'env> Shared<'env> {
         // What it costs is learnt by the guide, which knows how large it is.
         let is_called = self.call(step, scope, worker, || ());
         let now = Instant::now();
-        if let Some(recorder) = worker.recorder().filter(|_| is_called) {
-            recorder.lasted(self.what(step), since, now);
-        }
         let time = Nanos((now - since).as_nanos() as u64);
         let task = |step: usize| TaskId(self.tasks[step]);
+        let this = task(self.place_of(step));
+        // What was left out took no time, and says nothing of its name.
+        if is_called {
+            guided.learn(worker, this, time);
+            worker.recorder().into_iter().for_each(|it| it.lasted(self.what(step), since, now));
+        }
         let released: Vec<_> = self.ready_by(step).map(task).collect();
-        let next = guided.done(worker, task(self.place_of(step)), time, &released, asks)?;
+        let next = guided.done(worker, this, time, &released, asks)?;
         Some(&self.steps[steps[next.index()] as usize])
     }
 

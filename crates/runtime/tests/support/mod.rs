@@ -33,13 +33,13 @@ kind = "slow"
 cores = 1
 "#;
 
-/// A worker on a fast core and one on a slow one.
-pub fn by_kind(policy: &str) -> Pool {
+/// A worker on a fast core and one on a slow one. `pins`: whether they keep to two cores, so that none takes the other's from it when it is woken.
+pub fn by_kind(policy: &str, pins: bool) -> Pool {
     static FILES: AtomicUsize = AtomicUsize::new(0);
     let number = FILES.fetch_add(1, Ordering::Relaxed);
     let file = std::env::temp_dir().join(format!("evenkeel-two-kinds-{}-{number}.toml", std::process::id()));
     std::fs::write(&file, MACHINE).unwrap();
-    let pool = Pool::builder().machine(file.to_str().unwrap()).policy(policy).pin(false).build();
+    let pool = Pool::builder().machine(file.to_str().unwrap()).policy(policy).pin(pins).build();
     std::fs::remove_file(file).unwrap();
     let pool = pool.unwrap();
     assert_eq!(pool.places().iter().map(|place| place.kind.0).collect::<Vec<_>>(), [0, 1]);
