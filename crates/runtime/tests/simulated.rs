@@ -58,6 +58,13 @@ fn simulated(policy: &str, shape: Shape) -> f64 {
     retired[0] / (retired[0] + retired[1])
 }
 
+/// The median of three: other work on this machine holds up one run or another.
+fn median(run: impl FnMut() -> f64) -> f64 {
+    let mut three: Vec<_> = std::iter::repeat_with(run).take(3).collect();
+    three.sort_by(f64::total_cmp);
+    three[1]
+}
+
 /// Part of them that the fast core does here, of a recorded graph. What tasks cost is said, not learnt: what is planned does not depend on what else
 /// the machine does.
 fn run(policy: &str, shape: Shape) -> f64 {
@@ -77,9 +84,29 @@ fn run(policy: &str, shape: Shape) -> f64 {
     on_fast.into_inner() as f64 / f64::from(TASKS)
 }
 
+/// The same of tasks as they come, the second time: the first their costs are learnt.
+fn run_as_they_come(policy: &str, shape: Shape) -> f64 {
+    let (pool, on_fast) = (by_kind(policy, false), AtomicUsize::new(0));
+    let handles: Vec<_> = (0..TASKS).map(|_| Handle::new()).collect();
+    for _ in 0..2 {
+        on_fast.store(0, Ordering::Relaxed);
+        pool.scope(|s| {
+            for task in 0..TASKS {
+                let it = shape(task).into_iter().fold(s.task(), |it, before| it.reads(&handles[before as usize]));
+                it.writes(&handles[task as usize]).label("task").run(|| {
+                    on_fast.fetch_add(usize::from(here() == 0), Ordering::Relaxed);
+                    sleep_by_kind(&MICROS);
+                });
+            }
+        });
+    }
+    on_fast.into_inner() as f64 / f64::from(TASKS)
+}
+
 /// By policy, simulated and run.
 fn compare(policies: impl Iterator<Item = &'static str>, shape: Shape) -> Vec<(&'static str, f64, f64)> {
-    let shares: Vec<_> = policies.map(|policy| (policy, simulated(policy, shape), run(policy, shape))).collect();
+    let shares: Vec<_> =
+        policies.map(|policy| (policy, simulated(policy, shape), median(|| run(policy, shape)))).collect();
     let differ = |&&(_, simulated, run): &&(&str, f64, f64)| (simulated - run).abs() > TOLERANCE;
     let different: Vec<_> = shares.iter().filter(differ).collect();
     assert!(different.is_empty(), "policy, simulated, run: {different:?} of {shares:?}");
@@ -104,22 +131,7 @@ fn so_it_does_of_tasks_as_they_come() {
     for (policy, shape) in
         [("fifo", CHAINS), ("steal", CHAINS), ("steal-kind", CHAINS), ("cats", CHAINS), ("cats", PATH)]
     {
-        let (pool, on_fast) = (by_kind(policy, false), AtomicUsize::new(0));
-        let handles: Vec<_> = (0..TASKS).map(|_| Handle::new()).collect();
-        // The first time costs are learnt.
-        for _ in 0..2 {
-            on_fast.store(0, Ordering::Relaxed);
-            pool.scope(|s| {
-                for task in 0..TASKS {
-                    let it = shape(task).into_iter().fold(s.task(), |it, before| it.reads(&handles[before as usize]));
-                    it.writes(&handles[task as usize]).label("task").run(|| {
-                        on_fast.fetch_add(usize::from(here() == 0), Ordering::Relaxed);
-                        sleep_by_kind(&MICROS);
-                    });
-                }
-            });
-        }
-        let (simulated, run) = (simulated(policy, shape), on_fast.into_inner() as f64 / f64::from(TASKS));
+        let (simulated, run) = (simulated(policy, shape), median(|| run_as_they_come(policy, shape)));
         assert!((simulated - run).abs() <= TOLERANCE, "{policy}: {simulated} simulated, {run} run");
     }
 }
