@@ -45,8 +45,8 @@ pub(crate) fn stub(exhibit: &Exhibit) -> usize {
 /// A table that is wider than `style` says goes on beneath itself, the names of its rows repeated.
 pub fn study(study: &Reproduction, style: Style) -> String {
     let mut text = wrapped(&format!("{}: {} ({})", study.study, study.title, study.source), style.width);
-    if study.quick {
-        text.push_str(&wrapped(QUICK, style.width));
+    if let Some(quick) = quick(study) {
+        text.push_str(&wrapped(quick, style.width));
     }
     for experiment in &study.experiments {
         let heading = wrapped(&format!("{}. {}", experiment.number, experiment.title), style.width);
@@ -64,7 +64,13 @@ pub fn study(study: &Reproduction, style: Style) -> String {
 }
 
 /// What is said where little was run.
-pub(crate) const QUICK: &str = "Quick: about a tenth of the runs, for a first look. Figures of the full study differ.";
+pub(crate) const fn quick(study: &Reproduction) -> Option<&'static str> {
+    match (study.quick, study.live) {
+        (false, _) => None,
+        (true, false) => Some("Quick: about a tenth of the runs, for a first look. Figures of the full study differ."),
+        (true, true) => Some("Quick: each case once, for a first look: chance decides several percent."),
+    }
+}
 
 fn longest_line(text: &str) -> usize {
     text.lines().map(|line| line.chars().count()).max().unwrap_or(0)

@@ -6,6 +6,7 @@ mod common;
 use common::study::study;
 use evenkeel_report::html;
 use evenkeel_report::table::Style;
+use evenkeel_studies::Reproduction;
 
 #[test]
 fn names_from_outside_stay_text() {
@@ -28,6 +29,17 @@ fn the_page_refers_to_nothing_outside_itself_and_has_all_tables_without_scripts(
     for part in ["Dice were thrown", "acfs was made up.", "Quick:", "<small>J</small>", "3. Speedups", "<td>-</td>"] {
         assert!(own.contains(part), "{part}");
     }
+}
+
+#[test]
+fn a_study_that_was_run_live_does_not_say_that_it_was_simulated() {
+    let simulated = study("acfs");
+    let live = Reproduction { live: true, ..study("acfs") };
+    let pages = [&simulated, &live].map(|study| html::study(study, ""));
+    assert_eq!(pages.each_ref().map(|page| page.contains("carried out again in the simulator")), [true, false]);
+    assert_eq!(pages.map(|page| page.contains("run on this machine")), [false, true]);
+    let texts = [&simulated, &live].map(|study| evenkeel_report::study(study, Style::default()));
+    assert_eq!(texts.map(|text| text.contains("about a tenth of the runs")), [true, false]);
 }
 
 #[test]

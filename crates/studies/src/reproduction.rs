@@ -13,6 +13,8 @@ pub struct Reproduction {
     pub title: &'static str,
     /// Where it was published.
     pub source: &'static str,
+    /// Whether programs were run on this machine, in place of the simulator.
+    pub live: bool,
     /// Whether only about a tenth of the runs was carried out.
     pub quick: bool,
     /// Of whatever chance plays in.
@@ -69,6 +71,7 @@ impl Study {
             study: self.name,
             title: self.title,
             source: self.source,
+            live: false,
             quick: runs.quick,
             seed: runs.seed,
             made_by: made_by.to_owned(),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::drawing::{Drawing, Panel};
 use super::escape::text;
 use super::{document, parts};
-use crate::exhibit::{QUICK, cells, is_text};
+use crate::exhibit::{cells, is_text, quick};
 
 const PLOTS: &str = include_str!("../../assets/study.js");
 
@@ -37,15 +37,19 @@ pub fn study(study: &Reproduction, command: &str) -> String {
 
 /// What was carried out, in a paragraph, and where to find it.
 fn header(study: &Reproduction) -> String {
+    let how = if study.live {
+        "its programs run on this machine, beside what the simulator says of it"
+    } else {
+        "carried out again in the simulator, with the rows, columns and units of the study"
+    };
     let mut html = format!(
-        "<p class=\"lead\">The experiments of <b>{}</b> ({}), carried out again in the simulator, with the rows, columns and units of the study. \
-         No parameter is fitted to what it found. Seed {}.</p>\n",
+        "<p class=\"lead\">The experiments of <b>{}</b> ({}), {how}. No parameter is fitted to what it found. Seed {}.</p>\n",
         text(study.study),
         text(study.source),
         study.seed
     );
-    if study.quick {
-        let _ = writeln!(html, "<p class=\"note\">{QUICK}</p>");
+    if let Some(quick) = quick(study) {
+        let _ = writeln!(html, "<p class=\"note\">{quick}</p>");
     }
     html.push_str("<nav><ol>\n");
     for experiment in &study.experiments {

@@ -62,6 +62,7 @@ pub fn study(name: &str) -> Reproduction {
         study: "made-up",
         title: "A study that nobody made",
         source: "Proceedings of Nothing, 2026",
+        live: false,
         quick: true,
         seed: 1,
         made_by: name.into(),

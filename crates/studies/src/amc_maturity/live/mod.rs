@@ -75,6 +75,7 @@ pub fn reproduction(
         study: STUDY.name,
         title: STUDY.title,
         source: STUDY.source,
+        live: true,
         quick: runs.quick,
         seed: runs.seed,
         made_by: made_by.to_owned(),

@@ -35,7 +35,7 @@ pub(super) fn speedups(machine: &Machine, measured: &[Measured], timed: &[Timed]
     let figure =
         Figure::new(Shape::Bars, title, PROGRAM, [IDEAL].into_iter().chain(VERSIONS), "speedup over one slow core");
     Exhibit {
-        title: format!("{title}, on {} ({})", machine.name, machine.cores_label()),
+        title: format!("{title}, {} ({})", machine.name, machine.cores_label()),
         columns,
         rows,
         figures: vec![figure],
@@ -59,10 +59,8 @@ fn mean(of: &[&Measured]) -> Option<Measured> {
 fn remarks(machine: &Machine, all: &[&Measured], loops: &[&Measured], timed: &[Timed]) -> Vec<String> {
     let mut remarks = Vec::new();
     if machine.kinds.len() == 1 {
-        remarks.push(format!(
-            "All cores of {} are of one kind: one slow core is one core, and the ratio is 1. `evenkeel lab --slow 1=3 -- …` makes one slower.",
-            machine.name
-        ));
+        let same = "All cores are of one kind: one slow core is one core, and the ratio is 1. `evenkeel lab --slow 1=3 -- …` makes one slower.";
+        remarks.push(same.to_owned());
     }
     for (name, of) in [("Of all programs", all), ("Of those with loops", loops)] {
         let Some(mean) = mean(of) else { continue };
@@ -139,7 +137,7 @@ pub(super) fn beside(measured: &[Measured], predicted: &[[Option<Predicted>; VER
             Column::new(MEASURED, ""),
             Column::new(OWN, ""),
             Column::new(AS_MEASURED, ""),
-            Column::new("measured beyond the last", "%"),
+            Column::new("measured above that", "%"),
         ],
         rows,
         figures: vec![figure],
