@@ -3,6 +3,8 @@
 CARGO    ?= cargo
 EVENKEEL  = $(CARGO) run --quiet --release -p evenkeel-cli --
 DEMO      = target/demo
+# Where cargo puts what it builds.
+BUILT     = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 # The nine parallel programs of the maturity study, each by itself, eight programs that compete, and an rt-app file
 # (workloads/rtapp-mixed.json).
@@ -75,7 +77,7 @@ bench-lab:
 bench-live:
 	$(CARGO) build --release -p evenkeel-cli
 	$(CARGO) build --release -p evenkeel-linux --examples
-	EVENKEEL=$(CURDIR)/target/release/evenkeel EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-live.md $(CARGO) bench -p evenkeel-linux --bench live
+	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-live.md $(CARGO) bench -p evenkeel-linux --bench live
 
 # Schedulers beside each other in the hybrid VM lab: an hour on a quiet machine; needs what docs/vm.md names. Writes docs/benchmarks-vm.md.
 bench-vm:
@@ -84,7 +86,7 @@ bench-vm:
 		|| BPF_CLANG=clang-19 $(CARGO) install $$peer --version 1.1.4 --locked --root target/peers || echo "$$peer cannot be built: left out"; done
 	$(CARGO) build --release -p evenkeel-cli --features sched_ext
 	$(CARGO) build --release -p evenkeel-linux --examples
-	EVENKEEL=$(CURDIR)/target/release/evenkeel EVENKEEL_PEERS=$(CURDIR)/target/peers/bin EVENKEEL_CACHE=$(CURDIR)/target/vm-cache \
+	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_PEERS=$(CURDIR)/target/peers/bin EVENKEEL_CACHE=$(CURDIR)/target/vm-cache \
 		EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-vm.md $(CARGO) bench -p evenkeel-linux --bench vm
 
 # How steady the cores of evenkeel vm are, and what the kernel's own scheduler makes of them: some five minutes on a quiet machine, as root.
@@ -96,7 +98,7 @@ bench-vm-lab:
 bench-runtime:
 	./crates/runtime/benches/peers/setup.sh target/bench-runtime
 	$(CARGO) build --release -p evenkeel-cli
-	EVENKEEL=$(CURDIR)/target/release/evenkeel EVENKEEL_PEERS=$(CURDIR)/target/bench-runtime \
+	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_PEERS=$(CURDIR)/target/bench-runtime \
 		$(if $(QUICK),,EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-runtime.md) $(CARGO) bench -p evenkeel --bench runtime $(if $(QUICK),-- --quick)
 
 # With and without the mechanism in BPF, where it can be built.

@@ -16,6 +16,11 @@ pub enum Size {
 }
 
 impl Size {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        self.pick("small", "medium", "large")
+    }
+
     /// One of three, for this size.
     pub fn pick<T>(self, small: T, medium: T, large: T) -> T {
         match self {

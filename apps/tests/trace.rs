@@ -76,14 +76,17 @@ fn a_pipeline_has_a_slice_for_each_item_in_each_stage_and_the_serial_one_has_the
 }
 
 #[test]
-fn a_loop_has_chunks_that_do_not_overlap() {
+fn a_loop_has_chunks_that_do_not_overlap_and_are_all_of_it() {
     let chunks = "select slice.ts, slice.dur, f.int_value first, e.int_value end from slice join args f on f.arg_set_id = slice.id \
          and f.key = 'debug.first' join args e on e.arg_set_id = slice.id and e.key = 'debug.end' where name = 'loop'";
     let Some(answers) = ask(
         "blackscholes",
         "loop-dynamic",
         &[
-            &format!("select count(*) > 0, sum(end <= first) from ({chunks})"),
+            // The loops of the app are of one length, and as many as chunks that begin at 0.
+            &format!(
+                "select count(*) > 0, sum(end <= first), sum(end - first) = max(end) * sum(first = 0) from ({chunks})"
+            ),
             // Chunks at work at the same time are of one loop: an app with a barrier after each.
             &format!(
                 "with chunk as ({chunks}) select count(*) from chunk a join chunk b on a.first < b.first and b.first < a.end \
@@ -94,5 +97,5 @@ fn a_loop_has_chunks_that_do_not_overlap() {
     ) else {
         return;
     };
-    assert_eq!((&answers[0], &answers[1], &answers[2]), (&json!([[1, 0]]), &json!([[0]]), &json!([])));
+    assert_eq!((&answers[0], &answers[1], &answers[2]), (&json!([[1, 0, 1]]), &json!([[0]]), &json!([])));
 }

@@ -16,8 +16,9 @@ version=$("$CARGO" pkgid -p evenkeel-capi | sed 's/.*[#@]//')
 abi=$(sed -n 's/^pub const EVENKEEL_ABI: c_uint = \(.*\);/\1/p' src/version.rs)
 
 to=$DESTDIR$PREFIX
-install -d "$to/include" "$to/lib/pkgconfig" "$to/lib/cmake/evenkeel"
+install -d "$to/include/evenkeel" "$to/lib/pkgconfig" "$to/lib/cmake/evenkeel"
 install -m 644 include/evenkeel.h include/evenkeel.hpp "$to/include"
+install -m 644 include/evenkeel/*.hpp "$to/include/evenkeel"
 install -m 644 "$built/libevenkeel.a" "$to/lib"
 install -m 755 "$built/libevenkeel.so" "$to/lib/libevenkeel.so.$version"
 ln -sf "libevenkeel.so.$version" "$to/lib/libevenkeel.so.$abi"

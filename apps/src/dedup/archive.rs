@@ -40,7 +40,7 @@ impl<'a> Archive<'a> {
             }
             Entry::Vacant(place) => {
                 place.insert(count);
-                let deflated = chunk.deflated.get_or_init(|| deflate(chunk.bytes));
+                let deflated = chunk.deflated.get_or_init(|| Deflater::new().deflate(chunk.bytes));
                 self.bytes.extend_from_slice(&(deflated.len() as u32).to_le_bytes());
                 self.bytes.extend_from_slice(deflated);
             }
@@ -48,8 +48,18 @@ impl<'a> Archive<'a> {
     }
 }
 
-pub(super) fn deflate(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(Vec::with_capacity(bytes.len() / 2), Compression::default());
-    // Writing to memory does not fail; should it, nothing is written, and the checksum tells.
-    encoder.write_all(bytes).and_then(|()| encoder.finish()).unwrap_or_default()
+/// What deflates chunks, one after the other: its tables, some hundred kilobytes, are made once and not for each chunk.
+pub(super) struct Deflater(DeflateEncoder<Vec<u8>>);
+
+impl Deflater {
+    pub(super) fn new() -> Self {
+        Self(DeflateEncoder::new(Vec::new(), Compression::default()))
+    }
+
+    pub(super) fn deflate(&mut self, bytes: &[u8]) -> Vec<u8> {
+        // Writing to memory does not fail; should it, nothing is written, and the checksum tells.
+        let written = self.0.write_all(bytes);
+        let deflated = written.and_then(|()| self.0.reset(Vec::with_capacity(bytes.len() / 2)));
+        deflated.unwrap_or_default()
+    }
 }

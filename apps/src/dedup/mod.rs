@@ -26,7 +26,7 @@ use crate::checksum::Checksum;
 use crate::pipeline::Crew;
 use crate::setting::Size;
 use crate::team::PinError;
-use archive::{Archive, deflate};
+use archive::{Archive, Deflater};
 use table::Table;
 
 /// Least, mean and greatest length, bytes.
@@ -145,8 +145,9 @@ fn refine(fragment: Fragment<'_>) -> Fragment<'_> {
 
 /// Fourth stage: deflates the new chunks.
 fn compress(fragment: Fragment<'_>) -> Fragment<'_> {
+    let mut deflater = Deflater::new();
     for chunk in fragment.chunks.iter().filter(|chunk| chunk.is_new) {
-        chunk.deflated.get_or_init(|| deflate(chunk.bytes));
+        chunk.deflated.get_or_init(|| deflater.deflate(chunk.bytes));
     }
     fragment
 }
@@ -184,7 +185,7 @@ mod tests {
         let dedup = Dedup::generate(Size::Small);
         let archive = dedup.serial();
         assert!(unpack(&archive) == dedup.stream);
-        assert!(archive.len() < deflate(&dedup.stream).len());
+        assert!(archive.len() < Deflater::new().deflate(&dedup.stream).len());
     }
 
     #[test]

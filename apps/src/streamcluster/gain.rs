@@ -6,7 +6,7 @@ use super::block::{Block, PARTS, part_of};
 use crate::team::Team;
 
 impl Block {
-    /// Opens x if that gains something; how much it does. Nine phases.
+    /// Opens x if that gains something; how much it does. Six phases, of which two only one thread works in, and two more if x is opened.
     pub(super) fn gain(&self, team: &impl Team, x: usize, z: f64) -> f64 {
         // 1 to 3: the centres are numbered, so that each part can have a table of them.
         team.each(PARTS, |part| *self.centres_before.write(part) = self.centres_in(part).count());
@@ -19,14 +19,11 @@ impl Block {
                 self.rank[point].store(rank as u32, Ordering::Relaxed);
             }
         });
-        // 4 to 6: what does each point, and so each centre, make of x?
-        team.each(PARTS, |part| {
-            let mut extra = self.extra.write(part);
-            extra.clear();
-            extra.resize(centres, 0.0);
-        });
+        // 4 and 5: what does each point, and so each centre, make of x?
         team.each(PARTS, |part| {
             let (mut saved, mut extra) = (0.0, self.extra.write(part));
+            extra.clear();
+            extra.resize(centres, 0.0);
             for point in self.points_of(part) {
                 let more = self.cost_at(point, x) - self.cost.get(point);
                 if more < 0.0 {
@@ -49,14 +46,14 @@ impl Block {
                 })
                 .sum();
         });
-        // 7 to 9: is it worth while? Then centres close and points change.
+        // 6: is it worth while?
         let opening = if x_is_centre { 0.0 } else { z };
         let gain = team.agree(|| self.saved.sum() + self.closing.sum() - opening);
-        let opens = gain > 0.0;
+        if gain <= 0.0 {
+            return 0.0;
+        }
+        // 7 and 8: points change, and centres close.
         self.each_point(team, |point| {
-            if !opens {
-                return;
-            }
             let cost = self.cost_at(point, x);
             if cost < self.cost.get(point) || self.closes[self.rank_of_centre(point)].load(Ordering::Relaxed) {
                 self.change(point, x, cost);
@@ -66,11 +63,11 @@ impl Block {
             let is_centre = &self.is_centre[point];
             let closes = is_centre.load(Ordering::Relaxed)
                 && self.closes[self.rank[point].load(Ordering::Relaxed) as usize].load(Ordering::Relaxed);
-            if opens && (closes || point == x) {
+            if closes || point == x {
                 is_centre.store(point == x, Ordering::Relaxed);
             }
         });
-        gain.max(0.0)
+        gain
     }
 }
 

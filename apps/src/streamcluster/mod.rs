@@ -7,7 +7,7 @@
 //! opened at random (Meyerson, "Online Facility Location", FOCS 2001). Then points are tried in turn as a new centre x: what does it gain to open x, let the
 //! points that are nearer to x change to it, and close those centres whose points may as well go to x, too?
 //!
-//! Shape: that question is asked some thousand times a block, and has nine phases with a barrier each (see `Block::gain`), of which one looks at
+//! Shape: that question is asked some thousand times a block, and has six phases with a barrier each (see `Block::gain`), of which one looks at
 //! all points, and the others are short: waiting counts.
 
 mod block;

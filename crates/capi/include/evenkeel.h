@@ -384,6 +384,13 @@ void evenkeel_task_label(struct evenkeel_task *task,
                          const char *name);
 
 /**
+ * How long a recorded task takes on the fastest kind of core, for policies that plan graphs. Where its name has been learnt only the ratios
+ * between tasks of that name count. Of tasks of a scope costs are learnt alone.
+ */
+void evenkeel_task_cost(struct evenkeel_task *task,
+                        uint64_t nanoseconds);
+
+/**
  * Creates the task, and gives `task` back. It calls `run` with `data` when nothing is left that it waits for, perhaps at once, on any
  * worker; a task of a graph each time that this is run. Then (of a graph: when that is dropped), or when it is left out, or where it
  * cannot be created, `release` is called with `data`, once; NULL: nothing is to be released.
@@ -425,6 +432,15 @@ struct evenkeel_graph *evenkeel_graph_new(const struct evenkeel_pool *pool,
                                           struct evenkeel_recorder *recorder);
 
 /**
+ * The same, to be run by this policy, whatever the pool's is: "heft", "cpop", "peft", "dls", "ldcp", "lmt" and "hed" plan the whole graph, by
+ * what tasks cost (evenkeel_task_cost(), evenkeel_task_label()); those of evenkeel_options_policy() take tasks as they become ready. Where there is
+ * no such policy the recorder keeps what it has.
+ */
+struct evenkeel_graph *evenkeel_graph_new_with(const struct evenkeel_pool *pool,
+                                               struct evenkeel_recorder *recorder,
+                                               const char *policy);
+
+/**
  * Runs every task once, and returns when all have ended. Where one fails, those that have not begun are left out. The graph can be run
  * again.
  */
@@ -460,9 +476,10 @@ int evenkeel_pipeline_serial(struct evenkeel_pipeline *pipeline, evenkeel_step s
 int evenkeel_pipeline_parallel(struct evenkeel_pipeline *pipeline, evenkeel_step stage, void *data);
 
 /**
- * How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker.
+ * How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker, and more where cores are unequal.
  */
-void evenkeel_pipeline_in_flight(struct evenkeel_pipeline *pipeline, size_t items);
+void evenkeel_pipeline_in_flight(struct evenkeel_pipeline *pipeline,
+                                 size_t items);
 
 /**
  * Runs until the source has no more items and all have left the last stage, and gives the pipeline back. Where the source or a stage

@@ -17,19 +17,14 @@
 #ifndef EVENKEEL_HPP
 #define EVENKEEL_HPP
 
-#include "evenkeel.h"
+#include "evenkeel/calls.hpp"
+#include "evenkeel/loops.hpp"
+#include "evenkeel/pipelines.hpp"
+#include "evenkeel/tasks.hpp"
 
-#include <algorithm>
-#include <atomic>
 #include <cstddef>
-#include <exception>
-#include <iterator>
-#include <list>
 #include <memory>
-#include <mutex>
-#include <new>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -37,136 +32,6 @@
 #include <vector>
 
 namespace evenkeel {
-
-/// What evenkeel itself cannot do, and why.
-class Error : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
-
-namespace detail {
-
-[[noreturn]] inline void fail() { throw Error(evenkeel_error()); }
-
-inline void check(int code) {
-    if (code != 0) fail();
-}
-
-template <auto drop>
-struct Drop {
-    template <class T>
-    void operator()(T* it) const noexcept {
-        drop(it);
-    }
-};
-
-/// What the C interface has made, and takes back.
-template <class T, auto drop>
-using Owned = std::unique_ptr<T, Drop<drop>>;
-
-template <class T>
-T* made(T* it) {
-    if (it == nullptr) fail();
-    return it;
-}
-
-/// The first exception of functions that run at the same time.
-class Failure {
-public:
-    /// Calls a function for the C interface: 0, or 1 where it threw.
-    template <class F>
-    int guard(F&& f) noexcept {
-        try {
-            f();
-            return 0;
-        } catch (...) {
-            if (!is_taken_.exchange(true)) first_ = std::current_exception();
-            return 1;
-        }
-    }
-
-    /// All of them have ended, with this code.
-    void rethrow(int code) {
-        if (code == EVENKEEL_ERROR) fail();
-        if (code == 0) return;
-        is_taken_ = false;
-        std::rethrow_exception(std::exchange(first_, nullptr));
-    }
-
-private:
-    std::atomic<bool> is_taken_{false};
-    std::exception_ptr first_;
-};
-
-/// A closure, and where its exceptions go.
-template <class F>
-struct Guarded {
-    Failure* failure;
-    F f;
-
-    static int run(void* data) noexcept {
-        auto& self = *static_cast<Guarded*>(data);
-        return self.failure->guard(self.f);
-    }
-
-    static void release(void* data) noexcept { delete static_cast<Guarded*>(data); }
-};
-
-template <class F>
-Guarded<std::decay_t<F>> guarded(Failure& failure, F&& f) {
-    return {&failure, std::forward<F>(f)};
-}
-
-/// Gives a closure away, by `copy` where copying its bytes is enough, else by `own`.
-template <class F, class Copy, class Own>
-void give(Failure& failure, F&& f, Copy copy, Own own) {
-    using Closure = Guarded<std::decay_t<F>>;
-    if constexpr (std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= 160 && alignof(Closure) <= 16) {
-        const Closure closure{&failure, std::forward<F>(f)};
-        check(copy(&Closure::run, &closure, sizeof closure));
-    } else {
-        check(own(&Closure::run, new Closure{&failure, std::forward<F>(f)}, &Closure::release));
-    }
-}
-
-/// What a function returns, which runs elsewhere.
-template <class R>
-class Result {
-public:
-    template <class F>
-    void of(F&& f) {
-        value_.emplace(f());
-    }
-    R take() { return std::move(*value_); }
-
-private:
-    std::optional<R> value_;
-};
-
-template <class R>
-class Result<R&> {
-public:
-    template <class F>
-    void of(F&& f) {
-        value_ = &f();
-    }
-    R& take() { return *value_; }
-
-private:
-    R* value_ = nullptr;
-};
-
-template <>
-class Result<void> {
-public:
-    template <class F>
-    void of(F&& f) {
-        f();
-    }
-    void take() {}
-};
-
-}  // namespace detail
 
 /// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE), else from
 /// the machine.
@@ -210,459 +75,6 @@ struct Kind {
     std::string name;
     /// Its speed relative to the fastest of the machine, which has 1024.
     unsigned capacity;
-};
-
-/// Something that tasks read and write: what it stands for is your affair. May be destroyed as soon as all tasks that name it have been
-/// created.
-class Handle {
-public:
-    Handle() : handle_(detail::made(evenkeel_handle_new())) {}
-
-private:
-    friend class Task;
-    detail::Owned<evenkeel_handle, evenkeel_handle_drop> handle_;
-};
-
-/// Some elements of an array: see Regions.
-class Part {
-private:
-    friend class Regions;
-    friend class Task;
-    Part(const evenkeel_regions* regions, std::size_t begin, std::size_t end)
-        : regions_(regions), begin_(begin), end_(end) {}
-    const evenkeel_regions* regions_;
-    std::size_t begin_, end_;
-};
-
-/// Handles for the parts of an array, one per block of so many elements: parts that share a block conflict.
-class Regions {
-public:
-    /// For an array of `len` elements, told apart by blocks of `block` (0 is taken as 1).
-    Regions(std::size_t len, std::size_t block) : regions_(detail::made(evenkeel_regions_new(len, block))) {}
-
-    /// The elements from `begin` to before `end`.
-    Part part(std::size_t begin, std::size_t end) const { return {regions_.get(), begin, end}; }
-
-private:
-    detail::Owned<evenkeel_regions, evenkeel_regions_drop> regions_;
-};
-
-/// A task that has not been created: what it reads and writes is being said. It runs after those of its scope or graph created before it
-/// that conflict with it: that write what it reads or writes, or read what it writes.
-class Task {
-public:
-    /// It reads these (handles, parts): it waits for the tasks that wrote them last.
-    template <class... Resources>
-    Task& reads(const Resources&... resources) {
-        (say(resources, evenkeel_task_reads, evenkeel_task_reads_part), ...);
-        return *this;
-    }
-    /// It writes these: it waits for the tasks that wrote them last, and all that have read them since.
-    template <class... Resources>
-    Task& writes(const Resources&... resources) {
-        (say(resources, evenkeel_task_writes, evenkeel_task_writes_part), ...);
-        return *this;
-    }
-    /// It reads and writes these: it waits as one that writes them.
-    template <class... Resources>
-    Task& updates(const Resources&... resources) {
-        (say(resources, evenkeel_task_updates, evenkeel_task_updates_part), ...);
-        return *this;
-    }
-    /// What it is called: on machines with several kinds of core its cost is learnt with that of others of the same name. A program keeps
-    /// the names that it uses, so let them be few.
-    Task& label(const char* name) {
-        evenkeel_task_label(task_.get(), name);
-        return *this;
-    }
-    Task& label(const std::string& name) { return label(name.c_str()); }
-
-    /// Creates it: `f` is called when nothing is left that it waits for, perhaps at once, on any worker; that of a graph each time that
-    /// this is run.
-    template <class F>
-    void run(F&& f) {
-        if (!task_) throw Error("the task has been created already");
-        auto* task = task_.release();
-        detail::give(
-            *failure_, std::forward<F>(f),
-            [=](evenkeel_function run, const void* data, std::size_t size) {
-                return evenkeel_task_run_copy(task, run, data, size);
-            },
-            [=](evenkeel_function run, void* data, evenkeel_release release) {
-                return evenkeel_task_run(task, run, data, release);
-            });
-    }
-
-private:
-    friend class Scope;
-    friend class Recorder;
-    Task(evenkeel_task* task, detail::Failure& failure) : task_(detail::made(task)), failure_(&failure) {}
-
-    template <class Whole, class Some>
-    void say(const Handle& handle, Whole whole, Some) {
-        whole(task_.get(), handle.handle_.get());
-    }
-    template <class Whole, class Some>
-    void say(const Part& part, Whole, Some some) {
-        some(task_.get(), part.regions_, part.begin_, part.end_);
-    }
-
-    detail::Owned<evenkeel_task, evenkeel_task_drop> task_;
-    detail::Failure* failure_;
-};
-
-/// Where tasks are created: see Pool::scope. Tasks may use it on all threads, but for task().
-class Scope {
-public:
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-
-    /// Creates an independent task: `f` is called on any worker, perhaps at once.
-    template <class F>
-    void spawn(F&& f) {
-        const auto* scope = scope_;
-        detail::give(
-            failure_, std::forward<F>(f),
-            [=](evenkeel_function run, const void* data, std::size_t size) {
-                return evenkeel_scope_spawn_copy(scope, run, data, size);
-            },
-            [=](evenkeel_function run, void* data, evenkeel_release release) {
-                return evenkeel_scope_spawn(scope, run, data, release);
-            });
-    }
-    /// A task with dependences. For the thread that opened the scope alone: that on which its function runs.
-    Task task() { return {evenkeel_scope_task(scope_), failure_}; }
-    /// Leaves out all tasks that have not begun, and those that are still to be created. Nothing is thrown.
-    void cancel() { evenkeel_scope_cancel(scope_); }
-    /// Whether the scope has been cancelled, or one of its tasks has thrown: a long task may look, and return early.
-    bool is_cancelled() const { return evenkeel_scope_is_cancelled(scope_); }
-
-private:
-    friend class Pool;
-    explicit Scope(detail::Failure& failure) : failure_(failure) {}
-    const evenkeel_scope* scope_ = nullptr;
-    detail::Failure& failure_;
-};
-
-/// Where the tasks of a graph are recorded: see Pool::record.
-class Recorder {
-public:
-    /// A task. Handles and regions that it names must be there until Pool::record returns.
-    Task task() { return {evenkeel_recorder_task(recorder_.get()), failure_}; }
-
-private:
-    friend class Pool;
-    explicit Recorder(detail::Failure& failure) : failure_(failure) {}
-    detail::Owned<evenkeel_recorder, evenkeel_recorder_drop> recorder_{detail::made(evenkeel_recorder_new())};
-    detail::Failure& failure_;
-};
-
-/// A recorded graph: see Pool::record. Its pool must be there whenever it is run.
-class Graph {
-public:
-    /// Runs every task once, and returns when all have ended. Where one throws, those that have not begun are left out. The graph can be
-    /// run again.
-    void run() { failure_->rethrow(evenkeel_graph_run(graph_.get())); }
-    /// How many tasks it has.
-    std::size_t size() const { return evenkeel_graph_len(graph_.get()); }
-
-private:
-    friend class Pool;
-    Graph(std::unique_ptr<detail::Failure> failure, evenkeel_graph* graph)
-        : failure_(std::move(failure)), graph_(detail::made(graph)) {}
-    std::unique_ptr<detail::Failure> failure_;
-    detail::Owned<evenkeel_graph, evenkeel_graph_drop> graph_;
-};
-
-/// A loop over whole numbers or the elements of random-access iterators, of which more can be said before it begins: see Pool::over.
-template <class I>
-class Over {
-public:
-    /// How it is shared out, in place of what the pool does: see Options::schedule.
-    Over& schedule(std::string schedule) {
-        schedule_ = std::move(schedule);
-        return *this;
-    }
-
-    /// Calls `f` with each number, or each element, on all cores at once, and returns when all calls have.
-    template <class F>
-    void for_each(F&& f) const {
-        for_each_chunk([&f](I begin, I end) { each(begin, end, f); });
-    }
-
-    /// Calls `f(begin, end)` with parts of the range, each as long as is handed out at a time.
-    template <class F>
-    void for_each_chunk(F&& f) const {
-        struct Call {
-            detail::Failure failure;
-            const Over& over;
-            F& f;
-        } call{{}, *this, f};
-        const auto chunk = [](std::size_t begin, std::size_t end, void* data) noexcept {
-            auto& call = *static_cast<Call*>(data);
-            return call.failure.guard([&] { call.f(call.over.at(begin), call.over.at(end)); });
-        };
-        call.failure.rethrow(evenkeel_for(pool_, 0, count(), schedule(), chunk, &call));
-    }
-
-    /// Each worker begins with `identity` (which changes nothing where it is added) and adds what `map(value, i)` makes of it and its
-    /// numbers or elements; `reduce(value, value)` brings their values together, in which order is not said.
-    template <class T, class Map, class Reduce>
-    T map_reduce(T identity, Map map, Reduce reduce) const {
-        if constexpr (std::is_trivially_copyable_v<T> && alignof(T) <= 64) {
-            return reduce_in_place(std::move(identity), map, reduce);
-        } else {
-            return reduce_on_heap(std::move(identity), map, reduce);
-        }
-    }
-
-private:
-    friend class Pool;
-    Over(const evenkeel_pool* pool, I begin, I end) : pool_(pool), begin_(begin), end_(end) {}
-
-    std::size_t count() const {
-        if (!(begin_ < end_)) return 0;
-        if constexpr (std::is_integral_v<I>) {
-            return static_cast<std::size_t>(end_) - static_cast<std::size_t>(begin_);
-        } else {
-            return static_cast<std::size_t>(end_ - begin_);
-        }
-    }
-    const char* schedule() const { return schedule_ ? schedule_->c_str() : nullptr; }
-
-    I at(std::size_t offset) const {
-        if constexpr (std::is_integral_v<I>) {
-            return static_cast<I>(static_cast<std::size_t>(begin_) + offset);
-        } else {
-            return begin_ + static_cast<typename std::iterator_traits<I>::difference_type>(offset);
-        }
-    }
-
-    template <class F>
-    static void each(I begin, I end, F&& f) {
-        for (; begin < end; ++begin) {
-            if constexpr (std::is_integral_v<I>) {
-                f(begin);
-            } else {
-                f(*begin);
-            }
-        }
-    }
-
-    template <class T, class Map>
-    T fold(T value, std::size_t begin, std::size_t end, Map& map) const {
-        each(at(begin), at(end), [&](auto&& it) { value = map(std::move(value), std::forward<decltype(it)>(it)); });
-        return value;
-    }
-
-    template <class T, class Map, class Reduce>
-    T reduce_in_place(T value, Map& map, Reduce& reduce) const {
-        struct Call {
-            detail::Failure failure;
-            const Over& over;
-            Map& map;
-            Reduce& reduce;
-        } call{{}, *this, map, reduce};
-        const auto fold = [](void* value, std::size_t begin, std::size_t end, void* data) noexcept {
-            auto& call = *static_cast<Call*>(data);
-            auto& own = *static_cast<T*>(value);
-            return call.failure.guard([&] { own = call.over.fold(own, begin, end, call.map); });
-        };
-        const auto combine = [](void* into, void* from, void* data) noexcept {
-            auto& call = *static_cast<Call*>(data);
-            auto& own = *static_cast<T*>(into);
-            return call.failure.guard([&] { own = call.reduce(own, *static_cast<T*>(from)); });
-        };
-        call.failure.rethrow(
-            evenkeel_reduce(pool_, 0, count(), schedule(), &value, sizeof value, fold, combine, &call));
-        return value;
-    }
-
-    /// Workers have pointers, to values that the caller owns; to none before the first part.
-    template <class T, class Map, class Reduce>
-    T reduce_on_heap(T identity, Map& map, Reduce& reduce) const {
-        struct Call {
-            detail::Failure failure;
-            const Over& over;
-            Map& map;
-            Reduce& reduce;
-            const T& identity;
-            std::mutex mutex;
-            std::list<T> values;
-        } call{{}, *this, map, reduce, identity, {}, {}};
-        const auto fold = [](void* value, std::size_t begin, std::size_t end, void* data) noexcept {
-            auto& call = *static_cast<Call*>(data);
-            auto& own = *static_cast<T**>(value);
-            return call.failure.guard([&] {
-                if (own == nullptr) {
-                    const std::lock_guard<std::mutex> lock(call.mutex);
-                    own = &call.values.emplace_back(call.identity);
-                }
-                *own = call.over.fold(std::move(*own), begin, end, call.map);
-            });
-        };
-        const auto combine = [](void* into, void* from, void* data) noexcept {
-            auto& call = *static_cast<Call*>(data);
-            auto*& own = *static_cast<T**>(into);
-            auto* other = *static_cast<T**>(from);
-            return call.failure.guard([&] {
-                if (own == nullptr || other == nullptr) {
-                    own = own == nullptr ? other : own;
-                } else {
-                    *own = call.reduce(std::move(*own), std::move(*other));
-                }
-            });
-        };
-        T* value = nullptr;
-        call.failure.rethrow(
-            evenkeel_reduce(pool_, 0, count(), schedule(), &value, sizeof value, fold, combine, &call));
-        return value == nullptr ? std::move(identity) : std::move(*value);
-    }
-
-    const evenkeel_pool* pool_;
-    I begin_, end_;
-    std::optional<std::string> schedule_;
-};
-
-namespace detail {
-
-/// What comes out of a stage that returns nothing.
-struct Nothing {};
-
-template <class R>
-using Out = std::conditional_t<std::is_void_v<R>, Nothing, std::decay_t<R>>;
-
-/// One item of a pipeline, which is of one of these types after the other.
-template <class... Types>
-class Slot {
-public:
-    Slot() = default;
-    Slot(const Slot&) = delete;
-    Slot& operator=(const Slot&) = delete;
-    ~Slot() { clear(); }
-
-    template <class T>
-    T& get() {
-        return *std::launder(reinterpret_cast<T*>(bytes_));
-    }
-    template <class T>
-    void put(T&& value) {
-        clear();
-        ::new (static_cast<void*>(bytes_)) T(std::move(value));
-        destroy_ = [](void* bytes) noexcept { std::launder(static_cast<T*>(bytes))->~T(); };
-    }
-
-    static void release(void* slot) noexcept { delete static_cast<Slot*>(slot); }
-
-private:
-    void clear() noexcept {
-        if (auto* destroy = std::exchange(destroy_, nullptr)) destroy(bytes_);
-    }
-    alignas(Types...) unsigned char bytes_[std::max({sizeof(Types)...})];
-    void (*destroy_)(void*) noexcept = nullptr;
-};
-
-template <class F>
-struct SerialStage {
-    static constexpr auto add = evenkeel_pipeline_serial;
-    F f;
-};
-
-template <class F>
-struct ParallelStage {
-    static constexpr auto add = evenkeel_pipeline_parallel;
-    F f;
-};
-
-}  // namespace detail
-
-/// Items from a source go through stages: see Pool::pipeline. `Types` are those of the items, from the source on.
-template <class Source, class Types, class Stages>
-class Pipeline;
-
-template <class Source, class... Types, class... Stages>
-class Pipeline<Source, std::tuple<Types...>, std::tuple<Stages...>> {
-public:
-    /// A stage that takes one item at a time, in the order in which they came from the source.
-    template <class F>
-    auto serial(F f) {
-        return with(detail::SerialStage<F>{std::move(f)});
-    }
-    /// A stage that takes any number of items at a time, in any order.
-    template <class F>
-    auto parallel(F f) {
-        return with(detail::ParallelStage<F>{std::move(f)});
-    }
-    /// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker.
-    Pipeline& in_flight(std::size_t items) {
-        in_flight_ = items;
-        return *this;
-    }
-    /// Runs until the source returns nothing and all items have left the last stage. Where the source or a stage throws, the source is not
-    /// asked any more, and items under way are destroyed.
-    void run() { run(std::index_sequence_for<Stages...>()); }
-
-private:
-    friend class Pool;
-    template <class, class, class>
-    friend class Pipeline;
-    using Slot = detail::Slot<Types...>;
-
-    Pipeline(const evenkeel_pool* pool, Source source, std::tuple<Stages...> stages, std::optional<std::size_t> in_flight)
-        : pool_(pool), source_(std::move(source)), stages_(std::move(stages)), in_flight_(in_flight) {}
-
-    template <class Stage>
-    auto with(Stage stage) {
-        using Last = std::tuple_element_t<sizeof...(Types) - 1, std::tuple<Types...>>;
-        using Out = detail::Out<std::invoke_result_t<decltype(Stage::f)&, Last&&>>;
-        using Longer = Pipeline<Source, std::tuple<Types..., Out>, std::tuple<Stages..., Stage>>;
-        auto stages = std::tuple_cat(std::move(stages_), std::tuple<Stage>(std::move(stage)));
-        return Longer(pool_, std::move(source_), std::move(stages), in_flight_);
-    }
-
-    template <std::size_t... I>
-    void run(std::index_sequence<I...>) {
-        detail::Owned<evenkeel_pipeline, evenkeel_pipeline_drop> pipeline(
-            detail::made(evenkeel_pipeline_new(pool_, next, this, Slot::release)));
-        (detail::check(std::tuple_element_t<I, std::tuple<Stages...>>::add(pipeline.get(), step<I>, this)), ...);
-        if (in_flight_) evenkeel_pipeline_in_flight(pipeline.get(), *in_flight_);
-        failure_.rethrow(evenkeel_pipeline_run(pipeline.release()));
-    }
-
-    static int next(void** item, void* data) noexcept {
-        auto& self = *static_cast<Pipeline*>(data);
-        return self.failure_.guard([&] {
-            if (auto value = self.source_()) {
-                auto slot = std::make_unique<Slot>();
-                slot->put(std::move(*value));
-                *item = slot.release();
-            }
-        });
-    }
-
-    template <std::size_t I>
-    static int step(void** item, void* data) noexcept {
-        using In = std::tuple_element_t<I, std::tuple<Types...>>;
-        using Out = std::tuple_element_t<I + 1, std::tuple<Types...>>;
-        auto& self = *static_cast<Pipeline*>(data);
-        auto& slot = *static_cast<Slot*>(*item);
-        return self.failure_.guard([&] {
-            auto& f = std::get<I>(self.stages_).f;
-            if constexpr (std::is_same_v<Out, detail::Nothing>) {
-                f(std::move(slot.template get<In>()));
-                slot.put(Out());
-            } else {
-                Out out = f(std::move(slot.template get<In>()));
-                slot.put(std::move(out));
-            }
-        });
-    }
-
-    const evenkeel_pool* pool_;
-    Source source_;
-    std::tuple<Stages...> stages_;
-    std::optional<std::size_t> in_flight_;
-    detail::Failure failure_;
 };
 
 /// Workers that run tasks and loops: one per core that the process may use, each kept on its core. Its destructor joins its threads.
@@ -725,6 +137,12 @@ public:
         over(begin, end).for_each_chunk(f);
     }
 
+    /// As for_each(), of an `f` that returns a std::optional: see Over::try_for_each.
+    template <class B, class E, class F>
+    auto try_for_each(B begin, E end, F&& f) const {
+        return over(begin, end).try_for_each(f);
+    }
+
     /// See Over::map_reduce.
     template <class B, class E, class T, class Map, class Reduce>
     T map_reduce(B begin, E end, T identity, Map&& map, Reduce&& reduce) const {
@@ -762,11 +180,15 @@ public:
     /// whenever it is.
     template <class F>
     Graph record(F&& f) const {
-        auto failure = std::make_unique<detail::Failure>();
-        Recorder recorder(*failure);
-        f(recorder);
-        auto* graph = evenkeel_graph_new(pool_.get(), recorder.recorder_.get());
-        return Graph(std::move(failure), graph);
+        return recorded(f, [this](evenkeel_recorder* recorder) { return evenkeel_graph_new(pool_.get(), recorder); });
+    }
+    /// The same, to be run by this policy, whatever the pool's is: "heft", "cpop", "peft", "dls" and others plan the whole graph by what tasks
+    /// cost, see evenkeel_graph_new_with().
+    template <class F>
+    Graph record_with(const char* policy, F&& f) const {
+        return recorded(f, [this, policy](evenkeel_recorder* recorder) {
+            return evenkeel_graph_new_with(pool_.get(), recorder, policy);
+        });
     }
 
     /// Items from `source`, which returns a std::optional, empty when there are no more, go through the stages that are added to it. The
@@ -781,6 +203,14 @@ private:
     explicit Pool(const evenkeel_options* options) {
         if (evenkeel_abi() != EVENKEEL_ABI) throw Error("the evenkeel library is not the one that this header is of");
         pool_.reset(detail::made(evenkeel_pool_new(options)));
+    }
+    template <class F, class Make>
+    static Graph recorded(F& f, Make make) {
+        auto failure = std::make_unique<detail::Failure>();
+        Recorder recorder(*failure);
+        f(recorder);
+        auto* graph = make(recorder.recorder_.get());
+        return Graph(std::move(failure), graph);
     }
     detail::Owned<evenkeel_pool, evenkeel_pool_drop> pool_;
 };

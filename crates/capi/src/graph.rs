@@ -2,11 +2,11 @@
 #![expect(unsafe_code, reason = "functions have their names for C; lifetimes are the caller's affair")]
 
 use std::cell::UnsafeCell;
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 use std::mem::{take, transmute};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::error::{Error, given, guard, guard_new};
+use crate::error::{Error, given, guard, guard_new, text};
 use crate::pool::Pool;
 
 /// Where the tasks of a graph are recorded, by evenkeel_recorder_task(). Handles and regions that they name must be there until
@@ -41,13 +41,34 @@ pub extern "C" fn evenkeel_recorder_drop(recorder: Option<Box<Recorder>>) {
 /// after it.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_graph_new(pool: Option<&Pool>, recorder: Option<&mut Recorder>) -> Option<Box<Graph>> {
+    guard_new(|| Ok(graph(given(pool, "pool")?.pool.record(recorded(recorder)?))))
+}
+
+/// The same, to be run by this policy, whatever the pool's is: "heft", "cpop", "peft", "dls", "ldcp", "lmt" and "hed" plan the whole graph, by
+/// what tasks cost (evenkeel_task_cost(), evenkeel_task_label()); those of evenkeel_options_policy() take tasks as they become ready. Where there is
+/// no such policy the recorder keeps what it has.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_graph_new_with(
+    pool: Option<&Pool>,
+    recorder: Option<&mut Recorder>,
+    policy: *const c_char,
+) -> Option<Box<Graph>> {
     guard_new(|| {
-        let (pool, recorder) = (given(pool, "pool")?, given(recorder, "recorder")?);
-        let graph = pool.pool.record(|empty| *empty = take(&mut recorder.recorder));
-        // SAFETY: lifetimes alone. The header says how long the pool has to be there.
-        let graph = unsafe { transmute::<runtime::Graph<'_, 'static>, runtime::Graph<'static, 'static>>(graph) };
-        Ok(Graph { graph: UnsafeCell::new(graph), is_running: AtomicBool::new(false) })
+        let pool = given(pool, "pool")?;
+        Ok(graph(pool.pool.record_with(text(policy, "policy")?, recorded(recorder)?)?))
     })
+}
+
+/// Puts what has been recorded where tasks are recorded.
+fn recorded(recorder: Option<&mut Recorder>) -> Result<impl FnOnce(&mut runtime::Recorder<'static>), Error> {
+    let recorder = given(recorder, "recorder")?;
+    Ok(|empty: &mut _| *empty = take(&mut recorder.recorder))
+}
+
+fn graph(graph: runtime::Graph<'_, 'static>) -> Graph {
+    // SAFETY: lifetimes alone. The header says how long the pool has to be there.
+    let graph = unsafe { transmute::<runtime::Graph<'_, 'static>, runtime::Graph<'static, 'static>>(graph) };
+    Graph { graph: UnsafeCell::new(graph), is_running: AtomicBool::new(false) }
 }
 
 /// Runs every task once, and returns when all have ended. Where one fails, those that have not begun are left out. The graph can be run

@@ -99,7 +99,7 @@ pub extern "C" fn evenkeel_pipeline_parallel(pipeline: Option<&mut Pipeline>, st
     add(pipeline, Order::Parallel, stage, data)
 }
 
-/// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker.
+/// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker, and more where cores are unequal.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pipeline_in_flight(pipeline: &mut Pipeline, items: usize) {
     pipeline.in_flight = Some(items);

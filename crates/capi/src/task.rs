@@ -6,6 +6,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 use std::ptr::from_ref;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::closure::{Function, Release, Sink, put_copy, put_owned};
 use crate::error::{Error, given, guard, guard_new, text};
@@ -21,6 +22,8 @@ pub struct Task {
     target: Target,
     accesses: Vec<(Resource, Mode)>,
     label: Option<&'static str>,
+    /// Of a recorded task.
+    cost: Option<Duration>,
     /// The name of the task that this was before.
     earlier_label: Option<&'static str>,
     /// Something that was said cannot be.
@@ -48,13 +51,14 @@ enum Mode {
 
 impl Task {
     fn new(target: Target) -> Self {
-        Self { target, accesses: Vec::new(), label: None, earlier_label: None, error: None }
+        Self { target, accesses: Vec::new(), label: None, cost: None, earlier_label: None, error: None }
     }
 
     /// Puts it where the next one can be made of it.
     fn recycle(mut self: Box<Self>) {
         self.accesses.clear();
         self.error = None;
+        self.cost = None;
         self.earlier_label = self.label.take().or(self.earlier_label);
         match self.target {
             // SAFETY: the scope lives as long as its tasks are being created, on this thread.
@@ -100,6 +104,10 @@ impl Sink for Dependent {
                 let task = saying!(accesses, recorder.recorder.task());
                 let task = match self.0.label {
                     Some(label) => task.label(label),
+                    None => task,
+                };
+                let task = match self.0.cost {
+                    Some(cost) => task.cost(cost),
                     None => task,
                 };
                 task.run(closure);
@@ -221,6 +229,15 @@ pub extern "C" fn evenkeel_task_label(task: Option<&mut Task>, name: *const c_ch
     match text(name, "name") {
         Ok(name) => task.label = Some(known_name(name, task.earlier_label)),
         Err(error) => task.error = Some(error),
+    }
+}
+
+/// How long a recorded task takes on the fastest kind of core, for policies that plan graphs. Where its name has been learnt only the ratios
+/// between tasks of that name count. Of tasks of a scope costs are learnt alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_task_cost(task: Option<&mut Task>, nanoseconds: u64) {
+    if let Some(task) = task {
+        task.cost = Some(Duration::from_nanos(nanoseconds));
     }
 }
 

@@ -155,6 +155,52 @@ static void tasks_that_cannot_be_created_say_why(evenkeel_pool *pool) {
     evenkeel_handle_drop(plan.handle);
 }
 
+struct access {
+    void (*whole)(evenkeel_task *, const evenkeel_handle *);
+    void (*part)(evenkeel_task *, const evenkeel_regions *, size_t, size_t);
+};
+static const struct access reads = {evenkeel_task_reads, evenkeel_task_reads_part};
+static const struct access writes = {evenkeel_task_writes, evenkeel_task_writes_part};
+static const struct access updates = {evenkeel_task_updates, evenkeel_task_updates_part};
+
+struct pair {
+    const struct access *before, *after;
+    evenkeel_handle *handle;
+    evenkeel_regions *regions;
+    atomic_int run;
+};
+
+static int pair_of_tasks(const evenkeel_scope *scope, void *data) {
+    static int three = 3;
+    struct pair *pair = data;
+    evenkeel_task *before = evenkeel_scope_task(scope), *after = evenkeel_scope_task(scope);
+    if (pair->handle) {
+        pair->before->whole(before, pair->handle), pair->after->whole(after, pair->handle);
+    } else {
+        pair->before->part(before, pair->regions, 0, 15), pair->after->part(after, pair->regions, 17, 30);
+    }
+    CHECK(evenkeel_task_run(before, fail_with, &three, NULL) == 0);
+    CHECK(evenkeel_task_run(after, count, &pair->run, NULL) == 0);
+    return 0;
+}
+
+static void what_waits_for_a_task_that_fails_is_left_out(evenkeel_pool *pool) {
+    const struct access *conflicts[][2] = {
+        {&writes, &reads}, {&updates, &reads}, {&reads, &writes}, {&reads, &updates}, {&writes, &writes}, {&updates, &updates},
+    };
+    evenkeel_handle *handle = evenkeel_handle_new();
+    evenkeel_regions *regions = evenkeel_regions_new(100, 10);
+    for (size_t i = 0; i < sizeof conflicts / sizeof *conflicts; ++i) {
+        struct pair whole = {.before = conflicts[i][0], .after = conflicts[i][1], .handle = handle};
+        CHECK(evenkeel_scope_run(pool, pair_of_tasks, &whole) == 3 && whole.run == 0);
+        // Of blocks of ten: they share the second.
+        struct pair part = {.before = conflicts[i][0], .after = conflicts[i][1], .regions = regions};
+        CHECK(evenkeel_scope_run(pool, pair_of_tasks, &part) == 3 && part.run == 0);
+    }
+    evenkeel_handle_drop(handle);
+    evenkeel_regions_drop(regions);
+}
+
 enum { LARGEST = 300 };
 static atomic_int copies;
 
@@ -221,16 +267,39 @@ static void graphs_run_again_and_are_released_once(evenkeel_pool *pool) {
     CHECK(evenkeel_graph_run(NULL) == EVENKEEL_ERROR && says("graph: NULL"));
 }
 
+static void a_graph_is_planned_by_the_policy_that_is_named(evenkeel_pool *pool) {
+    struct plan plan = {.fails = -1};
+    evenkeel_recorder *recorder = evenkeel_recorder_new();
+    for (int i = 0; i < 10; ++i) {
+        evenkeel_task *task = evenkeel_recorder_task(recorder);
+        evenkeel_task_label(task, "step");
+        evenkeel_task_cost(task, 1000 * (1 + i));
+        CHECK(evenkeel_task_run(task, once_per_task, &plan, release_plan) == 0);
+    }
+    CHECK(!evenkeel_graph_new_with(pool, recorder, "heft2") && says("no graph policy 'heft2'"));
+    CHECK(!evenkeel_graph_new_with(pool, recorder, NULL) && says("policy: NULL"));
+    CHECK(!evenkeel_graph_new_with(pool, NULL, "heft") && says("recorder: NULL"));
+    evenkeel_graph *graph = evenkeel_graph_new_with(pool, recorder, "heft");
+    CHECK(evenkeel_graph_len(graph) == 10 && evenkeel_graph_run(graph) == 0 && plan.run == 10);
+    CHECK(evenkeel_graph_run(graph) == 0 && plan.run == 20);
+    evenkeel_graph_drop(graph);
+    evenkeel_recorder_drop(recorder);
+    CHECK(plan.released == 10);
+}
+
 struct line {
-    long next, under_way, most;
+    long next, most;
     long fails_at, sum;
     atomic_long live;
 };
 static struct line line;
+enum { IN_FLIGHT = 5 };
 
 static int make(void **item, void *data) {
     struct line *it = data;
     CHECK(*item == NULL);
+    // Beside the one that is being made: no more than IN_FLIGHT.
+    CHECK(atomic_load(&it->live) < IN_FLIGHT);
     if (it->next == 1000) return 0;
     long *number = malloc(sizeof *number);
     CHECK(number);
@@ -263,7 +332,7 @@ static int add_in_order(void **item, void *data) {
 
 static int run_line(evenkeel_pool *pool) {
     evenkeel_pipeline *pipeline = evenkeel_pipeline_new(pool, make, &line, drop_item);
-    evenkeel_pipeline_in_flight(pipeline, 5);
+    evenkeel_pipeline_in_flight(pipeline, IN_FLIGHT);
     CHECK(evenkeel_pipeline_parallel(pipeline, only_even, NULL) == 0);
     CHECK(evenkeel_pipeline_serial(pipeline, add_in_order, &line) == 0);
     CHECK(evenkeel_pipeline_serial(pipeline, NULL, NULL) == EVENKEEL_ERROR && says("stage: NULL"));
@@ -291,7 +360,8 @@ static void pools_say_what_they_are_and_why_they_are_not(void) {
     CHECK(evenkeel_pool_kind_name(pool, 0) && !evenkeel_pool_kind_name(pool, 99));
     CHECK(evenkeel_pool_kind_capacity(pool, 0) == 1024 && evenkeel_pool_kind_capacity(pool, 99) == 0);
     CHECK(evenkeel_pool_worker_kind(pool, 0) == 0 && evenkeel_pool_worker_kind(pool, 3) == evenkeel_pool_kinds(pool));
-    CHECK(evenkeel_pool_worker_cpu(pool, 3) == -1);
+    // Not pinned: wherever the system puts it.
+    CHECK(evenkeel_pool_worker_cpu(pool, 0) == -1 && evenkeel_pool_worker_cpu(pool, 3) == -1);
     evenkeel_pool_drop(pool);
 
     CHECK(evenkeel_options_machine(options, NULL) == EVENKEEL_ERROR && says("machine: NULL"));
@@ -312,9 +382,11 @@ int main(void) {
         codes_come_back_from_calls(pool);
         loops_are_shared_out_by_schedule(pool);
         data_is_released_once_whatever_becomes_of_its_task(pool);
+        what_waits_for_a_task_that_fails_is_left_out(pool);
         tasks_that_cannot_be_created_say_why(pool);
         copies_of_all_sizes_arrive_whole(pool);
         graphs_run_again_and_are_released_once(pool);
+        a_graph_is_planned_by_the_policy_that_is_named(pool);
         items_leave_a_pipeline_or_are_released(pool);
         evenkeel_pool_drop(pool);
     }

@@ -54,6 +54,17 @@ std::optional<int> thrown_by(F&& f) {
     return std::nullopt;
 }
 
+/// A reduction of 1 and 2, which meet: so they are on two workers, and there is something to bring together.
+template <class T, class Map, class Reduce>
+T on_two_workers(const evenkeel::Pool& pool, T identity, Map map, Reduce reduce) {
+    std::atomic<int> come{0};
+    const auto meet = [&](T value, int i) {
+        for (++come; come < 2;) std::this_thread::yield();
+        return map(std::move(value), i);
+    };
+    return pool.over(1, 3).schedule("dynamic,1").map_reduce(std::move(identity), meet, reduce);
+}
+
 /// By what a task says that it does.
 enum class Kind { independent, chains, readers };
 
@@ -121,6 +132,8 @@ void exceptions_come_out_of_every_call(const evenkeel::Pool& pool) {
     CHECK(thrown_by([&] { pool.join([live = Live()] {}, raise); }) == 3);
     CHECK(thrown_by([&] { pool.scope([&](evenkeel::Scope& s) { s.spawn([live = Live()] {}), raise(); }); }) == 3);
     CHECK(thrown_by([&] { pool.record([&](evenkeel::Recorder& g) { g.task().run([live = Live()] {}), raise(); }); }) == 3);
+    auto planned = pool.record_with("heft", [&](evenkeel::Recorder& g) { g.task().cost(std::chrono::microseconds(3)).run(raise); });
+    CHECK(thrown_by([&] { planned.run(); }) == 3);
     CHECK(thrown_by([&] { pool.for_each(0, 100'000, [](int i) { if (i == 777) throw Thrown(i); }); }) == 777);
     // Through one call that is in another.
     CHECK(thrown_by([&] { pool.for_each(0, 8, [&](int) { pool.scope([&](evenkeel::Scope& s) { s.spawn(raise); }); }); }) == 3);
@@ -134,9 +147,8 @@ void exceptions_come_out_of_every_call(const evenkeel::Pool& pool) {
     };
     const auto longer = [](Values a, const Values&) { return a; };
     CHECK(thrown_by([&] { pool.map_reduce(0, 100'000, Values(1), more, longer); }) == 5'000);
-    CHECK(thrown_by([&] { pool.over(0, 100).schedule("dynamic,1").map_reduce(0, [](int, int) { return 0; },
-                                                                             [](int, int) -> int { throw Thrown(9); }); })
-              .value_or(9) == 9);
+    const auto raise_of_two = [](int, int) -> int { throw Thrown(9); };
+    CHECK(pool.workers() < 2 || thrown_by([&] { on_two_workers(pool, 0, [](int, int) { return 0; }, raise_of_two); }) == 9);
     CHECK(Live::count == 0);
 
     for (const int at : {0, 1, 2, 3}) {
@@ -196,9 +208,13 @@ void spawn_of_size(evenkeel::Scope& s, std::atomic<std::size_t>& sum, const even
     s.task().updates(handle).run(look);
 }
 
+/// Small enough to be copied byte by byte into a task, which is not aligned as it is.
 struct alignas(64) Wide {
-    std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(this); }
-    int number = 5;
+    std::atomic<std::size_t>* sum;
+    void add() const {
+        CHECK(reinterpret_cast<std::uintptr_t>(this) % 64 == 0);
+        *sum += 5;
+    }
 };
 
 void closures_of_any_kind_arrive_whole(const evenkeel::Pool& pool) {
@@ -211,10 +227,7 @@ void closures_of_any_kind_arrive_whole(const evenkeel::Pool& pool) {
         // One that cannot be copied, one that changes, one that is aligned further than anything of C is.
         s.spawn([it = std::make_unique<std::size_t>(7), &sum] { sum += *it; });
         s.task().updates(handle).run([i = std::size_t{1}, &sum]() mutable { sum += ++i; });
-        s.spawn([wide = Wide(), &sum] {
-            CHECK(wide.address() % 64 == 0);
-            sum += std::size_t(wide.number);
-        });
+        s.spawn([wide = Wide{&sum}] { wide.add(); });
     });
     CHECK(sum == 2 * (1 + 16 + 17 + 80 + 144 + 145 + 1000) + 7 + 2 + 5);
 }
@@ -234,12 +247,46 @@ void results_come_back(const evenkeel::Pool& pool) {
     CHECK(pool.map_reduce(3, 3, std::string("none"), longer, add) == "none");
     const auto letters = pool.map_reduce(0, 5'000, std::string(), longer, add);
     CHECK(letters == std::string(5'000, 'x'));
+    if (pool.workers() > 1) {
+        CHECK(on_two_workers(pool, 0, add, add) == 3);
+        CHECK(on_two_workers(pool, std::string(), longer, add) == "xx");
+    }
     std::vector<int> values(10'000, 2);
     pool.for_each(values.begin(), values.end(), [](int& it) { it *= 3; });
     CHECK(pool.over(values.begin(), values.end()).schedule("guided").map_reduce(0, add, add) == 60'000);
     std::atomic<std::size_t> length{0};
     pool.for_each_chunk(std::size_t{10}, values.size(), [&](std::size_t begin, std::size_t end) { length += end - begin; });
     CHECK(length == 9'990);
+}
+
+void the_first_value_of_a_loop_ends_it(const evenkeel::Pool& pool) {
+    using Found = std::optional<std::string>;
+    std::atomic<int> calls{0};
+    const auto at = [&](int number) {
+        return [&calls, number](int i) { return ++calls, i == number ? Found(std::to_string(i)) : std::nullopt; };
+    };
+    CHECK(pool.try_for_each(0, 1'000, at(1'000)) == std::nullopt && calls == 1'000);
+    calls = 0;
+    // One at a time: of a longer part the rest is left out whether the loop ends or not.
+    CHECK(pool.over(0, 1'000'000).schedule("dynamic,1").try_for_each(at(500)) == "500" && calls < 1'000'000);
+    CHECK(pool.try_for_each(9, 3, at(5)) == std::nullopt);
+    // Of many, one; by elements, which may be changed; of what cannot be copied.
+    std::vector<int> values(10'000, 2);
+    const auto all = pool.try_for_each(values.begin(), values.end(), [](int& it) { return std::optional(++it); });
+    CHECK(all == 3);
+    CHECK(**pool.try_for_each(0, 100, [](int i) { return std::optional(std::make_unique<int>(i)); }) < 100);
+    CHECK(pool.try_for_each(0, 100, [](int i) { return i == 50 ? std::optional<Live>(Live()) : std::nullopt; }).has_value());
+    CHECK(Live::count == 0);
+
+    // An exception counts for more: it is thrown whatever else was found.
+    const auto both = [](int i) -> std::optional<int> { return i % 2 ? throw Thrown(i) : i; };
+    for (int round = 0; round < 100; ++round) {
+        std::optional<int> found;
+        const auto thrown = thrown_by([&] { found = pool.over(0, 8).schedule("dynamic,1").try_for_each(both); });
+        CHECK(thrown ? *thrown % 2 == 1 && !found : found && *found % 2 == 0);
+    }
+    CHECK(pool.map_reduce(0, 10, 0, [](int sum, int i) { return sum + i; }, [](int a, int b) { return a + b; }) == 45);
+    CHECK(Live::count == 0);
 }
 
 void what_cannot_be_done_is_an_error(const evenkeel::Pool& pool) {
@@ -300,6 +347,7 @@ int main() {
         a_graph_that_threw_runs_again(pool);
         closures_of_any_kind_arrive_whole(pool);
         results_come_back(pool);
+        the_first_value_of_a_loop_ends_it(pool);
         what_cannot_be_done_is_an_error(pool);
         many_threads_use_one_pool(pool);
     }

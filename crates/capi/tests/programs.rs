@@ -132,21 +132,22 @@ fn programs_built_by_pkg_config_print_what_they_should_with_the_shared_and_the_s
 }
 
 #[test]
-fn the_program_in_the_page_prints_what_the_page_says() {
+fn the_programs_in_the_page_print_what_the_page_says() {
     if !have(&["pkg-config", "cc", "c++"]) {
         return;
     }
     let page = std::fs::read_to_string(folder().join("../../docs/c-and-c++.md")).unwrap();
-    let (_, program) = page.split_once("```cpp\n").unwrap();
-    let (program, rest) = program.split_once("```").unwrap();
-    let temporary = tempfile::tempdir().unwrap();
-    let source = temporary.path().join("program.cpp");
-    std::fs::write(&source, program).unwrap();
-    let output = output_of(("cc", "c++"), &source, &["-O2"], &pkg_config(&["--libs"]));
-    let lines: Vec<_> = output.lines().collect();
-    let sentence = rest.lines().find(|line| line.starts_with("It prints")).unwrap();
-    let said: Vec<_> = sentence.split('`').skip(1).step_by(2).collect();
-    assert_eq!(lines, said[..3]);
+    let programs: Vec<_> = page.split("```cpp\n").skip(1).map(|it| it.split_once("```").unwrap()).collect();
+    assert_eq!(programs.len(), 3);
+    for (program, rest) in programs {
+        let temporary = tempfile::tempdir().unwrap();
+        let source = temporary.path().join("program.cpp");
+        std::fs::write(&source, program).unwrap();
+        let output = output_of(("cc", "c++"), &source, &["-O2"], &pkg_config(&["--libs"]));
+        let (sentence, _) = rest.split_once("It prints ").unwrap().1.split_once(['.', '\n']).unwrap();
+        let said: Vec<_> = sentence.split('`').skip(1).step_by(2).collect();
+        assert_eq!(output.lines().collect::<Vec<_>>(), said);
+    }
 }
 
 #[test]

@@ -309,6 +309,12 @@ impl Bench {
                     assert!(queue.index() < self.waiting.len(), "assigned to {queue:?}, which is not there");
                     self.threads[thread.index()].queue = Some(queue);
                 }
+                Directive::AssignAll(ref threads) => {
+                    for &(thread, queue) in threads {
+                        assert!(queue.index() < self.waiting.len(), "assigned to {queue:?}, which is not there");
+                        self.threads[thread.index()].queue = Some(queue);
+                    }
+                }
                 Directive::Serve { core, ref tiers, .. } => {
                     let mut named = tiers.iter().flat_map(|tier| &tier.queues);
                     assert!(named.all(|queue| queue.index() < self.waiting.len()), "{core:?} serves what is not there");
@@ -351,5 +357,5 @@ fn view<'a>(
     waiting: &'a [u32],
     affinity: &'a [Option<Box<[CoreId]>>],
 ) -> View<'a> {
-    View { now, answer: answers, carried_out: answers, machine, cores, threads, live, waiting, affinity }
+    View { now, answer: answers, carried_out: answers, machine, cores, threads, live, ran: live, waiting, affinity }
 }

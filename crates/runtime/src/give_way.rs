@@ -6,6 +6,9 @@
 //!
 //! A task that is declined lies here, for faster workers. Learnt costs may be wrong, and a worker may not come: so nobody leaves a task for
 //! longer than it would have run here. When that time is over, any worker takes it.
+//!
+//! A call from outside is often a whole program, whose sequential parts all run where it is taken. So a slow worker leaves it to a faster one that has
+//! nothing to do, but not for long.
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Mutex, PoisonError};
@@ -21,6 +24,8 @@ use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::team::Place;
 use crate::worker::{LOOKING, Worker};
 
+/// How long a call from outside is left to a faster worker: several times what it takes to begin a thread, or to wake one.
+const CALL_PATIENCE: Nanos = Nanos::from_millis(1);
 /// Busy for an unknown time.
 const UNKNOWN: u64 = u64::MAX;
 /// Idle.
@@ -31,6 +36,8 @@ pub struct GiveWay {
     start: Instant,
     /// By worker, when it is free, in nanoseconds since the start.
     free_at: Box<[CachePadded<AtomicU64>]>,
+    /// Until when the last call from outside is left to faster workers that are idle, likewise.
+    call_until: AtomicU64,
     /// How many have been left.
     count: AtomicUsize,
     left: Mutex<Vec<Declined>>,
@@ -59,10 +66,12 @@ pub struct FreeAt(u64);
 impl GiveWay {
     /// For so many workers.
     pub fn new(workers: usize) -> Self {
-        let free_at = || CachePadded::new(AtomicU64::new(UNKNOWN));
+        // Their threads are about to begin.
+        let free_at = || CachePadded::new(AtomicU64::new(FREE));
         Self {
             start: Instant::now(),
             free_at: (0..workers).map(|_| free_at()).collect(),
+            call_until: AtomicU64::new(0),
             count: AtomicUsize::new(0),
             left: Mutex::default(),
         }
@@ -70,6 +79,25 @@ impl GiveWay {
 
     fn at(&self, now: Instant) -> Nanos {
         Nanos(now.saturating_duration_since(self.start).as_nanos() as u64)
+    }
+
+    /// Somebody calls from outside.
+    pub fn called(&self) {
+        self.call_until.store(self.at(Instant::now()).saturating_add(CALL_PATIENCE).0, Ordering::Relaxed);
+    }
+
+    /// Whether a worker leaves a call from outside to one of so many that are faster.
+    pub fn leaves_call(&self, faster: usize) -> bool {
+        // None has come for long, mostly: then the clock need not be asked.
+        let until = self.call_until.load(Ordering::Relaxed);
+        let is_idle = |free_at: &CachePadded<AtomicU64>| free_at.load(Ordering::Relaxed) == FREE;
+        until > 0 && self.free_at[..faster].iter().any(is_idle) && {
+            let is_over = self.at(Instant::now()).0 >= until;
+            if is_over {
+                let _ = self.call_until.compare_exchange(until, 0, Ordering::Relaxed, Ordering::Relaxed);
+            }
+            !is_over
+        }
     }
 
     /// A worker has nothing to do, or has found something.
@@ -168,5 +196,22 @@ impl Worker {
         let is_faster = |&other: &usize| registry.team.places[other].kind < kind;
         registry.sleep.asleep().find(is_faster).into_iter().for_each(|other| registry.sleep.wake(other));
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_left_to_a_faster_worker_that_is_idle_and_not_for_ever() {
+        let give_way = GiveWay::new(3);
+        assert!(!give_way.leaves_call(1), "nobody has called");
+        give_way.call_until.store(u64::MAX, Ordering::Relaxed);
+        assert!(give_way.leaves_call(1) && !give_way.leaves_call(0));
+        give_way.free_at[0].store(UNKNOWN, Ordering::Relaxed);
+        assert!(!give_way.leaves_call(1) && give_way.leaves_call(2));
+        give_way.call_until.store(0, Ordering::Relaxed);
+        assert!(!give_way.leaves_call(2));
     }
 }

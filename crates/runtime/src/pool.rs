@@ -139,6 +139,9 @@ impl Builder {
             }
             team = team.with_workers(workers);
         }
+        if !self.pins {
+            team = team.unpinned();
+        }
         let discipline = Discipline::named(self.policy.or(from_environment(POLICY_VARIABLE)?))?;
         let schedule = match self.schedule.or(from_environment(SCHEDULE_VARIABLE)?) {
             Some(schedule) => schedule.parse()?,
@@ -152,7 +155,7 @@ impl Builder {
             (None, Some(found)) => return Err(PoolError::Summary { found: found.into() }),
         };
         let trace = trace.and_then(|file| Trace::begin(&file));
-        Pool::start(team, self.pins, discipline, schedule, Looking { trace, says })
+        Pool::start(team, discipline, schedule, Looking { trace, says })
     }
 }
 
@@ -204,16 +207,10 @@ impl Pool {
         Builder { workers: None, machine: None, policy: None, schedule: None, trace: None, summary: None, pins: true }
     }
 
-    fn start(
-        team: Team,
-        pins: bool,
-        discipline: Discipline,
-        schedule: Schedule,
-        looking: Looking,
-    ) -> Result<Self, PoolError> {
+    fn start(team: Team, discipline: Discipline, schedule: Schedule, looking: Looking) -> Result<Self, PoolError> {
         let deques: Vec<_> = team.places.iter().map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
-        let mut registry = Registry::new(team, pins, discipline, stealers, schedule)?;
+        let mut registry = Registry::new(team, discipline, stealers, schedule)?;
         registry.learns |= looking.says || looking.trace.is_some();
         registry.trace = looking.trace;
         // From here on dropping it ends those threads that there are.
@@ -306,7 +303,7 @@ impl Pool {
 
     /// On this thread, if it is a worker of this pool; else on one that is.
     pub(crate) fn on_worker<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
-        Worker::with_current(|worker| match worker.filter(|worker| std::ptr::eq(worker.registry(), &*self.registry)) {
+        Worker::with_current_of(&self.registry, |worker| match worker {
             Some(worker) => f(worker),
             None => self.call_in(f),
         })

@@ -22,6 +22,7 @@ use crate::sleep::Sleep;
 use crate::sync::{AtomicBool, Ordering};
 use crate::team::Team;
 use crate::trace::Trace;
+use crate::worker::Worker;
 
 /// Of whatever chance plays in a policy behind a lock.
 pub const SEED: u64 = 1;
@@ -32,8 +33,6 @@ pub struct Registry {
     pub team: Team,
     /// How tasks find their workers.
     pub discipline: Discipline,
-    /// Whether workers keep to their cores.
-    pub pins: bool,
     /// Who is idle.
     pub sleep: Sleep,
     /// By worker.
@@ -72,7 +71,6 @@ impl Registry {
     /// The discipline's policy is not there.
     pub fn new(
         team: Team,
-        pins: bool,
         discipline: Discipline,
         stealers: Box<[Stealer<JobRef>]>,
         schedule: Schedule,
@@ -100,7 +98,6 @@ impl Registry {
         };
         Ok(Self {
             discipline,
-            pins,
             sleep: Sleep::new(stealers.len()),
             schedule,
             costs: Costs::default(),
@@ -123,7 +120,10 @@ impl Registry {
 
     /// The number of a name; none where nobody wants to know.
     pub fn label(&self, name: &'static str) -> Label {
-        if self.learns { self.costs.label(name) } else { Label::default() }
+        if !self.learns {
+            return Label::default();
+        }
+        Worker::with_current_of(self, |worker| worker.map_or_else(|| self.costs.label(name), |it| it.label(name)))
     }
 
     /// An instant, in nanoseconds since the pool was made.
@@ -133,8 +133,18 @@ impl Registry {
 
     /// A job from outside, for the fastest kind if it has the time.
     pub fn inject(&self, job: JobRef) {
+        let Some(give_way) = &self.give_way else {
+            self.injectors[0].push(job);
+            return self.sleep.work_appeared();
+        };
+        give_way.called();
         self.injectors[0].push(job);
-        self.sleep.work_appeared();
+        // Slower ones that look may leave it to one that sleeps.
+        let slowest = self.team.kinds[self.team.kinds.len() - 1].id;
+        match self.sleep.asleep().find(|&worker| self.team.places[worker].kind < slowest) {
+            Some(faster) => self.sleep.wake(faster),
+            None => self.sleep.work_appeared(),
+        }
     }
 
     /// An independent task from outside.
@@ -185,7 +195,7 @@ impl Drop for Registry {
     /// The last of the workers, or the pool, whoever ends last, has it written.
     fn drop(&mut self) {
         if let Some(trace) = self.trace.take() {
-            trace.write(&self.team, self.pins, self.costs.names());
+            trace.write(&self.team, self.costs.names());
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{AtomicBool, AtomicUsize, Ordering, Thread, current, fence, park_until};
+use crate::sync::{AtomicU32, AtomicUsize, Ordering, Thread, current, fence, park_until};
 use crate::trace::What;
 use crate::worker::Worker;
 
@@ -30,8 +30,19 @@ impl Census {
 /// Where a worker sleeps.
 #[derive(Default)]
 struct Seat {
-    asleep: AtomicBool,
+    state: AtomicU32,
     thread: OnceLock<Thread>,
+}
+
+/// States of a seat. WAKING: its sleeper has been taken, and not been moved in the census yet.
+const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+const WAKING: u32 = 2;
+
+impl Seat {
+    fn is_asleep(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == ASLEEP
+    }
 }
 
 /// See the file's head.
@@ -69,14 +80,14 @@ impl Sleep {
         fence(Ordering::SeqCst);
         let sleepers = Census(self.census.load(Ordering::Relaxed)).sleepers();
         let seats = if sleepers > 0 { self.seats.len() } else { 0 };
-        (0..seats).filter(|&index| self.seats[index].asleep.load(Ordering::Relaxed))
+        (0..seats).filter(|&index| self.seats[index].is_asleep())
     }
 
     /// What worker `waiter` may be waiting for has come.
     #[inline]
     pub fn wake_waiter(&self, waiter: usize) {
         fence(Ordering::SeqCst);
-        if self.seats[waiter].asleep.load(Ordering::Relaxed) {
+        if self.seats[waiter].is_asleep() {
             self.wake(waiter);
         }
     }
@@ -100,20 +111,21 @@ impl Sleep {
     /// A looker sleeps until it is woken, or a time has come, and looks again then. `anything`: whether there is something to be done after
     /// all (rule 3).
     pub fn sleep(&self, me: usize, until: Option<Instant>, anything: impl FnOnce() -> bool) {
-        let asleep = &self.seats[me].asleep;
-        asleep.store(true, Ordering::Relaxed);
+        let state = &self.seats[me].state;
+        // Release: who wakes us finds the thread that has taken this seat.
+        state.store(ASLEEP, Ordering::Release);
         self.census.fetch_add(SLEEPER - LOOKER, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        if anything() {
-            // Where somebody is faster and wakes us, this finds that there is nothing left to undo.
-            self.take_from_sleep(me);
-            return;
-        }
-        while asleep.load(Ordering::Acquire) {
-            if park_until(until) {
-                self.take_from_sleep(me);
+        let mut is_over = anything();
+        loop {
+            if is_over && self.take_from_sleep(me) {
                 return;
             }
+            if state.load(Ordering::Acquire) == AWAKE {
+                return;
+            }
+            // Where somebody was faster, and wakes us, it is that which we wait for.
+            is_over |= park_until(until.filter(|_| !is_over));
         }
     }
 
@@ -142,11 +154,13 @@ impl Sleep {
 
     /// Rule 4: of all who try, one succeeds.
     fn take_from_sleep(&self, index: usize) -> bool {
-        let asleep = &self.seats[index].asleep;
-        let taken = asleep.load(Ordering::Relaxed)
-            && asleep.compare_exchange(true, false, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let seat = &self.seats[index];
+        let taken = seat.is_asleep()
+            && seat.state.compare_exchange(ASLEEP, WAKING, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         if taken {
             self.census.fetch_sub(SLEEPER - LOOKER, Ordering::SeqCst);
+            // Not before: it would leave the census as a looker that is not in it yet.
+            seat.state.store(AWAKE, Ordering::Release);
         }
         taken
     }
@@ -173,6 +187,7 @@ mod models {
     use loom::thread;
 
     use super::*;
+    use crate::sync::AtomicBool;
 
     /// Jobs that lie about: nothing of it orders anything, so that the protocol has to.
     #[derive(Default)]
@@ -244,7 +259,36 @@ mod models {
                 shared.0.work_appeared();
             }
             // Who has taken one takes no other: if a wake-up were lost, the second job would lie there for ever.
-            workers.map(|worker| worker.join().unwrap());
+            workers.into_iter().for_each(|worker| worker.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn who_takes_one_job_of_two_pushed_at_once_has_another_sleeper_woken_for_the_second() {
+        model(|| {
+            let shared = Arc::new((Sleep::new(2), Jobs::default()));
+            // The other sleeps from the start: with a thread of its own there would be too many interleavings.
+            shared.0.seats[1].state.store(ASLEEP, Ordering::Relaxed);
+            shared.0.census.store(SLEEPER, Ordering::SeqCst);
+            let worker = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.0.take_seat(0);
+                    assert!(look(&shared.0, 0, &shared.1, &|| false));
+                })
+            };
+            let push = |shared: &(Sleep, Jobs)| {
+                shared.1.push();
+                shared.0.work_appeared();
+            };
+            let pusher = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || push(&shared))
+            };
+            push(&shared);
+            pusher.join().unwrap();
+            worker.join().unwrap();
+            assert!(!shared.0.seats[1].is_asleep());
         });
     }
 
@@ -307,7 +351,7 @@ mod models {
             });
             shared.2.store(true, Ordering::Relaxed);
             shared.0.wake_all();
-            workers.map(|worker| worker.join().unwrap());
+            workers.into_iter().for_each(|worker| worker.join().unwrap());
         });
     }
 }

@@ -94,6 +94,13 @@ impl Team {
         self.places = places;
         self
     }
+
+    /// Workers go where the system puts them.
+    #[must_use]
+    pub fn unpinned(mut self) -> Self {
+        self.places.iter_mut().for_each(|place| place.cpu = None);
+        self
+    }
 }
 
 fn allowed_cpus() -> Option<Vec<u32>> {

@@ -55,7 +55,7 @@ pub struct Worker {
     /// What it has at hand to decide which tasks it leaves.
     pub deciding: Deciding,
     /// Numbers of names that it has come across, by a part of their addresses.
-    labels: [Cell<(*const u8, Label)>; LABELS],
+    labels: [Cell<(&'static str, Label)>; LABELS],
     /// What it runs next, before anything in its deque.
     next: Cell<Option<JobRef>>,
     deque: Deque<JobRef>,
@@ -67,7 +67,7 @@ impl Worker {
     /// The body of a worker's thread: returns when the pool ends.
     pub fn work(registry: Arc<Registry>, index: usize, deque: Deque<JobRef>) {
         let place = registry.team.places[index];
-        if let Some(cpu) = place.cpu.filter(|_| registry.pins) {
+        if let Some(cpu) = place.cpu {
             pin_to(cpu);
         }
         registry.sleep.take_seat(index);
@@ -80,7 +80,7 @@ impl Worker {
             recorder: registry.trace.as_ref().map(Trace::recorder),
             paces: Paces::default(),
             deciding: Deciding::default(),
-            labels: [const { Cell::new((null(), Label(0))) }; LABELS],
+            labels: [const { Cell::new(("", Label(0))) }; LABELS],
             next: Cell::new(None),
             deque,
             registry,
@@ -89,7 +89,10 @@ impl Worker {
         };
         worker.counts.began.set(worker.registry.since_made(Instant::now()).0);
         CURRENT.set(&raw const worker);
-        worker.wait_until(|| worker.registry.is_ending());
+        let is_ending = || worker.registry.is_ending();
+        // It has counted as idle since before it began: what it finds first ends that.
+        worker.look(&is_ending);
+        worker.wait_until(is_ending);
         CURRENT.set(null());
         if let (Some(trace), Some(recorder)) = (&worker.registry.trace, worker.recorder.take()) {
             trace.hand_in(index, recorder);
@@ -101,6 +104,12 @@ impl Worker {
     pub fn with_current<R>(f: impl FnOnce(Option<&Self>) -> R) -> R {
         // SAFETY: set by `work` to a value that lives until it is taken away again, on this thread; `f` cannot keep the reference.
         f(unsafe { CURRENT.get().as_ref() })
+    }
+
+    /// Calls `f` with the worker of this pool that this thread is; `None`: it is none of its.
+    #[inline]
+    pub fn with_current_of<R>(registry: &Registry, f: impl FnOnce(Option<&Self>) -> R) -> R {
+        Self::with_current(|worker| f(worker.filter(|worker| std::ptr::eq(worker.registry(), registry))))
     }
 
     /// What it shares with the others.
@@ -126,14 +135,14 @@ impl Worker {
         if !self.registry.learns {
             return Label::default();
         }
-        // Names are in one place each, mostly: their addresses do instead of what they say.
+        // Names are in one place each, mostly: where they are does instead of what they say.
         let remembered = &self.labels[(name.as_ptr().addr() ^ name.len()) % LABELS];
-        let (address, label) = remembered.get();
-        if address == name.as_ptr() {
+        let (known, label) = remembered.get();
+        if std::ptr::eq(known, name) {
             return label;
         }
-        let label = self.registry.label(name);
-        remembered.set((name.as_ptr(), label));
+        let label = self.registry.costs.label(name);
+        remembered.set((name, label));
         label
     }
 
@@ -219,7 +228,8 @@ impl Worker {
             for _ in 0..TRIES {
                 let job = self.seek();
                 if job.is_some() || done() {
-                    sleep.stop_looking(|| registry.has_work());
+                    // What was left for a faster worker that does not come is somebody's, once its time is over.
+                    sleep.stop_looking(|| registry.has_work() || give_way.and_then(GiveWay::due).is_some());
                     give_way.into_iter().for_each(|it| it.idles(self, false));
                     registry.central.leave(registry, self.index);
                     self.looked(since, Instant::now());
@@ -287,7 +297,8 @@ impl Worker {
                 }
                 Steal::Empty => None,
             };
-            let from_outside = registry.injectors_for(self.kind).find_map(|injector| take(injector.steal()));
+            let mut injectors = registry.injectors_for(self.kind).filter(|_| !self.leaves_call());
+            let from_outside = injectors.find_map(|injector| take(injector.steal()));
             let found = from_outside.or_else(|| registry.central.take(self)).or_else(|| {
                 let workers = registry.stealers.len();
                 // With one to steal from there is nothing to be drawn.
@@ -305,6 +316,13 @@ impl Worker {
             }
             std::hint::spin_loop();
         }
+    }
+
+    /// Whether what has come from outside is left to a faster worker.
+    fn leaves_call(&self) -> bool {
+        let places = &self.registry.team.places;
+        let faster = places.partition_point(|place| place.kind < self.kind);
+        faster > 0 && self.registry.give_way.as_ref().is_some_and(|give_way| give_way.leaves_call(faster))
     }
 
     /// Below `bound`, by xorshift64 (Marsaglia, Journal of Statistical Software 8(14), 2003).

@@ -2,7 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use evenkeel::{Handle, Pool};
 
@@ -78,17 +79,54 @@ fn the_error_of_the_closure_itself_cancels_the_scope() {
 
 #[test]
 fn a_panic_counts_for_more_than_an_error() {
-    let pool = pool(1);
+    let (pool, both) = (pool(2), Barrier::new(2));
     let result = catch_unwind(AssertUnwindSafe(|| {
         pool.try_scope(|s| {
-            s.try_spawn(|| Err("an error"));
-            // The last is the first that its creator takes up again.
-            s.spawn(|| panic!("on purpose"));
+            let (t, both) = (s.spawner(), &both);
+            s.try_spawn(|| {
+                both.wait();
+                Err("an error")
+            });
+            s.spawn(move || {
+                both.wait();
+                panic_after(|| t.is_cancelled());
+            });
             Ok(())
         })
     }));
     assert_eq!(result.unwrap_err().downcast_ref(), Some(&"on purpose"));
     works(&pool);
+}
+
+fn panic_after(error: impl Fn() -> bool) {
+    while !error() {
+        std::thread::yield_now();
+    }
+    panic!("on purpose");
+}
+
+#[test]
+fn the_error_of_a_run_that_panicked_is_not_that_of_the_next() {
+    let (pool, both, fails) = (pool(2), Barrier::new(2), AtomicBool::new(true));
+    let done = || pool.summary().workers.iter().map(|it| it.tasks).sum::<u64>();
+    let mut graph = pool.try_record(|g| {
+        g.task().try_run(|| {
+            if fails.load(Ordering::Relaxed) {
+                both.wait();
+                return Err("an error");
+            }
+            Ok(())
+        });
+        g.task().run(|| {
+            if fails.load(Ordering::Relaxed) {
+                both.wait();
+                panic_after(|| done() == 1);
+            }
+        });
+    });
+    assert!(catch_unwind(AssertUnwindSafe(|| graph.try_run())).is_err());
+    fails.store(false, Ordering::Relaxed);
+    assert_eq!(graph.try_run(), Ok(()));
 }
 
 #[test]

@@ -205,6 +205,14 @@ fn a_cancelled_scope_drops_what_has_not_begun() {
 }
 
 #[test]
+fn workers_that_are_not_pinned_have_no_core_of_their_own() {
+    let pool = Pool::builder().workers(3).pin(false).build().unwrap();
+    let allowed = sched_getaffinity(None).unwrap();
+    assert!(pool.places().iter().all(|place| place.cpu.is_none()));
+    assert_eq!(pool.run(|| sched_getaffinity(None).unwrap()), allowed);
+}
+
+#[test]
 fn work_reaches_workers_that_sleep() {
     let pool = pool(2);
     for _ in 0..20 {

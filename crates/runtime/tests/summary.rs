@@ -37,6 +37,15 @@ fn tasks_and_chunks_of_all_workers_are_counted() {
 }
 
 #[test]
+fn names_that_begin_in_the_same_place_are_told_apart() {
+    const LONG: &str = "a name, and sixteen more";
+    let pool = Pool::builder().workers(1).summary(true).build().unwrap();
+    let names = [&LONG[..LONG.len() - 16], LONG];
+    pool.scope(|s| names.into_iter().for_each(|name| s.task().label(name).run(|| ())));
+    assert!(pool.costs().iter().map(|cost| cost.label).eq(names));
+}
+
+#[test]
 fn who_has_nothing_to_do_is_asleep() {
     let pool = Pool::builder().workers(2).build().unwrap();
     // How soon they are depends on who else is on this machine.

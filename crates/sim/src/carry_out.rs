@@ -9,6 +9,9 @@ use crate::mechanism::{Mechanism, NONE, Queue};
 use crate::thread::{CHARGE_SHIFT, Place};
 use crate::trace::Listener;
 
+/// Threads that change queues together: as many as the nearest cache holds what has to be fetched of.
+const PORTION: usize = 64;
+
 impl<L: Listener> Mechanism<'_, L> {
     /// Does what a policy says.
     pub fn carry_out(&mut self, directive: Directive) {
@@ -16,6 +19,11 @@ impl<L: Listener> Mechanism<'_, L> {
             Directive::MakeQueue(clock) => self.make_queue(clock),
             Directive::Assign(thread, queue) if self.is_queue(queue) && self.is_placed(thread) => {
                 self.reassign(thread, queue);
+            }
+            Directive::AssignAll(threads) => {
+                for portion in threads.chunks(PORTION) {
+                    self.reassign_all(portion);
+                }
             }
             Directive::Order(thread, order) if self.is_placed(thread) => self.reorder(thread, order),
             Directive::Charge(thread, charge) if self.is_placed(thread) => {
@@ -85,8 +93,39 @@ impl<L: Listener> Mechanism<'_, L> {
             self.account_thread(thread);
         }
         self.assign(thread, queue);
-        if waits {
+        if !waits {
+            return;
+        }
+        if self.is_only_queued(queue) {
+            self.enqueue(thread, queue);
+        } else {
             self.arrive(thread);
+        }
+    }
+
+    /// Threads change queues. In steps, each for all of them, because what is slow about it is fetching them: what no step before has to have been
+    /// done for, a processor fetches for many at once.
+    fn reassign_all(&mut self, threads: &[(ThreadId, QueueId)]) {
+        let mut changes = [(ThreadId(0), QueueId(0)); PORTION];
+        let mut count = 0;
+        for &(thread, queue) in threads {
+            if !self.is_queue(queue) || !self.is_placed(thread) {
+                continue;
+            }
+            let waits = matches!(self.threads[thread.index()].place, Place::Queue(_));
+            if waits && self.stats[thread.index()].queue != Some(queue) && self.is_only_queued(queue) {
+                changes[count] = (thread, queue);
+                count += 1;
+            } else {
+                self.reassign(thread, queue);
+            }
+        }
+        for &(thread, _) in &changes[..count] {
+            self.take_out(thread);
+        }
+        for &(thread, queue) in &changes[..count] {
+            self.assign(thread, queue);
+            self.enqueue(thread, queue);
         }
     }
 

@@ -246,6 +246,9 @@ impl<L: Listener> Mechanism<'_, L> {
         (state.told, state.virtual_fraction) = (Told::default(), 0);
         state.picked_at = self.now;
         self.core_stats[core].running = Some(thread);
+        if self.tracks_ran {
+            self.ran.note(thread);
+        }
         let (kind, woken) = (state.kind, std::mem::take(&mut running.woken));
         if state.last != thread.0 {
             self.context_switches += 1;

@@ -23,6 +23,7 @@ mod placing;
 mod power;
 mod profile;
 mod program;
+mod ran;
 mod run;
 mod runqueue;
 mod shared_work;

@@ -30,6 +30,7 @@ use crate::latency::Latencies;
 use crate::outcome::{Outcome, SensorLog};
 use crate::power::Meter;
 use crate::program::Op;
+use crate::ran::Ran;
 use crate::runqueue::{Places, RunQueue};
 use crate::speed::{Speeds, point_for};
 use crate::thread::{DEFAULT_SLICE, Thread};
@@ -234,6 +235,8 @@ pub struct Mechanism<'a, L> {
     pub has_power: bool,
     pub tracks_load: bool,
     pub tracks_stalls: bool,
+    pub tracks_ran: bool,
+    pub ran: Ran,
     pub failure: Option<SimError>,
     pub scratch: crate::contention::Scratch,
 }
@@ -316,6 +319,8 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             has_power,
             tracks_load: interest.wants(Interest::LOAD) || config.governor == Governor::Schedutil,
             tracks_stalls: interest.wants(Interest::STALLED),
+            tracks_ran: interest.wants(Interest::RAN),
+            ran: Ran::default(),
             failure: None,
             scratch: crate::contention::Scratch::default(),
         };
@@ -359,6 +364,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             cores: &self.core_stats,
             threads: &self.stats,
             live: &self.live,
+            ran: &self.live,
             waiting: &self.waiting,
             affinity: &self.affinity,
         };
@@ -521,11 +527,18 @@ impl<'a, L: Listener> Mechanism<'a, L> {
                 cores: &self.core_stats,
                 threads: &self.stats,
                 live: &self.live,
+                ran: if self.tracks_ran { self.ran.threads() } else { &self.live },
                 waiting: &self.waiting,
                 affinity: &self.affinity,
             };
             for &event in portion {
                 self.policy.event(event, &view, &mut self.say);
+            }
+            if self.tracks_ran && portion.contains(&Event::Timer) {
+                // Before the answer takes any of them off its core: the policy has seen them run.
+                self.ran.clear();
+                let running = self.cores.iter().map(|core| core.running).filter(|&running| running != NONE);
+                running.for_each(|running| self.ran.note(ThreadId(running)));
             }
             if !self.say.is_empty() {
                 self.answer();

@@ -46,6 +46,15 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
+    /// Whether all that becomes of a thread that arrives in a queue now is that it waits there: nobody arrives before it, and no core is to be
+    /// found for it. Of late answers several may be carried out in one instant, and who is sent on by a later one keeps the place among those who
+    /// arrive that it had by the first.
+    pub fn is_only_queued(&self, queue: QueueId) -> bool {
+        let at_once = self.config.decision_latency == Nanos::ZERO;
+        let settled = self.arrivals.is_empty() && self.idle == 0 && !self.restricted;
+        at_once && settled && self.queues[queue.index()].preemption.is_none()
+    }
+
     /// Whether a thread has just been taken off a core that picks next and may take it again: it is not sent to an idle core, or a busy
     /// thread would change cores whenever its slice ends beside one.
     pub fn goes_on(&self, thread: ThreadId, queue: QueueId) -> bool {

@@ -263,7 +263,8 @@ fn carried_out(case: &Case) -> (Outcome, Log) {
     (outcome, log)
 }
 
-/// Looks on at a policy: is told more than it, so that threads are accounted for more often, and says nothing.
+/// Looks on at a policy: is told more than it, so that threads are accounted for more often, and says nothing. The policy is shown all threads where
+/// those that ran are asked for: others among them must make no difference.
 struct Onlooker(Box<dyn Policy>);
 
 impl Policy for Onlooker {
@@ -285,7 +286,7 @@ impl Policy for Onlooker {
             _ => Interest::NONE,
         };
         if self.0.interest().wants(interest) {
-            self.0.event(event, view, say);
+            self.0.event(event, &View { ran: view.live, ..*view }, say);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use evenkeel_apps::Size;
 use evenkeel_studies::STUDIES;
 
 use super::JobsArgs;
@@ -28,6 +29,9 @@ pub struct ReproduceArgs {
     /// With --live: only this program, or several, as swaptions,dedup; may be repeated [default: all]
     #[arg(long = "program", value_name = "NAME", value_delimiter = ',', requires = "live")]
     pub programs: Vec<String>,
+    /// With --live: inputs of the programs, which take about a second, or ten, serially; in the lab, phases of large inputs are long enough for its ratio
+    #[arg(long, value_enum, default_value = "medium", requires = "live")]
+    pub size: Size,
     /// List the studies and their experiments; with STUDY its own
     #[arg(long, conflicts_with_all = ["experiments", "quick", "html"])]
     pub list: bool,
@@ -55,7 +59,7 @@ Examples:
   evenkeel reproduce amc-maturity --experiment 2 --html maturity.html
   evenkeel reproduce acfs --json | jq '.experiments[].tables[].title'
   evenkeel reproduce amc-maturity --live --quick
-  evenkeel lab --slow 1=3 -- evenkeel reproduce amc-maturity --live
+  evenkeel lab --slow 1=3 -- evenkeel reproduce amc-maturity --live --size large
 
 Studies and their experiments:
 ",

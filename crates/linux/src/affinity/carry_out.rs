@@ -26,6 +26,9 @@ impl<K: Kernel> Mechanism<K> {
             Directive::Assign(thread, queue) if self.is_queue(queue) && self.is_placed(thread) => {
                 self.reassign(thread, queue);
             }
+            Directive::AssignAll(threads) => {
+                threads.into_iter().for_each(|(thread, queue)| self.carry_out(Directive::Assign(thread, queue)));
+            }
             Directive::Order(thread, order) if self.is_placed(thread) => self.reorder(thread, order),
             Directive::Charge(thread, charge) if self.is_placed(thread) => {
                 self.count(thread, self.now);

@@ -187,6 +187,7 @@ impl<K: Kernel> Mechanism<K> {
             cores,
             threads: &[],
             live: &[],
+            ran: &[],
             waiting: &[],
             affinity: &[],
         };
@@ -468,6 +469,7 @@ impl<K: Kernel> Mechanism<K> {
                 cores,
                 threads: stats,
                 live,
+                ran: live,
                 waiting,
                 affinity,
             };

@@ -163,6 +163,7 @@ impl Mechanism {
             cores,
             threads: &[],
             live: &[],
+            ran: &[],
             waiting: &[],
             affinity: &[],
         };
@@ -329,6 +330,7 @@ impl Mechanism {
                     cores,
                     threads: stats,
                     live,
+                    ran: live,
                     waiting,
                     affinity,
                 };

@@ -143,6 +143,8 @@ pub enum Directive {
     MakeQueue(Clock),
     /// The thread waits in this queue when runnable. One that waits elsewhere moves now; one that runs goes on.
     Assign(ThreadId, QueueId),
+    /// The same for many threads, one after the other; each is named once.
+    AssignAll(Box<[(ThreadId, QueueId)]>),
     /// The thread's place in its queue.
     Order(ThreadId, Order),
     /// How fast its virtual time grows on each kind, of 1024 (1024 unless said).
@@ -201,6 +203,14 @@ impl Directives {
     /// See [`Directive::Assign`].
     pub fn assign(&mut self, thread: ThreadId, queue: QueueId) {
         self.said.push(Directive::Assign(thread, queue));
+    }
+
+    /// See [`Directive::AssignAll`]. Of none, nothing is said.
+    pub fn assign_all(&mut self, threads: impl Iterator<Item = (ThreadId, QueueId)>) {
+        let threads: Box<[_]> = threads.collect();
+        if !threads.is_empty() {
+            self.said.push(Directive::AssignAll(threads));
+        }
     }
 
     /// See [`Directive::Order`].

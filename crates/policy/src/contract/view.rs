@@ -70,6 +70,8 @@ impl Interest {
     pub const PROFILE: Self = Self(1 << 11);
     /// Not an event: what threads that run have had and done so far (their times, virtual time and work) is read, and must be up to date.
     pub const PROGRESS: Self = Self(1 << 12);
+    /// Not an event: [`View::ran`] is read. Where few threads of many have had a core, nobody need look at all of them.
+    pub const RAN: Self = Self(1 << 13);
 
     /// Both.
     #[must_use]
@@ -101,9 +103,9 @@ pub enum State {
 /// last looked at may be missing without [`Interest::PROGRESS`]; and with it, too, where the policy is asked about switches alone
 /// ([`Event::Picked`], [`Event::SliceUsed`]), of all but the threads that they are about.
 ///
-/// In the order in which a context switch needs them: with ten thousand threads, what is slow about a switch is fetching
-/// the thread.
-#[repr(C)]
+/// In the order in which a context switch needs them, a cache line's worth at a time: with ten thousand threads, what is slow about a switch is
+/// fetching the thread.
+#[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThreadStats {
     /// Virtual time.
@@ -191,6 +193,9 @@ pub struct View<'a> {
     pub threads: &'a [ThreadStats],
     /// Threads that have not ended, in order of start.
     pub live: &'a [ThreadId],
+    /// Threads that have had a core since the last [`Event::Timer`], in no order, and maybe others: whatever the rest have had and done has not
+    /// changed since. Without [`Interest::RAN`], and where the mechanism does not note who ran, the same as `live`.
+    pub ran: &'a [ThreadId],
     /// Number of waiting threads, by queue.
     pub waiting: &'a [u32],
     /// For threads with [`ThreadStats::restricted`]: the cores that they may run on, by thread; it

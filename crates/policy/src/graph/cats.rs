@@ -43,7 +43,10 @@ struct Known {
 /// See the file's head.
 #[derive(Clone, Debug, Default)]
 pub struct Cats {
-    tasks: Vec<Known>,
+    /// From the first that is not done on: of those before it nothing need be known, and where tasks come for ever they are many.
+    tasks: VecDeque<Known>,
+    /// Number of the first in `tasks`.
+    first: u32,
     roster: Roster,
     /// `m`.
     path_level: u32,
@@ -52,11 +55,18 @@ pub struct Cats {
 }
 
 impl Cats {
-    fn known(&mut self, task: TaskId) -> &mut Known {
-        if self.tasks.len() <= task.index() {
-            self.tasks.resize_with(task.index() + 1, Known::default);
+    /// None: it is done, and so are all before it.
+    fn known(&mut self, task: TaskId) -> Option<&mut Known> {
+        let at = task.0.checked_sub(self.first)? as usize;
+        if self.tasks.len() <= at {
+            self.tasks.resize_with(at + 1, Known::default);
         }
-        &mut self.tasks[task.index()]
+        self.tasks.get_mut(at)
+    }
+
+    /// None: it is done.
+    fn pending(&mut self, task: TaskId) -> Option<&mut Known> {
+        self.known(task).filter(|known| !known.done)
     }
 
     fn is_fast(&self, kind: KindId) -> bool {
@@ -70,27 +80,35 @@ impl GraphPolicy for Cats {
     }
 
     fn created(&mut self, _at: &Situation<'_>, task: TaskId, predecessors: &[TaskId]) {
-        self.known(task).predecessors = predecessors.to_vec();
-        predecessors.iter().for_each(|&before| self.known(before).successors.push(task));
+        // What is done has nobody left to go before.
+        let mut above = Vec::with_capacity(predecessors.len());
+        for &before in predecessors {
+            if let Some(known) = self.pending(before) {
+                known.successors.push(task);
+                above.push(before);
+            }
+        }
+        let Some(known) = self.known(task) else { return };
+        known.predecessors = above;
         let mut raised = vec![task];
         while let Some(task) = raised.pop() {
-            let above = self.tasks[task.index()].level + 1;
-            let predecessors = std::mem::take(&mut self.tasks[task.index()].predecessors);
+            let Some(known) = self.known(task) else { continue };
+            let (above, predecessors) = (known.level + 1, std::mem::take(&mut known.predecessors));
             for &before in &predecessors {
-                let before_it = self.known(before);
-                // What is done has nobody left to go before.
-                if before_it.level < above && !before_it.done {
+                if let Some(before_it) = self.pending(before).filter(|it| it.level < above) {
                     before_it.level = above;
                     raised.push(before);
                 }
             }
-            self.tasks[task.index()].predecessors = predecessors;
+            if let Some(known) = self.known(task) {
+                known.predecessors = predecessors;
+            }
         }
     }
 
     fn ready(&mut self, _at: &Situation<'_>, task: TaskId, _by: Option<WorkerId>) {
         let path_level = self.path_level;
-        let known = self.known(task);
+        let Some(known) = self.known(task) else { return };
         let level = known.level;
         known.critical = level > path_level || known.heir && level + 1 >= path_level;
         if known.critical {
@@ -117,14 +135,18 @@ impl GraphPolicy for Cats {
     }
 
     fn done(&mut self, _at: &Situation<'_>, _worker: WorkerId, task: TaskId, _kind: KindId, _time: Nanos) {
-        let known = self.known(task);
-        known.done = true;
-        if known.critical {
-            let successors = std::mem::take(&mut known.successors);
-            let heir = successors.into_iter().max_by_key(|&task| (self.tasks[task.index()].level, Reverse(task)));
-            if let Some(heir) = heir {
-                self.known(heir).heir = true;
+        let Some(known) = self.known(task) else { return };
+        let done = std::mem::replace(known, Known { done: true, ..Known::default() });
+        if done.critical {
+            let mut level = |task| self.known(task).map_or(0, |known| known.level);
+            let heir = done.successors.into_iter().max_by_key(|&task| (level(task), Reverse(task)));
+            if let Some(heir) = heir.and_then(|heir| self.known(heir)) {
+                heir.heir = true;
             }
+        }
+        while self.tasks.front().is_some_and(|first| first.done) {
+            self.tasks.pop_front();
+            self.first += 1;
         }
     }
 }
@@ -170,6 +192,25 @@ mod tests {
         policy.created(&at, TaskId(2), &[TaskId(0)]);
         policy.created(&at, TaskId(3), &[TaskId(2)]);
         assert_eq!(policy.tasks.iter().map(|known| known.level).collect::<Vec<_>>(), [2, 0, 1, 0]);
+    }
+
+    #[test]
+    fn of_tasks_that_are_done_nothing_is_kept_however_many_come() {
+        let (graph, team) = (graph(&[1], &[]), team(&[0, 1]));
+        let at = Situation::at_start(&graph, &team);
+        let mut policy = Cats::default();
+        policy.start(&at);
+        policy.created(&at, TaskId(0), &[]);
+        policy.ready(&at, TaskId(0), None);
+        for task in 1..1_000 {
+            let before = TaskId(task - 1);
+            // The first of all is done long ago: that it was waited for changes nothing.
+            policy.created(&at, TaskId(task), &[TaskId(0), before]);
+            assert_eq!(policy.take(&at, WorkerId(0), KindId(0)), Some(before));
+            policy.done(&at, WorkerId(0), before, KindId(0), Nanos(1));
+            policy.ready(&at, TaskId(task), Some(WorkerId(0)));
+            assert_eq!((policy.tasks.len(), policy.first), (1, task));
+        }
     }
 
     #[test]

@@ -54,22 +54,22 @@ void fib() {
 
 void prices_static() {
 #pragma omp parallel for schedule(static)
-    for (int i = 0; i < OPTIONS; ++i) price_into(i);
+    for (int i = 0; i < OPTIONS; ++i) work_price(i);
 }
 
 void prices_dynamic() {
 #pragma omp parallel for schedule(dynamic, CHUNK)
-    for (int i = 0; i < OPTIONS; ++i) price_into(i);
+    for (int i = 0; i < OPTIONS; ++i) work_price(i);
 }
 
 void prices_guided() {
 #pragma omp parallel for schedule(guided)
-    for (int i = 0; i < OPTIONS; ++i) price_into(i);
+    for (int i = 0; i < OPTIONS; ++i) work_price(i);
 }
 
 void prices_auto() {
 #pragma omp parallel for schedule(auto)
-    for (int i = 0; i < OPTIONS; ++i) price_into(i);
+    for (int i = 0; i < OPTIONS; ++i) work_price(i);
 }
 
 // In one parallel region, as who knows OpenMP writes it: the loops' own barriers are enough.
@@ -77,7 +77,7 @@ void short_loops() {
 #pragma omp parallel
     for (int loop = 0; loop < SHORT_LOOPS; ++loop) {
 #pragma omp for
-        for (int i = 0; i < SHORT_LOOP; ++i) short_into(i);
+        for (int i = 0; i < SHORT_LOOP; ++i) work_short(i);
     }
 }
 
@@ -85,7 +85,7 @@ void frames_static() {
 #pragma omp parallel
     for (int barrier = 0; barrier < BARRIERS; ++barrier) {
 #pragma omp for schedule(static)
-        for (int i = 0; i < CELLS; ++i) cell(i);
+        for (int i = 0; i < CELLS; ++i) work_cell(i);
     }
 }
 
@@ -93,7 +93,7 @@ void frames_dynamic() {
 #pragma omp parallel
     for (int barrier = 0; barrier < BARRIERS; ++barrier) {
 #pragma omp for schedule(dynamic, CELL_CHUNK)
-        for (int i = 0; i < CELLS; ++i) cell(i);
+        for (int i = 0; i < CELLS; ++i) work_cell(i);
     }
 }
 
@@ -101,7 +101,7 @@ void frames_guided() {
 #pragma omp parallel
     for (int barrier = 0; barrier < BARRIERS; ++barrier) {
 #pragma omp for schedule(guided)
-        for (int i = 0; i < CELLS; ++i) cell(i);
+        for (int i = 0; i < CELLS; ++i) work_cell(i);
     }
 }
 
@@ -109,14 +109,14 @@ void coarse_tasks() {
     produce([] {
         for (int i = 0; i < COARSE; ++i) {
 #pragma omp task firstprivate(i)
-            coarse(i);
+            work_coarse(i);
         }
     });
 }
 
 void coarse_loop() {
 #pragma omp parallel for schedule(dynamic)
-    for (int i = 0; i < COARSE; ++i) coarse(i);
+    for (int i = 0; i < COARSE; ++i) work_coarse(i);
 }
 
 // By dependences: OpenMP has no pipelines.
@@ -125,11 +125,11 @@ void pipeline() {
     produce([] {
         for (int i = 0; i < ITEMS; ++i) {
 #pragma omp task depend(inout : source) depend(out : values[i]) firstprivate(i)
-            values[i] = item(i);
+            values[i] = work_item(i);
 #pragma omp task depend(inout : values[i]) firstprivate(i)
-            values[i] = change(values[i]);
+            values[i] = work_change(values[i]);
 #pragma omp task depend(inout : sink) depend(in : values[i]) firstprivate(i)
-            collect(values[i]);
+            last = work_collect(last, values[i]);
         }
     });
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the peers of the runtime's bench into a folder: setup.sh FOLDER. Installs what they need where it may. A peer that cannot be had is left out, with a line.
+# Builds the peers of the runtime's bench, and the work that it shares with them, into a folder: setup.sh FOLDER. Installs what they need where it may. A peer that cannot be had is left out, with a line.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1/log"
@@ -33,13 +33,15 @@ if [ ! -e "$taskflow/taskflow/taskflow.hpp" ]; then
 fi
 
 build() {
-    peer=$1
+    file=$1
     shift
-    "$@" -o "$folder/$peer.new" >"$folder/log/$peer.log" 2>&1 && mv "$folder/$peer.new" "$folder/$peer" \
-        || { rm -f "$folder/$peer" "$folder/$peer.new"; echo "$peer cannot be built: left out ($folder/log/$peer.log)"; }
+    "$@" -o "$folder/$file.new" >"$folder/log/$file.log" 2>&1 && mv "$folder/$file.new" "$folder/$file" \
+        || { rm -f "$folder/$file" "$folder/$file.new"; echo "$file cannot be built: left out ($folder/log/$file.log)"; }
 }
-flags="-std=c++17 -O3 -ffp-contract=off -pthread"
-build libomp clang-19 $flags -fopenmp -x c++ "$here/openmp.cpp" -lstdc++ -lm
-build libgomp g++ $flags -fopenmp "$here/openmp.cpp"
-build onetbb g++ $flags "$here/tbb.cpp" -ltbb
-build taskflow g++ $flags -isystem "$taskflow" "$here/taskflow.cpp"
+peer() { build "$@" "$folder/work.so" '-Wl,-rpath,$ORIGIN'; }
+build work.so cc -std=c11 -O3 -ffp-contract=off -fPIC -shared -Wl,-soname,work.so "$here/work.c" -lm
+flags="-std=c++17 -O3 -pthread"
+peer libomp clang-19 $flags -fopenmp "$here/openmp.cpp" -lstdc++ -lm
+peer libgomp g++ $flags -fopenmp "$here/openmp.cpp"
+peer onetbb g++ $flags "$here/tbb.cpp" -ltbb
+peer taskflow g++ $flags -isystem "$taskflow" "$here/taskflow.cpp"

@@ -1,6 +1,8 @@
 // Taskflow.
 #include "peer.hpp"
 
+#include <vector>
+
 #include <taskflow/taskflow.hpp>
 #include <taskflow/algorithm/for_each.hpp>
 #include <taskflow/algorithm/pipeline.hpp>
@@ -92,32 +94,32 @@ void loop(int times, int n, F f, Partitioner partitioner) {
     });
 }
 
-void prices_auto() { loop(1, OPTIONS, price_into, tf::DefaultPartitioner()); }
-void prices_static() { loop(1, OPTIONS, price_into, tf::StaticPartitioner()); }
-void prices_dynamic() { loop(1, OPTIONS, price_into, tf::DynamicPartitioner(CHUNK)); }
-void prices_guided() { loop(1, OPTIONS, price_into, tf::GuidedPartitioner()); }
-void short_loops() { loop(SHORT_LOOPS, SHORT_LOOP, short_into, tf::DefaultPartitioner()); }
-void frames_auto() { loop(BARRIERS, CELLS, cell, tf::DefaultPartitioner()); }
-void frames_static() { loop(BARRIERS, CELLS, cell, tf::StaticPartitioner()); }
-void frames_dynamic() { loop(BARRIERS, CELLS, cell, tf::DynamicPartitioner(CELL_CHUNK)); }
-void frames_guided() { loop(BARRIERS, CELLS, cell, tf::GuidedPartitioner()); }
+void prices_auto() { loop(1, OPTIONS, work_price, tf::DefaultPartitioner()); }
+void prices_static() { loop(1, OPTIONS, work_price, tf::StaticPartitioner()); }
+void prices_dynamic() { loop(1, OPTIONS, work_price, tf::DynamicPartitioner(CHUNK)); }
+void prices_guided() { loop(1, OPTIONS, work_price, tf::GuidedPartitioner()); }
+void short_loops() { loop(SHORT_LOOPS, SHORT_LOOP, work_short, tf::DefaultPartitioner()); }
+void frames_auto() { loop(BARRIERS, CELLS, work_cell, tf::DefaultPartitioner()); }
+void frames_static() { loop(BARRIERS, CELLS, work_cell, tf::StaticPartitioner()); }
+void frames_dynamic() { loop(BARRIERS, CELLS, work_cell, tf::DynamicPartitioner(CELL_CHUNK)); }
+void frames_guided() { loop(BARRIERS, CELLS, work_cell, tf::GuidedPartitioner()); }
 
 void coarse_tasks() {
     on_worker([] {
-        for (int i = 0; i < COARSE; ++i) executor().silent_async([i] { coarse(i); });
+        for (int i = 0; i < COARSE; ++i) executor().silent_async([i] { work_coarse(i); });
     });
 }
 
-void coarse_loop() { loop(1, COARSE, coarse, tf::DynamicPartitioner(1)); }
+void coarse_loop() { loop(1, COARSE, work_coarse, tf::DynamicPartitioner(1)); }
 
 void pipeline() {
     static uint64_t values[IN_FLIGHT];
     auto source = [](tf::Pipeflow &flow) {
         if (flow.token() == ITEMS) return flow.stop();
-        values[flow.line()] = item(flow.token());
+        values[flow.line()] = work_item(flow.token());
     };
-    auto middle = [](tf::Pipeflow &flow) { values[flow.line()] = change(values[flow.line()]); };
-    auto sink = [](tf::Pipeflow &flow) { collect(values[flow.line()]); };
+    auto middle = [](tf::Pipeflow &flow) { values[flow.line()] = work_change(values[flow.line()]); };
+    auto sink = [](tf::Pipeflow &flow) { last = work_collect(last, values[flow.line()]); };
     tf::Pipeline stages(IN_FLIGHT, tf::Pipe(tf::PipeType::SERIAL, std::move(source)), tf::Pipe(tf::PipeType::PARALLEL, std::move(middle)),
                         tf::Pipe(tf::PipeType::SERIAL, std::move(sink)));
     tf::Taskflow graph;
@@ -147,11 +149,6 @@ int64_t memory_chains() {
     return growth([&] { build_chains(graph); });
 }
 
-void serial() {
-    pin_to(0);
-    serial_prices();
-}
-
 } // namespace
 
 int main() {
@@ -162,7 +159,7 @@ int main() {
                      {"chains", chains},
                      {"chains-again", chains_again},
                      {"fib", fib},
-                     {"prices-serial", serial},
+                     {"prices-serial", serial_prices},
                      {"prices-auto", prices_auto},
                      {"prices-static", prices_static},
                      {"prices-dynamic", prices_dynamic},

@@ -43,33 +43,33 @@ uint64_t fib_of(int n) {
 
 void fib() { last = fib_of(FIB); }
 
-void prices_auto() { loop(OPTIONS, 1, price_into, tbb::auto_partitioner()); }
-void prices_static() { loop(OPTIONS, 1, price_into, tbb::static_partitioner()); }
-void prices_dynamic() { loop(OPTIONS, CHUNK, price_into, tbb::simple_partitioner()); }
+void prices_auto() { loop(OPTIONS, 1, work_price, tbb::auto_partitioner()); }
+void prices_static() { loop(OPTIONS, 1, work_price, tbb::static_partitioner()); }
+void prices_dynamic() { loop(OPTIONS, CHUNK, work_price, tbb::simple_partitioner()); }
 
 void short_loops() {
-    for (int it = 0; it < SHORT_LOOPS; ++it) loop(SHORT_LOOP, 1, short_into, tbb::auto_partitioner());
+    for (int it = 0; it < SHORT_LOOPS; ++it) loop(SHORT_LOOP, 1, work_short, tbb::auto_partitioner());
 }
 
 void frames_auto() {
-    for (int barrier = 0; barrier < BARRIERS; ++barrier) loop(CELLS, 1, cell, tbb::auto_partitioner());
+    for (int barrier = 0; barrier < BARRIERS; ++barrier) loop(CELLS, 1, work_cell, tbb::auto_partitioner());
 }
 
 void frames_static() {
-    for (int barrier = 0; barrier < BARRIERS; ++barrier) loop(CELLS, 1, cell, tbb::static_partitioner());
+    for (int barrier = 0; barrier < BARRIERS; ++barrier) loop(CELLS, 1, work_cell, tbb::static_partitioner());
 }
 
 void frames_dynamic() {
-    for (int barrier = 0; barrier < BARRIERS; ++barrier) loop(CELLS, CELL_CHUNK, cell, tbb::simple_partitioner());
+    for (int barrier = 0; barrier < BARRIERS; ++barrier) loop(CELLS, CELL_CHUNK, work_cell, tbb::simple_partitioner());
 }
 
 void coarse_tasks() {
     tbb::task_group group;
-    for (int i = 0; i < COARSE; ++i) group.run([i] { coarse(i); });
+    for (int i = 0; i < COARSE; ++i) group.run([i] { work_coarse(i); });
     group.wait();
 }
 
-void coarse_loop() { loop(COARSE, 1, coarse, tbb::simple_partitioner()); }
+void coarse_loop() { loop(COARSE, 1, work_coarse, tbb::simple_partitioner()); }
 
 void pipeline() {
     int next = 0;
@@ -78,10 +78,10 @@ void pipeline() {
             flow.stop();
             return 0;
         }
-        return item(next++);
+        return work_item(next++);
     };
-    auto middle = [](uint64_t x) { return change(x); };
-    auto sink = [](uint64_t x) { collect(x); };
+    auto middle = [](uint64_t x) { return work_change(x); };
+    auto sink = [](uint64_t x) { last = work_collect(last, x); };
     tbb::parallel_pipeline(IN_FLIGHT, tbb::make_filter<void, uint64_t>(tbb::filter_mode::serial_in_order, source) &
                                           tbb::make_filter<uint64_t, uint64_t>(tbb::filter_mode::parallel, middle) &
                                           tbb::make_filter<uint64_t, void>(tbb::filter_mode::serial_in_order, sink));

@@ -1,5 +1,4 @@
-//! The cases: their names, sizes and arithmetic, which the peers in C++ have alike (../peers/peer.hpp).
-#![expect(unsafe_code, reason = "arithmetic that the compiler is not to see through")]
+//! The cases: their names and sizes, which the peers in C++ have alike (../peers/peer.hpp).
 
 pub const WORKERS: usize = 2;
 pub const TASKS: usize = 1_000_000;
@@ -22,74 +21,6 @@ pub const IN_FLIGHT: usize = 16 * WORKERS;
 /// Chunk where a schedule takes one by one.
 pub const CHUNK: usize = 1_024;
 pub const CELL_CHUNK: usize = 16;
-
-/// Rounds of [`work`] in about a microsecond.
-const MICROSECOND: u32 = 430;
-const SHORT: u32 = 8;
-const CELL: u32 = 5 * MICROSECOND;
-const TASK: u32 = 4_000 * MICROSECOND;
-const SERIAL_STAGE: u32 = 10 * MICROSECOND;
-const PARALLEL_STAGE: u32 = 100 * MICROSECOND;
-
-/// Arithmetic that takes the same time in every language: each step waits for the one before (xorshift64), and compilers are kept from doing
-/// two calls at once.
-fn work(x: u64, rounds: u32) -> u64 {
-    let mut x = x | 1;
-    for _ in 0..rounds {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        // SAFETY: no instruction, only a value that the compiler is not to see through.
-        unsafe { std::arch::asm!("/* {0} */", inout(reg) x, options(nomem, nostack, preserves_flags)) };
-    }
-    x
-}
-
-/// The normal distribution: Abramowitz and Stegun, 26.2.17.
-fn normal(x: f64) -> f64 {
-    let k = 1.0 / (1.0 + 0.2316419 * x.abs());
-    let series = k * (0.319381530 + k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429))));
-    let tail = 0.3989422804014327 * (-0.5 * x * x).exp() * series;
-    if x < 0.0 { tail } else { 1.0 - tail }
-}
-
-/// A call by Black and Scholes.
-pub fn price(i: usize) -> f64 {
-    let (spot, strike) = (50.0 + (i % 101) as f64, 60.0 + (i % 83) as f64);
-    let (volatility, years) = (0.1 + 0.05 * (i % 7) as f64, 0.25 + 0.25 * (i % 4) as f64);
-    let spread = volatility * years.sqrt();
-    let d1 = ((spot / strike).ln() + (0.02 + 0.5 * volatility * volatility) * years) / spread;
-    spot * normal(d1) - strike * (-0.02 * years).exp() * normal(d1 - spread)
-}
-
-pub fn short(i: usize) -> u64 {
-    work(i as u64, SHORT)
-}
-
-pub fn cell(i: usize, before: u64) -> u64 {
-    work(before.wrapping_add(i as u64), CELL)
-}
-
-pub fn coarse(i: usize) -> u64 {
-    work(i as u64, TASK)
-}
-
-pub fn item(i: u64) -> u64 {
-    work(i, SERIAL_STAGE)
-}
-
-pub fn change(x: u64) -> u64 {
-    work(x, PARALLEL_STAGE)
-}
-
-pub fn collect(last: u64, x: u64) -> u64 {
-    work(last.wrapping_mul(31).wrapping_add(x), SERIAL_STAGE)
-}
-
-/// Of what a case wrote, a number that is the same in every system.
-pub fn check(numbers: impl Iterator<Item = u64>) -> u64 {
-    numbers.fold(0, |sum: u64, one| sum.wrapping_mul(31).wrapping_add(one))
-}
 
 /// What is measured: cases of one family do the same work, in the ways that a system has for it.
 pub struct Family {
@@ -149,10 +80,10 @@ pub const FAMILIES: [Family; 10] = [
     },
     Family {
         name: "short",
-        what: "1,000 loops of 1,000 iterations of 20 ns, one after the other",
+        what: "1,000 loops of 1,000 iterations of some 6 ns, one after the other",
         units: SHORT_LOOPS * 1_000,
         unit: "us per loop",
-        cases: &["short"],
+        cases: &["short-serial", "short"],
         in_lab: false,
     },
     Family {

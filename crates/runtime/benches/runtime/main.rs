@@ -1,8 +1,9 @@
 //! The runtime beside LLVM's and GNU's OpenMP, oneTBB, Taskflow and rayon, in one run, on equal cores and in the slow-core lab.
 //!
 //! `make bench-runtime` builds the peers (../peers) and writes docs/benchmarks-runtime.md. `cargo bench -p evenkeel --bench runtime -- [FAMILY…]` measures some
-//! families of cases and prints them; `--quick`: few rounds, and of the lab only 3:1; `--equal`: without the lab. Peers come from the folder
-//! in `EVENKEEL_PEERS`, the lab is that of the program in `EVENKEEL`, which runs this one again inside.
+//! families of cases and prints them; `--quick`: few rounds, and of the lab only 3:1; `--equal`: without the lab. Peers, and the work that all share, come
+//! from the folder in `EVENKEEL_PEERS` (cases that have work in them are left out without it); the lab is that of the program in `EVENKEEL`, which runs
+//! this one again inside.
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 mod cases;
@@ -13,8 +14,8 @@ mod ours;
 mod peer;
 mod rayon;
 mod report;
-mod slots;
 mod system;
+mod work;
 
 use std::env;
 use std::fmt::Write as _;
@@ -24,6 +25,7 @@ use std::process::{Command, Stdio};
 use cases::{FAMILIES, Family};
 use measured::Measured;
 use system::System;
+use work::Work;
 
 /// The system that all is about.
 const OURS: &str = "evenkeel";
@@ -37,6 +39,9 @@ const RATIOS: [u32; 3] = [2, 3, 4];
 
 /// Where the lab leaves what it measured: `1=3.004`.
 const LAB_VARIABLE: &str = "EVENKEEL_LAB";
+
+/// How a program in Rust ends that has panicked: not as the lab does where it cannot be had (1 or 2).
+const PANICKED: i32 = 101;
 
 struct Asked {
     quick: bool,
@@ -68,7 +73,7 @@ fn main() {
     let names = words.iter().filter(|word| !word.starts_with('-')).cloned().collect();
     let asked = Asked { quick: has("--quick"), equal_only: has("--equal"), names };
     if let Ok(measured) = env::var(LAB_VARIABLE) {
-        return println!("{}", in_the_lab(&asked, &measured));
+        return print!("{}", in_the_lab(&asked, &measured));
     }
     let mut page = on_equal_cores(&asked);
     if !asked.equal_only && !asked.families(true).is_empty() {
@@ -85,8 +90,11 @@ fn main() {
 }
 
 fn systems() -> Vec<Box<dyn System>> {
-    let mut systems: Vec<Box<dyn System>> = vec![Box::new(ours::Ours::new()), Box::new(rayon::Rayon::new())];
     let folder = env::var_os("EVENKEEL_PEERS").map(PathBuf::from);
+    let work = folder.as_deref().and_then(|folder| {
+        Work::load(folder).inspect_err(|error| eprintln!("cases with work in them are left out: {error}")).ok()
+    });
+    let mut systems: Vec<Box<dyn System>> = vec![Box::new(ours::Ours::new(work)), Box::new(rayon::Rayon::new(work))];
     let peers = folder.map(|folder| peer::Peer::all(&folder)).unwrap_or_default();
     systems.extend(peers.into_iter().map(|peer| Box::new(peer) as Box<dyn System>));
     systems
@@ -124,6 +132,7 @@ fn lab(ratio: u32, words: &[String]) -> String {
     match lab.stderr(Stdio::inherit()).output() {
         Ok(output) if output.status.success() => page.push_str(&String::from_utf8_lossy(&output.stdout)),
         Ok(output) => {
+            assert_ne!(output.status.code(), Some(PANICKED), "the bench failed in the lab");
             let _ = writeln!(page, "The lab could not be had here ({}).", output.status);
         }
         Err(error) => {

@@ -6,12 +6,12 @@ use evenkeel::{Graph, Handle, Pool};
 
 use super::cases::{self, CHAINS, TASKS};
 use super::memory;
-use super::slots::Results;
 use super::system::{Answer, System, pin_to, timed};
+use super::work::Work;
 
 pub struct Ours {
     pool: &'static Pool,
-    results: Results,
+    work: Option<&'static Work>,
     handles: &'static [Handle],
     chains: Option<Graph<'static, 'static>>,
     independent: Option<Graph<'static, 'static>>,
@@ -19,16 +19,10 @@ pub struct Ours {
 
 impl Ours {
     /// They live as long as the bench.
-    pub fn new() -> Self {
+    pub fn new(work: Option<&'static Work>) -> Self {
         let pool = Pool::builder().workers(cases::WORKERS).build().unwrap();
         let handles: Vec<_> = (0..CHAINS).map(|_| Handle::new()).collect();
-        Self {
-            pool: Box::leak(Box::new(pool)),
-            results: Results::new(),
-            handles: handles.leak(),
-            chains: None,
-            independent: None,
-        }
+        Self { pool: Box::leak(Box::new(pool)), work, handles: handles.leak(), chains: None, independent: None }
     }
 
     fn independent(pool: &Pool) {
@@ -61,52 +55,62 @@ impl Ours {
     }
 
     fn do_case(&mut self, case: &str) -> Option<u64> {
-        let (pool, handles, results) = (self.pool, self.handles, &self.results);
+        let (pool, handles) = (self.pool, self.handles);
         match case {
             "independent" => Self::independent(pool),
             "chains" => Self::chains(pool, handles),
             "independent-again" => self.independent.as_mut()?.run(),
             "chains-again" => self.chains.as_mut()?.run(),
             "fib" => return Some(pool.run(|| Self::fib(pool, cases::FIB))),
-            _ if case.ends_with("-serial") => return serial(case, results),
+            _ => return self.do_work(case, self.work?),
+        }
+        Some(0)
+    }
+
+    fn do_work(&self, case: &str, work: &Work) -> Option<u64> {
+        let pool = self.pool;
+        match case {
+            _ if case.ends_with("-serial") => return serial(case, work),
             "short" => {
                 let shorts = 0..cases::SHORT_LOOPS;
-                pool.run(|| shorts.for_each(|_| pool.for_each(0..cases::SHORT_LOOP, |i| results.short(i))));
+                pool.run(|| shorts.for_each(|_| pool.for_each(0..cases::SHORT_LOOP, |i| work.short(i))));
             }
-            "coarse-tasks" => {
-                pool.scope(|s| (0..cases::COARSE).for_each(|i| s.spawn(move || results.coarse(i))));
-            }
-            "coarse-loop" => pool.for_each(0..cases::COARSE, |i| results.coarse(i)),
+            "coarse-tasks" => pool.scope(|s| (0..cases::COARSE).for_each(|i| s.spawn(move || work.coarse(i)))),
+            "coarse-loop" => pool.for_each(0..cases::COARSE, |i| work.coarse(i)),
             "pipeline" => {
                 let mut last = 0;
-                let items = pool.pipeline((0..cases::ITEMS).map(cases::item)).in_flight(cases::IN_FLIGHT);
-                items.parallel(cases::change).serial(|x| last = cases::collect(last, x)).run();
+                let items = pool.pipeline((0..cases::ITEMS).map(|i| work.item(i))).in_flight(cases::IN_FLIGHT);
+                items.parallel(|x| work.change(x)).serial(|x| last = work.collect(last, x)).run();
                 return Some(last);
             }
-            _ if case.starts_with("prices-") => self.each(case, cases::OPTIONS, |i| self.results.price(i)),
+            _ if case.starts_with("prices-") => self.each(case, cases::OPTIONS, |i| work.price(i)),
             _ if case.starts_with("frames-") => pool.run(|| {
-                (0..cases::BARRIERS).for_each(|_| self.each(case, cases::CELLS, |i| self.results.cell(i)));
+                (0..cases::BARRIERS).for_each(|_| self.each(case, cases::CELLS, |i| work.cell(i)));
             }),
             _ => return None,
         }
-        Some(self.results.check(case))
+        Some(work.check(case))
     }
 }
 
 /// On the first core, without the pool.
-fn serial(case: &str, results: &Results) -> Option<u64> {
+fn serial(case: &str, work: &Work) -> Option<u64> {
     let on_first = || {
         pin_to(0);
         match case {
-            "prices-serial" => (0..cases::OPTIONS).for_each(|i| results.price(i)),
-            "frames-serial" => (0..cases::BARRIERS).for_each(|_| (0..cases::CELLS).for_each(|i| results.cell(i))),
-            "coarse-serial" => (0..cases::COARSE).for_each(|i| results.coarse(i)),
+            "prices-serial" => (0..cases::OPTIONS).for_each(|i| work.price(i)),
+            "short-serial" => {
+                (0..cases::SHORT_LOOPS).for_each(|_| (0..cases::SHORT_LOOP).for_each(|i| work.short(i)));
+            }
+            "frames-serial" => (0..cases::BARRIERS).for_each(|_| (0..cases::CELLS).for_each(|i| work.cell(i))),
+            "coarse-serial" => (0..cases::COARSE).for_each(|i| work.coarse(i)),
             "pipeline-serial" => {
-                return Some((0..cases::ITEMS).map(cases::item).map(cases::change).fold(0, cases::collect));
+                let through = |i| work.change(work.item(i));
+                return Some((0..cases::ITEMS).map(through).fold(0, |last, x| work.collect(last, x)));
             }
             _ => return None,
         }
-        Some(results.check(case))
+        Some(work.check(case))
     };
     std::thread::scope(|threads| threads.spawn(on_first).join().unwrap())
 }
@@ -156,7 +160,7 @@ impl System for Ours {
             }
             _ => {}
         }
-        self.results.reset();
+        self.work.inspect(|work| work.clear(case));
         let (value, check) = timed(|| self.do_case(case));
         check.map(|check| Answer { value, check })
     }

@@ -7,55 +7,62 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::cases::{self, TASKS};
 use super::memory;
-use super::slots::Results;
 use super::system::{Answer, System, pin_to, timed};
+use super::work::Work;
 
 pub struct Rayon {
     pool: ThreadPool,
-    results: Results,
+    work: Option<&'static Work>,
     version: String,
 }
 
 impl Rayon {
-    pub fn new() -> Self {
+    pub fn new(work: Option<&'static Work>) -> Self {
         let pool = ThreadPoolBuilder::new().num_threads(cases::WORKERS).start_handler(pin_to).build().unwrap();
-        Self { pool, results: Results::new(), version: locked_version() }
+        Self { pool, work, version: locked_version() }
     }
 
     fn do_case(&self, case: &str) -> Option<u64> {
-        let Self { pool, results, .. } = self;
+        match case {
+            "independent" => independent(&self.pool),
+            "fib" => return Some(self.pool.install(|| fib(cases::FIB))),
+            _ => return self.do_work(case, self.work?),
+        }
+        Some(0)
+    }
+
+    fn do_work(&self, case: &str, work: &Work) -> Option<u64> {
+        let pool = &self.pool;
         let prices = || (0..cases::OPTIONS).into_par_iter();
         let frames = |chunks: (usize, usize)| {
             pool.install(|| {
                 for _ in 0..cases::BARRIERS {
                     let cells = (0..cases::CELLS).into_par_iter().with_min_len(chunks.0).with_max_len(chunks.1);
-                    cells.for_each(|i| results.cell(i));
+                    cells.for_each(|i| work.cell(i));
                 }
             });
         };
         match case {
-            "independent" => independent(pool),
-            "fib" => return Some(pool.install(|| fib(cases::FIB))),
-            "prices-auto" => pool.install(|| prices().for_each(|i| results.price(i))),
+            "prices-auto" => pool.install(|| prices().for_each(|i| work.price(i))),
             "prices-static" => {
-                pool.install(|| prices().with_min_len(cases::OPTIONS / cases::WORKERS).for_each(|i| results.price(i)));
+                pool.install(|| prices().with_min_len(cases::OPTIONS / cases::WORKERS).for_each(|i| work.price(i)));
             }
-            "prices-dynamic" => pool.install(|| prices().with_max_len(cases::CHUNK).for_each(|i| results.price(i))),
+            "prices-dynamic" => pool.install(|| prices().with_max_len(cases::CHUNK).for_each(|i| work.price(i))),
             "short" => pool.install(|| {
                 for _ in 0..cases::SHORT_LOOPS {
-                    (0..cases::SHORT_LOOP).into_par_iter().for_each(|i| results.short(i));
+                    (0..cases::SHORT_LOOP).into_par_iter().for_each(|i| work.short(i));
                 }
             }),
             "frames-auto" => frames((1, cases::CELLS)),
             "frames-static" => frames((cases::CELLS / cases::WORKERS, cases::CELLS)),
             "frames-dynamic" => frames((1, cases::CELL_CHUNK)),
-            "coarse-tasks" => pool.scope(|s| (0..cases::COARSE).for_each(|i| s.spawn(move |_| results.coarse(i)))),
+            "coarse-tasks" => pool.scope(|s| (0..cases::COARSE).for_each(|i| s.spawn(move |_| work.coarse(i)))),
             "coarse-loop" => {
-                pool.install(|| (0..cases::COARSE).into_par_iter().with_max_len(1).for_each(|i| results.coarse(i)));
+                pool.install(|| (0..cases::COARSE).into_par_iter().with_max_len(1).for_each(|i| work.coarse(i)));
             }
             _ => return None,
         }
-        Some(results.check(case))
+        Some(work.check(case))
     }
 }
 
@@ -99,7 +106,7 @@ impl System for Rayon {
         if case.starts_with("memory-") {
             return memory::in_a_fresh_process(self.name(), case);
         }
-        self.results.reset();
+        self.work.inspect(|work| work.clear(case));
         let (value, check) = timed(|| self.do_case(case));
         check.map(|check| Answer { value, check })
     }

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use crate::scope::FirstError;
+
 use super::Index;
 
 /// What one worker does in a loop: begins, does chunks, ends.
@@ -62,7 +64,7 @@ impl<T: Index, F: Fn(Range<T>) + Sync> Body for ForEachChunk<T, F> {
 pub struct TryForEach<T, F, E> {
     pub start: T,
     pub f: F,
-    pub error: Mutex<Option<E>>,
+    pub errors: FirstError<E>,
 }
 
 impl<T: Index, F: Fn(T) -> Result<(), E> + Sync, E: Send> Body for TryForEach<T, F, E> {
@@ -74,7 +76,7 @@ impl<T: Index, F: Fn(T) -> Result<(), E> + Sync, E: Send> Body for TryForEach<T,
         let failed = iterations.find_map(|i| (self.f)(self.start.plus(i)).err());
         let going_on = failed.is_none();
         if let Some(error) = failed {
-            self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            self.errors.keep(error);
         }
         going_on
     }

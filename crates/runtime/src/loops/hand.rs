@@ -178,7 +178,7 @@ impl Hand {
     }
 
     /// Nanoseconds per iteration on a kind, as far as it has been seen.
-    fn pace(&self, kind: KindId) -> Option<f64> {
+    pub fn pace(&self, kind: KindId) -> Option<f64> {
         let (count, time) = self.done[kind];
         (count > 0).then(|| time.0 as f64 / count as f64)
     }
@@ -226,6 +226,11 @@ impl Hand {
     /// Nanoseconds per iteration on the fastest kind that has done some: what to remember.
     pub fn fastest_pace(&self) -> Option<f64> {
         self.done.0.iter().find(|(count, _)| *count > 0).map(|&(count, time)| time.0 as f64 / count as f64)
+    }
+
+    /// Whether it was stopped.
+    pub const fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Over)
     }
 
     /// Hands out no more.

@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::Pool;
 use crate::costs::Label;
+use crate::scope::FirstError;
 use body::{ForEach, ForEachChunk, MapReduce, TryForEach};
 use run::Shown;
 
@@ -146,9 +147,9 @@ impl<T: Index> Over<'_, T> {
     /// # Errors
     /// One of those that `f` returned.
     pub fn try_for_each<E: Send>(&self, f: impl Fn(T) -> Result<(), E> + Send + Sync) -> Result<(), E> {
-        let body = TryForEach { start: self.range.start, f, error: Mutex::new(None) };
+        let body = TryForEach { start: self.range.start, f, errors: FirstError::default() };
         self.run(&body);
-        body.error.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+        body.errors.take()
     }
 
     /// As [`Pool::map_reduce`].

@@ -1,28 +1,179 @@
-//! How long iterations took the last time: who runs a loop again need not find out anew how many make a chunk.
+//! What loops were like the last times: who runs a loop again need not find out anew how many iterations make a chunk, nor whether it pays to share it.
+//!
+//! Sharing has its price: a ticket, perhaps a wake-up, and at the end the wait for whoever has the last chunk. Of a short loop that may be more than
+//! the others take off, for they are slower, or are preempted with a chunk in hand. So what a short loop took is compared with what it would have
+//! taken its caller alone:
+//!
+//! ```text
+//! shared   time from beginning to end / iterations, mean over the loops that were shared, the last 16 above all
+//! alone    time per iteration of chunks on the caller's kind of core, mean likewise over all loops
+//! share    the first 8, and then while  shared <= alone;  else each 16th, to see whether that has changed
+//! ```
+//!
+//! A loop is short if it takes its caller less than a time slice: that is how long somebody is away who is preempted.
 
 use std::cell::Cell;
 
 /// Loops that are told apart; two that share a place find out anew each time that they take turns.
-const LOOPS: usize = 16;
+const LOOPS: usize = 64;
+/// A mean forgets what is further back than about so many loops.
+const MEMORY: f64 = 16.0;
+/// A mean of fewer says nothing yet.
+const FEWEST: f64 = 8.0;
+/// Where it does not pay, one loop of so many is shared all the same.
+const RETRY: u32 = 16;
 
-/// Of one worker, by the loops that it has called: what is called identifies a loop, and nanoseconds per iteration.
-#[derive(Default)]
-pub struct Paces([Cell<(usize, f64)>; LOOPS]);
+/// Longer loops are always shared, nanoseconds. Linux lets a thread run for about 3 ms before the next has its turn (`base_slice_ns`, by
+/// the number of CPUs), with a scheduler before EEVDF for 4 ms at most.
+const LONGEST_ALONE: f64 = 4e6;
+
+/// Of one worker, by the loops that it has called.
+pub struct Paces([Cell<Known>; LOOPS]);
+
+impl Default for Paces {
+    fn default() -> Self {
+        Self([const { Cell::new(Known::NOTHING) }; LOOPS])
+    }
+}
+
+/// What is known of a loop; all times are nanoseconds per iteration.
+#[derive(Clone, Copy)]
+struct Known {
+    /// What is called: it identifies the loop.
+    code: usize,
+    /// The last time, on the fastest kind of core.
+    pace: Option<f64>,
+    shared: Mean,
+    alone: Mean,
+    /// Loops that were not shared since one was.
+    since_shared: u32,
+}
+
+/// A mean that forgets, and over how many it is.
+#[derive(Clone, Copy)]
+struct Mean {
+    value: f64,
+    count: f64,
+}
+
+/// How a loop went; all times are nanoseconds per iteration.
+#[derive(Clone, Copy, Debug)]
+pub struct Lap {
+    /// On the fastest kind of core that did some; none: as the last time.
+    pub pace: Option<f64>,
+    /// On the caller's kind of core, if that did some.
+    pub alone: Option<f64>,
+    /// From beginning to end, if others could take part from the beginning.
+    pub shared: Option<f64>,
+}
 
 impl Paces {
-    fn place(&self, code: usize) -> &Cell<(usize, f64)> {
-        // Functions begin at multiples of 16.
-        &self.0[(code >> 4) % LOOPS]
+    fn place(&self, code: usize) -> &Cell<Known> {
+        // Functions begin at multiples of 16, and those of one program's loops lie in a row: Fibonacci hashing (Knuth, volume 3, section 6.4) keeps them apart.
+        let hash = (code as u64 >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        &self.0[(hash >> (u64::BITS - LOOPS.ilog2())) as usize]
     }
 
-    /// Of the loop whose code is at this address.
+    fn known(&self, code: usize) -> Option<Known> {
+        Some(self.place(code).get()).filter(|known| known.code == code)
+    }
+
+    /// The pace, the last time, of the loop whose code is at this address.
     pub fn last(&self, code: usize) -> Option<f64> {
-        let (known, pace) = self.place(code).get();
-        (known == code).then_some(pace)
+        self.known(code)?.pace
     }
 
-    /// It has taken so long.
-    pub fn learn(&self, code: usize, pace: f64) {
-        self.place(code).set((code, pace));
+    /// Nanoseconds per iteration that it should take its caller alone, if that is how it should be run.
+    pub fn alone(&self, code: usize, iterations: u64) -> Option<f64> {
+        let pace = self.known(code).filter(|known| !known.is_to_be_shared())?.alone.value;
+        (pace * iterations as f64 <= LONGEST_ALONE).then_some(pace)
+    }
+
+    /// So it went.
+    pub fn learn(&self, code: usize, lap: Lap) {
+        let mut known = self.known(code).unwrap_or(Known { code, ..Known::NOTHING });
+        known.pace = lap.pace.or(known.pace);
+        lap.alone.into_iter().for_each(|time| known.alone.add(time));
+        lap.shared.into_iter().for_each(|time| known.shared.add(time));
+        known.since_shared = if lap.shared.is_some() { 0 } else { known.since_shared + 1 };
+        self.place(code).set(known);
+    }
+}
+
+impl Known {
+    const NOTHING: Self = Self { code: 0, pace: None, shared: Mean::NONE, alone: Mean::NONE, since_shared: 0 };
+
+    fn is_to_be_shared(&self) -> bool {
+        let pays = self.shared.count < FEWEST || self.alone.count < FEWEST || self.shared.value <= self.alone.value;
+        pays || self.since_shared + 1 >= RETRY
+    }
+}
+
+impl Mean {
+    const NONE: Self = Self { value: 0.0, count: 0.0 };
+
+    fn add(&mut self, value: f64) {
+        self.count = (self.count + 1.0).min(MEMORY);
+        self.value += (value - self.value) / self.count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODE: usize = 0x40;
+
+    /// Runs a loop so often, which takes so long per iteration if it is shared and if it is not; how often it was shared.
+    fn times_shared(paces: &Paces, loops: u32, shared: f64, alone: f64) -> u32 {
+        let run = |_| {
+            let is_shared = paces.alone(CODE, 1_000).is_none();
+            let shared = is_shared.then_some(shared);
+            paces.learn(CODE, Lap { pace: Some(alone), alone: Some(alone), shared });
+            u32::from(is_shared)
+        };
+        (0..loops).map(run).sum()
+    }
+
+    #[test]
+    fn a_loop_that_others_make_shorter_is_always_shared() {
+        assert_eq!(times_shared(&Paces::default(), 1_000, 60.0, 100.0), 1_000);
+    }
+
+    #[test]
+    fn a_loop_that_others_make_longer_is_shared_now_and_then_until_that_changes() {
+        let paces = Paces::default();
+        let often = times_shared(&paces, 1_608, 150.0, 100.0);
+        assert_eq!(often, 8 + 100);
+        // Each loop that is shared tells, and the mean of sixteen forgets.
+        let often = times_shared(&paces, 1_000, 60.0, 100.0);
+        assert!(often > 600, "{often}");
+    }
+
+    #[test]
+    fn a_mean_weighs_the_odd_loop_that_takes_long() {
+        let paces = Paces::default();
+        // Half as long three times of four, and then long: in the mean longer than alone.
+        let run = |index: u32| {
+            let shared = paces.alone(CODE, 1_000).is_none().then_some(if index % 4 == 3 { 500.0 } else { 50.0 });
+            paces.learn(CODE, Lap { pace: Some(100.0), alone: Some(100.0), shared });
+            u32::from(shared.is_some())
+        };
+        assert!((0..1_000).map(run).sum::<u32>() < 500);
+    }
+
+    #[test]
+    fn a_long_loop_is_always_shared() {
+        let paces = Paces::default();
+        times_shared(&paces, 20, 150.0, 100.0);
+        assert_eq!((paces.alone(CODE, 40_000), paces.alone(CODE, 40_001)), (Some(100.0), None));
+    }
+
+    #[test]
+    fn another_loop_is_not_known() {
+        let paces = Paces::default();
+        times_shared(&paces, 100, 150.0, 100.0);
+        assert_eq!((paces.last(CODE), paces.last(CODE + 16)), (Some(100.0), None));
+        assert_eq!(paces.alone(CODE + 16, 1_000), None);
     }
 }

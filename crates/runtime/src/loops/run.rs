@@ -18,11 +18,16 @@ use crate::worker::Worker;
 
 use super::body::Body;
 use super::hand::Hand;
+use super::paces::Lap;
 use super::schedule::Schedule;
 
 /// How long the caller waits for the last chunks of others before it does something else, which might take longer: as long as a
 /// chunk takes, about.
 const PATIENCE: Duration = Duration::from_micros(20);
+/// A loop that is not shared is so after all if it takes this many times as long as it should,
+const OVERDUE: f64 = 2.0;
+/// which is looked at after each of so many parts of it.
+const PARTS: u64 = 8;
 
 /// What those who look on see of a loop: its name, and its first number.
 #[derive(Clone, Copy)]
@@ -52,6 +57,8 @@ struct Shared<'a, B> {
     out: AtomicUsize,
     caller: usize,
     began: Instant,
+    /// Iterations that were done before it was shared.
+    before: u64,
     panic: Mutex<Option<Payload>>,
 }
 
@@ -67,7 +74,20 @@ pub fn run<B: Body>(worker: &Worker, schedule: Schedule, iterations: u64, body: 
         return body.end(local);
     }
     let code = Shared::<B>::run as *const () as usize;
-    let hand = Hand::new(schedule, iterations, workers, worker.paces.last(code));
+    let began = Instant::now();
+    // Who has said how a loop is to be shared out has said that it is to be. On cores of one kind nobody has the last chunk for longer than the caller would.
+    let may_be_alone = schedule.needs_unit() && worker.registry().give_way.is_some();
+    let alone = worker.paces.alone(code, iterations).filter(|_| may_be_alone);
+    let mut before = 0;
+    if let Some(pace) = alone {
+        let Some(done) = run_alone(worker, began, pace, iterations, body, shown) else { return };
+        before = done;
+    }
+    if before == iterations {
+        let alone = began.elapsed().as_nanos() as f64 / iterations as f64;
+        return worker.paces.learn(code, Lap { pace: None, alone: Some(alone), shared: None });
+    }
+    let hand = Hand::new(schedule, iterations - before, workers, worker.paces.last(code));
     let shared = Shared {
         head: Head { run: Shared::<B>::run },
         shown,
@@ -76,18 +96,44 @@ pub fn run<B: Body>(worker: &Worker, schedule: Schedule, iterations: u64, body: 
         lying: AtomicUsize::new(0),
         out: AtomicUsize::new(0),
         caller: worker.index,
-        began: Instant::now(),
+        began,
+        before,
         panic: Mutex::new(None),
     };
     // All tickets point to it, this thread's and others': from here on it is only shared.
     let shared = &shared;
     shared.take_part(worker);
     shared.wait(worker);
-    shared.hand().fastest_pace().into_iter().for_each(|pace| worker.paces.learn(code, pace));
+    let (took, hand) = (shared.now(), shared.hand());
+    let whole = (before == 0 && !hand.is_over()).then_some(took.0 as f64 / iterations as f64);
+    worker.paces.learn(code, Lap { pace: hand.fastest_pace(), alone: hand.pace(worker.kind), shared: whole });
+    drop(hand);
     let payload = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(payload) = payload {
         resume_unwind(payload);
     }
+}
+
+/// Does a loop that should take so many nanoseconds per iteration, by itself. How many iterations have been done: all, unless it is overdue. None: the rest is
+/// not to be done.
+fn run_alone<B: Body>(
+    worker: &Worker,
+    began: Instant,
+    pace: f64,
+    iterations: u64,
+    body: &B,
+    shown: Shown,
+) -> Option<u64> {
+    let overdue = Duration::from_nanos((OVERDUE * pace * iterations as f64) as u64);
+    let (mut local, mut next, mut going_on) = (body.begin(), 0, true);
+    while going_on && next < iterations && began.elapsed() < overdue {
+        let count = iterations.div_ceil(PARTS).min(iterations - next);
+        let _time = shown.chunk(worker, next, count);
+        going_on = body.chunk(&mut local, next..next + count);
+        next += count;
+    }
+    body.end(local);
+    going_on.then_some(next)
 }
 
 impl<B: Body> Shared<'_, B> {
@@ -146,9 +192,10 @@ impl<B: Body> Shared<'_, B> {
                     published += 1;
                 }
                 // Waiting for the hand, or waking somebody, takes longer than many a chunk: neither is counted.
-                let time = self.shown.chunk(worker, chunk.first, chunk.count);
+                let first = self.before + chunk.first;
+                let time = self.shown.chunk(worker, first, chunk.count);
                 let since = self.now();
-                let going_on = self.body.chunk(&mut local, chunk.first..chunk.first + chunk.count);
+                let going_on = self.body.chunk(&mut local, first..first + chunk.count);
                 let now = self.now();
                 drop(time);
                 let mut hand = self.hand();

@@ -17,14 +17,24 @@ use std::sync::Arc;
 use crate::Pool;
 use crate::costs::Label;
 use crate::scope::FirstError;
+use crate::team::Team;
 
 use chain::{Chain, End, Named, Parallel, Serial, Start};
 use line::Line;
 
 pub use stages::Stage;
 
-/// Items under way by worker: enough that a worker who meets a serial stage that is not ready finds another item.
-const IN_FLIGHT_PER_WORKER: usize = 4;
+/// Items under way by worker: enough that a worker who meets a serial stage that is not ready finds another item. While a slow core has one, faster
+/// ones do several, all of which may have to wait for it: a worker counts as many times as its core is faster than the slowest.
+const IN_FLIGHT_PER_WORKER: f64 = 4.0;
+
+/// Items under way, unless it is said.
+fn in_flight(team: &Team) -> usize {
+    let capacity = |kind| team.kinds.iter().find(|it| it.id == kind).map_or(0.0, |it| f64::from(it.capacity));
+    let capacities = || team.places.iter().map(|place| capacity(place.kind));
+    let slowest = capacities().fold(f64::INFINITY, f64::min).max(1.0);
+    ((IN_FLIGHT_PER_WORKER * capacities().sum::<f64>() / slowest).round() as usize).max(1)
+}
 
 /// A pipeline that is being put together: see [`Pool::pipeline`]. `E` is what stages return that may fail.
 #[must_use = "a pipeline does nothing until `run`"]
@@ -66,7 +76,7 @@ impl Pool {
     where
         I: IntoIterator<IntoIter: Send, Item: Send>,
     {
-        let in_flight = IN_FLIGHT_PER_WORKER * self.workers();
+        let in_flight = in_flight(&self.registry.team);
         let (items, stages) = (source.into_iter(), Start(PhantomData));
         Pipeline { pool: self, items, stages, in_flight, errors: Arc::default() }
     }
@@ -133,7 +143,8 @@ where
         self
     }
 
-    /// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker.
+    /// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker; where cores are unequal, four for one on the slowest kind
+    /// and as many times more for others as these are faster.
     pub fn in_flight(mut self, items: usize) -> Self {
         self.in_flight = items.max(1);
         self
@@ -180,5 +191,25 @@ impl<I: Iterator<Item: Send> + Send> Pipeline<'_, I, Start<I::Item>> {
     pub fn run_through(self, stages: Vec<Stage<'_, I::Item>>) {
         let line = Line::new(self.items, self.in_flight, stages::link(stages));
         self.pool.scope(|s| line.feed(s.spawner()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_machine::KindId;
+
+    use super::*;
+    use crate::team::{KindOfCore, Place};
+
+    #[test]
+    fn more_is_under_way_where_fast_cores_may_have_to_wait_for_slow_ones() {
+        let team = |capacities: &[u32]| {
+            let kinds = || (0..).map(KindId).zip(capacities);
+            Team {
+                kinds: kinds().map(|(id, &capacity)| KindOfCore { id, name: String::new(), capacity }).collect(),
+                places: kinds().map(|(kind, _)| Place { kind, cpu: None }).collect(),
+            }
+        };
+        assert_eq!([&[700, 700][..], &[1024, 341], &[0, 0]].map(|it| in_flight(&team(it))), [8, 16, 1]);
     }
 }

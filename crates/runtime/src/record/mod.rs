@@ -271,6 +271,8 @@ impl<E> Graph<'_, '_, E> {
     /// # Errors
     /// That of the task that failed first.
     pub fn try_run(&mut self) -> Result<(), E> {
+        // A run that ended with a panic may have left one.
+        drop(self.errors.take());
         self.steps.run(self.pool);
         self.errors.take()
     }

@@ -148,7 +148,7 @@ impl<'scope, E> Spawner<'scope, E> {
 
     /// Creates an independent task that is nothing to those who look on.
     pub(crate) fn spawn_untimed<F: FnOnce() + Send + 'scope>(self, f: F) {
-        Worker::with_current(|worker| match worker.filter(|worker| std::ptr::eq(worker.registry(), self.registry)) {
+        Worker::with_current_of(self.registry, |worker| match worker {
             Some(worker) => spawn(self.scope, worker, f),
             None => self.spawn_from_outside(f),
         });

@@ -59,7 +59,7 @@ impl Trace {
     }
 
     /// Writes it, and says on stderr what cannot be written.
-    pub fn write(self, team: &Team, pins: bool, labels: Vec<&'static str>) {
+    pub fn write(self, team: &Team, labels: Vec<&'static str>) {
         let mut logs: Vec<_> = team.places.iter().map(|_| Log::default()).collect();
         for (worker, log) in self.logs.into_inner().unwrap_or_else(PoisonError::into_inner) {
             logs[worker] = log;
@@ -70,7 +70,7 @@ impl Trace {
             say(&format!("trace {path}: {dropped} events left out: a worker has room for {}", recorder::ROOM));
         }
         let logs = logs.into_iter().map(Log::into_events).collect();
-        let recorded = Recorded { boot: self.boot, team, pins, labels, logs };
+        let recorded = Recorded { boot: self.boot, team, labels, logs };
         let written = file::append(&self.path, |number, out| recorded.write(number, out));
         if let Err(error) = written {
             say(&format!("cannot write the trace {path}: {error}"));

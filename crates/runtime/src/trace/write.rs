@@ -19,9 +19,8 @@ use super::{Event, What};
 pub struct Recorded<'a> {
     /// The system's clock when the trace begins.
     pub boot: Nanos,
-    /// Whose workers these are, and whether they keep to their cores.
+    /// Whose workers these are.
     pub team: &'a Team,
-    pub pins: bool,
     /// Names of tasks, by label less 1.
     pub labels: Vec<&'static str>,
     /// By worker.
@@ -84,7 +83,7 @@ impl Recorded<'_> {
     fn track_name(&self, worker: usize) -> String {
         let place = self.team.places[worker];
         let kind = self.team.kinds.iter().find(|kind| kind.id == place.kind).map_or("", |kind| &kind.name);
-        match place.cpu.filter(|_| self.pins) {
+        match place.cpu {
             Some(cpu) => format!("core {cpu} ({kind}), worker {worker}"),
             None => format!("any core ({kind}), worker {worker}"),
         }

@@ -106,7 +106,12 @@ impl Policy for Watched {
 
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         for directive in self.answer(event, view).drain() {
-            if let Directive::Assign(thread, queue) = directive {
+            let assigned = match &directive {
+                Directive::Assign(thread, queue) => &[(*thread, *queue)][..],
+                Directive::AssignAll(threads) => threads,
+                _ => &[],
+            };
+            for &(thread, queue) in assigned {
                 if self.homes.len() <= thread.index() {
                     self.homes.resize(thread.index() + 1, None);
                 }

@@ -75,6 +75,7 @@ fn refusal(policy: &Chosen, machine: &Machine) -> Result<Option<String>> {
         cores: &cores,
         threads: &[],
         live: &[],
+        ran: &[],
         waiting: &[],
         affinity: &[],
     };

@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 use std::io::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context as _, anyhow};
-use evenkeel_apps::{APPS, App, Outcome, Setting, Size, Version};
+use evenkeel_apps::{APPS, App, AppError, Outcome, Setting, Size, Version};
 use evenkeel_linux::here::sysfs;
 use evenkeel_linux::sensors::{Meter, Sampler, find};
 use evenkeel_machine::{KindId, Machine, Nanos};
-use evenkeel_studies::live::{self, Cores, Timed};
+use evenkeel_studies::live::{self, Cores, SERIAL, Timed};
 use evenkeel_studies::{Runs, Study};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -39,10 +41,12 @@ pub fn run(study: &Study, args: &ReproduceArgs) -> Result {
     let apps = chosen(&args.programs)?;
     let machine = machine(args.machine.as_deref())?;
     let page = args.html.as_deref().map(OutputFile::begin).transpose()?;
-    let timed = time_all(&apps, &machine, if args.quick { REPETITIONS_QUICK } else { REPETITIONS })?;
+    let repetitions = if args.quick { REPETITIONS_QUICK } else { REPETITIONS };
+    let timed = time_all(&apps, &machine, args.size, repetitions)?;
     let runs_of_study = Runs::new(args.quick, args.seed, &|_, _| ());
     let threads = runs::threads(args.jobs)?;
-    let reproduction = threads.install(|| live::reproduction(&machine, &timed, &runs_of_study, MADE_BY));
+    let reproduction =
+        threads.install(|| live::reproduction(&machine, &timed, args.size.name(), &runs_of_study, MADE_BY));
     tell(&reproduction.map_err(|error| Failure::Failed(error.into()))?, args.json, page)
 }
 
@@ -66,9 +70,9 @@ struct Case {
 }
 
 /// All that there is to be run: each app serially on a core of each kind, its other versions on all cores. `file` has the machine.
-fn cases(apps: &[&'static App], machine: &Machine, file: &str) -> Vec<Case> {
+fn cases(apps: &[&'static App], machine: &Machine, size: Size, file: &str) -> Vec<Case> {
     let case = |app, version, on, cpus| {
-        let setting = Setting { size: Size::Medium, version, workers: None, machine: Some(file.to_owned()), cpus };
+        let setting = Setting { size, version, workers: None, machine: Some(file.to_owned()), cpus };
         Case { app, on, setting, outcomes: Vec::new() }
     };
     let mut cases = Vec::new();
@@ -85,41 +89,52 @@ fn cases(apps: &[&'static App], machine: &Machine, file: &str) -> Vec<Case> {
     cases
 }
 
-fn time_all(apps: &[&'static App], machine: &Machine, repetitions: u32) -> Result<Vec<Timed>> {
+fn time_all(apps: &[&'static App], machine: &Machine, size: Size, repetitions: u32) -> Result<Vec<Timed>> {
     // Apps read the machine from a file, as any program of the runtime does.
     let mut file =
         tempfile::NamedTempFile::with_suffix(".toml").context("a file for the machine").map_err(Failure::Failed)?;
     file.write_all(machine.to_toml().as_bytes()).context("a file for the machine").map_err(Failure::Failed)?;
-    let mut cases = cases(apps, machine, &file.path().to_string_lossy());
+    let file = file.path().to_string_lossy();
+    let mut cases = cases(apps, machine, size, &file);
+    let mut copies: Vec<Copies> = apps.iter().map(|app| Copies::of(app, machine, size, &file)).collect();
     let sampler = sensors();
-    let bar = runs::bar(u64::from(repetitions) * cases.len() as u64);
+    let bar = runs::bar(u64::from(repetitions) * (cases.len() + copies.len()) as u64);
     for _ in 0..repetitions {
-        for case in &mut cases {
-            bar.set_prefix(format!("{} {} ", case.app.name, case.setting.version.name()));
-            let outcome = case.app.run(&case.setting).map_err(|error| {
-                if error.is_usage() { Failure::Usage(error.into()) } else { Failure::Failed(error.into()) }
-            })?;
-            case.outcomes.push(outcome);
+        for copies in &mut copies {
+            for case in cases.iter_mut().filter(|case| case.app.name == copies.app.name) {
+                bar.set_prefix(format!("{} {} ", case.app.name, case.setting.version.name()));
+                case.outcomes.push(case.app.run(&case.setting).map_err(failure)?);
+                bar.inc(1);
+            }
+            bar.set_prefix(format!("{} copies ", copies.app.name));
+            copies.run()?;
             bar.inc(1);
         }
     }
     bar.finish_and_clear();
-    insist_on_checksums(&cases)?;
+    let of_cases = cases
+        .iter()
+        .flat_map(|case| case.outcomes.iter().map(|outcome| (case.app.name, case.setting.version.name(), outcome)));
+    let of_copies =
+        copies.iter().flat_map(|it| it.outcomes.iter().flatten().map(|outcome| (it.app.name, "copies", outcome)));
+    insist_on_checksums(of_cases.chain(of_copies))?;
     let meter = sampler.and_then(|sampler| sampler.finish().ok());
-    Ok(cases.into_iter().map(|case| case.timed(meter.as_ref())).collect())
+    let of_cases = cases.into_iter().map(|case| case.timed(meter.as_ref()));
+    Ok(of_cases.chain(copies.iter().flat_map(Copies::timed)).collect())
 }
 
-fn insist_on_checksums(cases: &[Case]) -> Result {
+fn failure(error: AppError) -> Failure {
+    if error.is_usage() { Failure::Usage(error.into()) } else { Failure::Failed(error.into()) }
+}
+
+/// Outcomes, of which app and of what.
+fn insist_on_checksums<'a>(outcomes: impl Iterator<Item = (&'static str, &'static str, &'a Outcome)>) -> Result {
     let mut of_app = HashMap::new();
-    for case in cases {
-        for outcome in &case.outcomes {
-            let first = *of_app.entry(case.app.name).or_insert(outcome.checksum);
-            if first != outcome.checksum {
-                let (app, version) = (case.app.name, case.setting.version.name());
-                return Err(Failure::Failed(anyhow!(
-                    "{app} {version} computed something else than its first run: checksums differ"
-                )));
-            }
+    for (app, what, outcome) in outcomes {
+        let first = *of_app.entry(app).or_insert(outcome.checksum);
+        if first != outcome.checksum {
+            let what = format!("{app} {what} computed something else than its first run: checksums differ");
+            return Err(Failure::Failed(anyhow!(what)));
         }
     }
     Ok(())
@@ -137,6 +152,70 @@ impl Case {
             on: self.on,
             runs: self.outcomes.iter().map(run).collect(),
         }
+    }
+}
+
+/// Copies of a serial app, one on each core, all at once: what the cores do together when nobody waits for anybody.
+struct Copies {
+    app: &'static App,
+    /// By core.
+    settings: Vec<(KindId, Setting)>,
+    /// By core, as often as it was run there.
+    outcomes: Vec<Vec<Outcome>>,
+    /// By repetition and core, the mean time, s.
+    seconds: Vec<Vec<f64>>,
+}
+
+impl Copies {
+    fn of(app: &'static App, machine: &Machine, size: Size, file: &str) -> Self {
+        let setting = |cpu| Setting {
+            size,
+            version: Version::Serial,
+            workers: None,
+            machine: Some(file.to_owned()),
+            cpus: Some(vec![cpu]),
+        };
+        let settings: Vec<_> = machine.cores.iter().map(|core| (core.kind, setting(core.cpu))).collect();
+        Self { app, outcomes: vec![Vec::new(); settings.len()], settings, seconds: Vec::new() }
+    }
+
+    /// Runs them once; faster ones again, until the slowest is done.
+    fn run(&mut self) -> Result {
+        let (app, unfinished) = (self.app, AtomicUsize::new(self.settings.len()));
+        let again_and_again = |setting: &Setting| {
+            let mut outcomes = vec![app.run(setting)];
+            unfinished.fetch_sub(1, Ordering::Relaxed);
+            while unfinished.load(Ordering::Relaxed) > 0 && outcomes.iter().all(std::result::Result::is_ok) {
+                outcomes.push(app.run(setting));
+            }
+            outcomes.into_iter().collect::<std::result::Result<Vec<_>, AppError>>()
+        };
+        let outcomes = thread::scope(|scope| {
+            let again_and_again = &again_and_again;
+            let start = |(_, setting)| scope.spawn(move || again_and_again(setting));
+            let threads: Vec<_> = self.settings.iter().map(|(kind, setting)| (kind, setting)).map(start).collect();
+            let join = |thread: thread::ScopedJoinHandle<'_, std::result::Result<Vec<Outcome>, AppError>>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(failure)
+            };
+            threads.into_iter().map(join).collect::<Result<Vec<_>>>()
+        })?;
+        let mean = |outcomes: &Vec<Outcome>| {
+            outcomes.iter().map(|outcome| outcome.parallel.as_secs_f64()).sum::<f64>() / outcomes.len() as f64
+        };
+        self.seconds.push(outcomes.iter().map(mean).collect());
+        self.outcomes.iter_mut().zip(outcomes).for_each(|(all, more)| all.extend(more));
+        Ok(())
+    }
+
+    /// By core.
+    fn timed(&self) -> impl Iterator<Item = Timed> + '_ {
+        let run = |seconds| live::Run { seconds, joules: None };
+        self.settings.iter().enumerate().map(move |(core, &(kind, _))| Timed {
+            program: self.app.name,
+            version: SERIAL,
+            on: Cores::Copy(kind),
+            runs: self.seconds.iter().map(|by_core| run(by_core[core])).collect(),
+        })
     }
 }
 

@@ -19,24 +19,36 @@ const GROUP_CORES: usize = 64;
 /// What a thread counts for where numbers are levelled.
 const ONE: u32 = 1;
 
-/// A thread, as of when it joined a group.
+/// A thread, as of when it was last looked at.
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    /// Sorts it in the order of dealing, as of the last look; nothing yet of one that has joined since.
+    /// Sorts it in the order of dealing.
     place: u64,
     thread: ThreadId,
-    /// What it was doing then: who is dealt has been looked at in the same view.
+    /// Which of the thread's entries this is: it is out of date once there is another.
+    entry: u32,
+    /// What it was doing then.
     state: State,
-    /// Which of all joinings this was: another one of it since, and it is no member by this one any more.
-    joining: u64,
 }
 
-/// Where a thread is a member, and since which joining of all.
-#[derive(Clone, Copy, Debug, Default)]
+/// Where a thread is a member.
+#[derive(Clone, Copy, Debug)]
 struct Membership {
+    /// [`NO_GROUP`]: nowhere.
     group: u32,
-    /// From 1; 0: it is a member nowhere.
-    joining: u64,
+    /// Which of its entries counts.
+    entry: u32,
+    /// Whether that is still to be sorted in.
+    came: bool,
+}
+
+/// See [`Membership::group`].
+const NO_GROUP: u32 = u32::MAX;
+
+impl Default for Membership {
+    fn default() -> Self {
+        Self { group: NO_GROUP, entry: 0, came: false }
+    }
 }
 
 /// Cores that deal their threads among themselves.
@@ -44,12 +56,13 @@ struct Membership {
 struct Group {
     /// Fastest first.
     cores: Vec<CoreId>,
-    /// Its runnable threads, and some who have left since the last look. The first `ranked` are in the order of dealing as of then: most threads wait
-    /// between two looks and keep their places, so only those that ran, and those that came, have to be sorted in.
+    /// Its runnable threads in the order of dealing, as of the last look: most threads wait between two looks and keep their places. Entries that are
+    /// out of date are among them until the next.
     members: Vec<Member>,
-    ranked: usize,
-    /// Whether they are so in the present view: between [`Groups::rank`] and [`Groups::deal`].
-    fresh: bool,
+    /// Those who ran or came since: thread and entry.
+    came: Vec<(ThreadId, u32)>,
+    /// Whether others have left since.
+    left: bool,
     /// How many threads it has.
     count: usize,
 }
@@ -76,9 +89,9 @@ pub struct Groups {
     groups: Vec<Group>,
     group_of_core: Vec<usize>,
     of_thread: Vec<Membership>,
-    joinings: u64,
-    /// Scratch of a look: members whose places have changed.
+    /// Scratch of a look: members to be sorted in, and all in order.
     moved: Vec<Member>,
+    merged: Vec<Member>,
     table: Table,
 }
 
@@ -130,100 +143,103 @@ impl Groups {
         self.groups[group].count / self.groups[group].cores.len().max(1)
     }
 
-    fn is_member(of_thread: &[Membership], member: &Member) -> bool {
-        of_thread[member.thread.index()].joining == member.joining
-    }
-
     /// A runnable thread belongs to this group.
     pub fn join(&mut self, thread: ThreadId, group: usize) {
         if self.of_thread.len() <= thread.index() {
             self.of_thread.resize(thread.index() + 1, Membership::default());
         }
-        let of_thread = self.of_thread[thread.index()];
-        if of_thread.joining > 0 && of_thread.group as usize == group {
+        if self.of_thread[thread.index()].group as usize == group {
             return;
         }
         self.leave(thread);
-        self.joinings += 1;
-        let member = Member { place: 0, thread, state: State::Ready, joining: self.joinings };
-        self.of_thread[thread.index()] = Membership { group: group as u32, joining: self.joinings };
+        let Membership { group: of_thread, entry, came } = &mut self.of_thread[thread.index()];
+        (*of_thread, *came) = (group as u32, true);
         let joined = &mut self.groups[group];
         joined.count += 1;
-        joined.fresh = false;
+        joined.came.push((thread, *entry));
         // Those who have left are forgotten at a look; where nobody looks, before they are more than those who are there.
-        if joined.members.len() > 2 * joined.count + GROUP_CORES {
-            joined.members.retain(|member| Self::is_member(&self.of_thread, member));
-            joined.ranked = 0;
+        if joined.came.len() > 2 * joined.count + GROUP_CORES {
+            joined.came.retain(|&(thread, entry)| self.of_thread[thread.index()].entry == entry);
         }
-        joined.members.push(member);
     }
 
     /// A thread is not runnable any more.
     pub fn leave(&mut self, thread: ThreadId) {
-        if let Some(Membership { group, joining }) = self.of_thread.get_mut(thread.index())
-            && std::mem::take(joining) > 0
+        if let Some(Membership { group, entry, came }) = self.of_thread.get_mut(thread.index())
+            && *group != NO_GROUP
         {
             let left = &mut self.groups[*group as usize];
             left.count -= 1;
-            left.fresh = false;
+            left.left = true;
+            (*group, *entry, *came) = (NO_GROUP, entry.wrapping_add(1), false);
+        }
+    }
+
+    /// Has whoever ran sorted in anew at the next look. To be told of every view in which there is a look, and of every timer: who is said to have run
+    /// has run since the last one.
+    pub fn note_who_ran(&mut self, view: &View<'_>) {
+        for &thread in view.ran {
+            if let Some(Membership { group, entry, came }) = self.of_thread.get_mut(thread.index())
+                && *group != NO_GROUP
+                && !*came
+            {
+                (*entry, *came) = (entry.wrapping_add(1), true);
+                self.groups[*group as usize].came.push((thread, *entry));
+            }
         }
     }
 
     /// Brings the members of a group into the order in which they are dealt; equals by thread, first started first. O(n), and O(k log k) for `k` that
-    /// ran or came since; O(1) where that has been done for this view already.
+    /// ran or came since; O(1) where nobody did, or left.
     pub fn rank(&mut self, group: usize, ageing: &mut Ageing, view: &View<'_>) {
-        let (of_thread, moved) = (&self.of_thread, &mut self.moved);
-        let Group { members, ranked, fresh, .. } = &mut self.groups[group];
-        if std::mem::replace(fresh, true) {
+        let Self { groups, of_thread, moved, merged, .. } = self;
+        let Group { members, came, left, .. } = &mut groups[group];
+        if came.is_empty() && !std::mem::take(left) {
             return;
         }
+        let is_valid = |thread: ThreadId, entry: u32| of_thread[thread.index()].entry == entry;
+        if ageing.is_shared() {
+            // What one did may change the places of all.
+            came.retain(|&(thread, entry)| is_valid(thread, entry));
+            members.retain(|member| is_valid(member.thread, member.entry));
+            came.extend(members.drain(..).map(|member| (member.thread, member.entry)));
+            ageing.note_all(came.iter().map(|&(thread, _)| thread), view);
+        }
         moved.clear();
-        let present = members.iter().filter(|member| Self::is_member(of_thread, member));
-        ageing.note_all(present.map(|member| member.thread), view);
-        let mut kept = 0;
-        for i in 0..members.len() {
-            let before = members[i];
-            if !Self::is_member(of_thread, &before) {
-                continue;
-            }
-            let stats = view.thread(before.thread);
-            let place = ageing.place(ageing.remaining(before.thread, stats));
-            let member = Member { place, state: stats.state, ..before };
-            if i < *ranked && place == before.place {
-                members[kept] = member;
-                kept += 1;
-            } else {
-                moved.push(member);
+        for (thread, entry) in came.drain(..) {
+            let of_thread = &mut of_thread[thread.index()];
+            if of_thread.entry == entry {
+                of_thread.came = false;
+                let stats = view.thread(thread);
+                let place = ageing.place(ageing.remaining(thread, stats));
+                moved.push(Member { place, thread, entry, state: stats.state });
             }
         }
         let key = |member: &Member| (member.place, member.thread);
         moved.sort_unstable_by_key(key);
-        // From the back, so that nobody is in the way.
-        members.truncate(kept);
-        members.extend_from_slice(moved);
-        let (mut left, all) = (kept, members.len());
-        for i in (0..all).rev() {
-            let Some(last) = moved.last() else { break };
-            if left > 0 && key(&members[left - 1]) > key(last) {
-                left -= 1;
-                members[i] = members[left];
-            } else {
-                members[i] = *last;
-                moved.pop();
+        merged.clear();
+        let mut sorted_in = moved.iter().peekable();
+        for member in members.iter() {
+            if of_thread[member.thread.index()].entry == member.entry {
+                while let Some(moved) = sorted_in.next_if(|moved| key(moved) < key(member)) {
+                    merged.push(*moved);
+                }
+                merged.push(*member);
             }
         }
-        *ranked = all;
+        merged.extend(sorted_in);
+        std::mem::swap(members, merged);
     }
 
-    /// Deals the threads of a group that has been ranked in the same view: which queue each should be in, told of each. A core of the right kind that has the
-    /// thread keeps it.
+    /// Deals the threads of a group that has been ranked in the same view: which queue each should be in, told of each, with what it is doing. A core of
+    /// the right kind that has the thread keeps it.
     pub fn deal(
         &mut self,
         group: usize,
         ageing: &Ageing,
         homes: &Homes,
         view: &View<'_>,
-        mut tell: impl FnMut(ThreadId, QueueId),
+        mut tell: impl FnMut(ThreadId, QueueId, State),
     ) {
         let Group { cores, members, .. } = &self.groups[group];
         let Table { cores: online, capacities, owed, shares, .. } = &mut self.table;
@@ -232,7 +248,8 @@ impl Groups {
         capacities.clear();
         capacities.extend(online.iter().map(|&core| view.machine.kind_of(core).capacity));
         let remaining = members.iter().map(|member| ageing.place(member.place));
-        if members.iter().any(|member| is_bound(member.thread, view)) {
+        let some_are_bound = !view.affinity.is_empty() && members.iter().any(|member| is_bound(member.thread, view));
+        if some_are_bound {
             let bound = |thread: ThreadId| {
                 is_bound(thread, view).then(|| Bound {
                     allowed: online.iter().map(|&core| view.allowed(thread, core)).collect(),
@@ -247,14 +264,13 @@ impl Groups {
         } else {
             deal_free(remaining, capacities, owed, shares);
         }
-        self.table.keep_places(members, homes, view);
+        self.table.keep_places(members, some_are_bound, homes, view);
         for (member, &share) in members.iter().zip(&self.table.shares) {
             // Whoever may run nowhere here stays where it is.
             if let Some(&Some(core)) = self.table.core_of.get(share as usize) {
-                tell(member.thread, QueueId(core.0));
+                tell(member.thread, QueueId(core.0), member.state);
             }
         }
-        self.groups[group].fresh = false;
     }
 
     /// Levels the numbers of threads, and lets groups, all ranked in the same view, trade threads for their fastest cores. Those concerned belong to another
@@ -315,7 +331,7 @@ const NOWHERE: u32 = u32::MAX;
 impl Table {
     /// Shares of cores of one kind are interchangeable, unless one of their threads may not run everywhere: each goes to a core that has
     /// one of its threads already, if it can; those that run count before those that wait.
-    fn keep_places(&mut self, members: &[Member], homes: &Homes, view: &View<'_>) {
+    fn keep_places(&mut self, members: &[Member], some_are_bound: bool, homes: &Homes, view: &View<'_>) {
         let Self { cores, shares, core_of, open, .. } = self;
         core_of.clear();
         core_of.resize(cores.len(), None);
@@ -323,10 +339,12 @@ impl Table {
         open.resize(view.cores.len(), false);
         cores.iter().for_each(|core| open[core.index()] = true);
         let dealt = || members.iter().zip(shares.iter().map(|&share| share as usize));
-        for (_, share) in dealt().filter(|(member, _)| is_bound(member.thread, view)) {
-            if let Some(core_of) = core_of.get_mut(share) {
-                *core_of = Some(cores[share]);
-                open[cores[share].index()] = false;
+        if some_are_bound {
+            for (_, share) in dealt().filter(|(member, _)| is_bound(member.thread, view)) {
+                if let Some(core_of) = core_of.get_mut(share) {
+                    *core_of = Some(cores[share]);
+                    open[cores[share].index()] = false;
+                }
             }
         }
         let mut unplaced = core_of.iter().filter(|core| core.is_none()).count();

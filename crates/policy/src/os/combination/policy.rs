@@ -36,8 +36,8 @@ pub struct Combination {
     turn: (u32, u32),
     /// Scratch of a deal: who changes queues.
     changes: Vec<(ThreadId, QueueId)>,
-    /// Scratch of a shift: those of them that run, where, and where they go; by core, whether somebody may come at once.
-    running: Vec<(ThreadId, CoreId, QueueId)>,
+    /// Those of them that run, where they go; by core, whether somebody may come at once.
+    running: Vec<(ThreadId, QueueId)>,
     free: Vec<bool>,
 }
 
@@ -123,7 +123,7 @@ impl Combination {
         say.order(thread, Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor });
         say.slice(thread, Slice::of(self.interval));
         if let Some(group) = group {
-            self.deal(group..group + 1, view, say);
+            self.deal_again(group, view, say);
         }
     }
 
@@ -214,8 +214,10 @@ impl Combination {
             }
         }
         let changes = level(&mut lots, within, |thread, lot| view.allowed(thread, cores[lot]));
-        let changes: Vec<_> = changes.into_iter().map(|(thread, lot)| (thread, QueueId(cores[lot].0))).collect();
-        self.shift(&changes, view, say);
+        for (thread, lot) in changes {
+            self.change(thread, QueueId(cores[lot].0), view);
+        }
+        self.shift(view, say);
     }
 
     /// The next thread on a slow core and one on the next fast core trade places; where the fast core has fewer threads than
@@ -235,56 +237,78 @@ impl Combination {
         let Some(from) = view.thread(up).queue else { return };
         self.turn = (up.0 + 1, self.turn.1.wrapping_add(1));
         let to = QueueId(core.0);
-        let mut changes = vec![(up, to)];
+        let mut down = None;
         if self.homes.load(to) >= self.homes.load(from) {
             let running = view.cores[core.index()].running;
             let at_core =
                 |thread: ThreadId| view.thread(thread).queue == Some(to) && view.allowed(thread, CoreId(from.0));
-            let down = running.filter(|&thread| at_core(thread)).or_else(|| next(0, true, &at_core));
+            down = running.filter(|&thread| at_core(thread)).or_else(|| next(0, true, &at_core));
             // Nobody there may go down: who is up must not be crowded.
-            let Some(down) = down else { return };
-            changes.push((down, from));
+            if down.is_none() {
+                return;
+            }
         }
-        self.shift(&changes, view, say);
+        self.change(up, to, view);
+        if let Some(down) = down {
+            self.change(down, from, view);
+        }
+        self.shift(view, say);
+    }
+
+    /// Between two timers, a group deals its threads.
+    fn deal_again(&mut self, group: usize, view: &View<'_>, say: &mut Directives) {
+        if let Some((_, groups)) = &mut self.ageing {
+            groups.note_who_ran(view);
+        }
+        self.deal(group..group + 1, view, say);
     }
 
     /// Groups deal their threads.
     fn deal(&mut self, which: Range<usize>, view: &View<'_>, say: &mut Directives) {
         let Some((ageing, groups)) = &mut self.ageing else { return };
-        let homes = &self.homes;
-        let mut changes = std::mem::take(&mut self.changes);
+        let Self { homes, changes, running, .. } = self;
         for group in which {
             groups.rank(group, ageing, view);
-            groups.deal(group, ageing, homes, view, |thread, queue| {
+            groups.deal(group, ageing, homes, view, |thread, queue, state| {
                 if homes.of(thread) != Some(queue) || is_kept_from(thread, CoreId(queue.0), view) {
                     changes.push((thread, queue));
+                    if state == State::Running {
+                        running.push((thread, queue));
+                    }
                 }
             });
         }
-        self.shift(&changes, view, say);
-        changes.clear();
-        self.changes = changes;
+        // They stay in their groups.
+        for &(thread, queue) in &*changes {
+            homes.put_unordered(thread, queue, ONE);
+        }
+        self.shift(view, say);
     }
 
-    /// Threads change queues. One that runs changes cores at once where the core it goes to is free or becomes so;
-    /// otherwise when its slice ends. Two that run and go to each other's core trade places, so that neither core waits.
-    fn shift(&mut self, changes: &[(ThreadId, QueueId)], view: &View<'_>, say: &mut Directives) {
-        let mut running = std::mem::take(&mut self.running);
-        for &(thread, queue) in changes {
-            self.settle_unordered(thread, queue, None);
-            say.assign(thread, queue);
-            let core = view.thread(thread).core;
-            if view.cores[core.index()].running == Some(thread) {
-                running.push((thread, core, queue));
-            }
+    /// Notes that a thread is to change queues.
+    fn change(&mut self, thread: ThreadId, queue: QueueId, view: &View<'_>) {
+        self.settle_unordered(thread, queue, None);
+        self.changes.push((thread, queue));
+        if view.thread(thread).state == State::Running {
+            self.running.push((thread, queue));
         }
+    }
+
+    /// Threads change queues, as has been noted. One that runs changes cores at once where the core it goes to is free or becomes so;
+    /// otherwise when its slice ends. Two that run and go to each other's core trade places, so that neither core waits.
+    fn shift(&mut self, view: &View<'_>, say: &mut Directives) {
         self.homes.bring_into_order();
+        say.assign_all(self.changes.drain(..));
+        let mut running = std::mem::take(&mut self.running);
+        // What threads and what cores are doing may have been seen at different moments.
+        running.retain(|&(thread, _)| view.cores[view.thread(thread).core.index()].running == Some(thread));
         if !running.is_empty() {
             self.free.clear();
             self.free.extend(view.cores.iter().map(|core| core.online && core.running.is_none()));
-            running.iter().for_each(|(_, core, _)| self.free[core.index()] = true);
+            running.iter().for_each(|&(thread, _)| self.free[view.thread(thread).core.index()] = true);
         }
-        for (thread, core, queue) in running.drain(..) {
+        for (thread, queue) in running.drain(..) {
+            let core = view.thread(thread).core;
             let there = view.cores[queue.index()].running;
             let partner = there.filter(|&other| self.homes.of(other) == Some(QueueId(core.0)));
             if !std::mem::take(&mut self.free[queue.index()]) {
@@ -356,10 +380,13 @@ impl Policy for Combination {
             Event::CoreIdle(core) => {
                 if let (Balance::Age, Some((_, groups))) = (self.choices.balance, &self.ageing) {
                     let group = groups.of_core(core);
-                    self.deal(group..group + 1, view, say);
+                    self.deal_again(group, view, say);
                 }
             }
             Event::Timer => {
+                if let Some((_, groups)) = &mut self.ageing {
+                    groups.note_who_ran(view);
+                }
                 if self.pulls() {
                     self.homes.sync(view, |_| ONE);
                 }

@@ -15,6 +15,8 @@ use crate::{CarriedOut, Reproduction, Runs, StudyError};
 pub enum Cores {
     /// One of a kind.
     One(KindId),
+    /// One of a kind, while each of the others runs a copy of the same.
+    Copy(KindId),
     /// All of the machine.
     All,
 }
@@ -48,26 +50,28 @@ pub const VERSIONS: [&str; 4] = ["pinned", "loop-static", "loop-dynamic", "tasks
 
 const SETTING: &str = "Nine programs, rewritten compactly (apps/), run on this machine: serial on one core of each kind, and with pinned threads, as loops and as tasks \
     of Evenkeel's runtime on all cores; the median of the runs of each. Speedup is over the serial program on one core of the slowest kind. \
-    Ideal: the sum over all cores of their speed, measured by the serial program, over that of the slowest; what is not parallel counts as if \
-    it were. Simulated: the study's programs, which are larger and other code of the same shape, on the model of this machine under `pinned`; with the \
+    Ideal: the sum over all cores of their speed, measured by the serial program alone on one of each kind, over that of the slowest; what is not parallel counts as if \
+    it were. Copies: the same sum while all cores run the serial program at once, each its own copy: nobody waits for anybody there, and what cores share \
+    (memory, caches, the host) is in it. Simulated: the study's programs, which are larger and other code of the same shape, on the model of this machine under `pinned`; with the \
     ratio of fastest to slowest core that the study has for each, carried over to these cores, and again with the ratio measured here. Means are geometric. --quick: \
     each run once, and simulated inputs of a tenth of the size, swaptions' whole.";
 
-/// What came out on a machine. `timed` has for each program the serial times on one core of each kind, and versions on all cores; a program without
-/// its serial times is left out.
+/// What came out on a machine. `timed` has for each program the serial times on one core of each kind, versions on all cores, and, if they were run, of each
+/// core those of its copy; a program without its serial times is left out. `inputs`: how large they were.
 ///
 /// # Errors
 /// A simulated run that failed.
 pub fn reproduction(
     machine: &Machine,
     timed: &[Timed],
+    inputs: &str,
     runs: &Runs,
     made_by: &str,
 ) -> Result<Reproduction, StudyError> {
     let measured = measured(machine, timed);
     let predicted = predict::all(runs, machine, &measured)?;
     let tables = vec![
-        tables::speedups(machine, &measured, timed),
+        tables::speedups(machine, &measured, timed, inputs),
         tables::beside(&measured, &predicted),
         tables::times(machine, timed),
     ];
@@ -89,6 +93,8 @@ struct Measured {
     /// Speed of one core of each kind over one of the slowest, fastest first.
     ratios: Vec<f64>,
     ideal: f64,
+    /// Of copies on all cores, over one of the slowest alone.
+    copies: Option<f64>,
     /// Of each version over one slowest core, in the order of [`VERSIONS`]; `None`: there is no such version.
     speedups: [Option<f64>; VERSIONS.len()],
 }
@@ -106,6 +112,11 @@ fn measured(machine: &Machine, timed: &[Timed]) -> Vec<Measured> {
         Some(found.median())
     };
     let kinds = || (0..machine.kinds.len()).map(|rank| KindId(rank as u8));
+    let copies = |program: &str, slowest: f64| {
+        let is_copy = |it: &&Timed| it.program == program && matches!(it.on, Cores::Copy(_));
+        let rates: Vec<f64> = timed.iter().filter(is_copy).map(|it| slowest / it.median()).collect();
+        (!rates.is_empty()).then(|| rates.iter().sum())
+    };
     let measured = |program: &'static str| {
         let times: Vec<f64> = kinds().map(|kind| of(program, SERIAL, Cores::One(kind))).collect::<Option<_>>()?;
         let slowest = *times.last()?;
@@ -113,6 +124,7 @@ fn measured(machine: &Machine, timed: &[Timed]) -> Vec<Measured> {
         Some(Measured {
             program,
             ideal: machine.cores.iter().map(|core| ratios[core.kind.index()]).sum(),
+            copies: copies(program, slowest),
             ratios,
             speedups: VERSIONS.map(|version| Some(slowest / of(program, version, Cores::All)?)),
         })
@@ -161,10 +173,13 @@ mod tests {
             timed(SERIAL, Cores::One(KindId(0)), &[4.0]),
             timed(SERIAL, Cores::One(KindId(1)), &[12.0, 90.0, 11.0]),
             timed("tasks", Cores::All, &[0.5, 1.0]),
+            timed(SERIAL, Cores::Copy(KindId(0)), &[6.0]),
+            timed(SERIAL, Cores::Copy(KindId(1)), &[12.0]),
         ];
         let measured = measured(&machine, &times);
         assert_eq!(measured.len(), 1, "the eight that were not run are left out");
         assert_eq!((measured[0].ratio(), measured[0].ideal), (3.0, 4.0 * 3.0 + 4.0));
+        assert_eq!(measured[0].copies, Some(2.0 + 1.0), "of those that were run");
         assert_eq!(measured[0].speedups, [None, None, None, Some(16.0)]);
     }
 
@@ -181,7 +196,7 @@ mod tests {
         let predicted = predict::all(&runs, &machine, &measured).unwrap();
         let pinned = predicted[0][0].as_ref().unwrap();
         assert!((pinned.by_measured_ratio - 8.0).abs() < 0.1, "eight equal parts, at the pace of a slow core");
-        let text = format!("{:?}", reproduction(&machine, &times, &runs, "a test").unwrap());
+        let text = format!("{:?}", reproduction(&machine, &times, "medium", &runs, "a test").unwrap());
         assert!(text.contains("no sensor"), "{text}");
     }
 }

@@ -11,17 +11,20 @@ use crate::{Cell, Column, Exhibit, Figure, Shape};
 const PROGRAM: &str = "program";
 const VERSION: &str = "version";
 const IDEAL: &str = "ideal";
+const COPIES: &str = "copies";
 
 /// Programs by versions.
-pub(super) fn speedups(machine: &Machine, measured: &[Measured], timed: &[Timed]) -> Exhibit {
+pub(super) fn speedups(machine: &Machine, measured: &[Measured], timed: &[Timed], inputs: &str) -> Exhibit {
     let row = |it: &Measured| -> Vec<Cell> {
         let best = it.speedups.iter().flatten().copied().fold(f64::NAN, f64::max);
-        let head = [it.program.into(), it.ratio().into(), it.ideal.into()];
-        head.into_iter().chain(it.speedups.map(Cell::from)).chain([(100.0 * best / it.ideal).into()]).collect()
+        let head = [it.program.into(), it.ratio().into(), it.ideal.into(), it.copies.into()];
+        let share = |of: f64| 100.0 * best / of;
+        let shares = [share(it.ideal).into(), it.copies.map(share).into()];
+        head.into_iter().chain(it.speedups.map(Cell::from)).chain(shares).collect()
     };
-    let mut columns = vec![Column::new(PROGRAM, ""), Column::new("ratio", ""), Column::new(IDEAL, "")];
-    columns.extend(VERSIONS.map(|version| Column::new(version, "")));
-    columns.push(Column::new("best of ideal", "%"));
+    let mut columns = vec![Column::new(PROGRAM, "")];
+    columns.extend(["ratio", IDEAL, COPIES].into_iter().chain(VERSIONS).map(|name| Column::new(name, "")));
+    columns.extend(["best of ideal", "best of copies"].map(|name| Column::new(name, "%")));
     let (all, loops): (Vec<&Measured>, Vec<&Measured>) =
         (measured.iter().collect(), measured.iter().filter(|it| it.speedups.iter().all(Option::is_some)).collect());
     let mut rows: Vec<_> = measured.iter().map(row).collect();
@@ -39,7 +42,7 @@ pub(super) fn speedups(machine: &Machine, measured: &[Measured], timed: &[Timed]
         columns,
         rows,
         figures: vec![figure],
-        remarks: remarks(machine, &all, &loops, timed),
+        remarks: remarks(machine, &all, &loops, timed, inputs),
     }
 }
 
@@ -52,12 +55,13 @@ fn mean(of: &[&Measured]) -> Option<Measured> {
         program: "",
         ratios: vec![all(&|it| Some(it.ratio()))?],
         ideal: all(&|it| Some(it.ideal))?,
+        copies: all(&|it| it.copies),
         speedups: std::array::from_fn(|version| all(&|it| it.speedups[version])),
     })
 }
 
-fn remarks(machine: &Machine, all: &[&Measured], loops: &[&Measured], timed: &[Timed]) -> Vec<String> {
-    let mut remarks = Vec::new();
+fn remarks(machine: &Machine, all: &[&Measured], loops: &[&Measured], timed: &[Timed], inputs: &str) -> Vec<String> {
+    let mut remarks = vec![format!("Inputs: {inputs}.")];
     if machine.kinds.len() == 1 {
         let same = "All cores are of one kind: one slow core is one core, and the ratio is 1. `evenkeel lab --slow 1=3 -- …` makes one slower.";
         remarks.push(same.to_owned());
@@ -155,6 +159,7 @@ pub(super) fn times(machine: &Machine, timed: &[Timed]) -> Exhibit {
     let row = |it: &Timed| -> Vec<Cell> {
         let cores = match it.on {
             Cores::One(kind) => format!("1{}", machine.kinds[kind.index()].name),
+            Cores::Copy(kind) => format!("1{} of all at once", machine.kinds[kind.index()].name),
             Cores::All => machine.cores_label(),
         };
         let (least, most) = (it.seconds().fold(f64::INFINITY, f64::min), it.seconds().fold(0.0, f64::max));
