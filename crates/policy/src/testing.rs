@@ -137,6 +137,20 @@ impl Bench {
         self.policy.notes()
     }
 
+    /// A view in which these threads have had a core since the last timer.
+    pub fn view_of<'a>(&'a self, ran: &'a [ThreadId]) -> View<'a> {
+        let of_all = view(
+            &self.machine,
+            (self.now, self.answers),
+            &self.cores,
+            &self.threads,
+            &self.live,
+            &self.waiting,
+            &self.affinity,
+        );
+        View { ran, ..of_all }
+    }
+
     /// Tells the policy of an event and carries out what it says; see `said`.
     pub fn deliver(&mut self, event: Event) -> &[Directive] {
         self.deliver_at_once(&[event])

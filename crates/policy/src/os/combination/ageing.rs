@@ -30,7 +30,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::{Add, Sub};
 
 use crate::contract::{Interest, Knob, Knobs, ThreadId, ThreadStats, View};
 
@@ -256,170 +255,6 @@ fn by_shortfall(jobs: &[Job], capacities: &[u32]) -> Vec<Option<usize>> {
     dealt
 }
 
-/// As [`deal`], for threads that may all run everywhere, given by what is left for them: the core of each, into `dealt`. O(n log cores), no allocation once
-/// `owed` and `dealt` have been used.
-pub fn deal_free(
-    remaining: impl ExactSizeIterator<Item = u64> + Clone,
-    capacities: &[u32],
-    owed: &mut Owed,
-    dealt: &mut Vec<u32>,
-) {
-    dealt.clear();
-    let (threads, cores) = (remaining.len(), capacities.len());
-    if threads <= cores {
-        dealt.extend(0..threads as u32);
-        return;
-    }
-    if cores == 0 {
-        return;
-    }
-    let work: u128 = remaining.clone().map(u128::from).sum();
-    // Nobody is owed more than all, or has had more than is left for one thread beyond what it is owed.
-    if work * (cores.next_power_of_two() as u128) < i64::LARGEST {
-        owed.narrow.pay_all(remaining, work, capacities, dealt);
-    } else {
-        owed.wide.pay_all(remaining, work, capacities, dealt);
-    }
-}
-
-/// Scratch of [`deal_free`]: in words of the processor as long as they do, which takes half the time.
-#[derive(Clone, Debug, Default)]
-pub struct Owed {
-    narrow: Claims<i64>,
-    wide: Claims<i128>,
-}
-
-/// What cores are still owed, the most first, of equals the one before: a tree of losers. The winner is paid again and again, and each match on its way up is
-/// against the one who lost there before.
-///
-/// What is owed and to whom are one number, the core in its last digits, so that a match is a subtraction: who wins is nothing that a processor could foretell.
-#[derive(Clone, Debug, Default)]
-struct Claims<C> {
-    /// Node 0: the winner of all; from 1: who lost there. As many as a power of two.
-    claims: Vec<C>,
-    /// By core: whether it has been paid at all; and how many have not.
-    has: Vec<bool>,
-    without: usize,
-}
-
-/// A number that a claim fits into.
-trait Claim: Copy + PartialEq + Sub<Output = Self> + Add<Output = Self> {
-    /// Less than any claim: what comes up from where there is no core.
-    const NO_CORE: Self;
-    /// Greater than any claim: nobody has come to the match yet.
-    const NOBODY_YET: Self;
-    /// Claims are less than this, and greater than its negative.
-    const LARGEST: u128;
-
-    fn new(claim: i128) -> Self;
-    /// Itself where it is negative, and else nothing.
-    fn negative_part(self) -> Self;
-    fn last_digits(self) -> usize;
-}
-
-macro_rules! claim {
-    ($number:ty) => {
-        impl Claim for $number {
-            const NO_CORE: Self = Self::MIN / 2;
-            const NOBODY_YET: Self = Self::MAX;
-            const LARGEST: u128 = (Self::MAX / 4) as u128;
-
-            fn new(claim: i128) -> Self {
-                claim as Self
-            }
-
-            fn negative_part(self) -> Self {
-                self & (self >> (Self::BITS - 1))
-            }
-
-            fn last_digits(self) -> usize {
-                self as usize
-            }
-        }
-    };
-}
-
-claim!(i64);
-claim!(i128);
-
-impl<C: Claim> Claims<C> {
-    /// Deals threads, more than there are cores, given by what is left for them, and for all together.
-    fn pay_all(
-        &mut self,
-        remaining: impl ExactSizeIterator<Item = u64>,
-        work: u128,
-        capacities: &[u32],
-        dealt: &mut Vec<u32>,
-    ) {
-        self.reset(work, capacities);
-        let mut left = remaining.len();
-        dealt.reserve(left);
-        for remaining in remaining {
-            if left <= self.without {
-                break;
-            }
-            dealt.push(self.pay_first(remaining) as u32);
-            left -= 1;
-        }
-        let has = &self.has;
-        dealt.extend((0..capacities.len() as u32).filter(|&core| !has[core as usize]));
-    }
-
-    /// Nobody has been paid, and everybody is owed a share of all work in proportion to capacity.
-    fn reset(&mut self, work: u128, capacities: &[u32]) {
-        let cores = capacities.len();
-        self.has.clear();
-        self.has.resize(cores, false);
-        self.without = cores;
-        let leaves = cores.next_power_of_two();
-        self.claims.clear();
-        self.claims.resize(leaves, C::NOBODY_YET);
-        let all: u128 = capacities.iter().map(|&capacity| u128::from(capacity)).sum();
-        // Cores of a kind are beside one another: one division for all of them.
-        let mut like = (0, 0);
-        for core in 0..leaves {
-            let mut winner = C::NO_CORE;
-            if let Some(&capacity) = capacities.get(core) {
-                if like.0 != capacity {
-                    like = (capacity, work * u128::from(capacity) / all.max(1));
-                }
-                winner = C::new(like.1 as i128 * leaves as i128 + (leaves - 1 - core) as i128);
-            }
-            let mut node = (leaves + core) / 2;
-            while node > 0 && self.claims[node] != C::NOBODY_YET {
-                winner = self.play(node, winner);
-                node /= 2;
-            }
-            self.claims[node] = winner;
-        }
-    }
-
-    /// Who goes on from a match.
-    #[inline]
-    fn play(&mut self, node: usize, comer: C) -> C {
-        let other = self.claims[node];
-        let lag = (comer - other).negative_part();
-        self.claims[node] = other + lag;
-        comer - lag
-    }
-
-    /// The core that is owed most is given so much. Returns which that was.
-    #[inline]
-    fn pay_first(&mut self, work: u64) -> usize {
-        let leaves = self.claims.len();
-        let core = leaves - 1 - (self.claims[0].last_digits() & (leaves - 1));
-        let mut winner = self.claims[0] - C::new(i128::from(work) * leaves as i128);
-        let mut node = (leaves + core) / 2;
-        while node > 0 {
-            winner = self.play(node, winner);
-            node /= 2;
-        }
-        self.claims[0] = winner;
-        self.without -= usize::from(!std::mem::replace(&mut self.has[core], true));
-        core
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -478,23 +313,6 @@ mod tests {
             cores.sort_unstable();
             cores.dedup();
             prop_assert_eq!(cores.len(), remaining.len().min(capacities.len()));
-        }
-
-        #[test]
-        fn those_that_may_run_everywhere_are_dealt_the_short_way_as_by_the_long_one(
-            remaining in prop::collection::vec(prop_oneof![9 => 1u64..=40, 1 => Just(FAR), 1 => Just(u64::MAX)], 0..60),
-            capacities in prop::collection::vec(1u32..=6, 0..12),
-        ) {
-            let mut dealt = Vec::new();
-            deal_free(remaining.iter().copied(), &capacities, &mut Owed::default(), &mut dealt);
-            let expected: Vec<_> = deal(&free(&remaining), &capacities).into_iter().flatten().map(|core| core as u32).collect();
-            prop_assert_eq!(&dealt, &expected);
-            if expected.len() > capacities.len() && !capacities.is_empty() {
-                let work = remaining.iter().copied().map(u128::from).sum();
-                dealt.clear();
-                Claims::<i128>::default().pay_all(remaining.iter().copied(), work, &capacities, &mut dealt);
-                prop_assert_eq!(dealt, expected, "in numbers of twice the length");
-            }
         }
 
         #[test]

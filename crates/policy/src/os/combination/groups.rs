@@ -6,10 +6,12 @@
 
 use std::cmp::Reverse;
 
-use evenkeel_machine::{CoreId, KindId, MAX_KINDS};
+use evenkeel_machine::{CoreId, KindId};
 
-use super::ageing::{Ageing, Bound, Job, Owed, deal, deal_free};
-use crate::contract::{QueueId, State, ThreadId, View};
+use super::ageing::Ageing;
+use super::few::sort_few;
+use super::table::{Change, Member, NOBODY, Table, is_bound};
+use crate::contract::{State, ThreadId, View};
 use crate::os::homes::Homes;
 use crate::os::level::{Lot, level, may_help};
 
@@ -19,36 +21,24 @@ const GROUP_CORES: usize = 64;
 /// What a thread counts for where numbers are levelled.
 const ONE: u32 = 1;
 
-/// A thread, as of when it was last looked at.
-#[derive(Clone, Copy, Debug)]
-struct Member {
-    /// Sorts it in the order of dealing.
-    place: u64,
-    thread: ThreadId,
-    /// Which of the thread's entries this is: it is out of date once there is another.
-    entry: u32,
-    /// What it was doing then.
-    state: State,
-}
-
-/// Where a thread is a member.
-#[derive(Clone, Copy, Debug)]
+/// Where a thread stands.
+#[derive(Clone, Copy, Debug, Default)]
 struct Membership {
-    /// [`NO_GROUP`]: nowhere.
     group: u32,
-    /// Which of its entries counts.
-    entry: u32,
-    /// Whether that is still to be sorted in.
-    came: bool,
+    standing: Standing,
+    /// Whether it is among those of its group that ran.
+    noted: bool,
 }
 
-/// See [`Membership::group`].
-const NO_GROUP: u32 = u32::MAX;
-
-impl Default for Membership {
-    fn default() -> Self {
-        Self { group: NO_GROUP, entry: 0, came: false }
-    }
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Standing {
+    /// In no group.
+    #[default]
+    Nowhere,
+    /// Among those that came, at an index.
+    Came(u32),
+    /// Among the members, at an index.
+    Member(u32),
 }
 
 /// Cores that deal their threads among themselves.
@@ -56,13 +46,16 @@ impl Default for Membership {
 struct Group {
     /// Fastest first.
     cores: Vec<CoreId>,
-    /// Its runnable threads in the order of dealing, as of the last look: most threads wait between two looks and keep their places. Entries that are
-    /// out of date are among them until the next.
+    /// Its runnable threads in the order of dealing, as of the last look: most threads wait between two looks and keep their places.
     members: Vec<Member>,
-    /// Those who ran or came since: thread and entry.
-    came: Vec<(ThreadId, u32)>,
-    /// Whether others have left since.
-    left: bool,
+    /// Those of them that ran since, some of which may have left.
+    ran: Vec<ThreadId>,
+    /// Those who came since; [`NOBODY`] for one that has left again.
+    came: Vec<ThreadId>,
+    /// How many members have left since.
+    left: usize,
+    /// Those members that ran at the last look, and again if they ran at the one before; some may have left.
+    running: Vec<ThreadId>,
     /// How many threads it has.
     count: usize,
 }
@@ -78,36 +71,17 @@ impl Group {
     }
 }
 
-/// Whether a thread may not run everywhere. Where nobody is bound, nothing of the thread is looked at.
-fn is_bound(thread: ThreadId, view: &View<'_>) -> bool {
-    view.affinity.get(thread.index()).is_some_and(Option::is_some) && view.thread(thread).restricted
-}
-
 /// All groups.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     groups: Vec<Group>,
     group_of_core: Vec<usize>,
     of_thread: Vec<Membership>,
-    /// Scratch of a look: members to be sorted in, and all in order.
+    /// Scratch of a look: members to be sorted in; their ranks, each with its index there, in order; and all in order.
     moved: Vec<Member>,
+    sorted: Vec<u128>,
     merged: Vec<Member>,
     table: Table,
-}
-
-/// Scratch of a deal. A *share* is what one core is dealt, whichever that will be.
-#[derive(Clone, Debug, Default)]
-struct Table {
-    /// The cores dealt to, fastest first, and what they can do; by share, the core that it is made for.
-    cores: Vec<CoreId>,
-    capacities: Vec<u32>,
-    owed: Owed,
-    /// By member, its share.
-    shares: Vec<u32>,
-    /// By share, the core that it goes to, once that is known.
-    core_of: Vec<Option<CoreId>>,
-    /// By core of the machine: whether it is dealt to, and has no share yet.
-    open: Vec<bool>,
 }
 
 impl Groups {
@@ -148,43 +122,49 @@ impl Groups {
         if self.of_thread.len() <= thread.index() {
             self.of_thread.resize(thread.index() + 1, Membership::default());
         }
-        if self.of_thread[thread.index()].group as usize == group {
+        let Membership { group: before, standing, .. } = self.of_thread[thread.index()];
+        if before as usize == group && standing != Standing::Nowhere {
             return;
         }
         self.leave(thread);
-        let Membership { group: of_thread, entry, came } = &mut self.of_thread[thread.index()];
-        (*of_thread, *came) = (group as u32, true);
         let joined = &mut self.groups[group];
         joined.count += 1;
-        joined.came.push((thread, *entry));
         // Those who have left are forgotten at a look; where nobody looks, before they are more than those who are there.
         if joined.came.len() > 2 * joined.count + GROUP_CORES {
-            joined.came.retain(|&(thread, entry)| self.of_thread[thread.index()].entry == entry);
+            joined.came.retain(|&thread| thread != NOBODY);
+            for (at, thread) in (0..).zip(&joined.came) {
+                self.of_thread[thread.index()].standing = Standing::Came(at);
+            }
         }
+        let standing = Standing::Came(joined.came.len() as u32);
+        joined.came.push(thread);
+        self.of_thread[thread.index()] = Membership { group: group as u32, standing, noted: false };
     }
 
     /// A thread is not runnable any more.
     pub fn leave(&mut self, thread: ThreadId) {
-        if let Some(Membership { group, entry, came }) = self.of_thread.get_mut(thread.index())
-            && *group != NO_GROUP
-        {
-            let left = &mut self.groups[*group as usize];
-            left.count -= 1;
-            left.left = true;
-            (*group, *entry, *came) = (NO_GROUP, entry.wrapping_add(1), false);
+        let Some(of_thread) = self.of_thread.get_mut(thread.index()) else { return };
+        let group = &mut self.groups[of_thread.group as usize];
+        match std::mem::take(&mut of_thread.standing) {
+            Standing::Nowhere => return,
+            Standing::Came(at) => group.came[at as usize] = NOBODY,
+            Standing::Member(at) => {
+                group.members[at as usize].gone = true;
+                group.left += 1;
+            }
         }
+        group.count -= 1;
     }
 
     /// Has whoever ran sorted in anew at the next look. To be told of every view in which there is a look, and of every timer: who is said to have run
     /// has run since the last one.
     pub fn note_who_ran(&mut self, view: &View<'_>) {
         for &thread in view.ran {
-            if let Some(Membership { group, entry, came }) = self.of_thread.get_mut(thread.index())
-                && *group != NO_GROUP
-                && !*came
+            if let Some(of_thread) = self.of_thread.get_mut(thread.index())
+                && matches!(of_thread.standing, Standing::Member(_))
+                && !std::mem::replace(&mut of_thread.noted, true)
             {
-                (*entry, *came) = (entry.wrapping_add(1), true);
-                self.groups[*group as usize].came.push((thread, *entry));
+                self.groups[of_thread.group as usize].ran.push(thread);
             }
         }
     }
@@ -192,85 +172,112 @@ impl Groups {
     /// Brings the members of a group into the order in which they are dealt; equals by thread, first started first. O(n), and O(k log k) for `k` that
     /// ran or came since; O(1) where nobody did, or left.
     pub fn rank(&mut self, group: usize, ageing: &mut Ageing, view: &View<'_>) {
-        let Self { groups, of_thread, moved, merged, .. } = self;
-        let Group { members, came, left, .. } = &mut groups[group];
-        if came.is_empty() && !std::mem::take(left) {
+        self.look(group, ageing, view);
+        let Self { groups, of_thread, moved, sorted, merged, .. } = self;
+        let Group { members, left, running, .. } = &mut groups[group];
+        if moved.is_empty() && *left == 0 {
             return;
         }
-        let is_valid = |thread: ThreadId, entry: u32| of_thread[thread.index()].entry == entry;
-        if ageing.is_shared() {
-            // What one did may change the places of all.
-            came.retain(|&(thread, entry)| is_valid(thread, entry));
-            members.retain(|member| is_valid(member.thread, member.entry));
-            came.extend(members.drain(..).map(|member| (member.thread, member.entry)));
-            ageing.note_all(came.iter().map(|&(thread, _)| thread), view);
-        }
-        moved.clear();
-        for (thread, entry) in came.drain(..) {
-            let of_thread = &mut of_thread[thread.index()];
-            if of_thread.entry == entry {
-                of_thread.came = false;
-                let stats = view.thread(thread);
-                let place = ageing.place(ageing.remaining(thread, stats));
-                moved.push(Member { place, thread, entry, state: stats.state });
-            }
-        }
-        let key = |member: &Member| (member.place, member.thread);
-        moved.sort_unstable_by_key(key);
-        merged.clear();
-        let mut sorted_in = moved.iter().peekable();
+        *left = 0;
+        sorted.clear();
+        let rank = |member: &Member| u128::from(member.place) << 64 | u128::from(member.thread.0) << 32;
+        sorted.extend((0..).zip(&*moved).map(|(index, member)| rank(member) | index));
+        sort_few(sorted);
+        // Written over each other until one counts: whether a member does is nothing that a processor could foretell.
+        let mut sorted_in = sorted.iter().map(|&rank| moved[rank as u32 as usize]);
+        let mut next = sorted_in.next().unwrap_or(Member::LAST);
+        merged.resize(members.len() + moved.len(), Member::LAST);
+        let mut count = 0;
         for member in members.iter() {
-            if of_thread[member.thread.index()].entry == member.entry {
-                while let Some(moved) = sorted_in.next_if(|moved| key(moved) < key(member)) {
-                    merged.push(*moved);
-                }
-                merged.push(*member);
+            while next.precedes(member) {
+                merged[count] = next;
+                count += 1;
+                next = sorted_in.next().unwrap_or(Member::LAST);
             }
+            merged[count] = *member;
+            count += usize::from(!member.gone);
         }
+        merged.truncate(count);
+        merged.extend(Some(next).filter(|next| next.thread != NOBODY));
         merged.extend(sorted_in);
         std::mem::swap(members, merged);
+        for (at, member) in (0..).zip(&*members) {
+            of_thread[member.thread.index()].standing = Standing::Member(at);
+        }
+        running.extend(moved.iter().filter(|member| member.state == State::Running).map(|member| member.thread));
     }
 
-    /// Deals the threads of a group that has been ranked in the same view: which queue each should be in, told of each, with what it is doing. A core of
-    /// the right kind that has the thread keeps it.
+    /// Looks at the threads of a group that ran or came: those whose places may be other ones now are taken out, to be sorted in.
+    fn look(&mut self, group: usize, ageing: &mut Ageing, view: &View<'_>) {
+        let Self { groups, of_thread, moved, .. } = self;
+        let Group { members, ran, came, left, running, .. } = &mut groups[group];
+        moved.clear();
+        let standing = |of_thread: &[Membership], thread: ThreadId| {
+            let Membership { group: its, standing, .. } = of_thread[thread.index()];
+            if its as usize == group { standing } else { Standing::Nowhere }
+        };
+        if (ran.is_empty() && came.is_empty()) || !ageing.is_shared() {
+            for thread in ran.drain(..) {
+                if let Standing::Member(at) = standing(of_thread, thread) {
+                    of_thread[thread.index()].noted = false;
+                    let stats = view.thread(thread);
+                    let member = &mut members[at as usize];
+                    let place = ageing.place(ageing.remaining(thread, stats));
+                    member.state = stats.state;
+                    if place != member.place {
+                        moved.push(Member { place, ..*member });
+                        member.gone = true;
+                        *left += 1;
+                    } else if stats.state == State::Running {
+                        running.push(thread);
+                    }
+                }
+            }
+        } else {
+            // What one did may change the places of all.
+            ran.drain(..).for_each(|thread| of_thread[thread.index()].noted = false);
+            came.extend(members.drain(..).filter(|member| !member.gone).map(|member| member.thread));
+            ageing.note_all(came.iter().copied().filter(|&thread| thread != NOBODY), view);
+        }
+        for thread in came.drain(..).filter(|&thread| thread != NOBODY) {
+            let stats = view.thread(thread);
+            let place = ageing.place(ageing.remaining(thread, stats));
+            moved.push(Member { place, thread, state: stats.state, gone: false });
+        }
+    }
+
+    /// Deals the threads of a group that has been ranked in the same view: which should be in another queue than they are, and, again, those of them that
+    /// run, or that run elsewhere although the core of their queue idles. A core of the right kind that has the thread keeps it.
     pub fn deal(
         &mut self,
         group: usize,
         ageing: &Ageing,
         homes: &Homes,
         view: &View<'_>,
-        mut tell: impl FnMut(ThreadId, QueueId, State),
+        changes: &mut Vec<Change>,
+        running: &mut Vec<Change>,
     ) {
+        self.find_running(group);
         let Group { cores, members, .. } = &self.groups[group];
-        let Table { cores: online, capacities, owed, shares, .. } = &mut self.table;
-        online.clear();
-        online.extend(cores.iter().copied().filter(|core| view.cores[core.index()].online));
-        capacities.clear();
-        capacities.extend(online.iter().map(|&core| view.machine.kind_of(core).capacity));
-        let remaining = members.iter().map(|member| ageing.place(member.place));
-        let some_are_bound = !view.affinity.is_empty() && members.iter().any(|member| is_bound(member.thread, view));
-        if some_are_bound {
-            let bound = |thread: ThreadId| {
-                is_bound(thread, view).then(|| Bound {
-                    allowed: online.iter().map(|&core| view.allowed(thread, core)).collect(),
-                    home: homes.of(thread).and_then(|queue| online.iter().position(|core| core.0 == queue.0)),
-                })
-            };
-            let jobs =
-                members.iter().zip(remaining).map(|(member, remaining)| Job { remaining, bound: bound(member.thread) });
-            let dealt = deal(&jobs.collect::<Vec<_>>(), capacities);
-            shares.clear();
-            shares.extend(dealt.into_iter().map(|share| share.map_or(NOWHERE, |share| share as u32)));
-        } else {
-            deal_free(remaining, capacities, owed, shares);
-        }
-        self.table.keep_places(members, some_are_bound, homes, view);
-        for (member, &share) in members.iter().zip(&self.table.shares) {
-            // Whoever may run nowhere here stays where it is.
-            if let Some(&Some(core)) = self.table.core_of.get(share as usize) {
-                tell(member.thread, QueueId(core.0), member.state);
-            }
-        }
+        self.table.deal(cores, members, ageing, homes, view);
+        self.table.tell(members, homes, view, changes, running);
+    }
+
+    /// The members of a group that run, by index, in order.
+    fn find_running(&mut self, group: usize) -> &[u32] {
+        let Self { groups, of_thread, table, .. } = self;
+        let Group { members, running, .. } = &mut groups[group];
+        table.running.clear();
+        running.retain(|&thread| {
+            let Membership { group: its, standing, .. } = of_thread[thread.index()];
+            let Standing::Member(at) = standing else { return false };
+            let runs = its as usize == group && members[at as usize].state == State::Running;
+            table.running.extend(runs.then_some(at));
+            runs
+        });
+        sort_few(&mut table.running);
+        table.running.dedup();
+        &table.running
     }
 
     /// Levels the numbers of threads, and lets groups, all ranked in the same view, trade threads for their fastest cores. Those concerned belong to another
@@ -325,56 +332,67 @@ impl Groups {
     }
 }
 
-/// The share of a thread that may run on none of the cores.
-const NOWHERE: u32 = u32::MAX;
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
 
-impl Table {
-    /// Shares of cores of one kind are interchangeable, unless one of their threads may not run everywhere: each goes to a core that has
-    /// one of its threads already, if it can; those that run count before those that wait.
-    fn keep_places(&mut self, members: &[Member], some_are_bound: bool, homes: &Homes, view: &View<'_>) {
-        let Self { cores, shares, core_of, open, .. } = self;
-        core_of.clear();
-        core_of.resize(cores.len(), None);
-        open.clear();
-        open.resize(view.cores.len(), false);
-        cores.iter().for_each(|core| open[core.index()] = true);
-        let dealt = || members.iter().zip(shares.iter().map(|&share| share as usize));
-        if some_are_bound {
-            for (_, share) in dealt().filter(|(member, _)| is_bound(member.thread, view)) {
-                if let Some(core_of) = core_of.get_mut(share) {
-                    *core_of = Some(cores[share]);
-                    open[cores[share].index()] = false;
+    use super::super::ageing::{MILESTONES, ORDER, PREDICTION};
+    use super::*;
+    use crate::contract::Knobs;
+    use crate::registry::make;
+    use crate::testing::Bench;
+
+    const THREADS: usize = 24;
+
+    proptest! {
+        #[test]
+        fn however_threads_come_and_run_and_leave_they_are_ranked_as_if_all_were_sorted(
+            steps in prop::collection::vec((0..THREADS, 0u8..7, 0u64..3), 1..300),
+            order in prop_oneof![Just("longest"), Just("shortest")],
+        ) {
+            // What threads are and do, on a bench whose own policy is of no account.
+            let mut bench = Bench::start(2, 2, make("pinned", &[]).unwrap());
+            (0..THREADS).for_each(|_| {
+                bench.spawn(0);
+            });
+            let mut ageing = Ageing::new(&Knobs::new("age", &[PREDICTION, ORDER, MILESTONES], &[("order".into(), order.into())]).unwrap());
+            let mut groups = Groups::new(&bench.machine.cores.iter().map(|core| core.id).collect::<Vec<_>>());
+            let (mut joined, mut ran) = (vec![false; THREADS], Vec::new());
+            for (index, what, work) in steps {
+                let thread = ThreadId(index as u32);
+                match what {
+                    0 | 1 => {
+                        joined[index] = true;
+                        groups.join(thread, 0);
+                    }
+                    2 => {
+                        joined[index] = false;
+                        groups.leave(thread);
+                    }
+                    // Runs, for some time or none, and goes on or stops.
+                    3..=5 => {
+                        bench.threads[index].since_milestone.0 += work;
+                        bench.threads[index].state = if what == 3 { State::Running } else { State::Ready };
+                        ran.push(thread);
+                    }
+                    _ => {
+                        let view = bench.view_of(&ran);
+                        groups.note_who_ran(&view);
+                        groups.rank(0, &mut ageing, &view);
+                        let member = |thread: ThreadId| {
+                            let stats = view.thread(thread);
+                            (ageing.place(ageing.remaining(thread, stats)), thread, stats.state)
+                        };
+                        let all = (0..THREADS).filter(|&index| joined[index]).map(|index| ThreadId(index as u32));
+                        let mut expected: Vec<_> = all.map(member).collect();
+                        expected.sort_unstable_by_key(|member| (member.0, member.1));
+                        let ranked = groups.groups[0].members.iter().map(|member| (member.place, member.thread, member.state));
+                        prop_assert_eq!(ranked.collect::<Vec<_>>(), expected.clone());
+                        let runs = (0..).zip(&expected).filter(|(_, member)| member.2 == State::Running).map(|(at, _)| at);
+                        prop_assert_eq!(groups.find_running(0), runs.collect::<Vec<u32>>());
+                        ran.retain(|thread| bench.threads[thread.index()].state == State::Running);
+                    }
                 }
-            }
-        }
-        let mut unplaced = core_of.iter().filter(|core| core.is_none()).count();
-        for wanted in [State::Running, State::Ready] {
-            for (member, share) in dealt() {
-                if unplaced == 0 {
-                    break;
-                }
-                if member.state != wanted || core_of.get(share) != Some(&None) {
-                    continue;
-                }
-                if let Some(QueueId(home)) = homes.of(member.thread)
-                    && open.get(home as usize) == Some(&true)
-                    && view.kind(CoreId(home)) == view.kind(cores[share])
-                {
-                    core_of[share] = Some(CoreId(home));
-                    open[home as usize] = false;
-                    unplaced -= 1;
-                }
-            }
-        }
-        // By kind: where to look on for a core that nobody has been given.
-        let mut next = [0; MAX_KINDS];
-        for (core_of, &made_for) in core_of.iter_mut().zip(&*cores).filter(|(core, _)| core.is_none()) {
-            let kind = view.kind(made_for);
-            let next = &mut next[kind.index()];
-            let is_left = |core: CoreId| open[core.index()] && view.kind(core) == kind;
-            if let Some(place) = (*next..cores.len()).find(|&place| is_left(cores[place])) {
-                *core_of = Some(cores[place]);
-                *next = place + 1;
             }
         }
     }

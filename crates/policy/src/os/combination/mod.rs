@@ -34,8 +34,11 @@ use crate::contract::{Knob, Knobs, Policy};
 use crate::registry::Entry;
 
 pub mod ageing;
+mod few;
 mod groups;
 mod policy;
+mod rounds;
+mod table;
 
 pub use policy::Combination;
 

@@ -269,14 +269,7 @@ impl Combination {
         let Self { homes, changes, running, .. } = self;
         for group in which {
             groups.rank(group, ageing, view);
-            groups.deal(group, ageing, homes, view, |thread, queue, state| {
-                if homes.of(thread) != Some(queue) || is_kept_from(thread, CoreId(queue.0), view) {
-                    changes.push((thread, queue));
-                    if state == State::Running {
-                        running.push((thread, queue));
-                    }
-                }
-            });
+            groups.deal(group, ageing, homes, view, changes, running);
         }
         // They stay in their groups.
         for &(thread, queue) in &*changes {
@@ -321,13 +314,6 @@ impl Combination {
         }
         self.running = running;
     }
-}
-
-/// Whether a thread still runs on another core than its own, which idles: it was sent there when there was no room for it yet.
-fn is_kept_from(thread: ThreadId, home: CoreId, view: &View<'_>) -> bool {
-    let stats = view.thread(thread);
-    let idles = view.cores[home.index()].online && view.cores[home.index()].running.is_none();
-    idles && stats.state == State::Running && stats.core != home
 }
 
 impl Policy for Combination {
