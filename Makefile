@@ -79,7 +79,7 @@ bench-live:
 	$(CARGO) build --release -p evenkeel-linux --examples
 	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-live.md $(CARGO) bench -p evenkeel-linux --bench live
 
-# Schedulers beside each other in the hybrid VM lab: an hour on a quiet machine; needs what docs/vm.md names. Writes docs/benchmarks-vm.md.
+# Schedulers beside each other in the hybrid VM lab: some forty minutes on a quiet machine; needs what docs/vm.md names. Writes docs/benchmarks-vm.md.
 bench-vm:
 	./tests/setup-vm.sh
 	@for peer in scx_bpfland scx_lavd; do test -x target/peers/bin/$$peer \

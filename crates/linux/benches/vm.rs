@@ -1,8 +1,9 @@
 //! Schedulers beside each other in the hybrid VM lab: the kernel's own, other sched_ext schedulers, and policies of ours.
 //!
-//! `make bench-vm`: each scheduler has a boot to itself and runs all loads of `vm/loads.sh` in turn; the schedulers take turns, and figures are
-//! medians of the rounds. `EVENKEEL` is the binary, built with `sched_ext`; `EVENKEEL_PEERS` a folder of other schedulers' binaries, of which those that
-//! are missing are left out and said to be; `EVENKEEL_BENCH_ROUNDS` the number of rounds. Writes `EVENKEEL_BENCH_OUT`, complete or not at all.
+//! `make bench-vm`: a round is a boot, in which the schedulers take turns at the loads of `vm/loads.sh`. Work and times are compared with those of
+//! the kernel's own scheduler in the turns just before and after, and figures are medians of the rounds. `EVENKEEL` is the binary, built with
+//! `sched_ext`; `EVENKEEL_PEERS` a folder of other schedulers' binaries, of which those that are missing are left out and said to be;
+//! `EVENKEEL_BENCH_ROUNDS` the number of rounds. Writes `EVENKEEL_BENCH_OUT`, complete or not at all.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark fails by panicking")]
 
 #[path = "../tests/support/programs.rs"]
@@ -22,28 +23,30 @@ const KERNEL: &str = "6.18";
 const PEERS: [&str; 2] = ["scx_bpfland", "scx_lavd"];
 const POLICIES: [&str; 4] = ["acfs", "age", "hsp", "gts"];
 /// Those that something is asked of, or that it is measured by: the others have the first round alone.
-const EVERY_ROUND: [&str; 4] = ["kernel", "scx_bpfland", "acfs", "age"];
+const EVERY_ROUND: [&str; 2] = ["scx_bpfland", "acfs"];
 /// Those that have 2,000 threads in the first round, which takes minutes each.
 const MANY: [&str; 2] = ["acfs", "age"];
-const DEFAULT_ROUNDS: usize = 3;
+const DEFAULT_ROUNDS: usize = 5;
 const THREADS: [u32; 4] = [2, 4, 6, 12];
 
-/// Greatest over least progress, and what all did together.
-fn progress(units: &[f64]) -> (f64, f64) {
-    let (least, greatest) = units.iter().fold((f64::MAX, 0.0_f64), |(least, most), &it| (least.min(it), most.max(it)));
-    (greatest / least, units.iter().sum())
+/// What a load printed in one turn.
+struct Turn {
+    scheduler: String,
+    numbers: Vec<f64>,
 }
 
-/// Numbers by load, as `loads.sh` prints them.
-type Run = BTreeMap<String, Vec<f64>>;
+/// By load, the turns at it in order, as `loads.sh` prints them.
+type Round = BTreeMap<String, Vec<Turn>>;
 
-fn parse(text: &str) -> Run {
-    let line = |line: &str| {
-        let (load, numbers) = line.split_once(": ")?;
+fn parse(text: &str) -> Round {
+    let mut round = Round::new();
+    for line in text.lines() {
+        let Some((head, numbers)) = line.split_once(": ") else { continue };
+        let Some((scheduler, load)) = head.split_once('/') else { continue };
         let numbers = numbers.split_whitespace().filter_map(|number| number.parse().ok()).collect();
-        Some((load.to_owned(), numbers))
-    };
-    text.lines().filter_map(line).collect()
+        round.entry(load.to_owned()).or_default().push(Turn { scheduler: scheduler.to_owned(), numbers });
+    }
+    round
 }
 
 struct Bench {
@@ -53,118 +56,152 @@ struct Bench {
 }
 
 impl Bench {
-    /// Runs all loads; `many`: 2,000 threads, too.
-    fn run(&self, scheduler: &str, many: bool) -> Result<Run, String> {
+    /// A boot in which these take turns, those of `many` with 2,000 threads, too.
+    fn run(&self, schedulers: &[&str], many: &[&str]) -> Result<Round, String> {
         let worker = programs::example("worker");
         let worker = worker.to_str().unwrap();
         let mut vm = Command::new(&self.evenkeel);
-        vm.args(["vm", "--cores", CORES, "--kernel", KERNEL, "--timeout", "8min", "--with", worker, "--with", "chrt"]);
+        vm.args(["vm", "--cores", CORES, "--kernel", KERNEL, "--timeout", "30min", "--with", worker, "--with", "chrt"]);
         for name in ["scales", "waits"] {
             vm.args(["--with", &format!("{worker}=/bin/{name}")]);
         }
         vm.args(["--with", "hackbench", "--with", "cyclictest", "--file"]);
         vm.arg(format!("{}=/loads.sh", self.loads.display()));
-        let under = if PEERS.contains(&scheduler) {
-            vm.arg("--with").arg(format!("{}=/bin/{scheduler}", self.peers.join(scheduler).display()));
-            format!("/bin/{scheduler}")
-        } else {
-            vm.args(["--with", &format!("{}=/bin/evenkeel", self.evenkeel)]);
-            scheduler.to_owned()
-        };
-        let many: &[&str] = if many { &["many"] } else { &[] };
-        let done = vm.args(["--", "sh", "/loads.sh", &under]).args(many).output().unwrap();
-        let text = String::from_utf8_lossy(&done.stdout).into_owned();
+        vm.args(["--with", &format!("{}=/bin/evenkeel", self.evenkeel)]);
+        let mut names = Vec::new();
+        for &scheduler in schedulers {
+            if PEERS.contains(&scheduler) {
+                vm.arg("--with").arg(format!("{}=/bin/{scheduler}", self.peers.join(scheduler).display()));
+                names.push(format!("/bin/{scheduler}"));
+            } else {
+                names.push(scheduler.to_owned());
+            }
+        }
+        let done = vm.args(["--", "sh", "/loads.sh", &many.join(" ")]).args(names).output().unwrap();
+        // Schedulers that fail dump the state of the machine.
+        let said = String::from_utf8_lossy(&done.stderr);
         if done.status.success() {
-            Ok(parse(&text))
+            eprint!("{said}");
+            Ok(parse(&String::from_utf8_lossy(&done.stdout)))
         } else {
-            // Schedulers that fail dump the state of the machine.
-            let said = String::from_utf8_lossy(&done.stderr);
             let last: Vec<&str> = said.lines().rev().take(6).collect();
             Err(last.into_iter().rev().collect::<Vec<_>>().join("\n"))
         }
     }
 }
 
-/// The median over rounds of what a run comes to; NaN where no round has it.
-fn over(runs: &[Run], figure: impl Fn(&Run) -> Option<f64>) -> f64 {
-    median(&runs.iter().filter_map(figure).collect::<Vec<_>>())
+/// A scheduler's figures from all rounds.
+struct Of<'a> {
+    scheduler: &'a str,
+    rounds: &'a [Round],
 }
 
-/// Units of work per second that there were to be had during a load.
-fn capacity(run: &Run, load: &str) -> Option<f64> {
-    let around = run.get(&format!("{load} capacity"))?;
-    Some(around.iter().sum::<f64>() / around.len() as f64)
+impl Of<'_> {
+    /// The median of what its turns at a load come to; NaN where it had none.
+    fn median(&self, load: &str, figure: impl Fn(&[f64]) -> Option<f64>) -> f64 {
+        let turns = self.rounds.iter().filter_map(|round| round.get(load)).flatten();
+        let its = turns.filter(|turn| turn.scheduler == self.scheduler);
+        median(&its.filter_map(|turn| figure(&turn.numbers)).collect::<Vec<_>>())
+    }
+
+    /// What each of its turns comes to divided by the mean of the kernel's own just before and after: the median, and the least and greatest of
+    /// several.
+    fn to_kernel(&self, load: &str, figure: impl Fn(&[f64]) -> Option<f64>) -> String {
+        if self.scheduler == "kernel" {
+            return "1".to_owned();
+        }
+        let mut ratios = Vec::new();
+        for turns in self.rounds.iter().filter_map(|round| round.get(load)) {
+            for three in turns.windows(3).filter(|three| three[1].scheduler == self.scheduler) {
+                if let [Some(before), Some(its), Some(after)] = [0, 1, 2].map(|at| figure(&three[at].numbers)) {
+                    ratios.push(2.0 * its / (before + after));
+                }
+            }
+        }
+        ratios.sort_by(f64::total_cmp);
+        match ratios[..] {
+            [least, .., greatest] => format!("{:.3} ({least:.2} to {greatest:.2})", median(&ratios)),
+            _ => format!("{:.3}", median(&ratios)),
+        }
+    }
 }
 
-fn table(schedulers: &[&str], runs: &BTreeMap<&str, Vec<Run>>) -> String {
-    let mut text = String::new();
-    let kernel = &runs["kernel"];
-    // Per unit of what there was to be had.
-    let total = |run: &Run, load: &str| Some(progress(run.get(load)?).1 / capacity(run, load)?);
-    text += "This host's speed moves by half within minutes. So before and after each load a thread bound to each CPU tells what there is to be had \
-             just then, and work and times are compared by their ratio to that.\n\nEqual CPU-bound programs of one thread (2 and 12 for 6 s, 4 and 6 for \
-             30 s): unfairness (progress, greatest / least), and the work of all, kernel = 1.\n\n| under |";
+/// Greatest over least.
+fn unfairness(units: &[f64]) -> Option<f64> {
+    let least = units.iter().copied().reduce(f64::min)?;
+    Some(units.iter().copied().reduce(f64::max)? / least)
+}
+
+fn total(units: &[f64]) -> Option<f64> {
+    (!units.is_empty()).then(|| units.iter().sum())
+}
+
+/// Work of those of the mix that scale, or of the two that are paced: these do a unit a millisecond at most, the others far more.
+fn mixed(units: &[f64], scaling: bool) -> Option<f64> {
+    let mut units = units.to_vec();
+    units.sort_by(f64::total_cmp);
+    let (paced, scales) = units.split_at_checked(2)?;
+    total(if scaling { scales } else { paced })
+}
+
+fn table(schedulers: &[&str], rounds: &[Round]) -> String {
+    let mut text = "Work and times are compared with those of the kernel's own scheduler in the turns just before and after, in the same boot: the median of \
+                    the rounds, in parentheses the least and the greatest.\n\n\
+                    Equal CPU-bound programs of one thread (2 and 12 for 4 s, 4 and 6 for 8 s): unfairness (progress, greatest / least), and the work of \
+                    all, kernel = 1.\n\n| under |"
+        .to_owned();
     THREADS.iter().for_each(|threads| write!(text, " {threads} of them | work |").unwrap());
     text += "\n| --- |";
     THREADS.iter().for_each(|_| text += " ---: | ---: |");
     for &scheduler in schedulers {
+        let it = Of { scheduler, rounds };
         write!(text, "\n| {scheduler} |").unwrap();
         for threads in THREADS {
             let load = format!("spin {threads}");
-            let unfairness = over(&runs[scheduler], |run| run.get(&load).map(|units| progress(units).0));
-            let work = over(&runs[scheduler], |run| total(run, &load)) / over(kernel, |run| total(run, &load));
-            write!(text, " {unfairness:.3} | {work:.3} |").unwrap();
+            write!(text, " {:.3} | {} |", it.median(&load, unfairness), it.to_kernel(&load, total)).unwrap();
         }
     }
-    text += "\n\nA barrier after every 50 ms of work on a fast core, 4 threads, 40 rounds; two programs' threads with speedup factor 3 beside two \
-             with 1 (paced by the clock); hackbench -g 4 -f 10 -l 300; wake-ups of 4 threads that work 1 ms every 3 ms beside 4 that always work; \
-             cyclictest --policy=other beside the same; three threads of nice 0 beside three of nice 5 (progress, the one / the other; by their weights 3.06); \
-             2,000 threads that always work for 15 s (least and median progress, units of 20 us on a fast host core, and what the user side takes of a core \
-             meanwhile; in the first round alone).\n\n";
-    text += "| under | barrier, kernel / it | work of the scaling, kernel = 1 | of the paced | hackbench, it / kernel | wake p50, us | p99 | greatest | \
-             cyclictest greatest, us | user side, % of a core | nice 0 / 5 | 2,000: least | median | user side, % |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
-    // What a load took of what there was to be had.
-    let took = |load: &'static str| move |run: &Run| Some(run.get(load)?.first()? * capacity(run, load)?);
-    // The paced threads do a unit a millisecond at most, the others far more.
-    let mixed = |scaling: bool| {
-        move |run: &Run| {
-            let mut units = run.get("mix")?.clone();
-            let had = if scaling { capacity(run, "mix")? } else { 1.0 };
-            units.sort_by(f64::total_cmp);
-            let (paced, scales) = units.split_at(units.len().min(2));
-            Some(if scaling { scales } else { paced }.iter().sum::<f64>() / had)
-        }
-    };
+    text += "\n\nTime, kernel = 1, of 20 rounds of a barrier after every 50 ms of work on a fast core, 4 threads, and of hackbench -g 4 -f 10 -l 300; work, \
+             kernel = 1, of two programs' threads with speedup factor 3 beside two with 1 (paced by the clock).\n\n\
+             | under | barrier | hackbench | work of the scaling | of the paced |\n| --- | ---: | ---: | ---: | ---: |";
     for &scheduler in schedulers {
-        let these = &runs[scheduler];
-        let wake = |at: usize| over(these, |run| run.get("wakes").and_then(|numbers| numbers.get(at).copied()));
-        // Ticks are of 10 ms.
-        let cost = over(these, |run| Some(run.get("ticks")?.first()? / run.get("ticks")?.get(1)?));
-        // Whoever did not survive that has none.
-        let many = |at: usize| over(these, |run| run.get("many").and_then(|numbers| numbers.get(at).copied()));
-        writeln!(
+        let it = Of { scheduler, rounds };
+        write!(
             text,
-            "\n| {scheduler} | {:.2} | {:.3} | {:.3} | {:.2} | {:.0} | {:.0} | {:.0} | {:.0} | {cost:.2} | {:.2} | {:.0} | {:.0} | {:.2} |",
-            over(kernel, took("barrier")) / over(these, took("barrier")),
-            over(these, mixed(true)) / over(kernel, mixed(true)),
-            over(these, mixed(false)) / over(kernel, mixed(false)),
-            over(these, took("hackbench")) / over(kernel, took("hackbench")),
-            wake(0),
-            wake(1),
-            wake(2),
-            over(these, |run| run.get("cyclictest")?.iter().copied().reduce(f64::max)),
-            over(these, |run| {
-                let units = run.get("nice")?;
-                Some(units.get(..3)?.iter().sum::<f64>() / units.get(3..)?.iter().sum::<f64>())
-            }),
-            many(0),
-            many(1),
-            many(2),
+            "\n| {scheduler} | {} | {} | {} | {} |",
+            it.to_kernel("barrier", total),
+            it.to_kernel("hackbench", total),
+            it.to_kernel("mix", |units| mixed(units, true)),
+            it.to_kernel("mix", |units| mixed(units, false)),
         )
         .unwrap();
-        text.pop();
     }
-    // Who has not run a load has no figure for it.
+    text += "\n\nBy themselves: wake-ups of 4 threads that work 1 ms every 3 ms beside 4 that always work; cyclictest --policy=other beside the same; three \
+             threads of nice 0 beside three of nice 5 for 30 s (progress, the one / the other; by their weights 3.06); what the user side takes of a core; \
+             2,000 threads that always work for 15 s (least and median progress, units of 20 us on a fast host core, and what the user side takes of a \
+             core meanwhile; in the first round alone).\n\n\
+             | under | wake p50, us | p99 | greatest | cyclictest greatest, us | nice 0 / 5 | user side, % of a core | 2,000: least | median | user side, % |\n\
+             | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
+    for &scheduler in schedulers {
+        let it = Of { scheduler, rounds };
+        let of = |load: &str, at: usize| it.median(load, |numbers| numbers.get(at).copied());
+        write!(
+            text,
+            "\n| {scheduler} | {:.0} | {:.0} | {:.0} | {:.0} | {:.2} | {:.2} | {:.0} | {:.0} | {:.2} |",
+            of("wakes", 0),
+            of("wakes", 1),
+            of("wakes", 2),
+            it.median("cyclictest", |latencies| latencies.iter().copied().reduce(f64::max)),
+            it.median("nice", |units| Some(total(units.get(..3)?)? / total(units.get(3..)?)?)),
+            // Ticks are of 10 ms.
+            it.median("user", |used| Some(used.first()? / used.get(1)?)),
+            of("many", 0),
+            of("many", 1),
+            of("many", 2),
+        )
+        .unwrap();
+    }
+    // Who has not run a load, or did not survive it, has no figure for it.
     text.replace("NaN", "-") + "\n" + BELOW
 }
 
@@ -183,26 +220,32 @@ fn main() {
     let bench = Bench { evenkeel, peers, loads };
     let (there, missing): (Vec<&str>, Vec<&str>) = PEERS.iter().partition(|peer| bench.peers.join(peer).exists());
     missing.iter().for_each(|peer| eprintln!("{peer} is not in {}: left out", bench.peers.display()));
-    let mut schedulers = [&["kernel"][..], &there, &POLICIES].concat();
-    let mut runs: BTreeMap<&str, Vec<Run>> = BTreeMap::new();
+    let all = [&there[..], &POLICIES].concat();
+    let mut done: Vec<Round> = Vec::new();
     for round in 1..=rounds {
-        for &scheduler in schedulers.iter().filter(|it| round == 1 || EVERY_ROUND.contains(it)) {
-            eprintln!("round {round} of {rounds}: {scheduler}");
-            match bench.run(scheduler, round == 1 && MANY.contains(&scheduler)) {
-                Ok(run) => runs.entry(scheduler).or_default().push(run),
-                Err(error) => eprintln!("{scheduler} failed: {error}"),
-            }
+        eprintln!("round {round} of {rounds}");
+        // The first that comes to something has all of them.
+        let run = if done.is_empty() {
+            bench.run(&all, &MANY)
+        } else {
+            let asked: Vec<&str> = all.iter().copied().filter(|it| EVERY_ROUND.contains(it)).collect();
+            bench.run(&asked, &[])
+        };
+        match run {
+            Ok(run) => done.push(run),
+            Err(error) => eprintln!("round {round} failed: {error}"),
         }
     }
-    schedulers.retain(|scheduler| runs.contains_key(scheduler));
+    assert!(!done.is_empty(), "no round came to anything");
     let date = Command::new("date").arg("+%F").output().unwrap().stdout;
     let text = format!(
         "# Schedulers in the hybrid VM lab\n\nWritten by `make bench-vm` on {}: Linux {KERNEL} in QEMU on this host's {} cores, {CORES}; medians of \
-         {rounds} rounds, a boot each, the schedulers in turn; those other than {} had the first round alone. \"kernel\" is EEVDF.\n\n{}",
+         {} rounds, a boot each, in which the schedulers take turns; those other than kernel, {} had the first round alone. \"kernel\" is EEVDF.\n\n{}",
         String::from_utf8_lossy(&date).trim(),
         std::thread::available_parallelism().unwrap(),
+        done.len(),
         EVERY_ROUND.join(", "),
-        table(&schedulers, &runs),
+        table(&[&["kernel"][..], &all].concat(), &done),
     );
     print!("{text}");
     if let Ok(file) = env::var("EVENKEEL_BENCH_OUT") {

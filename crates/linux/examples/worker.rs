@@ -33,11 +33,24 @@ use std::time::{Duration, Instant};
 use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+/// Steps of a unit that follow on each other without a branch, and how many such blocks make a unit.
+///
+/// An emulator translates block by block. With short blocks the speed of this program changed by a factor of two from one second to the next in
+/// the VM lab, with these by a quarter at most (docs/vm.md).
+const STEPS: u32 = 16;
+const BLOCKS: u32 = 600;
+
 /// Some 20 us.
 fn unit() {
     let mut x = 1_u32;
-    for _ in 0..10_000 {
-        x = black_box(x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
+    for _ in 0..BLOCKS {
+        for _ in 0..STEPS {
+            // Marsaglia, Xorshift RNGs, J. Statistical Software 8 (2003), section 4: nothing that a compiler could do several steps of at once.
+            x ^= x << 13;
+            x ^= x >> 17;
+            x ^= x << 5;
+        }
+        x = black_box(x);
     }
 }
 

@@ -1,112 +1,143 @@
 #!/bin/sh
-# Runs in the hybrid VM lab, under the scheduler that its argument names: "kernel" is the kernel's own, a path is any sched_ext scheduler, all
-# else is a policy of evenkeel's. One line per load: its name, a colon, and what it printed.
-under=$1
-# "many": also beside 2,000 threads, which takes minutes.
-many=$2
-factors="--speedup scales=3 --speedup waits=1"
+# Runs in the hybrid VM lab, and has schedulers take turns in one boot. Its first argument names those that have 2,000 threads at the end, the others
+# all schedulers beside the kernel's own: a path is any sched_ext scheduler, all else is a policy of evenkeel's. One line per load and turn:
+# scheduler, slash, name of the load, a colon, and what it printed. Beside times and work, which say little by themselves, stand those of the kernel's own
+# scheduler: it has the turn before and the turn after each other.
+many=$1
+shift
 state=/sys/kernel/sched_ext/state
 
-case $under in
-kernel) ;;
-*/*) "$under" >/tmp/scheduler.log 2>&1 & ;;
-# Emulated, a look takes 2 ms of a virtual core, and not some 20 us: age has to look more often than its budget lets it.
-age) evenkeel schedule --backend sched_ext -p age --budget 20 $factors >/tmp/scheduler.log 2>&1 & ;;
-*) evenkeel schedule --backend sched_ext -p "$under" $factors >/tmp/scheduler.log 2>&1 & ;;
-esac
-scheduler=$!
-
-# Waits until the state is as said.
+# Waits until the state is as said; no: it is not to be.
 is() {
     tries=0
     until [ "$(cat $state)" = "$1" ]; do
         tries=$((tries + 1))
-        if [ $tries -gt 1200 ]; then
-            cat /tmp/scheduler.log >&2
-            echo "under $under sched_ext is not $1" >&2
-            exit 1
-        fi
+        [ $tries -lt 1200 ] || return 1
         usleep 100000
     done
 }
 
-if [ "$under" != kernel ]; then
-    is enabled
-    sleep 1
-fi
+# Has a scheduler take over, and waits until it has: what that costs, seconds here, is no load's.
+begin() {
+    case $1 in
+    kernel) return ;;
+    */*) "$@" >/tmp/scheduler.log 2>&1 & ;;
+    *) evenkeel schedule --backend sched_ext -p "$@" >/tmp/scheduler.log 2>&1 & ;;
+    esac
+    scheduler=$!
+    is enabled && sleep 1
+}
+
+# Gives the CPUs back to the kernel's own; no: the scheduler has not lasted.
+finish() {
+    [ "$1" != kernel ] || return 0
+    lasted=$(cat $state)
+    kill -INT $scheduler 2>/dev/null
+    wait $scheduler
+    is disabled
+    [ "$lasted" = enabled ]
+}
 
 # User-side CPU time of the scheduler, in ticks of 10 ms.
-ticks() { if [ "$under" = kernel ]; then echo 0; else awk '{ print $14 + $15 }' /proc/$scheduler/stat; fi; }
+ticks() { awk '{ print $14 + $15 }' /proc/$scheduler/stat; }
 
-# Loading costs more than minutes of scheduling.
-begun=$(ticks)
+# One turn: a scheduler, and the loads that it has. Nothing is printed of one that has failed.
+turn() {
+    under=$1
+    name=${under##*/}
+    loads=$2
+    case $under in
+    kernel | */*) options= ;;
+    # Emulated, a look takes 2 ms of a virtual core, and not some 20 us: age has to look more often than its budget lets it.
+    age) options="--budget 20 --speedup scales=3 --speedup waits=1" ;;
+    *) options="--speedup scales=3 --speedup waits=1" ;;
+    esac
+    : >/tmp/turn
+    if begin "$under" $options; then
+        before=$([ "$under" = kernel ] || ticks)
+        since=$(cut -d. -f1 /proc/uptime)
+        $loads
+        [ "$under" = kernel ] || echo "$name/user: $(($(ticks) - before)) $(($(cut -d. -f1 /proc/uptime) - since))" >>/tmp/turn
+    fi
+    if finish "$under"; then
+        cat /tmp/turn
+    else
+        echo "$name has failed:" >&2
+        tail -n 5 /tmp/scheduler.log >&2
+    fi
+}
 
-# What the four CPUs can do at most just now: a thread bound to each. The host's speed changes from minute to minute, so that what a load
-# comes to says little without what there was to be had.
-capacity() { worker capacity 0,1,2,3 1200; }
-
-had=$(capacity)
 load() {
-    name=$1
+    load=$1
     shift
-    echo "$name: $("$@" | tr '\n' ' ')"
-    before=$had
-    had=$(capacity)
-    echo "$name capacity: $before $had"
+    echo "$name/$load: $("$@" | tr '\n' ' ')" >>/tmp/turn
 }
 
 # Programs of one thread each: what acfs makes equal is the slowdown of programs, not of one program's threads.
 alone() {
-    count=$1
-    ms=$2
-    for _ in $(seq "$count"); do worker spin 1 "$ms" & done
-    wait
+    programs=
+    for _ in $(seq "$1"); do
+        worker spin 1 "$2" &
+        programs="$programs $!"
+    done
+    wait $programs
 }
 
-# Long enough that neither the time by which acfs lets threads be apart, which is fixed, nor a second of a slower host decides.
-load "spin 2" alone 2 6000
-load "spin 4" alone 4 30000
-load "spin 6" alone 6 30000
-load "spin 12" alone 12 6000
+# Loads whose work or time is compared with the kernel's own.
+compared() {
+    load "spin 2" alone 2 4000
+    load "spin 4" alone 4 8000
+    load "spin 6" alone 6 8000
+    load "spin 12" alone 12 4000
+    # Blocks of some 50 ms on a fast core.
+    load barrier worker barrier 4 20 1600
+    # Two programs that scale with their cores, two threads that do not.
+    load mix sh -c 'scales spin 2 4000 & waits paced 4000 & waits paced 4000 & wait'
+    load hackbench sh -c 'hackbench -g 4 -f 10 -l 300 | sed -n "s/^Time: //p"'
+}
+
 levels() {
+    programs=
     for which in 1 2 3; do
         # By files: of whom a figure is must be known.
         worker nice 0 30000 >/tmp/high$which &
+        programs="$programs $!"
         worker nice 5 30000 >/tmp/low$which &
+        programs="$programs $!"
     done
-    wait
+    wait $programs
     cat /tmp/high* /tmp/low*
 }
-load nice levels
-# Blocks of some 50 ms on a fast core.
-load barrier worker barrier 4 40 540
-# Two programs that scale with their cores, two threads that do not.
-load mix sh -c 'scales spin 2 5000 & waits paced 5000 & waits paced 5000 & wait'
-load hackbench sh -c 'hackbench -g 4 -f 10 -l 300 | sed -n "s/^Time: //p"'
-# Wake-ups beside threads that work all the time.
-worker spin 4 26000 >/dev/null &
-beside=$!
-load wakes worker wakes 4 15000
-load cyclictest sh -c 'cyclictest -q -t 4 -i 3000 -D 5 --policy=other -h 1 | sed -n "s/^# Max Latencies: //p"; true'
-kill $beside 2>/dev/null
-wait $beside 2>/dev/null
-[ "$under" = kernel ] || [ "$(cat $state)" = enabled ] || { tail -n 5 /tmp/scheduler.log >&2; echo "$under has ended" >&2; exit 1; }
-echo "ticks: $(($(ticks) - begun)) $(cut -d. -f1 /proc/uptime)"
-[ "$under" = kernel ] || { kill -INT $scheduler; wait $scheduler; }
-[ "$many" ] || exit 0
+
+# Loads whose figures stand for themselves.
+apart() {
+    # Long, so that the time by which acfs lets threads be apart, which is fixed, does not decide.
+    load nice levels
+    # Wake-ups beside threads that work all the time.
+    worker spin 4 60000 >/dev/null &
+    beside=$!
+    load wakes worker wakes 4 8000
+    load cyclictest sh -c 'cyclictest -q -t 4 -i 3000 -D 4 --policy=other -h 1 | sed -n "s/^# Max Latencies: //p"; true'
+    kill $beside
+    wait $beside 2>/dev/null
+}
+
+turn kernel compared
+for under; do
+    turn "$under" compared
+    turn kernel compared
+done
+for under in kernel "$@"; do
+    turn "$under" apart
+done
 
 # With the budget that everybody has by default. Only a real-time thread can measure beside 2,000 that work.
-is disabled
-evenkeel schedule --backend sched_ext -p "$under" >/tmp/scheduler.log 2>&1 &
-scheduler=$!
-is enabled
-sleep 1
-chrt -R -f 1 worker many 2000 15000 $scheduler >/tmp/many
-if [ "$(cat $state)" = enabled ]; then
-    echo "many: $(cat /tmp/many)"
-    kill -INT $scheduler
-    wait $scheduler
-else
-    dmesg | grep "sched_ext:.*failed to run" >&2
-fi
+for name in $many; do
+    begin "$name" && chrt -R -f 1 worker many 2000 15000 $scheduler >/tmp/many
+    if finish "$name"; then
+        echo "$name/many: $(cat /tmp/many)"
+    else
+        dmesg | grep "sched_ext:.*failed to run" >&2
+    fi
+done
 exit 0
