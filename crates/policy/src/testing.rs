@@ -60,6 +60,24 @@ pub fn machine(kinds: &[(&str, u32, u32)]) -> Machine {
     }
 }
 
+/// What a policy on the bench sees: a macro, so that the policy may be changed while it looks.
+macro_rules! view {
+    ($bench:ident) => {
+        View {
+            now: $bench.now,
+            answer: $bench.answers,
+            carried_out: $bench.answers,
+            machine: &$bench.machine,
+            cores: &$bench.cores,
+            threads: &$bench.threads,
+            live: &$bench.live,
+            ran: &$bench.live,
+            waiting: &$bench.waiting,
+            affinity: &$bench.affinity,
+        }
+    };
+}
+
 /// A policy on the bench.
 pub struct Bench {
     /// Answers that the policy has given, all carried out at once.
@@ -117,15 +135,7 @@ impl Bench {
             policy,
             say: Directives::default(),
         };
-        let view = view(
-            &bench.machine,
-            (bench.now, 0),
-            &bench.cores,
-            &bench.threads,
-            &bench.live,
-            &bench.waiting,
-            &bench.affinity,
-        );
+        let view = view!(bench);
         bench.policy.start(&view, &mut bench.say)?;
         bench.carry_out();
         bench.said_at_start.clone_from(&bench.said);
@@ -139,16 +149,7 @@ impl Bench {
 
     /// A view in which these threads have had a core since the last timer.
     pub fn view_of<'a>(&'a self, ran: &'a [ThreadId]) -> View<'a> {
-        let of_all = view(
-            &self.machine,
-            (self.now, self.answers),
-            &self.cores,
-            &self.threads,
-            &self.live,
-            &self.waiting,
-            &self.affinity,
-        );
-        View { ran, ..of_all }
+        View { ran, ..view!(self) }
     }
 
     /// Tells the policy of an event and carries out what it says; see `said`.
@@ -164,15 +165,7 @@ impl Bench {
                 self.waiting[queue.index()] += 1;
             }
         }
-        let view = view(
-            &self.machine,
-            (self.now, self.answers),
-            &self.cores,
-            &self.threads,
-            &self.live,
-            &self.waiting,
-            &self.affinity,
-        );
+        let view = view!(self);
         for &event in events {
             self.policy.event(event, &view, &mut self.say);
         }
@@ -360,16 +353,4 @@ impl Bench {
         }
         self.said = said;
     }
-}
-
-fn view<'a>(
-    machine: &'a Machine,
-    (now, answers): (Nanos, u64),
-    cores: &'a [CoreStats],
-    threads: &'a [ThreadStats],
-    live: &'a [ThreadId],
-    waiting: &'a [u32],
-    affinity: &'a [Option<Box<[CoreId]>>],
-) -> View<'a> {
-    View { now, answer: answers, carried_out: answers, machine, cores, threads, live, ran: live, waiting, affinity }
 }

@@ -81,6 +81,8 @@ pub struct Groups {
     moved: Vec<Member>,
     sorted: Vec<u128>,
     merged: Vec<Member>,
+    /// Scratch of a deal: the members that run, by index, in order.
+    at_work: Vec<u32>,
     table: Table,
 }
 
@@ -257,27 +259,26 @@ impl Groups {
         changes: &mut Vec<Change>,
         running: &mut Vec<Change>,
     ) {
-        self.find_running(group);
+        self.find_at_work(group);
         let Group { cores, members, .. } = &self.groups[group];
-        self.table.deal(cores, members, ageing, homes, view);
-        self.table.tell(members, homes, view, changes, running);
+        self.table.deal(cores, members, &self.at_work, ageing, homes, view);
+        self.table.tell(members, &self.at_work, homes, view, changes, running);
     }
 
-    /// The members of a group that run, by index, in order.
-    fn find_running(&mut self, group: usize) -> &[u32] {
-        let Self { groups, of_thread, table, .. } = self;
+    /// Finds the members of a group that run.
+    fn find_at_work(&mut self, group: usize) {
+        let Self { groups, of_thread, at_work, .. } = self;
         let Group { members, running, .. } = &mut groups[group];
-        table.running.clear();
+        at_work.clear();
         running.retain(|&thread| {
             let Membership { group: its, standing, .. } = of_thread[thread.index()];
             let Standing::Member(at) = standing else { return false };
             let runs = its as usize == group && members[at as usize].state == State::Running;
-            table.running.extend(runs.then_some(at));
+            at_work.extend(runs.then_some(at));
             runs
         });
-        sort_few(&mut table.running);
-        table.running.dedup();
-        &table.running
+        sort_few(at_work);
+        at_work.dedup();
     }
 
     /// Levels the numbers of threads, and lets groups, all ranked in the same view, trade threads for their fastest cores. Those concerned belong to another
@@ -389,7 +390,8 @@ mod tests {
                         let ranked = groups.groups[0].members.iter().map(|member| (member.place, member.thread, member.state));
                         prop_assert_eq!(ranked.collect::<Vec<_>>(), expected.clone());
                         let runs = (0..).zip(&expected).filter(|(_, member)| member.2 == State::Running).map(|(at, _)| at);
-                        prop_assert_eq!(groups.find_running(0), runs.collect::<Vec<u32>>());
+                        groups.find_at_work(0);
+                        prop_assert_eq!(&groups.at_work, &runs.collect::<Vec<u32>>());
                         ran.retain(|thread| bench.threads[thread.index()].state == State::Running);
                     }
                 }

@@ -46,8 +46,6 @@ pub struct Table {
     owed: Owed,
     /// By member, its share.
     shares: Vec<u32>,
-    /// The members that run, by place.
-    pub running: Vec<u32>,
     /// By share, the core that it goes to, once that is known.
     core_of: Vec<Option<CoreId>>,
     /// By core of the machine: whether it is dealt to, and has no share yet.
@@ -59,9 +57,17 @@ const NOWHERE: u32 = u32::MAX;
 
 impl Table {
     /// Deals threads, in this order, to those of the cores that are online, and gives each share a core: one of the right kind that has one of the
-    /// share's threads keeps it.
-    pub fn deal(&mut self, cores: &[CoreId], members: &[Member], ageing: &Ageing, homes: &Homes, view: &View<'_>) {
-        let Table { cores: online, capacities, remaining, owed, shares, .. } = self;
+    /// share's threads keeps it. `at_work`: those that run, by index, in order.
+    pub fn deal(
+        &mut self,
+        cores: &[CoreId],
+        members: &[Member],
+        at_work: &[u32],
+        ageing: &Ageing,
+        homes: &Homes,
+        view: &View<'_>,
+    ) {
+        let Self { cores: online, capacities, remaining, owed, shares, .. } = self;
         online.clear();
         online.extend(cores.iter().copied().filter(|core| view.cores[core.index()].online));
         capacities.clear();
@@ -86,7 +92,7 @@ impl Table {
         } else {
             deal_free(remaining, capacities, owed, shares);
         }
-        self.keep_places(members, some_are_bound, homes, view);
+        self.keep_places(members, at_work, some_are_bound, homes, view);
     }
 
     /// The queue that a member goes to: that of the core that its share is for. Whoever may run nowhere here stays where it is.
@@ -99,6 +105,7 @@ impl Table {
     pub fn tell(
         &self,
         members: &[Member],
+        at_work: &[u32],
         homes: &Homes,
         view: &View<'_>,
         changes: &mut Vec<Change>,
@@ -123,7 +130,7 @@ impl Table {
             }
             changes.truncate(count);
         }
-        for &at in &self.running {
+        for &at in at_work {
             let thread = members[at as usize].thread;
             if let Some(queue) = self.goes_to(at as usize)
                 && (homes.of(thread) != Some(queue) || kept(at as usize, queue))
@@ -135,8 +142,15 @@ impl Table {
 
     /// Shares of cores of one kind are interchangeable, unless one of their threads may not run everywhere: each goes to a core that has
     /// one of its threads already, if it can; those that run count before those that wait.
-    fn keep_places(&mut self, members: &[Member], some_are_bound: bool, homes: &Homes, view: &View<'_>) {
-        let Self { cores, shares, running, core_of, open, .. } = self;
+    fn keep_places(
+        &mut self,
+        members: &[Member],
+        at_work: &[u32],
+        some_are_bound: bool,
+        homes: &Homes,
+        view: &View<'_>,
+    ) {
+        let Self { cores, shares, core_of, open, .. } = self;
         core_of.clear();
         core_of.resize(cores.len(), None);
         open.clear();
@@ -166,7 +180,7 @@ impl Table {
             unplaced > 0
         };
         let mut some_are_left = true;
-        for &at in &*running {
+        for &at in at_work {
             some_are_left = place(&members[at as usize], shares[at as usize]);
         }
         for (member, &share) in members.iter().zip(&*shares) {
