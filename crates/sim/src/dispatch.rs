@@ -216,9 +216,9 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// A core takes a thread up.
     pub fn start(&mut self, core: usize, thread: ThreadId) {
-        let place = self.threads[thread.index()].place;
+        let place = self.place_of[thread.index()];
         self.take_out(thread);
-        if let Place::Queue(queue) = place {
+        if let Place::Queue { queue, .. } = place {
             self.leave_queue(core, thread, QueueId(queue));
         }
         let state = &mut self.cores[core];
