@@ -219,6 +219,8 @@ pub struct Mechanism<'a, L> {
     pub events: Vec<Event>,
     pub arrivals: Vec<ThreadId>,
     pub called: Vec<u32>,
+    /// Scratch: the same, as bits.
+    pub called_bits: Vec<u64>,
     pub say: Directives,
     /// Slice of threads of which none has been said.
     pub default_slice: Rc<Slice>,
@@ -307,6 +309,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             events: Vec::new(),
             arrivals: Vec::new(),
             called: Vec::new(),
+            called_bits: vec![0; cores.div_ceil(64)],
             say: Directives::default(),
             last_slice: Rc::clone(&default_slice),
             default_slice,

@@ -241,7 +241,7 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         let Some((key, weight)) = self.queues[before.index()].waiting.remove(thread, &mut self.places) else { return };
         let key = self.queues[before.index()].in_clock_of(&self.queues[queue.index()], key);
-        self.queues[queue.index()].waiting.insert(thread, key, self.sequence, weight, &mut self.places);
+        self.queues[queue.index()].waiting.insert_anywhere(thread, key, self.sequence, weight, &mut self.places);
         self.sequence += 1;
         self.waiting[before.index()] -= 1;
         self.waiting[queue.index()] += 1;

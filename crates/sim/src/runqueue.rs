@@ -63,6 +63,13 @@ impl RunQueue {
         self.line.insert(Waiting { key, sequence, thread, weight }, places);
     }
 
+    /// The same for one that comes from another queue: it may belong anywhere.
+    #[inline]
+    pub fn insert_anywhere(&mut self, thread: ThreadId, key: u64, sequence: u64, weight: u32, places: &mut Places) {
+        self.weight += u64::from(weight);
+        self.line.insert_apart(Waiting { key, sequence, thread, weight }, places);
+    }
+
     /// Takes the first out and puts another in.
     pub fn exchange_first(
         &mut self,

@@ -53,6 +53,18 @@ struct Queue {
     unordered: bool,
 }
 
+/// The numbers of the queues that threads belong to.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers<'a>(&'a [Home]);
+
+impl Numbers<'_> {
+    /// The number of the queue that a thread belongs to, or [`NO_QUEUE`].
+    #[inline]
+    pub fn of(self, thread: ThreadId) -> u32 {
+        self.0.get(thread.index()).map_or(NO_QUEUE, |home| home.queue)
+    }
+}
+
 impl Homes {
     /// Queues from 0, each with its class and, among queues of equal load, its rank (the least goes first). All are open.
     pub fn new(queues: impl IntoIterator<Item = (usize, u32)>) -> Self {
@@ -105,13 +117,12 @@ impl Homes {
 
     /// The queue that a thread belongs to.
     pub fn of(&self, thread: ThreadId) -> Option<QueueId> {
-        Some(self.number_of(thread)).filter(|&queue| queue != NO_QUEUE).map(QueueId)
+        Some(self.numbers().of(thread)).filter(|&queue| queue != NO_QUEUE).map(QueueId)
     }
 
-    /// The same by number, or [`NO_QUEUE`].
-    #[inline]
-    pub fn number_of(&self, thread: ThreadId) -> u32 {
-        self.threads.get(thread.index()).map_or(NO_QUEUE, |home| home.queue)
+    /// The same for many threads, by number.
+    pub fn numbers(&self) -> Numbers<'_> {
+        Numbers(&self.threads)
     }
 
     /// A runnable thread belongs to this queue from now on, and weighs this much there.
@@ -185,6 +196,7 @@ impl Homes {
         }
     }
 
+    #[inline]
     fn change(&mut self, queue: QueueId, new: impl Fn(u64) -> u64) {
         let state = &mut self.queues[queue.index()];
         state.load = new(state.load);

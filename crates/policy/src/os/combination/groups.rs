@@ -13,7 +13,7 @@ use super::few::sort_few;
 use super::table::{Change, Member, NOBODY, Table, is_bound};
 use crate::contract::{State, ThreadId, View};
 use crate::os::homes::Homes;
-use crate::os::level::{Lot, level, may_help};
+use crate::os::level::{Lot, leave_out_who_stays, level, may_help};
 
 /// The most cores of one group.
 const GROUP_CORES: usize = 64;
@@ -204,19 +204,21 @@ impl Groups {
         let mut next = sorted_in.next().unwrap_or(Member::LAST);
         merged.resize(members.len() + moved.len(), Member::LAST);
         let mut count = 0;
+        let all = &mut merged[..];
         for &member in members.iter() {
             while next < member {
-                merged[count] = next;
+                all[count] = next;
                 count += 1;
                 next = sorted_in.next().unwrap_or(Member::LAST);
             }
-            merged[count] = member;
+            all[count] = member;
             count += usize::from(!member.is_gone());
         }
         merged.truncate(count);
         merged.extend(Some(next).filter(|next| next.thread() != NOBODY));
         merged.extend(sorted_in);
         std::mem::swap(members, merged);
+        let standings = &mut standings[..];
         for (at, member) in (0..).zip(&*members) {
             standings[member.thread().index()] = Standing::member(at);
         }
@@ -231,7 +233,9 @@ impl Groups {
         if (ran.is_empty() && came.is_empty()) || !ageing.is_shared() {
             for thread in ran.drain(..) {
                 let of_thread = &mut of_thread[thread.index()];
-                if let Some(at) = standings[thread.index()].among_members().filter(|_| of_thread.group as usize == group) {
+                if let Some(at) =
+                    standings[thread.index()].among_members().filter(|_| of_thread.group as usize == group)
+                {
                     of_thread.noted = false;
                     let stats = view.thread(thread);
                     let now = Member::new(ageing.place(ageing.remaining(thread, stats)), thread, stats.state);
@@ -284,9 +288,9 @@ impl Groups {
         bits.resize(members.len().div_ceil(64), 0);
         for &thread in running {
             let standing = standings[thread.index()].among_members();
-            if let Some(at) = standing.filter(|&at| {
-                of_thread[thread.index()].group as usize == group && members[at].runs()
-            }) {
+            if let Some(at) =
+                standing.filter(|&at| of_thread[thread.index()].group as usize == group && members[at].runs())
+            {
                 bits[at / 64] |= 1 << (at % 64);
             }
         }
@@ -336,11 +340,14 @@ impl Groups {
         // Of equal threads the one that started last goes: they are told in order of start.
         let lot = |group: &Group| {
             let ready = |member: &&Member| view.thread(member.thread()).state == State::Ready;
-            let mut movable: Vec<_> = group.members.iter().filter(ready).map(|member| (ONE, member.thread())).collect();
-            movable.sort_unstable();
+            let movable = group.members.iter().filter(ready).map(|member| (ONE, member.thread())).collect();
             Lot { capacity: capacity(group), weight: group.count as u64, movable }
         };
         let mut lots: Vec<_> = self.groups.iter().map(lot).collect();
+        if view.affinity.is_empty() {
+            leave_out_who_stays(&mut lots);
+        }
+        lots.iter_mut().for_each(|lot| lot.movable.sort_unstable());
         let groups = &self.groups;
         let moves = level(&mut lots, 0, |thread, group| groups[group].may_have(thread, view));
         for &(thread, group) in &moves {

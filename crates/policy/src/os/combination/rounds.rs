@@ -6,7 +6,7 @@
 
 use super::few::sort_few;
 
-/// As [`super::ageing::deal`], for threads that may all run everywhere, given by what is left for them: the core of each, into `dealt`. No allocation once
+/// As [`super::ageing::deal`], for threads that may all run everywhere, given by what is left for them, in order: the core of each, into `dealt`. No allocation once
 /// `owed` and `dealt` have been used. O(n log cores) where threads have about as much left, O(n cores) at most.
 pub fn deal_free(remaining: &[u64], capacities: &[u32], owed: &mut Owed, dealt: &mut Vec<u32>) {
     dealt.clear();
@@ -19,7 +19,8 @@ pub fn deal_free(remaining: &[u64], capacities: &[u32], owed: &mut Owed, dealt: 
         return;
     }
     let work = remaining.iter().copied().map(u128::from).sum();
-    let longest = remaining.iter().copied().max().unwrap_or(0);
+    // The longest are dealt first, or last.
+    let longest = remaining[0].max(remaining[threads - 1]);
     let share = Share::of(work, capacities);
     // Nobody is owed more than the core that can do most, or has had more than one thread beyond what it was owed.
     let most = share.of_core(capacities.iter().copied().max().unwrap_or(0));
@@ -114,9 +115,11 @@ impl<C: Claim> Claims<C> {
         // How many threads there are beyond those that cores which have none will need.
         let mut spare = remaining.len() - cores;
         let mut next = 0;
+        let dealt = &mut dealt[..];
         while spare > 0 {
             let mut least_paid = C::GREATEST;
             let mut paid = 0;
+            let has = &mut self.has[..];
             for ((claim, &work), to) in self.claims.iter_mut().zip(&remaining[next..]).zip(&mut dealt[next..]) {
                 if *claim > least_paid || spare == 0 {
                     break;
@@ -125,7 +128,7 @@ impl<C: Claim> Claims<C> {
                 *claim = claim.pay(work, digits.trailing_zeros());
                 least_paid = least_paid.min(*claim);
                 *to = core as u32;
-                spare -= usize::from(std::mem::replace(&mut self.has[core], true));
+                spare -= usize::from(std::mem::replace(&mut has[core], true));
                 paid += 1;
             }
             next += paid;
@@ -182,11 +185,18 @@ mod tests {
     use super::super::ageing::{Job, deal};
     use super::*;
 
-    /// About as much for all, as age has it, in which rounds are long; or anything.
+    /// In either order, about as much for all, as age has it, in which rounds are long; or anything.
     fn works() -> impl Strategy<Value = Vec<u64>> {
         let alike = prop::collection::vec((0u64..200).prop_map(|done| (1 << 50) - done), 0..200);
-        let any = prop_oneof![9 => 1u64..=40, 1 => Just(1 << 50), 1 => Just(u64::MAX)];
-        prop_oneof![alike, prop::collection::vec(any, 0..60)]
+        let mixed = prop_oneof![9 => 1u64..=40, 1 => Just(1 << 50), 1 => Just(u64::MAX)];
+        let works = prop_oneof![alike, prop::collection::vec(mixed, 0..60)];
+        (works, any::<bool>()).prop_map(|(mut works, longest_first)| {
+            works.sort_unstable();
+            if longest_first {
+                works.reverse();
+            }
+            works
+        })
     }
 
     fn capacities() -> impl Strategy<Value = Vec<u32>> {

@@ -123,11 +123,6 @@ impl Table {
         self.keep_places(members, at_work, some_are_bound, homes, view);
     }
 
-    /// The number of the queue that a share goes to. Whoever may run nowhere here, and has none, stays where it is.
-    fn queue_of(&self, share: u32) -> u32 {
-        self.queue_of.get(share as usize).copied().unwrap_or(NO_QUEUE)
-    }
-
     /// Tells who should be in another queue than it is in, and, again, those of them that run, or that run elsewhere although the core of their queue idles.
     pub fn tell(
         &self,
@@ -138,23 +133,27 @@ impl Table {
         changes: &mut Vec<Change>,
         running: &mut Vec<Change>,
     ) {
-        let change = |member: &Member, share: u32| (member.thread(), QueueId(self.queue_of(share)));
-        let goes = |(thread, queue): Change| queue.0 != NO_QUEUE && homes.number_of(thread) != queue.0;
+        let (shares, queue_of, homes) = (&self.shares[..], &self.queue_of[..], homes.numbers());
+        // Whoever may run nowhere here, and has no share, stays where it is.
+        let queue_of = |share: u32| queue_of.get(share as usize).copied().unwrap_or(NO_QUEUE);
+        let change = |member: &Member, share: u32| (member.thread(), QueueId(queue_of(share)));
+        let goes = |(thread, queue): Change| queue.0 != NO_QUEUE && homes.of(thread) != queue.0;
         let kept = |(thread, queue): Change| queue.0 != NO_QUEUE && is_kept_from(thread, CoreId(queue.0), view);
-        let dealt = members.iter().zip(&self.shares).map(|(member, &share)| change(member, share));
+        let dealt = members.iter().zip(shares).map(|(member, &share)| change(member, share));
         if self.cores.iter().any(|core| view.cores[core.index()].running.is_none()) {
             changes.extend(dealt.filter(|&change| goes(change) || kept(change)));
         } else {
             let mut count = changes.len();
             changes.resize(count + members.len(), (ThreadId(0), QueueId(0)));
+            let all = &mut changes[..];
             for change in dealt {
                 // Written over each other until one counts: whether a thread changes queues is nothing that a processor could foretell.
-                changes[count] = change;
+                all[count] = change;
                 count += usize::from(goes(change));
             }
             changes.truncate(count);
         }
-        let at_work = at_work.iter().map(|&at| change(&members[at as usize], self.shares[at as usize]));
+        let at_work = at_work.iter().map(|&at| change(&members[at as usize], shares[at as usize]));
         running.extend(at_work.filter(|&change| goes(change) || kept(change)));
     }
 
@@ -169,6 +168,7 @@ impl Table {
         view: &View<'_>,
     ) {
         let Self { cores, shares, queue_of, open, .. } = self;
+        let (cores, shares, homes) = (&cores[..], &shares[..], homes.numbers());
         queue_of.clear();
         queue_of.resize(cores.len(), NO_QUEUE);
         open.clear();
@@ -184,16 +184,17 @@ impl Table {
             }
         }
         let mut unplaced = queue_of.iter().filter(|&&queue| queue == NO_QUEUE).count();
+        let (queues, open_now) = (&mut queue_of[..], &mut open[..]);
         let mut place = |member: &Member, share: u32| {
-            if let Some(queue) = queue_of.get_mut(share as usize)
+            if let Some(queue) = queues.get_mut(share as usize)
                 && *queue == NO_QUEUE
             {
-                let home = homes.number_of(member.thread());
-                if open.get(home as usize) == Some(&true)
+                let home = homes.of(member.thread());
+                if open_now.get(home as usize) == Some(&true)
                     && view.kind(CoreId(home)) == view.kind(cores[share as usize])
                 {
                     *queue = home;
-                    open[home as usize] = false;
+                    open_now[home as usize] = false;
                     unplaced -= 1;
                 }
             }
@@ -203,7 +204,7 @@ impl Table {
         for &at in at_work {
             some_are_left = place(&members[at as usize], shares[at as usize]);
         }
-        for (member, &share) in members.iter().zip(&*shares) {
+        for (member, &share) in members.iter().zip(shares) {
             if !some_are_left {
                 break;
             }
@@ -213,7 +214,7 @@ impl Table {
         }
         // By kind: where to look on for a core that nobody has been given.
         let mut next = [0; MAX_KINDS];
-        for (queue_of, &made_for) in queue_of.iter_mut().zip(&*cores).filter(|(queue, _)| **queue == NO_QUEUE) {
+        for (queue_of, &made_for) in queue_of.iter_mut().zip(cores).filter(|(queue, _)| **queue == NO_QUEUE) {
             let kind = view.kind(made_for);
             let next = &mut next[kind.index()];
             let is_left = |core: CoreId| open[core.index()] && view.kind(core) == kind;
