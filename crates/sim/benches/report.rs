@@ -149,10 +149,10 @@ impl Policies {
 
 /// What holds those up that are slower than a third.
 const BELOW: &str = "\n`age` and `fca-age` deal all threads anew every 10 ms, which is as long as a thread runs: to each thread that a core takes up \
-                     belong 8 that are dealt on the small case, 10 on the large one, and of those some 4 and 5 change queues. Only those that ran have \
-                     to be sorted in anew, and what waits and stays where it is is not fetched; but a thread that changes queues is. On the large case \
-                     fetching threads is what a switch costs, and a switch under `age` fetches six or seven: the one that is taken up, the five that \
-                     change queues, and the one whose progress the deal reads. `a-dwrr` lets threads run for 11 to 30 ms and looks around every 4, and \
+                     belong 8 that are dealt on the small case, 10 on the large one, and of those some 4 and 6 change queues. Only those that ran have \
+                     to be sorted in anew, and of one that changes queues nothing is read but its place and its entry there; about half of the \
+                     instructions are the deal, a fifth the queues. The large case is six seconds long, so that its beginning counts, where each of \
+                     8,000 starts has a group of cores dealt to anew. `a-dwrr` lets threads run for 11 to 30 ms and looks around every 4, and \
                      in the last part of a round it looks, at the end of each slice, whether all that are left run, and for whom to take over. Runs are \
                      not longer by as much: for the same work, `acfs` has switches every 3 ms.\n";
 

@@ -136,8 +136,9 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         let stats = &mut self.stats[thread.index()];
         (stats.state, stats.since) = (State::Ready, self.now);
-        self.threads[thread.index()].place = Place::Queue(queue.0);
-        self.threads[next.index()].place = Place::Nowhere;
+        let by_time = self.threads[thread.index()].is_by_time();
+        self.place_of[thread.index()] = Place::Queue { queue: queue.0, by_time };
+        self.place_of[next.index()] = Place::Nowhere;
         self.leave_queue(core, next, queue);
         // The core stays busy: neither power, siblings nor idle cores have anything to learn.
         self.occupy(core, next, false);

@@ -9,9 +9,6 @@ use crate::mechanism::{Mechanism, NONE, Queue};
 use crate::thread::{CHARGE_SHIFT, Place};
 use crate::trace::Listener;
 
-/// Threads that change queues together: as many as the nearest cache holds what has to be fetched of.
-const PORTION: usize = 64;
-
 impl<L: Listener> Mechanism<'_, L> {
     /// Does what a policy says.
     pub fn carry_out(&mut self, directive: Directive) {
@@ -20,11 +17,7 @@ impl<L: Listener> Mechanism<'_, L> {
             Directive::Assign(thread, queue) if self.is_queue(queue) && self.is_placed(thread) => {
                 self.reassign(thread, queue);
             }
-            Directive::AssignAll(threads) => {
-                for portion in threads.chunks(PORTION) {
-                    self.reassign_all(portion);
-                }
-            }
+            Directive::AssignAll(threads) => self.reassign_all(&threads),
             Directive::Order(thread, order) if self.is_placed(thread) => self.reorder(thread, order),
             Directive::Charge(thread, charge) if self.is_placed(thread) => {
                 self.account_thread(thread);
@@ -85,8 +78,8 @@ impl<L: Listener> Mechanism<'_, L> {
         if self.stats[thread.index()].queue == Some(queue) {
             return;
         }
-        let place = self.threads[thread.index()].place;
-        let waits = matches!(place, Place::Queue(_) | Place::Local(_));
+        let place = self.place_of[thread.index()];
+        let waits = matches!(place, Place::Queue { .. } | Place::Local(_));
         if waits {
             self.take_out(thread);
         } else {
@@ -103,34 +96,24 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Threads change queues. In steps, each for all of them, because what is slow about it is fetching them: what no step before has to have been
-    /// done for, a processor fetches for many at once.
+    /// Threads change queues: by the short way where all that becomes of a thread is that it waits elsewhere.
     fn reassign_all(&mut self, threads: &[(ThreadId, QueueId)]) {
-        let mut changes = [(ThreadId(0), QueueId(0)); PORTION];
-        let mut count = 0;
         for &(thread, queue) in threads {
-            if !self.is_queue(queue) || !self.is_placed(thread) {
+            if !self.is_queue(queue) {
                 continue;
             }
-            let waits = matches!(self.threads[thread.index()].place, Place::Queue(_));
-            if waits && self.stats[thread.index()].queue != Some(queue) && self.is_only_queued(queue) {
-                changes[count] = (thread, queue);
-                count += 1;
-            } else {
-                self.reassign(thread, queue);
+            match self.place_of.get(thread.index()) {
+                Some(&Place::Queue { queue: before, by_time: true }) if self.is_only_queued(queue) => {
+                    self.change_queues(thread, QueueId(before), queue);
+                }
+                _ if self.is_placed(thread) => self.reassign(thread, queue),
+                _ => {}
             }
-        }
-        for &(thread, _) in &changes[..count] {
-            self.take_out(thread);
-        }
-        for &(thread, queue) in &changes[..count] {
-            self.assign(thread, queue);
-            self.enqueue(thread, queue);
         }
     }
 
     fn reorder(&mut self, thread: ThreadId, order: Order) {
-        let queued = matches!(self.threads[thread.index()].place, Place::Queue(_));
+        let queued = matches!(self.place_of[thread.index()], Place::Queue { .. });
         if queued {
             self.take_out(thread);
         } else {
@@ -222,7 +205,7 @@ impl<L: Listener> Mechanism<'_, L> {
     fn place_restricted_again(&mut self) {
         for index in 0..self.threads.len() {
             let thread = ThreadId(index as u32);
-            if self.stats[index].restricted && matches!(self.threads[index].place, Place::Queue(_) | Place::Local(_)) {
+            if self.stats[index].restricted && matches!(self.place_of[index], Place::Queue { .. } | Place::Local(_)) {
                 self.take_out(thread);
                 self.arrive(thread);
             }
@@ -281,7 +264,7 @@ impl<L: Listener> Mechanism<'_, L> {
             self.enter_clock(thread, queue);
         }
         let former = std::mem::replace(&mut self.cores[core].reserved, thread.0);
-        self.threads[thread.index()].place = Place::Reserved(core as u32);
+        self.place_of[thread.index()] = Place::Reserved(core as u32);
         if former != NONE && former != thread.0 {
             self.arrive(ThreadId(former));
         }

@@ -73,9 +73,7 @@ impl<L: Listener> Mechanism<'_, L> {
     /// Every core that needs a thread takes one up: those that had one first, so that an idle one does not take it over; then by number.
     pub fn dispatch(&mut self) {
         if self.called.len() > 1 {
-            let mut called = std::mem::take(&mut self.called);
-            called.sort_unstable_by_key(|&core| (self.is_idle(core as usize), core));
-            self.called = called;
+            self.bring_called_into_order();
         }
         let mut next = 0;
         while next < self.called.len() {
@@ -94,6 +92,25 @@ impl<L: Listener> Mechanism<'_, L> {
             }
         }
         self.called.clear();
+    }
+
+    /// Those that had a thread first, then by number. A core is called once, so that bits tell who is.
+    fn bring_called_into_order(&mut self) {
+        for &core in &self.called {
+            self.called_bits[core as usize / 64] |= 1 << (core % 64);
+        }
+        self.called.clear();
+        for idle in [false, true] {
+            for (word, called) in self.called_bits.iter().enumerate() {
+                let idle_bits = self.idle_bits[word];
+                let mut rest = called & if idle { idle_bits } else { !idle_bits };
+                while rest != 0 {
+                    self.called.push(word as u32 * 64 + rest.trailing_zeros());
+                    rest &= rest - 1;
+                }
+            }
+        }
+        self.called_bits.fill(0);
     }
 
     /// The thread that a core takes up next: a higher class before who was sent here before who waits in its queues.
@@ -216,9 +233,9 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// A core takes a thread up.
     pub fn start(&mut self, core: usize, thread: ThreadId) {
-        let place = self.threads[thread.index()].place;
+        let place = self.place_of[thread.index()];
         self.take_out(thread);
-        if let Place::Queue(queue) = place {
+        if let Place::Queue { queue, .. } = place {
             self.leave_queue(core, thread, QueueId(queue));
         }
         let state = &mut self.cores[core];

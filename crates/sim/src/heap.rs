@@ -2,6 +2,9 @@
 //!
 //! Four-ary is shallow, and the children of an entry share a cache line or two. Ranks are compared as one number and without a
 //! branch: which of four children is the least is nothing that a processor could foretell.
+//!
+//! Few entries are in no order at all; only which of them is the least is known. Most of those that come and go are not it, and cost nothing but their
+//! place; when it goes, all are looked at.
 
 /// What a heap holds.
 pub trait Entry: Copy {
@@ -69,31 +72,46 @@ impl Positions {
     }
 }
 
-/// Entries, the least first.
+/// More entries than this are brought into order. To look at so many costs what it costs to bring one or two to their places in a heap.
+const FEW: usize = 16;
+
+/// Entries, of which the least is known.
 #[derive(Debug)]
-pub struct Heap<E>(Vec<E>);
+pub struct Heap<E> {
+    entries: Vec<E>,
+    /// Whether they are in a heap's order.
+    in_order: bool,
+    /// Where the least is: in a heap's order, at the beginning.
+    least: usize,
+}
 
 impl<E> Default for Heap<E> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self { entries: Vec::new(), in_order: false, least: 0 }
     }
 }
 
 impl<E: Entry> Heap<E> {
     /// How many.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.entries.len()
     }
 
     /// The least.
+    #[inline]
     pub fn first(&self) -> Option<&E> {
-        self.0.first()
+        self.entries.get(self.least)
     }
 
-    /// Shows entries from the top, and those below one as long as `goes_on` with it: none of them is less than it.
+    /// Takes the least out, if there is one.
+    pub fn pop_first(&mut self, positions: &mut Positions) -> Option<E> {
+        (!self.entries.is_empty()).then(|| self.remove(self.least, positions))
+    }
+
+    /// Shows all entries; but where `goes_on` with one says no, those that are not less than it may be left out.
     pub fn look_through(&self, mut goes_on: impl FnMut(&E) -> bool) {
-        if self.0.is_empty() {
-            return;
+        if !self.in_order {
+            return self.entries.iter().for_each(|entry| _ = goes_on(entry));
         }
         // Depth times arity bounds what is pending at once; 64 covers 4^16 entries.
         let mut pending = [0usize; 64];
@@ -101,11 +119,11 @@ impl<E: Entry> Heap<E> {
         while count > 0 {
             count -= 1;
             let position = pending[count];
-            if !goes_on(&self.0[position]) {
+            if !goes_on(&self.entries[position]) {
                 continue;
             }
-            let first = (position * ARITY + 1).min(self.0.len());
-            for child in (first..(first + ARITY).min(self.0.len())).rev() {
+            let first = (position * ARITY + 1).min(self.entries.len());
+            for child in (first..(first + ARITY).min(self.entries.len())).rev() {
                 pending[count] = child;
                 count += 1;
             }
@@ -113,17 +131,63 @@ impl<E: Entry> Heap<E> {
     }
 
     /// Adds an entry of an owner that has none.
+    #[inline]
     pub fn insert(&mut self, entry: E, positions: &mut Positions) {
-        self.0.push(entry);
-        self.sift_up(self.0.len() - 1, entry, positions);
+        let position = self.entries.len();
+        self.entries.push(entry);
+        if self.in_order {
+            return self.sift_up(position, entry, positions);
+        }
+        positions.0[entry.owner() as usize] = position as u32;
+        if entry.rank() < self.entries[self.least].rank() {
+            self.least = position;
+        }
+        if position >= FEW {
+            self.bring_into_order(positions);
+        }
+    }
+
+    #[cold]
+    fn bring_into_order(&mut self, positions: &mut Positions) {
+        (self.in_order, self.least) = (true, 0);
+        for position in (0..self.entries.len().div_ceil(ARITY)).rev() {
+            self.sift_down(position, self.entries[position], positions);
+        }
     }
 
     /// Takes the entry at a position out.
+    #[inline]
     pub fn remove(&mut self, position: usize, positions: &mut Positions) -> E {
-        let gone = self.0[position];
+        if self.in_order {
+            return self.remove_in_order(position, positions);
+        }
+        let gone = self.entries.swap_remove(position);
         positions.set_absent(gone.owner());
-        if let Some(last) = self.0.pop()
-            && position < self.0.len()
+        if let Some(moved) = self.entries.get(position) {
+            positions.0[moved.owner() as usize] = position as u32;
+        }
+        if position == self.least {
+            self.find_least();
+        } else if self.least == self.entries.len() {
+            self.least = position;
+        }
+        gone
+    }
+
+    fn find_least(&mut self) {
+        let (mut least, mut rank) = (0, u128::MAX);
+        for (position, entry) in self.entries.iter().enumerate() {
+            least = if entry.rank() < rank { position } else { least };
+            rank = rank.min(entry.rank());
+        }
+        self.least = least;
+    }
+
+    fn remove_in_order(&mut self, position: usize, positions: &mut Positions) -> E {
+        let gone = self.entries[position];
+        positions.set_absent(gone.owner());
+        if let Some(last) = self.entries.pop()
+            && position < self.entries.len()
         {
             if last.rank() < gone.rank() {
                 self.sift_up(position, last, positions);
@@ -131,21 +195,23 @@ impl<E: Entry> Heap<E> {
                 self.sift_down(position, last, positions);
             }
         }
+        // Its order is given up, but not while the next few that come would bring it back.
+        self.in_order = self.entries.len() > FEW / 2;
         gone
     }
 
     fn put(&mut self, position: usize, entry: E, positions: &mut Positions) {
-        self.0[position] = entry;
+        self.entries[position] = entry;
         positions.0[entry.owner() as usize] = position as u32;
     }
 
     fn sift_up(&mut self, mut position: usize, entry: E, positions: &mut Positions) {
         while position > 0 {
             let parent = (position - 1) / ARITY;
-            if entry.rank() >= self.0[parent].rank() {
+            if entry.rank() >= self.entries[parent].rank() {
                 break;
             }
-            self.put(position, self.0[parent], positions);
+            self.put(position, self.entries[parent], positions);
             position = parent;
         }
         self.put(position, entry, positions);
@@ -155,7 +221,7 @@ impl<E: Entry> Heap<E> {
         loop {
             let first = position * ARITY + 1;
             let mut least = first;
-            let mut rank = match self.0.get(first..first + ARITY) {
+            let mut rank = match self.entries.get(first..first + ARITY) {
                 // The usual case, without a loop.
                 Some([a, b, c, d]) => {
                     let (ab, lower) = if b.rank() < a.rank() { (b.rank(), 1) } else { (a.rank(), 0) };
@@ -163,13 +229,13 @@ impl<E: Entry> Heap<E> {
                     least += if cd < ab { upper } else { lower };
                     ab.min(cd)
                 }
-                _ => match self.0.get(first) {
+                _ => match self.entries.get(first) {
                     Some(child) => child.rank(),
                     None => break,
                 },
             };
-            if first + ARITY > self.0.len() {
-                for (place, child) in self.0.iter().enumerate().skip(first + 1) {
+            if first + ARITY > self.entries.len() {
+                for (place, child) in self.entries.iter().enumerate().skip(first + 1) {
                     least = if child.rank() < rank { place } else { least };
                     rank = rank.min(child.rank());
                 }
@@ -177,7 +243,7 @@ impl<E: Entry> Heap<E> {
             if rank >= entry.rank() {
                 break;
             }
-            self.put(position, self.0[least], positions);
+            self.put(position, self.entries[least], positions);
             position = least;
         }
         self.put(position, entry, positions);

@@ -42,7 +42,8 @@ impl<E: Entry> Line<E> {
         }
     }
 
-    /// Adds an entry that would be in the way of many that come before it.
+    /// Adds an entry that would be in the way of many that come before it, or that belongs anywhere.
+    #[inline]
     pub fn insert_apart(&mut self, entry: E, positions: &mut Positions) {
         self.heap.insert(entry, positions);
     }
@@ -51,8 +52,8 @@ impl<E: Entry> Line<E> {
     #[inline]
     pub fn pop_first(&mut self, positions: &mut Positions) -> Option<E> {
         match (self.run.first(), self.heap.first()) {
-            (Some(a), Some(b)) if b.rank() < a.rank() => Some(self.heap.remove(0, positions)),
-            (None, Some(_)) => Some(self.heap.remove(0, positions)),
+            (Some(a), Some(b)) if b.rank() < a.rank() => self.heap.pop_first(positions),
+            (None, Some(_)) => self.heap.pop_first(positions),
             _ => self.run.pop_first(positions),
         }
     }

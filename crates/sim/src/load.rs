@@ -94,9 +94,11 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// Brings what the policy is shown up to now.
     pub fn refresh_stats(&mut self) {
-        // Whoever a switch is about has just been accounted for; to look at all cores at every switch would cost far more than switches do.
-        let is_switch = |event: &Event| matches!(event, Event::Picked(..) | Event::SliceUsed(..));
-        if self.interest.wants(Interest::PROGRESS) && !self.events.iter().all(is_switch) {
+        // Whoever changes places has just been accounted for; to look at all cores whenever somebody does would cost far more than that it does.
+        let is_about_one = |event: &Event| {
+            matches!(event, Event::Picked(..) | Event::SliceUsed(..) | Event::Blocked(_) | Event::Exited(_))
+        };
+        if self.interest.wants(Interest::PROGRESS) && !self.events.iter().all(is_about_one) {
             for core in 0..self.cores.len() {
                 if self.cores[core].running != NONE {
                     self.account(core);

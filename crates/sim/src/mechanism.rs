@@ -33,7 +33,7 @@ use crate::program::Op;
 use crate::ran::Ran;
 use crate::runqueue::{Places, RunQueue};
 use crate::speed::{Speeds, point_for};
-use crate::thread::{DEFAULT_SLICE, Thread};
+use crate::thread::{DEFAULT_SLICE, Place, Thread};
 use crate::trace::Listener;
 use crate::{SimError, apps};
 use evenkeel_policy::pelt::Pelt;
@@ -155,6 +155,20 @@ pub struct Queue {
     pub postpones: bool,
 }
 
+impl Queue {
+    /// A virtual time in this queue's clock as one in another's: as far ahead of the floor, where both have clocks of their own.
+    #[inline]
+    pub fn in_clock_of(&self, other: &Self, virtual_time: u64) -> u64 {
+        if !self.own_clock || !other.own_clock {
+            return virtual_time;
+        }
+        match virtual_time.checked_sub(self.floor) {
+            Some(ahead) => other.floor.saturating_add(ahead),
+            None => other.floor.saturating_sub(self.floor - virtual_time),
+        }
+    }
+}
+
 /// A cluster as the mechanism keeps it.
 pub struct ClusterState {
     pub opp: usize,
@@ -180,6 +194,8 @@ pub struct Mechanism<'a, L> {
     pub ops: Vec<Op>,
     pub apps: Vec<App>,
     pub threads: Vec<Thread>,
+    /// By thread, where it stands: apart from the rest, because a thread that changes queues needs no more than this.
+    pub place_of: Vec<Place>,
     pub stats: Vec<ThreadStats>,
     /// Up to the last thread that may run on some cores only.
     pub affinity: Vec<Option<Box<[CoreId]>>>,
@@ -203,6 +219,8 @@ pub struct Mechanism<'a, L> {
     pub events: Vec<Event>,
     pub arrivals: Vec<ThreadId>,
     pub called: Vec<u32>,
+    /// Scratch: the same, as bits.
+    pub called_bits: Vec<u64>,
     pub say: Directives,
     /// Slice of threads of which none has been said.
     pub default_slice: Rc<Slice>,
@@ -272,6 +290,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             ops,
             apps,
             threads: Vec::new(),
+            place_of: Vec::new(),
             stats: Vec::new(),
             affinity: Vec::new(),
             live: Vec::new(),
@@ -290,6 +309,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             events: Vec::new(),
             arrivals: Vec::new(),
             called: Vec::new(),
+            called_bits: vec![0; cores.div_ceil(64)],
             say: Directives::default(),
             last_slice: Rc::clone(&default_slice),
             default_slice,
@@ -327,6 +347,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         let threads = specs.iter().map(|spec| spec.threads.len()).sum();
         this.threads.reserve_exact(threads);
         this.stats.reserve_exact(threads);
+        this.place_of.reserve_exact(threads);
         this.places.reserve(threads);
         this.calendar.reserve(this.thread_slots as usize + threads);
         this.calendar.grow(this.thread_slots as usize);
@@ -605,6 +626,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         self.restricted |= stats.restricted;
         self.threads.push(thread);
         self.stats.push(stats);
+        self.place_of.push(Place::Nowhere);
         if affinity.is_some() {
             self.set_cores_of(id, affinity);
         }

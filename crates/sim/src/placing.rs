@@ -10,7 +10,7 @@ use crate::trace::Listener;
 impl<L: Listener> Mechanism<'_, L> {
     /// Notes that a thread is ready and must be placed.
     pub fn arrive(&mut self, thread: ThreadId) {
-        self.threads[thread.index()].place = Place::Arriving;
+        self.place_of[thread.index()] = Place::Arriving;
         self.arrivals.push(thread);
     }
 
@@ -20,7 +20,7 @@ impl<L: Listener> Mechanism<'_, L> {
         while next < self.arrivals.len() {
             let thread = self.arrivals[next];
             next += 1;
-            if self.threads[thread.index()].place == Place::Arriving {
+            if self.place_of[thread.index()] == Place::Arriving {
                 self.place(thread);
             }
         }
@@ -118,20 +118,24 @@ impl<L: Listener> Mechanism<'_, L> {
         self.sequence += 1;
         self.waiting[queue.index()] += 1;
         self.ready += 1;
-        state.place = Place::Queue(queue.0);
+        self.place_of[thread.index()] = Place::Queue { queue: queue.0, by_time: state.is_by_time() };
     }
 
     /// Takes a thread out of wherever it waits for a core.
     #[inline]
     pub fn take_out(&mut self, thread: ThreadId) {
-        match std::mem::take(&mut self.threads[thread.index()].place) {
+        match std::mem::take(&mut self.place_of[thread.index()]) {
             Place::Nowhere | Place::Arriving => return,
-            Place::Queue(queue) => {
+            Place::Queue { queue, .. } => {
                 self.queues[queue as usize].waiting.remove(thread, &mut self.places);
                 self.waiting[queue as usize] -= 1;
             }
-            Place::Local(core) => self.cores[core as usize].local.remove(thread, &mut self.places),
-            Place::Urgent => self.urgent.remove(thread, &mut self.places),
+            Place::Local(core) => {
+                self.cores[core as usize].local.remove(thread, &mut self.places);
+            }
+            Place::Urgent => {
+                self.urgent.remove(thread, &mut self.places);
+            }
             Place::Reserved(core) => {
                 self.cores[core as usize].reserved = NONE;
                 return;
@@ -164,7 +168,7 @@ impl<L: Listener> Mechanism<'_, L> {
         self.cores[home].local.insert(thread, key, self.sequence, weight, &mut self.places);
         self.sequence += 1;
         self.ready += 1;
-        self.threads[thread.index()].place = Place::Local(home as u32);
+        self.place_of[thread.index()] = Place::Local(home as u32);
         if self.cores[home].running == NONE {
             self.call(home);
         }
@@ -225,10 +229,24 @@ impl<L: Listener> Mechanism<'_, L> {
         let stats = &mut self.stats[thread.index()];
         let before = stats.queue.replace(queue);
         let Some(before) = before else { return };
-        let (from, to) = (&self.queues[before.index()], &self.queues[queue.index()]);
-        if from.own_clock && to.own_clock {
-            let ahead = i128::from(stats.virtual_time) - i128::from(from.floor);
-            stats.virtual_time = (i128::from(to.floor) + ahead).clamp(0, i128::from(u64::MAX)) as u64;
+        stats.virtual_time = self.queues[before.index()].in_clock_of(&self.queues[queue.index()], stats.virtual_time);
+    }
+
+    /// A thread that waits in one queue, by time, waits in another from now on. Of the thread nothing is read, which far away it may be: what it needs is
+    /// in its place and in its entry.
+    #[inline]
+    pub fn change_queues(&mut self, thread: ThreadId, before: QueueId, queue: QueueId) {
+        if before == queue {
+            return;
         }
+        let Some((key, weight)) = self.queues[before.index()].waiting.remove(thread, &mut self.places) else { return };
+        let key = self.queues[before.index()].in_clock_of(&self.queues[queue.index()], key);
+        self.queues[queue.index()].waiting.insert_anywhere(thread, key, self.sequence, weight, &mut self.places);
+        self.sequence += 1;
+        self.waiting[before.index()] -= 1;
+        self.waiting[queue.index()] += 1;
+        self.place_of[thread.index()] = Place::Queue { queue: queue.0, by_time: true };
+        let stats = &mut self.stats[thread.index()];
+        (stats.virtual_time, stats.queue) = (key, Some(queue));
     }
 }

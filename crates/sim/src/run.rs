@@ -11,8 +11,8 @@
 
 use crate::heap::{Entry, NOBODY, Positions};
 
-/// How many entries one may have to pass to its place. Each costs a move, a heap of any size about as much as a dozen.
-const REACH: u32 = 16;
+/// How many entries one may have to pass to its place. Each costs a move; a place in a heap of few entries costs one, of many about a dozen.
+const REACH: u32 = 3;
 
 /// Size of a ring that has been used.
 const LEAST_SIZE: usize = 8;

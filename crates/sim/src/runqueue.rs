@@ -63,6 +63,13 @@ impl RunQueue {
         self.line.insert(Waiting { key, sequence, thread, weight }, places);
     }
 
+    /// The same for one that comes from another queue: it may belong anywhere.
+    #[inline]
+    pub fn insert_anywhere(&mut self, thread: ThreadId, key: u64, sequence: u64, weight: u32, places: &mut Places) {
+        self.weight += u64::from(weight);
+        self.line.insert_apart(Waiting { key, sequence, thread, weight }, places);
+    }
+
     /// Takes the first out and puts another in.
     pub fn exchange_first(
         &mut self,
@@ -78,12 +85,13 @@ impl RunQueue {
         Some(gone.thread)
     }
 
-    /// Takes a thread out that is in it.
-    pub fn remove(&mut self, thread: ThreadId, places: &mut Places) {
-        if let Some(gone) = self.line.remove(thread.0, places) {
-            debug_assert_eq!(gone.thread, thread);
-            self.weight -= u64::from(gone.weight);
-        }
+    /// Takes a thread out that is in it; its key and its weight.
+    #[inline]
+    pub fn remove(&mut self, thread: ThreadId, places: &mut Places) -> Option<(u64, u32)> {
+        let gone = self.line.remove(thread.0, places)?;
+        debug_assert_eq!(gone.thread, thread);
+        self.weight -= u64::from(gone.weight);
+        Some((gone.key, gone.weight))
     }
 
     /// The thread whose key, after `adjust` (none: not for this core; otherwise at least the key), is the least, first come first, with that key.

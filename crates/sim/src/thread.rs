@@ -17,8 +17,9 @@ pub enum Place {
     Nowhere,
     /// Ready, but not placed yet in this instant.
     Arriving,
-    /// In a queue of the policy.
-    Queue(u32),
+    /// In a queue of the policy. `by_time`: its key is its virtual time and nothing else, in whichever queue it waits; so it is not for
+    /// one that has woken, and is brought forward to the floor of its queue.
+    Queue { queue: u32, by_time: bool },
     /// In the queue of a core for threads that no core serves that they may run on.
     Local(u32),
     /// Among those of a higher class.
@@ -82,7 +83,6 @@ pub struct Thread {
     /// Whether it became ready by a wake-up and has not run since.
     pub woken: bool,
     pub nice: i8,
-    pub place: Place,
     /// Share of a carried slice that is left, of [`WHOLE_SLICE`]; 0: a new one is due.
     pub slice_left: u64,
     pub order: Order,
@@ -186,7 +186,6 @@ impl Thread {
             charge: PerKind::all(FULL_CAPACITY),
             slice,
             slice_left: 0,
-            place: Place::Nowhere,
             class,
             nice: 0,
             waits_for: WaitsFor::Start,
@@ -201,6 +200,11 @@ impl Thread {
             rare: None,
             in_critical_section: false,
         }
+    }
+
+    /// Whether its key is its virtual time and nothing else, in whichever queue it waits.
+    pub fn is_by_time(&self) -> bool {
+        matches!(self.order, Order::VirtualTime { start: Start::Keep, .. }) && !self.woken
     }
 
     /// Whether the policy places it.

@@ -54,7 +54,7 @@ impl<L: Listener> Mechanism<'_, L> {
         self.urgent.insert(thread, key, self.sequence, 0, &mut self.places);
         self.sequence += 1;
         self.ready += 1;
-        self.threads[thread.index()].place = Place::Urgent;
+        self.place_of[thread.index()] = Place::Urgent;
         let stats = &self.stats[thread.index()];
         let last = (stats.runs > 0).then(|| stats.core.index());
         let rank = |core: usize| -> Option<(bool, u64, bool, bool)> {

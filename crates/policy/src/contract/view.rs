@@ -100,8 +100,8 @@ pub enum State {
 }
 
 /// Statistics of one thread, up to date when the policy is asked, with one exception: what threads that run have had and done since they were
-/// last looked at may be missing without [`Interest::PROGRESS`]; and with it, too, where the policy is asked about switches alone
-/// ([`Event::Picked`], [`Event::SliceUsed`]), of all but the threads that they are about.
+/// last looked at may be missing without [`Interest::PROGRESS`]; and with it, too, where the policy is asked about nothing but threads that leave
+/// their cores or take one up ([`Event::Picked`], [`Event::SliceUsed`], [`Event::Blocked`], [`Event::Exited`]), of all but those.
 ///
 /// In the order in which a context switch needs them, a cache line's worth at a time: with ten thousand threads, what is slow about a switch is
 /// fetching the thread.

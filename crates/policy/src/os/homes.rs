@@ -10,7 +10,7 @@ use crate::contract::{QueueId, ThreadId, View};
 /// Where threads belong, and the load of each queue: the sum of the weights of its runnable threads.
 #[derive(Clone, Debug, Default)]
 pub struct Homes {
-    threads: Vec<Option<Home>>,
+    threads: Vec<Home>,
     queues: Vec<Queue>,
     classes: Vec<Class>,
     /// The least weight that any thread has had.
@@ -27,11 +27,19 @@ struct Class {
     loads: Tournament,
 }
 
+/// The number of no queue.
+pub const NO_QUEUE: u32 = u32::MAX;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Home {
-    queue: QueueId,
+    /// By number, or [`NO_QUEUE`].
+    queue: u32,
+    /// What it weighs there; nothing as long as it does not count.
     weight: u32,
-    counted: bool,
+}
+
+impl Home {
+    const NONE: Self = Self { queue: NO_QUEUE, weight: 0 };
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +51,18 @@ struct Queue {
     open: bool,
     /// Whether it is among those that are not in order yet.
     unordered: bool,
+}
+
+/// The numbers of the queues that threads belong to.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers<'a>(&'a [Home]);
+
+impl Numbers<'_> {
+    /// The number of the queue that a thread belongs to, or [`NO_QUEUE`].
+    #[inline]
+    pub fn of(self, thread: ThreadId) -> u32 {
+        self.0.get(thread.index()).map_or(NO_QUEUE, |home| home.queue)
+    }
 }
 
 impl Homes {
@@ -97,7 +117,12 @@ impl Homes {
 
     /// The queue that a thread belongs to.
     pub fn of(&self, thread: ThreadId) -> Option<QueueId> {
-        self.threads.get(thread.index()).copied().flatten().map(|home| home.queue)
+        Some(self.numbers().of(thread)).filter(|&queue| queue != NO_QUEUE).map(QueueId)
+    }
+
+    /// The same for many threads, by number.
+    pub fn numbers(&self) -> Numbers<'_> {
+        Numbers(&self.threads)
     }
 
     /// A runnable thread belongs to this queue from now on, and weighs this much there.
@@ -109,15 +134,15 @@ impl Homes {
     /// The same where many follow: who is least loaded is not known before [`Homes::bring_into_order`]. Of threads that trade places, no load changes.
     pub fn put_unordered(&mut self, thread: ThreadId, queue: QueueId, weight: u32) {
         if self.threads.len() <= thread.index() {
-            self.threads.resize(thread.index() + 1, None);
+            self.threads.resize(thread.index() + 1, Home::NONE);
         }
-        let home = Some(Home { queue, weight, counted: true });
+        let home = Home { queue: queue.0, weight };
         let before = std::mem::replace(&mut self.threads[thread.index()], home);
         if before == home {
             return;
         }
-        if let Some(before) = before.filter(|before| before.counted) {
-            self.change(before.queue, |load| load - u64::from(before.weight));
+        if before.weight > 0 {
+            self.change(QueueId(before.queue), |load| load - u64::from(before.weight));
         }
         self.lightest = Some(self.lightest.map_or(weight, |lightest| lightest.min(weight)));
         self.change(queue, |load| load + u64::from(weight));
@@ -125,11 +150,10 @@ impl Homes {
 
     /// A thread is not runnable any more; it still belongs where it did.
     pub fn leave(&mut self, thread: ThreadId) {
-        if let Some(Some(home)) = self.threads.get_mut(thread.index())
-            && std::mem::take(&mut home.counted)
-        {
-            let (queue, weight) = (home.queue, u64::from(home.weight));
-            self.change(queue, |load| load - weight);
+        let Some(home) = self.threads.get_mut(thread.index()) else { return };
+        let (queue, weight) = (home.queue, std::mem::take(&mut home.weight));
+        if weight > 0 {
+            self.change(QueueId(queue), |load| load - u64::from(weight));
             self.bring_into_order();
         }
     }
@@ -172,6 +196,7 @@ impl Homes {
         }
     }
 
+    #[inline]
     fn change(&mut self, queue: QueueId, new: impl Fn(u64) -> u64) {
         let state = &mut self.queues[queue.index()];
         state.load = new(state.load);

@@ -74,6 +74,25 @@ pub fn may_help(lots: impl Iterator<Item = (u64, u64)>, lightest: u32, within: u
     loads != none && Bound::new(lightest, capacities, within).may_help(loads.0, loads.1)
 }
 
+/// Of threads of weight 1 that may go anywhere, leaves those out of the movable that [`level`], within nothing, would not move: of each lot the last go, as
+/// many as it has beyond its share. So that not all have to be sorted who might have gone. Where a lot has not as many that may move, or capacities
+/// differ, all stay in.
+pub fn leave_out_who_stays(lots: &mut [Lot]) {
+    let Some(capacity) = lots.first().map(|lot| lot.capacity) else { return };
+    let share = lots.iter().map(|lot| lot.weight).sum::<u64>() / lots.len() as u64;
+    let beyond = |lot: &Lot| lot.weight.saturating_sub(share) as usize;
+    if lots.iter().any(|lot| lot.capacity != capacity || lot.movable.len() < beyond(lot)) {
+        return;
+    }
+    for lot in lots {
+        let stay = lot.movable.len() - beyond(lot);
+        if stay < lot.movable.len() {
+            lot.movable.select_nth_unstable(stay);
+        }
+        lot.movable.drain(..stay);
+    }
+}
+
 /// Levels until no move helps, or greatest and least load differ by no more than `within`. Returns who goes to which lot,
 /// in order; `may` tells whether a thread may.
 pub fn level(lots: &mut [Lot], within: u64, may: impl Fn(ThreadId, usize) -> bool) -> Vec<(ThreadId, usize)> {
@@ -166,6 +185,26 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn whoever_is_left_out_would_have_stayed(
+            counts in prop::collection::vec((prop::collection::vec(any::<bool>(), 0..40), 1u64..=2), 1..6), alike in any::<bool>(),
+        ) {
+            let mut next = 0;
+            let lots: Vec<_> = counts.iter().map(|(threads, capacity)| {
+                let capacity = if alike { 1024 } else { capacity * 512 };
+                // Those that run count, and may not move.
+                let movable = threads.iter().filter(|&&ready| ready).map(|_| { next += 7; (1, ThreadId(next % 199)) });
+                Lot { capacity, weight: threads.len() as u64, movable: movable.collect() }
+            }).collect();
+            let sorted = |mut lots: Vec<Lot>| {
+                lots.iter_mut().for_each(|lot| lot.movable.sort_unstable());
+                lots
+            };
+            let mut few = lots.clone();
+            leave_out_who_stays(&mut few);
+            prop_assert_eq!(level(&mut sorted(few), 0, |_, _| true), level(&mut sorted(lots), 0, |_, _| true));
+        }
+
         #[test]
         fn levelling_loses_nobody_and_never_raises_the_greatest_load(
             weights in prop::collection::vec((1u64..=4, prop::collection::vec(1u32..2000, 0..12)), 1..6),

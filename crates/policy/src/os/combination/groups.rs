@@ -13,7 +13,7 @@ use super::few::sort_few;
 use super::table::{Change, Member, NOBODY, Table, is_bound};
 use crate::contract::{State, ThreadId, View};
 use crate::os::homes::Homes;
-use crate::os::level::{Lot, level, may_help};
+use crate::os::level::{Lot, leave_out_who_stays, level, may_help};
 
 /// The most cores of one group.
 const GROUP_CORES: usize = 64;
@@ -21,24 +21,35 @@ const GROUP_CORES: usize = 64;
 /// What a thread counts for where numbers are levelled.
 const ONE: u32 = 1;
 
-/// Where a thread stands.
+/// Where a thread stands: nowhere, among those that came, or among the members, at an index there. In as few digits as may be, because all that a deal moves
+/// have theirs written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Standing(u32);
+
+impl Standing {
+    const NOWHERE: Self = Self(u32::MAX);
+    const CAME: u32 = 1 << 31;
+
+    const fn among_those_that_came(at: u32) -> Self {
+        Self(Self::CAME | at)
+    }
+
+    const fn member(at: u32) -> Self {
+        Self(at)
+    }
+
+    /// Its index among the members.
+    const fn among_members(self) -> Option<usize> {
+        if self.0 < Self::CAME { Some(self.0 as usize) } else { None }
+    }
+}
+
+/// The group that a thread stands in.
 #[derive(Clone, Copy, Debug, Default)]
 struct Membership {
     group: u32,
-    standing: Standing,
     /// Whether it is among those of its group that ran.
     noted: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Standing {
-    /// In no group.
-    #[default]
-    Nowhere,
-    /// Among those that came, at an index.
-    Came(u32),
-    /// Among the members, at an index.
-    Member(u32),
 }
 
 /// Cores that deal their threads among themselves.
@@ -54,7 +65,7 @@ struct Group {
     came: Vec<ThreadId>,
     /// How many members have left since.
     left: usize,
-    /// Those members that ran at the last look, and again if they ran at the one before; some may have left.
+    /// Those members that were found to run since it was last noted who did, some of which may have left.
     running: Vec<ThreadId>,
     /// How many threads it has.
     count: usize,
@@ -77,12 +88,13 @@ pub struct Groups {
     groups: Vec<Group>,
     group_of_core: Vec<usize>,
     of_thread: Vec<Membership>,
-    /// Scratch of a look: members to be sorted in; their ranks, each with its index there, in order; and all in order.
+    standings: Vec<Standing>,
+    /// Scratch of a look: members to be sorted in; and all in order.
     moved: Vec<Member>,
-    sorted: Vec<u128>,
     merged: Vec<Member>,
-    /// Scratch of a deal: the members that run, by index, in order.
+    /// Scratch of a deal: the members that run, by index, in order; and the same as bits.
     at_work: Vec<u32>,
+    bits: Vec<u64>,
     table: Table,
 }
 
@@ -123,9 +135,10 @@ impl Groups {
     pub fn join(&mut self, thread: ThreadId, group: usize) {
         if self.of_thread.len() <= thread.index() {
             self.of_thread.resize(thread.index() + 1, Membership::default());
+            self.standings.resize(thread.index() + 1, Standing::NOWHERE);
         }
-        let Membership { group: before, standing, .. } = self.of_thread[thread.index()];
-        if before as usize == group && standing != Standing::Nowhere {
+        let is_somewhere = self.standings[thread.index()] != Standing::NOWHERE;
+        if is_somewhere && self.of_thread[thread.index()].group as usize == group {
             return;
         }
         self.leave(thread);
@@ -135,23 +148,26 @@ impl Groups {
         if joined.came.len() > 2 * joined.count + GROUP_CORES {
             joined.came.retain(|&thread| thread != NOBODY);
             for (at, thread) in (0..).zip(&joined.came) {
-                self.of_thread[thread.index()].standing = Standing::Came(at);
+                self.standings[thread.index()] = Standing::among_those_that_came(at);
             }
         }
-        let standing = Standing::Came(joined.came.len() as u32);
+        self.standings[thread.index()] = Standing::among_those_that_came(joined.came.len() as u32);
         joined.came.push(thread);
-        self.of_thread[thread.index()] = Membership { group: group as u32, standing, noted: false };
+        self.of_thread[thread.index()] = Membership { group: group as u32, noted: false };
     }
 
     /// A thread is not runnable any more.
     pub fn leave(&mut self, thread: ThreadId) {
-        let Some(of_thread) = self.of_thread.get_mut(thread.index()) else { return };
-        let group = &mut self.groups[of_thread.group as usize];
-        match std::mem::take(&mut of_thread.standing) {
-            Standing::Nowhere => return,
-            Standing::Came(at) => group.came[at as usize] = NOBODY,
-            Standing::Member(at) => {
-                group.members[at as usize].gone = true;
+        let Some(standing) = self.standings.get_mut(thread.index()) else { return };
+        let standing = std::mem::replace(standing, Standing::NOWHERE);
+        if standing == Standing::NOWHERE {
+            return;
+        }
+        let group = &mut self.groups[self.of_thread[thread.index()].group as usize];
+        match standing.among_members() {
+            None => group.came[(standing.0 & !Standing::CAME) as usize] = NOBODY,
+            Some(at) => {
+                group.members[at].leave();
                 group.left += 1;
             }
         }
@@ -161,9 +177,10 @@ impl Groups {
     /// Has whoever ran sorted in anew at the next look. To be told of every view in which there is a look, and of every timer: who is said to have run
     /// has run since the last one.
     pub fn note_who_ran(&mut self, view: &View<'_>) {
+        self.groups.iter_mut().for_each(|group| group.running.clear());
         for &thread in view.ran {
             if let Some(of_thread) = self.of_thread.get_mut(thread.index())
-                && matches!(of_thread.standing, Standing::Member(_))
+                && self.standings[thread.index()].among_members().is_some()
                 && !std::mem::replace(&mut of_thread.noted, true)
             {
                 self.groups[of_thread.group as usize].ran.push(thread);
@@ -175,62 +192,61 @@ impl Groups {
     /// ran or came since; O(1) where nobody did, or left.
     pub fn rank(&mut self, group: usize, ageing: &mut Ageing, view: &View<'_>) {
         self.look(group, ageing, view);
-        let Self { groups, of_thread, moved, sorted, merged, .. } = self;
+        let Self { groups, standings, moved, merged, .. } = self;
         let Group { members, left, running, .. } = &mut groups[group];
         if moved.is_empty() && *left == 0 {
             return;
         }
         *left = 0;
-        sorted.clear();
-        let rank = |member: &Member| u128::from(member.place) << 64 | u128::from(member.thread.0) << 32;
-        sorted.extend((0..).zip(&*moved).map(|(index, member)| rank(member) | index));
-        sort_few(sorted);
+        sort_few(moved);
         // Written over each other until one counts: whether a member does is nothing that a processor could foretell.
-        let mut sorted_in = sorted.iter().map(|&rank| moved[rank as u32 as usize]);
+        let mut sorted_in = moved.iter().copied();
         let mut next = sorted_in.next().unwrap_or(Member::LAST);
         merged.resize(members.len() + moved.len(), Member::LAST);
         let mut count = 0;
-        for member in members.iter() {
-            while next.precedes(member) {
-                merged[count] = next;
+        let all = &mut merged[..];
+        for &member in members.iter() {
+            while next < member {
+                all[count] = next;
                 count += 1;
                 next = sorted_in.next().unwrap_or(Member::LAST);
             }
-            merged[count] = *member;
-            count += usize::from(!member.gone);
+            all[count] = member;
+            count += usize::from(!member.is_gone());
         }
         merged.truncate(count);
-        merged.extend(Some(next).filter(|next| next.thread != NOBODY));
+        merged.extend(Some(next).filter(|next| next.thread() != NOBODY));
         merged.extend(sorted_in);
         std::mem::swap(members, merged);
+        let standings = &mut standings[..];
         for (at, member) in (0..).zip(&*members) {
-            of_thread[member.thread.index()].standing = Standing::Member(at);
+            standings[member.thread().index()] = Standing::member(at);
         }
-        running.extend(moved.iter().filter(|member| member.state == State::Running).map(|member| member.thread));
+        running.extend(moved.iter().filter(|member| member.runs()).map(|member| member.thread()));
     }
 
     /// Looks at the threads of a group that ran or came: those whose places may be other ones now are taken out, to be sorted in.
     fn look(&mut self, group: usize, ageing: &mut Ageing, view: &View<'_>) {
-        let Self { groups, of_thread, moved, .. } = self;
+        let Self { groups, of_thread, standings, moved, .. } = self;
         let Group { members, ran, came, left, running, .. } = &mut groups[group];
         moved.clear();
-        let standing = |of_thread: &[Membership], thread: ThreadId| {
-            let Membership { group: its, standing, .. } = of_thread[thread.index()];
-            if its as usize == group { standing } else { Standing::Nowhere }
-        };
         if (ran.is_empty() && came.is_empty()) || !ageing.is_shared() {
             for thread in ran.drain(..) {
-                if let Standing::Member(at) = standing(of_thread, thread) {
-                    of_thread[thread.index()].noted = false;
+                let of_thread = &mut of_thread[thread.index()];
+                if let Some(at) =
+                    standings[thread.index()].among_members().filter(|_| of_thread.group as usize == group)
+                {
+                    of_thread.noted = false;
                     let stats = view.thread(thread);
-                    let member = &mut members[at as usize];
-                    let place = ageing.place(ageing.remaining(thread, stats));
-                    member.state = stats.state;
-                    if place != member.place {
-                        moved.push(Member { place, ..*member });
-                        member.gone = true;
+                    let now = Member::new(ageing.place(ageing.remaining(thread, stats)), thread, stats.state);
+                    if now.place() != members[at].place() {
+                        members[at].leave();
+                        moved.push(now);
                         *left += 1;
-                    } else if stats.state == State::Running {
+                        continue;
+                    }
+                    members[at] = now;
+                    if now.runs() {
                         running.push(thread);
                     }
                 }
@@ -238,13 +254,12 @@ impl Groups {
         } else {
             // What one did may change the places of all.
             ran.drain(..).for_each(|thread| of_thread[thread.index()].noted = false);
-            came.extend(members.drain(..).filter(|member| !member.gone).map(|member| member.thread));
+            came.extend(members.drain(..).filter(|member| !member.is_gone()).map(|member| member.thread()));
             ageing.note_all(came.iter().copied().filter(|&thread| thread != NOBODY), view);
         }
         for thread in came.drain(..).filter(|&thread| thread != NOBODY) {
             let stats = view.thread(thread);
-            let place = ageing.place(ageing.remaining(thread, stats));
-            moved.push(Member { place, thread, state: stats.state, gone: false });
+            moved.push(Member::new(ageing.place(ageing.remaining(thread, stats)), thread, stats.state));
         }
     }
 
@@ -267,18 +282,26 @@ impl Groups {
 
     /// Finds the members of a group that run.
     fn find_at_work(&mut self, group: usize) {
-        let Self { groups, of_thread, at_work, .. } = self;
-        let Group { members, running, .. } = &mut groups[group];
+        let Self { groups, of_thread, standings, at_work, bits, .. } = self;
+        let Group { members, running, .. } = &groups[group];
+        bits.clear();
+        bits.resize(members.len().div_ceil(64), 0);
+        for &thread in running {
+            let standing = standings[thread.index()].among_members();
+            if let Some(at) =
+                standing.filter(|&at| of_thread[thread.index()].group as usize == group && members[at].runs())
+            {
+                bits[at / 64] |= 1 << (at % 64);
+            }
+        }
         at_work.clear();
-        running.retain(|&thread| {
-            let Membership { group: its, standing, .. } = of_thread[thread.index()];
-            let Standing::Member(at) = standing else { return false };
-            let runs = its as usize == group && members[at as usize].state == State::Running;
-            at_work.extend(runs.then_some(at));
-            runs
-        });
-        sort_few(at_work);
-        at_work.dedup();
+        for (first, &word) in (0..).step_by(64).zip(&*bits) {
+            let mut rest = word;
+            while rest != 0 {
+                at_work.push(first + rest.trailing_zeros());
+                rest &= rest - 1;
+            }
+        }
     }
 
     /// Levels the numbers of threads, and lets groups, all ranked in the same view, trade threads for their fastest cores. Those concerned belong to another
@@ -292,7 +315,7 @@ impl Groups {
         let (mut offers, mut takers) = (Vec::new(), Vec::new());
         for (g, group) in self.groups.iter().enumerate() {
             let fastest = group.online(view).filter(|&core| view.kind(core) == KindId(0)).count();
-            let at = |place: usize| group.members.get(place).map(|member| (member.place, member.thread, g));
+            let at = |place: usize| group.members.get(place).map(|member| (member.place(), member.thread(), g));
             offers.extend(at(fastest));
             takers.extend(fastest.checked_sub(1).and_then(at));
         }
@@ -316,12 +339,15 @@ impl Groups {
         }
         // Of equal threads the one that started last goes: they are told in order of start.
         let lot = |group: &Group| {
-            let ready = |member: &&Member| view.thread(member.thread).state == State::Ready;
-            let mut movable: Vec<_> = group.members.iter().filter(ready).map(|member| (ONE, member.thread)).collect();
-            movable.sort_unstable();
+            let ready = |member: &&Member| view.thread(member.thread()).state == State::Ready;
+            let movable = group.members.iter().filter(ready).map(|member| (ONE, member.thread())).collect();
             Lot { capacity: capacity(group), weight: group.count as u64, movable }
         };
         let mut lots: Vec<_> = self.groups.iter().map(lot).collect();
+        if view.affinity.is_empty() {
+            leave_out_who_stays(&mut lots);
+        }
+        lots.iter_mut().for_each(|lot| lot.movable.sort_unstable());
         let groups = &self.groups;
         let moves = level(&mut lots, 0, |thread, group| groups[group].may_have(thread, view));
         for &(thread, group) in &moves {
@@ -382,14 +408,14 @@ mod tests {
                         groups.rank(0, &mut ageing, &view);
                         let member = |thread: ThreadId| {
                             let stats = view.thread(thread);
-                            (ageing.place(ageing.remaining(thread, stats)), thread, stats.state)
+                            (ageing.place(ageing.remaining(thread, stats)), thread, stats.state == State::Running)
                         };
                         let all = (0..THREADS).filter(|&index| joined[index]).map(|index| ThreadId(index as u32));
                         let mut expected: Vec<_> = all.map(member).collect();
                         expected.sort_unstable_by_key(|member| (member.0, member.1));
-                        let ranked = groups.groups[0].members.iter().map(|member| (member.place, member.thread, member.state));
+                        let ranked = groups.groups[0].members.iter().map(|member| (member.place(), member.thread(), member.runs()));
                         prop_assert_eq!(ranked.collect::<Vec<_>>(), expected.clone());
-                        let runs = (0..).zip(&expected).filter(|(_, member)| member.2 == State::Running).map(|(at, _)| at);
+                        let runs = (0..).zip(&expected).filter(|(_, member)| member.2).map(|(at, _)| at);
                         groups.find_at_work(0);
                         prop_assert_eq!(&groups.at_work, &runs.collect::<Vec<u32>>());
                         ran.retain(|thread| bench.threads[thread.index()].state == State::Running);

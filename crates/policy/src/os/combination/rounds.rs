@@ -4,11 +4,9 @@
 //! has paid: so nobody has to be sorted in before its end. Threads with about as much left for them make long rounds, in which
 //! every core of a kind is paid, or every core.
 
-use std::ops::Add;
-
 use super::few::sort_few;
 
-/// As [`super::ageing::deal`], for threads that may all run everywhere, given by what is left for them: the core of each, into `dealt`. No allocation once
+/// As [`super::ageing::deal`], for threads that may all run everywhere, given by what is left for them, in order: the core of each, into `dealt`. No allocation once
 /// `owed` and `dealt` have been used. O(n log cores) where threads have about as much left, O(n cores) at most.
 pub fn deal_free(remaining: &[u64], capacities: &[u32], owed: &mut Owed, dealt: &mut Vec<u32>) {
     dealt.clear();
@@ -21,10 +19,11 @@ pub fn deal_free(remaining: &[u64], capacities: &[u32], owed: &mut Owed, dealt: 
         return;
     }
     let work = remaining.iter().copied().map(u128::from).sum();
-    let longest = remaining.iter().copied().max().unwrap_or(0);
+    // The longest are dealt first, or last.
+    let longest = remaining[0].max(remaining[threads - 1]);
     let share = Share::of(work, capacities);
     // Nobody is owed more than the core that can do most, or has had more than one thread beyond what it was owed.
-    let most = capacities.iter().map(|&capacity| share.of_core(capacity)).max().unwrap_or(0);
+    let most = share.of_core(capacities.iter().copied().max().unwrap_or(0));
     if most.max(u128::from(longest)) * (cores.next_power_of_two() as u128) < i64::BOUND {
         owed.narrow.pay_all(remaining, share, capacities, dealt);
     } else {
@@ -70,13 +69,15 @@ struct Claims<C> {
 }
 
 /// A number that a claim fits into.
-trait Claim: Copy + Ord + Add<Output = Self> {
+trait Claim: Copy + Ord {
     /// Greater than any claim.
     const GREATEST: Self;
     /// Claims are less than this, and greater than its negative.
     const BOUND: u128;
 
     fn new(claim: i128) -> Self;
+    /// After work, of which no digit is to be lost, is had `digits` digits further up.
+    fn pay(self, work: u64, digits: u32) -> Self;
     fn last_digits(self) -> usize;
 }
 
@@ -88,6 +89,10 @@ macro_rules! claim {
 
             fn new(claim: i128) -> Self {
                 claim as Self
+            }
+
+            fn pay(self, work: u64, digits: u32) -> Self {
+                self + ((work as Self) << digits)
             }
 
             fn last_digits(self) -> usize {
@@ -102,32 +107,36 @@ claim!(i128);
 
 impl<C: Claim> Claims<C> {
     /// Deals threads, more than there are cores, given by what is left for them.
-    fn pay_all(&mut self, mut remaining: &[u64], share: Share, capacities: &[u32], dealt: &mut Vec<u32>) {
+    fn pay_all(&mut self, remaining: &[u64], share: Share, capacities: &[u32], dealt: &mut Vec<u32>) {
         let cores = capacities.len();
         let digits = cores.next_power_of_two();
         self.reset(share, capacities, digits);
-        dealt.reserve(remaining.len());
-        let mut without = cores;
-        while remaining.len() > without {
-            let mut left = remaining.len();
+        dealt.resize(remaining.len(), 0);
+        // How many threads there are beyond those that cores which have none will need.
+        let mut spare = remaining.len() - cores;
+        let mut next = 0;
+        let dealt = &mut dealt[..];
+        while spare > 0 {
             let mut least_paid = C::GREATEST;
-            for (claim, &work) in self.claims.iter_mut().zip(remaining) {
-                if *claim > least_paid || left <= without {
+            let mut paid = 0;
+            let has = &mut self.has[..];
+            for ((claim, &work), to) in self.claims.iter_mut().zip(&remaining[next..]).zip(&mut dealt[next..]) {
+                if *claim > least_paid || spare == 0 {
                     break;
                 }
                 let core = claim.last_digits() & (digits - 1);
-                *claim = *claim + C::new(i128::from(work) * digits as i128);
+                *claim = claim.pay(work, digits.trailing_zeros());
                 least_paid = least_paid.min(*claim);
-                dealt.push(core as u32);
-                without -= usize::from(!std::mem::replace(&mut self.has[core], true));
-                left -= 1;
+                *to = core as u32;
+                spare -= usize::from(std::mem::replace(&mut has[core], true));
+                paid += 1;
             }
-            let paid = remaining.len() - left;
-            remaining = &remaining[paid..];
+            next += paid;
             self.sort_in(paid);
         }
         // As many are left as cores have none: one each.
-        dealt.extend((0..cores as u32).filter(|&core| !self.has[core as usize]));
+        let without = (0..cores as u32).filter(|&core| !self.has[core as usize]);
+        dealt[next..].iter_mut().zip(without).for_each(|(to, core)| *to = core);
     }
 
     /// Nobody has been paid.
@@ -176,11 +185,18 @@ mod tests {
     use super::super::ageing::{Job, deal};
     use super::*;
 
-    /// About as much for all, as age has it, in which rounds are long; or anything.
+    /// In either order, about as much for all, as age has it, in which rounds are long; or anything.
     fn works() -> impl Strategy<Value = Vec<u64>> {
         let alike = prop::collection::vec((0u64..200).prop_map(|done| (1 << 50) - done), 0..200);
-        let any = prop_oneof![9 => 1u64..=40, 1 => Just(1 << 50), 1 => Just(u64::MAX)];
-        prop_oneof![alike, prop::collection::vec(any, 0..60)]
+        let mixed = prop_oneof![9 => 1u64..=40, 1 => Just(1 << 50), 1 => Just(u64::MAX)];
+        let works = prop_oneof![alike, prop::collection::vec(mixed, 0..60)];
+        (works, any::<bool>()).prop_map(|(mut works, longest_first)| {
+            works.sort_unstable();
+            if longest_first {
+                works.reverse();
+            }
+            works
+        })
     }
 
     fn capacities() -> impl Strategy<Value = Vec<u32>> {

@@ -5,30 +5,58 @@ use evenkeel_machine::{CoreId, MAX_KINDS};
 use super::ageing::{Ageing, Bound, Job, deal};
 use super::rounds::{Owed, deal_free};
 use crate::contract::{QueueId, State, ThreadId, View};
-use crate::os::homes::Homes;
+use crate::os::homes::{Homes, NO_QUEUE};
 
-/// A thread, as of when it was last looked at.
-#[derive(Clone, Copy, Debug)]
-pub struct Member {
-    /// Sorts it in the order of dealing.
-    pub place: u64,
-    pub thread: ThreadId,
-    /// What it was doing then.
-    pub state: State,
-    /// Whether it has left since, or has another place: it stands here until all are brought into order again.
-    pub gone: bool,
-}
+/// A thread, as of when it was last looked at. In one number: what sorts it in the order of dealing, then the thread, so that members are in that order as
+/// numbers are, equals by thread, first started first; and what it was doing, and whether it is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member(u128);
 
 /// A thread that there is not, after all others.
 pub const NOBODY: ThreadId = ThreadId(u32::MAX);
 
 impl Member {
     /// Comes after all others.
-    pub const LAST: Self = Self { place: u64::MAX, thread: NOBODY, state: State::Exited, gone: true };
+    pub const LAST: Self = Self(u128::MAX);
+    const GONE: u128 = 1;
+    const RUNS: u128 = 2;
+    const READY: u128 = 4;
 
-    /// In the order of dealing; equals by thread, first started first.
-    pub fn precedes(&self, other: &Self) -> bool {
-        (self.place, self.thread) < (other.place, other.thread)
+    pub fn new(place: u64, thread: ThreadId, state: State) -> Self {
+        let doing = match state {
+            State::Running => Self::RUNS,
+            State::Ready => Self::READY,
+            State::Blocked | State::Exited => 0,
+        };
+        Self(u128::from(place) << 64 | u128::from(thread.0) << 32 | doing)
+    }
+
+    /// Sorts it in the order of dealing.
+    pub const fn place(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    pub const fn thread(self) -> ThreadId {
+        ThreadId((self.0 >> 32) as u32)
+    }
+
+    /// Whether it ran then.
+    pub const fn runs(self) -> bool {
+        self.0 & Self::RUNS != 0
+    }
+
+    /// Whether it waited then.
+    pub const fn is_ready(self) -> bool {
+        self.0 & Self::READY != 0
+    }
+
+    /// Whether it has left since, or has another place: it stands here until all are brought into order again.
+    pub const fn is_gone(self) -> bool {
+        self.0 & Self::GONE != 0
+    }
+
+    pub fn leave(&mut self) {
+        self.0 |= Self::GONE;
     }
 }
 
@@ -46,8 +74,8 @@ pub struct Table {
     owed: Owed,
     /// By member, its share.
     shares: Vec<u32>,
-    /// By share, the core that it goes to, once that is known.
-    core_of: Vec<Option<CoreId>>,
+    /// By share, the number of the queue of the core that it goes to; [`NO_QUEUE`] as long as that is not known.
+    queue_of: Vec<u32>,
     /// By core of the machine: whether it is dealt to, and has no share yet.
     open: Vec<bool>,
 }
@@ -73,8 +101,8 @@ impl Table {
         capacities.clear();
         capacities.extend(online.iter().map(|&core| view.machine.kind_of(core).capacity));
         remaining.clear();
-        remaining.extend(members.iter().map(|member| ageing.place(member.place)));
-        let some_are_bound = !view.affinity.is_empty() && members.iter().any(|member| is_bound(member.thread, view));
+        remaining.extend(members.iter().map(|member| ageing.place(member.place())));
+        let some_are_bound = !view.affinity.is_empty() && members.iter().any(|member| is_bound(member.thread(), view));
         if some_are_bound {
             let bound = |thread: ThreadId| {
                 is_bound(thread, view).then(|| Bound {
@@ -85,7 +113,7 @@ impl Table {
             let jobs = members
                 .iter()
                 .zip(&*remaining)
-                .map(|(member, &remaining)| Job { remaining, bound: bound(member.thread) });
+                .map(|(member, &remaining)| Job { remaining, bound: bound(member.thread()) });
             let dealt = deal(&jobs.collect::<Vec<_>>(), capacities);
             shares.clear();
             shares.extend(dealt.into_iter().map(|share| share.map_or(NOWHERE, |share| share as u32)));
@@ -93,12 +121,6 @@ impl Table {
             deal_free(remaining, capacities, owed, shares);
         }
         self.keep_places(members, at_work, some_are_bound, homes, view);
-    }
-
-    /// The queue that a member goes to: that of the core that its share is for. Whoever may run nowhere here stays where it is.
-    fn goes_to(&self, at: usize) -> Option<QueueId> {
-        let core = *self.core_of.get(self.shares[at] as usize)?;
-        core.map(|core| QueueId(core.0))
     }
 
     /// Tells who should be in another queue than it is in, and, again, those of them that run, or that run elsewhere although the core of their queue idles.
@@ -111,33 +133,28 @@ impl Table {
         changes: &mut Vec<Change>,
         running: &mut Vec<Change>,
     ) {
-        let kept = |at: usize, queue: QueueId| is_kept_from(members[at].thread, CoreId(queue.0), view);
+        let (shares, queue_of, homes) = (&self.shares[..], &self.queue_of[..], homes.numbers());
+        // Whoever may run nowhere here, and has no share, stays where it is.
+        let queue_of = |share: u32| queue_of.get(share as usize).copied().unwrap_or(NO_QUEUE);
+        let change = |member: &Member, share: u32| (member.thread(), QueueId(queue_of(share)));
+        let goes = |(thread, queue): Change| queue.0 != NO_QUEUE && homes.of(thread) != queue.0;
+        let kept = |(thread, queue): Change| queue.0 != NO_QUEUE && is_kept_from(thread, CoreId(queue.0), view);
+        let dealt = members.iter().zip(shares).map(|(member, &share)| change(member, share));
         if self.cores.iter().any(|core| view.cores[core.index()].running.is_none()) {
-            let goes = |(at, member): (usize, &Member)| {
-                let queue = self.goes_to(at)?;
-                (homes.of(member.thread) != Some(queue) || kept(at, queue)).then_some((member.thread, queue))
-            };
-            changes.extend(members.iter().enumerate().filter_map(goes));
+            changes.extend(dealt.filter(|&change| goes(change) || kept(change)));
         } else {
             let mut count = changes.len();
             changes.resize(count + members.len(), (ThreadId(0), QueueId(0)));
-            for (at, member) in members.iter().enumerate() {
+            let all = &mut changes[..];
+            for change in dealt {
                 // Written over each other until one counts: whether a thread changes queues is nothing that a processor could foretell.
-                if let Some(queue) = self.goes_to(at) {
-                    changes[count] = (member.thread, queue);
-                    count += usize::from(homes.of(member.thread) != Some(queue));
-                }
+                all[count] = change;
+                count += usize::from(goes(change));
             }
             changes.truncate(count);
         }
-        for &at in at_work {
-            let thread = members[at as usize].thread;
-            if let Some(queue) = self.goes_to(at as usize)
-                && (homes.of(thread) != Some(queue) || kept(at as usize, queue))
-            {
-                running.push((thread, queue));
-            }
-        }
+        let at_work = at_work.iter().map(|&at| change(&members[at as usize], shares[at as usize]));
+        running.extend(at_work.filter(|&change| goes(change) || kept(change)));
     }
 
     /// Shares of cores of one kind are interchangeable, unless one of their threads may not run everywhere: each goes to a core that has
@@ -150,32 +167,36 @@ impl Table {
         homes: &Homes,
         view: &View<'_>,
     ) {
-        let Self { cores, shares, core_of, open, .. } = self;
-        core_of.clear();
-        core_of.resize(cores.len(), None);
+        let Self { cores, shares, queue_of, open, .. } = self;
+        let (cores, shares, homes) = (&cores[..], &shares[..], homes.numbers());
+        queue_of.clear();
+        queue_of.resize(cores.len(), NO_QUEUE);
         open.clear();
         open.resize(view.cores.len(), false);
         cores.iter().for_each(|core| open[core.index()] = true);
         if some_are_bound {
             let dealt = members.iter().zip(shares.iter().map(|&share| share as usize));
-            for (_, share) in dealt.filter(|(member, _)| is_bound(member.thread, view)) {
-                if let Some(core_of) = core_of.get_mut(share) {
-                    *core_of = Some(cores[share]);
+            for (_, share) in dealt.filter(|(member, _)| is_bound(member.thread(), view)) {
+                if let Some(queue_of) = queue_of.get_mut(share) {
+                    *queue_of = cores[share].0;
                     open[cores[share].index()] = false;
                 }
             }
         }
-        let mut unplaced = core_of.iter().filter(|core| core.is_none()).count();
+        let mut unplaced = queue_of.iter().filter(|&&queue| queue == NO_QUEUE).count();
+        let (queues, open_now) = (&mut queue_of[..], &mut open[..]);
         let mut place = |member: &Member, share: u32| {
-            let share = share as usize;
-            if core_of.get(share) == Some(&None)
-                && let Some(QueueId(home)) = homes.of(member.thread)
-                && open.get(home as usize) == Some(&true)
-                && view.kind(CoreId(home)) == view.kind(cores[share])
+            if let Some(queue) = queues.get_mut(share as usize)
+                && *queue == NO_QUEUE
             {
-                core_of[share] = Some(CoreId(home));
-                open[home as usize] = false;
-                unplaced -= 1;
+                let home = homes.of(member.thread());
+                if open_now.get(home as usize) == Some(&true)
+                    && view.kind(CoreId(home)) == view.kind(cores[share as usize])
+                {
+                    *queue = home;
+                    open_now[home as usize] = false;
+                    unplaced -= 1;
+                }
             }
             unplaced > 0
         };
@@ -183,22 +204,22 @@ impl Table {
         for &at in at_work {
             some_are_left = place(&members[at as usize], shares[at as usize]);
         }
-        for (member, &share) in members.iter().zip(&*shares) {
+        for (member, &share) in members.iter().zip(shares) {
             if !some_are_left {
                 break;
             }
-            if member.state == State::Ready {
+            if member.is_ready() {
                 some_are_left = place(member, share);
             }
         }
         // By kind: where to look on for a core that nobody has been given.
         let mut next = [0; MAX_KINDS];
-        for (core_of, &made_for) in core_of.iter_mut().zip(&*cores).filter(|(core, _)| core.is_none()) {
+        for (queue_of, &made_for) in queue_of.iter_mut().zip(cores).filter(|(queue, _)| **queue == NO_QUEUE) {
             let kind = view.kind(made_for);
             let next = &mut next[kind.index()];
             let is_left = |core: CoreId| open[core.index()] && view.kind(core) == kind;
             if let Some(place) = (*next..cores.len()).find(|&place| is_left(cores[place])) {
-                *core_of = Some(cores[place]);
+                *queue_of = cores[place].0;
                 *next = place + 1;
             }
         }
