@@ -3,7 +3,8 @@
 //! `make bench-vm`: a round is a boot, in which the schedulers take turns at the loads of `vm/loads.sh`. Work and times are compared with those of
 //! the kernel's own scheduler in the turns just before and after, and figures are medians of the rounds. `EVENKEEL` is the binary, built with
 //! `sched_ext`; `EVENKEEL_PEERS` a folder of other schedulers' binaries, of which those that are missing are left out and said to be;
-//! `EVENKEEL_BENCH_ROUNDS` the number of rounds; `EVENKEEL_BENCH_SCHEDULERS` the schedulers beside the kernel's own, if not all. Writes `EVENKEEL_BENCH_OUT`, complete or not at all.
+//! `EVENKEEL_BENCH_ROUNDS` the number of rounds; `EVENKEEL_BENCH_SCHEDULERS` the schedulers beside the kernel's own, if not all. Writes `EVENKEEL_BENCH_OUT`
+//! anew after each round.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark fails by panicking")]
 
 #[path = "../tests/support/programs.rs"]
@@ -260,20 +261,31 @@ fn main() {
             bench.run(&asked, &[])
         };
         match run {
-            Ok(run) => done.push(run),
+            Ok(run) => {
+                done.push(run);
+                write_page(&[&["kernel"][..], &all].concat(), &done);
+            }
             Err(error) => eprintln!("round {round} failed: {error}"),
         }
     }
     assert!(!done.is_empty(), "no round came to anything");
+}
+
+fn write_page(schedulers: &[&str], rounds: &[Round]) {
+    let every: Vec<&str> = EVERY_ROUND.into_iter().filter(|it| schedulers.contains(it)).collect();
+    let others = if schedulers.len() > every.len() + 1 {
+        format!("; those other than kernel, {} had the first round alone", every.join(", "))
+    } else {
+        String::new()
+    };
     let date = Command::new("date").arg("+%F").output().unwrap().stdout;
     let text = format!(
         "# Schedulers in the hybrid VM lab\n\nWritten by `make bench-vm` on {}: Linux {KERNEL} in QEMU on this host's {} cores, {CORES}; medians of \
-         {} rounds, a boot each, in which the schedulers take turns; those other than kernel, {} had the first round alone. \"kernel\" is EEVDF.\n\n{}",
+         {} rounds, a boot each, in which the schedulers take turns{others}. \"kernel\" is EEVDF.\n\n{}",
         String::from_utf8_lossy(&date).trim(),
         std::thread::available_parallelism().unwrap(),
-        done.len(),
-        EVERY_ROUND.join(", "),
-        table(&[&["kernel"][..], &all].concat(), &done),
+        rounds.len(),
+        table(schedulers, rounds),
     );
     print!("{text}");
     if let Ok(file) = env::var("EVENKEEL_BENCH_OUT") {
