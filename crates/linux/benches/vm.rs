@@ -3,7 +3,8 @@
 //! `make bench-vm`: a round is a boot, in which the schedulers take turns at the loads of `vm/loads.sh`. Work and times are compared with those of
 //! the kernel's own scheduler in the turns just before and after, and figures are medians of the rounds. `EVENKEEL` is the binary, built with
 //! `sched_ext`; `EVENKEEL_PEERS` a folder of other schedulers' binaries, of which those that are missing are left out and said to be;
-//! `EVENKEEL_BENCH_ROUNDS` the number of rounds. Writes `EVENKEEL_BENCH_OUT`, complete or not at all.
+//! `EVENKEEL_BENCH_ROUNDS` the number of rounds; `EVENKEEL_BENCH_SCHEDULERS` the schedulers beside the kernel's own, if not all. Writes `EVENKEEL_BENCH_OUT`
+//! anew after each round.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark fails by panicking")]
 
 #[path = "../tests/support/programs.rs"]
@@ -28,6 +29,8 @@ const EVERY_ROUND: [&str; 2] = ["scx_bpfland", "acfs"];
 const MANY: [&str; 2] = ["acfs", "age"];
 const DEFAULT_ROUNDS: usize = 5;
 const THREADS: [u32; 4] = [2, 4, 6, 12];
+/// Those of them that are measured for long, too.
+const LONG: [u32; 2] = [4, 6];
 
 /// What a load printed in one turn.
 struct Turn {
@@ -61,7 +64,7 @@ impl Bench {
         let worker = programs::example("worker");
         let worker = worker.to_str().unwrap();
         let mut vm = Command::new(&self.evenkeel);
-        vm.args(["vm", "--cores", CORES, "--kernel", KERNEL, "--timeout", "30min", "--with", worker, "--with", "chrt"]);
+        vm.args(["vm", "--cores", CORES, "--kernel", KERNEL, "--timeout", "40min", "--with", worker, "--with", "chrt"]);
         for name in ["scales", "waits"] {
             vm.args(["--with", &format!("{worker}=/bin/{name}")]);
         }
@@ -77,7 +80,8 @@ impl Bench {
                 names.push(scheduler.to_owned());
             }
         }
-        let done = vm.args(["--", "sh", "/loads.sh", &many.join(" ")]).args(names).output().unwrap();
+        let done =
+            vm.args(["--", "sh", "/loads.sh", &many.join(" "), &EVERY_ROUND.join(" ")]).args(names).output().unwrap();
         // Schedulers that fail dump the state of the machine.
         let said = String::from_utf8_lossy(&done.stderr);
         if done.status.success() {
@@ -104,6 +108,13 @@ impl Of<'_> {
         median(&its.filter_map(|turn| figure(&turn.numbers)).collect::<Vec<_>>())
     }
 
+    /// The median of what its turns at a load come to, and the least and greatest of several.
+    fn each(&self, load: &str, figure: impl Fn(&[f64]) -> Option<f64>) -> String {
+        let turns = self.rounds.iter().filter_map(|round| round.get(load)).flatten();
+        let its = turns.filter(|turn| turn.scheduler == self.scheduler);
+        spread(its.filter_map(|turn| figure(&turn.numbers)).collect())
+    }
+
     /// What each of its turns comes to divided by the mean of the kernel's own just before and after: the median, and the least and greatest of
     /// several.
     fn to_kernel(&self, load: &str, figure: impl Fn(&[f64]) -> Option<f64>) -> String {
@@ -118,11 +129,16 @@ impl Of<'_> {
                 }
             }
         }
-        ratios.sort_by(f64::total_cmp);
-        match ratios[..] {
-            [least, .., greatest] => format!("{:.3} ({least:.2} to {greatest:.2})", median(&ratios)),
-            _ => format!("{:.3}", median(&ratios)),
-        }
+        spread(ratios)
+    }
+}
+
+/// The median, and the least and greatest of several.
+fn spread(mut figures: Vec<f64>) -> String {
+    figures.sort_by(f64::total_cmp);
+    match figures[..] {
+        [least, .., greatest] => format!("{:.3} ({least:.3} to {greatest:.3})", median(&figures)),
+        _ => format!("{:.3}", median(&figures)),
     }
 }
 
@@ -147,18 +163,25 @@ fn mixed(units: &[f64], scaling: bool) -> Option<f64> {
 fn table(schedulers: &[&str], rounds: &[Round]) -> String {
     let mut text = "Work and times are compared with those of the kernel's own scheduler in the turns just before and after, in the same boot: the median of \
                     the rounds, in parentheses the least and the greatest.\n\n\
-                    Equal CPU-bound programs of one thread (2 and 12 for 4 s, 4 and 6 for 8 s): unfairness (progress, greatest / least), and the work of \
-                    all, kernel = 1.\n\n| under |"
+                    Equal CPU-bound programs of one thread (2 and 12 for 4 s, 4 and 6 for 8 s): unfairness (progress, greatest / least; of 4 and 6 for \
+                    30 s, too, in turns of their own), and the work of all, kernel = 1.\n\n| under |"
         .to_owned();
-    THREADS.iter().for_each(|threads| write!(text, " {threads} of them | work |").unwrap());
-    text += "\n| --- |";
-    THREADS.iter().for_each(|_| text += " ---: | ---: |");
+    let mut line = "\n| --- |".to_owned();
+    for threads in THREADS {
+        write!(text, " {threads} of them |{} work |", if LONG.contains(&threads) { " 30 s |" } else { "" }).unwrap();
+        line += if LONG.contains(&threads) { " ---: | ---: | ---: |" } else { " ---: | ---: |" };
+    }
+    text += &line;
     for &scheduler in schedulers {
         let it = Of { scheduler, rounds };
         write!(text, "\n| {scheduler} |").unwrap();
         for threads in THREADS {
             let load = format!("spin {threads}");
-            write!(text, " {:.3} | {} |", it.median(&load, unfairness), it.to_kernel(&load, total)).unwrap();
+            write!(text, " {:.3} |", it.median(&load, unfairness)).unwrap();
+            if LONG.contains(&threads) {
+                write!(text, " {} |", it.each(&format!("long {threads}"), unfairness)).unwrap();
+            }
+            write!(text, " {} |", it.to_kernel(&load, total)).unwrap();
         }
     }
     text += "\n\nTime, kernel = 1, of 20 rounds of a barrier after every 50 ms of work on a fast core, 4 threads, and of hackbench -g 4 -f 10 -l 300; work, \
@@ -220,32 +243,49 @@ fn main() {
     let bench = Bench { evenkeel, peers, loads };
     let (there, missing): (Vec<&str>, Vec<&str>) = PEERS.iter().partition(|peer| bench.peers.join(peer).exists());
     missing.iter().for_each(|peer| eprintln!("{peer} is not in {}: left out", bench.peers.display()));
-    let all = [&there[..], &POLICIES].concat();
+    let mut all = [&there[..], &POLICIES].concat();
+    let chosen = env::var("EVENKEEL_BENCH_SCHEDULERS").ok();
+    if let Some(chosen) = &chosen {
+        let chosen: Vec<&str> = chosen.split_whitespace().collect();
+        all.retain(|it| chosen.contains(it));
+    }
     let mut done: Vec<Round> = Vec::new();
     for round in 1..=rounds {
         eprintln!("round {round} of {rounds}");
         // The first that comes to something has all of them.
         let run = if done.is_empty() {
-            bench.run(&all, &MANY)
+            let many: Vec<&str> = MANY.into_iter().filter(|it| all.contains(it)).collect();
+            bench.run(&all, &many)
         } else {
             let asked: Vec<&str> = all.iter().copied().filter(|it| EVERY_ROUND.contains(it)).collect();
             bench.run(&asked, &[])
         };
         match run {
-            Ok(run) => done.push(run),
+            Ok(run) => {
+                done.push(run);
+                write_page(&[&["kernel"][..], &all].concat(), &done);
+            }
             Err(error) => eprintln!("round {round} failed: {error}"),
         }
     }
     assert!(!done.is_empty(), "no round came to anything");
+}
+
+fn write_page(schedulers: &[&str], rounds: &[Round]) {
+    let every: Vec<&str> = EVERY_ROUND.into_iter().filter(|it| schedulers.contains(it)).collect();
+    let others = if schedulers.len() > every.len() + 1 {
+        format!("; those other than kernel, {} had the first round alone", every.join(", "))
+    } else {
+        String::new()
+    };
     let date = Command::new("date").arg("+%F").output().unwrap().stdout;
     let text = format!(
         "# Schedulers in the hybrid VM lab\n\nWritten by `make bench-vm` on {}: Linux {KERNEL} in QEMU on this host's {} cores, {CORES}; medians of \
-         {} rounds, a boot each, in which the schedulers take turns; those other than kernel, {} had the first round alone. \"kernel\" is EEVDF.\n\n{}",
+         {} rounds, a boot each, in which the schedulers take turns{others}. \"kernel\" is EEVDF.\n\n{}",
         String::from_utf8_lossy(&date).trim(),
         std::thread::available_parallelism().unwrap(),
-        done.len(),
-        EVERY_ROUND.join(", "),
-        table(&[&["kernel"][..], &all].concat(), &done),
+        rounds.len(),
+        table(schedulers, rounds),
     );
     print!("{text}");
     if let Ok(file) = env::var("EVENKEEL_BENCH_OUT") {

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Runs in the hybrid VM lab, and has schedulers take turns in one boot. Its first argument names those that have 2,000 threads at the end, the others
-# all schedulers beside the kernel's own: a path is any sched_ext scheduler, all else is a policy of evenkeel's. One line per load and turn:
+# Runs in the hybrid VM lab, and has schedulers take turns in one boot. Its first argument names those that have 2,000 threads at the end, its second those
+# that have equal programs for long, the others all schedulers beside the kernel's own: a path is any sched_ext scheduler, all else is a policy of evenkeel's. One line per load and turn:
 # scheduler, slash, name of the load, a colon, and what it printed. Beside times and work, which say little by themselves, stand those of the kernel's own
 # scheduler: it has the turn before and the turn after each other.
 many=$1
-shift
+long=$2
+shift 2
 state=/sys/kernel/sched_ext/state
 
 # Waits until the state is as said; no: it is not to be.
@@ -111,7 +112,14 @@ levels() {
 
 # Loads whose figures stand for themselves.
 apart() {
-    # Long, so that the time by which acfs lets threads be apart, which is fixed, does not decide.
+    # So that the time by which acfs lets threads be apart, which is fixed, does not decide.
+    case " $long " in
+    *" $name "*)
+        load "long 4" alone 4 30000
+        load "long 6" alone 6 30000
+        ;;
+    esac
+    # Long for the same reason.
     load nice levels
     # Wake-ups beside threads that work all the time.
     worker spin 4 60000 >/dev/null &

@@ -547,8 +547,8 @@ void BPF_PROG(evenkeel_update_idle, s32 at, bool idle)
 	if (cpu->last == NONE)
 		return;
 	cpu->idles++;
-	if (cpu->used && board->rings_for & R_CORE_IDLE)
-		ring(board);
+	if (cpu->used)
+		ring(board, R_CORE_IDLE);
 }
 
 /* The scheduler begins and ends. */

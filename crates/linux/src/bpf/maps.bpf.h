@@ -24,11 +24,17 @@ SHARED_ARRAY(commands, struct command, MAX_COMMANDS);
 SHARED_ARRAY(boards, struct board, 1);
 SHARED_ARRAY(words, struct last_words, 1);
 
-/* Slots in which something is pending, in order of when it first was; NONE only wakes. */
+/* Slots in which something is pending, in order of when it first was. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } notes SEC(".maps");
+
+/* Something that is worth waking the user side. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 16);
+} bell SEC(".maps");
 
 /* What a thread is to us. */
 enum standing {

@@ -47,7 +47,7 @@ enum pending {
 	P_AFFINITY = 1 << 9,
 };
 
-/* Bits of `board.rings_for`: a core that finds nothing to run. */
+/* Bits of `board.rings_for` and `board.unseen`: a core that finds nothing to run. */
 #define R_CORE_IDLE (1u << 31)
 
 enum rule { R_VIRTUAL_TIME, R_DEADLINE, R_FIXED, R_ARRIVAL };
@@ -195,7 +195,8 @@ struct board {
 	u32 slot_count;
 	u32 queue_count;
 	u32 cpu_count; /* one more than the greatest CPU number */
-	u32 padding;
+	/* Both, atomically: what has happened, in bits of `rings_for`, since the user side last began to look. */
+	u32 unseen;
 	u64 machine[CPU_WORDS]; /* CPUs that the policy knows */
 	/* Kernel side. */
 	u64 taken; /* how many slots have been given out, ever */

@@ -91,6 +91,7 @@ struct Loaded {
     /// The program that counts, and its counters.
     counting: Option<(Link, Vec<(u32, OwnedFd)>)>,
     ring: RingBuffer<'static>,
+    bell: RingBuffer<'static>,
     noted: Rc<RefCell<Vec<u32>>>,
     object: Object,
 }
@@ -160,12 +161,8 @@ impl KernelSide {
             }
             0
         };
-        let ring = {
-            let map = find(&object, "notes")?;
-            let mut builder = RingBufferBuilder::new();
-            builder.add(&map, note).and_then(|builder| std::mem::take(builder).build())
-        };
-        let ring = ring.map_err(|error| explain(&error, ""))?;
+        let ring = open_ring(&object, "notes", note)?;
+        let bell = open_ring(&object, "bell", |_: &[u8]| 0)?;
         // Without counting, speedup factors are what capacities, or names of programs, say.
         let counting = setup.counters.and_then(|counters| {
             let map = find(&object, COUNTERS).ok()?;
@@ -183,7 +180,7 @@ impl KernelSide {
             commands: map(&object, "commands", MAX_COMMANDS)?,
             boards: map(&object, "boards", 1)?,
             words: map(&object, "words", 1)?,
-            program: Box::new(Loaded { link: None, counting, ring, noted, object }),
+            program: Box::new(Loaded { link: None, counting, ring, bell, noted, object }),
         })
     }
 
@@ -270,12 +267,13 @@ impl Program for Loaded {
     }
 
     fn notes(&self, into: &mut Vec<u32>) {
+        self.bell.consume_raw();
         self.ring.consume_raw();
         into.append(&mut self.noted.borrow_mut());
     }
 
     fn bell(&self) -> BorrowedFd<'_> {
-        borrow(self.ring.epoll_fd())
+        borrow(self.bell.epoll_fd())
     }
 
     fn obey(&self) -> io::Result<()> {
@@ -312,6 +310,18 @@ impl Ended {
 fn find<'a>(object: &'a Object, name: &str) -> Result<libbpf_rs::Map<'a>, LoadError> {
     let found = object.maps().find(|map| map.name() == name);
     found.ok_or_else(|| LoadError::Other(format!("the program has no map {name}")))
+}
+
+/// A reader of a ring of the program's.
+fn open_ring(
+    object: &Object,
+    name: &str,
+    heard: impl FnMut(&[u8]) -> i32 + 'static,
+) -> Result<RingBuffer<'static>, LoadError> {
+    let map = find(object, name)?;
+    let mut builder = RingBufferBuilder::new();
+    let ring = builder.add(&map, heard).and_then(|builder| std::mem::take(builder).build());
+    ring.map_err(|error| explain(&error, ""))
 }
 
 fn map<T: super::shared::Plain>(object: &Object, name: &str, count: usize) -> Result<Shared<T>, LoadError> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use evenkeel_machine::{CoreId, Machine, Nanos};
 use evenkeel_policy::pelt::Pelt;
@@ -62,6 +62,8 @@ pub struct Mechanism {
     pub(super) answers: u64,
     pub(super) sent: Vec<Sent>,
     pub(super) timer: Option<(Nanos, Nanos)>,
+    /// Until when the policy need not be told of its timer, as things were when it was last told.
+    pub(super) quiet: Nanos,
     /// Whether threads are running by what has been said: before, nothing has to be done about a change.
     pub(super) attached: bool,
 
@@ -129,6 +131,7 @@ impl Mechanism {
             answers: 0,
             sent: Vec::new(),
             timer: None,
+            quiet: Nanos::ZERO,
             attached: false,
             core_of,
             by_tid: HashMap::new(),
@@ -237,6 +240,7 @@ impl Mechanism {
     /// Queues and what cores serve are as they were said.
     pub(super) fn begin_anew(&mut self, kernel: KernelSide, now: Nanos) {
         self.now = self.now.max(now.saturating_sub(self.epoch));
+        self.quiet = Nanos::ZERO;
         for index in 0..self.threads.len() {
             let thread = ThreadId(index as u32);
             if self.threads[index].slot.is_some() {
@@ -282,8 +286,9 @@ impl Mechanism {
         self.now = self.now.max(now.saturating_sub(self.epoch));
         self.kernel.board().heartbeat.store(now.0, Relaxed);
         let mut notes = std::mem::take(&mut self.notes);
+        // Whatever comes from now on is unseen, though it may be taken in below.
+        self.kernel.board().unseen.store(0, SeqCst);
         self.kernel.notes(&mut notes);
-        notes.retain(|&slot| slot != NONE);
         self.take_in(&notes);
         let any = !notes.is_empty();
         notes.clear();
@@ -298,12 +303,13 @@ impl Mechanism {
         });
         self.tell();
         if let Some((period, due)) = self.timer
-            && self.now >= due
+            && self.now >= due.max(self.quiet)
         {
             // Not from `due`: who comes late is not asked twice.
             self.timer = Some((period, self.now.saturating_add(period)));
             self.events.push(Event::Timer);
             self.tell();
+            self.quiet = self.policy.quiet_until(&self.view()).unwrap_or(Nanos::ZERO);
         }
         self.sweep();
         self.command()?;
@@ -312,7 +318,27 @@ impl Mechanism {
 
     /// When the next look is due, at the latest (`CLOCK_MONOTONIC`), if nothing happens.
     pub fn due(&self) -> Option<Nanos> {
-        self.timer.map(|(_, due)| due.saturating_add(self.epoch))
+        self.timer.map(|(_, due)| due.max(self.quiet).saturating_add(self.epoch))
+    }
+
+    /// Whether nothing is due before then, unless something changes.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet > self.now
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
+            now: self.now,
+            answer: self.answers,
+            carried_out: self.sent.iter().map(|sent| sent.answer).min().unwrap_or(self.answers),
+            machine: &self.machine,
+            cores: &self.cores,
+            threads: &self.stats,
+            live: &self.live,
+            ran: &self.live,
+            waiting: &self.waiting,
+            affinity: &self.affinity,
+        }
     }
 
     /// Tells the policy what happened, and does what it says to each.

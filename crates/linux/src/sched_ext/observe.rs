@@ -73,6 +73,9 @@ impl Mechanism {
         let mut meetings: Vec<(u64, bool, ThreadId)> = Vec::new();
         for &slot in notes {
             let bits = self.kernel.slots[slot as usize].pending.swap(0, Acquire);
+            if bits & pending::CHANGES != 0 {
+                self.quiet = Nanos::ZERO;
+            }
             if bits & pending::STARTED != 0 {
                 self.started(slot);
             }

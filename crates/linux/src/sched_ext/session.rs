@@ -2,7 +2,8 @@
 //!
 //! The session looks when the policy's timer is due; when the kernel side rings, which it does for new threads and for cores that found nothing to do (if
 //! the policy cares), never sooner than a pace after the last look ([`crate::live::pace`]); and otherwise every few milliseconds while
-//! there is something to see, and seldom when there is not.
+//! there is something to see, and seldom when there is not. Where the policy says that it will have nothing to say before some time unless something
+//! changes, it looks at that time, and has the kernel side ring for whatever changes.
 //!
 //! It ends when the kernel ends it. If that was because CPUs came or went, the kernel side is loaded anew: threads keep their numbers and
 //! what has been counted, and the policy is told that they left and came back.
@@ -12,7 +13,7 @@ use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use evenkeel_machine::{CoreId, KindId, Machine, Nanos, parse_cpus};
 use evenkeel_policy::{Interest, Policy};
@@ -34,6 +35,9 @@ use crate::watch::now;
 const LOOK: Nanos = Nanos::from_millis(4);
 /// Time between looks when nothing has been seen for a while.
 const QUIET: Nanos = Nanos::from_millis(64);
+
+/// Time between looks at most: a second without a sign of us, and CPUs take from all queues (queues.bpf.h).
+const SIGN: Nanos = Nanos::from_millis(500);
 
 /// How a session works.
 #[derive(Clone, Debug, Default)]
@@ -141,26 +145,35 @@ impl Session {
 
     fn sleep(&mut self, others: &[&dyn AsFd]) -> io::Result<()> {
         let at = now();
-        let earliest = self.last.saturating_add(self.pace.least());
-        let calm = self.last.saturating_add(self.quiet);
+        let mut earliest = self.last.saturating_add(self.pace.least());
+        let is_quiet = self.mechanism.is_quiet();
+        let calm = self.last.saturating_add(if is_quiet { SIGN } else { self.quiet });
         let due = self.mechanism.due().unwrap_or(Nanos::MAX).min(calm).max(earliest);
         let board = self.mechanism.kernel().board();
-        let mut worth = pending::STARTED;
+        let mut urgent = pending::STARTED;
         if self.mechanism.interest().wants(Interest::CORE_IDLE) {
-            worth |= pending::CORE_IDLE;
+            urgent |= pending::CORE_IDLE;
         }
-        if self.quiet > LOOK {
-            worth |= pending::WOKE;
-        }
-        board.rings_for.store(worth, Relaxed);
-        board.asleep.store(1, Relaxed);
+        let worth = match (is_quiet, self.quiet > LOOK) {
+            (true, _) => urgent | pending::CHANGES,
+            (false, true) => urgent | pending::WOKE,
+            (false, false) => urgent,
+        };
+        // In this order, against whoever notes something at this moment: it rings, or is seen here.
+        board.rings_for.store(worth, SeqCst);
+        board.asleep.store(1, SeqCst);
+        let unseen = board.unseen.load(SeqCst) & worth != 0;
         let bell = self.mechanism.kernel().bell();
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(others.len() + 1);
         fds.push(PollFd::from_borrowed_fd(bell, PollFlags::IN));
         fds.extend(others.iter().map(|other| PollFd::from_borrowed_fd(other.as_fd(), PollFlags::IN)));
-        let woken = self.pace.sleep(|| wait(&mut fds, due.saturating_sub(at)))?;
+        let woken = unseen || self.pace.sleep(|| wait(&mut fds, due.saturating_sub(at)))?;
         board.asleep.store(0, Relaxed);
         let other = fds[1..].iter().any(|fd| !fd.revents().is_empty());
+        if is_quiet && board.unseen.load(Relaxed) & urgent == 0 {
+            // What is not urgent is seen as soon as it would be if the policy were not quiet.
+            earliest = earliest.max(self.last.saturating_add(LOOK));
+        }
         let left = earliest.saturating_sub(now());
         if woken && !other && left > Nanos::ZERO {
             self.pace.sleep(|| wait(&mut fds[1..], left))?;

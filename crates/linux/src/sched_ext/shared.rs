@@ -57,8 +57,10 @@ pub mod pending {
     pub const EXEC: u32 = 1 << 7;
     pub const RENICED: u32 = 1 << 8;
     pub const AFFINITY: u32 = 1 << 9;
-    /// Of `rings_for` only.
+    /// Of `rings_for` and `unseen` only.
     pub const CORE_IDLE: u32 = 1 << 31;
+    /// What a policy that is quiet must be asked after ([`evenkeel_policy::Policy::quiet_until`]): all but who takes turns with whom.
+    pub const CHANGES: u32 = STARTED | EXITED | ENDED | WOKE | BLOCKED | EXEC | RENICED | AFFINITY;
 }
 
 /// Rules of order.
@@ -258,7 +260,7 @@ pub struct Board {
     pub slot_count: Word,
     pub queue_count: Word,
     pub cpu_count: Word,
-    pub padding: Word,
+    pub unseen: Word,
     pub machine: Mask,
     pub taken: Long,
     pub slotless: Long,

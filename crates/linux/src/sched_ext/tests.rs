@@ -17,6 +17,9 @@ const SLOTS: usize = 16;
 #[derive(Clone, Debug, Default)]
 struct Listener {
     told: Arc<Mutex<Vec<Event>>>,
+    /// How often its timer came, and until when it then says that it will be quiet.
+    timers: Arc<Mutex<u32>>,
+    quiet_until: Option<Nanos>,
 }
 
 impl Policy for Listener {
@@ -30,7 +33,9 @@ impl Policy for Listener {
     }
 
     fn event(&mut self, event: Event, view: &View<'_>, _: &mut Directives) {
-        if event != Event::Timer {
+        if event == Event::Timer {
+            *self.timers.lock().unwrap() += 1;
+        } else {
             self.told.lock().unwrap().push(event);
         }
         // Whoever runs does so on one core, which says so, too.
@@ -41,6 +46,10 @@ impl Policy for Listener {
             let expected = if stats.state == State::Running { vec![stats.core] } else { vec![] };
             assert_eq!(on, expected, "{event:?}: {thread:?} is {:?}", stats.state);
         }
+    }
+
+    fn quiet_until(&self, _: &View<'_>) -> Option<Nanos> {
+        self.quiet_until
     }
 }
 
@@ -56,8 +65,11 @@ const TID_OF_SLOT: i32 = 1000;
 
 impl Lab {
     fn new() -> Self {
+        Self::of(Listener::default())
+    }
+
+    fn of(listener: Listener) -> Self {
         let (kernel, notes) = by_hand::kernel(SLOTS);
-        let listener = Listener::default();
         let told = Arc::clone(&listener.told);
         let machine = Machine::preset("quickia").unwrap();
         let mut mechanism =
@@ -197,6 +209,33 @@ fn who_was_in_another_class_between_two_looks_left_and_came_back() {
     assert_eq!(lab.look(), []);
     let stats = &lab.mechanism.stats()[0];
     assert_eq!((stats.state, stats.core), (State::Running, CoreId(1)));
+}
+
+#[test]
+fn a_policy_that_is_quiet_has_its_timer_when_it_said_or_when_something_changes() {
+    let timers = Arc::new(Mutex::new(0));
+    let quiet_until = Some(Nanos::from_millis(50));
+    let mut lab = Lab::of(Listener { timers: Arc::clone(&timers), quiet_until, ..Listener::default() });
+    lab.enable(1, TID_OF_SLOT);
+    lab.wake(1);
+    lab.run(1, 0);
+    let mut seen = Vec::new();
+    for look in 1..=60 {
+        match look {
+            // Who takes turns with whom changes nothing.
+            10 => lab.run(1, 0),
+            20 => lab.block(1),
+            30 => lab.wake(1),
+            _ => {}
+        }
+        lab.look();
+        if std::mem::take(&mut *timers.lock().unwrap()) > 0 {
+            seen.push(look);
+        }
+    }
+    // Its period is a look's.
+    assert_eq!(seen[..3], [1, 20, 30]);
+    assert_eq!(seen[3..], (50..=60).collect::<Vec<_>>());
 }
 
 /// Something that happens to a thread: which, and what.

@@ -15,6 +15,8 @@ pub use ids::{AppId, QueueId, ThreadId};
 pub use knobs::{Knob, KnobError, Knobs, Value};
 pub use view::{CoreStats, Event, Interest, State, ThreadStats, View};
 
+use evenkeel_machine::Nanos;
+
 /// Decides who runs where. Written once, runs on every mechanism.
 pub trait Policy: Send {
     /// Which events it wants to be told, beside starts, ends, timers, and cores that come and go.
@@ -30,6 +32,13 @@ pub trait Policy: Send {
 
     /// Something happened. Events of one instant come in order of cause, each with the view as it is after all of them.
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives);
+
+    /// Until when it would answer [`Event::Timer`] with nothing, as long as no thread starts, ends, wakes, blocks or changes its weight or its cores, no
+    /// core comes or goes, and every core finds threads in the first of its tiers. `None`: that may be any time. What may be asked after each timer by
+    /// a mechanism for which being asked is dear, so that it need not look in vain; the others keep to the timer.
+    fn quiet_until(&self, _: &View<'_>) -> Option<Nanos> {
+        None
+    }
 
     /// One or more sentences for people on what the policy had to do differently on this machine, after `start`.
     fn notes(&self) -> Vec<String> {

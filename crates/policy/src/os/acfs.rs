@@ -106,6 +106,10 @@ pub const STATIC_ENTRY: Entry = Entry {
 /// Parts of one in a charge and of a unit of weight in an order, beyond the contract's 1024: a charge of 1024 / 4.7 rounded
 /// to an integer would be off by 0.2 %, and the error would add up.
 const FINE: u32 = 64;
+/// What mechanisms may have rounded rates by is less than this part of them.
+const ROUNDED: f64 = 0.001;
+/// How many ticks must be between two trades, in the mean, for the time of the next one to be foreseen.
+const FEW_TICKS: f64 = 4.0;
 /// A charge of 1, in these parts.
 const UNIT_CHARGE: f64 = (1024 * FINE) as f64;
 
@@ -324,6 +328,48 @@ impl Acfs {
         Some((if self.adjusted { base * scale } else { base }) as i64)
     }
 
+    /// The threads of a kind as far as a trade with the kind of rank `other` is about them. `None`: nobody is there.
+    fn side(&self, rank: usize, other: usize, view: &View<'_>) -> Option<Side> {
+        let kind = self.queues.kinds().kinds[rank];
+        let mut side = Side { v: (i64::MAX, i64::MIN), rate: (f64::INFINITY, 0.0), slice: 0.0 };
+        let (mut threads, mut bound) = (0, false);
+        for thread in view.runnable().filter(|&thread| self.queues.rank(view.thread(thread), view) == Some(rank)) {
+            let (stats, said) = (view.thread(thread), self.said.get(thread.index()).copied().unwrap_or_default());
+            threads += 1;
+            bound |= stats.restricted;
+            if stats.restricted && !self.queues.may_run(thread, other, view) {
+                continue;
+            }
+            let (v, rate) = (stats.virtual_time as i64, f64::from(said.charge[kind]) / f64::from(said.weight.max(1)));
+            side.v = (side.v.0.min(v), side.v.1.max(v));
+            side.rate = (side.rate.0.min(rate), side.rate.1.max(rate));
+        }
+        let cores = self.queues.cores_of(rank);
+        if threads > cores {
+            side.slice = self.slice.0 as f64 * side.rate.1;
+            // Who may not run on all cores of the kind may run more than its turn, or less.
+            let turn = f64::from(cores) / f64::from(threads);
+            side.rate = if bound { (0.0, side.rate.1) } else { (side.rate.0 * turn, side.rate.1 * turn) };
+        }
+        (side.v.0 <= side.v.1).then_some(side)
+    }
+
+    /// For how long no two threads of a pair of kinds part by more than its threshold.
+    ///
+    /// Of those that share the cores of a kind the one of least `v` runs next. So whoever has the greatest gets ahead no faster than by an equal share
+    /// of the cores, whoever has the least no slower, but for the slice that each of them may be in, or wait for.
+    fn apart(&self, faster: usize, view: &View<'_>) -> Option<Nanos> {
+        let Some(threshold) = self.threshold(faster) else { return Some(Nanos::MAX) };
+        let sides = (self.side(faster, faster + 1, view), self.side(faster + 1, faster, view));
+        let (Some(fast), Some(slow)) = sides else { return Some(Nanos::MAX) };
+        let left = (threshold - (fast.v.1 - slow.v.0)) as f64 - fast.slice - slow.slice;
+        let speed = fast.rate.1 - slow.rate.0;
+        if left <= 0.0 {
+            return None;
+        }
+        Some(if speed > 0.0 { Nanos((left / speed * (1.0 - ROUNDED)) as u64) } else { Nanos::MAX })
+    }
+
     fn tick(&mut self, view: &View<'_>, say: &mut Directives) {
         self.queues.count(view);
         let due = self.refreshed.is_none_or(|at| view.now.saturating_sub(at) >= self.refresh);
@@ -337,6 +383,16 @@ impl Acfs {
         let wants = |pair: usize, a: i64, b: i64| thresholds[pair].is_some_and(|threshold| b - a > threshold);
         self.queues.exchange(view, due, claim, wants, say);
     }
+}
+
+/// What decides when threads of a kind trade next, at the earliest: see [`Acfs::apart`].
+struct Side {
+    /// Least and greatest.
+    v: (i64, i64),
+    /// Least and greatest `dv/dt` of whoever has the least and the greatest `v`.
+    rate: (f64, f64),
+    /// What one gets ahead by within a slice; where nobody has to wait: nothing.
+    slice: f64,
 }
 
 impl Policy for Acfs {
@@ -365,6 +421,18 @@ impl Policy for Acfs {
             Event::Timer => self.tick(view, say),
             _ => {}
         }
+    }
+
+    /// Until speedups are refreshed, or two threads may have parted by the threshold. With so many threads that one is to change cores every few
+    /// ticks, that is not worth looking for.
+    fn quiet_until(&self, view: &View<'_>) -> Option<Nanos> {
+        let trades = f64::from(self.queues.runnable()) * FEW_TICKS * self.tick.0 as f64;
+        if self.stale || trades > self.swap_ns || !self.queues.even(view) {
+            return None;
+        }
+        let refresh = self.refreshed?.saturating_add(self.refresh);
+        (0..self.queues.len() - 1)
+            .try_fold(refresh, |until, faster| Some(until.min(view.now.saturating_add(self.apart(faster, view)?))))
     }
 }
 

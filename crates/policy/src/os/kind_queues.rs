@@ -167,6 +167,30 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.kinds.len()
     }
 
+    /// Whether everybody is where it was sent, and, as of the last count, nothing is left to be done by [`KindQueues::pull_all`] and
+    /// [`KindQueues::balance`], however those take turns who share a queue. O(cores), and a look at those on their way.
+    pub fn even(&self, view: &View<'_>) -> bool {
+        if self.under_way.iter().any(|&thread| self.on_its_way(thread, view)) {
+            return false;
+        }
+        // Who runs elsewhere goes back to its queue when its turn is over.
+        let at_home = view.cores.iter().filter_map(|core| core.running).all(|thread| {
+            let queue = view.thread(thread).queue.and_then(|queue| self.rank_of_queue(queue));
+            queue.is_none() || queue == self.rank(view.thread(thread), view)
+        });
+        let slowest_used = self.counts.iter().rposition(|&count| count > 0).unwrap_or(0);
+        let nobody_pulls = self.online[..slowest_used].iter().zip(&self.counts).all(|(online, count)| count >= online);
+        let total = self.runnable();
+        at_home
+            && nobody_pulls
+            && (total <= self.online.iter().sum() || self.counts[..] == self.shares(total)[..self.len()])
+    }
+
+    /// Online cores of a rank, as of the last count.
+    pub fn cores_of(&self, rank: usize) -> u32 {
+        self.online[rank]
+    }
+
     /// Whether everybody had arrived where it was sent, as of the last count.
     pub fn settled(&self) -> bool {
         self.under_way.is_empty()
