@@ -146,6 +146,19 @@ fn a_command_in_the_lab_knows_its_machine_and_its_exit_code_is_passed_on() {
 }
 
 #[test]
+fn a_period_that_is_asked_for_is_taken() {
+    let refused = Ended::of(command(&["lab", "--slow", "0=2", "--period", "0s", "--", "true"]).output().unwrap());
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{}", refused.stderr);
+    let Some((cpu, _alone)) = slowable_cpu() else { return };
+    let slow = format!("{cpu}=2");
+    let asked = ["lab", "--slow", &slow, "--period", "1ms", "--measure", "--duration", "100ms", "--json", "--force"];
+    let ended = Ended::of(command(&asked).output().unwrap());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let rows: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(rows[0]["period_us"], 1000.0, "{rows}");
+}
+
+#[test]
 fn a_signal_for_the_lab_is_the_commands() {
     let Some((cpu, _alone)) = slowable_cpu() else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -424,6 +424,10 @@ pub struct LabArgs {
     /// Print what was measured as one JSON array
     #[arg(long, requires = "measure")]
     pub json: bool,
+    /// The slow CPU is taken away once in so long, as 250us: what is shorter does not see a slow CPU, but one that comes and goes [default: 500us
+    /// to 4ms, by what switching costs]
+    #[arg(long, value_name = "TIME", value_parser = parse::positive_time)]
+    pub period: Option<Nanos>,
     /// Go on where a CPU cannot be held within 2 % of what was asked
     #[arg(long)]
     pub force: bool,

@@ -32,6 +32,7 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
     // Signals first: thieves do what the first thread does with them.
     let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
     let mut lab = Lab::new(&slow, &cpus).map_err(failure)?;
+    args.period.into_iter().for_each(|period| lab.set_period(period));
     let usable = cpus.usable();
     if slow.len() == usable.len() {
         say("note", "all CPUs are slowed: none is left at full speed");

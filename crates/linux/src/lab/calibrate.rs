@@ -80,13 +80,22 @@ impl Calibrated {
     }
 }
 
-/// Finds the shares at which the thieves, one for each of `asked`, make their CPUs as slow as asked, and measures.
+/// Finds the shares at which the thieves, one for each of `asked`, make their CPUs as slow as asked, and measures. `period`: from one turn to
+/// the next, if it has been said.
 ///
 /// # Errors
 /// Threads cannot be made, or not be made real-time.
-pub fn calibrate(thieves: &[Thief], asked: &[Slow], budget: &Budget) -> Result<Vec<Calibrated>, LabError> {
+pub fn calibrate(
+    thieves: &[Thief],
+    asked: &[Slow],
+    period: Option<Nanos>,
+    budget: &Budget,
+) -> Result<Vec<Calibrated>, LabError> {
     let mut losses: Vec<Losses> = thieves.iter().map(|_| Losses::default()).collect();
-    choose_periods(thieves, asked, budget, &mut losses)?;
+    match period {
+        Some(period) => thieves.iter().for_each(|thief| thief.set_period(period)),
+        None => choose_periods(thieves, asked, budget, &mut losses)?,
+    }
     let mut calibrated = Vec::new();
     for _ in 0..REPORTS {
         let shares = approach(thieves, asked, budget, &mut losses)?;

@@ -42,6 +42,7 @@ use thief::Thief;
 pub struct Lab {
     budget: Budget,
     asked: Vec<Slow>,
+    period: Option<Nanos>,
     thieves: Vec<Thief>,
     calibrated: Vec<Calibrated>,
 }
@@ -60,7 +61,13 @@ impl Lab {
         }
         let thief = |slow: &Slow| Thief::start(slow.cpu, calibrate::SHORTEST_PERIOD, budget.priority);
         let thieves = asked.iter().map(thief).collect::<Result<_, _>>()?;
-        Ok(Self { budget, asked, thieves, calibrated: Vec::new() })
+        Ok(Self { budget, asked, period: None, thieves, calibrated: Vec::new() })
+    }
+
+    /// Has each thief's turns begin so far apart, in place of what its switches cost. The next calibration shows whether CPUs are steady
+    /// so.
+    pub fn set_period(&mut self, period: Nanos) {
+        self.period = Some(period);
     }
 
     /// Finds out how much the thieves must take, and measures what that comes to. Takes some seconds, in which the CPUs
@@ -70,7 +77,7 @@ impl Lab {
     /// Threads cannot be made.
     pub fn calibrate(&mut self) -> Result<&[Calibrated], LabError> {
         if !self.thieves.is_empty() {
-            self.calibrated = calibrate::calibrate(&self.thieves, &self.asked, &self.budget)?;
+            self.calibrated = calibrate::calibrate(&self.thieves, &self.asked, self.period, &self.budget)?;
         }
         Ok(&self.calibrated)
     }

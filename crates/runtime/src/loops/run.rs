@@ -85,7 +85,7 @@ pub fn run<B: Body>(worker: &Worker, schedule: Schedule, iterations: u64, body: 
     }
     if before == iterations {
         let alone = began.elapsed().as_nanos() as f64 / iterations as f64;
-        return worker.paces.learn(code, Lap { pace: None, alone: Some(alone), shared: None });
+        return worker.paces.learn(code, Lap { pace: None, alone: Some(alone), shared: None, iterations });
     }
     let hand = Hand::new(schedule, iterations - before, workers, worker.paces.last(code));
     let shared = Shared {
@@ -106,7 +106,8 @@ pub fn run<B: Body>(worker: &Worker, schedule: Schedule, iterations: u64, body: 
     shared.wait(worker);
     let (took, hand) = (shared.now(), shared.hand());
     let whole = (before == 0 && !hand.is_over()).then_some(took.0 as f64 / iterations as f64);
-    worker.paces.learn(code, Lap { pace: hand.fastest_pace(), alone: hand.pace(worker.kind), shared: whole });
+    let (pace, alone) = (hand.fastest_pace(), hand.pace(worker.kind));
+    worker.paces.learn(code, Lap { pace, alone, shared: whole, iterations });
     drop(hand);
     let payload = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(payload) = payload {
