@@ -225,6 +225,7 @@ mod tests {
         assert_eq!((paces.last(CODE), paces.last(CODE + 16)), (Some(100.0), None));
         assert_eq!(paces.alone(CODE + 16, 1_000), None);
     }
+
     #[test]
     fn ten_loops_of_a_program_do_not_drive_each_other_out() {
         for (distance, start) in (1..200).flat_map(|distance| [0x1000, 0x55_5000].map(|start| (distance * 16, start))) {
