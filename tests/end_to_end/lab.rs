@@ -147,8 +147,11 @@ fn a_command_in_the_lab_knows_its_machine_and_its_exit_code_is_passed_on() {
 
 #[test]
 fn a_period_that_is_asked_for_is_taken() {
-    let refused = Ended::of(command(&["lab", "--slow", "0=2", "--period", "0s", "--", "true"]).output().unwrap());
-    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{}", refused.stderr);
+    for period in ["0s", "49us", "21ms"] {
+        let refused = Ended::of(command(&["lab", "--slow", "0=2", "--period", period, "--", "true"]).output().unwrap());
+        assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{}", refused.stderr);
+        assert!(refused.stderr.contains("expected 50us to 20ms"), "{}", refused.stderr);
+    }
     let Some((cpu, _alone)) = slowable_cpu() else { return };
     let slow = format!("{cpu}=2");
     let asked = ["lab", "--slow", &slow, "--period", "1ms", "--measure", "--duration", "100ms", "--json", "--force"];

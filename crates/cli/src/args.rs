@@ -424,9 +424,9 @@ pub struct LabArgs {
     /// Print what was measured as one JSON array
     #[arg(long, requires = "measure")]
     pub json: bool,
-    /// The slow CPU is taken away once in so long, as 250us: what is shorter does not see a slow CPU, but one that comes and goes [default: 500us
-    /// to 4ms, by what switching costs]
-    #[arg(long, value_name = "TIME", value_parser = parse::positive_time)]
+    /// The slow CPU is taken away once in so long, as 250us: what is shorter does not see a slow CPU, but one that comes and goes (50us to 20ms)
+    /// [default: 500us to 4ms, by what switching costs]
+    #[arg(long, value_name = "TIME", value_parser = parse::lab_period)]
     pub period: Option<Nanos>,
     /// Go on where a CPU cannot be held within 2 % of what was asked
     #[arg(long)]

@@ -39,6 +39,16 @@ pub fn positive_time(text: &str) -> Result<Nanos, String> {
     }
 }
 
+/// Every how often a slow CPU may be taken away: so seldom that timers keep up, and so often that the kernel lets whoever takes it away do so.
+///
+/// # Errors
+/// What would do instead.
+pub fn lab_period(text: &str) -> Result<Nanos, String> {
+    const LEAST: Nanos = Nanos::from_micros(50);
+    const GREATEST: Nanos = Nanos::from_millis(20);
+    Some(time(text)?).filter(|period| (LEAST..=GREATEST).contains(period)).ok_or("expected 50us to 20ms".into())
+}
+
 /// A time of at least a millisecond.
 ///
 /// # Errors

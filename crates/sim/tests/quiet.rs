@@ -90,14 +90,18 @@ fn compute(work: u64) -> Step {
     Step::Compute { work: Work(work), phase: PhaseId(0) }
 }
 
-/// Programs that work all the time, for the most part; some sleep, now and then or often, and some may use one core only.
+/// Programs that work all the time, for the most part; some sleep, now and then or often, and some may use one or two cores only.
 fn programs() -> impl Strategy<Value = Application> {
     let kinds = prop::sample::select(vec![0_u64, 0, 0, 700_000_000, 5_000_000]);
     (1.0_f64..4.0, prop::sample::select(vec![0_i8, 0, 0, 5, -3]), kinds, 0_u32..12).prop_map(
         |(factor, nice, sleeps, bound)| {
             let sleep = (sleeps > 0).then_some(Step::Sleep(Nanos(sleeps)));
             let mut program = program(factor, nice, [compute(30_000_000)].into_iter().chain(sleep).collect());
-            program.threads[0].affinity = (bound < 2).then(|| vec![CoreId(bound)]);
+            program.threads[0].affinity = match bound {
+                0 | 1 => Some(vec![CoreId(bound)]),
+                2 | 3 => Some(vec![CoreId(0), CoreId(1)]),
+                _ => None,
+            };
             program
         },
     )

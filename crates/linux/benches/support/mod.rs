@@ -4,5 +4,6 @@
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    let (low, high) = (sorted.len().saturating_sub(1) / 2, sorted.len() / 2);
+    sorted.get(low).zip(sorted.get(high)).map_or(f64::NAN, |(low, high)| (low + high) / 2.0)
 }

@@ -139,8 +139,8 @@ impl Session {
         })
     }
 
-    fn look(&mut self, others: &[&dyn AsFd]) -> Result<(), SessionError> {
-        self.sleep(others)?;
+    fn look(&mut self, within: Nanos, others: &[&dyn AsFd]) -> Result<(), SessionError> {
+        self.sleep(within, others)?;
         let at = now();
         self.seen.clear();
         self.watcher.drain(&mut self.seen);
@@ -161,12 +161,12 @@ impl Session {
         Ok(())
     }
 
-    fn sleep(&mut self, others: &[&dyn AsFd]) -> Result<(), SessionError> {
+    fn sleep(&mut self, within: Nanos, others: &[&dyn AsFd]) -> Result<(), SessionError> {
         let at = now();
         let earliest = self.last.saturating_add(self.pace.least());
         let calm = self.last.saturating_add(self.quiet);
         let unasked = self.last.saturating_add(Nanos(self.pace.least().0 * PACES));
-        let due = self.mechanism.due().unwrap_or(Nanos::MAX).min(calm).max(unasked);
+        let due = self.mechanism.due().unwrap_or(Nanos::MAX).min(calm).max(unasked).min(at.saturating_add(within));
         // First until something happens, then, where that was too soon, until the pace allows a look.
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(others.len() + 1);
         fds.push(PollFd::new(&self.watcher, PollFlags::IN));
@@ -235,8 +235,8 @@ impl Session {
 impl live::Session for Session {
     /// # Errors
     /// The kernel refuses to wait; masks can no longer be written down.
-    fn step(&mut self, others: &[&dyn AsFd]) -> Result<(), Box<dyn Error + Send + Sync>> {
-        Ok(self.look(others)?)
+    fn step(&mut self, within: Nanos, others: &[&dyn AsFd]) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(self.look(within, others)?)
     }
 
     /// Takes in what has happened last, and gives every thread that is left its mask back.

@@ -17,10 +17,12 @@
 /* Wakes the user side if these are worth it, once per sleep. Before it sleeps it looks at what is unseen. */
 static __always_inline void ring(struct board *board, u32 bits)
 {
-	u32 nothing = 0;
+	u32 nothing = 0, before = board->unseen;
 
-	if ((board->unseen & bits) != bits)
-		__sync_fetch_and_or(&board->unseen, bits);
+	/* Atomic, and its result used, for its barrier: whether anybody sleeps is read after it. */
+	if ((before & bits) != bits)
+		before = __sync_fetch_and_or(&board->unseen, bits);
+	barrier_var(before);
 	if (bits & board->rings_for && board->asleep && __sync_val_compare_and_swap(&board->asleep, 1, 0) == 1)
 		bpf_ringbuf_output(&bell, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
 }

@@ -580,14 +580,16 @@ void BPF_PROG(evenkeel_exit, struct scx_exit_info *info)
 {
 	u32 first = 0;
 	struct last_words *last = bpf_map_lookup_elem(&words, &first);
+	struct board *board = the_board();
 
-	if (!last)
+	if (!last || !board)
 		return;
 	bpf_probe_read_kernel_str(last->reason, sizeof(last->reason), info->reason);
 	bpf_probe_read_kernel_str(last->message, sizeof(last->message), info->msg);
 	bpf_probe_read_kernel_str(last->dump, sizeof(last->dump), info->dump);
 	last->code = info->exit_code;
 	last->kind = info->kind;
+	ring(board, R_OVER);
 }
 
 /* Commands of the user side: run by it, once for all that it has to say at a time. */

@@ -49,6 +49,8 @@ enum pending {
 
 /* Bits of `board.rings_for` and `board.unseen`: a core that finds nothing to run. */
 #define R_CORE_IDLE (1u << 31)
+/* The same: it is over. */
+#define R_OVER (1u << 30)
 
 enum rule { R_VIRTUAL_TIME, R_DEADLINE, R_FIXED, R_ARRIVAL };
 enum start { S_KEEP, S_FLOOR, S_AT };

@@ -79,11 +79,11 @@ pub struct Cost {
 
 /// A session of a live mechanism: it places threads until it is ended.
 pub trait Session {
-    /// Sleeps until there is something to look at, or one of `others` is readable; then looks.
+    /// Sleeps until there is something to look at, or one of `others` is readable, and not for longer than `within`; then looks.
     ///
     /// # Errors
     /// The session cannot go on.
-    fn step(&mut self, others: &[&dyn AsFd]) -> Result<(), Box<dyn Error + Send + Sync>>;
+    fn step(&mut self, within: Nanos, others: &[&dyn AsFd]) -> Result<(), Box<dyn Error + Send + Sync>>;
 
     /// Ends: threads are the kernel's again.
     fn end(self: Box<Self>) -> Finished;

@@ -361,6 +361,10 @@ impl Mechanism {
                     affinity,
                 };
                 policy.event(event, &view, say);
+                // What it says, or is told of now, it did not count on.
+                if event == Event::Timer || matches!(event, Event::CoreIdle(_)) || !self.say.is_empty() {
+                    self.quiet = Nanos::ZERO;
+                }
                 if !self.say.is_empty() {
                     self.carry_out_all();
                     self.answers += 1;

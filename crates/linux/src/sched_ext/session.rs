@@ -130,8 +130,8 @@ impl Session {
         })
     }
 
-    fn look(&mut self, others: &[&dyn AsFd]) -> Result<(), SessionError> {
-        self.sleep(others)?;
+    fn look(&mut self, within: Nanos, others: &[&dyn AsFd]) -> Result<(), SessionError> {
+        self.sleep(within, others)?;
         if let Some(ended) = self.mechanism.kernel().ended() {
             return self.restart(ended);
         }
@@ -143,14 +143,14 @@ impl Session {
         Ok(())
     }
 
-    fn sleep(&mut self, others: &[&dyn AsFd]) -> io::Result<()> {
+    fn sleep(&mut self, within: Nanos, others: &[&dyn AsFd]) -> io::Result<()> {
         let at = now();
         let mut earliest = self.last.saturating_add(self.pace.least());
         let is_quiet = self.mechanism.is_quiet();
         let calm = self.last.saturating_add(if is_quiet { SIGN } else { self.quiet });
-        let due = self.mechanism.due().unwrap_or(Nanos::MAX).min(calm).max(earliest);
+        let due = self.mechanism.due().unwrap_or(Nanos::MAX).min(calm).max(earliest).min(at.saturating_add(within));
         let board = self.mechanism.kernel().board();
-        let mut urgent = pending::STARTED;
+        let mut urgent = pending::STARTED | pending::OVER;
         if self.mechanism.interest().wants(Interest::CORE_IDLE) {
             urgent |= pending::CORE_IDLE;
         }
@@ -205,8 +205,8 @@ impl Session {
 impl live::Session for Session {
     /// # Errors
     /// The kernel has ended the scheduler, or refuses what is asked for.
-    fn step(&mut self, others: &[&dyn AsFd]) -> Result<(), Box<dyn Error + Send + Sync>> {
-        Ok(self.look(others)?)
+    fn step(&mut self, within: Nanos, others: &[&dyn AsFd]) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(self.look(within, others)?)
     }
 
     /// The kernel's own scheduler takes over.

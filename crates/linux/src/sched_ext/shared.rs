@@ -59,6 +59,7 @@ pub mod pending {
     pub const AFFINITY: u32 = 1 << 9;
     /// Of `rings_for` and `unseen` only.
     pub const CORE_IDLE: u32 = 1 << 31;
+    pub const OVER: u32 = 1 << 30;
     /// What a policy that is quiet must be asked after ([`evenkeel_policy::Policy::quiet_until`]): all but who takes turns with whom.
     pub const CHANGES: u32 = STARTED | EXITED | ENDED | WOKE | BLOCKED | EXEC | RENICED | AFFINITY;
 }

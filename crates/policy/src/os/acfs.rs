@@ -345,10 +345,10 @@ impl Acfs {
             side.rate = (side.rate.0.min(rate), side.rate.1.max(rate));
         }
         let cores = self.queues.cores_of(rank);
-        if threads > cores {
+        if threads > cores || bound {
             side.slice = self.slice.0 as f64 * side.rate.1;
             // Who may not run on all cores of the kind may run more than its turn, or less.
-            let turn = f64::from(cores) / f64::from(threads);
+            let turn = (f64::from(cores) / f64::from(threads)).min(1.0);
             side.rate = if bound { (0.0, side.rate.1) } else { (side.rate.0 * turn, side.rate.1 * turn) };
         }
         (side.v.0 <= side.v.1).then_some(side)
@@ -363,11 +363,11 @@ impl Acfs {
         let sides = (self.side(faster, faster + 1, view), self.side(faster + 1, faster, view));
         let (Some(fast), Some(slow)) = sides else { return Some(Nanos::MAX) };
         let left = (threshold - (fast.v.1 - slow.v.0)) as f64 - fast.slice - slow.slice;
-        let speed = fast.rate.1 - slow.rate.0;
+        let speed = fast.rate.1 * (1.0 + ROUNDED) - slow.rate.0 * (1.0 - ROUNDED);
         if left <= 0.0 {
             return None;
         }
-        Some(if speed > 0.0 { Nanos((left / speed * (1.0 - ROUNDED)) as u64) } else { Nanos::MAX })
+        Some(if speed > 0.0 { Nanos((left / speed) as u64) } else { Nanos::MAX })
     }
 
     fn tick(&mut self, view: &View<'_>, say: &mut Directives) {
@@ -391,7 +391,7 @@ struct Side {
     v: (i64, i64),
     /// Least and greatest `dv/dt` of whoever has the least and the greatest `v`.
     rate: (f64, f64),
-    /// What one gets ahead by within a slice; where nobody has to wait: nothing.
+    /// What one gets ahead by within a slice; where nobody has to wait, as far as can be told: nothing.
     slice: f64,
 }
 

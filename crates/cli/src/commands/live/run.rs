@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Context as _;
 use evenkeel_linux::program::{Held, Signals, exit_code, find};
 use evenkeel_linux::watch::{Tid, Watcher};
+use evenkeel_machine::Nanos;
 use evenkeel_report::table as results;
 use rustix::process::{Pid, set_child_subreaper};
 
@@ -68,7 +69,7 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     let mut status = None;
     let mut trouble = None;
     while status.is_none() && trouble.is_none() {
-        trouble = session.step(&[&signals]).err().map(|error| backend::trouble(error, args.live.verbose));
+        trouble = session.step(Nanos::MAX, &[&signals]).err().map(|error| backend::trouble(error, args.live.verbose));
         match program.poll() {
             Ok(ended) => status = ended,
             Err(error) => {

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use evenkeel_linux::affinity::journal::{directory, make_directory};
 use evenkeel_linux::program::{Signal, Signals};
 use evenkeel_linux::watch::{Tid, Watcher};
+use evenkeel_machine::Nanos;
 use evenkeel_report::table as results;
 use rustix::fs::{FlockOperation, flock};
 
@@ -92,7 +93,12 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
         }
         let mut others: Vec<&dyn AsFd> = vec![&signals];
         others.extend(listener.iter().map(|listener| listener as &dyn AsFd));
-        session.step(&others).map_err(|error| backend::trouble(error, args.live.verbose))?;
+        let soonest = reporter.iter().map(|reporter| reporter.next).chain(end).min();
+        let within = soonest.map_or(Nanos::MAX, |at| {
+            let left = at.saturating_duration_since(Instant::now());
+            Nanos(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX))
+        });
+        session.step(within, &others).map_err(|error| backend::trouble(error, args.live.verbose))?;
         if session.restarts() != restarts {
             restarts = session.restarts();
             say("note", "CPUs came or went: the scheduler was loaded anew");

@@ -119,6 +119,8 @@ impl Table {
             shares.extend(dealt.into_iter().map(|share| share.map_or(NOWHERE, |share| share as u32)));
         } else {
             deal_free(remaining, capacities, owed, shares);
+            // Where no core is online, nobody is dealt anywhere.
+            shares.resize(members.len(), NOWHERE);
         }
         self.keep_places(members, at_work, some_are_bound, homes, view);
     }
