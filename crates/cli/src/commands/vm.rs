@@ -23,8 +23,10 @@ use crate::table;
 const TIMED_OUT: u8 = 124;
 /// Exit code where the lab failed, and not the command, as in containers.
 const LAB_FAILED: u8 = 125;
-/// Lines of the kernel's log that are shown where the guest died.
+/// Lines of the kernel's log that are shown where the guest died, at least.
 const SHOWN: usize = 40;
+/// The same, at most: from where the kernel says what has happened to it.
+const SHOWN_AT_MOST: usize = 120;
 
 /// `evenkeel vm`. The exit code is the command's.
 ///
@@ -188,14 +190,23 @@ fn list(store: &Store, is_json: bool) -> Result {
     output::print(&(table::text(table) + "\nEach is there as rt and cloud, too: --kernel 6.18-rt-amd64.\n"))
 }
 
+/// The last lines of a kernel's log, and before them whatever belongs to its last fault: the line that names it is the first of many.
+fn last_words(log: &str) -> Vec<&str> {
+    let lines: Vec<&str> = log.lines().collect();
+    let last = |count: usize| lines.len().saturating_sub(count);
+    let names_fault =
+        |line: &&str| ["Oops: ", "BUG: ", "general protection fault"].iter().any(|name| line.contains(name));
+    let named = lines[last(SHOWN_AT_MOST)..].iter().position(names_fault).map(|place| last(SHOWN_AT_MOST) + place);
+    lines[named.map_or(last(SHOWN), |named| named.min(last(SHOWN)))..].to_vec()
+}
+
 /// A lab that ended before its command did.
 fn failed(error: VmError, log: Option<OutputFile>) -> Result<ExitCode> {
     if let Some(text) = error.log() {
         match log {
             Some(log) => keep(log, text)?,
             None => {
-                let lines: Vec<&str> = text.lines().collect();
-                for line in &lines[lines.len().saturating_sub(SHOWN)..] {
+                for line in last_words(text) {
                     // Nothing can be done where stderr is gone.
                     let _ = writeln!(io::stderr(), "{line}");
                 }
@@ -229,5 +240,25 @@ fn failure(error: VmError) -> Failure {
         VmError::OutputGone => Failure::ClosedPipe,
         error if error.is_usage() => Failure::Usage(error.into()),
         error => Failure::Failed(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_words_of_a_kernel_begin_with_what_happened_to_it() {
+        let log = |before: usize, fault: &str, after: usize| {
+            let all = [vec!["boot"; before], vec![fault], vec!["registers"; after]].concat();
+            all.join("\n")
+        };
+        for (after, shown) in [(5, SHOWN), (60, 61), (SHOWN_AT_MOST, SHOWN)] {
+            let log = log(500, "[ 67.8] Oops: int3: 0000 [#1] SMP", after);
+            let words = last_words(&log);
+            assert_eq!(words.len(), shown);
+            assert_eq!(words[0].contains("int3"), shown == 61, "{after}");
+        }
+        assert_eq!(last_words("one\ntwo"), ["one", "two"]);
     }
 }
