@@ -34,8 +34,8 @@ pub trait Policy: Send {
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives);
 
     /// Until when it would answer [`Event::Timer`] with nothing, as long as no thread starts, ends, wakes, blocks or changes its weight or its cores, no
-    /// core comes or goes, goes idle, takes a thread from another tier than its first, or runs threads that are not the policy's. `None`: that may be any time. What may be asked after each timer by
-    /// a mechanism for which being asked is dear, so that it need not look in vain; the others keep to the timer.
+    /// core comes or goes, goes idle, takes a thread from another tier than its first, or runs threads that are not the policy's. `None`: that may be any
+    /// time. What may be asked after each timer by a mechanism for which being asked is dear, so that it need not look in vain; the others keep to the timer.
     fn quiet_until(&self, _: &View<'_>) -> Option<Nanos> {
         None
     }

@@ -394,3 +394,16 @@ fn threads_of_a_core_that_leaves_are_placed_elsewhere() {
         }
     }
 }
+
+#[test]
+fn with_no_core_online_nobody_is_dealt_anywhere() {
+    for name in names() {
+        let mut bench = bench(&name, 2, 2);
+        let threads = spawn_running(&mut bench, 6);
+        // The view shows the cores gone before the policy has been told so, and who ran there still counts as running.
+        bench.cores.iter_mut().for_each(|core| core.online = false);
+        bench.deliver(Event::CoreIdle(CoreId(1)));
+        bench.deliver(Event::Timer);
+        assert_eq!(queues(&bench, &threads).len(), 6, "{name}");
+    }
+}
