@@ -7,8 +7,8 @@
 //! ```text
 //! shared   time from beginning to end / iterations, mean over the loops that were shared, the last 16 above all
 //! alone    time per iteration of chunks on the caller's kind of core, mean likewise over all loops
-//! debt     what loops that were shared all the same took longer than alone, less what others took off, less 1/64 of the time of loops that were not
-//!          shared since; never less than 0
+//! debt     what loops that were shared to look again took longer than alone, less what others took off, less 1/64 of the time of loops that were
+//!          run alone since; never less than 0
 //! share    the first 8, and then while  shared <= alone;  else while there is no debt, to see whether that has changed
 //! ```
 //!
@@ -73,10 +73,21 @@ pub struct Lap {
     pub pace: Option<f64>,
     /// On the caller's kind of core, if that did some.
     pub alone: Option<f64>,
-    /// From beginning to end, if others could take part from the beginning.
-    pub shared: Option<f64>,
+    /// How it was run.
+    pub way: Way,
     /// How many it had.
     pub iterations: u64,
+}
+
+/// How a loop was run.
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    /// By its caller.
+    Alone,
+    /// Others could take part from the beginning: its time per iteration from beginning to end.
+    Shared(f64),
+    /// Neither: others came later, or it was stopped.
+    Otherwise,
 }
 
 impl Paces {
@@ -122,11 +133,16 @@ impl Paces {
             Some(place.get()).filter(|known| known.code == code).unwrap_or(Known { code, ..Known::NOTHING });
         known.pace = lap.pace.or(known.pace);
         lap.alone.into_iter().for_each(|time| known.alone.add(time));
-        lap.shared.into_iter().for_each(|time| known.shared.add(time));
-        let lost = match lap.shared {
+        if let Way::Shared(time) = lap.way {
+            known.shared.add(time);
+        }
+        let alone = known.alone.value * lap.iterations as f64;
+        let lost = match lap.way {
             _ if known.pays() => -known.debt,
-            Some(shared) => (shared - known.alone.value) * lap.iterations as f64,
-            None => -FOR_LOOKING * known.alone.value * lap.iterations as f64,
+            Way::Alone => -FOR_LOOKING * alone,
+            // Longer ones are shared whatever is known of them.
+            Way::Shared(time) if alone <= LONGEST_ALONE => time * lap.iterations as f64 - alone,
+            Way::Shared(_) | Way::Otherwise => 0.0,
         };
         known.debt = (known.debt + lost).max(0.0);
         place.set(known);
@@ -165,8 +181,8 @@ mod tests {
     fn times_shared(paces: &Paces, loops: u32, shared: f64, alone: f64) -> u32 {
         let run = |_| {
             let is_shared = paces.alone(CODE, 1_000).is_none();
-            let shared = is_shared.then_some(shared);
-            paces.learn(CODE, Lap { pace: Some(alone), alone: Some(alone), shared, iterations: 1_000 });
+            let way = if is_shared { Way::Shared(shared) } else { Way::Alone };
+            paces.learn(CODE, Lap { pace: Some(alone), alone: Some(alone), way, iterations: 1_000 });
             u32::from(is_shared)
         };
         (0..loops).map(run).sum()
@@ -204,9 +220,10 @@ mod tests {
         let paces = Paces::default();
         // Half as long three times of four, and then long: in the mean longer than alone.
         let run = |index: u32| {
-            let shared = paces.alone(CODE, 1_000).is_none().then_some(if index % 4 == 3 { 500.0 } else { 50.0 });
-            paces.learn(CODE, Lap { pace: Some(100.0), alone: Some(100.0), shared, iterations: 1_000 });
-            u32::from(shared.is_some())
+            let is_shared = paces.alone(CODE, 1_000).is_none();
+            let way = if is_shared { Way::Shared(if index % 4 == 3 { 500.0 } else { 50.0 }) } else { Way::Alone };
+            paces.learn(CODE, Lap { pace: Some(100.0), alone: Some(100.0), way, iterations: 1_000 });
+            u32::from(is_shared)
         };
         assert!((0..1_000).map(run).sum::<u32>() < 500);
     }
@@ -227,12 +244,28 @@ mod tests {
     }
 
     #[test]
+    fn a_loop_that_others_join_late_pays_nothing_off_and_a_long_one_owes_nothing() {
+        let paces = Paces::default();
+        let lap = |way, iterations| paces.learn(CODE, Lap { pace: None, alone: Some(100.0), way, iterations });
+        (0..100).for_each(|_| lap(Way::Shared(150.0), 1_000));
+        assert!(paces.alone(CODE, 1_000).is_some(), "it has looked, and lost by it");
+        (0..10_000).for_each(|_| lap(Way::Otherwise, 1_000));
+        assert!(paces.alone(CODE, 1_000).is_some());
+        let paces = Paces::default();
+        // Each takes 10 ms alone, and then one takes 0.1 ms.
+        let lap = |way, iterations| paces.learn(CODE, Lap { pace: None, alone: Some(100.0), way, iterations });
+        (0..100).for_each(|_| lap(Way::Shared(150.0), 100_000));
+        assert!(paces.alone(CODE, 1_000).is_none(), "there is no debt: it may look at once");
+    }
+
+    #[test]
     fn ten_loops_of_a_program_do_not_drive_each_other_out() {
         for (distance, start) in (1..200).flat_map(|distance| [0x1000, 0x55_5000].map(|start| (distance * 16, start))) {
             let paces = Paces::default();
             let codes = || (0..10).map(|number| start + number * distance);
-            codes()
-                .for_each(|code| paces.learn(code, Lap { pace: Some(1.0), alone: None, shared: None, iterations: 1 }));
+            codes().for_each(|code| {
+                paces.learn(code, Lap { pace: Some(1.0), alone: None, way: Way::Otherwise, iterations: 1 })
+            });
             assert!(codes().all(|code| paces.last(code).is_some()), "{distance} {start}");
         }
     }
@@ -241,7 +274,7 @@ mod tests {
     fn more_loops_than_there_are_places_drive_each_other_out_and_no_more() {
         let paces = Paces::default();
         for code in (0..1_000).map(|number| CODE + 16 * number) {
-            paces.learn(code, Lap { pace: Some(1.0), alone: None, shared: None, iterations: 1 });
+            paces.learn(code, Lap { pace: Some(1.0), alone: None, way: Way::Otherwise, iterations: 1 });
             assert_eq!(paces.last(code), Some(1.0));
         }
     }

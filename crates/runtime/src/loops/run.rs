@@ -18,7 +18,7 @@ use crate::worker::Worker;
 
 use super::body::Body;
 use super::hand::Hand;
-use super::paces::Lap;
+use super::paces::{Lap, Way};
 use super::schedule::Schedule;
 
 /// How long the caller waits for the last chunks of others before it does something else, which might take longer: as long as a
@@ -85,7 +85,7 @@ pub fn run<B: Body>(worker: &Worker, schedule: Schedule, iterations: u64, body: 
     }
     if before == iterations {
         let alone = began.elapsed().as_nanos() as f64 / iterations as f64;
-        return worker.paces.learn(code, Lap { pace: None, alone: Some(alone), shared: None, iterations });
+        return worker.paces.learn(code, Lap { pace: None, alone: Some(alone), way: Way::Alone, iterations });
     }
     let hand = Hand::new(schedule, iterations - before, workers, worker.paces.last(code));
     let shared = Shared {
@@ -105,9 +105,10 @@ pub fn run<B: Body>(worker: &Worker, schedule: Schedule, iterations: u64, body: 
     shared.take_part(worker);
     shared.wait(worker);
     let (took, hand) = (shared.now(), shared.hand());
-    let whole = (before == 0 && !hand.is_over()).then_some(took.0 as f64 / iterations as f64);
+    let is_whole = before == 0 && !hand.is_over();
+    let way = if is_whole { Way::Shared(took.0 as f64 / iterations as f64) } else { Way::Otherwise };
     let (pace, alone) = (hand.fastest_pace(), hand.pace(worker.kind));
-    worker.paces.learn(code, Lap { pace, alone, shared: whole, iterations });
+    worker.paces.learn(code, Lap { pace, alone, way, iterations });
     drop(hand);
     let payload = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(payload) = payload {
