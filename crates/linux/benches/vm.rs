@@ -3,8 +3,8 @@
 //! `make bench-vm`: a round is a boot, in which the schedulers take turns at the loads of `vm/loads.sh`. Work and times are compared with those of
 //! the kernel's own scheduler in the turns just before and after, and figures are medians of the rounds. `EVENKEEL` is the binary, built with
 //! `sched_ext`; `EVENKEEL_PEERS` a folder of other schedulers' binaries, of which those that are missing are left out and said to be;
-//! `EVENKEEL_BENCH_ROUNDS` the number of rounds; `EVENKEEL_BENCH_SCHEDULERS` the schedulers beside the kernel's own, if not all. Writes `EVENKEEL_BENCH_OUT`
-//! anew after each round.
+//! `EVENKEEL_BENCH_ROUNDS` the number of rounds; `EVENKEEL_BENCH_SCHEDULERS` the schedulers beside the kernel's own, if not all. Writes `EVENKEEL_BENCH_OUT`,
+//! which is complete after the last round, and `.part` beside it before.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark fails by panicking")]
 
 #[path = "../tests/support/programs.rs"]
@@ -271,6 +271,14 @@ fn main() {
         }
     }
     assert!(!done.is_empty(), "no round came to anything");
+    if let Ok(file) = env::var("EVENKEEL_BENCH_OUT") {
+        std::fs::rename(part_of(&file), file).unwrap();
+    }
+}
+
+/// Where the page is until all rounds are done: one that is broken off leaves what there was, and what it came to beside that.
+fn part_of(page: &str) -> String {
+    format!("{page}.part")
 }
 
 fn write_page(schedulers: &[&str], rounds: &[Round]) {
@@ -291,8 +299,6 @@ fn write_page(schedulers: &[&str], rounds: &[Round]) {
     );
     print!("{text}");
     if let Ok(file) = env::var("EVENKEEL_BENCH_OUT") {
-        let temporary = format!("{file}.new");
-        std::fs::write(&temporary, text).unwrap();
-        std::fs::rename(temporary, file).unwrap();
+        std::fs::write(part_of(&file), text).unwrap();
     }
 }

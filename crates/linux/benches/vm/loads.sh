@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs in the hybrid VM lab, and has schedulers take turns in one boot. Its first argument names those that have 2,000 threads at the end, its second those
-# that have equal programs for long, the others all schedulers beside the kernel's own: a path is any sched_ext scheduler, all else is a policy of evenkeel's. One line per load and turn:
-# scheduler, slash, name of the load, a colon, and what it printed. Beside times and work, which say little by themselves, stand those of the kernel's own
-# scheduler: it has the turn before and the turn after each other.
+# Runs in the hybrid VM lab, and has schedulers take turns in one boot. Its first argument names those that have 2,000 threads at the end, its second
+# those that have equal programs for long, the others all schedulers beside the kernel's own: a path is any sched_ext scheduler, all else is a policy of
+# evenkeel's. One line per load and turn: scheduler, slash, name of the load, a colon, and what it printed. Beside times and work, which say little by
+# themselves, stand those of the kernel's own scheduler: it has the turn before and the turn after each other.
 many=$1
 long=$2
 shift 2
