@@ -98,6 +98,24 @@ pub struct Mechanism {
     freed: u64,
 }
 
+/// What the policy sees. It borrows nothing else, so that the policy can be asked, and its answer taken down.
+macro_rules! view {
+    ($mechanism:ident) => {
+        View {
+            now: $mechanism.now,
+            answer: $mechanism.answers,
+            carried_out: $mechanism.sent.iter().map(|sent| sent.answer).min().unwrap_or($mechanism.answers),
+            machine: &$mechanism.machine,
+            cores: &$mechanism.cores,
+            threads: &$mechanism.stats,
+            live: &$mechanism.live,
+            ran: &$mechanism.live,
+            waiting: &$mechanism.waiting,
+            affinity: &$mechanism.affinity,
+        }
+    };
+}
+
 impl Mechanism {
     /// Ready for threads: policy asked, kernel side told, not attached. `epoch`: the beginning of time, `CLOCK_MONOTONIC`.
     ///
@@ -309,7 +327,7 @@ impl Mechanism {
             self.timer = Some((period, self.now.saturating_add(period)));
             self.events.push(Event::Timer);
             self.tell();
-            self.quiet = self.policy.quiet_until(&self.view()).unwrap_or(Nanos::ZERO);
+            self.quiet = self.policy.quiet_until(&view!(self)).unwrap_or(Nanos::ZERO);
         }
         self.sweep();
         self.command()?;
@@ -326,43 +344,15 @@ impl Mechanism {
         self.quiet > self.now
     }
 
-    fn view(&self) -> View<'_> {
-        View {
-            now: self.now,
-            answer: self.answers,
-            carried_out: self.sent.iter().map(|sent| sent.answer).min().unwrap_or(self.answers),
-            machine: &self.machine,
-            cores: &self.cores,
-            threads: &self.stats,
-            live: &self.live,
-            ran: &self.live,
-            waiting: &self.waiting,
-            affinity: &self.affinity,
-        }
-    }
-
     /// Tells the policy what happened, and does what it says to each.
     fn tell(&mut self) {
         for _ in 0..ROUNDS {
             let mut events = std::mem::take(&mut self.events);
             for event in events.drain(..) {
-                let carried_out = self.sent.iter().map(|sent| sent.answer).min().unwrap_or(self.answers);
-                let Self { policy, say, machine, cores, stats, live, waiting, affinity, .. } = self;
-                let view = View {
-                    now: self.now,
-                    answer: self.answers,
-                    carried_out,
-                    machine,
-                    cores,
-                    threads: stats,
-                    live,
-                    ran: live,
-                    waiting,
-                    affinity,
-                };
-                policy.event(event, &view, say);
+                let view = view!(self);
+                self.policy.event(event, &view, &mut self.say);
                 // What it says, or is told of now, it did not count on.
-                if event == Event::Timer || matches!(event, Event::CoreIdle(_)) || !self.say.is_empty() {
+                if matches!(event, Event::CoreIdle(_)) || !self.say.is_empty() {
                     self.quiet = Nanos::ZERO;
                 }
                 if !self.say.is_empty() {
