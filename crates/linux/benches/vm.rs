@@ -25,7 +25,9 @@ const PEERS: [&str; 2] = ["scx_bpfland", "scx_lavd"];
 const POLICIES: [&str; 4] = ["acfs", "age", "hsp", "gts"];
 /// Those that something is asked of, or that it is measured by: the others have the first round alone.
 const EVERY_ROUND: [&str; 2] = ["scx_bpfland", "acfs"];
-/// Those that have 2,000 threads in the first round, which takes minutes each.
+/// How the kernel's own scheduler is called here and in `loads.sh`.
+const KERNELS_OWN: &str = "kernel";
+/// Those that have 2,000 threads in the first round beside the kernel's own, which takes minutes each.
 const MANY: [&str; 2] = ["acfs", "age"];
 const DEFAULT_ROUNDS: usize = 5;
 const THREADS: [u32; 4] = [2, 4, 6, 12];
@@ -118,7 +120,7 @@ impl Of<'_> {
     /// What each of its turns comes to divided by the mean of the kernel's own just before and after: the median, and the least and greatest of
     /// several.
     fn to_kernel(&self, load: &str, figure: impl Fn(&[f64]) -> Option<f64>) -> String {
-        if self.scheduler == "kernel" {
+        if self.scheduler == KERNELS_OWN {
             return "1".to_owned();
         }
         let mut ratios = Vec::new();
@@ -201,7 +203,7 @@ fn table(schedulers: &[&str], rounds: &[Round]) -> String {
     }
     text += "\n\nBy themselves: wake-ups of 4 threads that work 1 ms every 3 ms beside 4 that always work; cyclictest --policy=other beside the same; three \
              threads of nice 0 beside three of nice 5 for 30 s (progress, the one / the other; by their weights 3.06); what the user side takes of a core; \
-             2,000 threads that always work for 15 s (least and median progress, units of 20 us on a fast host core, and what the user side takes of a \
+             2,000 threads that always work for 30 s (least and median progress, units of 20 us on a fast host core, and what the user side takes of a \
              core meanwhile; in the first round alone).\n\n\
              | under | wake p50, us | p99 | greatest | cyclictest greatest, us | nice 0 / 5 | user side, % of a core | 2,000: least | median | user side, % |\n\
              | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
@@ -256,8 +258,8 @@ fn main() {
         eprintln!("round {round} of {rounds}");
         // The first that comes to something has all of them.
         let run = if done.is_empty() {
-            let many: Vec<&str> = MANY.into_iter().filter(|it| all.contains(it)).collect();
-            bench.run(&all, &many)
+            let ours = MANY.into_iter().filter(|it| all.contains(it));
+            bench.run(&all, &[KERNELS_OWN].into_iter().chain(ours).collect::<Vec<_>>())
         } else {
             let asked: Vec<&str> = all.iter().copied().filter(|it| EVERY_ROUND.contains(it)).collect();
             bench.run(&asked, &[])
@@ -265,7 +267,7 @@ fn main() {
         match run {
             Ok(run) => {
                 done.push(run);
-                write_page(&[&["kernel"][..], &all].concat(), &done);
+                write_page(&[&[KERNELS_OWN][..], &all].concat(), &done);
             }
             Err(error) => eprintln!("round {round} failed: {error}"),
         }
@@ -282,7 +284,7 @@ fn part_of(page: &str) -> String {
 }
 
 fn write_page(schedulers: &[&str], rounds: &[Round]) {
-    let every: Vec<&str> = ["kernel"].into_iter().chain(EVERY_ROUND).filter(|it| schedulers.contains(it)).collect();
+    let every: Vec<&str> = [KERNELS_OWN].into_iter().chain(EVERY_ROUND).filter(|it| schedulers.contains(it)).collect();
     let others = if schedulers.len() > every.len() {
         format!("; those other than {} had the first round alone", every.join(", "))
     } else {
