@@ -207,7 +207,7 @@ impl<L: Listener> Mechanism<'_, L> {
         state.started = true;
         state.waits_for = WaitsFor::Nothing;
         if self.tracks_load {
-            state.rare_mut().load = evenkeel_policy::pelt::Pelt::new(0.0, self.now);
+            self.loads.start(thread, self.now);
         }
         let normal = state.normal();
         let stats = &mut self.stats[thread.index()];
@@ -293,6 +293,7 @@ impl<L: Listener> Mechanism<'_, L> {
         stats.since = self.now;
         let state = &mut self.threads[thread.index()];
         state.drop_rare();
+        self.loads.forget(thread);
         if !state.started {
             return;
         }

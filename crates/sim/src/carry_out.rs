@@ -172,7 +172,8 @@ impl<L: Listener> Mechanism<'_, L> {
         tiers.retain(|tier| !tier.queues.is_empty());
         let index = core.index();
         let (word, bit) = (index / 64, 1 << (index % 64));
-        for queue in &mut self.queues {
+        for before in std::mem::take(&mut self.cores[index].tiers).iter().flat_map(|tier| &tier.queues) {
+            let queue = &mut self.queues[before.index()];
             queue.servers.retain(|&server| server != core.0);
             queue.served_by[word] &= !bit;
         }

@@ -35,6 +35,7 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn call(&mut self, core: usize) {
         if !self.cores[core].called {
             self.cores[core].called = true;
+            self.called_bits[core / 64] |= 1 << (core % 64);
             self.called.push(core as u32);
         }
     }
@@ -80,6 +81,7 @@ impl<L: Listener> Mechanism<'_, L> {
             let core = self.called[next] as usize;
             next += 1;
             self.cores[core].called = false;
+            self.called_bits[core / 64] &= !(1 << (core % 64));
             if self.cores[core].running != NONE {
                 self.drop_claim(core);
                 continue;
@@ -96,9 +98,6 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// Those that had a thread first, then by number. A core is called once, so that bits tell who is.
     fn bring_called_into_order(&mut self) {
-        for &core in &self.called {
-            self.called_bits[core as usize / 64] |= 1 << (core % 64);
-        }
         self.called.clear();
         for idle in [false, true] {
             for (word, called) in self.called_bits.iter().enumerate() {
@@ -110,7 +109,6 @@ impl<L: Listener> Mechanism<'_, L> {
                 }
             }
         }
-        self.called_bits.fill(0);
     }
 
     /// The thread that a core takes up next: a higher class before who was sent here before who waits in its queues.

@@ -16,6 +16,7 @@ mod heap;
 mod latency;
 mod line;
 mod load;
+mod loads;
 mod mechanism;
 mod objects;
 mod outcome;

@@ -29,10 +29,7 @@ impl<L: Listener> Mechanism<'_, L> {
             State::Running | State::Ready => self.machine.kind_of(stats.core).top().capacity,
             State::Blocked | State::Exited => 0.0,
         };
-        let state = &mut self.threads[thread.index()];
-        let rare = state.rare_mut();
-        rare.load.update(self.now, rare.load_signal);
-        rare.load_signal = signal;
+        self.loads.follow(thread, signal, self.now);
     }
 
     /// Brings the averages of a core up to now: it has been as `busy` says.
@@ -105,16 +102,28 @@ impl<L: Listener> Mechanism<'_, L> {
                 }
             }
         }
-        if !self.interest.wants(Interest::LOAD) {
-            return;
+        if self.interest.wants(Interest::UTILISATION) {
+            for core in 0..self.cores.len() {
+                let busy = if self.cores[core].busy { f64::from(FULL_CAPACITY) } else { 0.0 };
+                self.core_stats[core].utilisation = self.cores[core].busy_average.at(self.now, busy) as u32;
+            }
         }
-        for core in 0..self.cores.len() {
-            let busy = if self.cores[core].busy { f64::from(FULL_CAPACITY) } else { 0.0 };
-            self.core_stats[core].utilisation = self.cores[core].busy_average.at(self.now, busy) as u32;
+        if self.interest.wants(Interest::LOAD) {
+            self.show_loads();
         }
+    }
+
+    fn show_loads(&mut self) {
         if self.events.contains(&Event::Timer) {
-            for i in 0..self.live.len() {
-                self.show_load(self.live[i]);
+            for word in 0..self.loads.words() {
+                let mut unsettled = self.loads.unsettled(word);
+                while unsettled != 0 {
+                    let index = word * 64 + unsettled.trailing_zeros() as usize;
+                    unsettled &= unsettled - 1;
+                    if self.threads[index].normal() {
+                        self.show_load(ThreadId(index as u32));
+                    }
+                }
             }
             return;
         }
@@ -138,8 +147,10 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
+    #[inline]
     fn show_load(&mut self, thread: ThreadId) {
-        let state = self.threads[thread.index()].rare();
-        self.stats[thread.index()].load = state.load.at(self.now, state.load_signal).round() as u32;
+        if let Some(load) = self.loads.news(thread, self.now) {
+            self.stats[thread.index()].load = load;
+        }
     }
 }

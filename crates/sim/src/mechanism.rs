@@ -27,6 +27,7 @@ use crate::apps::App;
 use crate::config::{Config, Governor};
 use crate::engine::{Calendar, Slot};
 use crate::latency::Latencies;
+use crate::loads::Loads;
 use crate::outcome::{Outcome, SensorLog};
 use crate::power::Meter;
 use crate::program::Op;
@@ -219,7 +220,7 @@ pub struct Mechanism<'a, L> {
     pub events: Vec<Event>,
     pub arrivals: Vec<ThreadId>,
     pub called: Vec<u32>,
-    /// Scratch: the same, as bits.
+    /// The same, as bits.
     pub called_bits: Vec<u64>,
     pub say: Directives,
     /// Slice of threads of which none has been said.
@@ -251,7 +252,10 @@ pub struct Mechanism<'a, L> {
     pub latency: Vec<Latencies>,
     pub sensors: Option<SensorLog>,
     pub has_power: bool,
+    /// Whether loads of threads are kept, and the utilisation of cores.
     pub tracks_load: bool,
+    pub tracks_utilisation: bool,
+    pub loads: Loads,
     pub tracks_stalls: bool,
     pub tracks_ran: bool,
     pub ran: Ran,
@@ -337,7 +341,9 @@ impl<'a, L: Listener> Mechanism<'a, L> {
                 SensorLog { interval, microwatts }
             }),
             has_power,
-            tracks_load: interest.wants(Interest::LOAD) || config.governor == Governor::Schedutil,
+            tracks_load: interest.wants(Interest::LOAD),
+            tracks_utilisation: interest.wants(Interest::UTILISATION) || config.governor == Governor::Schedutil,
+            loads: Loads::default(),
             tracks_stalls: interest.wants(Interest::STALLED),
             tracks_ran: interest.wants(Interest::RAN),
             ran: Ran::default(),

@@ -76,6 +76,13 @@ impl<L: Listener> Mechanism<'_, L> {
             && (self.restricted || self.idle_bits.iter().zip(served_by).any(|(idle, serves)| idle & serves != 0))
     }
 
+    /// Whether an idle core that serves a queue has not been called yet. Where many threads come at once, most find none.
+    fn is_one_free(&self, queue: QueueId) -> bool {
+        let served_by = &self.queues[queue.index()].served_by;
+        let bits = self.idle_bits.iter().zip(&self.called_bits).zip(served_by);
+        bits.into_iter().any(|((idle, called), serves)| idle & !called & serves != 0)
+    }
+
     /// Cores that idle and are used, by number.
     fn idle_cores(&self) -> impl Iterator<Item = usize> + '_ {
         self.idle_bits.iter().enumerate().flat_map(|(word, &bits)| {
@@ -182,7 +189,9 @@ impl<L: Listener> Mechanism<'_, L> {
                 self.is_idle(core) && !called && self.serves(core, queue) && self.allowed(thread, core)
             };
             let prefer = &self.queues[queue.index()].prefer;
-            let found = if prefer.is_empty() {
+            let found = if !self.is_one_free(queue) {
+                None
+            } else if prefer.is_empty() {
                 let last = self.stats[thread.index()].core.index();
                 Some(last).filter(|&core| fits(core)).or_else(|| self.idle_cores().find(|&core| fits(core)))
             } else {

@@ -92,7 +92,7 @@ impl<L: Listener> Mechanism<'_, L> {
             self.note_idle(core);
             return;
         }
-        if self.tracks_load {
+        if self.tracks_utilisation {
             self.note_utilisation(core);
         }
         let state = &mut self.cores[core];

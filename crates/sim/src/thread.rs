@@ -7,7 +7,6 @@ use evenkeel_policy::{Order, Slice, Start};
 use evenkeel_workload::{Class, TaskId};
 
 use crate::program::Row;
-use evenkeel_policy::pelt::Pelt;
 
 /// Where a thread stands that has no core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,7 +110,7 @@ pub struct Thread {
     rare: Option<Box<Rare>>,
 }
 
-/// What few threads need: averages of load, timers of their own, rounds of shared work, deadlines.
+/// What few threads need: timers of their own, rounds of shared work, deadlines.
 #[derive(Debug)]
 pub struct Rare {
     /// Rounds of shared loops and graphs that it has been through; made when first needed.
@@ -121,8 +120,6 @@ pub struct Rare {
     pub waited_for_task: bool,
     /// Next expiry of each timer of its own, once used.
     pub timers: Vec<Option<Nanos>>,
-    pub load: Pelt,
-    pub load_signal: f64,
     /// Speeds last seen, by kind (0: never), for the sampling estimator.
     pub seen: PerKind<f32>,
     pub util_min: u32,
@@ -140,8 +137,6 @@ impl Rare {
         graph_rounds: Vec::new(),
         waited_for_task: false,
         timers: Vec::new(),
-        load: Pelt::new(0.0, Nanos::ZERO),
-        load_signal: 0.0,
         seen: PerKind::all(0.0),
         util_min: 0,
         util_max: FULL_CAPACITY,

@@ -578,12 +578,14 @@ impl Mechanism {
 
     /// Brings what policies see of loads up to now.
     pub(super) fn refresh_loads(&mut self) {
-        if !self.interest.wants(Interest::LOAD) {
-            return;
+        if self.interest.wants(Interest::LOAD) {
+            for &thread in &self.live {
+                let state = &self.threads[thread.index()];
+                self.stats[thread.index()].load = state.load.at(self.now, state.load_signal) as u32;
+            }
         }
-        for &thread in &self.live {
-            let state = &self.threads[thread.index()];
-            self.stats[thread.index()].load = state.load.at(self.now, state.load_signal) as u32;
+        if !self.interest.wants(Interest::UTILISATION) {
+            return;
         }
         for (shown, average) in self.cores.iter_mut().zip(&mut self.utilisation) {
             let signal = if shown.running.is_some() { 1024.0 } else { 0.0 };

@@ -72,6 +72,8 @@ impl Interest {
     pub const PROGRESS: Self = Self(1 << 12);
     /// Not an event: [`View::ran`] is read. Where few threads of many have had a core, nobody need look at all of them.
     pub const RAN: Self = Self(1 << 13);
+    /// Not an event: [`CoreStats::utilisation`] must be kept.
+    pub const UTILISATION: Self = Self(1 << 14);
 
     /// Both.
     #[must_use]
@@ -172,7 +174,7 @@ pub struct CoreStats {
     pub online: bool,
     /// What it runs.
     pub running: Option<ThreadId>,
-    /// Utilisation, 0 to 1024 of its own time (PELT); only with [`Interest::LOAD`].
+    /// Utilisation, 0 to 1024 of its own time (PELT); only with [`Interest::UTILISATION`].
     pub utilisation: u32,
 }
 

@@ -98,7 +98,9 @@ pub struct ADwrr {
     cores: Vec<CoreId>,
     /// Slowest kind first, each by number.
     slow_first: Vec<CoreId>,
-    /// By place among those: how many threads the core has, as of the answer `counted`.
+    /// By core: its place among those.
+    slow_place: Vec<u32>,
+    /// By place among `cores`: how many threads the core has, as of the answer `counted`.
     counts: Tournament,
     counted: Option<u64>,
     /// Scratch: waiting threads of the least round, and how many of them each cluster has.
@@ -184,6 +186,7 @@ impl ADwrr {
             near: Vec::new(),
             cores: Vec::new(),
             slow_first: Vec::new(),
+            slow_place: Vec::new(),
             counts: Tournament::default(),
             counted: None,
             left: Vec::new(),
@@ -276,26 +279,53 @@ impl ADwrr {
         // Somebody is still in the round that has ended for this one. Who waits the core takes by itself; from the slowest kind nobody is stolen to.
         let may_steal = Some(&view.kind(core)) != self.scale.kinds.last();
         let may_all_run = self.rounds.in_base() <= view.cores.len();
-        let runs = |thread: ThreadId| view.cores[view.thread(thread).core.index()].running == Some(thread);
-        if may_steal && key > self.rounds.base() && may_all_run && self.rounds.all_in_base(runs) {
-            self.steal(core, key, view, say);
+        if !may_steal || key <= self.rounds.base() || !may_all_run {
+            return;
         }
+        if !view.affinity.is_empty() {
+            if self.rounds.all_in_base(|thread| runs_on(thread, view).is_some()) {
+                self.steal(core, key, view, say);
+            }
+        } else if let Some(thread) = self.left_behind(view.kind(core), view) {
+            self.take(thread, core, view, say);
+        }
+    }
+
+    /// Where all that are left in the least round run, the first of them for a core of a kind to take over. Of threads of which none is bound these are all that
+    /// run and are in a round before others', so that one look at them tells both.
+    fn left_behind(&mut self, kind: KindId, view: &View<'_>) -> Option<ThreadId> {
+        let (mut least, mut stolen) = (self.slower_than(kind, view) as u32, None);
+        let all_run = self.rounds.all_in_base(|thread| {
+            let Some(on) = runs_on(thread, view) else { return false };
+            let place = self.slow_place[on.index()];
+            if place < least && is_stealable(thread, &self.sent, view) {
+                (least, stolen) = (place, Some(thread));
+            }
+            true
+        });
+        stolen.filter(|_| all_run)
+    }
+
+    /// How many cores, the first of those that are slow first, are slower than a kind.
+    fn slower_than(&self, kind: KindId, view: &View<'_>) -> usize {
+        self.slow_first.partition_point(|&other| view.kind(other) > kind)
     }
 
     /// A core takes over a thread that runs on a slower one, of a round before this: of the least, from the slowest.
     fn steal(&mut self, core: CoreId, before: u64, view: &View<'_>, say: &mut Directives) {
-        let kind = view.kind(core);
-        let is_due = |answer: Option<&u64>| answer.is_some_and(|&answer| answer > view.carried_out);
-        if is_due(self.promised.get(core.index())) {
-            return;
+        if let Some(thread) = self.stealable(core, before, view) {
+            self.take(thread, core, view, say);
         }
-        let slower = self.slow_first.partition_point(|&other| view.kind(other) > kind);
+    }
+
+    fn stealable(&self, core: CoreId, before: u64, view: &View<'_>) -> Option<ThreadId> {
+        let slower = self.slower_than(view.kind(core), view);
         let running = self.slow_first[..slower].iter().filter_map(|other| view.cores[other.index()].running);
         // What is at hand first: of most threads nothing else need be looked at.
         let mut stealable = running
             .map(|thread| (self.rounds.of(thread), thread))
-            .filter(|&(round, thread)| round < before && !is_due(self.sent.get(thread.index())))
-            .filter(|&(_, thread)| view.thread(thread).queue.is_some() && view.allowed(thread, core));
+            .filter(|&(round, thread)| round < before && is_stealable(thread, &self.sent, view))
+            .filter(|&(_, thread)| view.allowed(thread, core));
         // Bound threads may be in earlier rounds than all who count.
         let least = if view.affinity.is_empty() { self.rounds.base() } else { 0 };
         let mut stolen = stealable.next();
@@ -303,7 +333,14 @@ impl ADwrr {
             let Some(earlier) = stealable.find(|&(other, _)| other < round) else { break };
             stolen = Some(earlier);
         }
-        let Some((_, thread)) = stolen else { return };
+        stolen.map(|(_, thread)| thread)
+    }
+
+    /// A core takes a thread over, unless it has been promised one already.
+    fn take(&mut self, thread: ThreadId, core: CoreId, view: &View<'_>, say: &mut Directives) {
+        if is_due(self.promised.get(core.index()), view) {
+            return;
+        }
         if self.sent.len() <= thread.index() {
             self.sent.resize(view.threads.len(), 0);
         }
@@ -375,6 +412,21 @@ impl ADwrr {
     }
 }
 
+/// Whether what was said in an answer (1 + its number) has not been carried out yet.
+fn is_due(answer: Option<&u64>, view: &View<'_>) -> bool {
+    answer.is_some_and(|&answer| answer > view.carried_out)
+}
+
+/// Whether a running thread is the policy's, and not on its way to another core already.
+fn is_stealable(thread: ThreadId, sent: &[u64], view: &View<'_>) -> bool {
+    !is_due(sent.get(thread.index()), view) && view.thread(thread).queue.is_some()
+}
+
+/// The core that a thread runs on.
+fn runs_on(thread: ThreadId, view: &View<'_>) -> Option<CoreId> {
+    Some(view.thread(thread).core).filter(|core| view.cores[core.index()].running == Some(thread))
+}
+
 impl Policy for ADwrr {
     fn interest(&self) -> Interest {
         Interest::SLICE_USED.and(Interest::WOKE).and(Interest::BLOCKED).and(Interest::CORE_IDLE)
@@ -389,15 +441,17 @@ impl Policy for ADwrr {
         self.slow_first.sort_by_key(|&core| std::cmp::Reverse(machine.cores[core.index()].kind));
         self.counts = Tournament::new(self.cores.len());
         self.promised = vec![0; machine.cores.len()];
+        self.slow_place = fair::places(&self.slow_first);
         let all_near = machine.cores.len() <= ONE_TIER;
+        let rank = |core: CoreId| (view.kind(core), fair::is_second_sibling(machine, core));
+        let alike: Vec<_> = self.cores.chunk_by(|&a, &b| rank(a) == rank(b)).collect();
         let queues: Vec<_> = machine.cores.iter().map(|_| say.make_queue(Clock::Own)).collect();
         for (core, &own) in machine.cores.iter().zip(&queues) {
             // A thread of an earlier round does not wait for one of a later.
             say.say(Directive::Preemption(own, Some(0)));
             let mut others = fair::nearest_first(machine, core.id, &self.cores);
-            let mut idle = others.clone();
-            idle.sort_by_key(|&other| (view.kind(other), fair::is_second_sibling(machine, other)));
-            say.prefer(own, idle);
+            let idle = alike.iter().flat_map(|alike| fair::nearest_first(machine, core.id, alike));
+            say.prefer(own, idle.collect());
             others.retain(|&other| other != core.id);
             let near = others.partition_point(|&other| all_near || machine.distance(core.id, other) < 2);
             self.near.push(near);

@@ -43,8 +43,15 @@ pub fn places(cores: &[CoreId]) -> Vec<u32> {
 
 /// A core, then the others of its cluster, then the rest, each part in the order of `cores`.
 pub fn nearest_first(machine: &Machine, core: CoreId, cores: &[CoreId]) -> Vec<CoreId> {
-    let at = |distance| cores.iter().copied().filter(move |&other| machine.distance(core, other) == distance);
-    at(0).chain(at(1)).chain(at(2)).collect()
+    let cluster = |core: CoreId| machine.cores[core.index()].cluster;
+    let own = cluster(core);
+    let (mut near, mut far) = (Vec::new(), Vec::with_capacity(cores.len()));
+    for &other in cores {
+        if cluster(other) == own { near.push(other) } else { far.push(other) }
+    }
+    near.sort_by_key(|&other| other != core);
+    near.append(&mut far);
+    near
 }
 
 /// Makes a queue as one of CFS: its own clock, preemption at wake-up, credit for sleepers.

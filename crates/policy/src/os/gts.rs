@@ -117,6 +117,15 @@ impl Gts {
         }
     }
 
+    /// Whether a tick leaves the threads of a queue where they are whatever their loads: there is no kind below, and above nobody has less to do. Of most
+    /// threads nothing else need be looked at.
+    fn keeps_all(&self, home: QueueId, view: &View<'_>) -> bool {
+        let on = view.kind(CoreId(home.0));
+        let may_rise = on.0.checked_sub(1).and_then(|above| self.homes.least_load(usize::from(above)));
+        let stays = may_rise.is_none_or(|least| self.offload && least > 0 && least >= self.homes.load(home));
+        stays && on.index() + 1 >= self.kinds
+    }
+
     /// Judges a runnable thread and moves it where it belongs; `woke`: it runs nowhere yet, so that load there does not keep it.
     fn judge(&mut self, thread: ThreadId, woke: bool, view: &View<'_>, say: &mut Directives) {
         let Some(home) = self.homes.of(thread) else { return };
@@ -209,8 +218,11 @@ impl Policy for Gts {
             Event::Timer => {
                 // Balance within a kind only: between kinds load decides, not the number of threads.
                 fair::balance(&mut self.homes, |thread, queue| view.allowed(thread, CoreId(queue.0)), view, say);
-                for thread in view.runnable() {
-                    self.judge(thread, false, view, say);
+                for &thread in view.live {
+                    let Some(home) = self.homes.of(thread) else { continue };
+                    if !self.keeps_all(home, view) && view.thread(thread).runnable() {
+                        self.judge(thread, false, view, say);
+                    }
                 }
             }
             Event::CoreOnline(core) => self.homes.open(QueueId(core.0), true),
@@ -229,8 +241,10 @@ impl Policy for Gts {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::contract::Directive;
+    use crate::contract::{Directive, State};
     use crate::registry::make;
     use crate::testing::{Bench, LITTLE, machine};
 
@@ -347,5 +361,36 @@ mod tests {
         bench.deliver_at_once(&[Event::CoreIdle(CoreId(0)), Event::CoreIdle(CoreId(1))]);
         let places: Vec<_> = bench.cores.iter().map(|core| core.running).collect();
         assert_eq!(places, [Some(threads[2]), Some(threads[3]), None, None]);
+    }
+
+    proptest! {
+        #[test]
+        fn whoever_is_not_looked_at_would_have_stayed(
+            threads in prop::collection::vec((0u32..6, 0u32..=1024, any::<bool>()), 0..12), offload in any::<bool>(),
+        ) {
+            let machine = machine(&[("prime", 1024, 1), ("big", 800, 2), ("little", 300, 3)]);
+            // What threads are and do, on a bench whose own policy is of no account.
+            let mut bench = Bench::on(machine, make("pinned", &[]).unwrap());
+            let set = [("offload".into(), if offload { "on" } else { "off" }.into())];
+            let mut gts = Gts::new(&Knobs::new("gts", ENTRY.knobs, &set).unwrap());
+            gts.start(&bench.view_of(&[]), &mut Directives::default()).unwrap();
+            for (core, load, waits) in threads {
+                let thread = bench.spawn(0).index();
+                let state = if waits { State::Ready } else { State::Blocked };
+                let stats = &mut bench.threads[thread];
+                (stats.queue, stats.load, stats.state) = (Some(QueueId(core)), load, state);
+            }
+            bench.now = SETTLE;
+            let view = bench.view_of(&[]);
+            gts.homes.sync(&view, |thread| view.thread(thread).weight);
+            for thread in view.runnable() {
+                let home = gts.homes.of(thread).unwrap();
+                if gts.keeps_all(home, &view) {
+                    let mut say = Directives::default();
+                    gts.judge(thread, false, &view, &mut say);
+                    prop_assert!(say.is_empty());
+                }
+            }
+        }
     }
 }

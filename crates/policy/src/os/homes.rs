@@ -150,11 +150,15 @@ impl Homes {
 
     /// A thread is not runnable any more; it still belongs where it did.
     pub fn leave(&mut self, thread: ThreadId) {
+        self.leave_unordered(thread);
+        self.bring_into_order();
+    }
+
+    fn leave_unordered(&mut self, thread: ThreadId) {
         let Some(home) = self.threads.get_mut(thread.index()) else { return };
         let (queue, weight) = (home.queue, std::mem::take(&mut home.weight));
         if weight > 0 {
             self.change(QueueId(queue), |load| load - u64::from(weight));
-            self.bring_into_order();
         }
     }
 
@@ -183,17 +187,27 @@ impl Homes {
         others.map(|queue| (self.load(queue), queue)).min_by_key(|&(load, _)| load)
     }
 
+    /// The load of the least loaded open queue of a class. O(1).
+    pub fn least_load(&self, class: usize) -> Option<u64> {
+        debug_assert!(self.unordered.is_empty());
+        Some(self.classes.get(class)?.loads.first()?.0)
+    }
+
     /// Counts anew from the view, where cores may have taken threads over: O(threads).
     pub fn sync(&mut self, view: &View<'_>, weight: impl Fn(ThreadId) -> u32) {
         for &thread in view.live {
             let stats = view.thread(thread);
             match stats.queue {
                 Some(queue) if stats.runnable() && queue.index() < self.queues.len() => {
-                    self.put(thread, queue, weight(thread));
+                    let home = Home { queue: queue.0, weight: weight(thread) };
+                    if self.threads.get(thread.index()) != Some(&home) {
+                        self.put_unordered(thread, queue, home.weight);
+                    }
                 }
-                _ => self.leave(thread),
+                _ => self.leave_unordered(thread),
             }
         }
+        self.bring_into_order();
     }
 
     #[inline]
@@ -206,6 +220,7 @@ impl Homes {
     }
 
     /// Finds the least loaded again.
+    #[inline]
     pub fn bring_into_order(&mut self) {
         for queue in self.unordered.drain(..) {
             let state = &mut self.queues[queue.index()];

@@ -11,6 +11,9 @@
 //! as threads may go where they are needed.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
+
+use evenkeel_machine::MAX_KINDS;
 
 use crate::contract::ThreadId;
 
@@ -39,39 +42,46 @@ pub fn load_of(weight: u32, capacity: u64) -> u64 {
     u64::from(weight) * UNIT / capacity
 }
 
-/// What a move must do to be worth a closer look, whatever thread and cores it is about.
-#[derive(Clone, Copy)]
-struct Bound {
-    /// Load that the lightest thread adds, at least.
-    lightest: u64,
-    /// Loads are exact: where all capacities are equal, a load that is reached is not undercut.
-    strict: bool,
-    within: u64,
+/// Whether a move of a thread of this weight helps.
+fn helps(weight: u64, source: (u64, u64), target: (u64, u64)) -> bool {
+    let ((source, of_source), (target, of_target)) = (source, target);
+    (target + weight) * of_source < source * of_target
 }
 
-impl Bound {
-    /// `capacities`: least and greatest.
-    fn new(lightest: u32, capacities: (u64, u64), within: u64) -> Self {
-        Self { lightest: load_of(lightest, capacities.1), strict: capacities.0 == capacities.1, within }
-    }
-
-    fn may_help(self, least: u64, most: u64) -> bool {
-        let reached = least.saturating_add(self.lightest);
-        most.saturating_sub(least) > self.within && if self.strict { reached < most } else { reached <= most }
-    }
+/// The greatest and the least weight of the lots of one capacity.
+#[derive(Clone, Copy, Default)]
+struct Extremes {
+    capacity: u64,
+    least: u64,
+    most: u64,
 }
 
 /// Whether [`level`] could move anybody at all: given lots by weight and capacity, and a weight that no thread is below. Mostly nobody can, and nothing
-/// need be sorted to see that.
+/// need be sorted to see that. Exact as far as weights go, for as many capacities as there can be kinds.
 pub fn may_help(lots: impl Iterator<Item = (u64, u64)>, lightest: u32, within: u64) -> bool {
-    let none = (u64::MAX, 0);
-    let (mut loads, mut capacities) = (none, none);
+    let mut classes = [Extremes::default(); MAX_KINDS];
+    let mut last = 0;
     for (weight, capacity) in lots {
-        let load = weight * UNIT / capacity;
-        loads = (load.min(loads.0), load.max(loads.1));
-        capacities = (capacity.min(capacities.0), capacity.max(capacities.1));
+        // Mostly that of the one before.
+        if classes[last].capacity != capacity {
+            let known = classes.iter().position(|class| class.capacity == capacity || class.capacity == 0);
+            let Some(place) = known else { return true };
+            last = place;
+        }
+        let class = &mut classes[last];
+        if class.capacity == 0 {
+            *class = Extremes { capacity, least: weight, most: weight };
+        }
+        (class.least, class.most) = (class.least.min(weight), class.most.max(weight));
     }
-    loads != none && Bound::new(lightest, capacities, within).may_help(loads.0, loads.1)
+    let classes = || classes.iter().take_while(|class| class.capacity > 0);
+    classes().any(|source| {
+        classes().any(|target| {
+            let apart = (source.most * UNIT / source.capacity).saturating_sub(target.least * UNIT / target.capacity);
+            let (source, target) = ((source.most, source.capacity), (target.least, target.capacity));
+            apart > within && helps(u64::from(lightest), source, target)
+        })
+    })
 }
 
 /// Of threads of weight 1 that may go anywhere, leaves those out of the movable that [`level`], within nothing, would not move: of each lot the last go, as
@@ -93,37 +103,95 @@ pub fn leave_out_who_stays(lots: &mut [Lot]) {
     }
 }
 
+/// Lots in order of load, those of each capacity apart: among these, who may be given a weight stands before who may not.
+struct ByLoad {
+    capacities: Vec<u64>,
+    /// By capacity: load and number.
+    lots: Vec<BTreeSet<(u64, usize)>>,
+}
+
+impl ByLoad {
+    fn new(lots: &[Lot]) -> Self {
+        let mut this = Self { capacities: Vec::new(), lots: Vec::new() };
+        for (number, lot) in lots.iter().enumerate() {
+            if !this.capacities.contains(&lot.capacity) {
+                this.capacities.push(lot.capacity);
+                this.lots.push(BTreeSet::new());
+            }
+            this.insert(number, lot);
+        }
+        this
+    }
+
+    fn class_of(&mut self, lot: &Lot) -> &mut BTreeSet<(u64, usize)> {
+        let class = self.capacities.iter().position(|&capacity| capacity == lot.capacity);
+        &mut self.lots[class.unwrap_or(0)]
+    }
+
+    fn insert(&mut self, number: usize, lot: &Lot) {
+        self.class_of(lot).insert((lot.load(), number));
+    }
+
+    fn remove(&mut self, number: usize, lot: &Lot) {
+        self.class_of(lot).remove(&(lot.load(), number));
+    }
+
+    fn least(&self) -> Option<(u64, usize)> {
+        self.lots.iter().filter_map(|lots| lots.first().copied()).min()
+    }
+
+    fn most(&self) -> Option<(u64, usize)> {
+        self.lots.iter().filter_map(|lots| lots.last().copied()).max()
+    }
+
+    /// Those that a move of a weight from a source with the load `most` would help, in order of load.
+    fn targets<'a>(
+        &'a self,
+        lots: &'a [Lot],
+        weight: u32,
+        (most, source): (u64, usize),
+        within: u64,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let helps = move |&(load, target): &(u64, usize)| {
+            let [source, target] = [source, target].map(|lot| (lots[lot].weight, lots[lot].capacity));
+            most.saturating_sub(load) > within && helps(u64::from(weight), source, target)
+        };
+        let after = move |start: Bound<(u64, usize)>| {
+            let next = move |lots: &BTreeSet<_>| lots.range((start, Bound::Unbounded)).next().copied().filter(helps);
+            self.lots.iter().filter_map(next).min()
+        };
+        std::iter::successors(after(Bound::Unbounded), move |&before| after(Bound::Excluded(before)))
+            .map(|(_, target)| target)
+    }
+}
+
 /// Levels until no move helps, or greatest and least load differ by no more than `within`. Returns who goes to which lot,
 /// in order; `may` tells whether a thread may.
 pub fn level(lots: &mut [Lot], within: u64, may: impl Fn(ThreadId, usize) -> bool) -> Vec<(ThreadId, usize)> {
     for lot in lots.iter_mut() {
         lot.movable.sort_by_key(|&(weight, _)| weight);
     }
-    let mut by_load: BTreeSet<(u64, usize)> = lots.iter().enumerate().map(|(i, lot)| (lot.load(), i)).collect();
+    let mut by_load = ByLoad::new(lots);
     let mut moves = Vec::new();
-    let capacities = || lots.iter().map(|lot| lot.capacity);
-    let capacities = (capacities().min().unwrap_or(1), capacities().max().unwrap_or(1));
     // A lot from which nothing can move leaves `by_load`. It is not needed as a target, for it has more than all the others, and as a
     // source not before some other lot that it may give to has given in its turn: that is left to the next time.
-    while let (Some(&(most, source)), Some(&(least, _))) = (by_load.last(), by_load.first()) {
+    while let (Some((most, source)), Some((least, _))) = (by_load.most(), by_load.least()) {
         if most - least <= within {
             break;
         }
-        by_load.remove(&(most, source));
-        // Beyond these not even the lightest thread helps.
+        by_load.remove(source, &lots[source]);
+        // Where not even the lightest thread helps, none does.
         let Some(&(lightest, _)) = lots[source].movable.first() else { continue };
-        let bound = Bound::new(lightest, capacities, within);
-        let targets = by_load.iter().take_while(|&&(load, _)| bound.may_help(load, most));
-        let found = targets.copied().find_map(|(load, target)| {
-            choose(&lots[source], &lots[target], |thread| may(thread, target)).map(|chosen| (load, target, chosen))
+        let found = by_load.targets(lots, lightest, (most, source), within).find_map(|target| {
+            choose(&lots[source], &lots[target], |thread| may(thread, target)).map(|chosen| (target, chosen))
         });
-        if let Some((load, target, chosen)) = found {
-            by_load.remove(&(load, target));
+        if let Some((target, chosen)) = found {
+            by_load.remove(target, &lots[target]);
             let (weight, thread) = lots[source].movable.remove(chosen);
             lots[source].weight -= u64::from(weight);
             lots[target].weight += u64::from(weight);
-            by_load.insert((lots[source].load(), source));
-            by_load.insert((lots[target].load(), target));
+            by_load.insert(source, &lots[source]);
+            by_load.insert(target, &lots[target]);
             moves.push((thread, target));
         }
     }
@@ -138,7 +206,7 @@ fn choose(source: &Lot, target: &Lot, may: impl Fn(ThreadId) -> bool) -> Option<
     let allowed = |&i: &usize| may(source.movable[i].1);
     let chosen = (0..split).rev().find(allowed).or_else(|| (split..source.movable.len()).find(allowed))?;
     let weight = u64::from(source.movable[chosen].0);
-    ((target.weight + weight) * source.capacity < source.weight * target.capacity).then_some(chosen)
+    helps(weight, (source.weight, source.capacity), (target.weight, target.capacity)).then_some(chosen)
 }
 
 #[cfg(test)]
@@ -184,7 +252,49 @@ mod tests {
         assert_eq!(moves.into_iter().map(|(_, target)| target).collect::<Vec<_>>(), [2]);
     }
 
+    /// Who gives to whom, by trying all.
+    fn level_by_trying(lots: &mut [Lot], within: u64, may: impl Fn(ThreadId, usize) -> bool) -> Vec<(ThreadId, usize)> {
+        lots.iter_mut().for_each(|lot| lot.movable.sort_by_key(|&(weight, _)| weight));
+        let mut left: Vec<usize> = (0..lots.len()).collect();
+        let mut moves = Vec::new();
+        loop {
+            left.sort_by_key(|&lot| (lots[lot].load(), lot));
+            let Some(source) = left.pop() else { return moves };
+            let far = |&&target: &&usize| lots[source].load() - lots[target].load() > within;
+            let found = left.iter().filter(far).find_map(|&target| {
+                choose(&lots[source], &lots[target], |thread| may(thread, target)).map(|chosen| (target, chosen))
+            });
+            if let Some((target, chosen)) = found {
+                let (weight, thread) = lots[source].movable.remove(chosen);
+                lots[source].weight -= u64::from(weight);
+                lots[target].weight += u64::from(weight);
+                moves.push((thread, target));
+                left.push(source);
+            }
+        }
+    }
+
     proptest! {
+        #[test]
+        fn levelling_is_what_trying_all_comes_to_and_happens_only_where_it_is_said_to_be_possible(
+            lots in prop::collection::vec((0usize..4, prop::collection::vec(1u32..40, 0..9), 0u64..60), 0..7),
+            light in 1u32..3, within in prop_oneof![Just(0), 0u64..100_000], bound in any::<bool>(),
+        ) {
+            let mut next = 0;
+            let mut lots: Vec<_> = lots.into_iter().map(|(capacity, threads, running)| {
+                let threads = threads.into_iter().map(|weight| { next += 1; (weight * light, ThreadId(next)) });
+                let movable: Vec<_> = threads.collect();
+                let weight = running + movable.iter().map(|&(weight, _)| u64::from(weight)).sum::<u64>();
+                Lot { capacity: [1024, 512, 377, 800][capacity], weight, movable }
+            }).collect();
+            let may = |thread: ThreadId, lot: usize| !bound || !(thread.0 as usize + lot).is_multiple_of(3);
+            let may_help = may_help(lots.iter().map(|lot| (lot.weight, lot.capacity)), light, within);
+            let mut model = lots.clone();
+            let moves = level(&mut lots, within, may);
+            prop_assert_eq!(&moves, &level_by_trying(&mut model, within, may));
+            prop_assert!(may_help || moves.is_empty());
+        }
+
         #[test]
         fn whoever_is_left_out_would_have_stayed(
             counts in prop::collection::vec((prop::collection::vec(any::<bool>(), 0..40), 1u64..=2), 1..6), alike in any::<bool>(),

@@ -84,7 +84,7 @@ pub struct Switching {
 
 impl Switching {
     /// What both policies want to be told.
-    pub const INTEREST: Interest = Interest::LOAD.and(Interest::WOKE).and(Interest::BLOCKED);
+    pub const INTEREST: Interest = Interest::UTILISATION.and(Interest::WOKE).and(Interest::BLOCKED);
 
     /// From the values of [`KNOBS`].
     pub fn new(knobs: &Knobs) -> Self {

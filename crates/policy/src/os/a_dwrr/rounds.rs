@@ -32,7 +32,7 @@ impl Rounds {
 
     /// Whether something holds of all threads in the least round. The one that it was found not to hold of is looked at first the next time: as
     /// long as that is right, O(1).
-    pub fn all_in_base(&mut self, holds: impl Fn(ThreadId) -> bool) -> bool {
+    pub fn all_in_base(&mut self, mut holds: impl FnMut(ThreadId) -> bool) -> bool {
         let Some(other) = self.members[0].iter().position(|&thread| !holds(thread)) else { return true };
         self.members[0].swap(0, other);
         for place in [0, other] {

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::registry::make;
 use crate::testing::{Bench, machine};
@@ -195,4 +197,34 @@ fn on_many_cores_who_waits_in_the_least_round_goes_to_clusters_that_are_through_
     bench.now = Nanos::from_millis(60);
     bench.deliver(Event::Timer);
     assert_eq!(bench.queue_of(waits), Some(QueueId(7)));
+}
+
+proptest! {
+    #[test]
+    fn one_look_at_those_left_behind_finds_who_a_look_at_all_slower_cores_would(
+        threads in prop::collection::vec((prop::option::of(0u32..7), any::<bool>(), prop::bool::weighted(0.2)), 1..10),
+    ) {
+        // What threads are and do, on a bench whose own policy is of no account.
+        let mut bench = Bench::on(machine(&[("prime", 1024, 2), ("big", 800, 2), ("little", 300, 3)]), make("pinned", &[]).unwrap());
+        let mut policy = ADwrr::new(&Knobs::new("a-dwrr", ENTRY.knobs, &[]).unwrap());
+        policy.start(&bench.view_of(&[]), &mut Directives::default()).unwrap();
+        for &(core, is_ahead, is_sent) in &threads {
+            let thread = bench.spawn(0);
+            bench.threads[thread.index()].queue = Some(QueueId(0));
+            policy.rounds.enter(thread, 0, true);
+            if is_ahead {
+                policy.rounds.advance(thread);
+            }
+            policy.sent.push(if is_sent { bench.view_of(&[]).carried_out + 1 } else { 0 });
+            if let Some(core) = core.filter(|&core| bench.cores[core as usize].running.is_none()) {
+                bench.run(thread, CoreId(core));
+            }
+        }
+        let view = bench.view_of(&[]);
+        for core in [0, 2].map(CoreId) {
+            let all_run = policy.rounds.all_in_base(|thread| runs_on(thread, &view).is_some());
+            let expected = policy.stealable(core, policy.rounds.base() + 1, &view).filter(|_| all_run);
+            prop_assert_eq!(policy.left_behind(view.kind(core), &view), expected);
+        }
+    }
 }
