@@ -10,18 +10,20 @@ use super::system::System;
 pub struct Measured {
     values: HashMap<(String, String), Vec<f64>>,
     checks: HashMap<String, u64>,
+    rounds: usize,
     /// In the order of the table's columns.
     pub systems: Vec<String>,
 }
 
 impl Measured {
-    /// Each case of these families on each system, in turn.
+    /// Each case of these families on each system, in turn. Another begins each round: to come after a case that left a core idle is a matter of place.
     pub fn round(&mut self, families: &[&Family], systems: &mut [Box<dyn System>]) {
         if self.systems.is_empty() {
             self.systems = systems.iter().map(|system| system.name().to_owned()).collect();
         }
         for (family, case) in families.iter().flat_map(|family| family.cases.iter().map(move |case| (family, case))) {
-            for system in systems.iter_mut() {
+            let (last, first) = systems.split_at_mut(self.rounds % systems.len());
+            for system in first.iter_mut().chain(last) {
                 let Some(answer) = system.run(case) else { continue };
                 let expected = *self.checks.entry(family.name.to_owned()).or_insert(answer.check);
                 assert_eq!(answer.check, expected, "{case} on {}: a wrong result", system.name());
@@ -29,6 +31,7 @@ impl Measured {
                 self.values.entry(key).or_default().push(answer.value / family.units as f64);
             }
         }
+        self.rounds += 1;
     }
 
     /// Of a case on a system, in the family's unit.

@@ -89,7 +89,7 @@ impl Ours {
             }),
             _ => return None,
         }
-        Some(work.check(case))
+        Some(0)
     }
 }
 
@@ -110,7 +110,7 @@ fn serial(case: &str, work: &Work) -> Option<u64> {
             }
             _ => return None,
         }
-        Some(work.check(case))
+        Some(0)
     };
     std::thread::scope(|threads| threads.spawn(on_first).join().unwrap())
 }
@@ -160,8 +160,6 @@ impl System for Ours {
             }
             _ => {}
         }
-        self.work.inspect(|work| work.clear(case));
-        let (value, check) = timed(|| self.do_case(case));
-        check.map(|check| Answer { value, check })
+        timed(self.work, case, || self.do_case(case))
     }
 }

@@ -62,7 +62,7 @@ impl Rayon {
             }
             _ => return None,
         }
-        Some(work.check(case))
+        Some(0)
     }
 }
 
@@ -106,8 +106,6 @@ impl System for Rayon {
         if case.starts_with("memory-") {
             return memory::in_a_fresh_process(self.name(), case);
         }
-        self.work.inspect(|work| work.clear(case));
-        let (value, check) = timed(|| self.do_case(case));
-        check.map(|check| Answer { value, check })
+        timed(self.work, case, || self.do_case(case))
     }
 }

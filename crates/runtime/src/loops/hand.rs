@@ -17,6 +17,8 @@ const CHUNKS_PER_SHARE: u64 = 16;
 
 /// How long a piece of a share should take, at least and at most: long enough that taking it does not count, and others can help with the rest soon.
 const PIECE: (Nanos, Nanos) = (Nanos::from_micros(25), Nanos::from_micros(100));
+/// Between these, a piece is what is left of the loop / (so many x workers).
+const PIECES_LEFT: u64 = 4;
 
 /// Iterations: the first, and how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,14 +160,16 @@ impl Hand {
         }
     }
 
-    /// The beginning of a share: all of it if it is short, else a part, which is the shorter the less is left.
+    /// The beginning of a share: one of as many equal parts as come closest to how long a piece should take. The less is left of the loop, the shorter.
     fn piece(&self, place: usize, kind: KindId) -> Chunk {
         let share = self.places[place].share;
         let count = self.pieces().map_or(share.count, |unit| {
             let within = |span| self.pace(kind).map_or(unit, |pace| within(span, pace)).max(1);
-            (share.count / 4).clamp(within(PIECE.0), within(PIECE.1))
+            let piece = (self.left / (PIECES_LEFT * self.places.len() as u64)).clamp(within(PIECE.0), within(PIECE.1));
+            let parts = ((share.count + piece / 2) / piece).max(1);
+            share.count.div_ceil(parts)
         });
-        Chunk { first: share.first, count: count.min(share.count) }
+        Chunk { first: share.first, count }
     }
 
     /// The second half of the longest share.
@@ -330,6 +334,24 @@ mod tests {
     fn a_loop_that_is_not_what_it_was_is_sized_anew() {
         // A millisecond per iteration: two chunks tell, then one by one.
         assert_eq!(remembering(1_000_000)[..4], [31, 31, 1, 1]);
+    }
+
+    #[test]
+    fn a_share_is_taken_whole_far_from_the_end_and_no_piece_of_it_is_a_crumb() {
+        // Chunks of ten microseconds have 103 iterations, a share five of them: two pieces of 25 us would leave one iteration over.
+        let chunks = counts(&run("aid-dynamic", 1 << 20, 2, &[0, 0], &[97])[0]);
+        let (sizing, last) = (8, chunks.len() - 1);
+        assert_eq!(chunks[20], 515);
+        assert!(chunks[sizing..last].iter().all(|&count| count >= 103), "{chunks:?}");
+    }
+
+    #[test]
+    fn pieces_of_a_long_share_are_the_shorter_the_less_is_left() {
+        // Half of the loop is a worker's share: pieces of 100 us are 1,000 iterations, of 25 us 250.
+        let chunks = counts(&run("aid-static", 1 << 16, 2, &[0, 0], &[100])[0]);
+        let longest = chunks.iter().position(|&count| count > 900).unwrap();
+        assert!(chunks[longest..].is_sorted_by(|a, b| a + a / 2 >= *b), "{chunks:?}");
+        assert!(chunks.last().is_some_and(|&count| count < 2 * 250), "{chunks:?}");
     }
 
     #[test]
