@@ -128,6 +128,7 @@ impl<L: Listener> Mechanism<'_, L> {
             waiting.exchange_first(thread, key, sequence, weight, &mut self.places)
         };
         let Some(next) = next else {
+            self.raise_floor(thread, queue);
             self.stop(core);
             return self.start(core, thread);
         };
@@ -234,6 +235,9 @@ impl<L: Listener> Mechanism<'_, L> {
             self.events.push(Event::SliceUsed(thread, CoreId(core as u32)));
         } else if self.ready == 0 && self.arrivals.is_empty() && self.belongs(core, thread) {
             // Nobody waits anywhere: go on.
+            if let Some(queue) = self.stats[thread.index()].queue {
+                self.raise_floor(thread, queue);
+            }
             self.grant_slice(core);
             return self.schedule(core);
         } else if self.trades_places(core, thread) {

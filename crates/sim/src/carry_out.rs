@@ -123,19 +123,11 @@ impl<L: Listener> Mechanism<'_, L> {
         if queued {
             self.arrive(thread);
         } else if self.stats[thread.index()].state == State::Running {
-            self.apply_start(thread);
+            // At once, not when it next waits: one that is far behind might never have to.
+            if let Some(queue) = self.stats[thread.index()].queue {
+                self.take_up_start(thread, queue);
+            }
             self.renew_rate_of(thread);
-        }
-    }
-
-    /// A running thread's virtual time is set at once, not when it next waits.
-    fn apply_start(&mut self, thread: ThreadId) {
-        let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
-        if let Order::VirtualTime { start, .. } = &mut state.order
-            && let evenkeel_policy::Start::At(at) = *start
-        {
-            stats.virtual_time = at;
-            *start = evenkeel_policy::Start::Keep;
         }
     }
 

@@ -305,14 +305,20 @@ impl<L: Listener> Mechanism<'_, L> {
         self.schedule(core);
     }
 
+    /// A queue's floor is the greatest virtual time of those picked from it, those who go on because nobody else waits among them: whoever comes beside
+    /// one that has run alone for long is not to have all that time before it.
+    #[inline]
+    pub fn raise_floor(&mut self, thread: ThreadId, queue: QueueId) {
+        let floor = &mut self.queues[queue.index()].floor;
+        *floor = (*floor).max(self.stats[thread.index()].virtual_time);
+    }
+
     /// What a queue notes when a core takes a thread from it.
     #[inline]
     pub fn leave_queue(&mut self, core: usize, thread: ThreadId, queue: QueueId) {
-        let stats = &mut self.stats[thread.index()];
-        let floor = &mut self.queues[queue.index()].floor;
-        *floor = (*floor).max(stats.virtual_time);
+        self.raise_floor(thread, queue);
         if let Some(adopt) = self.cores[core].adopt
-            && stats.queue == Some(queue)
+            && self.stats[thread.index()].queue == Some(queue)
             && adopt != queue
         {
             self.assign(thread, adopt);

@@ -98,16 +98,22 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// A thread that is placed takes up the start that its order says, and, if it has slept, is brought forward to the floor of its queue.
     pub fn enter_clock(&mut self, thread: ThreadId, queue: QueueId) {
+        self.take_up_start(thread, queue);
+        let (state, stats) = (&self.threads[thread.index()], &mut self.stats[thread.index()]);
+        if state.woken && matches!(state.order, Order::VirtualTime { .. }) {
+            let target = &self.queues[queue.index()];
+            stats.virtual_time = stats.virtual_time.max(target.floor.saturating_sub(target.sleeper));
+        }
+    }
+
+    /// A thread's virtual time starts where its order says, once.
+    pub fn take_up_start(&mut self, thread: ThreadId, queue: QueueId) {
         let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
-        let target = &self.queues[queue.index()];
         if let Order::VirtualTime { start, .. } = &mut state.order {
             match std::mem::replace(start, Start::Keep) {
-                Start::Floor => stats.virtual_time = target.floor,
+                Start::Floor => stats.virtual_time = self.queues[queue.index()].floor,
                 Start::At(at) => stats.virtual_time = at,
                 Start::Keep => {}
-            }
-            if state.woken {
-                stats.virtual_time = stats.virtual_time.max(target.floor.saturating_sub(target.sleeper));
             }
         }
     }

@@ -302,6 +302,27 @@ fn late_decisions_lose_no_work() {
 }
 
 #[test]
+fn a_newcomer_has_no_more_than_its_share_beside_one_that_has_run_alone_however_late_it_is_placed() {
+    let spin = || vec![compute(100_000_000_000)];
+    let mut app = app(vec![spin(), [vec![Step::Sleep(Nanos::from_secs(1)), Step::Fork(0)], spin()].concat()]);
+    app.templates = vec![ThreadSpec::new("late", ProgramId(0))];
+    for name in BASELINES.into_iter().filter(|name| *name != "pinned") {
+        // Of the pair one works at a time.
+        let machine = board(if name == "iks" { "1big+1little" } else { "1big" });
+        for latency in [0, 70] {
+            let (decision_latency, duration) = (Nanos::from_micros(latency), Some(Nanos::from_secs(4)));
+            let config = Config { decision_latency, duration, ..Config::default() };
+            let (outcome, _) = simulate(&machine, &app, name, &[], &config);
+            let [one, woken, late] =
+                [0, 1, 2].map(|thread| outcome.threads[thread].time_on.0.iter().copied().sum::<Nanos>().as_secs_f64());
+            // Three seconds of three threads, after the first has had one.
+            assert!((1.8..2.2).contains(&one), "{name}, {latency} us: {one}, {woken}, {late}");
+            assert!((0.8..1.2).contains(&late), "{name}, {latency} us: {one}, {woken}, {late}");
+        }
+    }
+}
+
+#[test]
 fn eight_threads_of_alder_lake_have_eight_physical_fast_cores() {
     let mut machine = Machine::preset("alder-lake").unwrap();
     machine.costs = Costs::FREE;

@@ -1,7 +1,7 @@
 //! Directives, carried out. One that names what is not there (any more) is dropped: it came late.
 
 use evenkeel_machine::{CoreId, Nanos};
-use evenkeel_policy::{Directive, Order, QueueId, Start, State, ThreadId, Tier};
+use evenkeel_policy::{Directive, Order, QueueId, State, ThreadId, Tier};
 
 use super::kernel::Kernel;
 use super::mechanism::Mechanism;
@@ -83,18 +83,13 @@ impl<K: Kernel> Mechanism<K> {
         self.count(thread, self.now);
         let waits = matches!(self.threads[thread.index()].place, Place::Queue(_));
         let runs = self.stats[thread.index()].state == State::Running;
-        let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
-        state.order = order;
-        if let Order::VirtualTime { start, .. } = &mut state.order
-            && let Start::At(at) = *start
-            && (runs || waits)
-        {
-            stats.virtual_time = at;
-            *start = Start::Keep;
-        }
+        self.threads[thread.index()].order = order;
+        let Some(queue) = self.stats[thread.index()].queue else { return };
         if waits {
-            let Some(queue) = stats.queue else { return };
             self.enter_clock(thread, queue);
+        } else if runs {
+            // At once, not when it next waits: one that is far behind might never have to.
+            self.take_up_start(thread, queue);
         }
     }
 

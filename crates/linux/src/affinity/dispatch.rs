@@ -104,6 +104,8 @@ impl<K: Kernel> Mechanism<K> {
             if others {
                 self.give_back(CoreId(core as u32));
                 self.pick_for(CoreId(core as u32));
+            } else if let Some(queue) = self.stats[thread.index()].queue {
+                self.raise_floor(thread, queue);
             }
         }
     }
@@ -210,8 +212,7 @@ impl<K: Kernel> Mechanism<K> {
         }
         if let Place::Queue(queue) = self.threads[thread.index()].place {
             self.dequeue(thread);
-            let floor = &mut self.queues[queue.index()].floor;
-            *floor = (*floor).max(self.stats[thread.index()].virtual_time);
+            self.raise_floor(thread, queue);
             if let Some(adopt) = self.services[core.index()].adopt
                 && adopt != queue
             {

@@ -68,16 +68,29 @@ impl<K: Kernel> Mechanism<K> {
 
     /// Takes up the start that its order says, and brings a sleeper forward to the floor of its queue.
     pub(super) fn enter_clock(&mut self, thread: ThreadId, queue: QueueId) {
+        self.take_up_start(thread, queue);
         let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
-        let target = &self.queues[queue.index()];
+        if matches!(state.order, Order::VirtualTime { .. }) && std::mem::take(&mut state.woken) {
+            let target = &self.queues[queue.index()];
+            stats.virtual_time = stats.virtual_time.max(target.floor.saturating_sub(target.sleeper));
+        }
+    }
+
+    /// A queue's floor is the greatest virtual time of those picked from it, those who go on because nobody else waits among them: whoever comes beside
+    /// one that has run alone for long is not to have all that time before it.
+    pub(super) fn raise_floor(&mut self, thread: ThreadId, queue: QueueId) {
+        let floor = &mut self.queues[queue.index()].floor;
+        *floor = (*floor).max(self.stats[thread.index()].virtual_time);
+    }
+
+    /// A thread's virtual time starts where its order says, once.
+    pub(super) fn take_up_start(&mut self, thread: ThreadId, queue: QueueId) {
+        let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
         if let Order::VirtualTime { start, .. } = &mut state.order {
             match std::mem::replace(start, Start::Keep) {
-                Start::Floor => stats.virtual_time = target.floor,
+                Start::Floor => stats.virtual_time = self.queues[queue.index()].floor,
                 Start::At(at) => stats.virtual_time = at,
                 Start::Keep => {}
-            }
-            if std::mem::take(&mut state.woken) {
-                stats.virtual_time = stats.virtual_time.max(target.floor.saturating_sub(target.sleeper));
             }
         }
     }

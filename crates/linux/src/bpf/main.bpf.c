@@ -338,6 +338,8 @@ void BPF_PROG(evenkeel_dispatch, s32 at, struct task_struct *previous)
 		if (own && (compete == NONE || (is_reached(own))))
 			return;
 	}
+	if (own)
+		raise_floor(own);
 	if (previous)
 		task_set_slice(previous, own ? (own->granted == NEVER ? grant(own, cpu) : chunk_of(own)) : CHUNK);
 }
@@ -372,10 +374,7 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 	slot->runs += !slot->interrupted;
 	slot->cpu = where;
 	if (from == slot->queue) {
-		struct queue *queue = queue_at(from);
-
-		if (queue)
-			queue->floor = max_of(queue->floor, slot->virtual_time);
+		raise_floor(slot);
 		if (cpu->adopt != NONE && cpu->adopt != from)
 			join(slot, cpu->adopt);
 	}
@@ -419,6 +418,7 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 		return;
 	if (is_used_up(slot))
 		use_up(slot, at, now);
+	raise_floor(slot);
 	task_set_slice(p, slot->granted == NEVER ? grant(slot, cpu) : chunk_of(slot));
 }
 

@@ -27,6 +27,18 @@ static __always_inline u64 key_of(const struct slot *slot)
 	}
 }
 
+/*
+ * It is picked, or goes on because nobody else waits: whoever comes beside one that has run alone for long is not to have all that time
+ * before it.
+ */
+static __always_inline void raise_floor(const struct slot *slot)
+{
+	struct queue *queue = queue_at(slot->queue);
+
+	if (queue)
+		queue->floor = max_of(queue->floor, slot->virtual_time);
+}
+
 /* It belongs to another queue from now on. */
 static __always_inline void join(struct slot *slot, u32 to)
 {
