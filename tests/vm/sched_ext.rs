@@ -250,6 +250,23 @@ fn why_the_kernel_ends_a_scheduler_is_said() {
 
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
+fn a_newcomer_has_no_more_than_its_share_beside_one_that_has_run_alone() {
+    // Bound to one CPU, so that nobody is moved; under a policy whose queues have clocks of their own. CPU times are in ticks.
+    let script = format!(
+        "{IS}; evenkeel schedule --backend sched_ext -p linux >/dev/null & s=$!; is enabled; sleep 1
+         ticks() {{ awk '{{ print $14 }}' /proc/$1/stat; }}
+         taskset -c 0 worker forever & one=$!; sleep 4; before=$(ticks $one)
+         taskset -c 0 worker forever & two=$!; sleep 2; echo $(($(ticks $one) - before)) $(ticks $two)
+         killall worker; kill -INT $s; wait $s"
+    );
+    let Some(ended) = guest_of("2@100", "6.18", &["sh", "-c", &script]) else { return };
+    let ticks: Vec<u32> = ended.text().split_whitespace().map(|ticks| ticks.parse().unwrap()).collect();
+    let [one, two] = ticks[..] else { panic!("{ticks:?} {}", ended.stderr) };
+    assert!(one.min(two) * 3 >= one + two, "{one} and {two} {}", ended.stderr);
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
 fn a_scheduler_goes_on_when_cpus_leave_and_come_back() {
     // Loading takes the lab some seconds.
     let script = format!(
