@@ -1,7 +1,8 @@
 //! Load averages of threads: a PELT average each, kept apart from the threads, because a context switch may change what it follows.
 //!
 //! Most threads follow the same signal for long, and once their average, rounded, has come to the signal's value it stays there. Such a thread is
-//! *settled*: a look at all threads has nothing to compute for it. Who is not is told by bits. Nor has a switch that changes nothing of a thread's signal.
+//! *settled*: a look at all threads has nothing to compute for it, and who is not is told by bits. A switch that changes nothing of a thread's signal has nothing to
+//! compute, either.
 
 use evenkeel_machine::Nanos;
 use evenkeel_policy::ThreadId;

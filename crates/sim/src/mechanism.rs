@@ -252,8 +252,9 @@ pub struct Mechanism<'a, L> {
     pub latency: Vec<Latencies>,
     pub sensors: Option<SensorLog>,
     pub has_power: bool,
-    /// Whether loads of threads are kept, and the utilisation of cores.
+    /// Whether loads of threads are kept.
     pub tracks_load: bool,
+    /// Whether the utilisation of cores is.
     pub tracks_utilisation: bool,
     pub loads: Loads,
     pub tracks_stalls: bool,

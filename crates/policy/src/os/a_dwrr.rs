@@ -313,6 +313,9 @@ impl ADwrr {
 
     /// A core takes over a thread that runs on a slower one, of a round before this: of the least, from the slowest.
     fn steal(&mut self, core: CoreId, before: u64, view: &View<'_>, say: &mut Directives) {
+        if is_due(self.promised.get(core.index()), view) {
+            return;
+        }
         if let Some(thread) = self.stealable(core, before, view) {
             self.take(thread, core, view, say);
         }

@@ -7,8 +7,8 @@
 //!
 //! Each move takes the greatest weight that does not turn the difference round, else the least that helps. It lowers the greater
 //! load of the two, so the loads in descending order fall lexicographically and levelling ends. Where no thread of the most loaded core may
-//! go to the least loaded one, the next in order of load is tried. O(log n) a move for n cores, beside the removal from a list, as long
-//! as threads may go where they are needed.
+//! go to the least loaded one, the next in order of load is tried. O(k log n) a move for n cores of k capacities, beside the removal from a list,
+//! as long as threads may go where they are needed.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
