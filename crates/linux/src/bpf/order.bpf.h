@@ -7,7 +7,7 @@
  *   fixed          key = a number of the policy's, + step per slice used up
  *   arrival        key = 0
  *
- * A thread that wakes starts no further behind than the floor of its queue (the greatest virtual time of those picked from it) less
+ * A thread that wakes starts no further behind than the floor of its queue (the greatest virtual time of those picked from it, or going on alone) less
  * the queue's credit for sleepers. Between queues with clocks of their own a thread keeps its distance to the floor.
  */
 #ifndef EVENKEEL_ORDER_H

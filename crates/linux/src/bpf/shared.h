@@ -132,7 +132,7 @@ struct slot {
 /* A queue of the policy. */
 struct queue {
 	/* Kernel side. */
-	u64 floor; /* greatest virtual time of those picked from it */
+	u64 floor; /* greatest virtual time of those picked from it, or going on alone */
 	u64 weight_waiting;
 	/* User side. */
 	u64 sleeper;

@@ -80,7 +80,8 @@ impl Order {
 pub enum Start {
     /// As it is.
     Keep,
-    /// At the floor of the thread's queue: the greatest virtual time of those picked from it.
+    /// At the floor of the thread's queue: the greatest virtual time of those picked from it, or going on when their slice has ended because nobody else
+    /// waits.
     Floor,
     /// At this.
     At(u64),
