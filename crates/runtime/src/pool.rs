@@ -262,8 +262,13 @@ impl Pool {
     }
 
     /// Calls `a` and `b`, perhaps at once, and returns what they return.
+    #[inline]
     pub fn join<RA: Send, RB: Send>(&self, a: impl FnOnce() -> RA + Send, b: impl FnOnce() -> RB + Send) -> (RA, RB) {
-        self.on_worker(|worker| crate::join::join(worker, |_| a(), |_| b()))
+        // Not by `on_worker`: a closure that two places call is in memory, and what has just been put there in parts has to be waited for.
+        Worker::with_current_of(&self.registry, |worker| match worker {
+            Some(worker) => crate::join::join(worker, |_| a(), |_| b()),
+            None => self.call_in(|worker| crate::join::join(worker, |_| a(), |_| b())),
+        })
     }
 
     /// Opens a scope for tasks, which may borrow what outlives the call; they have all ended when it returns.
