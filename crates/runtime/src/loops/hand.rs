@@ -49,7 +49,7 @@ struct Place {
     share: Chunk,
     /// While a chunk is being done: the kind of the core that does it, when it began, and how many iterations it has.
     at_work: Option<(KindId, Nanos, u64)>,
-    /// Whether it has left what was there for it to others.
+    /// Whether whoever had it has left what is there to others: its share, and what the policy has yet for it.
     has_declined: bool,
 }
 
@@ -104,14 +104,14 @@ impl Hand {
         Some(place)
     }
 
-    /// The next chunk for whoever has a place. One for whom nothing is left takes the place of a worker that has not come, then a part of
-    /// somebody's share. None: nothing is left, or nothing that faster workers would not end sooner.
+    /// The next chunk for whoever has a place. One for whom nothing is left takes the place of a worker that has not come or has left, then a part
+    /// of somebody's share. None: nothing is left, or nothing that faster workers would not end sooner.
     pub fn take(&mut self, place: &mut usize, kind: KindId, now: Nanos) -> Option<Chunk> {
         while self.places[*place].share.count == 0 {
             if let Some(chunk) = self.hand_out(*place, kind) {
                 self.places[*place].share = chunk;
-            } else if let Some(free) = self.place(*place) {
-                *place = free;
+            } else if let Some(other) = self.place(*place).or_else(|| self.left_behind()) {
+                *place = other;
             } else {
                 self.places[*place].share = self.help()?;
             }
@@ -126,6 +126,13 @@ impl Hand {
         it.at_work = Some((kind, now, piece.count));
         self.left -= piece.count;
         Some(piece)
+    }
+
+    /// The place of a worker that has declined. Not one to be offered to whoever is idle: those would be no faster.
+    fn left_behind(&mut self) -> Option<usize> {
+        let place = self.places.iter().position(|place| place.has_declined)?;
+        self.places[place].has_declined = false;
+        Some(place)
     }
 
     /// Whether whoever has this place has left the rest of the loop to faster workers.
@@ -261,7 +268,12 @@ mod tests {
 
     /// All chunks, by who took them: workers on kinds, with so many nanoseconds per iteration by kind. Who is done first asks first.
     fn run(schedule: &str, iterations: u64, places: usize, kinds: &[u8], paces: &[u64]) -> Vec<Vec<Chunk>> {
-        let mut hand = Hand::new(schedule.parse().unwrap(), iterations, places, None);
+        let hand = Hand::new(schedule.parse().unwrap(), iterations, places, None);
+        run_to_the_end(hand, kinds, |worker, count| count * paces[usize::from(kinds[worker])])
+    }
+
+    /// The same, where a worker takes so long for so many iterations.
+    fn run_to_the_end(mut hand: Hand, kinds: &[u8], mut span: impl FnMut(usize, u64) -> u64) -> Vec<Vec<Chunk>> {
         let mut at: Vec<_> = (0..kinds.len()).map(|worker| hand.place(worker).unwrap()).collect();
         let mut chunks = vec![Vec::new(); kinds.len()];
         let mut spans = vec![Nanos::ZERO; kinds.len()];
@@ -272,8 +284,8 @@ mod tests {
             let kind = KindId(kinds[worker]);
             if let Some(chunk) = hand.take(&mut at[worker], kind, now) {
                 chunks[worker].push(chunk);
-                spans[worker] = Nanos(chunk.count * paces[kind.index()]);
-                coming.push((now + Nanos(chunk.count * paces[kind.index()]), worker));
+                spans[worker] = Nanos(span(worker, chunk.count));
+                coming.push((now + spans[worker], worker));
             }
         }
         chunks
@@ -432,7 +444,16 @@ mod tests {
         assert!(rest > 700, "{rest}: half of it was its own");
     }
 
+    #[test]
+    fn what_the_policy_has_yet_for_a_worker_that_declined_is_done_by_another() {
+        // Two chunks of `static,2` are the slow worker's when it leaves the first of them: the policy would give nobody else the second.
+        let chunks = run("static,2", 25, 4, &[2, 0], &[1, 3, 4]);
+        assert_eq!(counts(&chunks.concat()).iter().sum::<u64>(), 25);
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_024))]
+
         #[test]
         fn every_iteration_is_handed_out_once_however_many_come(
             schedule in prop::sample::select(evenkeel_policy::loops::NAMES),
@@ -442,10 +463,16 @@ mod tests {
             absent in 0usize..5,
             kinds in prop::collection::vec(0u8..3, 5),
             pace in 0u64..20_000,
+            remembered in prop::option::of(0.0..20_000.0),
+            delays in prop::collection::vec(prop_oneof![4 => Just(1u64), 1 => 0u64..50], 1..20),
         ) {
             let schedule = chunk.map_or_else(|| schedule.to_string(), |chunk| format!("{schedule},{chunk}"));
             let comers = places.saturating_sub(absent).max(1);
-            let mut chunks: Vec<_> = run(&schedule, iterations, places, &kinds[..comers], &[pace, 3 * pace, 4 * pace]).concat();
+            let hand = Hand::new(schedule.parse().unwrap(), iterations, places, remembered);
+            let mut delay = delays.iter().cycle();
+            let mut chunks = run_to_the_end(hand, &kinds[..comers], |worker, count| {
+                count * pace * [1, 3, 4][usize::from(kinds[worker])] * delay.next().unwrap()
+            }).concat();
             chunks.sort_by_key(|chunk| chunk.first);
             let mut next = 0;
             for chunk in chunks {
