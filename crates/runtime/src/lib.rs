@@ -44,6 +44,7 @@
 //! [`Pool::summary`]; [`Pool::costs`] is what has been learnt. Traces and summaries are written when the pool is dropped.
 
 mod arena;
+mod barrier;
 mod central;
 mod costs;
 mod counts;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
 
+use crate::barrier::Barrier;
 use crate::sync::{AtomicU32, AtomicUsize, Ordering, Thread, current, fence, park_until};
 use crate::trace::What;
 use crate::worker::Worker;
@@ -48,6 +49,8 @@ impl Seat {
 /// See the file's head.
 pub struct Sleep {
     census: CachePadded<AtomicUsize>,
+    /// Between who makes work visible, which is often, and who goes to sleep.
+    barrier: Barrier,
     /// By worker, fastest kind first: the order in which they are woken.
     seats: Box<[CachePadded<Seat>]>,
 }
@@ -56,7 +59,7 @@ impl Sleep {
     /// So many seats, nobody asleep.
     pub fn new(workers: usize) -> Self {
         let seats = (0..workers).map(|_| CachePadded::new(Seat::default()));
-        Self { census: CachePadded::new(AtomicUsize::new(0)), seats: seats.collect() }
+        Self { census: CachePadded::new(AtomicUsize::new(0)), barrier: Barrier::new(), seats: seats.collect() }
     }
 
     /// This thread is worker `me` from now on.
@@ -68,6 +71,15 @@ impl Sleep {
     /// Work has been made visible (rule 1).
     #[inline]
     pub fn work_appeared(&self) {
+        self.barrier.light();
+        if Census(self.census.load(Ordering::Relaxed)).sleepers() > 0 {
+            self.work_appeared_while_some_sleep();
+        }
+    }
+
+    #[cold]
+    fn work_appeared_while_some_sleep(&self) {
+        // Against a looker that leaves, whose half is no heavy one.
         fence(Ordering::SeqCst);
         let census = Census(self.census.load(Ordering::Relaxed));
         if census.sleepers() > 0 && census.lookers() == 0 {
@@ -115,8 +127,8 @@ impl Sleep {
         // Release: who wakes us finds the thread that has taken this seat.
         state.store(ASLEEP, Ordering::Release);
         self.census.fetch_add(SLEEPER - LOOKER, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
-        let mut is_over = anything();
+        // Without the barrier there may be something that cannot be seen: so it looks on.
+        let mut is_over = !self.barrier.heavy() || anything();
         loop {
             if is_over && self.take_from_sleep(me) {
                 return;

@@ -1,0 +1,95 @@
+//! A fence in two halves: a light one for those who pass often, and a heavy one for those who pass seldom, which does the others' part for them.
+//!
+//! ```text
+//! one thread      store x;  light;  load y        at least one of them
+//! another         store y;  heavy;  load x        sees the other's store
+//! ```
+//!
+//! Linux can have every thread of a process that is running pass a fence (membarrier(2), `MEMBARRIER_CMD_PRIVATE_EXPEDITED`; those that are not running
+//! have passed one when they were switched out). With that the light half need only keep the compiler from changing the order. Two light halves
+//! say nothing to each other.
+
+use std::sync::atomic::compiler_fence;
+
+#[cfg(not(loom))]
+use rustix::thread::{MembarrierCommand, membarrier};
+
+use crate::sync::{Ordering, fence};
+
+/// See the file's head. Where the system has no such thing, both halves are fences.
+pub struct Barrier {
+    is_lopsided: bool,
+}
+
+impl Barrier {
+    /// For all threads of this process.
+    pub fn new() -> Self {
+        // Each process has to say that it will. The first time, where it has other threads by then, that takes the kernel an RCU grace period (some 10 ms).
+        #[cfg(not(loom))]
+        let is_lopsided = membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok();
+        // Loom knows of fences only.
+        #[cfg(loom)]
+        let is_lopsided = false;
+        Self { is_lopsided }
+    }
+
+    /// The half that costs next to nothing.
+    #[inline]
+    pub fn light(&self) {
+        if self.is_lopsided {
+            compiler_fence(Ordering::SeqCst);
+        } else {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    /// The half that costs a system call, and every running thread of this process an interrupt. False: the system failed, and nothing has been ordered.
+    #[must_use]
+    pub fn heavy(&self) -> bool {
+        #[cfg(not(loom))]
+        if self.is_lopsided {
+            return membarrier(MembarrierCommand::PrivateExpedited).is_ok();
+        }
+        fence(Ordering::SeqCst);
+        true
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// In how many of so many turns neither of two threads sees what the other has stored before (Dekker's store buffering).
+    fn blind_turns(barrier: &Barrier, turns: usize, other_half: impl Fn(&Barrier) + Sync) -> usize {
+        let (stored, begun, ended) = ([0; 2].map(AtomicUsize::new), AtomicUsize::new(0), AtomicUsize::new(0));
+        // In turn `t` both store `t`, each in its own place; true: the other's is not to be seen yet.
+        let turn = |me: usize, t: usize, half: &dyn Fn(&Barrier)| {
+            begun.fetch_add(1, Ordering::AcqRel);
+            while begun.load(Ordering::Acquire) < 2 * t {
+                std::thread::yield_now();
+            }
+            stored[me].store(t, Ordering::Relaxed);
+            half(barrier);
+            let is_blind = stored[1 - me].load(Ordering::Relaxed) < t;
+            ended.fetch_add(1, Ordering::AcqRel);
+            while ended.load(Ordering::Acquire) < 2 * t {
+                std::thread::yield_now();
+            }
+            is_blind
+        };
+        std::thread::scope(|scope| {
+            let light = scope.spawn(|| (1..=turns).map(|t| turn(0, t, &Barrier::light)).collect::<Vec<_>>());
+            let other: Vec<_> = (1..=turns).map(|t| turn(1, t, &other_half)).collect();
+            light.join().unwrap().into_iter().zip(other).filter(|(one, other)| *one && *other).count()
+        })
+    }
+
+    #[test]
+    fn a_light_half_and_a_heavy_half_are_a_fence_together() {
+        assert_eq!(blind_turns(&Barrier::new(), 20_000, |barrier| assert!(barrier.heavy())), 0);
+        assert_eq!(blind_turns(&Barrier { is_lopsided: false }, 20_000, |barrier| assert!(barrier.heavy())), 0);
+    }
+}
