@@ -84,8 +84,8 @@ fn under_each_policy(quick: bool, wanted: impl Fn(&str) -> bool) -> report::Poli
     for round in 0..rounds {
         eprintln!("policies, round {} of {rounds}", round + 1);
         for entry in registry::ENTRIES.iter().filter(|entry| wanted(entry.name)) {
-            let rates = cases.each_ref().map(|case| [case.rate("acfs"), case.rate(entry.name)]);
-            policies.add(entry.name, rates);
+            let runs = cases.each_ref().map(|case| [case.timed("acfs"), case.timed(entry.name)]);
+            policies.add(entry.name, runs);
         }
     }
     policies
@@ -114,11 +114,30 @@ impl Case {
             .unwrap_or_else(|error| fail(&error.to_string()))
     }
 
-    /// Context switches per second of one host core.
-    fn rate(&self, policy: &str) -> f64 {
+    fn timed(&self, policy: &str) -> Timed {
         let start = Instant::now();
         let outcome = self.run(policy);
-        outcome.context_switches as f64 / start.elapsed().as_secs_f64()
+        Timed { switches: outcome.context_switches as f64, seconds: start.elapsed().as_secs_f64() }
+    }
+
+    /// Context switches per second of one host core.
+    fn rate(&self, policy: &str) -> f64 {
+        self.timed(policy).rate()
+    }
+}
+
+/// A whole run of a case.
+struct Timed {
+    /// Context switches.
+    switches: f64,
+    /// Of one host core.
+    seconds: f64,
+}
+
+impl Timed {
+    /// Context switches per second.
+    fn rate(&self) -> f64 {
+        self.switches / self.seconds
     }
 }
 
