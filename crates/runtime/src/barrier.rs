@@ -7,7 +7,7 @@
 //!
 //! Linux can have every thread of a process that is running pass a fence (membarrier(2), `MEMBARRIER_CMD_PRIVATE_EXPEDITED`; those that are not running
 //! have passed one when they were switched out). With that the light half need only keep the compiler from changing the order. Two light halves
-//! say nothing to each other.
+//! say nothing to each other; a heavy one is a fence to fences, too (kernel/sched/membarrier.c, the table of scenarios at its head).
 
 use std::sync::atomic::compiler_fence;
 
@@ -25,8 +25,10 @@ impl Barrier {
     /// For all threads of this process.
     pub fn new() -> Self {
         // Each process has to say that it will. The first time, where it has other threads by then, that takes the kernel an RCU grace period (some 10 ms).
+        // Who may say so need not be allowed to do it.
         #[cfg(not(loom))]
-        let is_lopsided = membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok();
+        let is_lopsided = membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
+            && membarrier(MembarrierCommand::PrivateExpedited).is_ok();
         // Loom knows of fences only.
         #[cfg(loom)]
         let is_lopsided = false;

@@ -136,7 +136,7 @@ impl GiveWay {
 
     /// Whether a worker on this kind would be given a task.
     pub fn would_give(&self, kind: KindId) -> bool {
-        // The census orders this load after the sleeper's entry (README.md, "Sleep and wake", rule 3).
+        // The barrier orders this load after the sleeper's entry (README.md, "Sleep and wake", rule 3).
         self.count.load(Ordering::Relaxed) > 0 && {
             let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
             let now = Instant::now();

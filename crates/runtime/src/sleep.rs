@@ -1,7 +1,7 @@
 //! Who is idle, who sleeps, whom to wake. README.md, "Sleep and wake", has the rules by number and the argument for them.
 
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
@@ -13,6 +13,9 @@ use crate::worker::Worker;
 /// One looker, one sleeper, in the census. Half a word each: more threads than any system has.
 const LOOKER: usize = 1;
 const SLEEPER: usize = 1 << (usize::BITS / 2);
+
+/// How long a sleeper sleeps at most that something may have escaped: the barrier failed it.
+const UNSURE: Duration = Duration::from_millis(1);
 
 /// How many look, and how many sleep.
 #[derive(Clone, Copy)]
@@ -122,13 +125,15 @@ impl Sleep {
 
     /// A looker sleeps until it is woken, or a time has come, and looks again then. `anything`: whether there is something to be done after
     /// all (rule 3).
-    pub fn sleep(&self, me: usize, until: Option<Instant>, anything: impl FnOnce() -> bool) {
+    pub fn sleep(&self, me: usize, until: Option<Instant>, anything: impl Fn() -> bool) {
         let state = &self.seats[me].state;
         // Release: who wakes us finds the thread that has taken this seat.
         state.store(ASLEEP, Ordering::Release);
         self.census.fetch_add(SLEEPER - LOOKER, Ordering::SeqCst);
-        // Without the barrier there may be something that cannot be seen: so it looks on.
-        let mut is_over = !self.barrier.heavy() || anything();
+        // Asked before, too: who need not sleep interrupts nobody.
+        let mut is_over = anything();
+        let until = if is_over || self.barrier.heavy() { until } else { sooner(until, Instant::now() + UNSURE) };
+        is_over = is_over || anything();
         loop {
             if is_over && self.take_from_sleep(me) {
                 return;
@@ -189,6 +194,10 @@ impl Sleep {
             }
         });
     }
+}
+
+fn sooner(until: Option<Instant>, other: Instant) -> Option<Instant> {
+    Some(until.map_or(other, |until| until.min(other)))
 }
 
 /// Every interleaving, within bounds: `make race` runs them.

@@ -104,16 +104,18 @@ impl Hand {
         Some(place)
     }
 
-    /// The next chunk for whoever has a place. One for whom nothing is left takes the place of a worker that has not come or has left, then a part
-    /// of somebody's share. None: nothing is left, or nothing that faster workers would not end sooner.
+    /// The next chunk for whoever has a place. One for whom nothing is left takes the place of a worker that has not come, then a part of
+    /// somebody's share, then the place of a worker that has left. None: nothing is left, or nothing that faster workers would not end sooner.
     pub fn take(&mut self, place: &mut usize, kind: KindId, now: Nanos) -> Option<Chunk> {
         while self.places[*place].share.count == 0 {
             if let Some(chunk) = self.hand_out(*place, kind) {
                 self.places[*place].share = chunk;
-            } else if let Some(other) = self.place(*place).or_else(|| self.left_behind()) {
-                *place = other;
+            } else if let Some(free) = self.place(*place) {
+                *place = free;
+            } else if let Some(part) = self.help() {
+                self.places[*place].share = part;
             } else {
-                self.places[*place].share = self.help()?;
+                *place = self.left_behind()?;
             }
         }
         let (left, piece) = (self.left, self.piece(*place, kind));
@@ -128,7 +130,8 @@ impl Hand {
         Some(piece)
     }
 
-    /// The place of a worker that has declined. Not one to be offered to whoever is idle: those would be no faster.
+    /// The place of a worker that has declined, and what the policy has for it yet. Others are not invited to it: of those who are idle most
+    /// would decline, too.
     fn left_behind(&mut self) -> Option<usize> {
         let place = self.places.iter().position(|place| place.has_declined)?;
         self.places[place].has_declined = false;

@@ -179,12 +179,12 @@ impl<B: Body> Shared<'_, B> {
         let mut hand = self.hand();
         let Some(mut place) = hand.place(worker.index) else { return };
         let mut next = hand.take(&mut place, worker.kind, self.now());
-        let mut has_place = hand.has_place();
+        let (mut has_place, has_declined) = (hand.has_place(), hand.has_declined(place));
         drop(hand);
         let mut published = 0;
         let done = catch_unwind(AssertUnwindSafe(|| {
             if next.is_none() {
-                return;
+                return worker.counts.declined.add(u64::from(has_declined));
             }
             let mut local = self.body.begin();
             while let Some(chunk) = next {
