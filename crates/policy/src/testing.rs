@@ -248,7 +248,7 @@ impl Bench {
     }
 
     /// A new thread of this load that runs on this core and belongs to its queue; the policy is told that it started.
-    pub fn spawn_running(&mut self, core: u32, load: u32) -> ThreadId {
+    pub fn spawn_running(&mut self, core: u32, load: u16) -> ThreadId {
         let thread = self.spawn(0);
         let stats = &mut self.threads[thread.index()];
         (stats.queue, stats.load) = (Some(QueueId(core)), load);

@@ -24,8 +24,8 @@ struct Load {
 }
 
 impl Load {
-    fn shown(&self, now: Nanos) -> u32 {
-        self.average.at(now, self.signal).round() as u32
+    fn shown(&self, now: Nanos) -> u16 {
+        self.average.at(now, self.signal).round() as u16
     }
 }
 
@@ -59,14 +59,14 @@ impl Loads {
 
     /// The load of a thread, if it may be another than when it was last asked for.
     #[inline]
-    pub fn news(&mut self, thread: ThreadId, now: Nanos) -> Option<u32> {
+    pub fn news(&mut self, thread: ThreadId, now: Nanos) -> Option<u16> {
         let (word, bit) = (thread.index() / 64, 1 << (thread.index() % 64));
         if self.unsettled.get(word)? & bit == 0 {
             return None;
         }
         let load = &self.averages[thread.index()];
         let shown = load.shown(now);
-        if shown == load.signal.round() as u32 {
+        if shown == load.signal.round() as u16 {
             self.unsettled[word] &= !bit;
         }
         Some(shown)
@@ -114,7 +114,7 @@ mod tests {
                     let news = loads.news(ThreadId(thread), now);
                     shown[thread as usize] = news.unwrap_or(shown[thread as usize]);
                     let (average, signal) = &model[thread as usize];
-                    prop_assert_eq!(shown[thread as usize], average.at(now, *signal).round() as u32);
+                    prop_assert_eq!(shown[thread as usize], average.at(now, *signal).round() as u16);
                 }
             }
         }

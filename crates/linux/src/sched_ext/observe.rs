@@ -581,7 +581,7 @@ impl Mechanism {
         if self.interest.wants(Interest::LOAD) {
             for &thread in &self.live {
                 let state = &self.threads[thread.index()];
-                self.stats[thread.index()].load = state.load.at(self.now, state.load_signal) as u32;
+                self.stats[thread.index()].load = state.load.at(self.now, state.load_signal) as u16;
             }
         }
         if !self.interest.wants(Interest::UTILISATION) {

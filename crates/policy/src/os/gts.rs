@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_thread_that_is_always_busy_on_a_little_core_moves_to_an_idle_big_one() {
         let mut bench = bench(1, 1, &[]);
-        let thread = bench.spawn_running(1, LITTLE);
+        let thread = bench.spawn_running(1, LITTLE as u16);
         bench.deliver(Event::Timer);
         assert_eq!(bench.queue_of(thread), Some(QueueId(0)));
         assert_eq!(bench.cores[0].running, Some(thread));
@@ -301,7 +301,7 @@ mod tests {
         for (offload, home) in [("on", 1), ("off", 0)] {
             let mut bench = bench(1, 1, &[("offload", offload)]);
             bench.spawn_running(0, 1024);
-            let second = bench.spawn_running(1, LITTLE);
+            let second = bench.spawn_running(1, LITTLE as u16);
             bench.deliver(Event::Timer);
             assert_eq!(bench.queue_of(second), Some(QueueId(home)), "offload={offload}");
         }
@@ -366,7 +366,7 @@ mod tests {
     proptest! {
         #[test]
         fn whoever_is_not_looked_at_would_have_stayed(
-            threads in prop::collection::vec((0u32..6, 0u32..=1024, any::<bool>()), 0..12), offload in any::<bool>(),
+            threads in prop::collection::vec((0u32..6, 0u16..=1024, any::<bool>()), 0..12), offload in any::<bool>(),
         ) {
             let machine = machine(&[("prime", 1024, 1), ("big", 800, 2), ("little", 300, 3)]);
             // What threads are and do, on a bench whose own policy is of no account.

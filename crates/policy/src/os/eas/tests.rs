@@ -26,7 +26,7 @@ fn bench(big: u32, little: u32) -> Bench {
 }
 
 /// A thread of this load that sleeps, last on this core.
-fn asleep(bench: &mut Bench, core: u32, load: u32) -> ThreadId {
+fn asleep(bench: &mut Bench, core: u32, load: u16) -> ThreadId {
     let thread = bench.spawn(0);
     let stats = &mut bench.threads[thread.index()];
     (stats.queue, stats.core, stats.load) = (Some(QueueId(core)), CoreId(core), load);
