@@ -117,7 +117,8 @@ impl Case {
     fn timed(&self, policy: &str) -> Timed {
         let start = Instant::now();
         let outcome = self.run(policy);
-        Timed { switches: outcome.context_switches as f64, seconds: start.elapsed().as_secs_f64() }
+        let (switches, simulated) = (outcome.context_switches as f64, outcome.makespan.as_secs_f64());
+        Timed { switches, simulated, seconds: start.elapsed().as_secs_f64() }
     }
 
     /// Context switches per second of one host core.
@@ -130,6 +131,8 @@ impl Case {
 struct Timed {
     /// Context switches.
     switches: f64,
+    /// Seconds, from beginning to end.
+    simulated: f64,
     /// Of one host core.
     seconds: f64,
 }
@@ -138,6 +141,11 @@ impl Timed {
     /// Context switches per second.
     fn rate(&self) -> f64 {
         self.switches / self.seconds
+    }
+
+    /// Simulated seconds per second.
+    fn pace(&self) -> f64 {
+        self.simulated / self.seconds
     }
 }
 
