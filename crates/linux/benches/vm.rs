@@ -248,7 +248,7 @@ fn main() {
     let mut all = [&there[..], &POLICIES].concat();
     let chosen = env::var("EVENKEEL_BENCH_SCHEDULERS").ok();
     if let Some(chosen) = &chosen {
-        let chosen: Vec<&str> = chosen.split_whitespace().collect();
+        let chosen: Vec<&str> = chosen.split([' ', ',']).filter(|it| !it.is_empty()).collect();
         let unknown = chosen.iter().find(|it| !all.contains(it));
         assert!(unknown.is_none(), "EVENKEEL_BENCH_SCHEDULERS: {unknown:?} is none of {all:?}");
         all.retain(|it| chosen.contains(it));
