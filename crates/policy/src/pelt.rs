@@ -47,6 +47,36 @@ impl Pelt {
     }
 }
 
+/// The load of a thread: an average, and the signal that it follows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Load {
+    average: Pelt,
+    signal: f64,
+}
+
+impl Load {
+    /// Of a thread that starts: nothing.
+    pub const fn new(since: Nanos) -> Self {
+        Self { average: Pelt::new(0.0, since), signal: 0.0 }
+    }
+
+    /// Follows another signal from now on.
+    pub fn follow(&mut self, signal: f64, now: Nanos) {
+        self.average.update(now, self.signal);
+        self.signal = signal;
+    }
+
+    /// What it follows.
+    pub const fn signal(&self) -> f64 {
+        self.signal
+    }
+
+    /// As policies see it, in every mechanism alike: [`crate::contract::ThreadStats::load`].
+    pub fn shown(&self, now: Nanos) -> u16 {
+        self.average.at(now, self.signal).round() as u16
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@
 
 use evenkeel_machine::Nanos;
 use evenkeel_policy::ThreadId;
-use evenkeel_policy::pelt::Pelt;
+use evenkeel_policy::pelt::Load;
 
 /// See the file's head.
 #[derive(Debug, Default)]
@@ -17,18 +17,6 @@ pub struct Loads {
     unsettled: Vec<u64>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Load {
-    average: Pelt,
-    signal: f64,
-}
-
-impl Load {
-    fn shown(&self, now: Nanos) -> u16 {
-        self.average.at(now, self.signal).round() as u16
-    }
-}
-
 impl Loads {
     /// A thread starts with nothing to its name.
     pub fn start(&mut self, thread: ThreadId, now: Nanos) {
@@ -37,16 +25,15 @@ impl Loads {
             self.averages.resize(index + 1, Load::default());
             self.unsettled.resize(index / 64 + 1, 0);
         }
-        self.averages[index] = Load { average: Pelt::new(0.0, now), signal: 0.0 };
+        self.averages[index] = Load::new(now);
         self.unsettled[index / 64] |= 1 << (index % 64);
     }
 
     /// A thread's load follows this signal from now on.
     #[inline]
     pub fn follow(&mut self, thread: ThreadId, signal: f64, now: Nanos) {
-        let Some(load) = self.averages.get_mut(thread.index()).filter(|load| load.signal != signal) else { return };
-        load.average.update(now, load.signal);
-        load.signal = signal;
+        let Some(load) = self.averages.get_mut(thread.index()).filter(|load| load.signal() != signal) else { return };
+        load.follow(signal, now);
         self.unsettled[thread.index() / 64] |= 1 << (thread.index() % 64);
     }
 
@@ -66,7 +53,7 @@ impl Loads {
         }
         let load = &self.averages[thread.index()];
         let shown = load.shown(now);
-        if shown == load.signal.round() as u16 {
+        if shown == load.signal().round() as u16 {
             self.unsettled[word] &= !bit;
         }
         Some(shown)
@@ -85,7 +72,7 @@ impl Loads {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_policy::pelt::HALF_LIFE;
+    use evenkeel_policy::pelt::{HALF_LIFE, Pelt};
     use proptest::prelude::*;
 
     use super::*;

@@ -8,7 +8,7 @@
 //! knowledge of the thread is its share of full capacity.
 
 use evenkeel_machine::{Nanos, PerKind, Work};
-use evenkeel_policy::{Interest, State, ThreadId};
+use evenkeel_policy::{Interest, ThreadId};
 
 use super::kernel::Kernel;
 use super::mechanism::Mechanism;
@@ -55,20 +55,16 @@ impl<K: Kernel> Mechanism<K> {
         if !self.interest.wants(Interest::LOAD) {
             return;
         }
-        let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
-        state.load.update(self.now, state.load_signal);
-        state.load_signal = match stats.state {
-            State::Running | State::Ready => self.machine.kind_of(stats.core).top().capacity,
-            State::Blocked | State::Exited => 0.0,
-        };
+        let stats = &self.stats[thread.index()];
+        let signal = if stats.runnable() { self.machine.kind_of(stats.core).top().capacity } else { 0.0 };
+        self.threads[thread.index()].load.follow(signal, self.now);
     }
 
     /// Brings what policies see of loads up to now.
     pub(super) fn refresh_loads(&mut self) {
         if self.interest.wants(Interest::LOAD) {
             for &thread in &self.live {
-                let state = &self.threads[thread.index()];
-                self.stats[thread.index()].load = state.load.at(self.now, state.load_signal) as u16;
+                self.stats[thread.index()].load = self.threads[thread.index()].load.shown(self.now);
             }
         }
         if !self.interest.wants(Interest::UTILISATION) {

@@ -1,7 +1,7 @@
 //! A real thread as the mechanism keeps it: what the policy does not see of it.
 
 use evenkeel_machine::{CoreId, Nanos, PerKind};
-use evenkeel_policy::pelt::Pelt;
+use evenkeel_policy::pelt::Load;
 use evenkeel_policy::{Order, QueueId, Slice};
 use rustix::thread::CpuSet;
 
@@ -97,8 +97,7 @@ pub struct Thread {
     pub overdue: bool,
     /// Not narrowed before this.
     pub grace_until: Nanos,
-    pub load: Pelt,
-    pub load_signal: f64,
+    pub load: Load,
     /// By kind, work done per nanosecond on a core, of 2^16: see [`super::account`].
     pub pace: PerKind<u64>,
     pub migrations: u64,
@@ -138,8 +137,7 @@ impl Thread {
             written: false,
             overdue: false,
             grace_until: Nanos::ZERO,
-            load: Pelt::new(0.0, at),
-            load_signal: 0.0,
+            load: Load::new(at),
             pace: PerKind::all(1 << 16),
             migrations: 0,
         }

@@ -497,12 +497,8 @@ impl Mechanism {
             }
         }
         if self.interest.wants(Interest::LOAD) {
-            let state = &mut self.threads[thread.index()];
-            state.load.update(self.now, state.load_signal);
-            state.load_signal = match to {
-                State::Running | State::Ready => self.machine.kind_of(stats.core).top().capacity,
-                State::Blocked | State::Exited => 0.0,
-            };
+            let signal = if stats.runnable() { self.machine.kind_of(stats.core).top().capacity } else { 0.0 };
+            self.threads[thread.index()].load.follow(signal, self.now);
         }
     }
 
@@ -580,8 +576,7 @@ impl Mechanism {
     pub(super) fn refresh_loads(&mut self) {
         if self.interest.wants(Interest::LOAD) {
             for &thread in &self.live {
-                let state = &self.threads[thread.index()];
-                self.stats[thread.index()].load = state.load.at(self.now, state.load_signal) as u16;
+                self.stats[thread.index()].load = self.threads[thread.index()].load.shown(self.now);
             }
         }
         if !self.interest.wants(Interest::UTILISATION) {

@@ -1,7 +1,7 @@
 //! A real thread as this side keeps it: what the policy does not see of it.
 
 use evenkeel_machine::{Nanos, PerKind};
-use evenkeel_policy::pelt::Pelt;
+use evenkeel_policy::pelt::Load;
 use evenkeel_policy::{Order, Slice, Start};
 
 use super::counters::Sampled;
@@ -49,8 +49,7 @@ pub struct Thread {
     pub woke_at: u64,
     /// What it retires; only where that is counted.
     pub sampled: Option<Box<Sampled>>,
-    pub load: Pelt,
-    pub load_signal: f64,
+    pub load: Load,
 }
 
 impl Thread {
@@ -75,8 +74,7 @@ impl Thread {
             blocked_at: 0,
             woke_at: 0,
             sampled: None,
-            load: Pelt::new(0.0, at),
-            load_signal: 0.0,
+            load: Load::new(at),
         }
     }
 }
