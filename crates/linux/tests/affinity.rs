@@ -6,7 +6,8 @@ mod support;
 
 use evenkeel_linux::affinity::kernel::Class;
 use evenkeel_linux::watch::Tid;
-use evenkeel_policy::{Clock, Directives, Event, Policy, QueueId, Tier, View};
+use evenkeel_machine::{CoreId, Nanos};
+use evenkeel_policy::{Clock, Directives, Event, Order, Policy, QueueId, Slice, Start, Tier, View};
 use proptest::prelude::*;
 use support::{Fake, Habit, all, mechanism, mechanism_of, run};
 
@@ -232,6 +233,44 @@ fn whom_a_policy_neglects_is_parked_for_a_second_and_then_let_go() {
     run(&fake, &mut mechanism, 2_000, 4);
     let ran = fake.worker(tids[2]).ran - neglected.ran;
     assert!(ran > 500, "{ran}");
+}
+
+/// A queue for each core; the first two threads belong to core 0, the third to core 1, which is host to the others from this margin on.
+struct Host(Option<u64>);
+
+impl Policy for Host {
+    fn start(&mut self, _: &View<'_>, say: &mut Directives) -> Result<(), String> {
+        let queues = [say.make_queue(Clock::Shared), say.make_queue(Clock::Shared)];
+        for (core, own) in (0..).map(CoreId).zip(queues) {
+            say.serve(core, vec![Tier::least_key([own])], Some(own));
+        }
+        if let Some(behind) = self.0 {
+            say.host(CoreId(1), vec![queues[0]], behind);
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event, _: &View<'_>, say: &mut Directives) {
+        if let Event::Started(thread) = event {
+            say.assign(thread, QueueId(u32::from(thread.index() == 2)));
+            say.order(thread, Order::VirtualTime { weight: 1024, start: Start::Keep });
+            say.slice(thread, Slice::of(Nanos::from_millis(4)));
+        }
+    }
+}
+
+#[test]
+fn a_core_takes_up_who_waits_for_another_and_is_far_behind_and_does_not_adopt_it() {
+    for (behind, share) in [(Some(20_000_000), 0.9), (None, 0.45)] {
+        let fake = Fake::new(2, true);
+        let mut mechanism = mechanism_of(&fake, Box::new(Host(behind)), FAST_AND_SLOW, &[]);
+        let tids: Vec<Tid> = (0..3).map(|app| fake.start(10 + app, None, Habit::Spins, SPEEDS)).collect();
+        run(&fake, &mut mechanism, 5_000, 4);
+        let ran: Vec<_> = tids.iter().map(|&tid| fake.worker(tid).ran).collect();
+        let (least, greatest) = (ran.iter().min().unwrap(), ran.iter().max().unwrap());
+        let seen = *least as f64 / *greatest as f64;
+        assert!(seen > share && seen < share + 0.1, "{behind:?}: {ran:?}");
+    }
 }
 
 #[test]

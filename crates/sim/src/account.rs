@@ -5,7 +5,7 @@
 //! ([`Mechanism::conclude`]). So a run does not depend on who looks at it, or how often.
 
 use evenkeel_machine::{CoreId, Nanos, Work};
-use evenkeel_policy::{Event, Interest, Order, State, ThreadId};
+use evenkeel_policy::{Event, Interest, Order, QueueId, State, ThreadId};
 use evenkeel_workload::Class;
 
 use crate::execute::Next;
@@ -107,8 +107,18 @@ impl<L: Listener> Mechanism<'_, L> {
             && self.threads[thread.index()].normal()
             && queue.is_some_and(|queue| {
                 let first = state.tiers.first().map(|tier| &tier.queues[..]);
-                first == Some(&[queue]) && !self.queues[queue.index()].postpones
+                first == Some(&[queue]) && !self.queues[queue.index()].postpones && !self.has_guest(core, thread, queue)
             })
+    }
+
+    /// Whether a core whose thread's slice is over takes a guest before those of its own queue.
+    fn has_guest(&self, core: usize, thread: ThreadId, queue: QueueId) -> bool {
+        let state = &self.cores[core];
+        state.guests.iter().filter_map(|guests| self.queues[guests.index()].waiting.first()).any(|(_, key)| {
+            let own = self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);
+            let own = self.queues[queue.index()].waiting.first().map_or(own, |(_, first)| own.min(first));
+            key < own.saturating_sub(state.behind)
+        })
     }
 
     /// The shortest way through the end of a slice, up to which the core has been accounted: what requeueing and picking would come to, without

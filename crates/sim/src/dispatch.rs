@@ -159,9 +159,12 @@ impl<L: Listener> Mechanism<'_, L> {
         if local.is_some() && state.local_turn {
             return local;
         }
+        if let Some(guest) = self.guest(core) {
+            return Some(guest);
+        }
         for tier in &state.tiers {
             let found = match tier.choose {
-                Choose::LeastKey => self.least_key(core, &tier.queues),
+                Choose::LeastKey => self.least_key(core, &tier.queues).map(|(thread, _)| thread),
                 Choose::MostLoaded => self.most_loaded(core, &tier.queues),
             };
             if found.is_some() {
@@ -180,7 +183,26 @@ impl<L: Listener> Mechanism<'_, L> {
         firsts.map(|(thread, _)| thread).find(|&thread| self.allowed(thread, core))
     }
 
-    pub fn least_key(&self, core: usize, queues: &[QueueId]) -> Option<ThreadId> {
+    /// Whom a core is host to although threads of its own wait.
+    fn guest(&self, core: usize) -> Option<ThreadId> {
+        let state = &self.cores[core];
+        if state.guests.is_empty() {
+            return None;
+        }
+        let (guest, key) = self.least_key(core, &state.guests)?;
+        let (_, own) = self.first_for(core, state.own_queue()?)?;
+        (key < own.saturating_sub(state.behind)).then_some(guest)
+    }
+
+    /// Whether whoever comes from a queue is a guest, and not to be adopted.
+    fn is_host_to(&self, core: usize, queue: QueueId) -> bool {
+        let state = &self.cores[core];
+        let waits = |own: QueueId| self.queues[own.index()].waiting.len() > 0;
+        state.guests.contains(&queue) && state.own_queue().is_some_and(waits)
+    }
+
+    /// Whose key is least, and that key.
+    pub fn least_key(&self, core: usize, queues: &[QueueId]) -> Option<(ThreadId, u64)> {
         let mut best: Option<(ThreadId, u64)> = None;
         for queue in queues {
             if let Some((thread, key)) = self.first_for(core, *queue)
@@ -189,7 +211,7 @@ impl<L: Listener> Mechanism<'_, L> {
                 best = Some((thread, key));
             }
         }
-        best.map(|(thread, _)| thread)
+        best
     }
 
     pub fn most_loaded(&self, core: usize, queues: &[QueueId]) -> Option<ThreadId> {
@@ -320,6 +342,7 @@ impl<L: Listener> Mechanism<'_, L> {
         if let Some(adopt) = self.cores[core].adopt
             && self.stats[thread.index()].queue == Some(queue)
             && adopt != queue
+            && !self.is_host_to(core, queue)
         {
             self.assign(thread, adopt);
         }

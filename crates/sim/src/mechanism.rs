@@ -121,6 +121,9 @@ pub struct Core {
     pub sibling: Option<usize>,
     pub tiers: Vec<Tier>,
     pub adopt: Option<QueueId>,
+    /// Queues to whose threads it is host if they are further behind than by so much.
+    pub guests: Vec<QueueId>,
+    pub behind: u64,
     pub meter: Meter,
     /// Threads that must run here, whatever the policy serves here.
     pub local: RunQueue,
@@ -662,6 +665,11 @@ impl<'a, L: Listener> Mechanism<'a, L> {
 }
 
 impl Core {
+    /// The first queue of the first tier.
+    pub fn own_queue(&self) -> Option<QueueId> {
+        self.tiers.first()?.queues.first().copied()
+    }
+
     fn new(machine: &Machine, id: CoreId) -> Self {
         let core = &machine.cores[id.index()];
         Self {
@@ -693,6 +701,8 @@ impl Core {
             meter: Meter::default(),
             tiers: Vec::new(),
             adopt: None,
+            guests: Vec::new(),
+            behind: 0,
             local: RunQueue::default(),
             local_turn: false,
             busy_average: Pelt::default(),

@@ -169,21 +169,38 @@ impl<K: Kernel> Mechanism<K> {
     }
 
     fn pick_for(&mut self, core: CoreId) {
-        let picked = self.services[core.index()].tiers.iter().find_map(|tier| match tier.choose {
-            Choose::LeastKey => self.least_key(core, &tier.queues),
-            Choose::MostLoaded => self.most_loaded(core, &tier.queues),
-        });
-        if let Some(thread) = picked {
+        let by_tiers = || {
+            self.services[core.index()].tiers.iter().find_map(|tier| match tier.choose {
+                Choose::LeastKey => self.least_key(core, &tier.queues).map(|(_, thread)| thread),
+                Choose::MostLoaded => self.most_loaded(core, &tier.queues),
+            })
+        };
+        if let Some(thread) = self.guest(core).or_else(by_tiers) {
             self.put(thread, core);
         }
     }
 
-    fn least_key(&self, core: CoreId, queues: &[QueueId]) -> Option<ThreadId> {
+    /// Least key, and whose it is.
+    fn least_key(&self, core: CoreId, queues: &[QueueId]) -> Option<(u64, ThreadId)> {
         let firsts = queues.iter().enumerate().filter_map(|(rank, &queue)| {
             let (thread, key) = self.first_for(core, queue)?;
             Some((key, rank, thread))
         });
-        firsts.min().map(|(_, _, thread)| thread)
+        firsts.min().map(|(key, _, thread)| (key, thread))
+    }
+
+    /// Whom the core is host to although threads of its own wait.
+    fn guest(&self, core: CoreId) -> Option<ThreadId> {
+        let service = &self.services[core.index()];
+        let (key, guest) = self.least_key(core, &service.guests)?;
+        let (_, own) = self.first_for(core, service.own_queue()?)?;
+        (key < own.saturating_sub(service.behind)).then_some(guest)
+    }
+
+    /// Whether whoever comes from a queue is a guest, and not to be adopted.
+    fn is_host_to(&self, core: CoreId, queue: QueueId) -> bool {
+        let service = &self.services[core.index()];
+        service.guests.contains(&queue) && service.own_queue().is_some_and(|own| self.waiting[own.index()] > 0)
     }
 
     fn most_loaded(&self, core: CoreId, queues: &[QueueId]) -> Option<ThreadId> {
@@ -215,6 +232,7 @@ impl<K: Kernel> Mechanism<K> {
             self.raise_floor(thread, queue);
             if let Some(adopt) = self.services[core.index()].adopt
                 && adopt != queue
+                && !self.is_host_to(core, queue)
             {
                 self.assign(thread, adopt);
             }

@@ -34,6 +34,9 @@ impl Queue {
 pub struct Service {
     pub tiers: Vec<Tier>,
     pub adopt: Option<QueueId>,
+    /// Queues to whose threads the core is host if they are further behind than by so much.
+    pub guests: Vec<QueueId>,
+    pub behind: u64,
 }
 
 impl Service {
@@ -41,6 +44,11 @@ impl Service {
     /// alone.
     pub fn is_used(&self) -> bool {
         !self.tiers.is_empty()
+    }
+
+    /// The first queue of the first tier.
+    pub fn own_queue(&self) -> Option<QueueId> {
+        self.tiers.first()?.queues.first().copied()
     }
 
     /// Whether any tier has the queue.

@@ -375,7 +375,7 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 	slot->cpu = where;
 	if (from == slot->queue) {
 		raise_floor(slot);
-		if (cpu->adopt != NONE && cpu->adopt != from)
+		if (cpu->adopt != NONE && cpu->adopt != from && !is_host(cpu))
 			join(slot, cpu->adopt);
 	}
 	change(slot);

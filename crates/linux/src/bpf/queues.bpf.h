@@ -308,6 +308,50 @@ FUNCTION int pick_most_loaded(u32 at, u32 from, u32 to, u32 own_at)
 	return own_here ? GOES_ON : NOBODY;
 }
 
+/*
+ * Whether somebody waits in the CPU's own queue, the first of its tiers: whom it takes from elsewhere then is a guest, which stays in its
+ * queue. (Who made room for a guest waits there by the time the guest runs.)
+ */
+static __always_inline bool is_host(const struct cpu *cpu)
+{
+	return cpu->host_count && scx_bpf_dsq_nr_queued(cpu->served[0]) > 0;
+}
+
+/* Takes up the first of the queues that this CPU is host to, if it is far enough behind whoever would run here otherwise. */
+FUNCTION bool take_guest(u32 at, u32 own_at)
+{
+	struct cpu *cpu = cpu_at(at);
+	struct slot *own = own_at == NONE ? NULL : slot_at(own_at);
+	u64 least = NEVER, limit;
+	u32 best = NONE;
+	s32 tid = 0;
+	int i;
+
+	if (!cpu)
+		return false;
+	bpf_for(i, 0, MAX_HOSTS) {
+		u32 which = cpu->hosts[i & (MAX_HOSTS - 1)];
+		u64 key;
+
+		if (i >= cpu->host_count)
+			break;
+		if (scx_bpf_dsq_nr_queued(which) <= 0)
+			continue;
+		key = least_key(at, which);
+		if (key < least) {
+			least = key;
+			best = which;
+			tid = cpu->first_tid;
+		}
+	}
+	if (best == NONE)
+		return false;
+	limit = own && own->queue == cpu->served[0] ? key_of(own) : NEVER;
+	if (is_host(cpu))
+		limit = min_of(limit, least_key(at, cpu->served[0]));
+	return limit != NEVER && least < less(limit, cpu->behind) && take(at, best, tid, NEVER);
+}
+
 FUNCTION int pick_by_tiers(u32 at, u32 own_at)
 {
 	struct cpu *cpu = cpu_at(at);
@@ -316,6 +360,8 @@ FUNCTION int pick_by_tiers(u32 at, u32 own_at)
 
 	if (!cpu)
 		return NOBODY;
+	if (cpu->host_count && take_guest(at, own_at))
+		return TAKEN;
 	bpf_for(i, 0, MAX_TIERS) {
 		int picked;
 		u32 to;

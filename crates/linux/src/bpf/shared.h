@@ -16,6 +16,8 @@
 #define MAX_TIERS 16
 /* Entries of all tiers of one core together. */
 #define MAX_SERVED 512
+/* Queues whose threads may be a core's guests. */
+#define MAX_HOSTS 8
 #define MAX_COMMANDS 4096
 #define COMM 16
 
@@ -169,6 +171,10 @@ struct cpu {
 	u32 cluster;
 	u32 adopt; /* queue, or NONE */
 	u32 tier_count;
+	u32 host_count;
+	u32 padding;
+	u64 behind; /* further than this is somebody of these queues behind who is a guest: */
+	u16 hosts[MAX_HOSTS];
 	u16 tier_end[MAX_TIERS]; /* index after its last entry in `served` */
 	u8 tier_by_load[MAX_TIERS]; /* by load instead of by key */
 	u16 served[MAX_SERVED];

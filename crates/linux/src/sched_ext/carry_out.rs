@@ -41,6 +41,7 @@ impl Mechanism {
                 self.threads[thread.index()].slice = slice;
             }
             Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
+            Directive::Host(core, guests, behind) if self.is_core(core) => self.host(core, &guests, behind),
             Directive::Prefer(queue, cores) if self.is_queue(queue) => self.prefer(queue, &cores),
             Directive::Preemption(queue, margin) if self.is_queue(queue) => {
                 let queue = &self.kernel.queues[queue.index()];
@@ -235,6 +236,18 @@ impl Mechanism {
         cpu.tier_count.store(tiers.len() as u32, Release);
         // Whoever runs there, or waits where it now looks, is to know.
         self.preempt(core);
+    }
+
+    fn host(&self, core: CoreId, guests: &[QueueId], behind: u64) {
+        let cpu = &self.kernel.cpus[self.cpu(core) as usize];
+        cpu.behind.store(behind, Relaxed);
+        let guests = guests.iter().filter(|queue| queue.index() < self.queues.len());
+        let mut count = 0;
+        for (place, queue) in cpu.hosts.iter().zip(guests) {
+            place.store(queue.0 as u16, Relaxed);
+            count += 1;
+        }
+        cpu.host_count.store(count, Release);
     }
 
     fn prefer(&mut self, queue: QueueId, cores: &[CoreId]) {

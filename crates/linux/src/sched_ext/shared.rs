@@ -24,6 +24,8 @@ pub const MAX_QUEUES: usize = 512;
 const MAX_KINDS: usize = 8;
 /// Tiers of a CPU.
 pub const MAX_TIERS: usize = 16;
+/// Queues whose threads may be a CPU's guests.
+pub const MAX_HOSTS: usize = 8;
 /// Entries of all tiers of a CPU together.
 pub const MAX_SERVED: usize = 512;
 /// Commands that can be given at a time.
@@ -194,6 +196,10 @@ pub struct Cpu {
     pub cluster: Word,
     pub adopt: Word,
     pub tier_count: Word,
+    pub host_count: Word,
+    pub padding: Word,
+    pub behind: Long,
+    pub hosts: [AtomicU16; MAX_HOSTS],
     pub tier_end: [AtomicU16; MAX_TIERS],
     pub tier_by_load: [AtomicU8; MAX_TIERS],
     pub served: [AtomicU16; MAX_SERVED],
@@ -230,8 +236,15 @@ impl Cpu {
     pub fn take_over(&self, from: &Self) {
         copy_long(&self.busy, &from.busy);
         copy_long(&self.switches, &from.switches);
-        let words = [(&self.used, &from.used), (&self.adopt, &from.adopt), (&self.tier_count, &from.tier_count)];
+        copy_long(&self.behind, &from.behind);
+        let words = [
+            (&self.used, &from.used),
+            (&self.adopt, &from.adopt),
+            (&self.tier_count, &from.tier_count),
+            (&self.host_count, &from.host_count),
+        ];
         words.iter().for_each(|(to, from)| copy_word(to, from));
+        self.hosts.iter().zip(&from.hosts).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
         self.tier_end.iter().zip(&from.tier_end).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
         self.tier_by_load.iter().zip(&from.tier_by_load).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
         self.served.iter().zip(&from.served).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));

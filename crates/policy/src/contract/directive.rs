@@ -161,6 +161,10 @@ pub enum Directive {
         /// A thread that the core takes from another queue is assigned to this one from then on.
         adopt: Option<QueueId>,
     },
+    /// The first thread of one of these queues, the one with the least key, goes before those of the core's own queue, which is the first of its first tier, if
+    /// somebody waits there (or is back from the core, the slice being over) and its key is less than theirs by more than so much. It is a
+    /// guest: it stays in its queue, whatever the core adopts.
+    Host(CoreId, Vec<QueueId>, u64),
     /// The order in which idle cores are looked at when a thread arrives in the queue; those that do not serve it are passed over. Unless
     /// said: the core where the thread was last, then by number.
     Prefer(QueueId, Vec<CoreId>),
@@ -232,6 +236,11 @@ impl Directives {
     /// See [`Directive::Serve`].
     pub fn serve(&mut self, core: CoreId, tiers: Vec<Tier>, adopt: Option<QueueId>) {
         self.said.push(Directive::Serve { core, tiers, adopt });
+    }
+
+    /// See [`Directive::Host`].
+    pub fn host(&mut self, core: CoreId, guests: Vec<QueueId>, behind: u64) {
+        self.said.push(Directive::Host(core, guests, behind));
     }
 
     /// See [`Directive::Prefer`].
