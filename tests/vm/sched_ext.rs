@@ -122,7 +122,7 @@ const EQUAL: &str = "for n in 4 6; do
  done";
 
 /// What is asked of one session under acfs, in turn: booting and loading take longer than most of it. The last part kills it.
-const PARTS: [(&str, &str); 6] = [
+const PARTS: [(&str, &str); 7] = [
     (
         "others",
         "evenkeel schedule --backend sched_ext -p gts; echo $?
@@ -138,6 +138,10 @@ const PARTS: [(&str, &str); 6] = [
         "interrupts",
         "interrupts() { awk '/IWI:/ { for (i = 2; i <= 5; i++) all += $i; print all }' /proc/interrupts; }
          worker spin 4 8000 >/dev/null & w=$!; sleep 1; before=$(interrupts); worker crowd 20 3000; echo $(($(interrupts) - before)); kill $w",
+    ),
+    (
+        "guests",
+        "worker spin 4 30000 >/dev/null & b=$!; worker crossings 4 4000; kill $b",
     ),
     (
         "killed",
@@ -199,6 +203,14 @@ fn equal_programs_advance_alike_under_acfs() {
 fn two_threads_have_the_fast_cores_under_acfs() {
     let Some((percent, errors)) = session("two") else { return };
     assert!(percent.parse::<u32>().unwrap() >= 90, "{percent} {errors}");
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn who_sleeps_much_is_taken_up_by_either_kind_under_acfs() {
+    // 25 of a hundred; 2 where nobody is anybody's guest (`guests=none`).
+    let Some((percent, errors)) = session("guests") else { return };
+    assert!(percent.parse::<u32>().unwrap() >= 10, "{percent} {errors}");
 }
 
 #[test]

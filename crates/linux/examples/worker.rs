@@ -10,6 +10,8 @@
 //! - `worker births N MS`: a thread every MS, N times, each of which works for 30 ms;
 //! - `worker wakes PAIRS MS`: pairs of which one sleeps for 3 ms and then wakes the other, who works for 1 ms; prints how long the other
 //!   took to get a core, in microseconds: median, 99th percentile, greatest;
+//! - `worker crossings PAIRS MS`: the same pairs; prints how many in a hundred of those who were woken got a core of the other half of the CPUs than the
+//!   time before: in the lab, of the other kind;
 //! - `worker pipes PAIRS MS`: pairs of threads that send a byte back and forth through pipes; prints round trips;
 //! - `worker forks MS`: starts one short process after another, four at a time; prints how many;
 //! - `worker mask CPUS MS`: a thread that binds itself to these CPUs, works for MS, and prints the CPUs that it may use then;
@@ -31,7 +33,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::setpriority_process;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// Steps of a unit that follow on each other without a branch, and how many such blocks make a unit.
 ///
@@ -135,18 +137,22 @@ impl Bell {
     }
 }
 
-fn wakes(pairs: usize, time: Duration) {
+/// Somebody has been woken: how long it took to get a core, and on which CPU it was.
+type WokenUp = (Duration, usize);
+
+/// By pair, in order.
+fn wake_ups(pairs: usize, time: Duration) -> Vec<Vec<WokenUp>> {
     let end = Instant::now() + time;
     let bells: Vec<Bell> = (0..pairs).map(|_| Bell::default()).collect();
     let over = AtomicBool::new(false);
-    let mut all = thread::scope(|scope| {
+    thread::scope(|scope| {
         let waiter = |bell: &Bell| {
             let mut seen = Vec::new();
             while let Some(latency) = bell.wait() {
                 if over.load(Ordering::Relaxed) {
                     break;
                 }
-                seen.push(latency);
+                seen.push((latency, sched_getcpu()));
                 work(Duration::from_millis(1));
             }
             seen
@@ -162,11 +168,25 @@ fn wakes(pairs: usize, time: Duration) {
         ringers.into_iter().for_each(|ringer| drop(ringer.join()));
         over.store(true, Ordering::Relaxed);
         bells.iter().for_each(Bell::ring);
-        waiters.into_iter().filter_map(|waiter| waiter.join().ok()).flatten().collect::<Vec<_>>()
-    });
+        waiters.into_iter().filter_map(|waiter| waiter.join().ok()).collect()
+    })
+}
+
+fn wakes(pairs: usize, time: Duration) {
+    let mut all: Vec<_> = wake_ups(pairs, time).into_iter().flatten().map(|(latency, _)| latency).collect();
     all.sort_unstable();
     let rank = |of_hundred: usize| all.get((all.len().max(1) - 1) * of_hundred / 100).map_or(0, Duration::as_micros);
     println!("{} {} {}", rank(50), rank(99), rank(100));
+}
+
+fn crossings(pairs: usize, time: Duration) {
+    let half = thread::available_parallelism().map_or(1, |cpus| cpus.get().div_ceil(2));
+    let (mut all, mut crossed) = (0, 0);
+    for (before, after) in wake_ups(pairs, time).iter().flat_map(|seen| seen.iter().zip(seen.iter().skip(1))) {
+        all += 1;
+        crossed += usize::from((before.1 < half) != (after.1 < half));
+    }
+    println!("{}", 100 * crossed / all.max(1));
 }
 
 fn pipes(pairs: usize, time: Duration) {
@@ -359,6 +379,7 @@ fn carry_out(words: &[&str]) -> Result<(), Box<dyn Error>> {
             nice(&levels.split(',').map(str::parse).collect::<Result<Vec<_>, _>>()?, ms(time)?)?;
         }
         ["wakes", pairs, time] => wakes(pairs.parse()?, ms(time)?),
+        ["crossings", pairs, time] => crossings(pairs.parse()?, ms(time)?),
         ["pipes", pairs, time] => pipes(pairs.parse()?, ms(time)?),
         ["forks", time] => forks(ms(time)?)?,
         ["nothing"] => {}

@@ -35,11 +35,13 @@
 //! What the paper leaves open. A thread that sleeps keeps its `v`, but wakes no further than `T_swap` behind the running thread of least `v`;
 //! and it keeps weight and charge while its application has no runnable thread, whose speedup there is nothing to tell by.
 //! With more threads than cores, kinds have their share of them (`os/kind_queues.rs`), each queue picks the least `v`, and those that
-//! wait are looked at for a trade at each refresh: between two of them their `v` stands still. Three or more kinds: adjacent pairs, `S_core` being
+//! wait are looked at for a trade at each refresh: between two of them their `v` stands still. Who waits for its kind and is further behind than half
+//! a `T_swap`, which is more than trades let threads part, has slept for long: any kind takes it up, for a slice, since it is soon done (`guests=none`: nobody).
+//! Three or more kinds: adjacent pairs, `S_core` being
 //! the product of the speedups along the way, `B` the cores of the pair's faster kind and of those above it. With SMT `B` counts hardware
 //! threads, since that is how many threads a kind runs at once.
 //!
-//! Knobs: `uf` (1), `swap` (`T_swap`, 850 ms), `threshold` (adjusted), `newcomer` (contending), `speedup` (utility), `tick` (4 ms),
+//! Knobs: `uf` (1), `swap` (`T_swap`, 850 ms), `threshold` (adjusted), `newcomer` (contending), `guests` (far-behind), `speedup` (utility), `tick` (4 ms),
 //! `refresh` of speedup factors (200 ms), `slice` (3 ms). A tick costs O(cores), a refresh O(threads).
 
 use evenkeel_machine::{CoreId, MAX_KINDS, Nanos, PerKind};
@@ -78,6 +80,11 @@ const KNOBS: &[Knob] = &[
         name: "newcomer",
         words: &["contending", "all"],
         about: "of which threads a new one takes the greatest v: of those that contend for fast cores, or of all (the paper's)",
+    },
+    Knob::Word {
+        name: "guests",
+        words: &["far-behind", "none"],
+        about: "whether who waits and is half a T_swap behind is taken up by any kind of core; or nobody (the paper's)",
     },
     Rule::KNOB,
     TICK,
@@ -130,6 +137,8 @@ pub struct Acfs {
     refreshed: Option<Nanos>,
     /// Whether threads came or went since.
     stale: bool,
+    /// Whether who waits and is far behind is taken up by any kind.
+    has_guests: bool,
     /// Whether a new thread starts at the greatest virtual time of all threads, not of those on faster cores only.
     behind_all: bool,
     /// That greatest virtual time, as of the last refresh that found any.
@@ -170,6 +179,7 @@ impl Acfs {
             said: Vec::new(),
             refreshed: None,
             stale: false,
+            has_guests: knobs.word("guests") == "far-behind",
             behind_all: knobs.word("newcomer") == "all",
             greatest: 0,
             furthest_behind: 0,
@@ -177,6 +187,11 @@ impl Acfs {
             mean_factors: [1.0; MAX_KINDS],
             speedups: (1.0, 1.0),
         }
+    }
+
+    /// How far behind those of a kind a thread is not to wait for another kind any more: further than trades let threads part, by as much as they trade for.
+    fn far_behind(&self) -> u64 {
+        (self.swap_ns / 2.0) as u64
     }
 
     fn started(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
@@ -362,6 +377,11 @@ impl Acfs {
         let Some(threshold) = self.threshold(faster) else { return Some(Nanos::MAX) };
         let sides = (self.side(faster, faster + 1, view), self.side(faster + 1, faster, view));
         let (Some(fast), Some(slow)) = sides else { return Some(Nanos::MAX) };
+        let spread = fast.v.1.max(slow.v.1) - fast.v.0.min(slow.v.0);
+        if self.has_guests && fast.slice + slow.slice > 0.0 && threshold.max(spread) as u64 > self.far_behind() {
+            // Who waits may become a guest of the other kind, which takes turns from those who belong there.
+            return None;
+        }
         let left = (threshold - (fast.v.1 - slow.v.0)) as f64 - fast.slice - slow.slice;
         let speed = fast.rate.1 * (1.0 + ROUNDED) - slow.rate.0 * (1.0 - ROUNDED);
         if left <= 0.0 {
@@ -403,6 +423,9 @@ impl Policy for Acfs {
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
         self.queues.start(Clock::Shared, view, say);
         self.queues.keep_sleepers(say);
+        if self.has_guests {
+            self.queues.host_those_behind(self.far_behind(), self.slice, view, say);
+        }
         say.timer(self.tick);
         Ok(())
     }

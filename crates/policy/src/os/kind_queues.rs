@@ -11,6 +11,8 @@
 //!   on the faster side for the one of greatest claim on the slower, as long as the policy wants it. Three or more kinds: each
 //!   adjacent pair in turn, fastest first, nobody twice in one instant.
 //!
+//! - Where the policy wants it ([`KindQueues::host_those_behind`]), who waits and is far behind is taken up by any kind, for a slice.
+//!
 //! What is said may be carried out late. Until the view shows a thread where it was sent last, it is *on its way*: it is counted
 //! where it goes, its core there is not given away, and nobody pulls or trades it again. (Said twice, a trade that is carried out twice
 //! undoes itself.) The view tells which answers have been carried out: what was said in them has come true, or was dropped.
@@ -74,6 +76,8 @@ pub struct KindQueues<K> {
     under_way: Vec<ThreadId>,
     /// By core: whom it was promised last.
     promised: Vec<Option<ThreadId>>,
+    /// For how long who runs on another kind than that of its queue is taken for a guest.
+    visit: Nanos,
     /// Scratch, by rank.
     claims: Vec<Vec<(K, ThreadId)>>,
     idle: Vec<CoreId>,
@@ -91,6 +95,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
             sent: Vec::new(),
             under_way: Vec::new(),
             promised: Vec::new(),
+            visit: Nanos::ZERO,
             claims: Vec::new(),
             idle: Vec::new(),
         }
@@ -120,6 +125,26 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.count(view);
     }
 
+    /// Has every kind take up for a slice, as guests, who waits for another and is further behind than by so much, in virtual time: whoever has slept for
+    /// long, and is soon done, is not to wait for cores of one kind alone. A guest trades with nobody, and counts where it belongs.
+    pub fn host_those_behind(&mut self, behind: u64, slice: Nanos, view: &View<'_>, say: &mut Directives) {
+        self.visit = slice;
+        for (&own, &kind) in self.queues.iter().zip(&self.kinds) {
+            let others: Vec<_> = self.queues.iter().copied().filter(|&queue| queue != own).collect();
+            for core in view.machine.cores_of(kind) {
+                say.host(core, others.clone(), behind);
+            }
+        }
+    }
+
+    /// Whether a thread that runs on a core of a rank is a guest there: it goes back when its turn is over. Who has stayed for longer, because nobody else
+    /// came, is no guest any more.
+    fn is_guest(&self, stats: &ThreadStats, rank: usize, view: &View<'_>) -> bool {
+        self.visit > Nanos::ZERO
+            && view.now.saturating_sub(stats.since) <= self.visit
+            && stats.queue.is_some_and(|queue| queue != self.queues[rank])
+    }
+
     /// Threads that sleep keep their virtual times, however long: what to do about them is left to the policy.
     pub fn keep_sleepers(&self, say: &mut Directives) {
         for &queue in &self.queues {
@@ -142,8 +167,12 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         for (core, stats) in view.machine.cores.iter().zip(view.cores).filter(|(_, stats)| stats.online) {
             let rank = self.ranks[core.kind.index()];
             self.online[rank] += 1;
-            if stats.running.is_some() {
-                self.counts[rank] += 1;
+            if let Some(thread) = stats.running {
+                let stats = view.thread(thread);
+                let is_guest = self.is_guest(stats, rank, view) && !self.on_its_way(thread, view);
+                let home = stats.queue.filter(|_| is_guest);
+                let counts_at = home.and_then(|queue| self.rank_of_queue(queue)).unwrap_or(rank);
+                self.counts[counts_at] += 1;
             } else if !self.is_promised(core.id, view) {
                 self.idle.push(core.id);
             }
@@ -445,7 +474,9 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     /// Threads that may trade, with their ranks: those that run, and those that are `waiting`, if so asked.
     fn traders<'a>(&'a self, view: &'a View<'_>, waiting: bool) -> impl Iterator<Item = (usize, ThreadId)> + 'a {
         let cores = view.machine.cores.iter().zip(view.cores);
-        let running = cores.filter_map(|(core, stats)| Some((self.ranks[core.kind.index()], stats.running?)));
+        let running = cores
+            .filter_map(|(core, stats)| Some((self.ranks[core.kind.index()], stats.running?)))
+            .filter(|&(rank, thread)| !self.is_guest(view.thread(thread), rank, view));
         let live = if waiting { view.live } else { &[] };
         let waiting = live.iter().filter_map(|&thread| {
             let stats = view.thread(thread);

@@ -215,6 +215,37 @@ fn a_waiting_thread_that_is_behind_takes_the_place_of_the_running_one_that_is_ah
 }
 
 #[test]
+fn every_kind_is_host_to_those_of_the_others_unless_told_not_to_be() {
+    let hosts = |set: &[(&str, &str)]| {
+        let bench = Bench::start(1, 1, policy(set));
+        let host = |directive: &Directive| match directive {
+            Directive::Host(core, guests, behind) => Some((core.0, guests.clone(), *behind)),
+            _ => None,
+        };
+        bench.said_at_start.iter().filter_map(host).collect::<Vec<_>>()
+    };
+    let half = 425_000_000;
+    assert_eq!(hosts(&[]), [(0, vec![QueueId(1)], half), (1, vec![QueueId(0)], half)]);
+    assert_eq!(hosts(&[("guests", "none")]), []);
+}
+
+#[test]
+fn a_guest_trades_with_nobody_as_long_as_it_is_one() {
+    let mut bench = full(1, 1, 2.0, &[]);
+    // The one on the slow core is far behind, and belongs to the fast one.
+    bench.threads[0].virtual_time = 9_000_000_000;
+    bench.threads[1].virtual_time = 8_000_000_000;
+    bench.threads[1].queue = bench.queue_of(ThreadId(0));
+    let waits = bench.spawn(2);
+    bench.threads[waits.index()].virtual_time = 8_990_000_000;
+    bench.threads[1].since = bench.now;
+    bench.now = bench.now.saturating_add(Nanos::from_millis(3));
+    assert_eq!(swaps(bench.deliver(Event::Timer)), [], "a slice has not gone by");
+    bench.now = bench.now.saturating_add(Nanos::from_millis(1));
+    assert_eq!(swaps(bench.deliver(Event::Timer)), [(0, 1)], "it stays: nobody else came");
+}
+
+#[test]
 fn priorities_and_uf_go_into_the_weight() {
     let mut bench = full(1, 2, 2.0, &[("uf", "3")]);
     bench.threads[0].speedup[BIG] = 4.0;
