@@ -107,18 +107,21 @@ impl<L: Listener> Mechanism<'_, L> {
             && self.threads[thread.index()].normal()
             && queue.is_some_and(|queue| {
                 let first = state.tiers.first().map(|tier| &tier.queues[..]);
-                first == Some(&[queue]) && !self.queues[queue.index()].postpones && !self.has_guest(core, thread, queue)
+                first == Some(&[queue]) && !self.queues[queue.index()].postpones && !self.may_have_guest(core, queue)
             })
     }
 
-    /// Whether a core whose thread's slice is over takes a guest before those of its own queue.
-    fn has_guest(&self, core: usize, thread: ThreadId, queue: QueueId) -> bool {
+    /// Whether a core whose thread's slice is over may take a guest before those of its own queue: whoever is far enough behind all of them is behind the
+    /// first that waits.
+    #[inline]
+    fn may_have_guest(&self, core: usize, queue: QueueId) -> bool {
         let state = &self.cores[core];
-        state.guests.iter().filter_map(|guests| self.queues[guests.index()].waiting.first()).any(|(_, key)| {
-            let own = self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);
-            let own = self.queues[queue.index()].waiting.first().map_or(own, |(_, first)| own.min(first));
-            key < own.saturating_sub(state.behind)
-        })
+        if state.guests.is_empty() {
+            return false;
+        }
+        let first = |queue: QueueId| self.queues[queue.index()].waiting.first().map(|(_, key)| key);
+        let own = first(queue).unwrap_or(u64::MAX).saturating_sub(state.behind);
+        state.guests.iter().any(|&guests| first(guests).is_some_and(|key| key < own))
     }
 
     /// The shortest way through the end of a slice, up to which the core has been accounted: what requeueing and picking would come to, without

@@ -139,10 +139,13 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
 
     /// Whether a thread that runs on a core of a rank is a guest there: it goes back when its turn is over. Who has stayed for longer, because nobody else
     /// came, is no guest any more.
+    #[inline]
     fn is_guest(&self, stats: &ThreadStats, rank: usize, view: &View<'_>) -> bool {
-        self.visit > Nanos::ZERO
+        // Mostly it is where it belongs.
+        stats.queue != Some(self.queues[rank])
+            && stats.queue.is_some()
+            && self.visit > Nanos::ZERO
             && view.now.saturating_sub(stats.since) <= self.visit
-            && stats.queue.is_some_and(|queue| queue != self.queues[rank])
     }
 
     /// Threads that sleep keep their virtual times, however long: what to do about them is left to the policy.
@@ -169,9 +172,10 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
             self.online[rank] += 1;
             if let Some(thread) = stats.running {
                 let stats = view.thread(thread);
-                let is_guest = self.is_guest(stats, rank, view) && !self.on_its_way(thread, view);
-                let home = stats.queue.filter(|_| is_guest);
-                let counts_at = home.and_then(|queue| self.rank_of_queue(queue)).unwrap_or(rank);
+                let mut counts_at = rank;
+                if self.is_guest(stats, rank, view) && !self.on_its_way(thread, view) {
+                    counts_at = stats.queue.and_then(|queue| self.rank_of_queue(queue)).unwrap_or(rank);
+                }
                 self.counts[counts_at] += 1;
             } else if !self.is_promised(core.id, view) {
                 self.idle.push(core.id);
