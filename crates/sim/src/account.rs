@@ -131,6 +131,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let (order, stats) = (&self.threads[thread.index()].order, &self.stats[thread.index()]);
         let (key, weight) = (order.key(stats.virtual_time), order.weight(stats.weight));
         let waiting = &mut self.queues[queue.index()].waiting;
+        waiting.look();
         // Who has waited goes first where keys are equal.
         let goes_on = waiting.first().is_none_or(|(_, first)| key < first);
         let next = if goes_on {

@@ -4,7 +4,7 @@
 //! branch: which of four children is the least is nothing that a processor could foretell.
 //!
 //! Few entries are in no order at all; only which of them is the least is known. Most of those that come and go are not it, and cost nothing but their
-//! place; when it goes, all are looked at.
+//! place; when it goes, all are looked at. Where many come and go before anybody asks, they may do so *unseen*: then one look is for all of them.
 
 /// What a heap holds.
 pub trait Entry: Copy {
@@ -81,9 +81,12 @@ pub struct Heap<E> {
     entries: Vec<E>,
     /// Whether they are in a heap's order.
     in_order: bool,
-    /// Where the least is: in a heap's order, at the beginning.
+    /// Where the least is: in a heap's order, at the beginning; [`UNKNOWN`] after one has come or gone unseen.
     least: usize,
 }
+
+/// The position of a least that has to be looked for.
+const UNKNOWN: usize = usize::MAX;
 
 impl<E> Default for Heap<E> {
     fn default() -> Self {
@@ -100,7 +103,25 @@ impl<E: Entry> Heap<E> {
     /// The least.
     #[inline]
     pub fn first(&self) -> Option<&E> {
+        debug_assert!(self.least != UNKNOWN);
         self.entries.get(self.least)
+    }
+
+    /// Whether they are in no order: they are few, or none.
+    pub fn is_few(&self) -> bool {
+        !self.in_order
+    }
+
+    /// The least, also where some have come and gone unseen.
+    pub fn first_of_all(&self) -> Option<&E> {
+        self.entries.get(if self.least == UNKNOWN { self.position_of_least() } else { self.least })
+    }
+
+    /// Looks for the least after some have come and gone unseen.
+    pub fn look(&mut self) {
+        if self.least == UNKNOWN {
+            self.find_least();
+        }
     }
 
     /// Takes the least out, if there is one.
@@ -133,16 +154,39 @@ impl<E: Entry> Heap<E> {
     /// Adds an entry of an owner that has none.
     #[inline]
     pub fn insert(&mut self, entry: E, positions: &mut Positions) {
+        if !self.in_order && self.entries.get(self.least).is_some_and(|least| entry.rank() < least.rank()) {
+            self.least = self.entries.len();
+        }
+        self.append(entry, positions);
+    }
+
+    /// The same, unseen: from then on [`Heap::first_of_all`] tells the least, or, after [`Heap::look`], everybody.
+    #[inline]
+    pub fn insert_unseen(&mut self, entry: E, positions: &mut Positions) {
+        if !self.in_order {
+            self.least = UNKNOWN;
+        }
+        self.append(entry, positions);
+    }
+
+    /// Puts an entry at the end, and from there to its place if there is an order. It is not passed on as a whole, for a copy would be read
+    /// right after it has been written piece by piece, which makes a processor wait.
+    #[inline]
+    fn append(&mut self, entry: E, positions: &mut Positions) {
         let position = self.entries.len();
-        self.entries.push(entry);
-        if self.in_order {
-            return self.sift_up(position, entry, positions);
-        }
         positions.0[entry.owner() as usize] = position as u32;
-        if entry.rank() < self.entries[self.least].rank() {
-            self.least = position;
+        self.entries.push(entry);
+        if self.in_order || position >= FEW {
+            self.put_last_in_order(positions);
         }
-        if position >= FEW {
+    }
+
+    #[inline(never)]
+    fn put_last_in_order(&mut self, positions: &mut Positions) {
+        if self.in_order {
+            let last = self.entries.len() - 1;
+            self.sift_up(last, self.entries[last], positions);
+        } else {
             self.bring_into_order(positions);
         }
     }
@@ -153,6 +197,15 @@ impl<E: Entry> Heap<E> {
         for position in (0..self.entries.len().div_ceil(ARITY)).rev() {
             self.sift_down(position, self.entries[position], positions);
         }
+    }
+
+    /// Puts an entry of an owner that has none in the place of the least, which goes, unseen. They must be few, and have been looked at.
+    pub fn replace_least_of_few(&mut self, entry: E, positions: &mut Positions) -> Option<E> {
+        let gone = std::mem::replace(self.entries.get_mut(self.least)?, entry);
+        positions.set_absent(gone.owner());
+        positions.0[entry.owner() as usize] = self.least as u32;
+        self.least = UNKNOWN;
+        Some(gone)
     }
 
     /// Takes the entry at a position out.
@@ -174,13 +227,35 @@ impl<E: Entry> Heap<E> {
         gone
     }
 
+    /// The same, unseen.
+    #[inline]
+    pub fn remove_unseen(&mut self, position: usize, positions: &mut Positions) -> E {
+        if self.in_order {
+            return self.remove_in_order(position, positions);
+        }
+        // The last comes into its place, if need be into its own: which of both is nothing that a processor could foretell.
+        let (gone, last) = (self.entries[position], self.entries.len() - 1);
+        let moved = self.entries[last];
+        self.entries[position] = moved;
+        self.entries.truncate(last);
+        positions.0[moved.owner() as usize] = position as u32;
+        positions.set_absent(gone.owner());
+        self.least = UNKNOWN;
+        gone
+    }
+
     fn find_least(&mut self) {
+        self.least = self.position_of_least();
+    }
+
+    /// The beginning where there are none.
+    fn position_of_least(&self) -> usize {
         let (mut least, mut rank) = (0, u128::MAX);
         for (position, entry) in self.entries.iter().enumerate() {
             least = if entry.rank() < rank { position } else { least };
             rank = rank.min(entry.rank());
         }
-        self.least = least;
+        least
     }
 
     fn remove_in_order(&mut self, position: usize, positions: &mut Positions) -> E {
@@ -280,25 +355,34 @@ pub mod tests {
         #[test]
         fn the_first_is_the_least_whoever_comes_and_goes(
             // More come than go at first, and more go than come then, so that it grows beyond what it keeps in no order, and shrinks again.
-            growing in prop::collection::vec((prop::bool::weighted(0.8), 0u64..1000, any::<prop::sample::Index>()), 0..150),
-            shrinking in prop::collection::vec((prop::bool::weighted(0.3), 0u64..1000, any::<prop::sample::Index>()), 0..300),
+            growing in prop::collection::vec((prop::bool::weighted(0.8), 0u64..1000, any::<prop::sample::Index>(), any::<bool>()), 0..150),
+            shrinking in prop::collection::vec((prop::bool::weighted(0.3), 0u64..1000, any::<prop::sample::Index>(), any::<bool>()), 0..300),
         ) {
             let (mut heap, mut positions) = (Heap::default(), Positions::default());
             positions.grow(1000);
             let mut model = Vec::new();
-            for (comes, rank, index) in growing.into_iter().chain(shrinking) {
+            for (comes, rank, index, unseen) in growing.into_iter().chain(shrinking) {
                 let entry = Numbered { rank, owner: rank as u32 };
                 if comes && !model.contains(&entry) {
-                    heap.insert(entry, &mut positions);
+                    if unseen {
+                        heap.insert_unseen(entry, &mut positions);
+                    } else {
+                        heap.insert(entry, &mut positions);
+                    }
                     model.push(entry);
                 } else if !comes && !model.is_empty() {
                     let entry = model.remove(index.index(model.len()));
                     let Some(Position::Heap(position)) = positions.of(entry.owner) else { panic!("it is in the heap") };
-                    prop_assert_eq!(heap.remove(position, &mut positions), entry);
+                    let gone = if unseen { heap.remove_unseen(position, &mut positions) } else { heap.remove(position, &mut positions) };
+                    prop_assert_eq!(gone, entry);
                     prop_assert!(positions.of(entry.owner).is_none());
                 }
                 model.sort_unstable_by_key(|entry| entry.rank);
-                prop_assert_eq!(heap.first(), model.first());
+                prop_assert_eq!(heap.first_of_all(), model.first());
+                if !unseen {
+                    heap.look();
+                    prop_assert_eq!(heap.first(), model.first());
+                }
                 prop_assert_eq!(heap.len(), model.len());
             }
         }

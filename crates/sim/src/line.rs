@@ -48,8 +48,8 @@ impl<E: Entry> Line<E> {
         self.heap.insert(entry, positions);
     }
 
-    /// Takes the least out.
-    #[inline]
+    /// Takes the least out. Part of every context switch: a call would cost as much as it does.
+    #[inline(always)]
     pub fn pop_first(&mut self, positions: &mut Positions) -> Option<E> {
         match (self.run.first(), self.heap.first()) {
             (Some(a), Some(b)) if b.rank() < a.rank() => self.heap.pop_first(positions),
@@ -64,6 +64,49 @@ impl<E: Entry> Line<E> {
             Position::Run(place) => Some(self.run.remove(place, positions)),
             Position::Heap(position) => Some(self.heap.remove(position, positions)),
         }
+    }
+
+    /// As [`Line::insert_apart`], unseen: see [`Heap`].
+    #[inline]
+    pub fn insert_unseen(&mut self, entry: E, positions: &mut Positions) {
+        self.heap.insert_unseen(entry, positions);
+    }
+
+    /// As [`Line::remove`], unseen; what is wanted `of` the entry, which is not passed on as a whole.
+    #[inline]
+    pub fn remove_unseen<T>(&mut self, owner: u32, of: impl Fn(&E) -> T, positions: &mut Positions) -> Option<T> {
+        match positions.of(owner)? {
+            Position::Run(place) => Some(of(&self.run.remove(place, positions))),
+            Position::Heap(position) => Some(of(&self.heap.remove_unseen(position, positions))),
+        }
+    }
+
+    /// The least, also where some have come and gone unseen.
+    pub fn first_of_all(&self) -> Option<&E> {
+        match (self.run.first(), self.heap.first_of_all()) {
+            (Some(a), Some(b)) => Some(if b.rank() < a.rank() { b } else { a }),
+            (first, None) | (None, first) => first,
+        }
+    }
+
+    /// Looks for the least after some have come and gone unseen.
+    pub fn look(&mut self) {
+        self.heap.look();
+    }
+
+    /// Whether those apart are few.
+    pub fn few_apart(&self) -> bool {
+        self.heap.is_few()
+    }
+
+    /// Takes the least out and adds another apart, unseen. Those apart must be few, and have been looked at.
+    pub fn exchange_first_apart(&mut self, entry: E, positions: &mut Positions) -> Option<E> {
+        if self.run.first().is_none() {
+            return self.heap.replace_least_of_few(entry, positions);
+        }
+        let gone = self.pop_first(positions)?;
+        self.heap.insert_unseen(entry, positions);
+        Some(gone)
     }
 
     /// Shows entries, and those that stand behind one as long as `goes_on` with it: none of them is less than it.

@@ -39,6 +39,9 @@ impl Entry for Waiting {
 pub struct RunQueue {
     line: Line<Waiting>,
     weight: u64,
+    /// Whether any has come from another queue since it was empty. More will, and will go, in any order: as long as they are few nobody is put in order, and who
+    /// is first is looked for only when somebody asks.
+    mixed: bool,
 }
 
 impl RunQueue {
@@ -54,20 +57,48 @@ impl RunQueue {
 
     /// The first: its thread and key.
     pub fn first(&self) -> Option<(ThreadId, u64)> {
+        if self.mixed {
+            return self.first_of_all();
+        }
         self.line.first().map(|waiting| (waiting.thread, waiting.key))
+    }
+
+    /// The same where it may have to be looked for.
+    #[inline(never)]
+    fn first_of_all(&self) -> Option<(ThreadId, u64)> {
+        self.line.first_of_all().map(|waiting| (waiting.thread, waiting.key))
     }
 
     /// Adds a thread. `sequence` is greater than that of all who came before.
     pub fn insert(&mut self, thread: ThreadId, key: u64, sequence: u64, weight: u32, places: &mut Places) {
         self.weight += u64::from(weight);
-        self.line.insert(Waiting { key, sequence, thread, weight }, places);
+        let waiting = Waiting { key, sequence, thread, weight };
+        if self.is_mixed() {
+            self.line.insert_unseen(waiting, places);
+        } else {
+            self.line.insert(waiting, places);
+        }
+    }
+
+    fn is_mixed(&self) -> bool {
+        self.mixed && self.line.few_apart()
     }
 
     /// The same for one that comes from another queue: it may belong anywhere.
     #[inline]
     pub fn insert_anywhere(&mut self, thread: ThreadId, key: u64, sequence: u64, weight: u32, places: &mut Places) {
         self.weight += u64::from(weight);
-        self.line.insert_apart(Waiting { key, sequence, thread, weight }, places);
+        self.mixed = true;
+        self.line.insert_unseen(Waiting { key, sequence, thread, weight }, places);
+    }
+
+    /// Looks for the first where that is not known, so that nobody who asks after this has to.
+    #[inline]
+    pub fn look(&mut self) {
+        if self.mixed {
+            self.line.look();
+            self.mixed = self.line.len() > 0;
+        }
     }
 
     /// Takes the first out and puts another in.
@@ -79,8 +110,34 @@ impl RunQueue {
         weight: u32,
         places: &mut Places,
     ) -> Option<ThreadId> {
+        if self.mixed {
+            return self.exchange_first_unseen(thread, key, sequence, weight, places);
+        }
         let gone = self.line.pop_first(places)?;
         self.line.insert(Waiting { key, sequence, thread, weight }, places);
+        self.weight = self.weight + u64::from(weight) - u64::from(gone.weight);
+        Some(gone.thread)
+    }
+
+    /// The same where threads come and go in any order.
+    #[inline(never)]
+    fn exchange_first_unseen(
+        &mut self,
+        thread: ThreadId,
+        key: u64,
+        sequence: u64,
+        weight: u32,
+        places: &mut Places,
+    ) -> Option<ThreadId> {
+        let waiting = Waiting { key, sequence, thread, weight };
+        self.look();
+        let gone = if self.is_mixed() {
+            self.line.exchange_first_apart(waiting, places)?
+        } else {
+            let gone = self.line.pop_first(places)?;
+            self.line.insert(waiting, places);
+            gone
+        };
         self.weight = self.weight + u64::from(weight) - u64::from(gone.weight);
         Some(gone.thread)
     }
@@ -88,10 +145,14 @@ impl RunQueue {
     /// Takes a thread out that is in it; its key and its weight.
     #[inline]
     pub fn remove(&mut self, thread: ThreadId, places: &mut Places) -> Option<(u64, u32)> {
-        let gone = self.line.remove(thread.0, places)?;
-        debug_assert_eq!(gone.thread, thread);
-        self.weight -= u64::from(gone.weight);
-        Some((gone.key, gone.weight))
+        let of = |gone: &Waiting| (gone.key, gone.weight);
+        let (key, weight) = if self.is_mixed() {
+            self.line.remove_unseen(thread.0, of, places)?
+        } else {
+            of(&self.line.remove(thread.0, places)?)
+        };
+        self.weight -= u64::from(weight);
+        Some((key, weight))
     }
 
     /// The thread whose key, after `adjust` (none: not for this core; otherwise at least the key), is the least, first come first, with that key.
@@ -149,6 +210,45 @@ mod tests {
             for (_, _, thread) in model {
                 prop_assert_eq!(queue.first().map(|(thread, _)| thread), Some(thread));
                 queue.remove(thread, &mut places);
+            }
+        }
+
+        #[test]
+        fn the_first_is_the_least_wherever_threads_come_from_and_however_they_go(
+            // More come than go at first, and more go than come then: in no order while they are few, in order, and in none again.
+            growing in prop::collection::vec((prop_oneof![4 => 0u8..2, 1 => 2u8..6], 0u64..50, any::<prop::sample::Index>()), 0..80),
+            shrinking in prop::collection::vec((prop_oneof![1 => 0u8..2, 2 => 2u8..6], 0u64..50, any::<prop::sample::Index>()), 0..120),
+        ) {
+            let mut places = Places::default();
+            places.grow(200);
+            let mut queue = RunQueue::default();
+            let mut model: Vec<(u64, u64, ThreadId)> = Vec::new();
+            for (sequence, (what, key, index)) in (0..).zip(growing.into_iter().chain(shrinking)) {
+                let thread = ThreadId(sequence as u32);
+                match what {
+                    0 => queue.insert(thread, key, sequence, 1024, &mut places),
+                    1 => queue.insert_anywhere(thread, key, sequence, 1024, &mut places),
+                    2 => queue.look(),
+                    3 => {
+                        let expected = (!model.is_empty()).then(|| model.remove(0).2);
+                        prop_assert_eq!(queue.exchange_first(thread, key, sequence, 1024, &mut places), expected);
+                        if expected.is_none() {
+                            continue;
+                        }
+                    }
+                    _ if model.is_empty() => {}
+                    _ => {
+                        let (key, _, thread) = model.remove(index.index(model.len()));
+                        prop_assert_eq!(queue.remove(thread, &mut places), Some((key, 1024)));
+                    }
+                }
+                if matches!(what, 0 | 1 | 3) {
+                    model.push((key, sequence, thread));
+                    model.sort_unstable();
+                }
+                prop_assert_eq!(queue.len(), model.len());
+                prop_assert_eq!(queue.weight(), 1024 * model.len() as u64);
+                prop_assert_eq!(queue.first(), model.first().map(|&(key, _, thread)| (thread, key)));
             }
         }
     }
