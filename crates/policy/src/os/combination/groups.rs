@@ -10,7 +10,7 @@ use evenkeel_machine::{CoreId, KindId};
 
 use super::ageing::Ageing;
 use super::few::sort_few;
-use super::table::{Change, Member, NOBODY, Table, is_bound};
+use super::table::{Change, Member, Members, NOBODY, Table, is_bound};
 use crate::contract::{State, ThreadId, View};
 use crate::os::homes::Homes;
 use crate::os::level::{Lot, leave_out_who_stays, level, may_help};
@@ -21,35 +21,59 @@ const GROUP_CORES: usize = 64;
 /// What a thread counts for where numbers are levelled.
 const ONE: u32 = 1;
 
-/// Where a thread stands: nowhere, among those that came, or among the members, at an index there. In as few digits as may be, because all that a deal moves
-/// have theirs written.
+/// Where a thread stands: nowhere, among those that came to its group, at an index there, or among the members of a group; of a member also what it was doing
+/// when it was last looked at. In one number, and apart from the members: nothing has to be written for those that keep their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Standing(u32);
 
 impl Standing {
     const NOWHERE: Self = Self(u32::MAX);
     const CAME: u32 = 1 << 31;
+    /// A member that has another place than where it is found among the members.
+    const MOVED: u32 = 1;
+    const RUNS: u32 = 2;
+    const READY: u32 = 4;
+    /// A member that is among those of its group that ran.
+    const NOTED: u32 = 8;
+    /// The group begins behind these.
+    const DIGITS: u32 = 4;
 
     const fn among_those_that_came(at: u32) -> Self {
         Self(Self::CAME | at)
     }
 
-    const fn member(at: u32) -> Self {
-        Self(at)
+    fn member(group: usize, state: State) -> Self {
+        let doing = match state {
+            State::Running => Self::RUNS,
+            State::Ready => Self::READY,
+            State::Blocked | State::Exited => 0,
+        };
+        Self((group as u32) << Self::DIGITS | doing)
     }
 
-    /// Its index among the members.
-    const fn among_members(self) -> Option<usize> {
-        if self.0 < Self::CAME { Some(self.0 as usize) } else { None }
+    const fn moved(self) -> Self {
+        Self(self.0 | Self::MOVED)
     }
-}
 
-/// The group that a thread stands in.
-#[derive(Clone, Copy, Debug, Default)]
-struct Membership {
-    group: u32,
-    /// Whether it is among those of its group that ran.
-    noted: bool,
+    /// The group that it is a member of.
+    const fn group(self) -> Option<usize> {
+        if self.0 < Self::CAME { Some((self.0 >> Self::DIGITS) as usize) } else { None }
+    }
+
+    /// Whether it is a member of a group, and where it is found among the members.
+    const fn is_found_in(self, group: usize) -> bool {
+        self.0 & !(Self::RUNS | Self::READY | Self::NOTED) == (group as u32) << Self::DIGITS
+    }
+
+    /// Of a member, whether it ran.
+    const fn runs(self) -> bool {
+        self.0 & Self::RUNS != 0
+    }
+
+    /// Of a member, whether it waited.
+    const fn is_ready(self) -> bool {
+        self.0 & Self::READY != 0
+    }
 }
 
 /// Cores that deal their threads among themselves.
@@ -57,16 +81,14 @@ struct Membership {
 struct Group {
     /// Fastest first.
     cores: Vec<CoreId>,
-    /// Its runnable threads in the order of dealing, as of the last look: most threads wait between two looks and keep their places.
+    /// Its runnable threads in the order of dealing, as of the last look: most threads wait between two looks and keep their places. Some may have left since.
     members: Vec<Member>,
     /// Those of them that ran since, some of which may have left.
     ran: Vec<ThreadId>,
     /// Those who came since; [`NOBODY`] for one that has left again.
     came: Vec<ThreadId>,
-    /// How many members have left since.
-    left: usize,
-    /// Those members that were found to run since it was last noted who did, some of which may have left.
-    running: Vec<ThreadId>,
+    /// Whether any member has left since, or has another place.
+    some_left: bool,
     /// How many threads it has.
     count: usize,
 }
@@ -87,14 +109,15 @@ impl Group {
 pub struct Groups {
     groups: Vec<Group>,
     group_of_core: Vec<usize>,
-    of_thread: Vec<Membership>,
+    /// By thread: the group that it belongs to, where it stands, and its place in the order of dealing as a member.
+    group_of: Vec<u32>,
     standings: Vec<Standing>,
+    places: Vec<u64>,
     /// Scratch of a look: members to be sorted in; and all in order.
     moved: Vec<Member>,
     merged: Vec<Member>,
-    /// Scratch of a deal: the members that run, by index, in order; and the same as bits.
+    /// Scratch of a deal: the members that run, by index, in order.
     at_work: Vec<u32>,
-    bits: Vec<u64>,
     table: Table,
 }
 
@@ -133,12 +156,13 @@ impl Groups {
 
     /// A runnable thread belongs to this group.
     pub fn join(&mut self, thread: ThreadId, group: usize) {
-        if self.of_thread.len() <= thread.index() {
-            self.of_thread.resize(thread.index() + 1, Membership::default());
+        if self.standings.len() <= thread.index() {
+            self.group_of.resize(thread.index() + 1, 0);
             self.standings.resize(thread.index() + 1, Standing::NOWHERE);
+            self.places.resize(thread.index() + 1, 0);
         }
         let is_somewhere = self.standings[thread.index()] != Standing::NOWHERE;
-        if is_somewhere && self.of_thread[thread.index()].group as usize == group {
+        if is_somewhere && self.group_of[thread.index()] as usize == group {
             return;
         }
         self.leave(thread);
@@ -153,7 +177,7 @@ impl Groups {
         }
         self.standings[thread.index()] = Standing::among_those_that_came(joined.came.len() as u32);
         joined.came.push(thread);
-        self.of_thread[thread.index()] = Membership { group: group as u32, noted: false };
+        self.group_of[thread.index()] = group as u32;
     }
 
     /// A thread is not runnable any more.
@@ -163,13 +187,10 @@ impl Groups {
         if standing == Standing::NOWHERE {
             return;
         }
-        let group = &mut self.groups[self.of_thread[thread.index()].group as usize];
-        match standing.among_members() {
+        let group = &mut self.groups[self.group_of[thread.index()] as usize];
+        match standing.group() {
             None => group.came[(standing.0 & !Standing::CAME) as usize] = NOBODY,
-            Some(at) => {
-                group.members[at].leave();
-                group.left += 1;
-            }
+            Some(_) => group.some_left = true,
         }
         group.count -= 1;
     }
@@ -177,13 +198,13 @@ impl Groups {
     /// Has whoever ran sorted in anew at the next look. To be told of every view in which there is a look, and of every timer: who is said to have run
     /// has run since the last one.
     pub fn note_who_ran(&mut self, view: &View<'_>) {
-        self.groups.iter_mut().for_each(|group| group.running.clear());
         for &thread in view.ran {
-            if let Some(of_thread) = self.of_thread.get_mut(thread.index())
-                && self.standings[thread.index()].among_members().is_some()
-                && !std::mem::replace(&mut of_thread.noted, true)
+            if let Some(standing) = self.standings.get_mut(thread.index())
+                && let Some(group) = standing.group()
+                && standing.0 & Standing::NOTED == 0
             {
-                self.groups[of_thread.group as usize].ran.push(thread);
+                standing.0 |= Standing::NOTED;
+                self.groups[group].ran.push(thread);
             }
         }
     }
@@ -193,18 +214,18 @@ impl Groups {
     pub fn rank(&mut self, group: usize, ageing: &mut Ageing, view: &View<'_>) {
         self.look(group, ageing, view);
         let Self { groups, standings, moved, merged, .. } = self;
-        let Group { members, left, running, .. } = &mut groups[group];
-        if moved.is_empty() && *left == 0 {
+        let Group { members, some_left, .. } = &mut groups[group];
+        if moved.is_empty() && !*some_left {
             return;
         }
-        *left = 0;
+        *some_left = false;
         sort_few(moved);
         // Written over each other until one counts: whether a member does is nothing that a processor could foretell.
         let mut sorted_in = moved.iter().copied();
         let mut next = sorted_in.next().unwrap_or(Member::LAST);
         merged.resize(members.len() + moved.len(), Member::LAST);
         let mut count = 0;
-        let all = &mut merged[..];
+        let (all, standings) = (&mut merged[..], &mut standings[..]);
         for &member in members.iter() {
             while next < member {
                 all[count] = next;
@@ -212,54 +233,52 @@ impl Groups {
                 next = sorted_in.next().unwrap_or(Member::LAST);
             }
             all[count] = member;
-            count += usize::from(!member.is_gone());
+            count += usize::from(standings[member.thread().index()].is_found_in(group));
         }
         merged.truncate(count);
         merged.extend(Some(next).filter(|next| next.thread() != NOBODY));
         merged.extend(sorted_in);
         std::mem::swap(members, merged);
-        let standings = &mut standings[..];
-        for (at, member) in (0..).zip(&*members) {
-            standings[member.thread().index()] = Standing::member(at);
-        }
-        running.extend(moved.iter().filter(|member| member.runs()).map(|member| member.thread()));
+        moved.iter().for_each(|member| standings[member.thread().index()].0 &= !Standing::MOVED);
     }
 
-    /// Looks at the threads of a group that ran or came: those whose places may be other ones now are taken out, to be sorted in.
+    /// Looks at the threads of a group that ran or came: those whose places may be other ones now are to be sorted in, and are not found any more where they were.
     fn look(&mut self, group: usize, ageing: &mut Ageing, view: &View<'_>) {
-        let Self { groups, of_thread, standings, moved, .. } = self;
-        let Group { members, ran, came, left, running, .. } = &mut groups[group];
+        let Self { groups, standings, places, moved, .. } = self;
+        let Group { members, ran, came, .. } = &mut groups[group];
         moved.clear();
+        let mut look_at = |thread: ThreadId, standing: &mut Standing, ageing: &Ageing| {
+            let stats = view.thread(thread);
+            let place = ageing.place(ageing.remaining(thread, stats));
+            let before = std::mem::replace(&mut places[thread.index()], place);
+            let keeps_its_place = standing.is_found_in(group) && before == place;
+            *standing = Standing::member(group, stats.state);
+            if !keeps_its_place {
+                *standing = standing.moved();
+                moved.push(Member::new(place, thread));
+            }
+        };
         if (ran.is_empty() && came.is_empty()) || !ageing.is_shared() {
             for thread in ran.drain(..) {
-                let of_thread = &mut of_thread[thread.index()];
-                if let Some(at) =
-                    standings[thread.index()].among_members().filter(|_| of_thread.group as usize == group)
-                {
-                    of_thread.noted = false;
-                    let stats = view.thread(thread);
-                    let now = Member::new(ageing.place(ageing.remaining(thread, stats)), thread, stats.state);
-                    if now.place() != members[at].place() {
-                        members[at].leave();
-                        moved.push(now);
-                        *left += 1;
-                        continue;
-                    }
-                    members[at] = now;
-                    if now.runs() {
-                        running.push(thread);
-                    }
+                let standing = &mut standings[thread.index()];
+                if standing.is_found_in(group) {
+                    look_at(thread, standing, ageing);
                 }
             }
         } else {
             // What one did may change the places of all.
-            ran.drain(..).for_each(|thread| of_thread[thread.index()].noted = false);
-            came.extend(members.drain(..).filter(|member| !member.is_gone()).map(|member| member.thread()));
+            ran.clear();
+            for thread in members.drain(..).map(Member::thread) {
+                let standing = &mut standings[thread.index()];
+                if standing.is_found_in(group) {
+                    *standing = standing.moved();
+                    came.push(thread);
+                }
+            }
             ageing.note_all(came.iter().copied().filter(|&thread| thread != NOBODY), view);
         }
         for thread in came.drain(..).filter(|&thread| thread != NOBODY) {
-            let stats = view.thread(thread);
-            moved.push(Member::new(ageing.place(ageing.remaining(thread, stats)), thread, stats.state));
+            look_at(thread, &mut standings[thread.index()], ageing);
         }
     }
 
@@ -275,33 +294,28 @@ impl Groups {
         running: &mut Vec<Change>,
     ) {
         self.find_at_work(group);
-        let Group { cores, members, .. } = &self.groups[group];
-        self.table.deal(cores, members, &self.at_work, ageing, homes, view);
-        self.table.tell(members, &self.at_work, homes, view, changes, running);
+        let Self { groups, standings, at_work, table, .. } = self;
+        let Group { cores, members, .. } = &groups[group];
+        let is_ready = |thread: ThreadId| standings[thread.index()].is_ready();
+        let members = Members { all: members, at_work, is_ready };
+        table.deal(cores, &members, ageing, homes, view);
+        table.tell(&members, homes, view, changes, running);
     }
 
     /// Finds the members of a group that run.
     fn find_at_work(&mut self, group: usize) {
-        let Self { groups, of_thread, standings, at_work, bits, .. } = self;
-        let Group { members, running, .. } = &groups[group];
-        bits.clear();
-        bits.resize(members.len().div_ceil(64), 0);
-        for &thread in running {
-            let standing = standings[thread.index()].among_members();
-            if let Some(at) =
-                standing.filter(|&at| of_thread[thread.index()].group as usize == group && members[at].runs())
-            {
-                bits[at / 64] |= 1 << (at % 64);
-            }
-        }
+        let Self { groups, standings, at_work, .. } = self;
+        let members = &groups[group].members[..];
         at_work.clear();
-        for (first, &word) in (0..).step_by(64).zip(&*bits) {
-            let mut rest = word;
-            while rest != 0 {
-                at_work.push(first + rest.trailing_zeros());
-                rest &= rest - 1;
-            }
+        at_work.resize(members.len(), 0);
+        let (all, standings) = (&mut at_work[..], &standings[..]);
+        let mut count = 0;
+        for (at, member) in (0..).zip(members) {
+            // Written over each other until one counts.
+            all[count] = at;
+            count += usize::from(standings[member.thread().index()].runs());
         }
+        at_work.truncate(count);
     }
 
     /// Levels the numbers of threads, and lets groups, all ranked in the same view, trade threads for their fastest cores. Those concerned belong to another
@@ -413,7 +427,8 @@ mod tests {
                         let all = (0..THREADS).filter(|&index| joined[index]).map(|index| ThreadId(index as u32));
                         let mut expected: Vec<_> = all.map(member).collect();
                         expected.sort_unstable_by_key(|member| (member.0, member.1));
-                        let ranked = groups.groups[0].members.iter().map(|member| (member.place(), member.thread(), member.runs()));
+                        let runs = |thread: ThreadId| groups.standings[thread.index()].runs();
+                        let ranked = groups.groups[0].members.iter().map(|member| (member.place(), member.thread(), runs(member.thread())));
                         prop_assert_eq!(ranked.collect::<Vec<_>>(), expected.clone());
                         let runs = (0..).zip(&expected).filter(|(_, member)| member.2).map(|(at, _)| at);
                         groups.find_at_work(0);

@@ -8,7 +8,7 @@ use crate::contract::{QueueId, State, ThreadId, View};
 use crate::os::homes::{Homes, NO_QUEUE};
 
 /// A thread, as of when it was last looked at. In one number: what sorts it in the order of dealing, then the thread, so that members are in that order as
-/// numbers are, equals by thread, first started first; and what it was doing, and whether it is gone.
+/// numbers are, equals by thread, first started first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member(u128);
 
@@ -18,17 +18,9 @@ pub const NOBODY: ThreadId = ThreadId(u32::MAX);
 impl Member {
     /// Comes after all others.
     pub const LAST: Self = Self(u128::MAX);
-    const GONE: u128 = 1;
-    const RUNS: u128 = 2;
-    const READY: u128 = 4;
 
-    pub fn new(place: u64, thread: ThreadId, state: State) -> Self {
-        let doing = match state {
-            State::Running => Self::RUNS,
-            State::Ready => Self::READY,
-            State::Blocked | State::Exited => 0,
-        };
-        Self(u128::from(place) << 64 | u128::from(thread.0) << 32 | doing)
+    pub const fn new(place: u64, thread: ThreadId) -> Self {
+        Self((place as u128) << 64 | thread.0 as u128)
     }
 
     /// Sorts it in the order of dealing.
@@ -37,27 +29,18 @@ impl Member {
     }
 
     pub const fn thread(self) -> ThreadId {
-        ThreadId((self.0 >> 32) as u32)
+        ThreadId(self.0 as u32)
     }
+}
 
-    /// Whether it ran then.
-    pub const fn runs(self) -> bool {
-        self.0 & Self::RUNS != 0
-    }
-
-    /// Whether it waited then.
-    pub const fn is_ready(self) -> bool {
-        self.0 & Self::READY != 0
-    }
-
-    /// Whether it has left since, or has another place: it stands here until all are brought into order again.
-    pub const fn is_gone(self) -> bool {
-        self.0 & Self::GONE != 0
-    }
-
-    pub fn leave(&mut self) {
-        self.0 |= Self::GONE;
-    }
+/// The members of a group, as a deal looks at them.
+pub struct Members<'a, R> {
+    /// In the order of dealing.
+    pub all: &'a [Member],
+    /// Those that run, by index, in order.
+    pub at_work: &'a [u32],
+    /// Who waits for a core.
+    pub is_ready: R,
 }
 
 /// A thread, and the queue it goes to.
@@ -85,12 +68,11 @@ const NOWHERE: u32 = u32::MAX;
 
 impl Table {
     /// Deals threads, in this order, to those of the cores that are online, and gives each share a core: one of the right kind that has one of the
-    /// share's threads keeps it. `at_work`: those that run, by index, in order.
+    /// share's threads keeps it.
     pub fn deal(
         &mut self,
         cores: &[CoreId],
-        members: &[Member],
-        at_work: &[u32],
+        members: &Members<'_, impl Fn(ThreadId) -> bool>,
         ageing: &Ageing,
         homes: &Homes,
         view: &View<'_>,
@@ -101,8 +83,9 @@ impl Table {
         capacities.clear();
         capacities.extend(online.iter().map(|&core| view.machine.kind_of(core).capacity));
         remaining.clear();
-        remaining.extend(members.iter().map(|member| ageing.place(member.place())));
-        let some_are_bound = !view.affinity.is_empty() && members.iter().any(|member| is_bound(member.thread(), view));
+        remaining.extend(members.all.iter().map(|member| ageing.place(member.place())));
+        let some_are_bound =
+            !view.affinity.is_empty() && members.all.iter().any(|member| is_bound(member.thread(), view));
         if some_are_bound {
             let bound = |thread: ThreadId| {
                 is_bound(thread, view).then(|| Bound {
@@ -111,6 +94,7 @@ impl Table {
                 })
             };
             let jobs = members
+                .all
                 .iter()
                 .zip(&*remaining)
                 .map(|(member, &remaining)| Job { remaining, bound: bound(member.thread()) });
@@ -120,21 +104,21 @@ impl Table {
         } else {
             deal_free(remaining, capacities, owed, shares);
             // Where no core is online, nobody is dealt anywhere.
-            shares.resize(members.len(), NOWHERE);
+            shares.resize(members.all.len(), NOWHERE);
         }
-        self.keep_places(members, at_work, some_are_bound, homes, view);
+        self.keep_places(members, some_are_bound, homes, view);
     }
 
     /// Tells who should be in another queue than it is in, and, again, those of them that run, or that run elsewhere although the core of their queue idles.
     pub fn tell(
         &self,
-        members: &[Member],
-        at_work: &[u32],
+        members: &Members<'_, impl Fn(ThreadId) -> bool>,
         homes: &Homes,
         view: &View<'_>,
         changes: &mut Vec<Change>,
         running: &mut Vec<Change>,
     ) {
+        let Members { all: members, at_work, .. } = *members;
         let (shares, queue_of, homes) = (&self.shares[..], &self.queue_of[..], homes.numbers());
         // Whoever may run nowhere here, and has no share, stays where it is.
         let queue_of = |share: u32| queue_of.get(share as usize).copied().unwrap_or(NO_QUEUE);
@@ -163,12 +147,12 @@ impl Table {
     /// one of its threads already, if it can; those that run count before those that wait.
     fn keep_places(
         &mut self,
-        members: &[Member],
-        at_work: &[u32],
+        members: &Members<'_, impl Fn(ThreadId) -> bool>,
         some_are_bound: bool,
         homes: &Homes,
         view: &View<'_>,
     ) {
+        let Members { all: members, at_work, is_ready } = members;
         let Self { cores, shares, queue_of, open, .. } = self;
         let (cores, shares, homes) = (&cores[..], &shares[..], homes.numbers());
         queue_of.clear();
@@ -203,14 +187,14 @@ impl Table {
             unplaced > 0
         };
         let mut some_are_left = true;
-        for &at in at_work {
+        for &at in *at_work {
             some_are_left = place(&members[at as usize], shares[at as usize]);
         }
         for (member, &share) in members.iter().zip(shares) {
             if !some_are_left {
                 break;
             }
-            if member.is_ready() {
+            if is_ready(member.thread()) {
                 some_are_left = place(member, share);
             }
         }
