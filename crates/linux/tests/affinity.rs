@@ -235,14 +235,16 @@ fn whom_a_policy_neglects_is_parked_for_a_second_and_then_let_go() {
     assert!(ran > 500, "{ran}");
 }
 
-/// A queue for each core; the first two threads belong to core 0, the third to core 1, which is host to the others from this margin on.
+/// A queue for each core; the second thread belongs to core 1, which is host to the others, of core 0, from this margin on.
 struct Host(Option<u64>);
 
 impl Policy for Host {
     fn start(&mut self, _: &View<'_>, say: &mut Directives) -> Result<(), String> {
         let queues = [say.make_queue(Clock::Shared), say.make_queue(Clock::Shared)];
         for (core, own) in (0..).map(CoreId).zip(queues) {
-            say.serve(core, vec![Tier::least_key([own])], Some(own));
+            let other = queues[1 - core.index()];
+            say.serve(core, vec![Tier::least_key([own]), Tier::least_key([other])], Some(own));
+            say.prefer(own, vec![core]);
         }
         if let Some(behind) = self.0 {
             say.host(CoreId(1), vec![queues[0]], behind);
@@ -252,7 +254,7 @@ impl Policy for Host {
 
     fn event(&mut self, event: Event, _: &View<'_>, say: &mut Directives) {
         if let Event::Started(thread) = event {
-            say.assign(thread, QueueId(u32::from(thread.index() == 2)));
+            say.assign(thread, QueueId(u32::from(thread.index() == 1)));
             say.order(thread, Order::VirtualTime { weight: 1024, start: Start::Keep });
             say.slice(thread, Slice::of(Nanos::from_millis(4)));
         }

@@ -31,7 +31,7 @@ impl<L: Listener> Mechanism<'_, L> {
                 self.threads[thread.index()].slice = Rc::clone(&self.last_slice);
             }
             Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
-            Directive::Host(core, guests, behind) if self.is_core(core) => {
+            Directive::Host { core, guests, behind } if self.is_core(core) => {
                 let queues = self.queues.len();
                 let core = &mut self.cores[core.index()];
                 core.guests = guests.into_iter().filter(|queue| queue.index() < queues).collect();

@@ -183,22 +183,28 @@ impl<L: Listener> Mechanism<'_, L> {
         firsts.map(|(thread, _)| thread).find(|&thread| self.allowed(thread, core))
     }
 
-    /// Whom a core is host to although threads of its own wait.
+    /// The guest that a core takes up before those of its own.
     fn guest(&self, core: usize) -> Option<ThreadId> {
         let state = &self.cores[core];
-        if state.guests.is_empty() {
+        if state.guests.is_empty() || self.had_guest(core) {
             return None;
         }
         let (guest, key) = self.least_key(core, &state.guests)?;
-        let (_, own) = self.first_for(core, state.own_queue()?)?;
-        (key < own.saturating_sub(state.behind)).then_some(guest)
+        self.is_far_behind(core, key).then_some(guest)
     }
 
-    /// Whether whoever comes from a queue is a guest, and not to be adopted.
-    fn is_host_to(&self, core: usize, queue: QueueId) -> bool {
+    /// Whether a guest's turn on this core has just ended: it waits again.
+    fn had_guest(&self, core: usize) -> bool {
         let state = &self.cores[core];
-        let waits = |own: QueueId| self.queues[own.index()].waiting.len() > 0;
-        state.guests.contains(&queue) && state.own_queue().is_some_and(waits)
+        state.last != NONE
+            && matches!(self.place_of[state.last as usize], Place::Queue { queue, .. } if state.guests.contains(&QueueId(queue)))
+    }
+
+    /// Whether a key is so much less than those of a core's own that whose it is may be its guest.
+    fn is_far_behind(&self, core: usize, key: u64) -> bool {
+        let state = &self.cores[core];
+        let own = state.own_queue().and_then(|own| self.first_for(core, own));
+        own.is_some_and(|(_, own)| key < own.saturating_sub(state.behind))
     }
 
     /// Whose key is least, and that key.
@@ -335,6 +341,12 @@ impl<L: Listener> Mechanism<'_, L> {
         *floor = (*floor).max(self.stats[thread.index()].virtual_time);
     }
 
+    /// Whether a thread that a core takes from a queue is its guest.
+    fn is_guest(&self, core: usize, thread: ThreadId, queue: QueueId) -> bool {
+        let key = || self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);
+        self.cores[core].guests.contains(&queue) && !self.had_guest(core) && self.is_far_behind(core, key())
+    }
+
     /// What a queue notes when a core takes a thread from it.
     #[inline]
     pub fn leave_queue(&mut self, core: usize, thread: ThreadId, queue: QueueId) {
@@ -342,7 +354,7 @@ impl<L: Listener> Mechanism<'_, L> {
         if let Some(adopt) = self.cores[core].adopt
             && self.stats[thread.index()].queue == Some(queue)
             && adopt != queue
-            && !self.is_host_to(core, queue)
+            && !self.is_guest(core, thread, queue)
         {
             self.assign(thread, adopt);
         }

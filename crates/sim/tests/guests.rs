@@ -36,7 +36,11 @@ fn sleeps_much() -> Application {
 }
 
 fn simulate(cores: &str, policy: &mut dyn Policy, apps: &[Application]) -> Outcome {
-    let config = Config { duration: Some(Nanos::from_secs(10)), ..Config::default() };
+    simulate_for(10, cores, policy, apps)
+}
+
+fn simulate_for(seconds: u64, cores: &str, policy: &mut dyn Policy, apps: &[Application]) -> Outcome {
+    let config = Config { duration: Some(Nanos::from_secs(seconds)), ..Config::default() };
     run(&free_odroid(cores), apps, policy, &config, &mut Deaf).unwrap()
 }
 
@@ -59,6 +63,7 @@ impl Policy for Home {
             let others = queues.into_iter().filter(|&queue| queue != own);
             say.serve(core, vec![Tier::least_key([own]), Tier::least_key(others.collect::<Vec<_>>())], Some(own));
             say.say(Directive::Sleeper(own, u64::MAX));
+            say.prefer(own, vec![core]);
         }
         if let Some(margin) = self.margin {
             say.host(CoreId(1), vec![queues[0]], margin);
@@ -99,7 +104,7 @@ fn who_is_far_behind_is_a_guest_and_is_not_adopted() {
 #[test]
 fn who_is_behind_by_less_waits_for_its_own() {
     let apps = [works_always(), works_always(), works_always()];
-    // Two share core 0, and get behind the third by half of all time; after 10 s by more than 4, and never by 20.
+    // Two share core 0, and get behind the third by half of all time: after 8 s by 4, and never by 20.
     let [guests, adopted] = picks(Some(4_000_000_000), &apps);
     assert!(guests > 0 && adopted == 0, "{guests}, {adopted}");
     assert_eq!(picks(Some(20_000_000_000), &apps), [0, 0]);
@@ -110,6 +115,33 @@ fn where_nobody_else_waits_whom_a_core_takes_is_adopted() {
     let apps = [works_always(), sleeps_much(), works_always()];
     let [guests, adopted] = picks(Some(1_000_000_000), &apps);
     assert!(guests == 0 && adopted > 0, "{guests}, {adopted}");
+}
+
+#[test]
+fn a_guest_whose_turn_is_over_lets_one_of_the_cores_own_go_first() {
+    // From the second second on two are as much behind the others: one has core 0, and one is the guest of core 1.
+    let late = || {
+        let Application { programs, .. } = works_always();
+        let steps = [&[Step::Sleep(Nanos::from_secs(2))], &programs[0].steps[..]].concat();
+        application("late", steps)
+    };
+    let mut policy = Home { margin: Some(20_000_000), picks: [0, 0] };
+    let outcome = simulate_for(4, "1big+1little", &mut policy, &[works_always(), works_always(), late(), late()]);
+    let own: f64 = outcome.threads[1].time_on.0.iter().map(|time| time.as_secs_f64()).sum();
+    assert!((2.9..3.1).contains(&own), "{own}");
+}
+
+#[test]
+fn whom_a_core_takes_because_it_may_not_run_those_of_its_own_is_no_guest_and_trades() {
+    let mut apps: Vec<_> = (0..5).map(|_| works_always()).collect();
+    let big = free_odroid("2big+2little").cores_of(BIG).next().unwrap();
+    for bound in &mut apps[..2] {
+        bound.threads[0].affinity = Some(vec![big]);
+    }
+    let mut policy = registry::make("acfs", &[]).unwrap();
+    let outcome = simulate_for(20, "2big+2little", policy.as_mut(), &apps);
+    let on_big: Vec<_> = outcome.threads[2..].iter().map(|thread| thread.time_on[BIG].as_secs_f64()).collect();
+    assert!(on_big.iter().all(|&time| time > 5.0), "{on_big:?}");
 }
 
 #[test]

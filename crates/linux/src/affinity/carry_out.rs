@@ -36,7 +36,7 @@ impl<K: Kernel> Mechanism<K> {
             }
             Directive::Slice(thread, slice) if self.is_placed(thread) => self.threads[thread.index()].slice = slice,
             Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
-            Directive::Host(core, guests, behind) if self.is_core(core) => {
+            Directive::Host { core, guests, behind } if self.is_core(core) => {
                 let queues = self.queues.len();
                 let service = &mut self.services[core.index()];
                 service.guests = guests.into_iter().filter(|queue| queue.index() < queues).collect();

@@ -189,18 +189,30 @@ impl<K: Kernel> Mechanism<K> {
         firsts.min().map(|(key, _, thread)| (key, thread))
     }
 
-    /// Whom the core is host to although threads of its own wait.
+    /// The guest that a core takes up before those of its own.
     fn guest(&self, core: CoreId) -> Option<ThreadId> {
-        let service = &self.services[core.index()];
-        let (key, guest) = self.least_key(core, &service.guests)?;
-        let (_, own) = self.first_for(core, service.own_queue()?)?;
-        (key < own.saturating_sub(service.behind)).then_some(guest)
+        let (key, guest) = self.least_key(core, &self.services[core.index()].guests)?;
+        (!self.had_guest(core) && self.is_far_behind(core, key)).then_some(guest)
     }
 
-    /// Whether whoever comes from a queue is a guest, and not to be adopted.
-    fn is_host_to(&self, core: CoreId, queue: QueueId) -> bool {
+    /// Whether a guest's turn on this core has just ended: it waits again.
+    fn had_guest(&self, core: CoreId) -> bool {
+        let place = self.last_on[core.index()].map(|thread| self.threads[thread.index()].place);
+        matches!(place, Some(Place::Queue(queue)) if self.services[core.index()].guests.contains(&queue))
+    }
+
+    /// Whether a key is so much less than those of a core's own that whose it is may be its guest.
+    fn is_far_behind(&self, core: CoreId, key: u64) -> bool {
         let service = &self.services[core.index()];
-        service.guests.contains(&queue) && service.own_queue().is_some_and(|own| self.waiting[own.index()] > 0)
+        let own = service.own_queue().and_then(|own| self.first_for(core, own));
+        own.is_some_and(|(_, own)| key < own.saturating_sub(service.behind))
+    }
+
+    /// Whether a thread that a core takes from a queue is its guest.
+    fn is_guest(&self, core: CoreId, thread: ThreadId, queue: QueueId) -> bool {
+        let key = || self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);
+        let guests = &self.services[core.index()].guests;
+        guests.contains(&queue) && !self.had_guest(core) && self.is_far_behind(core, key())
     }
 
     fn most_loaded(&self, core: CoreId, queues: &[QueueId]) -> Option<ThreadId> {
@@ -232,7 +244,7 @@ impl<K: Kernel> Mechanism<K> {
             self.raise_floor(thread, queue);
             if let Some(adopt) = self.services[core.index()].adopt
                 && adopt != queue
-                && !self.is_host_to(core, queue)
+                && !self.is_guest(core, thread, queue)
             {
                 self.assign(thread, adopt);
             }

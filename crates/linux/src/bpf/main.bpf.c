@@ -375,7 +375,7 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 	slot->cpu = where;
 	if (from == slot->queue) {
 		raise_floor(slot);
-		if (cpu->adopt != NONE && cpu->adopt != from && !is_host(cpu))
+		if (cpu->adopt != NONE && cpu->adopt != from && cpu->guest != slot->tid)
 			join(slot, cpu->adopt);
 	}
 	change(slot);
@@ -383,6 +383,7 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 	if (slot->target == where)
 		forget_target(slot);
 	cpu->interrupts = cpu->interrupted = NONE;
+	cpu->guest = 0;
 	cpu->switches += cpu->last != at;
 	cpu->last = at;
 	cpu->running_since = now;

@@ -180,7 +180,7 @@ FUNCTION u64 least_key(u32 at, u32 which)
 
 /*
  * Takes from a queue the thread `tid`, or where that is 0 the first whom this CPU may run, or one who is near (see above). None whose key
- * is over `limit`.
+ * is over `limit`; with a limit of 0 `tid` or nobody.
  */
 FUNCTION bool take(u32 at, u32 which, s32 tid, u64 limit)
 {
@@ -217,7 +217,7 @@ FUNCTION bool take(u32 at, u32 which, s32 tid, u64 limit)
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
-	return taken || ((found || tid) && dsq_move_to_local(which));
+	return taken || ((found || (tid && limit)) && dsq_move_to_local(which));
 }
 
 /* Queue of an entry of a CPU's tiers, or NONE. */
@@ -309,25 +309,26 @@ FUNCTION int pick_most_loaded(u32 at, u32 from, u32 to, u32 own_at)
 }
 
 /*
- * Whether somebody waits in the CPU's own queue, the first of its tiers: whom it takes from elsewhere then is a guest, which stays in its
- * queue. (Who made room for a guest waits there by the time the guest runs.)
+ * Takes up the first of the queues that this CPU is host to, if it is far enough behind whoever would run here otherwise. Where a guest's turn is over,
+ * one of the CPU's own is next.
  */
-static __always_inline bool is_host(const struct cpu *cpu)
-{
-	return cpu->host_count && scx_bpf_dsq_nr_queued(cpu->served[0]) > 0;
-}
-
-/* Takes up the first of the queues that this CPU is host to, if it is far enough behind whoever would run here otherwise. */
 FUNCTION bool take_guest(u32 at, u32 own_at)
 {
 	struct cpu *cpu = cpu_at(at);
 	struct slot *own = own_at == NONE ? NULL : slot_at(own_at);
-	u64 least = NEVER, limit;
-	u32 best = NONE;
+	u64 least = NEVER, limit = NEVER;
+	u32 best = NONE, own_queue;
 	s32 tid = 0;
 	int i;
 
-	if (!cpu)
+	if (!cpu || !cpu->tier_count)
+		return false;
+	own_queue = cpu->served[0];
+	if (own && own->queue != own_queue)
+		return false;
+	if (own)
+		limit = key_of(own);
+	else if (scx_bpf_dsq_nr_queued(own_queue) <= 0)
 		return false;
 	bpf_for(i, 0, MAX_HOSTS) {
 		u32 which = cpu->hosts[i & (MAX_HOSTS - 1)];
@@ -346,10 +347,11 @@ FUNCTION bool take_guest(u32 at, u32 own_at)
 	}
 	if (best == NONE)
 		return false;
-	limit = own && own->queue == cpu->served[0] ? key_of(own) : NEVER;
-	if (is_host(cpu))
-		limit = min_of(limit, least_key(at, cpu->served[0]));
-	return limit != NEVER && least < less(limit, cpu->behind) && take(at, best, tid, NEVER);
+	limit = min_of(limit, least_key(at, own_queue));
+	if (limit == NEVER || least >= less(limit, cpu->behind))
+		return false;
+	cpu->guest = tid;
+	return take(at, best, tid, 0);
 }
 
 FUNCTION int pick_by_tiers(u32 at, u32 own_at)

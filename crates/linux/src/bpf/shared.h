@@ -172,9 +172,9 @@ struct cpu {
 	u32 adopt; /* queue, or NONE */
 	u32 tier_count;
 	u32 host_count;
-	u32 padding;
-	u64 behind; /* further than this is somebody of these queues behind who is a guest: */
-	u16 hosts[MAX_HOSTS];
+	u32 guest; /* kernel side: thread that it has just taken up and does not adopt, or 0 */
+	u64 behind; /* by more than this are guests behind */
+	u16 hosts[MAX_HOSTS]; /* queues whose threads may be guests */
 	u16 tier_end[MAX_TIERS]; /* index after its last entry in `served` */
 	u8 tier_by_load[MAX_TIERS]; /* by load instead of by key */
 	u16 served[MAX_SERVED];

@@ -41,7 +41,7 @@ impl Mechanism {
                 self.threads[thread.index()].slice = slice;
             }
             Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
-            Directive::Host(core, guests, behind) if self.is_core(core) => self.host(core, &guests, behind),
+            Directive::Host { core, guests, behind } if self.is_core(core) => self.host(core, &guests, behind),
             Directive::Prefer(queue, cores) if self.is_queue(queue) => self.prefer(queue, &cores),
             Directive::Preemption(queue, margin) if self.is_queue(queue) => {
                 let queue = &self.kernel.queues[queue.index()];

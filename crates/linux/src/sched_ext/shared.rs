@@ -197,7 +197,7 @@ pub struct Cpu {
     pub adopt: Word,
     pub tier_count: Word,
     pub host_count: Word,
-    pub padding: Word,
+    pub guest: Word,
     pub behind: Long,
     pub hosts: [AtomicU16; MAX_HOSTS],
     pub tier_end: [AtomicU16; MAX_TIERS],

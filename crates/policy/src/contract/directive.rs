@@ -161,10 +161,18 @@ pub enum Directive {
         /// A thread that the core takes from another queue is assigned to this one from then on.
         adopt: Option<QueueId>,
     },
-    /// The first thread of one of these queues, the one with the least key, goes before those of the core's own queue, which is the first of its first tier, if
-    /// somebody waits there (or is back from the core, the slice being over) and its key is less than theirs by more than so much. It is a
-    /// guest: it stays in its queue, whatever the core adopts.
-    Host(CoreId, Vec<QueueId>, u64),
+    /// Of all first threads of these queues the one with the least key goes before those of the core's own queue, which is the first of its first tier, if somebody
+    /// waits there whom the core may run (or is back from the core, the slice being over) and its key is less than theirs by more than `behind`. It is a
+    /// guest: it stays in its queue, whatever the core adopts. Where a guest's turn is over one of the core's own is next. What was said before counts no
+    /// more; no queues: no guests. At most 8 queues, which some tier of the core has.
+    Host {
+        /// Which core.
+        core: CoreId,
+        /// Whose threads may be guests.
+        guests: Vec<QueueId>,
+        /// By more than this.
+        behind: u64,
+    },
     /// The order in which idle cores are looked at when a thread arrives in the queue; those that do not serve it are passed over. Unless
     /// said: the core where the thread was last, then by number.
     Prefer(QueueId, Vec<CoreId>),
@@ -240,7 +248,7 @@ impl Directives {
 
     /// See [`Directive::Host`].
     pub fn host(&mut self, core: CoreId, guests: Vec<QueueId>, behind: u64) {
-        self.said.push(Directive::Host(core, guests, behind));
+        self.said.push(Directive::Host { core, guests, behind });
     }
 
     /// See [`Directive::Prefer`].

@@ -36,7 +36,8 @@
 //! and it keeps weight and charge while its application has no runnable thread, whose speedup there is nothing to tell by.
 //! With more threads than cores, kinds have their share of them (`os/kind_queues.rs`), each queue picks the least `v`, and those that
 //! wait are looked at for a trade at each refresh: between two of them their `v` stands still. Who waits for its kind and is further behind than half
-//! a `T_swap`, which is more than trades let threads part, has slept for long: any kind takes it up, for a slice, since it is soon done (`guests=none`: nobody).
+//! a `T_swap` has slept for long: any kind takes it up for a slice, as a guest, for it is soon done (`guests=none`: nobody). The threshold lets threads that
+//! always work part by less, unless a few fast cores are beside many slow ones and speedups are high (one beside seven, 3: 448 ms).
 //! Three or more kinds: adjacent pairs, `S_core` being
 //! the product of the speedups along the way, `B` the cores of the pair's faster kind and of those above it. With SMT `B` counts hardware
 //! threads, since that is how many threads a kind runs at once.
@@ -189,7 +190,7 @@ impl Acfs {
         }
     }
 
-    /// How far behind those of a kind a thread is not to wait for another kind any more: further than trades let threads part, by as much as they trade for.
+    /// How far behind those of a kind a thread does not wait for another kind alone: about as far as trades let threads part at most.
     fn far_behind(&self) -> u64 {
         (self.swap_ns / 2.0) as u64
     }
@@ -272,6 +273,10 @@ impl Acfs {
             }
             let thread = view.thread(id);
             let rank = thread.queue.and_then(|_| self.queues.rank(thread, view))?;
+            // Who slept for long is behind all others.
+            if self.queues.is_guest(thread, rank, view) {
+                return None;
+            }
             will_do(core.id, rank).then_some(thread.virtual_time)
         })
     }
@@ -377,17 +382,28 @@ impl Acfs {
         let Some(threshold) = self.threshold(faster) else { return Some(Nanos::MAX) };
         let sides = (self.side(faster, faster + 1, view), self.side(faster + 1, faster, view));
         let (Some(fast), Some(slow)) = sides else { return Some(Nanos::MAX) };
-        let spread = fast.v.1.max(slow.v.1) - fast.v.0.min(slow.v.0);
-        if self.has_guests && fast.slice + slow.slice > 0.0 && threshold.max(spread) as u64 > self.far_behind() {
-            // Who waits may become a guest of the other kind, which takes turns from those who belong there.
-            return None;
-        }
         let left = (threshold - (fast.v.1 - slow.v.0)) as f64 - fast.slice - slow.slice;
         let speed = fast.rate.1 * (1.0 + ROUNDED) - slow.rate.0 * (1.0 - ROUNDED);
         if left <= 0.0 {
             return None;
         }
         Some(if speed > 0.0 { Nanos((left / speed) as u64) } else { Nanos::MAX })
+    }
+
+    /// For how long nobody who waits falls so far behind that it becomes a guest, which takes turns from those of another kind.
+    fn no_guests(&self, view: &View<'_>) -> Option<Nanos> {
+        let threads = || view.runnable().map(|thread| view.thread(thread));
+        let cores: u32 = (0..self.queues.len()).map(|rank| self.queues.cores_of(rank)).sum();
+        let nobody_waits = self.queues.runnable() <= cores && threads().all(|stats| !stats.restricted);
+        if !self.has_guests || nobody_waits {
+            return Some(Nanos::MAX);
+        }
+        let (least, greatest) =
+            threads().fold((u64::MAX, 0), |(l, g), stats| (l.min(stats.virtual_time), g.max(stats.virtual_time)));
+        let lightest = view.runnable().filter_map(|thread| self.said.get(thread.index())).map(|said| said.weight).min();
+        let rate = UNIT_CHARGE / f64::from(lightest.unwrap_or(1).max(1)) * (1.0 + ROUNDED);
+        let left = self.far_behind() as f64 - greatest.saturating_sub(least) as f64;
+        (left > 0.0).then(|| Nanos((left / rate) as u64))
     }
 
     fn tick(&mut self, view: &View<'_>, say: &mut Directives) {
@@ -453,7 +469,7 @@ impl Policy for Acfs {
         if self.stale || trades > self.swap_ns || !self.queues.even(view) {
             return None;
         }
-        let refresh = self.refreshed?.saturating_add(self.refresh);
+        let refresh = self.refreshed?.saturating_add(self.refresh).min(view.now.saturating_add(self.no_guests(view)?));
         (0..self.queues.len() - 1)
             .try_fold(refresh, |until, faster| Some(until.min(view.now.saturating_add(self.apart(faster, view)?))))
     }

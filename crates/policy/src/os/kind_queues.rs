@@ -11,7 +11,7 @@
 //!   on the faster side for the one of greatest claim on the slower, as long as the policy wants it. Three or more kinds: each
 //!   adjacent pair in turn, fastest first, nobody twice in one instant.
 //!
-//! - Where the policy wants it ([`KindQueues::host_those_behind`]), who waits and is far behind is taken up by any kind, for a slice.
+//! - Where the policy wants it ([`KindQueues::host_those_behind`]), who waits and is far behind is a guest of any kind for a slice, and not adopted.
 //!
 //! What is said may be carried out late. Until the view shows a thread where it was sent last, it is *on its way*: it is counted
 //! where it goes, its core there is not given away, and nobody pulls or trades it again. (Said twice, a trade that is carried out twice
@@ -41,6 +41,9 @@ pub const SLICE: Knob = Knob::Number {
     unit: "ms",
     about: "how long a thread runs while others wait for its kind of core (Linux CFS: 3 ms)",
 };
+
+/// What a slice may take longer where it is only seen at a kernel's ticks that it is over (250 Hz).
+const GRAIN: Nanos = Nanos::from_millis(4);
 
 /// Time on fast cores, ns, given the kinds in use, fastest first: those between the fastest and the slowest count in part.
 pub fn fast_time(stats: &ThreadStats, kinds: &[KindId]) -> u64 {
@@ -128,7 +131,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     /// Has every kind take up for a slice, as guests, who waits for another and is further behind than by so much, in virtual time: whoever has slept for
     /// long, and is soon done, is not to wait for cores of one kind alone. A guest trades with nobody, and counts where it belongs.
     pub fn host_those_behind(&mut self, behind: u64, slice: Nanos, view: &View<'_>, say: &mut Directives) {
-        self.visit = slice;
+        // Slices end at ticks: two at most.
+        self.visit = slice.saturating_add(GRAIN);
         for (&own, &kind) in self.queues.iter().zip(&self.kinds) {
             let others: Vec<_> = self.queues.iter().copied().filter(|&queue| queue != own).collect();
             for core in view.machine.cores_of(kind) {
@@ -140,7 +144,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     /// Whether a thread that runs on a core of a rank is a guest there: it goes back when its turn is over. Who has stayed for longer, because nobody else
     /// came, is no guest any more.
     #[inline]
-    fn is_guest(&self, stats: &ThreadStats, rank: usize, view: &View<'_>) -> bool {
+    pub fn is_guest(&self, stats: &ThreadStats, rank: usize, view: &View<'_>) -> bool {
         // Mostly it is where it belongs.
         stats.queue != Some(self.queues[rank])
             && stats.queue.is_some()
