@@ -105,46 +105,45 @@ impl<L: Listener> Mechanism<'_, L> {
             && !self.restricted
             && state.reserved == NONE
             && self.threads[thread.index()].normal()
-            && queue.is_some_and(|queue| {
-                let first = state.tiers.first().map(|tier| &tier.queues[..]);
-                first == Some(&[queue]) && !self.queues[queue.index()].postpones && !self.may_have_guest(core, queue)
-            })
+            && queue.is_some_and(|queue| queue.0 == state.only && !self.queues[queue.index()].postpones)
     }
 
-    /// Whether a core whose thread's slice is over may take a guest before those of its own queue: whoever is far enough behind all of them is behind the
-    /// first that waits.
+    /// Whether a core whose thread's slice is over may take a guest before those of its own queue, of whom `own` is the least key that waits: whoever is far
+    /// enough behind all of them is behind that one.
     #[inline]
-    fn may_have_guest(&self, core: usize, queue: QueueId) -> bool {
+    fn may_have_guest(&self, core: usize, own: u64) -> bool {
         let state = &self.cores[core];
-        if state.guests.is_empty() {
-            return false;
-        }
-        let first = |queue: QueueId| self.queues[queue.index()].waiting.first().map(|(_, key)| key);
-        let own = first(queue).unwrap_or(u64::MAX).saturating_sub(state.behind);
-        state.guests.iter().any(|&guests| first(guests).is_some_and(|key| key < own))
+        let own = own.saturating_sub(state.behind);
+        let first = |queue: &QueueId| self.queues[queue.index()].waiting.first();
+        state.guests.iter().any(|guests| first(guests).is_some_and(|(_, key)| key < own))
     }
 
     /// The shortest way through the end of a slice, up to which the core has been accounted: what requeueing and picking would come to, without
-    /// a place to wait in between.
-    fn trade_places(&mut self, core: usize, thread: ThreadId) {
-        let Some(queue) = self.stats[thread.index()].queue else { return };
+    /// a place to wait in between. `false`: that may come to more, a guest.
+    fn trade_places(&mut self, core: usize, thread: ThreadId) -> bool {
+        let Some(queue) = self.stats[thread.index()].queue else { return false };
         let (order, stats) = (&self.threads[thread.index()].order, &self.stats[thread.index()]);
         let (key, weight) = (order.key(stats.virtual_time), order.weight(stats.weight));
         let waiting = &mut self.queues[queue.index()].waiting;
         waiting.look();
         // Who has waited goes first where keys are equal.
-        let goes_on = waiting.first().is_none_or(|(_, first)| key < first);
+        let first = waiting.first().map(|(_, first)| first);
+        let goes_on = first.is_none_or(|first| key < first);
+        if self.may_have_guest(core, first.unwrap_or(u64::MAX)) {
+            return false;
+        }
         let next = if goes_on {
             None
         } else {
             let sequence = self.sequence;
             self.sequence += 1;
-            waiting.exchange_first(thread, key, sequence, weight, &mut self.places)
+            self.queues[queue.index()].waiting.exchange_first(thread, key, sequence, weight, &mut self.places)
         };
         let Some(next) = next else {
             self.raise_floor(thread, queue);
             self.stop(core);
-            return self.start(core, thread);
+            self.start(core, thread);
+            return true;
         };
         if L::HEARS {
             self.hear_run(core);
@@ -158,6 +157,7 @@ impl<L: Listener> Mechanism<'_, L> {
         // The core stays busy: neither power, siblings nor idle cores have anything to learn.
         self.occupy(core, next, false);
         self.set_going(core, next);
+        true
     }
 
     /// Whether a core still serves the thread that it runs, or the thread has no other place.
@@ -254,8 +254,8 @@ impl<L: Listener> Mechanism<'_, L> {
             }
             self.grant_slice(core);
             return self.schedule(core);
-        } else if self.trades_places(core, thread) {
-            return self.trade_places(core, thread);
+        } else if self.trades_places(core, thread) && self.trade_places(core, thread) {
+            return;
         }
         self.requeue(core);
     }

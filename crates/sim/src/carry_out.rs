@@ -183,6 +183,10 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         let state = &mut self.cores[index];
         state.used = !tiers.is_empty();
+        state.only = match tiers.first().map(|tier| &tier.queues[..]) {
+            Some(&[queue]) => queue.0,
+            _ => NONE,
+        };
         state.tiers = tiers;
         state.adopt = adopt.filter(|queue| queue.index() < queues);
         if !state.used && state.running != NONE && self.threads[state.running as usize].normal() {

@@ -120,6 +120,8 @@ pub struct Core {
     pub cluster: usize,
     pub sibling: Option<usize>,
     pub tiers: Vec<Tier>,
+    /// The queue that it takes from before all others, or [`NONE`].
+    pub only: u32,
     pub adopt: Option<QueueId>,
     /// Queues to whose threads it is host if they are further behind than by so much.
     pub guests: Vec<QueueId>,
@@ -700,6 +702,7 @@ impl Core {
             busy_time: Nanos::ZERO,
             meter: Meter::default(),
             tiers: Vec::new(),
+            only: NONE,
             adopt: None,
             guests: Vec::new(),
             behind: 0,

@@ -56,6 +56,7 @@ impl RunQueue {
     }
 
     /// The first: its thread and key.
+    #[inline(always)]
     pub fn first(&self) -> Option<(ThreadId, u64)> {
         if self.mixed {
             return self.first_of_all();
