@@ -255,7 +255,7 @@ void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 
 			if (here)
 				here->interrupts = here->running;
-			return dsq_insert(p, LOCAL, CHUNK, enq_flags | ENQ(PREEMPT));
+			return dsq_insert(p, LOCAL, CHUNK, enq_flags | arrival(scx_bpf_task_cpu(p)));
 		}
 		return wait_locally(p, NULL, enq_flags);
 	}
@@ -285,6 +285,17 @@ void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, KICK(IDLE));
 	else
 		preempt_for(at);
+}
+
+/* Nobody else is next: as if it had been picked anew, where its slice is over and its queue was among those to pick from. */
+static __always_inline void go_on(struct slot *slot, const struct cpu *cpu, bool picked)
+{
+	raise_floor(slot);
+	if (!picked || slot->granted != NEVER)
+		return;
+	change(slot);
+	adopt(slot, cpu);
+	change(slot);
 }
 
 /* A CPU needs a thread. */
@@ -322,9 +333,16 @@ void BPF_PROG(evenkeel_dispatch, s32 at, struct task_struct *previous)
 	if (cpu->interrupted != NONE && dsq_move_to_local(CPU_QUEUES + at))
 		return;
 	local_waits = scx_bpf_dsq_nr_queued(CPU_QUEUES + at) > 0;
-	if (local_waits && cpu->local_turn && dsq_move_to_local(CPU_QUEUES + at)) {
-		cpu->local_turn = 0;
-		return;
+	if (local_waits && cpu->local_turn) {
+		bool soon_done = first_is_soon_done(at);
+
+		if (dsq_move_to_local(CPU_QUEUES + at)) {
+			cpu->local_turn = 0;
+			/* Its own makes room for it, as for one that wakes. */
+			if (soon_done && compete != NONE)
+				cpu->interrupts = compete;
+			return;
+		}
 	}
 	picked = pick_by_tiers(at, compete);
 	if (picked != NOBODY)
@@ -339,7 +357,7 @@ void BPF_PROG(evenkeel_dispatch, s32 at, struct task_struct *previous)
 			return;
 	}
 	if (own)
-		raise_floor(own);
+		go_on(own, cpu, picked == GOES_ON);
 	if (previous)
 		task_set_slice(previous, own ? (own->granted == NEVER ? grant(own, cpu) : chunk_of(own)) : CHUNK);
 }
@@ -375,8 +393,8 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 	slot->cpu = where;
 	if (from == slot->queue) {
 		raise_floor(slot);
-		if (cpu->adopt != NONE && cpu->adopt != from && cpu->guest != slot->tid)
-			join(slot, cpu->adopt);
+		if (cpu->guest != slot->tid)
+			adopt(slot, cpu);
 	}
 	change(slot);
 	slot->woken = 0;
@@ -419,7 +437,7 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 		return;
 	if (is_used_up(slot))
 		use_up(slot, at, now);
-	raise_floor(slot);
+	go_on(slot, cpu, true);
 	task_set_slice(p, slot->granted == NEVER ? grant(slot, cpu) : chunk_of(slot));
 }
 

@@ -53,6 +53,13 @@ static __always_inline void join(struct slot *slot, u32 to)
 	slot->queue = to;
 }
 
+/* A CPU has picked it from its queue. */
+static __always_inline void adopt(struct slot *slot, const struct cpu *cpu)
+{
+	if (cpu->adopt != NONE && cpu->adopt != slot->queue)
+		join(slot, cpu->adopt);
+}
+
 /* Takes up what the policy has said of it since. */
 static __always_inline void take_up(struct slot *slot)
 {
