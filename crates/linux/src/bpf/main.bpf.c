@@ -287,24 +287,13 @@ void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 		preempt_for(at);
 }
 
-/* Nobody else is next: as if it had been picked anew, where its slice is over and its queue was among those to pick from. */
-static __always_inline void go_on(struct slot *slot, const struct cpu *cpu, bool picked)
-{
-	raise_floor(slot);
-	if (!picked || slot->granted != NEVER)
-		return;
-	change(slot);
-	adopt(slot, cpu);
-	change(slot);
-}
-
 /* A CPU needs a thread. */
 
 SEC("struct_ops/dispatch")
 void BPF_PROG(evenkeel_dispatch, s32 at, struct task_struct *previous)
 {
 	struct cpu *cpu = cpu_at(at);
-	struct slot *own = NULL;
+	struct slot *own = NULL, *interrupted;
 	u64 now = bpf_ktime_get_ns();
 	u32 own_at = NONE, compete = NONE;
 	bool local_waits;
@@ -330,19 +319,14 @@ void BPF_PROG(evenkeel_dispatch, s32 at, struct task_struct *previous)
 		if (own->target == NONE && has_bit(own->allowed, at))
 			compete = own_at;
 	}
-	if (cpu->interrupted != NONE && dsq_move_to_local(CPU_QUEUES + at))
+	/* It may be back in its queue: then those of this CPU have every other turn, and no more. */
+	interrupted = cpu->interrupted == NONE ? NULL : slot_at(cpu->interrupted);
+	if (interrupted && interrupted->interrupted && dsq_move_to_local(CPU_QUEUES + at))
 		return;
 	local_waits = scx_bpf_dsq_nr_queued(CPU_QUEUES + at) > 0;
-	if (local_waits && cpu->local_turn) {
-		bool soon_done = first_is_soon_done(at);
-
-		if (dsq_move_to_local(CPU_QUEUES + at)) {
-			cpu->local_turn = 0;
-			/* Its own makes room for it, as for one that wakes. */
-			if (soon_done && compete != NONE)
-				cpu->interrupts = compete;
-			return;
-		}
+	if (local_waits && cpu->local_turn && dsq_move_to_local(CPU_QUEUES + at)) {
+		cpu->local_turn = 0;
+		return;
 	}
 	picked = pick_by_tiers(at, compete);
 	if (picked != NOBODY)
@@ -357,7 +341,13 @@ void BPF_PROG(evenkeel_dispatch, s32 at, struct task_struct *previous)
 			return;
 	}
 	if (own)
-		go_on(own, cpu, picked == GOES_ON);
+		raise_floor(own);
+	/* As if it had been picked anew: others wait, and it is next. */
+	if (own && picked == GOES_ON && own->granted == NEVER) {
+		change(own);
+		adopt(own, cpu);
+		change(own);
+	}
 	if (previous)
 		task_set_slice(previous, own ? (own->granted == NEVER ? grant(own, cpu) : chunk_of(own)) : CHUNK);
 }
@@ -437,7 +427,7 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 		return;
 	if (is_used_up(slot))
 		use_up(slot, at, now);
-	go_on(slot, cpu, true);
+	raise_floor(slot);
 	task_set_slice(p, slot->granted == NEVER ? grant(slot, cpu) : chunk_of(slot));
 }
 

@@ -406,21 +406,6 @@ FUNCTION bool is_wanted(u32 at)
 	return false;
 }
 
-/* Whether the first that waits at this CPU has no slot: it is soon done. */
-FUNCTION bool first_is_soon_done(u32 at)
-{
-	struct bpf_iter_scx_dsq it;
-	struct task_struct *p;
-	bool soon_done;
-	u32 number;
-
-	bpf_iter_scx_dsq_new(&it, CPU_QUEUES + at, 0);
-	p = bpf_iter_scx_dsq_next(&it);
-	soon_done = p && !slot_of(p, &number);
-	bpf_iter_scx_dsq_destroy(&it);
-	return soon_done;
-}
-
 /* The rest, so that nothing that could run waits beside an idle CPU. */
 FUNCTION bool pick_leftovers(u32 at)
 {
