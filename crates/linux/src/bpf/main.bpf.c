@@ -447,7 +447,8 @@ void BPF_PROG(evenkeel_stopping, struct task_struct *p, bool runnable)
 	slot->state = READY;
 	change(slot);
 	cpu->running = NONE;
-	if (is_used_up(slot))
+	/* Whoever blocks was not stopped by a tick. */
+	if (runnable ? is_used_up(slot) : slot->used >= slot->granted)
 		use_up(slot, at, now);
 	else
 		carry_slice(slot, cpu);

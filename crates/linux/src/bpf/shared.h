@@ -194,6 +194,7 @@ struct board {
 	/* User side. */
 	u64 heartbeat;
 	u64 freed; /* how many slots have been given back, ever; the last of them is free[(freed - 1) % slots] */
+	u64 half_tick; /* of the kernel's, time */
 	u32 interest; /* bits of `pending` that the user side wants to be told */
 	u32 rings_for; /* bits of `pending` that are worth waking it */
 	u32 asleep; /* cleared by who wakes it */

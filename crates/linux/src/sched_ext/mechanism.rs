@@ -200,6 +200,7 @@ impl Mechanism {
         let cpus = self.machine.cores.iter().map(|core| core.cpu as usize + 1).max().unwrap_or(1);
         let possible = super::support::possible_cpus().unwrap_or(cpus);
         board.own_process.store(std::process::id(), Relaxed);
+        board.half_tick.store(super::support::tick().0 / 2, Relaxed);
         board.cpu_count.store(cpus.max(possible).min(MAX_CPUS) as u32, Relaxed);
         board.slot_count.store(self.kernel.slots.len() as u32, Relaxed);
         for cpu in self.kernel.cpus.iter() {

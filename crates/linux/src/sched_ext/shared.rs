@@ -265,6 +265,7 @@ pub struct Command {
 pub struct Board {
     pub heartbeat: Long,
     pub freed: Long,
+    pub half_tick: Long,
     pub interest: Word,
     pub rings_for: Word,
     pub asleep: Word,

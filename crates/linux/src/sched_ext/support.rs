@@ -4,7 +4,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use evenkeel_machine::Nanos;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+use rustix::time::{ClockId, clock_getres};
 
 use super::error::LoadError;
 use super::load::NAME;
@@ -27,6 +29,12 @@ pub fn hotplug_sequence(sysfs: &Path) -> u64 {
 pub fn possible_cpus() -> Option<usize> {
     let list = fs::read_to_string("/sys/devices/system/cpu/possible").ok()?;
     evenkeel_machine::parse_cpus(&list).ok()?.into_iter().max().map(|last| last as usize + 1)
+}
+
+/// How long it is between two ticks of the kernel's: clocks that are only read at ticks are as fine as that.
+pub fn tick() -> Nanos {
+    let tick = clock_getres(ClockId::MonotonicCoarse);
+    Nanos(tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64)
 }
 
 /// Puts a thread into SCHED_EXT; whom it forks from then on is there, too. Its nice value stays.
@@ -86,6 +94,12 @@ pub fn check(sysfs: &Path) -> Result<(), LoadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tick_is_one_that_linux_can_be_built_with() {
+        // CONFIG_HZ, kernel/Kconfig.hz and arch/*/Kconfig.
+        assert!([24, 32, 48, 64, 100, 128, 250, 256, 300, 1000, 1024, 1200].contains(&(1_000_000_000 / tick().0)));
+    }
 
     /// What a kernel says of itself below sysfs.
     fn refused(files: &[(&str, &str)]) -> Option<String> {
