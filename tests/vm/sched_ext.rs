@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use serde_json::Value;
+
 use crate::{Ended, booted, root};
 
 /// Every policy of the operating system's level, and combinations of each assignment, wake-up and balance rule.
@@ -275,6 +277,19 @@ fn a_newcomer_has_no_more_than_its_share_beside_one_that_has_run_alone() {
     let ticks: Vec<u32> = ended.text().split_whitespace().map(|ticks| ticks.parse().unwrap()).collect();
     let [one, two] = ticks[..] else { panic!("{ticks:?} {}", ended.stderr) };
     assert!(one.min(two) * 3 >= one + two, "{one} and {two} {}", ended.stderr);
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn a_slice_ends_at_the_tick_nearest_to_its_end() {
+    // Ticks are 4 ms apart: at the first one after its end a slice of 5 ms takes 8.
+    let run = "evenkeel run --backend sched_ext --json -p acfs:slice=5 -- sh -c 'worker spin 8 4000 >/dev/null'";
+    let Some(ended) = guest_of("2@100", "6.18", &["sh", "-c", run]) else { return };
+    let record: Value = serde_json::from_str(&ended.text()).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
+    let kinds = record["kinds"].as_object().unwrap();
+    let busy: f64 = kinds.values().map(|kind| kind["busy_s"].as_f64().unwrap()).sum();
+    let slice = busy / record["context_switches"].as_f64().unwrap();
+    assert!((0.003..0.006).contains(&slice), "{slice} {}", ended.stderr);
 }
 
 #[test]

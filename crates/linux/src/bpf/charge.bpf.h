@@ -5,10 +5,8 @@
  *   virtual time += ran x rate(kind)            rate = charge(kind) / weight, by the user side
  *   slice         = slice(kind), or of a divided one max(slice(kind) / runnable in its queue, least)
  *   left          = share of a carried slice that was not used
- *   used up       = less than half a tick of the slice is left (of one shorter than a tick, less than half of it)
  *
- * The kernel is given a slice in chunks: `granted` may be for ever, but who runs is looked at again before long. And it looks whether a slice is over at its
- * ticks only. So a slice ends at the tick that is nearest to its end: at the next one after it, all would be longer than the policy said, by half a tick in the mean.
+ * The kernel is given a slice in chunks: `granted` may be for ever, but who runs is looked at again before long.
  */
 #ifndef EVENKEEL_CHARGE_H
 #define EVENKEEL_CHARGE_H
@@ -47,17 +45,9 @@ static __always_inline void account(struct slot *slot, struct cpu *cpu, u64 now)
 	slot->used += ran;
 }
 
-/* As much of a slice as is nearer to no tick than to one more. */
-static __always_inline u64 remainder_of(const struct slot *slot)
-{
-	struct board *board = the_board();
-
-	return min_of(board ? board->half_tick : 0, slot->granted / 2);
-}
-
 static __always_inline u64 chunk_of(const struct slot *slot)
 {
-	return max_of(min_of(less(slot->granted, slot->used + remainder_of(slot)), CHUNK), 1);
+	return max_of(min_of(less(slot->granted, slot->used), CHUNK), 1);
 }
 
 /* A thread that gets, or keeps, this CPU gets a slice; returns its first chunk. */
@@ -81,7 +71,21 @@ static __always_inline u64 grant(struct slot *slot, const struct cpu *cpu)
 
 static __always_inline bool is_used_up(const struct slot *slot)
 {
-	return slot->used + remainder_of(slot) >= slot->granted;
+	return slot->used >= slot->granted;
+}
+
+/*
+ * The kernel looks whether a slice is over at its ticks only. At the first one after its end all slices would be longer than the policy said, by half a tick
+ * in the mean: so it ends at the nearest, be that before its end. But none is cut by more than half.
+ */
+static __always_inline void end_at_nearest_tick(struct task_struct *p, struct slot *slot)
+{
+	struct board *board = the_board();
+
+	if (!board || less(slot->granted, slot->used) > min_of(board->half_tick, slot->granted / 2))
+		return;
+	slot->granted = slot->used;
+	task_set_slice(p, 0);
 }
 
 static __always_inline void use_up(struct slot *slot, u32 at, u64 now)

@@ -419,6 +419,7 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 	account(slot, cpu, now);
 	take_up(slot);
 	change(slot);
+	end_at_nearest_tick(p, slot);
 	/*
 	 * Nobody waits: it goes on, and nothing need be rescheduled for that. Whoever has been sent here to preempt it has taken its slice away,
 	 * and would wait for ever if it were given another: often the timer that woke them and this tick are one interrupt.
@@ -447,8 +448,7 @@ void BPF_PROG(evenkeel_stopping, struct task_struct *p, bool runnable)
 	slot->state = READY;
 	change(slot);
 	cpu->running = NONE;
-	/* Whoever blocks was not stopped by a tick. */
-	if (runnable ? is_used_up(slot) : slot->used >= slot->granted)
+	if (is_used_up(slot))
 		use_up(slot, at, now);
 	else
 		carry_slice(slot, cpu);

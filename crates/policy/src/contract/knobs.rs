@@ -76,13 +76,12 @@ impl Knob {
     fn parse(&self, text: &str) -> Result<Value, String> {
         match self {
             Self::Number { bounds: (least, greatest), unit, .. } => {
-                let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-                let expected = || format!("expected a number from {least} to {greatest}{unit}");
-                let number: f64 = text.parse().map_err(|_| expected())?;
-                if number.is_nan() || number < *least || number > *greatest {
-                    return Err(expected());
-                }
-                Ok(Value::Number(number))
+                let expected = || {
+                    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+                    format!("expected a number from {least} to {greatest}{unit}")
+                };
+                let number = in_unit(text, unit).filter(|number| (*least..=*greatest).contains(number));
+                number.map(Value::Number).ok_or_else(expected)
             }
             Self::Word { words, .. } => words
                 .iter()
@@ -91,6 +90,18 @@ impl Knob {
                 .ok_or_else(|| format!("expected one of {}", words.join(", "))),
         }
     }
+}
+
+/// A number in a unit, as it is given: without a unit it is in this one already; after times any unit of time may stand, after others their own.
+fn in_unit(text: &str, unit: &str) -> Option<f64> {
+    // Divided, where that is exact and a product is not.
+    const TIMES: [(&str, f64, f64); 6] =
+        [("ns", 1.0, 1e6), ("us", 1.0, 1e3), ("µs", 1.0, 1e3), ("ms", 1.0, 1.0), ("s", 1e3, 1.0), ("min", 60e3, 1.0)];
+    let own = [(unit, 1.0, 1.0)];
+    let units = if unit == "ms" { &TIMES[..] } else { &own[..] };
+    let with_unit = units.iter().find_map(|&(unit, times, by)| Some((text.strip_suffix(unit)?, times, by)));
+    let (number, times, by) = with_unit.unwrap_or((text, 1.0, 1.0));
+    Some(number.trim_end().parse::<f64>().ok()? * times / by)
 }
 
 /// A knob that does not exist, or a value that it cannot take.
@@ -175,5 +186,42 @@ impl Knobs {
     /// All, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.0.iter().map(|(name, value)| (*name, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(unit: &'static str, text: &str) -> Result<Value, String> {
+        Knob::Number { name: "knob", default: 1.0, bounds: (0.1, 1000.0), unit, about: "" }.parse(text)
+    }
+
+    #[test]
+    fn a_number_may_have_its_unit_after_it() {
+        for text in ["850", "850ms", "850 ms", "0.85s", "850000us", "850000µs", "850000000ns"] {
+            assert_eq!(value("ms", text), Ok(Value::Number(850.0)), "{text}");
+        }
+        assert_eq!(value("ms", "100000ns"), Ok(Value::Number(0.1)));
+        assert_eq!(value("ms", "0.01min"), Ok(Value::Number(600.0)));
+        assert_eq!(value("%", "20%"), Ok(Value::Number(20.0)));
+        assert_eq!(value("", "1.5"), Ok(Value::Number(1.5)));
+    }
+
+    #[test]
+    fn another_unit_and_what_is_beyond_the_bounds_are_refused() {
+        for (unit, text) in [
+            ("ms", "5%"),
+            ("ms", "ms"),
+            ("ms", "2s"),
+            ("ms", "1us"),
+            ("ms", "nan"),
+            ("ms", "-5ms"),
+            ("", "3s"),
+            ("%", "infinity"),
+        ] {
+            let why = value(unit, text).unwrap_err();
+            assert!(why.starts_with("expected a number from 0.1 to 1000"), "{text}: {why}");
+        }
     }
 }
