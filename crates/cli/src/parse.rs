@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use evenkeel_machine::Nanos;
+use evenkeel_machine::{Nanos, split_time};
 use evenkeel_sim::{Estimator, Governor};
 use evenkeel_vm::Cores;
 use evenkeel_vm::fetch::Fetch;
@@ -13,16 +13,10 @@ use evenkeel_vm::fetch::Fetch;
 /// What would do instead.
 pub fn time(text: &str) -> Result<Nanos, String> {
     const EXPECTED: &str = "expected a time with a unit: 500ns, 50us, 1.5ms, 10s or 2min";
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let ns_per_unit = match unit.trim() {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "min" => 60e9,
-        _ => return Err(EXPECTED.into()),
-    };
+    let (number, ns_per_unit) = split_time(text.trim_end()).ok_or(EXPECTED)?;
+    // Neither signs nor exponents, which a number may have otherwise.
+    let number =
+        Some(number).filter(|it| it.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')).ok_or(EXPECTED)?;
     let ns = number.parse::<f64>().map_err(|_| EXPECTED)? * ns_per_unit;
     // Past 2^63 ns, 292 years, sums of times would no longer fit.
     if ns < (1_u64 << 63) as f64 { Ok(Nanos(ns.round() as u64)) } else { Err(format!("{text} is too long a time")) }

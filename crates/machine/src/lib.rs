@@ -21,4 +21,4 @@ pub use model::{
 };
 pub use part::SubsetError;
 pub use preset::{Preset, presets};
-pub use units::{FemtoJoules, MicroWatts, Nanos, Work};
+pub use units::{FemtoJoules, MicroWatts, Nanos, Work, split_time};

@@ -23,6 +23,12 @@ pub struct MicroWatts(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FemtoJoules(pub u128);
 
+/// A number with a unit of time after it (`50us`, `1.5 ms`): the number as it stands, and how many nanoseconds the unit has. None: no unit of time is there.
+pub fn split_time(text: &str) -> Option<(&str, f64)> {
+    const UNITS: [(&str, f64); 6] = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
+    UNITS.into_iter().find_map(|(unit, ns)| Some((text.strip_suffix(unit)?.trim_end(), ns)))
+}
+
 macro_rules! additive {
     ($type:ident) => {
         impl Add for $type {
@@ -126,6 +132,30 @@ impl fmt::Display for Nanos {
             ns @ 1_000..1_000_000 => write!(f, "{} us", ns as f64 / 1e3),
             ns @ 1_000_000..1_000_000_000 => write!(f, "{} ms", ns as f64 / 1e6),
             ns => write!(f, "{} s", ns as f64 / 1e9),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_time;
+
+    #[test]
+    fn a_time_is_split_at_its_unit_and_its_number_stays_as_it_stands() {
+        let cases = [
+            ("50us", Some(("50", 1e3))),
+            ("1.5 ms", Some(("1.5", 1e6))),
+            ("2µs", Some(("2", 1e3))),
+            ("3s", Some(("3", 1e9))),
+            ("4min", Some(("4", 60e9))),
+            ("-x ns", Some(("-x", 1.0))),
+            ("s", Some(("", 1e9))),
+            ("5", None),
+            ("5%", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(split_time(text), expected, "{text}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use evenkeel_machine::Nanos;
+use evenkeel_machine::{Nanos, split_time};
 
 /// The value of a knob.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,14 +94,11 @@ impl Knob {
 
 /// A number in a unit, as it is given: without a unit it is in this one already; after times any unit of time may stand, after others their own.
 fn in_unit(text: &str, unit: &str) -> Option<f64> {
-    // Divided, where that is exact and a product is not.
-    const TIMES: [(&str, f64, f64); 6] =
-        [("ns", 1.0, 1e6), ("us", 1.0, 1e3), ("µs", 1.0, 1e3), ("ms", 1.0, 1.0), ("s", 1e3, 1.0), ("min", 60e3, 1.0)];
-    let own = [(unit, 1.0, 1.0)];
-    let units = if unit == "ms" { &TIMES[..] } else { &own[..] };
-    let with_unit = units.iter().find_map(|&(unit, times, by)| Some((text.strip_suffix(unit)?, times, by)));
-    let (number, times, by) = with_unit.unwrap_or((text, 1.0, 1.0));
-    Some(number.trim_end().parse::<f64>().ok()? * times / by)
+    match split_time(text) {
+        // Divided, which is exact where a product is not.
+        Some((number, ns)) if unit == "ms" => Some(number.parse::<f64>().ok()? * ns / 1e6),
+        _ => text.strip_suffix(unit).unwrap_or(text).trim_end().parse().ok(),
+    }
 }
 
 /// A knob that does not exist, or a value that it cannot take.

@@ -17,6 +17,8 @@ mod token;
 
 use std::collections::HashMap;
 
+use evenkeel_machine::split_time;
+
 use self::token::{Token, Tokens};
 use super::draft::{Draft, nanos};
 use super::fault::Fault;
@@ -318,9 +320,8 @@ impl Reader<'_> {
 
 fn read_time(text: &str) -> Option<u64> {
     let text = text.trim();
-    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("", 1e6)];
-    let (number, unit_ns) = units.into_iter().find_map(|(unit, ns)| Some((text.strip_suffix(unit)?, ns)))?;
-    nanos(number.trim_end().parse().ok()?, unit_ns)
+    let (number, unit_ns) = split_time(text).unwrap_or((text, 1e6));
+    nanos(number.parse().ok()?, unit_ns)
 }
 
 fn read_bytes(text: &str) -> Option<u64> {
