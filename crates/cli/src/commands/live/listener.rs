@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, fchmod};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 
@@ -50,10 +51,16 @@ impl Listener {
 
     /// Answers those who have connected meanwhile.
     ///
+    /// Whether anybody has is asked for first: `accept` makes a socket and a file before it looks, and this is called after each look at the threads.
+    ///
     /// # Errors
     /// It can take no more connections, and would be readable for ever.
     pub fn answer(&self, snapshot: impl Fn() -> Snapshot) -> io::Result<()> {
         for _ in 0..AT_ONCE {
+            let mut socket = [PollFd::new(&self.socket, PollFlags::IN)];
+            if poll(&mut socket, Some(&Timespec::default())).is_ok_and(|ready| ready == 0) {
+                break;
+            }
             let mut reader = match self.socket.accept() {
                 Ok((reader, _)) => reader,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
