@@ -311,12 +311,18 @@ FUNCTION int pick_most_loaded(u32 at, u32 from, u32 to, u32 own_at)
 /*
  * Takes up the first of the queues that this CPU is host to, if it is far enough behind whoever would run here otherwise. Where a guest's turn is over,
  * one of the CPU's own is next.
+ *
+ * Mostly nobody is, and two queues would be locked at the end of each slice to see that. Who has slept may be: so they are looked at when somebody has
+ * woken into one that this CPU is host to, once more after that (a thread is counted before the kernel puts it there), as long as there are guests, and
+ * every so often for those who have got behind otherwise.
  */
+#define LOOK_FOR_GUESTS 8
+
 FUNCTION bool take_guest(u32 at, u32 own_at)
 {
 	struct cpu *cpu = cpu_at(at);
 	struct slot *own = own_at == NONE ? NULL : slot_at(own_at);
-	u64 least = NEVER, limit = NEVER;
+	u64 least = NEVER, limit = NEVER, woken = 0;
 	u32 best = NONE, own_queue;
 	s32 tid = 0;
 	int i;
@@ -326,6 +332,20 @@ FUNCTION bool take_guest(u32 at, u32 own_at)
 	own_queue = cpu->served[0];
 	if (own && own->queue != own_queue)
 		return false;
+	bpf_for(i, 0, MAX_HOSTS) {
+		struct queue *queue = queue_at(cpu->hosts[i & (MAX_HOSTS - 1)]);
+
+		if (i >= cpu->host_count)
+			break;
+		if (queue)
+			woken += queue->woken;
+	}
+	if (woken != cpu->seen_woken) {
+		cpu->seen_woken = woken;
+		cpu->guestless = 0;
+	} else if (++cpu->guestless > 1 && cpu->guestless % LOOK_FOR_GUESTS) {
+		return false;
+	}
 	if (own)
 		limit = key_of(own);
 	else if (scx_bpf_dsq_nr_queued(own_queue) <= 0)
@@ -350,6 +370,7 @@ FUNCTION bool take_guest(u32 at, u32 own_at)
 	limit = min_of(limit, least_key(at, own_queue));
 	if (limit == NEVER || least >= less(limit, cpu->behind))
 		return false;
+	cpu->guestless = 0;
 	cpu->guest = tid;
 	return take(at, best, tid, 0);
 }
