@@ -32,11 +32,14 @@
 //! for good, the two differ by less than the threshold. Where nobody runs on a faster core (all ended in the same instant), it is the greatest of the last
 //! refresh, and for a newcomer that may not use faster cores the greatest `v` of the threads that run where it may.
 //!
-//! What the paper leaves open. A thread that sleeps keeps its `v`, but wakes no further than `T_swap` behind the running thread of least `v`;
-//! and it keeps weight and charge while its application has no runnable thread, whose speedup there is nothing to tell by.
+//! What the paper leaves open. A thread that sleeps keeps its `v`, but wakes no further than `T_swap` behind the running thread of least `v`, and no
+//! further ahead of that than what `v` can have grown by while it ran, ever: that a new one starts at the greatest `v` is for those that then always run, and who
+//! soon sleeps would have to wait until all others have got as far (100 to 280 ms were seen). With `newcomer=all` it has to. A thread that sleeps
+//! keeps weight and charge while its application has no runnable thread, whose speedup there is nothing to tell by.
 //! With more threads than cores, kinds have their share of them (`os/kind_queues.rs`), each queue picks the least `v`, and those that
 //! wait are looked at for a trade at each refresh: between two of them their `v` stands still. Who waits for its kind and is further behind than half
-//! a `T_swap` has slept for long: any kind takes it up for a slice, as a guest, for it is soon done (`guests=none`: nobody). The threshold lets threads that
+//! a `T_swap` has slept for long: any kind takes it up for a slice, as a guest, for it is soon done, and whoever of its own kind is that far ahead of it makes room
+//! as it wakes (`guests=none`: nobody). The threshold lets threads that
 //! always work part by less, unless a few fast cores are beside many slow ones and speedups are high (one beside seven, 3: 448 ms).
 //! Three or more kinds: adjacent pairs, `S_core` being
 //! the product of the speedups along the way, `B` the cores of the pair's faster kind and of those above it. With SMT `B` counts hardware
@@ -120,6 +123,8 @@ const ROUNDED: f64 = 0.001;
 const FEW_TICKS: f64 = 4.0;
 /// A charge of 1, in these parts.
 const UNIT_CHARGE: f64 = (1024 * FINE) as f64;
+/// The weight of nice 0, in these parts.
+const UNIT_WEIGHT: f64 = (1024 * FINE) as f64;
 
 /// See the file's head.
 #[derive(Debug)]
@@ -144,9 +149,9 @@ pub struct Acfs {
     behind_all: bool,
     /// That greatest virtual time, as of the last refresh that found any.
     greatest: u64,
-    /// What a thread that wakes is brought forward to, as of the last tick.
-    furthest_behind: u64,
-    /// When that was looked up: at most once per tick, and only if somebody wakes.
+    /// The least virtual time of those that run, as of the last look at it.
+    least: Option<u64>,
+    /// When that was: at most once per tick, and only if somebody wakes.
     looked_behind: Option<Nanos>,
     /// By rank of the faster kind of a pair: mean speedup factor between the two.
     mean_factors: [f64; MAX_KINDS],
@@ -158,6 +163,14 @@ pub struct Acfs {
 struct Said {
     weight: u32,
     charge: PerKind<u32>,
+}
+
+impl Said {
+    /// How far virtual time gets in all the time that a thread has run, at most: on the fastest kind.
+    fn at_most(&self, stats: &ThreadStats) -> u64 {
+        let ran: Nanos = stats.time_on.0.iter().copied().sum();
+        (ran.0 as f64 * UNIT_WEIGHT / f64::from(self.weight.max(1))) as u64
+    }
 }
 
 /// Who has run least has the greatest claim.
@@ -183,7 +196,7 @@ impl Acfs {
             has_guests: knobs.word("guests") == "far-behind",
             behind_all: knobs.word("newcomer") == "all",
             greatest: 0,
-            furthest_behind: 0,
+            least: None,
             looked_behind: None,
             mean_factors: [1.0; MAX_KINDS],
             speedups: (1.0, 1.0),
@@ -234,18 +247,20 @@ impl Acfs {
         Said { weight, charge }
     }
 
-    /// A thread that slept for long is brought forward.
+    /// A thread that slept for long is brought forward, and a newcomer that does not run all the time is put back.
     fn woke(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
         if self.looked_behind.is_none_or(|at| view.now.saturating_sub(at) >= self.tick) {
-            if let Some(least) = self.running(view, |_, _| true).min() {
-                self.furthest_behind = least.saturating_sub(self.swap_ns as u64);
-            }
+            self.least = self.running(view, |_, _| true).min().or(self.least);
             self.looked_behind = Some(view.now);
         }
-        let behind = view.thread(thread).virtual_time < self.furthest_behind;
-        if let (true, Some(said)) = (behind, self.said.get(thread.index())) {
-            let start = Start::At(self.furthest_behind);
-            say.order(thread, Order::VirtualTime { weight: said.weight, start });
+        let (Some(least), Some(said)) = (self.least, self.said.get(thread.index())) else { return };
+        let stats = view.thread(thread);
+        let start = stats.virtual_time.clamp(
+            least.saturating_sub(self.swap_ns as u64),
+            if self.behind_all { u64::MAX } else { least.saturating_add(said.at_most(stats)) },
+        );
+        if start != stats.virtual_time {
+            say.order(thread, Order::VirtualTime { weight: said.weight, start: Start::At(start) });
         }
     }
 

@@ -215,18 +215,28 @@ fn a_waiting_thread_that_is_behind_takes_the_place_of_the_running_one_that_is_ah
 }
 
 #[test]
-fn every_kind_is_host_to_those_of_the_others_unless_told_not_to_be() {
-    let hosts = |set: &[(&str, &str)]| {
-        let bench = Bench::start(1, 1, policy(set));
+fn every_kind_is_host_to_those_of_the_others_and_makes_room_for_its_own_unless_told_not_to() {
+    let said_at_start = |set: &[(&str, &str)]| Bench::start(1, 1, policy(set)).said_at_start;
+    let hosts = |said: &[Directive]| {
         let host = |directive: &Directive| match directive {
             Directive::Host { core, guests, behind } => Some((core.0, guests.clone(), *behind)),
             _ => None,
         };
-        bench.said_at_start.iter().filter_map(host).collect::<Vec<_>>()
+        said.iter().filter_map(host).collect::<Vec<_>>()
+    };
+    let margins = |said: &[Directive]| {
+        let margin = |directive: &Directive| match directive {
+            Directive::Preemption(queue, margin) => Some((queue.0, *margin)),
+            _ => None,
+        };
+        said.iter().filter_map(margin).collect::<Vec<_>>()
     };
     let half = 425_000_000;
-    assert_eq!(hosts(&[]), [(0, vec![QueueId(1)], half), (1, vec![QueueId(0)], half)]);
-    assert_eq!(hosts(&[("guests", "none")]), []);
+    let said = said_at_start(&[]);
+    assert_eq!(hosts(&said), [(0, vec![QueueId(1)], half), (1, vec![QueueId(0)], half)]);
+    assert_eq!(margins(&said), [(0, Some(half)), (1, Some(half))]);
+    let said = said_at_start(&[("guests", "none")]);
+    assert_eq!((hosts(&said), margins(&said)), (vec![], vec![]));
 }
 
 #[test]
@@ -285,6 +295,36 @@ fn a_thread_that_wakes_is_no_further_behind_than_a_swap_period_whenever_it_slept
     bench.threads[1].virtual_time = 4_150_000_000;
     bench.wake(ThreadId(1));
     assert_eq!(bench.said, [], "not behind");
+}
+
+/// A newcomer that starts at 5 s, beside the two that have `v` of 5 and 4 s, and sleeps when it has run for so long: where it is put when it wakes.
+fn newcomer_that_sleeps_after(ran: Nanos, weight: u32, set: &[(&str, &str)]) -> Option<u64> {
+    let mut bench = full(1, 1, 2.0, set);
+    bench.threads[0].virtual_time = 5_000_000_000;
+    bench.threads[1].virtual_time = 4_000_000_000;
+    let newcomer = bench.spawn_weighing(2, weight);
+    let stats = &mut bench.threads[newcomer.index()];
+    stats.virtual_time = 5_000_000_000 + ran.0 * 1024 / u64::from(weight);
+    stats.time_on[BIG] = Nanos(ran.0 / 2);
+    stats.time_on[LITTLE] = Nanos(ran.0 / 2);
+    bench.block(newcomer);
+    bench.wake(newcomer);
+    bench.said.iter().find_map(|directive| match directive {
+        Directive::Order(thread, Order::VirtualTime { start: Start::At(v), .. }) if *thread == newcomer => Some(*v),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_thread_that_wakes_is_no_further_ahead_than_by_all_that_it_has_run() {
+    let slept_after =
+        |ran, weight, set: &[(&str, &str)]| newcomer_that_sleeps_after(Nanos::from_millis(ran), weight, set);
+    for ran in [0, 100, 999] {
+        assert_eq!(slept_after(ran, 1024, &[]), Some(4_000_000_000 + ran * 1_000_000), "{ran}");
+    }
+    // Who is to have an eighth of the others' time is as far ahead after an eighth of it.
+    assert_eq!(slept_after(100, 128, &[]), Some(4_800_000_000));
+    assert_eq!(slept_after(0, 1024, &[("newcomer", "all")]), None, "the paper's");
 }
 
 #[test]
