@@ -8,8 +8,8 @@
 //!   milliseconds;
 //! - `worker crowd N MS`: N threads, each at work for 200 us of every 20 ms, for MS;
 //! - `worker births N MS`: a thread every MS, N times, each of which works for 30 ms;
-//! - `worker wakes PAIRS MS`: pairs of which one sleeps for 3 ms and then wakes the other, who works for 1 ms; prints how long the other
-//!   took to get a core, in microseconds: median, 99th percentile, greatest;
+//! - `worker wakes PAIRS BEGIN MS`: pairs of which one sleeps for 3 ms and then wakes the other, who works for 1 ms, for BEGIN and MS; prints how long
+//!   the other took to get a core, in microseconds: median, 99th percentile and greatest after BEGIN, and 99th percentile before;
 //! - `worker crossings PAIRS MS`: the same pairs; prints how many in a hundred of those who were woken got a core of the other half of the CPUs than the
 //!   time before: in the lab, of the other kind;
 //! - `worker pipes PAIRS MS`: pairs of threads that send a byte back and forth through pipes; prints round trips;
@@ -137,12 +137,19 @@ impl Bell {
     }
 }
 
-/// Somebody has been woken: how long it took to get a core, and on which CPU it was.
-type WokenUp = (Duration, usize);
+/// Somebody has been woken.
+struct WokenUp {
+    /// When it had a core, from the beginning.
+    at: Duration,
+    /// How long it took to get that.
+    latency: Duration,
+    cpu: usize,
+}
 
 /// By pair, in order.
 fn wake_ups(pairs: usize, time: Duration) -> Vec<Vec<WokenUp>> {
-    let end = Instant::now() + time;
+    let begin = Instant::now();
+    let end = begin + time;
     let bells: Vec<Bell> = (0..pairs).map(|_| Bell::default()).collect();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -152,7 +159,7 @@ fn wake_ups(pairs: usize, time: Duration) -> Vec<Vec<WokenUp>> {
                 if over.load(Ordering::Relaxed) {
                     break;
                 }
-                seen.push((latency, sched_getcpu()));
+                seen.push(WokenUp { at: begin.elapsed(), latency, cpu: sched_getcpu() });
                 work(Duration::from_millis(1));
             }
             seen
@@ -172,11 +179,16 @@ fn wake_ups(pairs: usize, time: Duration) -> Vec<Vec<WokenUp>> {
     })
 }
 
-fn wakes(pairs: usize, time: Duration) {
-    let mut all: Vec<_> = wake_ups(pairs, time).into_iter().flatten().map(|(latency, _)| latency).collect();
-    all.sort_unstable();
-    let rank = |of_hundred: usize| all.get((all.len().max(1) - 1) * of_hundred / 100).map_or(0, Duration::as_micros);
-    println!("{} {} {}", rank(50), rank(99), rank(100));
+fn wakes(pairs: usize, beginning: Duration, time: Duration) {
+    let all = wake_ups(pairs, beginning + time).into_iter().flatten();
+    let (early, late): (Vec<_>, Vec<_>) = all.partition(|woken| woken.at < beginning);
+    let ranks = |woken: Vec<WokenUp>, of_hundred: &[usize]| -> Vec<String> {
+        let mut all: Vec<_> = woken.into_iter().map(|woken| woken.latency).collect();
+        all.sort_unstable();
+        let rank = |part: &usize| all.get((all.len().max(1) - 1) * part / 100).map_or(0, Duration::as_micros);
+        of_hundred.iter().map(|part| rank(part).to_string()).collect()
+    };
+    println!("{} {}", ranks(late, &[50, 99, 100]).join(" "), ranks(early, &[99]).join(" "));
 }
 
 fn crossings(pairs: usize, time: Duration) {
@@ -184,7 +196,7 @@ fn crossings(pairs: usize, time: Duration) {
     let (mut all, mut crossed) = (0, 0);
     for (before, after) in wake_ups(pairs, time).iter().flat_map(|seen| seen.iter().zip(seen.iter().skip(1))) {
         all += 1;
-        crossed += usize::from((before.1 < half) != (after.1 < half));
+        crossed += usize::from((before.cpu < half) != (after.cpu < half));
     }
     println!("{}", 100 * crossed / all.max(1));
 }
@@ -378,7 +390,7 @@ fn carry_out(words: &[&str]) -> Result<(), Box<dyn Error>> {
         ["nice", levels, time] => {
             nice(&levels.split(',').map(str::parse).collect::<Result<Vec<_>, _>>()?, ms(time)?)?;
         }
-        ["wakes", pairs, time] => wakes(pairs.parse()?, ms(time)?),
+        ["wakes", pairs, beginning, time] => wakes(pairs.parse()?, ms(beginning)?, ms(time)?),
         ["crossings", pairs, time] => crossings(pairs.parse()?, ms(time)?),
         ["pipes", pairs, time] => pipes(pairs.parse()?, ms(time)?),
         ["forks", time] => forks(ms(time)?)?,
