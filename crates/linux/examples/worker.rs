@@ -125,23 +125,27 @@ struct Bell {
 impl Bell {
     fn ring(&self) {
         if let Ok(mut rung) = self.rung.lock() {
-            *rung = Some(Instant::now());
+            // Who has been rung for and still waits for a core has waited since then.
+            rung.get_or_insert_with(Instant::now);
         }
         self.changed.notify_one();
     }
 
-    /// How long ago it was rung, once it is.
-    fn wait(&self) -> Option<Duration> {
-        let mut rung = self.changed.wait_while(self.rung.lock().ok()?, |rung| rung.is_none()).ok()?;
-        rung.take().map(|at| at.elapsed())
+    /// Waits until it is rung: how long ago that was, if it had not been before.
+    fn wait(&self) -> Option<Option<Duration>> {
+        let rung = self.rung.lock().ok()?;
+        let slept = rung.is_none();
+        let mut rung = self.changed.wait_while(rung, |rung| rung.is_none()).ok()?;
+        let at = rung.take()?;
+        Some(slept.then(|| at.elapsed()))
     }
 }
 
 /// Somebody has been woken.
 struct WokenUp {
-    /// When it had a core, from the beginning.
+    /// When it was, from the beginning.
     at: Duration,
-    /// How long it took to get that.
+    /// How long it took to get a core.
     latency: Duration,
     cpu: usize,
 }
@@ -155,11 +159,13 @@ fn wake_ups(pairs: usize, time: Duration) -> Vec<Vec<WokenUp>> {
     thread::scope(|scope| {
         let waiter = |bell: &Bell| {
             let mut seen = Vec::new();
-            while let Some(latency) = bell.wait() {
+            while let Some(woken) = bell.wait() {
                 if over.load(Ordering::Relaxed) {
                     break;
                 }
-                seen.push(WokenUp { at: begin.elapsed(), latency, cpu: sched_getcpu() });
+                if let Some(latency) = woken {
+                    seen.push(WokenUp { at: begin.elapsed().saturating_sub(latency), latency, cpu: sched_getcpu() });
+                }
                 work(Duration::from_millis(1));
             }
             seen

@@ -238,7 +238,6 @@ void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct board *board = the_board();
 	struct thread *thread = thread_of(p);
-	struct queue *queue;
 	struct slot *slot;
 	u32 at, cpu;
 
@@ -280,9 +279,6 @@ void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 	if (!is_reached(slot))
 		return wait_locally(p, slot, enq_flags);
 	wait_in(slot, board, slot->queue);
-	queue = queue_at(slot->queue);
-	if (queue && slot->woken)
-		__sync_fetch_and_add(&queue->woken, 1);
 	dsq_insert_vtime(p, slot->queue, CHUNK, key_of(slot), enq_flags);
 	cpu = claim_for(at, slot->cpu);
 	if (cpu != NONE)

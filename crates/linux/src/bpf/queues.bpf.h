@@ -50,20 +50,49 @@ static __always_inline void leave(struct slot *slot)
 	}
 }
 
+/*
+ * Nobody who waits in a queue has a lesser key than its `least`: so who looks for guests mostly need not lock it. Whoever comes lowers that, if need be,
+ * before the kernel puts it there; who looks raises it again where it has stood for so long that nobody can be on the way.
+ */
+#define ON_THE_WAY 20000000ULL
+
+static __always_inline void lower_bound(struct queue *queue, u64 key)
+{
+	u64 least = queue->least;
+
+	if (key >= least)
+		return;
+	queue->lowered_at = bpf_ktime_get_ns();
+	/* Others come, too: then the lowest bound holds for all. */
+	if (__sync_val_compare_and_swap(&queue->least, least, key) != least)
+		__sync_fetch_and_and(&queue->least, 0);
+}
+
+static __always_inline void raise_bound(struct queue *queue, u64 before, u64 least)
+{
+	if (least > before && less(bpf_ktime_get_ns(), queue->lowered_at) > ON_THE_WAY)
+		__sync_val_compare_and_swap(&queue->least, before, least);
+}
+
 /* What is to be noted of a thread that begins to wait. */
 static __always_inline void wait_in(struct slot *slot, struct board *board, u32 where)
 {
+	struct queue *queue;
+
 	leave(slot);
 	slot->waits_in = where;
 	if (where >= CPU_QUEUES) {
 		if (!slot->interrupted)
 			__sync_fetch_and_add(&board->waiting_locally, 1);
-	} else if (board->weighs_queues) {
-		struct queue *queue = queue_at(where);
-
+		return;
+	}
+	queue = queue_at(where);
+	if (!queue)
+		return;
+	lower_bound(queue, key_of(slot));
+	if (board->weighs_queues) {
 		slot->weighs = slot->weight;
-		if (queue)
-			__sync_fetch_and_add(&queue->weight_waiting, slot->weighs);
+		__sync_fetch_and_add(&queue->weight_waiting, slot->weighs);
 	}
 }
 
@@ -148,7 +177,7 @@ static __always_inline u64 postponed(struct task_struct *p, u32 at, const struct
 	return slot->postpone[slot->cpu == at ? 0 : before->cluster == cpu->cluster ? 1 : 2];
 }
 
-/* The least key in a queue of those whom this CPU may run, or NEVER; whose it is in `first_tid`. */
+/* The least key in a queue of those whom this CPU may run, or NEVER; whose it is in `first_tid`, and the least of all in `first_key`. */
 FUNCTION u64 least_key(u32 at, u32 which)
 {
 	struct queue *queue = queue_at(which);
@@ -159,6 +188,7 @@ FUNCTION u64 least_key(u32 at, u32 which)
 
 	if (!queue || !cpu)
 		return NEVER;
+	cpu->first_key = NEVER;
 	bpf_iter_scx_dsq_new(&it, which, 0);
 	bpf_for(i, 0, LOOK_AT) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
@@ -166,6 +196,7 @@ FUNCTION u64 least_key(u32 at, u32 which)
 
 		if (!p || p->scx.dsq_vtime >= least)
 			break;
+		cpu->first_key = min_of(cpu->first_key, p->scx.dsq_vtime);
 		if (!bpf_cpumask_test_cpu(at, p->cpus_ptr))
 			continue;
 		key = p->scx.dsq_vtime + (queue->postpones ? postponed(p, at, cpu) : 0);
@@ -311,18 +342,12 @@ FUNCTION int pick_most_loaded(u32 at, u32 from, u32 to, u32 own_at)
 /*
  * Takes up the first of the queues that this CPU is host to, if it is far enough behind whoever would run here otherwise. Where a guest's turn is over,
  * one of the CPU's own is next.
- *
- * Mostly nobody is, and two queues would be locked at the end of each slice to see that. Who has slept may be: so they are looked at when somebody has
- * woken into one that this CPU is host to, once more after that (a thread is counted before the kernel puts it there), as long as there are guests, and
- * every so often for those who have got behind otherwise.
  */
-#define LOOK_FOR_GUESTS 8
-
 FUNCTION bool take_guest(u32 at, u32 own_at)
 {
 	struct cpu *cpu = cpu_at(at);
 	struct slot *own = own_at == NONE ? NULL : slot_at(own_at);
-	u64 least = NEVER, limit = NEVER, woken = 0;
+	u64 least = NEVER, limit = NEVER;
 	u32 best = NONE, own_queue;
 	s32 tid = 0;
 	int i;
@@ -332,33 +357,24 @@ FUNCTION bool take_guest(u32 at, u32 own_at)
 	own_queue = cpu->served[0];
 	if (own && own->queue != own_queue)
 		return false;
-	bpf_for(i, 0, MAX_HOSTS) {
-		struct queue *queue = queue_at(cpu->hosts[i & (MAX_HOSTS - 1)]);
-
-		if (i >= cpu->host_count)
-			break;
-		if (queue)
-			woken += queue->woken;
-	}
-	if (woken != cpu->seen_woken) {
-		cpu->seen_woken = woken;
-		cpu->guestless = 0;
-	} else if (++cpu->guestless > 1 && cpu->guestless % LOOK_FOR_GUESTS) {
-		return false;
-	}
 	if (own)
 		limit = key_of(own);
 	else if (scx_bpf_dsq_nr_queued(own_queue) <= 0)
 		return false;
 	bpf_for(i, 0, MAX_HOSTS) {
 		u32 which = cpu->hosts[i & (MAX_HOSTS - 1)];
-		u64 key;
+		struct queue *queue = queue_at(which);
+		u64 key, bound;
 
 		if (i >= cpu->host_count)
 			break;
-		if (scx_bpf_dsq_nr_queued(which) <= 0)
+		if (!queue || scx_bpf_dsq_nr_queued(which) <= 0)
+			continue;
+		bound = queue->least;
+		if (bound >= less(limit, cpu->behind))
 			continue;
 		key = least_key(at, which);
+		raise_bound(queue, bound, cpu->first_key);
 		if (key < least) {
 			least = key;
 			best = which;
@@ -370,7 +386,6 @@ FUNCTION bool take_guest(u32 at, u32 own_at)
 	limit = min_of(limit, least_key(at, own_queue));
 	if (limit == NEVER || least >= less(limit, cpu->behind))
 		return false;
-	cpu->guestless = 0;
 	cpu->guest = tid;
 	return take(at, best, tid, 0);
 }

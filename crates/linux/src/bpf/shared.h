@@ -136,7 +136,8 @@ struct queue {
 	/* Kernel side. */
 	u64 floor; /* greatest virtual time of those picked from it, or going on alone */
 	u64 weight_waiting;
-	u64 woken; /* threads that have come to wait here after they slept, ever */
+	u64 least; /* nobody who waits has a lesser key */
+	u64 lowered_at; /* when that was last lowered */
 	/* User side. */
 	u64 sleeper;
 	u64 preemption; /* margin */
@@ -159,15 +160,13 @@ struct cpu {
 	u64 switches;
 	u64 busy; /* with threads that have slots */
 	u64 counted; /* instructions, when it last switched */
-	u64 seen_woken; /* into the queues that it is host to, when it last looked for guests */
+	u64 first_key; /* of whom it looks at (see queues.bpf.h) */
 	u32 idle;
 	u32 local_turn; /* threads of its own dispatch queue come before the tiers */
-	u32 first_tid; /* of whom it looks at (see queues.bpf.h) */
+	u32 first_tid; /* the same */
 	u32 interrupts; /* slot of the thread that is to make room for one that has none, or NONE */
 	u32 interrupted; /* slot of the one that has, or NONE */
 	u32 claimed; /* it has been idle, and is about to look for work */
-	u32 guestless; /* picks since somebody woke there, or was a guest */
-	u32 padding;
 	/* User side. */
 	u32 used; /* the policy has it run threads */
 	u32 kind;

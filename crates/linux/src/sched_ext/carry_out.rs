@@ -159,8 +159,12 @@ impl Mechanism {
             Start::Floor => (start::FLOOR, 0),
             Start::At(at) => (start::AT, at),
         };
-        slot.start_at.store(at, Relaxed);
-        slot.start.store(from, Relaxed);
+        // What has been said of its start and not been taken up yet still holds where nothing else is said.
+        let taken_up = slot.seen_order.load(Relaxed) == slot.order_generation.load(Relaxed);
+        if from != start::KEEP || taken_up {
+            slot.start_at.store(at, Relaxed);
+            slot.start.store(from, Relaxed);
+        }
         if postpone != [Nanos::ZERO; 3] {
             for queue in &self.kernel.queues[..self.queues.len()] {
                 queue.postpones.store(1, Relaxed);

@@ -32,14 +32,15 @@
 //! for good, the two differ by less than the threshold. Where nobody runs on a faster core (all ended in the same instant), it is the greatest of the last
 //! refresh, and for a newcomer that may not use faster cores the greatest `v` of the threads that run where it may.
 //!
-//! What the paper leaves open. A thread that sleeps keeps its `v`, but wakes no further than `T_swap` behind the running thread of least `v`, and no
-//! further ahead of that than what `v` can have grown by while it ran, ever: that a new one starts at the greatest `v` is for those that then always run, and who
-//! soon sleeps would have to wait until all others have got as far (100 to 280 ms were seen). With `newcomer=all` it has to. A thread that sleeps
-//! keeps weight and charge while its application has no runnable thread, whose speedup there is nothing to tell by.
+//! What the paper leaves open. A thread that sleeps keeps its `v`, but wakes no further than `T_swap` behind the least `v` of the others that run. Nor does it
+//! wake further ahead of that than what its `v` can have grown by while it ran, ever: that a new one starts at the greatest `v` is for those that then always
+//! run, and who soon sleeps would have to wait until all others have got as far (100 to 280 ms were seen). It is put back by no more than half a `T_swap` for
+//! that, however far behind somebody may be who cannot catch up; and not at all with `newcomer=all`. A thread that sleeps keeps weight and charge while its
+//! application has no runnable thread, whose speedup there is nothing to tell by.
 //! With more threads than cores, kinds have their share of them (`os/kind_queues.rs`), each queue picks the least `v`, and those that
 //! wait are looked at for a trade at each refresh: between two of them their `v` stands still. Who waits for its kind and is further behind than half
-//! a `T_swap` has slept for long: any kind takes it up for a slice, as a guest, for it is soon done, and whoever of its own kind is that far ahead of it makes room
-//! as it wakes (`guests=none`: nobody). The threshold lets threads that
+//! a `T_swap` has slept for long: any kind takes it up for a slice, as a guest, for it is soon done (`guests=at-once`: and whoever of its own kind is furthest
+//! ahead of it, by as much, makes room as it wakes; `guests=none`: nobody). The threshold lets threads that
 //! always work part by less, unless a few fast cores are beside many slow ones and speedups are high (one beside seven, 3: 448 ms).
 //! Three or more kinds: adjacent pairs, `S_core` being
 //! the product of the speedups along the way, `B` the cores of the pair's faster kind and of those above it. With SMT `B` counts hardware
@@ -87,8 +88,8 @@ const KNOBS: &[Knob] = &[
     },
     Knob::Word {
         name: "guests",
-        words: &["far-behind", "none"],
-        about: "whether who waits and is half a T_swap behind is taken up by any kind of core; or nobody (the paper's)",
+        words: &["far-behind", "at-once", "none"],
+        about: "whether who waits and is half a T_swap behind is taken up by any kind of core when a slice ends there; or has whoever is furthest ahead make room, too; or nobody (the paper's)",
     },
     Rule::KNOB,
     TICK,
@@ -145,12 +146,14 @@ pub struct Acfs {
     stale: bool,
     /// Whether who waits and is far behind is taken up by any kind.
     has_guests: bool,
+    /// And does not wait for a slice to end.
+    at_once: bool,
     /// Whether a new thread starts at the greatest virtual time of all threads, not of those on faster cores only.
     behind_all: bool,
     /// That greatest virtual time, as of the last refresh that found any.
     greatest: u64,
-    /// The least virtual time of those that run, as of the last look at it.
-    least: Option<u64>,
+    /// Where those that run stand, as of the last look at it.
+    field: Option<Field>,
     /// When that was: at most once per tick, and only if somebody wakes.
     looked_behind: Option<Nanos>,
     /// By rank of the faster kind of a pair: mean speedup factor between the two.
@@ -163,6 +166,33 @@ pub struct Acfs {
 struct Said {
     weight: u32,
     charge: PerKind<u32>,
+}
+
+/// Where those that run stand.
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    least: u64,
+    whose: ThreadId,
+    /// The least but for that one.
+    second: Option<u64>,
+}
+
+impl Field {
+    fn of(mut running: impl Iterator<Item = (ThreadId, u64)>) -> Option<Self> {
+        let (whose, least) = running.next()?;
+        Some(running.fold(Self { least, whose, second: None }, |field, (thread, v)| {
+            if v < field.least {
+                Self { least: v, whose: thread, second: Some(field.least) }
+            } else {
+                Self { second: Some(field.second.map_or(v, |second| second.min(v))), ..field }
+            }
+        }))
+    }
+
+    /// The least virtual time of the others. Who is told late to have woken may be among those that run.
+    fn least_beside(&self, thread: ThreadId) -> Option<u64> {
+        if self.whose == thread { self.second } else { Some(self.least) }
+    }
 }
 
 impl Said {
@@ -193,10 +223,11 @@ impl Acfs {
             said: Vec::new(),
             refreshed: None,
             stale: false,
-            has_guests: knobs.word("guests") == "far-behind",
+            has_guests: knobs.word("guests") != "none",
+            at_once: knobs.word("guests") == "at-once",
             behind_all: knobs.word("newcomer") == "all",
             greatest: 0,
-            least: None,
+            field: None,
             looked_behind: None,
             mean_factors: [1.0; MAX_KINDS],
             speedups: (1.0, 1.0),
@@ -250,15 +281,19 @@ impl Acfs {
     /// A thread that slept for long is brought forward, and a newcomer that does not run all the time is put back.
     fn woke(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
         if self.looked_behind.is_none_or(|at| view.now.saturating_sub(at) >= self.tick) {
-            self.least = self.running(view, |_, _| true).min().or(self.least);
+            self.field = Field::of(self.those_running(view, |_, _| true)).or(self.field);
             self.looked_behind = Some(view.now);
         }
-        let (Some(least), Some(said)) = (self.least, self.said.get(thread.index())) else { return };
+        let Some(least) = self.field.and_then(|field| field.least_beside(thread)) else { return };
+        let Some(said) = self.said.get(thread.index()) else { return };
         let stats = view.thread(thread);
-        let start = stats.virtual_time.clamp(
-            least.saturating_sub(self.swap_ns as u64),
-            if self.behind_all { u64::MAX } else { least.saturating_add(said.at_most(stats)) },
-        );
+        let mut start = stats.virtual_time.max(least.saturating_sub(self.swap_ns as u64));
+        let has_run = said.at_most(stats);
+        // Who is bound to some cores has only those on them to go by.
+        if start > least.saturating_add(has_run) && !self.behind_all && !stats.restricted {
+            let from = least.max(self.start_of(thread, view).saturating_sub(self.far_behind()));
+            start = start.min(from.saturating_add(has_run));
+        }
         if start != stats.virtual_time {
             say.order(thread, Order::VirtualTime { weight: said.weight, start: Start::At(start) });
         }
@@ -273,13 +308,21 @@ impl Acfs {
         1.0 + (self.uf - 1.0) * ((speedup - least) / (greatest - least)).clamp(0.0, 1.0)
     }
 
-    /// Virtual times of the threads that run on cores that will do, given with their ranks. Threads of higher classes, which no
-    /// policy places, do not count.
+    /// Virtual times of the threads that run on cores that will do, given with their ranks.
     fn running<'a>(
         &'a self,
         view: &'a View<'_>,
         will_do: impl Fn(CoreId, usize) -> bool + 'a,
     ) -> impl Iterator<Item = u64> + 'a {
+        self.those_running(view, will_do).map(|(_, virtual_time)| virtual_time)
+    }
+
+    /// The same, and whose they are. Threads of higher classes, which no policy places, do not count.
+    fn those_running<'a>(
+        &'a self,
+        view: &'a View<'_>,
+        will_do: impl Fn(CoreId, usize) -> bool + 'a,
+    ) -> impl Iterator<Item = (ThreadId, u64)> + 'a {
         view.machine.cores.iter().zip(view.cores).filter_map(move |(core, stats)| {
             let id = stats.running?;
             // A newcomer whose start has not been carried out yet has run from nothing: nobody is to go by that.
@@ -292,7 +335,7 @@ impl Acfs {
             if self.queues.is_guest(thread, rank, view) {
                 return None;
             }
-            will_do(core.id, rank).then_some(thread.virtual_time)
+            will_do(core.id, rank).then_some((id, thread.virtual_time))
         })
     }
 
@@ -456,6 +499,9 @@ impl Policy for Acfs {
         self.queues.keep_sleepers(say);
         if self.has_guests {
             self.queues.host_those_behind(self.far_behind(), self.slice, view, say);
+        }
+        if self.at_once {
+            self.queues.make_room_for_those_behind(self.far_behind(), say);
         }
         say.timer(self.tick);
         Ok(())

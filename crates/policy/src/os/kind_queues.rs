@@ -10,8 +10,7 @@
 //! - A *trade* sends a thread to the next slower kind and one from there to its place ([`KindQueues::exchange`]): the thread of least claim
 //!   on the faster side for the one of greatest claim on the slower, as long as the policy wants it. Three or more kinds: each
 //!   adjacent pair in turn, fastest first, nobody twice in one instant.
-//! - Where the policy wants it ([`KindQueues::host_those_behind`]), who waits and is far behind is a guest of any kind for a slice, and not adopted; one of
-//!   its own kind makes room.
+//! - Where the policy wants it ([`KindQueues::host_those_behind`]), who waits and is far behind is a guest of any kind for a slice, and not adopted.
 //!
 //! What is said may be carried out late. Until the view shows a thread where it was sent last, it is *on its way*: it is counted
 //! where it goes, its core there is not given away, and nobody pulls or trades it again. (Said twice, a trade that is carried out twice
@@ -129,17 +128,20 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     }
 
     /// Has every kind take up for a slice, as guests, who waits for another and is further behind than by so much, in virtual time: whoever has slept for
-    /// long, and is soon done, is not to wait for cores of one kind alone. A guest trades with nobody, and counts where it belongs. As it comes to wait, whoever
-    /// of its own kind is furthest ahead makes room, by the same margin: it need not wait for a slice to end.
+    /// long, and is soon done, is not to wait for cores of one kind alone. A guest trades with nobody, and counts where it belongs.
     pub fn host_those_behind(&mut self, behind: u64, slice: Nanos, view: &View<'_>, say: &mut Directives) {
         self.visit = slice.saturating_add(GRAIN);
         for (&own, &kind) in self.queues.iter().zip(&self.kinds) {
-            say.say(Directive::Preemption(own, Some(behind)));
             let others: Vec<_> = self.queues.iter().copied().filter(|&queue| queue != own).collect();
             for core in view.machine.cores_of(kind) {
                 say.host(core, others.clone(), behind);
             }
         }
+    }
+
+    /// Has whoever of a kind is furthest ahead make room for one of it that comes to wait and is further behind than by so much.
+    pub fn make_room_for_those_behind(&self, behind: u64, say: &mut Directives) {
+        self.queues.iter().for_each(|&queue| say.say(Directive::Preemption(queue, Some(behind))));
     }
 
     /// Whether a thread that runs on a core of a rank is a guest there: it goes back when its turn is over. Who has stayed for longer, because nobody else

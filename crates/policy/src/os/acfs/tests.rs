@@ -215,7 +215,7 @@ fn a_waiting_thread_that_is_behind_takes_the_place_of_the_running_one_that_is_ah
 }
 
 #[test]
-fn every_kind_is_host_to_those_of_the_others_and_makes_room_for_its_own_unless_told_not_to() {
+fn every_kind_is_host_to_those_of_the_others_unless_told_not_to_and_makes_room_for_its_own_if_told_to() {
     let said_at_start = |set: &[(&str, &str)]| Bench::start(1, 1, policy(set)).said_at_start;
     let hosts = |said: &[Directive]| {
         let host = |directive: &Directive| match directive {
@@ -234,7 +234,9 @@ fn every_kind_is_host_to_those_of_the_others_and_makes_room_for_its_own_unless_t
     let half = 425_000_000;
     let said = said_at_start(&[]);
     assert_eq!(hosts(&said), [(0, vec![QueueId(1)], half), (1, vec![QueueId(0)], half)]);
-    assert_eq!(margins(&said), [(0, Some(half)), (1, Some(half))]);
+    assert_eq!(margins(&said), []);
+    let said = said_at_start(&[("guests", "at-once")]);
+    assert_eq!((hosts(&said).len(), margins(&said)), (2, vec![(0, Some(half)), (1, Some(half))]));
     let said = said_at_start(&[("guests", "none")]);
     assert_eq!((hosts(&said), margins(&said)), (vec![], vec![]));
 }
@@ -319,11 +321,16 @@ fn newcomer_that_sleeps_after(ran: Nanos, weight: u32, set: &[(&str, &str)]) -> 
 fn a_thread_that_wakes_is_no_further_ahead_than_by_all_that_it_has_run() {
     let slept_after =
         |ran, weight, set: &[(&str, &str)]| newcomer_that_sleeps_after(Nanos::from_millis(ran), weight, set);
+    // Of the greatest of 5 s half a T_swap is taken back, for the least is further away.
+    let from = 4_575_000_000;
     for ran in [0, 100, 999] {
-        assert_eq!(slept_after(ran, 1024, &[]), Some(4_000_000_000 + ran * 1_000_000), "{ran}");
+        assert_eq!(slept_after(ran, 1024, &[]), Some(from + ran * 1_000_000), "{ran}");
     }
     // Who is to have an eighth of the others' time is as far ahead after an eighth of it.
-    assert_eq!(slept_after(100, 128, &[]), Some(4_800_000_000));
+    assert_eq!(slept_after(100, 128, &[]), Some(from + 800_000_000));
+    // With trades due sooner less is taken back; and the least is never gone below.
+    assert_eq!(slept_after(0, 1024, &[("swap", "200")]), Some(4_900_000_000));
+    assert_eq!(slept_after(0, 1024, &[("swap", "5000")]), Some(4_000_000_000));
     assert_eq!(slept_after(0, 1024, &[("newcomer", "all")]), None, "the paper's");
 }
 
