@@ -4,12 +4,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
 use evenkeel_machine::{CoreId, Machine, Nanos};
-use evenkeel_policy::{Directives, Event, Interest, Policy, State, ThreadId, View};
+use evenkeel_policy::{Directives, Event, Interest, Order, Policy, Start, State, ThreadId, View};
 use proptest::prelude::*;
 
 use super::load::by_hand::{self, Notes};
 use super::mechanism::{Mechanism, Options};
-use super::shared::{NONE, pending, state};
+use super::shared::{NONE, pending, start, state};
 
 const SLOTS: usize = 16;
 
@@ -20,6 +20,8 @@ struct Listener {
     /// How often its timer came, and until when it then says that it will be quiet.
     timers: Arc<Mutex<u32>>,
     quiet_until: Option<Nanos>,
+    /// What it says of the first thread, one at each timer, the last first.
+    orders: Arc<Mutex<Vec<Order>>>,
 }
 
 impl Policy for Listener {
@@ -32,9 +34,12 @@ impl Policy for Listener {
         Ok(())
     }
 
-    fn event(&mut self, event: Event, view: &View<'_>, _: &mut Directives) {
+    fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         if event == Event::Timer {
             *self.timers.lock().unwrap() += 1;
+            if let Some(order) = self.orders.lock().unwrap().pop() {
+                say.order(FIRST, order);
+            }
         } else {
             self.told.lock().unwrap().push(event);
         }
@@ -236,6 +241,27 @@ fn a_policy_that_is_quiet_has_its_timer_when_it_said_or_when_something_changes()
     // Its period is a look's.
     assert_eq!(seen[..3], [1, 20, 30]);
     assert_eq!(seen[3..], (50..=60).collect::<Vec<_>>());
+}
+
+#[test]
+fn where_a_thread_is_to_start_holds_until_it_is_taken_up_though_another_weight_is_said_meanwhile() {
+    let order = |weight: u32, start: Start| Order::VirtualTime { weight, start };
+    let said = vec![order(512, Start::Keep), order(2048, Start::Keep), order(1024, Start::At(5_000))];
+    let mut lab = Lab::of(Listener { orders: Arc::new(Mutex::new(said)), ..Listener::default() });
+    lab.enable(1, TID_OF_SLOT);
+    lab.wake(1);
+    lab.run(1, 0);
+    let mut look = |is_taken_up: bool| {
+        lab.look();
+        let slot = &lab.mechanism.kernel().slots[1];
+        if is_taken_up {
+            slot.seen_order.store(slot.order_generation.load(Relaxed), Relaxed);
+        }
+        (slot.start.load(Relaxed), slot.start_at.load(Relaxed))
+    };
+    assert_eq!(look(false), (start::AT, 5_000));
+    assert_eq!(look(true), (start::AT, 5_000));
+    assert_eq!(look(true).0, start::KEEP);
 }
 
 /// Something that happens to a thread: which, and what.
