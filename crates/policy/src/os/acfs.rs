@@ -32,8 +32,8 @@
 //! for good, the two differ by less than the threshold. Where nobody runs on a faster core (all ended in the same instant), it is the greatest of the last
 //! refresh, and for a newcomer that may not use faster cores the greatest `v` of the threads that run where it may.
 //!
-//! What the paper leaves open. A thread that sleeps keeps its `v`, but wakes no further than `T_swap` behind the least `v` of the others that run. Nor does it
-//! wake further ahead of that than what its `v` can have grown by while it ran, ever: that a new one starts at the greatest `v` is for those that then always
+//! What the paper leaves open. A thread that sleeps keeps its `v`, but wakes no further than `T_swap` behind the least `v` of the others that run. The first
+//! time it also wakes no further ahead of that than what its `v` can have grown by while it ran: that a new one starts at the greatest `v` is for those that then always
 //! run, and who soon sleeps would have to wait until all others have got as far (100 to 280 ms were seen). It is put back by no more than half a `T_swap` for
 //! that, however far behind somebody may be who cannot catch up; and not at all with `newcomer=all`. A thread that sleeps keeps weight and charge while its
 //! application has no runnable thread, whose speedup there is nothing to tell by.
@@ -152,6 +152,8 @@ pub struct Acfs {
     behind_all: bool,
     /// That greatest virtual time, as of the last refresh that found any.
     greatest: u64,
+    /// By thread: whether it has woken since it started.
+    has_woken: Vec<bool>,
     /// Where those that run stand, as of the last look at it.
     field: Option<Field>,
     /// When that was: at most once per tick, and only if somebody wakes.
@@ -227,6 +229,7 @@ impl Acfs {
             at_once: knobs.word("guests") == "at-once",
             behind_all: knobs.word("newcomer") == "all",
             greatest: 0,
+            has_woken: Vec::new(),
             field: None,
             looked_behind: None,
             mean_factors: [1.0; MAX_KINDS],
@@ -246,6 +249,8 @@ impl Acfs {
         self.queues.place(thread, view, say);
         say.slice(thread, Slice::of(self.slice));
         self.tell(thread, stats, Start::At(start), say);
+        self.has_woken.resize(self.said.len(), false);
+        self.has_woken[thread.index()] = false;
         self.stale = true;
     }
 
@@ -278,7 +283,7 @@ impl Acfs {
         Said { weight, charge }
     }
 
-    /// A thread that slept for long is brought forward, and a newcomer that does not run all the time is put back.
+    /// A thread that slept for long is brought forward, and a newcomer that does not run all the time is put back, once.
     fn woke(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
         if self.looked_behind.is_none_or(|at| view.now.saturating_sub(at) >= self.tick) {
             self.field = Field::of(self.those_running(view, |_, _| true)).or(self.field);
@@ -290,7 +295,8 @@ impl Acfs {
         let mut start = stats.virtual_time.max(least.saturating_sub(self.swap_ns as u64));
         let has_run = said.at_most(stats);
         // Who is bound to some cores has only those on them to go by.
-        if start > least.saturating_add(has_run) && !self.behind_all && !stats.restricted {
+        let is_new = !std::mem::replace(&mut self.has_woken[thread.index()], true);
+        if is_new && start > least.saturating_add(has_run) && !self.behind_all && !stats.restricted {
             let from = least.max(self.start_of(thread, view).saturating_sub(self.far_behind()));
             start = start.min(from.saturating_add(has_run));
         }

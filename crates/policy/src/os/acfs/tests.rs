@@ -309,16 +309,21 @@ fn newcomer_that_sleeps_after(ran: Nanos, weight: u32, set: &[(&str, &str)]) -> 
     stats.virtual_time = 5_000_000_000 + ran.0 * 1024 / u64::from(weight);
     stats.time_on[BIG] = Nanos(ran.0 / 2);
     stats.time_on[LITTLE] = Nanos(ran.0 / 2);
-    bench.block(newcomer);
-    bench.wake(newcomer);
-    bench.said.iter().find_map(|directive| match directive {
-        Directive::Order(thread, Order::VirtualTime { start: Start::At(v), .. }) if *thread == newcomer => Some(*v),
-        _ => None,
-    })
+    let wakes = |bench: &mut Bench| {
+        bench.block(newcomer);
+        bench.wake(newcomer);
+        bench.said.iter().find_map(|directive| match directive {
+            Directive::Order(thread, Order::VirtualTime { start: Start::At(v), .. }) if *thread == newcomer => Some(*v),
+            _ => None,
+        })
+    };
+    let put_back = wakes(&mut bench);
+    assert_eq!(wakes(&mut bench), None, "once");
+    put_back
 }
 
 #[test]
-fn a_thread_that_wakes_is_no_further_ahead_than_by_all_that_it_has_run() {
+fn a_thread_that_first_wakes_is_no_further_ahead_than_by_all_that_it_has_run() {
     let slept_after =
         |ran, weight, set: &[(&str, &str)]| newcomer_that_sleeps_after(Nanos::from_millis(ran), weight, set);
     // Of the greatest of 5 s half a T_swap is taken back, for the least is further away.
