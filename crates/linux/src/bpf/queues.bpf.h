@@ -52,7 +52,10 @@ static __always_inline void leave(struct slot *slot)
 
 /*
  * Nobody who waits in a queue has a lesser key than its `least`: so who looks for guests mostly need not lock it. Whoever comes lowers that, if need be,
- * before the kernel puts it there; who looks raises it again where it has stood for so long that nobody can be on the way.
+ * before the kernel puts it there; who looks raises it again where it has stood for so long that nobody who lowered it can be on the way.
+ *
+ * Who need not lower it may be, between being noted and being put there: a bound that is raised just then passes that one over, until somebody lowers it or
+ * its own kind takes it up.
  */
 #define ON_THE_WAY 20000000ULL
 
