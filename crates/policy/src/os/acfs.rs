@@ -293,12 +293,11 @@ impl Acfs {
         let Some(said) = self.said.get(thread.index()) else { return };
         let stats = view.thread(thread);
         let mut start = stats.virtual_time.max(least.saturating_sub(self.swap_ns as u64));
-        let has_run = said.at_most(stats);
+        let has_woken = self.has_woken.get_mut(thread.index()).map(|woken| std::mem::replace(woken, true));
         // Who is bound to some cores has only those on them to go by.
-        let is_new = !std::mem::replace(&mut self.has_woken[thread.index()], true);
-        if is_new && start > least.saturating_add(has_run) && !self.behind_all && !stats.restricted {
+        if has_woken == Some(false) && start > least && !self.behind_all && !stats.restricted {
             let from = least.max(self.start_of(thread, view).saturating_sub(self.far_behind()));
-            start = start.min(from.saturating_add(has_run));
+            start = start.min(from.saturating_add(said.at_most(stats)));
         }
         if start != stats.virtual_time {
             say.order(thread, Order::VirtualTime { weight: said.weight, start: Start::At(start) });
