@@ -160,6 +160,18 @@ void BPF_PROG(evenkeel_enable, struct task_struct *p)
 
 /* It wakes, or is forked: which CPU. */
 
+/*
+ * Where a thread that is to wait is put down: it is the same queue whichever CPU it is, but that one's lock is taken. By the waker, its own costs least;
+ * whoever takes the thread up needs it, too, if it is another's, so that none of another kind is to hold it.
+ */
+static __always_inline s32 beside_waker(const struct slot *slot, s32 previous)
+{
+	struct queue *queue = queue_at(slot->queue);
+	u32 here = bpf_get_smp_processor_id();
+
+	return queue && has_bit(queue->served_first, here) && has_bit(slot->allowed, here) ? (s32)here : previous;
+}
+
 SEC("struct_ops/select_cpu")
 s32 BPF_PROG(evenkeel_select_cpu, struct task_struct *p, s32 previous, u64 wake_flags)
 {
@@ -177,7 +189,7 @@ s32 BPF_PROG(evenkeel_select_cpu, struct task_struct *p, s32 previous, u64 wake_
 	take_up(slot);
 	cpu = claim_for(at, previous);
 	if (cpu == NONE)
-		return previous;
+		return beside_waker(slot, previous);
 	slot->claimed = cpu;
 	return cpu;
 }

@@ -52,29 +52,53 @@ static __always_inline void leave(struct slot *slot)
 
 /*
  * Nobody who waits in a queue has a lesser key than its `least`: so who looks for guests mostly need not lock it. Whoever comes lowers that, if need be,
- * before the kernel puts it there; who looks raises it again where it has stood for so long that nobody who lowered it can be on the way.
- *
- * Who need not lower it may be, between being noted and being put there: a bound that is raised just then passes that one over, until somebody lowers it or
- * its own kind takes it up.
+ * before the kernel puts it there; who looks raises it, to the key of the first, or of one who may still be on the way: who came in this period or the one
+ * before. For each of the two the queue has the least key of those who came in it, and which it is, in one word: so that neither is written without the other.
  */
-#define ON_THE_WAY 20000000ULL
+#define PERIOD_SHIFT 25 /* 34 ms: nobody is on the way for longer */
+#define KEY_SHIFT 16
+#define COMING(period, key) ((u64)(period) << 48 | (key) >> KEY_SHIFT)
+#define PERIOD_OF(coming) ((u16)((coming) >> 48))
+#define KEY_OF(coming) ((coming) << KEY_SHIFT)
 
 static __always_inline void lower_bound(struct queue *queue, u64 key)
 {
 	u64 least = queue->least;
 
-	if (key >= least)
-		return;
-	queue->lowered_at = bpf_ktime_get_ns();
 	/* Others come, too: then the lowest bound holds for all. */
-	if (__sync_val_compare_and_swap(&queue->least, least, key) != least)
+	if (key < least && __sync_val_compare_and_swap(&queue->least, least, key) != least)
 		__sync_fetch_and_and(&queue->least, 0);
 }
 
-static __always_inline void raise_bound(struct queue *queue, u64 before, u64 least)
+static __always_inline void come(struct queue *queue, u64 key)
 {
-	if (least > before && less(bpf_ktime_get_ns(), queue->lowered_at) > ON_THE_WAY)
-		__sync_val_compare_and_swap(&queue->least, before, least);
+	u16 period = bpf_ktime_get_ns() >> PERIOD_SHIFT;
+	u64 *coming = &queue->coming[period & 1], before = *coming;
+
+	if (PERIOD_OF(before) != period || KEY_OF(before) > key) {
+		if (__sync_val_compare_and_swap(coming, before, COMING(period, key)) != before)
+			__sync_lock_test_and_set(coming, COMING(period, 0));
+	}
+	lower_bound(queue, key);
+}
+
+/* The least key of those who may be on the way. */
+static __always_inline u64 least_coming(const struct queue *queue)
+{
+	u16 period = bpf_ktime_get_ns() >> PERIOD_SHIFT;
+	u64 now = queue->coming[period & 1], before = queue->coming[~period & 1];
+
+	return min_of(PERIOD_OF(now) == period ? KEY_OF(now) : NEVER, PERIOD_OF(before) == (u16)(period - 1) ? KEY_OF(before) : NEVER);
+}
+
+static __always_inline void raise_bound(struct queue *queue, u64 before, u64 first)
+{
+	u64 least = min_of(first, least_coming(queue));
+
+	if (least <= before || __sync_val_compare_and_swap(&queue->least, before, least) != before)
+		return;
+	/* Whoever has come meanwhile has seen the bound as it was. */
+	lower_bound(queue, least_coming(queue));
 }
 
 /* What is to be noted of a thread that begins to wait. */
@@ -92,7 +116,7 @@ static __always_inline void wait_in(struct slot *slot, struct board *board, u32 
 	queue = queue_at(where);
 	if (!queue)
 		return;
-	lower_bound(queue, key_of(slot));
+	come(queue, key_of(slot));
 	if (board->weighs_queues) {
 		slot->weighs = slot->weight;
 		__sync_fetch_and_add(&queue->weight_waiting, slot->weighs);
@@ -360,9 +384,8 @@ FUNCTION bool take_guest(u32 at, u32 own_at)
 	own_queue = cpu->served[0];
 	if (own && own->queue != own_queue)
 		return false;
-	if (own)
-		limit = key_of(own);
-	else if (scx_bpf_dsq_nr_queued(own_queue) <= 0)
+	limit = own ? key_of(own) : least_key(at, own_queue);
+	if (limit == NEVER)
 		return false;
 	bpf_for(i, 0, MAX_HOSTS) {
 		u32 which = cpu->hosts[i & (MAX_HOSTS - 1)];
@@ -386,8 +409,9 @@ FUNCTION bool take_guest(u32 at, u32 own_at)
 	}
 	if (best == NONE)
 		return false;
-	limit = min_of(limit, least_key(at, own_queue));
-	if (limit == NEVER || least >= less(limit, cpu->behind))
+	if (own)
+		limit = min_of(limit, least_key(at, own_queue));
+	if (least >= less(limit, cpu->behind))
 		return false;
 	cpu->guest = tid;
 	return take(at, best, tid, 0);

@@ -38,6 +38,7 @@ mod flags {
     pub const KEEP_BUILTIN_IDLE: u64 = 1;
     pub const ENQ_LAST: u64 = 1 << 1;
     pub const SWITCH_PARTIAL: u64 = 1 << 3;
+    pub const ALLOW_QUEUED_WAKEUP: u64 = 1 << 5;
 }
 
 /// What the kernel said while the program was being loaded.
@@ -123,7 +124,7 @@ fn open(setup: &Setup) -> Result<OpenObject, libbpf_rs::Error> {
             "slots" | "free_slots" => map.set_max_entries(SLOTS as u32)?,
             NAME => {
                 let partial = if setup.partial { flags::SWITCH_PARTIAL } else { 0 };
-                let flags = flags::KEEP_BUILTIN_IDLE | flags::ENQ_LAST | partial;
+                let flags = flags::KEEP_BUILTIN_IDLE | flags::ENQ_LAST | flags::ALLOW_QUEUED_WAKEUP | partial;
                 // The first two members of kernel.bpf.h's sched_ext_ops.
                 if let Some(ops) = map.initial_value_mut().and_then(|value| value.get_mut(..16)) {
                     ops[..8].copy_from_slice(&flags.to_ne_bytes());

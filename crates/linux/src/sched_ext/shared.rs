@@ -164,7 +164,7 @@ pub struct Queue {
     pub floor: Long,
     pub weight_waiting: Long,
     pub least: Long,
-    pub lowered_at: Long,
+    pub coming: [Long; 2],
     pub sleeper: Long,
     pub preemption: Long,
     pub preempts: Word,
