@@ -186,7 +186,7 @@ fn table(schedulers: &[&str], rounds: &[Round]) -> String {
             write!(text, " {} |", it.to_kernel(&load, total)).unwrap();
         }
     }
-    text += "\n\nTime, kernel = 1, of 20 rounds of a barrier after every 50 ms of work on a fast core, 4 threads, and of hackbench -g 4 -f 10 -l 300; work, \
+    text += "\n\nTime, kernel = 1, of 20 rounds of a barrier after every 50 ms of work on a fast core, 4 threads, and of hackbench -g 4 -f 10 -l 300 (the median of five runs); work, \
              kernel = 1, of two programs' threads with speedup factor 3 beside two with 1 (paced by the clock).\n\n\
              | under | barrier | hackbench | work of the scaling | of the paced |\n| --- | ---: | ---: | ---: | ---: |";
     for &scheduler in schedulers {
