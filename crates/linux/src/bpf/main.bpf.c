@@ -161,8 +161,9 @@ void BPF_PROG(evenkeel_enable, struct task_struct *p)
 /* It wakes, or is forked: which CPU. */
 
 /*
- * Where a thread that is to wait is put down: it is the same queue whichever CPU it is, but that one's lock is taken. By the waker, its own costs least;
- * whoever takes the thread up needs it, too, if it is another's, so that none of another kind is to hold it.
+ * Where a thread that is to wait is put down. It waits in the same queue whichever CPU that is, but the CPU's run queue is locked: by the waker now, to whom
+ * its own costs least, and later by whoever takes the thread up. So the waker's own, if it serves the queue first: else a fast CPU would have to wait for
+ * the lock of a slow one.
  */
 static __always_inline s32 beside_waker(const struct slot *slot, s32 previous)
 {

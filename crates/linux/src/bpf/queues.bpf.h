@@ -20,8 +20,8 @@
 /* Threads of a queue that are looked at for one that the CPU may run. */
 #define LOOK_AT 32
 /*
- * A thread that was last on this CPU goes before others whose virtual time is less by no more than this: it comes without another CPU's
- * lock and with its caches. Who is passed over is before long too far behind for that.
+ * A thread that was last on this CPU, or was woken by it, goes before others whose virtual time is less by no more than this: it comes without another CPU's
+ * lock and with its caches, or its waker's. Who is passed over is before long too far behind for that.
  */
 #define NEAR 1000000ULL
 #define LOOK_NEAR 4
@@ -55,8 +55,8 @@ static __always_inline void leave(struct slot *slot)
  * before the kernel puts it there; who looks raises it, to the key of the first, or of one who may still be on the way: who came in this period or the one
  * before. For each of the two the queue has the least key of those who came in it, and which it is, in one word: so that neither is written without the other.
  */
-#define PERIOD_SHIFT 25 /* 34 ms: nobody is on the way for longer */
-#define KEY_SHIFT 16
+#define PERIOD_SHIFT 25 /* 34 ms: we take it that nobody is on the way for longer */
+#define KEY_SHIFT 16 /* rounded down, so that the bound is too low, if anything */
 #define COMING(period, key) ((u64)(period) << 48 | (key) >> KEY_SHIFT)
 #define PERIOD_OF(coming) ((u16)((coming) >> 48))
 #define KEY_OF(coming) ((coming) << KEY_SHIFT)
@@ -77,7 +77,7 @@ static __always_inline void come(struct queue *queue, u64 key)
 
 	if (PERIOD_OF(before) != period || KEY_OF(before) > key) {
 		if (__sync_val_compare_and_swap(coming, before, COMING(period, key)) != before)
-			__sync_lock_test_and_set(coming, COMING(period, 0));
+			__sync_lock_test_and_set(coming, COMING(period, 0)); /* several come: it may be any key */
 	}
 	lower_bound(queue, key);
 }
@@ -97,7 +97,7 @@ static __always_inline void raise_bound(struct queue *queue, u64 before, u64 fir
 
 	if (least <= before || __sync_val_compare_and_swap(&queue->least, before, least) != before)
 		return;
-	/* Whoever has come meanwhile has seen the bound as it was. */
+	/* Whoever has come meanwhile has seen the bound as it was: so it is lowered for them. */
 	lower_bound(queue, least_coming(queue));
 }
 
