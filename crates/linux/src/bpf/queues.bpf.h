@@ -55,7 +55,7 @@ static __always_inline void leave(struct slot *slot)
  * before the kernel puts it there; who looks raises it, to the key of the first, or of one who may still be on the way: who came in this period or the one
  * before. For each of the two the queue has the least key of those who came in it, and which it is, in one word: so that neither is written without the other.
  */
-#define PERIOD_SHIFT 25 /* 34 ms: we take it that nobody is on the way for longer */
+#define PERIOD_SHIFT 26 /* 67 ms: we take it that nobody is on the way for longer */
 #define KEY_SHIFT 16 /* rounded down, so that the bound is too low, if anything */
 #define COMING(period, key) ((u64)(period) << 48 | (key) >> KEY_SHIFT)
 #define PERIOD_OF(coming) ((u16)((coming) >> 48))
@@ -72,7 +72,8 @@ static __always_inline void lower_bound(struct queue *queue, u64 key)
 
 static __always_inline void come(struct queue *queue, u64 key)
 {
-	u16 period = bpf_ktime_get_ns() >> PERIOD_SHIFT;
+	u64 time = bpf_ktime_get_ns();
+	u16 period = time >> PERIOD_SHIFT;
 	u64 *coming = &queue->coming[period & 1], before = *coming;
 
 	if (PERIOD_OF(before) != period || KEY_OF(before) > key) {
@@ -80,6 +81,9 @@ static __always_inline void come(struct queue *queue, u64 key)
 			__sync_lock_test_and_set(coming, COMING(period, 0)); /* several come: it may be any key */
 	}
 	lower_bound(queue, key);
+	/* Atomic, and its result used, for its barrier: which CPUs are idle is read after it. */
+	time = __sync_lock_test_and_set(&queue->came_at, time);
+	barrier_var(time);
 }
 
 /* The least key of those who may be on the way. */
@@ -384,8 +388,9 @@ FUNCTION bool take_guest(u32 at, u32 own_at)
 	own_queue = cpu->served[0];
 	if (own && own->queue != own_queue)
 		return false;
-	limit = own ? key_of(own) : least_key(at, own_queue);
-	if (limit == NEVER)
+	if (own)
+		limit = key_of(own);
+	else if (scx_bpf_dsq_nr_queued(own_queue) <= 0)
 		return false;
 	bpf_for(i, 0, MAX_HOSTS) {
 		u32 which = cpu->hosts[i & (MAX_HOSTS - 1)];
@@ -396,6 +401,11 @@ FUNCTION bool take_guest(u32 at, u32 own_at)
 			break;
 		if (!queue || scx_bpf_dsq_nr_queued(which) <= 0)
 			continue;
+		/* Who would run here otherwise; if nobody, the tiers have the queue's turn. */
+		if (limit == NEVER)
+			limit = least_key(at, own_queue);
+		if (limit == NEVER)
+			return false;
 		bound = queue->least;
 		if (bound >= less(limit, cpu->behind))
 			continue;
@@ -445,11 +455,17 @@ FUNCTION int pick_by_tiers(u32 at, u32 own_at)
 
 /* Queues that are looked at before it is taken for granted that somebody waits. */
 #define FEW 8
+/*
+ * Who came so short a time ago may have looked for an idle CPU before this one was, and may not be there to be seen yet: the kernel puts it into its queue
+ * when our callback has returned.
+ */
+#define JUST_NOW 20000ULL
 
 /* Whether anybody waits whom this CPU might take up. */
 FUNCTION bool is_wanted(u32 at)
 {
 	struct cpu *cpu = cpu_at(at);
+	u64 now = bpf_ktime_get_ns();
 	u32 last;
 	int i;
 
@@ -461,9 +477,12 @@ FUNCTION bool is_wanted(u32 at)
 	    scx_bpf_dsq_nr_queued(LOCAL_ON | at) > 0)
 		return true;
 	bpf_for(i, 0, FEW) {
+		u32 which = served_at(cpu, i);
+		struct queue *queue = queue_at(which);
+
 		if (i >= cpu->tier_end[last])
 			break;
-		if (scx_bpf_dsq_nr_queued(served_at(cpu, i)) > 0)
+		if (scx_bpf_dsq_nr_queued(which) > 0 || (queue && less(now, queue->came_at) < JUST_NOW))
 			return true;
 	}
 	return false;

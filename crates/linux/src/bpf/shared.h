@@ -137,6 +137,7 @@ struct queue {
 	u64 floor; /* greatest virtual time of those picked from it, or going on alone */
 	u64 weight_waiting;
 	u64 least; /* nobody who waits has a lesser key */
+	u64 came_at; /* when somebody last came to it */
 	u64 coming[2]; /* the least key of those who may be on the way to it, see queues.bpf.h */
 	/* User side. */
 	u64 sleeper;

@@ -90,6 +90,7 @@ static __always_inline bool move_waiting(struct slot *slot, u32 target)
 	bpf_rcu_read_lock();
 	if (!bpf_iter_scx_dsq_new(&it, from, 0)) {
 		struct board *board = the_board();
+		struct queue *queue;
 
 		if (target != NONE) {
 			moved = scx_bpf_dsq_move(&it, p, LOCAL_ON | target, arrival(target));
@@ -100,6 +101,9 @@ static __always_inline bool move_waiting(struct slot *slot, u32 target)
 		} else if (board && from < CPU_QUEUES) {
 			take_up(slot);
 			enter_clock(slot);
+			queue = queue_at(slot->queue);
+			if (queue)
+				come(queue, key_of(slot)); /* before it is there to be seen */
 			scx_bpf_dsq_move_set_vtime(&it, key_of(slot));
 			moved = scx_bpf_dsq_move_vtime(&it, p, slot->queue, 0);
 			if (moved)

@@ -164,6 +164,7 @@ pub struct Queue {
     pub floor: Long,
     pub weight_waiting: Long,
     pub least: Long,
+    pub came_at: Long,
     pub coming: [Long; 2],
     pub sleeper: Long,
     pub preemption: Long,
