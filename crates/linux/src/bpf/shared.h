@@ -138,7 +138,7 @@ struct queue {
 	u64 weight_waiting;
 	u64 least; /* nobody who waits has a lesser key */
 	u64 came_at; /* when somebody last came to it */
-	u64 coming[2]; /* the least key of those who may be on the way to it, see queues.bpf.h */
+	u64 coming[2]; /* the least key of those who may be on the way to it, see bound.bpf.h */
 	/* User side. */
 	u64 sleeper;
 	u64 preemption; /* margin */
