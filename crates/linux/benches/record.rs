@@ -5,6 +5,8 @@
 //! target/release/evenkeel. Prints a table for docs/record.md. Programs are those of tests/programs.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark fails by panicking")]
 
+#[path = "../tests/support/programs.rs"]
+mod programs;
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -87,12 +89,7 @@ fn main() {
         return rows(Path::new(&program), &["-m", &machine], "lab, 1 + 1 at 3:1");
     }
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("threads");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/threads.c");
-    let built = Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(source).status();
-    if !built.is_ok_and(|status| status.success()) {
-        return println!("skipped: no C compiler");
-    }
+    let Some(program) = programs::compiled("threads", folder.path()) else { return };
     let allowed = Command::new(binary()).args(["record", "-o", "/dev/null", "--", "true"]).output();
     if !allowed.as_ref().is_ok_and(|done| done.status.success()) {
         return println!("skipped: {allowed:?}");

@@ -1,35 +1,19 @@
 //! Real programs are recorded, and what was found in them is what they do. Needs a C compiler and the privilege to record.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::path::{Path, PathBuf};
+#[path = "support/programs.rs"]
+mod programs;
+
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use evenkeel_linux::record::{RecordError, Recording, cpus, record};
 use evenkeel_workload::recorded::{Fact, Places, Recorded, What, infer};
 use tempfile::TempDir;
 
-/// Where the C programs are.
-const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs");
-
 /// Work may differ from the CPU time that the program itself reports by this part: what it does before it begins (exec) and
 /// after it has looked is recorded and not reported.
 const BOUND: f64 = 0.1;
-
-/// Builds the program; `None`, and says so, where there is no compiler.
-fn program(folder: &TempDir) -> Option<PathBuf> {
-    let built = folder.path().join("threads");
-    let source = format!("{PROGRAMS}/threads.c");
-    match Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&built).arg(&source).status() {
-        Ok(status) => {
-            assert!(status.success());
-            Some(built)
-        }
-        Err(error) => {
-            println!("skipped: cc: {error}");
-            None
-        }
-    }
-}
 
 /// Records a command; `None`, and says so, where that is not allowed.
 fn recorded(command: Command) -> Option<Recording> {
@@ -77,7 +61,7 @@ const ATTEMPTS: u32 = 3;
 /// stolen meanwhile.
 fn of(what: &str, rounds: u32) -> Option<Recorded> {
     let folder = TempDir::new().unwrap();
-    let program = program(&folder)?;
+    let program = programs::compiled("threads", folder.path())?;
     let report = folder.path().join("report");
     let _awake = Awake::start(&program);
     let mut seen = Vec::new();

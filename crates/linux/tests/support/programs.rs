@@ -19,6 +19,22 @@ pub fn example(name: &str) -> PathBuf {
     path
 }
 
+/// Builds the C program `name`, of tests/programs, in a folder; `None`, and says so, where there is no compiler.
+pub fn compiled(name: &str, folder: &Path) -> Option<PathBuf> {
+    let built = folder.join(name);
+    let source = format!("{}/tests/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    match Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&built).arg(&source).status() {
+        Ok(status) => {
+            assert!(status.success(), "{source} cannot be compiled");
+            Some(built)
+        }
+        Err(error) => {
+            println!("skipped: cc: {error}");
+            None
+        }
+    }
+}
+
 /// A program that has not begun yet: it does when it is let go, by a line on its standard input.
 pub fn held(program: &Path, words: &[&str]) -> Child {
     let mut child = Command::new("sh")
