@@ -1,11 +1,14 @@
 //! Pipelines: order, bounds, ends.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod support;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use evenkeel::{Pool, Stage};
+use support::{by_kind, here, sleep_by_kind};
 
 fn pool(workers: usize) -> Pool {
     Pool::builder().workers(workers).build().unwrap()
@@ -43,6 +46,26 @@ fn no_more_items_are_under_way_than_may_be() {
             .run();
         assert!((1..=bound).contains(&most.into_inner()), "{bound}");
     }
+}
+
+#[test]
+fn a_slow_core_has_its_items_taken_from_the_source_by_a_fast_one_and_does_not_where_kinds_do_not_count() {
+    let slow_share = |policy| {
+        let [asked, worked] = [const { AtomicUsize::new(0) }; 2];
+        let count = |it: &AtomicUsize| _ = it.fetch_add(usize::from(here() == 1), Ordering::Relaxed);
+        by_kind(policy, true)
+            .pipeline((0..200).inspect(|_| count(&asked)))
+            .parallel(|_| {
+                count(&worked);
+                sleep_by_kind(&[1_000, 5_000]);
+            })
+            .run();
+        (asked.into_inner(), worked.into_inner())
+    };
+    let (asked, worked) = slow_share("steal-kind");
+    assert!(worked >= 10 && asked <= worked / 2, "{asked} of {worked}");
+    let (asked, worked) = slow_share("steal");
+    assert!(worked >= 10 && asked > worked / 2, "{asked} of {worked}");
 }
 
 #[test]

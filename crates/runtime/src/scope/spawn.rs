@@ -12,6 +12,7 @@ use crate::arena::Class;
 use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::registry::Registry;
+use crate::team::Team;
 use crate::trace::{TaskId, What};
 use crate::worker::Worker;
 
@@ -164,6 +165,11 @@ impl<'scope, E> Spawner<'scope, E> {
         // SAFETY: the block is ours and large enough.
         unsafe { block.write(Task::of(self.scope, f)) };
         self.registry.submit(JobRef::new(block.cast()));
+    }
+
+    /// Who may do what is spawned.
+    pub(crate) const fn team(self) -> &'scope Team {
+        &self.registry.team
     }
 
     /// As [`crate::Scope::cancel`].
