@@ -26,7 +26,7 @@ static __always_inline u32 kind_of(const struct cpu *cpu)
 /* Statistics begin, and end, to change. */
 static __always_inline void change(struct slot *slot)
 {
-	__sync_fetch_and_add(&slot->sequence, 1);
+	IN_ORDER(__sync_fetch_and_add(&slot->sequence, 1));
 }
 
 /* Brings a running thread up to now. */

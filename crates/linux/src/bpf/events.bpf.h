@@ -19,10 +19,9 @@ static __always_inline void ring(struct board *board, u32 bits)
 {
 	u32 nothing = 0, before = board->unseen;
 
-	/* Atomic, and its result used, for its barrier: whether anybody sleeps is read after it. */
+	/* Whether anybody sleeps is read after it. */
 	if ((before & bits) != bits)
-		before = __sync_fetch_and_or(&board->unseen, bits);
-	barrier_var(before);
+		IN_ORDER(__sync_fetch_and_or(&board->unseen, bits));
 	if (bits & board->rings_for && board->asleep && __sync_val_compare_and_swap(&board->asleep, 1, 0) == 1)
 		bpf_ringbuf_output(&bell, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
 }

@@ -126,7 +126,7 @@ struct sched_ext_ops {
 #define NICE_0_PRIO 120
 
 /* Values that the kernel may renumber are taken from its BTF when the program is loaded. */
-enum scx_enq_flags { SCX_ENQ_WAKEUP = 1, SCX_ENQ_HEAD = 16, SCX_ENQ_PREEMPT = 1ULL << 32 };
+enum scx_enq_flags { SCX_ENQ_WAKEUP = 1, SCX_ENQ_HEAD = 16, SCX_ENQ_CPU_SELECTED = 1024, SCX_ENQ_PREEMPT = 1ULL << 32 };
 enum scx_deq_flags { SCX_DEQ_SLEEP = 1 };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
 enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 0x8000000000000002ULL, SCX_DSQ_LOCAL_ON = 0xC000000000000000ULL };

@@ -291,6 +291,15 @@ void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 	slot->claimed = NONE;
 	if (!is_reached(slot))
 		return wait_locally(p, slot, enq_flags);
+	/* Woken while its CPU was still taking it off, it has not been asked where to, and that CPU would take it up again though a better one idles. */
+	if (enq_flags & ENQ(WAKEUP) && !(enq_flags & ENQ(CPU_SELECTED))) {
+		cpu = claim_for(at, slot->cpu);
+		if (cpu != NONE) {
+			leave(slot);
+			slot->claimed = cpu;
+			return dsq_insert(p, LOCAL_ON | cpu, CHUNK, enq_flags);
+		}
+	}
 	wait_in(slot, board, slot->queue);
 	dsq_insert_vtime(p, slot->queue, CHUNK, key_of(slot), enq_flags);
 	cpu = claim_for(at, slot->cpu);
@@ -314,9 +323,9 @@ void BPF_PROG(evenkeel_dispatch, s32 at, struct task_struct *previous)
 
 	if (!cpu)
 		return;
-	/* Atomic for its barrier: whoever comes from now on is to be told to kick. */
+	/* Whoever comes from now on is to be told to kick. */
 	if (cpu->claimed)
-		__sync_fetch_and_and(&cpu->claimed, 0);
+		IN_ORDER(__sync_fetch_and_and(&cpu->claimed, 0));
 	if (previous)
 		own = slot_of(previous, &own_at);
 	/* The kernel also names one that has just blocked. */
@@ -561,9 +570,9 @@ void BPF_PROG(evenkeel_update_idle, s32 at, bool idle)
 		cpu->idle = 0;
 		return;
 	}
-	__sync_fetch_and_or(&board->idle[word], bit);
 	cpu->idle = 1;
-	/* Whoever has come since it looked has not seen it idle. */
+	/* Whoever has come since it looked has not seen it idle; whoever comes after this has. */
+	IN_ORDER(__sync_fetch_and_or(&board->idle[word], bit));
 	if (cpu->used && is_wanted(at))
 		scx_bpf_kick_cpu(at, KICK(IDLE));
 	/* Not after our own thread has run there: it would be woken to be told that it has gone to sleep. */

@@ -100,6 +100,12 @@ static __always_inline struct slot *slot_of(struct task_struct *p, u32 *at)
 	return slot_at(thread->slot);
 }
 
+/*
+ * An atomic operation for the barrier that it is: what follows it is read, and written, after it. Not so, on some processors, where its result is not used: then
+ * clang up to 19 chooses an instruction that orders nothing.
+ */
+#define IN_ORDER(atomic) ({ u64 before_it = (atomic); barrier_var(before_it); })
+
 static __always_inline bool has_bit(const u64 *mask, u32 cpu)
 {
 	u32 word = cpu / 64;

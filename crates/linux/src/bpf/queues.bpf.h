@@ -55,7 +55,6 @@ static __always_inline void leave(struct slot *slot)
 static __always_inline void wait_in(struct slot *slot, struct board *board, u32 where)
 {
 	struct queue *queue;
-	u64 time;
 
 	leave(slot);
 	slot->waits_in = where;
@@ -68,9 +67,8 @@ static __always_inline void wait_in(struct slot *slot, struct board *board, u32 
 	if (!queue)
 		return;
 	come(queue, key_of(slot));
-	/* Atomic, and its result used, for its barrier: which CPUs are idle is read after it. */
-	time = __sync_lock_test_and_set(&queue->came_at, bpf_ktime_get_ns());
-	barrier_var(time);
+	/* Which CPUs are idle is read after it. */
+	IN_ORDER(__sync_lock_test_and_set(&queue->came_at, bpf_ktime_get_ns()));
 	if (board->weighs_queues) {
 		slot->weighs = slot->weight;
 		__sync_fetch_and_add(&queue->weight_waiting, slot->weighs);

@@ -106,8 +106,12 @@ static __always_inline bool move_waiting(struct slot *slot, u32 target)
 				come(queue, key_of(slot)); /* before it is there to be seen */
 			scx_bpf_dsq_move_set_vtime(&it, key_of(slot));
 			moved = scx_bpf_dsq_move_vtime(&it, p, slot->queue, 0);
-			if (moved)
+			if (moved) {
 				wait_in(slot, board, slot->queue);
+				/* It may have been taken up by now, and does not wait any more. */
+				if (slot->state != READY)
+					leave(slot);
+			}
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
