@@ -51,6 +51,7 @@ impl Shown {
         }
         let out = Worker::with_current(|worker| {
             let what = || What::Stage(self.label, self.number, item);
+            let _at_work = flow.ahead.at_work(worker);
             let _time = worker.and_then(|worker| worker.time(self.label, what));
             f()
         });

@@ -1,19 +1,19 @@
 //! A pipeline that runs: where its items come from, and how many are under way.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::Spawner;
-use crate::team::Team;
-use crate::worker::Worker;
+use crate::registry::Registry;
 
+use super::ahead::Ahead;
 use super::chain::Accept;
 
 /// A source and the stages behind it. Whoever has the *baton* may ask the source. There is one: with a task that asks, or, while as many
 /// items are under way as may be, laid down here.
-pub struct Line<I, A> {
+pub struct Line<I: Iterator, A> {
     items: Mutex<Items<I>>,
-    tickets: Mutex<Tickets>,
+    waiting: Mutex<Waiting<I::Item>>,
     ahead: Ahead,
     first: A,
 }
@@ -23,35 +23,13 @@ struct Items<I> {
     taken: u64,
 }
 
-struct Tickets {
-    /// How many more items may be under way.
+struct Waiting<T> {
+    /// How many more items may be under way: that many have a ticket.
     free: usize,
     /// Whether the baton has been laid down: the next ticket that is given back goes with it.
     baton: bool,
-}
-
-/// Items that the fastest workers take from the source for slower ones: one for each of these. So the source, which is asked by one at a time and holds up all, is
-/// asked by a slow core only where no fast one has come to it meanwhile.
-pub struct Ahead {
-    /// How many there may be.
-    most: usize,
-    /// How many there are: nobody has begun with them.
-    here: AtomicUsize,
-}
-
-impl Ahead {
-    /// What that is for these workers, whose kinds count or not.
-    pub fn of(team: &Team, kinds_count: bool) -> Self {
-        let most = team.places.iter().filter(|place| kinds_count && place.kind != team.kinds[0].id).count();
-        Self { most, here: AtomicUsize::new(0) }
-    }
-
-    /// Whether this worker is to take one for others before its own.
-    fn lacks(&self, team: &Team) -> bool {
-        let is_fast = || Worker::with_current(|it| it.is_some_and(|it| it.kind == team.kinds[0].id));
-        // Only who has the baton adds to them.
-        self.here.load(Ordering::Relaxed) < self.most && is_fast()
-    }
+    /// Items, and their numbers, that have been taken for others, the first first: as many as there are tasks to begin with one ([`Line::begin`]).
+    ahead: VecDeque<(u64, T)>,
 }
 
 /// What goes with an item from stage to stage.
@@ -61,6 +39,8 @@ pub struct Flow<'scope> {
     pub spawner: Spawner<'scope>,
     /// The item's way out.
     pub exit: &'scope dyn Exit,
+    /// To be told of who is at work.
+    pub ahead: &'scope Ahead,
 }
 
 /// Where items leave.
@@ -80,28 +60,46 @@ where
     A: Accept<I::Item>,
 {
     /// Nothing is under way; so many items may be, at least one.
-    pub const fn new(iterator: I, in_flight: usize, ahead: Ahead, first: A) -> Self {
+    pub fn new(iterator: I, in_flight: usize, registry: &Registry, first: A) -> Self {
         // The first ticket is that of whoever calls `feed` first.
-        let tickets = Tickets { free: in_flight - 1, baton: false };
-        Self { items: Mutex::new(Items { iterator, taken: 0 }), tickets: Mutex::new(tickets), ahead, first }
+        let waiting = Waiting { free: in_flight - 1, baton: false, ahead: VecDeque::new() };
+        let items = Items { iterator, taken: 0 };
+        Self { items: Mutex::new(items), waiting: Mutex::new(waiting), ahead: Ahead::new(registry), first }
     }
 
-    /// With the baton and a ticket: takes an item, passes the baton on, and goes with the item. Before that, where slower workers lack them, items for these.
+    /// With the baton and a ticket: takes an item, passes the baton on, and goes with the item. Before that, where slow workers lack them, items for these: then
+    /// its own is the one that has waited longest, so that none waits for long.
     pub fn feed<'scope>(&'scope self, spawner: Spawner<'scope>) {
-        let flow = Flow { spawner, exit: self };
-        while let Some((number, item)) = self.ask() {
-            let has_ticket = self.take_ticket();
-            if !has_ticket || !self.ahead.lacks(spawner.team()) {
-                if has_ticket {
-                    spawner.spawn_untimed(move || self.feed(spawner));
-                }
-                return self.first.accept(number, item, flow);
+        // No more is asked of the source once something has failed.
+        while !spawner.is_cancelled()
+            && let Some(item) = self.ahead.watch(|| self.ask())
+        {
+            let (own, has_ticket) = {
+                let mut waiting = lock(&self.waiting);
+                waiting.ahead.push_back(item);
+                let free = waiting.free.checked_sub(1);
+                waiting.baton = free.is_none();
+                waiting.free = free.unwrap_or(0);
+                let is_left = free.is_some() && self.ahead.may_have(waiting.ahead.len(), spawner.registry());
+                (if is_left { None } else { waiting.ahead.pop_front() }, free.is_some())
+            };
+            let flow = Flow { spawner, exit: self, ahead: &self.ahead };
+            let Some((number, item)) = own else {
+                spawner.spawn_untimed(move || self.begin(flow));
+                continue;
+            };
+            if has_ticket {
+                spawner.spawn_untimed(move || self.feed(spawner));
             }
-            self.ahead.here.fetch_add(1, Ordering::Relaxed);
-            spawner.spawn_untimed(move || {
-                self.ahead.here.fetch_sub(1, Ordering::Relaxed);
-                self.first.accept(number, item, flow);
-            });
+            return self.first.accept(number, item, flow);
+        }
+    }
+
+    /// Goes with an item that was taken for whoever comes here.
+    fn begin<'scope>(&'scope self, flow: Flow<'scope>) {
+        let item = lock(&self.waiting).ahead.pop_front();
+        if let Some((number, item)) = item {
+            self.first.accept(number, item, flow);
         }
     }
 
@@ -113,15 +111,6 @@ where
         items.taken += 1;
         Some((items.taken - 1, item))
     }
-
-    /// For the next item; the baton is laid down where there is none.
-    fn take_ticket(&self) -> bool {
-        let mut tickets = lock(&self.tickets);
-        let free = tickets.free.checked_sub(1);
-        tickets.baton = free.is_none();
-        tickets.free = free.unwrap_or(0);
-        free.is_some()
-    }
 }
 
 impl<I, A> Exit for Line<I, A>
@@ -130,12 +119,12 @@ where
     A: Accept<I::Item>,
 {
     fn leave<'scope>(&'scope self, spawner: Spawner<'scope>) {
-        let mut tickets = lock(&self.tickets);
-        if std::mem::take(&mut tickets.baton) {
-            drop(tickets);
+        let mut waiting = lock(&self.waiting);
+        if std::mem::take(&mut waiting.baton) {
+            drop(waiting);
             spawner.spawn_untimed(move || self.feed(spawner));
         } else {
-            tickets.free += 1;
+            waiting.free += 1;
         }
     }
 }

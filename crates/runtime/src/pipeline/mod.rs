@@ -6,6 +6,7 @@
 //! the stage ready sends it on. (Navarro et al., "Analytical modeling of pipeline parallelism", PACT 2009, compare this with a thread per
 //! stage.)
 
+mod ahead;
 mod chain;
 mod line;
 mod stages;
@@ -20,7 +21,7 @@ use crate::scope::FirstError;
 use crate::team::Team;
 
 use chain::{Chain, End, Named, Parallel, Serial, Start};
-use line::{Ahead, Line};
+use line::Line;
 
 pub use stages::Stage;
 
@@ -79,13 +80,6 @@ impl Pool {
         let in_flight = in_flight(&self.registry.team);
         let (items, stages) = (source.into_iter(), Start(PhantomData));
         Pipeline { pool: self, items, stages, in_flight, errors: Arc::default() }
-    }
-}
-
-impl Pool {
-    /// See [`Ahead`].
-    fn ahead(&self) -> Ahead {
-        Ahead::of(&self.registry.team, self.registry.give_way.is_some())
     }
 }
 
@@ -162,7 +156,7 @@ where
     /// # Errors
     /// The first.
     pub fn try_run(self) -> Result<(), E> {
-        let line = Line::new(self.items, self.in_flight, self.pool.ahead(), self.stages.link(End));
+        let line = Line::new(self.items, self.in_flight, &self.pool.registry, self.stages.link(End));
         self.pool.scope(|s| line.feed(s.spawner()));
         self.errors.take()
     }
@@ -196,7 +190,7 @@ impl<I: Iterator<Item: Send> + Send> Pipeline<'_, I, Start<I::Item>> {
     /// # Ok::<(), evenkeel::PoolError>(())
     /// ```
     pub fn run_through(self, stages: Vec<Stage<'_, I::Item>>) {
-        let line = Line::new(self.items, self.in_flight, self.pool.ahead(), stages::link(stages));
+        let line = Line::new(self.items, self.in_flight, &self.pool.registry, stages::link(stages));
         self.pool.scope(|s| line.feed(s.spawner()));
     }
 }

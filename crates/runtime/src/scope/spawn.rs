@@ -12,7 +12,6 @@ use crate::arena::Class;
 use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::registry::Registry;
-use crate::team::Team;
 use crate::trace::{TaskId, What};
 use crate::worker::Worker;
 
@@ -167,9 +166,9 @@ impl<'scope, E> Spawner<'scope, E> {
         self.registry.submit(JobRef::new(block.cast()));
     }
 
-    /// Who may do what is spawned.
-    pub(crate) const fn team(self) -> &'scope Team {
-        &self.registry.team
+    /// The pool that does what is spawned.
+    pub(crate) const fn registry(self) -> &'scope Registry {
+        self.registry
     }
 
     /// As [`crate::Scope::cancel`].
