@@ -40,11 +40,12 @@ test:
 install-c:
 	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" CARGO="$(CARGO)" ./crates/capi/install.sh
 
-# The runtime's protocol between threads (crates/runtime/README.md): models by loom, a million random graphs, and its tests under
-# ThreadSanitizer.
+# The runtime's protocol between threads (crates/runtime/README.md): models by loom, a million random graphs, ten thousand pools, and its
+# tests under ThreadSanitizer.
 race:
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release -p evenkeel --lib --target-dir target/loom models
 	EVENKEEL_GRAPHS=1000000 $(CARGO) test --release -p evenkeel --test tasks many_random_graphs
+	EVENKEEL_POOLS=10000 $(CARGO) test --release -p evenkeel --test leaks
 	./tests/race.sh
 
 # Those that boot virtual machines, one after the other; with policies as the kernel's scheduler where the mechanism in BPF can be built. Kernels are

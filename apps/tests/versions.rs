@@ -1,20 +1,24 @@
-//! The checksum of an app is the same in every version and with any number of workers.
+//! The checksum of an app is the same in every version and with any number of workers, of one kind or two.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_apps::{APPS, Setting, Size, Version};
 
-fn checksum(app: &str, version: Version, workers: usize) -> u64 {
+const TWO_KINDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/two-kinds.toml");
+
+fn checksum(app: &str, version: Version, workers: usize, machine: Option<&str>) -> u64 {
     let app = evenkeel_apps::find(app).unwrap();
-    app.run(&Setting { size: Size::Small, version, workers: Some(workers), machine: None, cpus: None })
-        .unwrap()
-        .checksum
+    let machine = machine.map(str::to_owned);
+    app.run(&Setting { size: Size::Small, version, workers: Some(workers), machine, cpus: None }).unwrap().checksum
 }
 
 fn is_the_same(app: &str, versions: impl Iterator<Item = Version>) {
-    let serial = checksum(app, Version::Serial, 1);
+    let serial = checksum(app, Version::Serial, 1, None);
     for version in versions {
-        for workers in [1, 2, 3, 7] {
-            assert_eq!(checksum(app, version, workers), serial, "{app} {} {workers}", version.name());
+        for (workers, machine) in
+            [(1, None), (2, None), (3, None), (7, None), (2, Some(TWO_KINDS)), (5, Some(TWO_KINDS))]
+        {
+            let found = checksum(app, version, workers, machine);
+            assert_eq!(found, serial, "{app} {} {workers} {machine:?}", version.name());
         }
     }
 }

@@ -205,6 +205,38 @@ fn a_cancelled_scope_drops_what_has_not_begun() {
 }
 
 #[test]
+fn what_panics_as_it_is_dropped_hangs_nothing_where_several_tasks_panic_with_it() {
+    struct Loud;
+    impl Drop for Loud {
+        fn drop(&mut self) {
+            panic!("as it is dropped");
+        }
+    }
+    let (pool, begun) = (pool(2), AtomicUsize::new(0));
+    let both_panic = || {
+        begun.fetch_add(1, Ordering::SeqCst);
+        while begun.load(Ordering::SeqCst) < 2 {
+            std::thread::yield_now();
+        }
+        std::panic::panic_any(Loud);
+    };
+    let payload = catch_unwind(AssertUnwindSafe(|| pool.scope(|s| (0..2).for_each(|_| s.spawn(both_panic)))));
+    std::mem::forget(payload.unwrap_err());
+    begun.store(0, Ordering::SeqCst);
+    let payload = catch_unwind(AssertUnwindSafe(|| pool.for_each(0..2_u32, |_| both_panic())));
+    std::mem::forget(payload.unwrap_err());
+    assert_eq!(fib(&pool, 10), 55);
+}
+
+#[test]
+fn a_worker_is_kept_on_its_core() {
+    let pool = pool(1);
+    let cpus = pool.run(|| sched_getaffinity(None).unwrap());
+    let cpu = pool.places()[0].cpu.unwrap() as usize;
+    assert!((0..CpuSet::MAX_CPU).all(|other| cpus.is_set(other) == (other == cpu)));
+}
+
+#[test]
 fn workers_that_are_not_pinned_have_no_core_of_their_own() {
     let pool = Pool::builder().workers(3).pin(false).build().unwrap();
     let allowed = sched_getaffinity(None).unwrap();

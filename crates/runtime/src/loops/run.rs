@@ -10,7 +10,7 @@ use evenkeel_machine::Nanos;
 
 use crate::costs::Label;
 use crate::job::{Head, JobRef};
-use crate::scope::Payload;
+use crate::scope::{Payload, keep_first};
 use crate::sync::{AtomicUsize, Ordering};
 use crate::timed::Timed;
 use crate::trace::What;
@@ -215,7 +215,7 @@ impl<B: Body> Shared<'_, B> {
         }));
         if let Err(payload) = done {
             self.hand().stop();
-            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+            keep_first(&self.panic, payload);
         }
         // Those that nobody took.
         while published > 0 && worker.take_back(self.ticket()) {

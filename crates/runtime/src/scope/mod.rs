@@ -6,6 +6,7 @@ mod open;
 mod spawn;
 
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use crate::sync::{AtomicBool, Ordering};
@@ -19,6 +20,19 @@ use count::Count;
 
 /// What a panic leaves behind.
 pub type Payload = Box<dyn Any + Send>;
+
+/// Keeps it if it is the first. Dropping a later one may panic in turn: what that leaves behind is not dropped any more.
+pub fn keep_first(kept: &Mutex<Option<Payload>>, payload: Payload) {
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.is_none() {
+        *kept = Some(payload);
+        return;
+    }
+    drop(kept);
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(again);
+    }
+}
 
 /// What the tasks of a scope share with it.
 pub struct ScopeCore {
@@ -52,6 +66,6 @@ impl ScopeCore {
     #[cold]
     pub fn panicked(&self, payload: Payload) {
         self.cancel();
-        self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+        keep_first(&self.panic, payload);
     }
 }

@@ -1,5 +1,6 @@
 //! A machine of two kinds of core, for tests on whatever machine there is.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(dead_code, reason = "each test file uses what it needs of it")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
