@@ -16,6 +16,9 @@ pub enum Failure {
     Usage(anyhow::Error),
     /// What was asked made sense, but failed: exit code 1.
     Failed(anyhow::Error),
+    /// Somebody has had the kernel end our scheduler, and does not want it back: exit code 3.
+    #[cfg(feature = "sched_ext")]
+    Dismissed(anyhow::Error),
     /// It has been said already what failed: exit code 1.
     Said,
     /// Who reads our output has gone; that is their right.
@@ -54,6 +57,11 @@ impl Failure {
             Self::Failed(error) => {
                 say("error", &format!("{error:#}"));
                 ExitCode::FAILURE
+            }
+            #[cfg(feature = "sched_ext")]
+            Self::Dismissed(error) => {
+                say("error", &format!("{error:#}"));
+                ExitCode::from(3)
             }
             Self::Said => ExitCode::FAILURE,
             Self::ClosedPipe => ExitCode::SUCCESS,

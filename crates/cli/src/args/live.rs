@@ -129,7 +129,7 @@ pub struct ScheduleArgs {
     /// End after this
     #[arg(long, value_name = "TIME", value_parser = parse::positive_time)]
     pub duration: Option<Nanos>,
-    /// Print a line of statistics every so many seconds
+    /// Print a line of statistics every so many seconds (with --json on stderr)
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub stats: Option<u32>,
     /// Schedule nothing: print such a line of the evenkeel that schedules already, every so many seconds until it ends

@@ -291,7 +291,10 @@ void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 	slot->claimed = NONE;
 	if (!is_reached(slot))
 		return wait_locally(p, slot, enq_flags);
-	/* Woken while its CPU was still taking it off, it has not been asked where to, and that CPU would take it up again though a better one idles. */
+	/*
+	 * It has not been asked where to: it was woken while its CPU was still taking it off, and that would take it up again though a better one idles; or it is
+	 * bound to one CPU.
+	 */
 	if (enq_flags & ENQ(WAKEUP) && !(enq_flags & ENQ(CPU_SELECTED))) {
 		cpu = claim_for(at, slot->cpu);
 		if (cpu != NONE) {

@@ -32,11 +32,12 @@
 /* It no longer waits. */
 static __always_inline void leave(struct slot *slot)
 {
-	u32 from = slot->waits_in;
+	/* Two CPUs may come to that at once, one that takes it up and one that moves it: what is taken back is taken back once. */
+	u32 from = slot->waits_in == NONE ? NONE : __sync_lock_test_and_set(&slot->waits_in, NONE);
+	u32 weighs;
 
 	if (from == NONE)
 		return;
-	slot->waits_in = NONE;
 	if (from >= CPU_QUEUES) {
 		struct board *board = the_board();
 
@@ -45,9 +46,9 @@ static __always_inline void leave(struct slot *slot)
 	} else if (slot->weighs) {
 		struct queue *queue = queue_at(from);
 
+		weighs = __sync_lock_test_and_set(&slot->weighs, 0);
 		if (queue)
-			__sync_fetch_and_sub(&queue->weight_waiting, slot->weighs);
-		slot->weighs = 0;
+			__sync_fetch_and_sub(&queue->weight_waiting, weighs);
 	}
 }
 
@@ -205,7 +206,7 @@ FUNCTION bool take(u32 at, u32 which, s32 tid, u64 limit)
 
 		if (!p || (found && (i >= LOOK_NEAR || p->scx.dsq_vtime > near)))
 			break;
-		if (tid ? p->pid != tid : !bpf_cpumask_test_cpu(at, p->cpus_ptr))
+		if ((tid && p->pid != tid) || !bpf_cpumask_test_cpu(at, p->cpus_ptr))
 			continue;
 		if (!tid && !found) {
 			u32 number;

@@ -93,7 +93,9 @@ static __always_inline bool move_waiting(struct slot *slot, u32 target)
 		struct queue *queue;
 
 		if (target != NONE) {
-			moved = scx_bpf_dsq_move(&it, p, LOCAL_ON | target, arrival(target));
+			/* It may have been bound meanwhile, and then the kernel would end the scheduler; whoever is bound later is taken out of its queue, and not moved. */
+			moved = bpf_cpumask_test_cpu(target, p->cpus_ptr) &&
+				scx_bpf_dsq_move(&it, p, LOCAL_ON | target, arrival(target));
 			if (moved && slot->interrupted) {
 				leave(slot);
 				slot->interrupted = 0;

@@ -300,7 +300,15 @@ pub struct Ended {
     pub dump: String,
 }
 
+/// `SCX_EXIT_SYSRQ`.
+const SYSRQ: u32 = 67;
+
 impl Ended {
+    /// Whether somebody at the machine wanted it: by sysrq-S.
+    pub fn is_by_hand(&self) -> bool {
+        self.kind == SYSRQ
+    }
+
     /// Whether CPUs came or went, and the scheduler is to begin anew.
     pub fn is_hotplug(&self) -> bool {
         // SCX_ECODE_ACT_RESTART.

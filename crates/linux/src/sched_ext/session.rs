@@ -196,6 +196,12 @@ impl Session {
         })
     }
 
+    /// CPUs that are online and not in the machine.
+    pub fn strangers(&self) -> Vec<u32> {
+        let known = |cpu: u32| self.mechanism.machine().cores.iter().any(|core| core.cpu == cpu);
+        online(&self.config.sysfs).unwrap_or_default().into_iter().filter(|&cpu| !known(cpu)).collect()
+    }
+
     /// The mechanism.
     pub fn mechanism(&self) -> &Mechanism {
         &self.mechanism

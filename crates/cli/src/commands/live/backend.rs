@@ -31,7 +31,7 @@ fn obstacle(prepared: &Prepared) -> Option<String> {
 
 #[cfg(not(feature = "sched_ext"))]
 fn obstacle(_: &Prepared) -> Option<String> {
-    Some("this evenkeel was built without sched_ext".into())
+    Some("this evenkeel was built without sched_ext (docs/schedule.md says how to build it with)".into())
 }
 
 /// Part of a core that the mechanism may cost unless said.
@@ -46,8 +46,14 @@ const BUDGET: f64 = 0.04;
 pub fn begin_sched_ext(prepared: Prepared, args: &LiveArgs, partial: bool) -> Result<(Box<dyn live::Session>, Chosen)> {
     use evenkeel_linux::sched_ext::Options;
     use evenkeel_linux::sched_ext::session::{Config, Session, SessionError};
+    use evenkeel_machine::write_cpus;
+
+    use crate::args::live::SourceName;
 
     let Prepared { policy, machine, config } = prepared;
+    if args.no_park || args.source != SourceName::Auto {
+        say("note", "--source and --no-park are for --backend affinity, and change nothing under sched_ext");
+    }
     let config = Config {
         mechanism: Options { factors: config.mechanism.factors },
         budget: args.budget.unwrap_or(BUDGET),
@@ -61,6 +67,10 @@ pub fn begin_sched_ext(prepared: Prepared, args: &LiveArgs, partial: bool) -> Re
     for note in session.mechanism().notes() {
         say("note", &note);
     }
+    let strangers = write_cpus(session.strangers());
+    if !strangers.is_empty() {
+        say("note", &format!("CPUs {strangers} are not in the machine: only threads that are bound to them run there"));
+    }
     Ok((Box::new(session), policy))
 }
 
@@ -68,7 +78,7 @@ pub fn begin_sched_ext(prepared: Prepared, args: &LiveArgs, partial: bool) -> Re
 #[cfg(not(feature = "sched_ext"))]
 pub fn begin_sched_ext(_: Prepared, _: &LiveArgs, _: bool) -> Result<(Box<dyn live::Session>, Chosen)> {
     Err(Failure::usage(
-        "this evenkeel was built without sched_ext: build it with --features sched_ext (docs/live.md), or use --backend affinity",
+        "this evenkeel was built without sched_ext: build it with --features sched_ext (docs/schedule.md), or use --backend affinity",
     ))
 }
 
@@ -92,6 +102,12 @@ pub fn adopt(_: evenkeel_linux::watch::Tid) -> Result {
 
 /// What ended a session, with all that the kernel had to say about it if so asked.
 pub fn trouble(error: Box<dyn std::error::Error + Send + Sync>, verbose: bool) -> Failure {
+    #[cfg(feature = "sched_ext")]
+    if let Some(evenkeel_linux::sched_ext::session::SessionError::Ended(ended)) = error.downcast_ref()
+        && ended.is_by_hand()
+    {
+        return Failure::Dismissed(anyhow::anyhow!(error));
+    }
     #[cfg(feature = "sched_ext")]
     if let Some(evenkeel_linux::sched_ext::session::SessionError::Ended(ended)) = error.downcast_ref()
         && !ended.dump.is_empty()

@@ -73,7 +73,7 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     say("note", &format!("scheduling {what} under {}; {}; Ctrl-C ends it", policy.label, session.source()));
     let started = Instant::now();
     let end = args.duration.map(|duration| started + Duration::from_nanos(duration.0));
-    let mut reporter = args.stats.map(Reporter::new);
+    let mut reporter = args.stats.map(|seconds| Reporter::new(seconds, args.json));
     let identity = Identity {
         pid: std::process::id(),
         policy: policy.label.clone(),
@@ -220,12 +220,14 @@ struct Reporter {
     every: Duration,
     next: Instant,
     before: Snapshot,
+    /// Where stdout is for one JSON object.
+    on_stderr: bool,
 }
 
 impl Reporter {
-    fn new(seconds: u32) -> Self {
+    fn new(seconds: u32, on_stderr: bool) -> Self {
         let every = Duration::from_secs(u64::from(seconds));
-        Self { every, next: Instant::now() + every, before: Snapshot::default() }
+        Self { every, next: Instant::now() + every, before: Snapshot::default(), on_stderr }
     }
 
     fn report(&mut self, snapshot: impl Fn() -> Snapshot) -> Result {
@@ -234,7 +236,13 @@ impl Reporter {
         }
         self.next += self.every;
         let now = snapshot();
-        print(&Statistics::since(&self.before, &now).line())?;
+        let line = Statistics::since(&self.before, &now).line();
+        if self.on_stderr {
+            // Nothing can be done where stderr is gone.
+            let _ = io::stderr().write_all(line.as_bytes());
+        } else {
+            print(&line)?;
+        }
         self.before = now;
         Ok(())
     }
