@@ -4,33 +4,17 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use evenkeel_policy::registry;
 use serde_json::Value;
 
 use crate::{Ended, booted, root};
 
-/// Every policy of the operating system's level, and combinations of each assignment, wake-up and balance rule.
-const POLICIES: [&str; 20] = [
-    "pinned",
-    "linux",
-    "gts",
-    "cs",
-    "iks",
-    "eas",
-    "round-robin",
-    "hsp",
-    "acfs",
-    "acfs-static",
-    "a-dwrr",
-    "prop-sp",
-    "eqp",
-    "bfs",
-    "mclas",
-    "lin",
-    "scaled-load",
-    "rr",
-    "fca-age",
-    "age",
-];
+/// Every policy of the operating system's level that has a name, but the bound, which is no scheduler; and with combinations of no name every assignment,
+/// wake-up and balance rule.
+fn policies() -> Vec<&'static str> {
+    let named = registry::ENTRIES.iter().map(|entry| entry.name).filter(|name| *name != "opt-unfairness");
+    named.chain(["aua-pw-rrb", "aaa-fw-aub"]).collect()
+}
 
 /// How long each has the mixed load.
 const SECONDS: &str = "10";
@@ -93,7 +77,7 @@ fn schedule_a_mixed_load(kernel: &str, policies: &[&str]) {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn every_policy_schedules_a_mixed_load_on_6_18() {
-    schedule_a_mixed_load("6.18", &POLICIES);
+    schedule_a_mixed_load("6.18", &policies());
 }
 
 /// What moved between kernels is the mechanism's, and these use all of it.
@@ -107,7 +91,7 @@ fn a_fair_policy_and_one_that_moves_much_schedule_a_mixed_load_on_7_2() {
 #[ignore = "boots a virtual machine, and takes long: make vm-test-long"]
 fn every_policy_schedules_a_mixed_load_on_6_16_7_0_and_7_2_in_the_longer_run() {
     for kernel in ["6.16", "7.0", "7.2"] {
-        schedule_a_mixed_load(kernel, &POLICIES);
+        schedule_a_mixed_load(kernel, &policies());
     }
 }
 
@@ -256,7 +240,7 @@ fn why_the_kernel_ends_a_scheduler_is_said() {
     let Some(ended) = guest("6.18", &["sh", "-c", &script]) else { return };
     let output = ended.text();
     let lines: Vec<&str> = output.lines().collect();
-    let ["1", why, "0", "1", who, cpus] = lines[..] else { panic!("{output} {}", ended.stderr) };
+    let ["3", why, "0", "1", who, cpus] = lines[..] else { panic!("{output} {}", ended.stderr) };
     assert_eq!(why, "error: the kernel has ended the scheduler: disabled by sysrq-S");
     assert!(who.contains("runnable task stall: ") && who.contains(" failed to run for "), "{who}");
     assert!(cpus.parse::<u32>().unwrap() >= 1, "{cpus}");

@@ -7,7 +7,7 @@ mod support;
 use evenkeel_linux::affinity::kernel::Class;
 use evenkeel_linux::watch::Tid;
 use evenkeel_machine::{CoreId, Nanos};
-use evenkeel_policy::{Clock, Directives, Event, Order, Policy, QueueId, Slice, Start, Tier, View};
+use evenkeel_policy::{Clock, Directives, Event, Order, Policy, QueueId, Slice, Start, Tier, View, registry};
 use proptest::prelude::*;
 use support::{Fake, Habit, all, mechanism, mechanism_of, run};
 
@@ -290,29 +290,10 @@ fn a_thread_that_runs_idle_by_itself_stays_so() {
     assert_eq!(fake.worker(tid).class, Class::Idle);
 }
 
-const POLICIES: &[&str] = &[
-    "pinned",
-    "linux",
-    "gts",
-    "eas",
-    "cs",
-    "iks",
-    "round-robin",
-    "hsp",
-    "acfs",
-    "acfs-static",
-    "a-dwrr",
-    "prop-sp",
-    "eqp",
-    "bfs",
-    "mclas",
-    "lin",
-    "scaled-load",
-    "rr",
-    "fca-age",
-    "age",
-    "aaa-fw-rrb",
-];
+/// All that have a name, and a combination that has none.
+fn policies() -> Vec<&'static str> {
+    registry::ENTRIES.iter().map(|entry| entry.name).chain(["aaa-fw-rrb"]).collect()
+}
 
 #[derive(Clone, Debug)]
 enum Deed {
@@ -338,14 +319,13 @@ proptest! {
     /// gets back what it had, and no thread starves while the rest of the world goes on.
     #[test]
     fn nothing_is_lost_whatever_threads_do(
-        policy in prop::sample::select(POLICIES),
+        policy in prop::sample::select(policies()),
         deeds in prop::collection::vec(deed(4), 1..40),
         tick in 1..8_u64,
         may_park in any::<bool>(),
     ) {
         let fake = Fake::new(4, may_park);
         let kinds: &[(f64, u32)] = if policy == "iks" { &[(2.0, 2), (1.0, 2)] } else { &[(3.0, 1), (2.0, 1), (1.0, 2)] };
-        let policy = if policy == "gts" || policy == "cs" { "acfs" } else { policy };
         let mut mechanism = mechanism(&fake, policy, kinds, &[]);
         let speeds = [1.0, 0.7, 0.4, 0.4];
         let mut tids = vec![fake.start(100, None, Habit::Spins, &speeds)];

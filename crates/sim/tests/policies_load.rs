@@ -6,7 +6,7 @@ mod support;
 use evenkeel_machine::{CoreId, KindId, Nanos};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Entry, Log, Outcome, run};
-use evenkeel_workload::{Application, Phase, Scaling, Step, TimerId, TimerMode};
+use evenkeel_workload::{Application, Phase, Scaling, Step, ThreadSpec, TimerId, TimerMode};
 use support::{compute, free_odroid, rounds, threads};
 
 const BIG: KindId = KindId(0);
@@ -160,6 +160,24 @@ fn under_mclas_nobody_waits_for_long_however_many_compute() {
         let bound = ms(2 * 6 * (count as u64).div_ceil(2) + 40);
         assert!(longest <= bound, "{count} threads: {longest:?} > {bound:?}");
     }
+}
+
+#[test]
+fn under_mclas_a_high_thread_is_picked_soon_though_its_deadline_is_far_off() {
+    // Children of a thread that has qualified are high as it is: seven for two fast cores. The last one's deadline is 247 ms away, those of the others 6.
+    let forks = [vec![compute(1000 * BIG_MS)], vec![Step::Fork(0); 5], vec![Step::Fork(1), Step::JoinAll]];
+    let mut app = programs(vec![forks.concat()]);
+    app.programs.push(evenkeel_workload::Program { steps: vec![compute(1000 * BIG_MS)] });
+    app.templates =
+        [-20, 19].map(|nice| ThreadSpec { nice, ..ThreadSpec::new("child", evenkeel_workload::ProgramId(1)) }).into();
+    let longest = |policy: &str| {
+        let (_, log) = simulate("2big+2little", &app, policy, &[]);
+        let ran: Vec<_> = stretches(&log).into_iter().filter(|it| it.0 == 6).collect();
+        ran.windows(2).map(|two| two[1].2.saturating_sub(two[0].3)).max().unwrap()
+    };
+    assert!(longest("bfs") > ms(150), "{:?}", longest("bfs"));
+    // R = 12 ms: it starves after that and then goes before all others, and after 24 ms any core may have it: with a tick, and slices of those who starve, too.
+    assert!(longest("mclas") <= ms(24 + 4 + 2 * 6), "{:?}", longest("mclas"));
 }
 
 #[test]

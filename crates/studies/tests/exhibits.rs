@@ -1,19 +1,24 @@
-//! Every experiment of every study, in a quick look: its tables are whole, and its figures can be drawn.
+//! Every experiment of every study, in a quick look: its tables are whole, its figures can be drawn, and they are the same on any number of threads.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
 
 use evenkeel_studies::{Cell, Exhibit, Figure, Reproduction, Runs, STUDIES, Shape, find};
 
-fn carried_out(study: &str) -> Reproduction {
+fn carried_out(study: &str, threads: usize) -> Reproduction {
     let study = find(study).unwrap();
     let experiments = study.chosen(&[]).unwrap();
-    study.carry_out(&experiments, &Runs::new(true, 1, &|_, _| ()), "a test", |_| ()).unwrap()
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let carry_out = || study.carry_out(&experiments, &Runs::new(true, 1, &|_, _| ()), "a test", |_| ());
+    pool.install(carry_out).unwrap()
 }
 
 #[track_caller]
-fn has_whole_tables_and_figures(study: &str) {
-    for experiment in carried_out(study).experiments {
+fn is_whole_and_the_same_on_any_number_of_threads(study: &str) {
+    let [one, three] = [1, 3].map(|threads| carried_out(study, threads));
+    let text = |it: &Reproduction| serde_json::to_string(it).unwrap();
+    assert!(text(&one) == text(&three), "{study}");
+    for experiment in one.experiments {
         let what = format!("{study} {}", experiment.number);
         assert!(!experiment.tables.is_empty(), "{what} shows something");
         for exhibit in &experiment.tables {
@@ -62,22 +67,22 @@ fn can_be_drawn(exhibit: &Exhibit, figure: &Figure, what: &str) {
 
 #[test]
 fn amc_maturity() {
-    has_whole_tables_and_figures("amc-maturity");
+    is_whole_and_the_same_on_any_number_of_threads("amc-maturity");
 }
 
 #[test]
 fn acfs() {
-    has_whole_tables_and_figures("acfs");
+    is_whole_and_the_same_on_any_number_of_threads("acfs");
 }
 
 #[test]
 fn age_based() {
-    has_whole_tables_and_figures("age-based");
+    is_whole_and_the_same_on_any_number_of_threads("age-based");
 }
 
 #[test]
 fn mclas() {
-    has_whole_tables_and_figures("mclas");
+    is_whole_and_the_same_on_any_number_of_threads("mclas");
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub const ENTRY: Entry = Entry {
             default: 50.0,
             bounds: (0.0, 60_000.0),
             unit: "ms",
-            about: "by how much deficits of fast-core time must differ before threads trade places",
+            about: "by how much deficits of fast-core time must differ before threads trade places (assumption)",
         },
         TICK,
         SLICE,

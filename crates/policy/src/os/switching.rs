@@ -32,14 +32,14 @@ pub const KNOBS: &[Knob] = &[
         default: 0.8,
         bounds: (0.0, 1.0),
         unit: "",
-        about: "utilisation of the working cores above which the next faster kind takes over",
+        about: "utilisation of the working cores above which the next faster kind takes over (assumption)",
     },
     Knob::Number {
         name: "down",
         default: 0.3,
         bounds: (0.0, 1.0),
         unit: "",
-        about: "utilisation of the working cores below which the next slower kind takes over",
+        about: "utilisation of the working cores below which the next slower kind takes over (assumption)",
     },
     TICK,
     Knob::Number {
