@@ -162,7 +162,7 @@ void evenkeel_options_drop(struct evenkeel_options *options);
 void evenkeel_options_workers(struct evenkeel_options *options, size_t workers);
 
 /**
- * How tasks find their workers: "steal", "steal-kind". Whether there is such a policy, schedule or machine is found out by
+ * How tasks find their workers: "fifo", "steal", "steal-kind" (the default), "cats". Whether there is such a policy, schedule or machine is found out by
  * evenkeel_pool_new().
  */
 int evenkeel_options_policy(struct evenkeel_options *options,

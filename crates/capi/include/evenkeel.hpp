@@ -42,7 +42,7 @@ public:
         evenkeel_options_workers(options_.get(), count);
         return *this;
     }
-    /// How tasks find their workers: "steal", "steal-kind".
+    /// How tasks find their workers: "fifo", "steal", "steal-kind" (the default), "cats".
     Options& policy(const std::string& name) {
         detail::check(evenkeel_options_policy(options_.get(), name.c_str()));
         return *this;

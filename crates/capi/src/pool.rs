@@ -56,7 +56,7 @@ pub extern "C" fn evenkeel_options_workers(options: &mut Options, workers: usize
     options.change(|builder| builder.workers(workers));
 }
 
-/// How tasks find their workers: "steal", "steal-kind". Whether there is such a policy, schedule or machine is found out by
+/// How tasks find their workers: "fifo", "steal", "steal-kind" (the default), "cats". Whether there is such a policy, schedule or machine is found out by
 /// evenkeel_pool_new().
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_policy(options: &mut Options, name: *const c_char) -> c_int {

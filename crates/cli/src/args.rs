@@ -97,7 +97,7 @@ Examples:
   evenkeel compare -m odroid-xu3-paper --each -w ferret -w dedup -p pinned,gts --html report.html
   evenkeel compare -m quickia -w gamess -w gobmk -p hsp,acfs:uf=1.1,acfs:uf=1.5 --csv > runs.csv
   evenkeel compare -m odroid-xu3-paper -w ferret -p linux,gts --set gts.up=600 --json
-  evenkeel compare -m odroid-xu3-paper -w workflow.json -p heft,cpop,cats,steal-kind,gts+fifo
+  evenkeel compare -m odroid-xu3-paper -w wfcommons-mosaic -p heft,cpop,cats,steal-kind,gts+fifo
 
 With -w more than once the workloads run together; with --each every one has runs of its own.
 The output is the same bytes for any number of --jobs, but for wall_s, the time that a run took here.")]
@@ -107,7 +107,7 @@ The output is the same bytes for any number of --jobs, but for wall_s, the time 
 Examples:
   evenkeel advise -m odroid-xu3-paper -w bodytrack --size 0.2
   evenkeel advise -m odroid-xu3 -w 4STH-2STM-2STL --rank-by unfairness --estimator sampled
-  evenkeel advise -m pixel6 -w workflow.json --among heft,peft,cats,gts+fifo
+  evenkeel advise -m pixel6 -w wfcommons-mosaic --among heft,peft,cats,gts+fifo
   evenkeel advise -m odroid-xu3-paper -w ferret --rank-by energy --json | jq -r '.ranking[] | select(.pareto).policy'
 
 Ranked by time, energy, energy-delay product and unfairness, as far as machine and workload have them. A policy is in the Pareto set
@@ -190,8 +190,12 @@ Examples:
   sudo evenkeel schedule -p gts --cgroup /sys/fs/cgroup/user.slice --duration 10min
   sudo evenkeel schedule --monitor 1
 
-Every thread gets its CPUs back at the end, also when evenkeel is killed: then at its next start. The whole machine and cgroups take
-CAP_PERFMON, threads of other users CAP_SYS_NICE.")]
+The whole machine is scheduled as the kernel's own scheduler (sched_ext) where that can be had: as root, in a build with it
+(docs/schedule.md). Else, for --pid, --cgroup and --backend affinity, threads are placed by their CPU masks, which takes CAP_PERFMON for
+the whole machine and cgroups, CAP_SYS_NICE for threads of other users; every thread gets its CPUs back at the end, also when
+evenkeel is killed: then at its next start.
+
+Exit codes: 0 at the end, 1 where it failed or the kernel ended it, 3 where somebody had the kernel end it (Alt-SysRq-S), 2 for wrong usage.")]
     Schedule(live::ScheduleArgs),
     /// Print the completion script for a shell
     #[command(after_help = "\

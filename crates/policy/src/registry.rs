@@ -26,7 +26,7 @@ pub enum MakeError {
     Unknown {
         /// As asked for.
         name: String,
-        /// ` (did you mean …?)`, or nothing.
+        /// ` (did you mean …?)`, or where it belongs, or nothing.
         hint: String,
     },
     /// Knobs.
@@ -93,6 +93,11 @@ fn find(name: &str) -> Result<(&'static [Knob], Maker), MakeError> {
     if let Some(choices) = Choices::from_name(name) {
         return Ok((choices.knobs(), Box::new(move |knobs| choices.make(knobs))));
     }
+    if crate::loops::NAMES.contains(&name) {
+        let hint =
+            format!(" for threads or tasks: a schedule of loops is part of the workload, as -w swaptions:loop-{name}");
+        return Err(MakeError::Unknown { name: name.into(), hint });
+    }
     let names = ENTRIES.iter().map(|entry| entry.name).chain(crate::graph::names());
     let hint = names
         .map(|known| (strsim::jaro_winkler(known, name), known))
@@ -122,6 +127,9 @@ mod tests {
             Some("no policy 'pined' (did you mean pinned?); `evenkeel policies` lists them")
         );
         assert_eq!(message("zzzz").as_deref(), Some("no policy 'zzzz'; `evenkeel policies` lists them"));
+        let expected = "no policy 'aid-static' for threads or tasks: a schedule of loops is part of the workload, as -w swaptions:loop-aid-static; \
+                        `evenkeel policies` lists them";
+        assert_eq!(message("aid-static").as_deref(), Some(expected));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use evenkeel_policy::os::combination::Choices;
 use evenkeel_policy::registry::{self, Entry};
-use evenkeel_policy::{Knob, Value, graph};
+use evenkeel_policy::{Knob, Value, graph, loops};
 use serde_json::json;
 
 use crate::error::{Failure, Result};
@@ -16,7 +16,9 @@ use crate::{args::ListArgs, table};
 pub fn list(args: &ListArgs) -> Result {
     if args.json {
         let threads = registry::ENTRIES.iter().map(Shown::of);
-        let all = threads.chain(graph::ENTRIES.iter().map(Shown::of_graphs));
+        let all = threads
+            .chain(graph::ENTRIES.iter().map(Shown::of_graphs))
+            .chain(loops::ENTRIES.iter().map(Shown::of_loops));
         return print_json(&all.map(|shown| describe(&shown)).collect::<Vec<_>>());
     }
     let mut rows = table::plain(["POLICY", "WHAT IT DOES", "KNOBS", "FROM"]);
@@ -33,7 +35,13 @@ pub fn list(args: &ListArgs) -> Result {
     let tasks = table::fitted(tasks, &[2], all);
     let both =
         "\nThese choose tasks for workers that stay on their cores; with another policy for the threads as gts+cats.\n";
-    print(&(table::fitted(rows, &[3, 2], all) + more + "\n" + &tasks + both))
+    let mut schedules = table::plain(["FOR LOOPS", "WHAT IT DOES", "FROM"]);
+    for entry in loops::ENTRIES {
+        schedules.add_row([entry.name, entry.summary, entry.source]);
+    }
+    let schedules = table::fitted(schedules, &[2], all);
+    let named = "\nThese are part of the workload: -w swaptions:loop-aid-static, or \"schedule\" in a workload file.\n";
+    print(&(table::fitted(rows, &[3, 2], all) + more + "\n" + &tasks + both + "\n" + &schedules + named))
 }
 
 /// Describes one.
@@ -41,7 +49,7 @@ pub fn list(args: &ListArgs) -> Result {
 /// # Errors
 /// There is no such policy.
 pub fn show(name: &str, as_json: bool) -> Result {
-    if graph::find(name).is_none() {
+    if graph::find(name).is_none() && loops::ENTRIES.iter().all(|entry| entry.name != name) {
         // Also says what is nearest to a name that is not there.
         registry::knobs(name, &[]).map_err(Failure::input)?;
     }
@@ -73,7 +81,7 @@ struct Shown<'a> {
     summary: &'a str,
     source: &'a str,
     knobs: &'static [Knob],
-    /// What it decides about: `threads` or `tasks`.
+    /// What it decides about: `threads`, `tasks` or `iterations`.
     chooses: &'static str,
 }
 
@@ -88,10 +96,17 @@ impl<'a> Shown<'a> {
         Self { name, summary, source, knobs: &[], chooses: "tasks" }
     }
 
+    fn of_loops(entry: &'static loops::Entry) -> Self {
+        let loops::Entry { name, summary, source } = *entry;
+        Self { name, summary, source, knobs: &[], chooses: "iterations" }
+    }
+
     /// One of the list, or a combination, which has its knobs but no entry of its own.
     fn named(name: &'a str) -> Option<Self> {
         let listed = registry::ENTRIES.iter().find(|entry| entry.name == name).map(Self::of);
-        listed.or_else(|| graph::find(name).map(Self::of_graphs)).or_else(|| {
+        let listed = listed.or_else(|| graph::find(name).map(Self::of_graphs));
+        let listed = listed.or_else(|| loops::ENTRIES.iter().find(|entry| entry.name == name).map(Self::of_loops));
+        listed.or_else(|| {
             Some(Self {
                 name,
                 summary: "a combination of assignment, wake-up and balance",

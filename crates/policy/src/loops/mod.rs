@@ -35,6 +35,41 @@ pub trait LoopPolicy: Send {
 /// Names of the loop policies.
 pub const NAMES: &[&str] = &["static", "dynamic", "guided", "aid-static", "aid-dynamic"];
 
+/// One loop policy, for people.
+pub struct Entry {
+    /// Name, one of [`NAMES`].
+    pub name: &'static str,
+    /// One line on it.
+    pub summary: &'static str,
+    /// Paper or standard that it comes from.
+    pub source: &'static str,
+}
+
+/// All, in the order of [`NAMES`].
+pub static ENTRIES: &[Entry] = &[
+    Entry {
+        name: "static",
+        summary: "equal blocks, fixed before the loop runs; with a chunk, chunks in turn",
+        source: "OpenMP 5.2, 11.5.3",
+    },
+    Entry { name: "dynamic", summary: "the next chunk to whoever is free", source: "OpenMP 5.2, 11.5.3" },
+    Entry {
+        name: "guided",
+        summary: "chunks that shrink with what is left",
+        source: "Polychronopoulos and Kuck, IEEE TC 1987; OpenMP 5.2, 11.5.3",
+    },
+    Entry {
+        name: "aid-static",
+        summary: "a chunk each to measure the kinds, then shares by their speeds",
+        source: "Saez, Castro and Prieto-Matias, ICPP 2020",
+    },
+    Entry {
+        name: "aid-dynamic",
+        summary: "shares by speeds that are measured anew as the loop runs, a part of it at a time",
+        source: "Saez, Castro and Prieto-Matias, ICPP 2020",
+    },
+];
+
 /// A loop schedule that is not one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoopError {
@@ -82,6 +117,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn every_schedule_is_described_and_can_be_made() {
+        assert!(ENTRIES.iter().map(|entry| entry.name).eq(NAMES.iter().copied()));
+        assert!(NAMES.iter().all(|name| make(name).is_ok()));
+    }
 
     #[test]
     fn a_schedule_that_is_none_is_named() {

@@ -4,7 +4,7 @@
 //! shape says how threads share the items:
 //!
 //! - `pinned`: one equal block each (or tickets, where the threaded program has them), then a barrier;
-//! - `loop-static`, `loop-dynamic`, `loop-guided`: a parallel loop, then a barrier;
+//! - `loop-static`, `loop-dynamic`, `loop-guided`, `loop-aid-static`, `loop-aid-dynamic`: a parallel loop, then a barrier;
 //! - `tasks`: blocks become tasks that wait only for the blocks whose results they read; no barrier.
 //!
 //! The first thread also does what only one does: there is no idle main thread beside the workers.
@@ -33,12 +33,27 @@ pub(super) enum Shape {
     Tasks,
 }
 
-/// Schedules of parallel loops, by OpenMP's names.
+/// Schedules of parallel loops: OpenMP's, and those for asymmetric cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Schedule {
     Static,
     Dynamic,
     Guided,
+    AidStatic,
+    AidDynamic,
+}
+
+impl Schedule {
+    /// As loop policies are called, with so many iterations at a time where it hands out several times.
+    fn with_chunk(self, chunk: u64) -> String {
+        match self {
+            Self::Static => "static".into(),
+            Self::Dynamic => format!("dynamic,{chunk}"),
+            Self::Guided => format!("guided,{chunk}"),
+            Self::AidStatic => format!("aid-static,{chunk}"),
+            Self::AidDynamic => format!("aid-dynamic,{chunk}"),
+        }
+    }
 }
 
 impl Shape {
@@ -49,6 +64,8 @@ impl Shape {
             Some("loop-static") => Self::Loop(Schedule::Static),
             Some("loop-dynamic") => Self::Loop(Schedule::Dynamic),
             Some("loop-guided") => Self::Loop(Schedule::Guided),
+            Some("loop-aid-static") => Self::Loop(Schedule::AidStatic),
+            Some("loop-aid-dynamic") => Self::Loop(Schedule::AidDynamic),
             _ => Self::Pinned,
         }
     }
@@ -77,7 +94,7 @@ pub(super) struct Shared {
     /// Number of blocks in the `tasks` shape.
     pub(super) tasks: u64,
     pub(super) needs: Needs,
-    /// Items that `loop-dynamic` hands out at once, and the least of `loop-guided`.
+    /// Items that `loop-dynamic` hands out at once, the least of `loop-guided`, and what `loop-aid-…` samples by.
     pub(super) chunk: u64,
     /// The threaded program deals out tickets of this many items instead of blocks.
     pub(super) ticket: Option<u64>,
@@ -147,9 +164,7 @@ fn add_loops(builder: &mut Builder, course: &[Part], shape: Shape, threads: u32,
             Part::Repeat { parts, .. } => add_loops(builder, parts, shape, threads, loops),
             Part::Shared(shared) => {
                 let schedule = match (shape, shared.ticket) {
-                    (Shape::Loop(Schedule::Static), _) => Some(("static".to_owned(), LOOP_TAKE)),
-                    (Shape::Loop(Schedule::Dynamic), _) => Some((format!("dynamic,{}", shared.chunk), LOOP_TAKE)),
-                    (Shape::Loop(Schedule::Guided), _) => Some((format!("guided,{}", shared.chunk), LOOP_TAKE)),
+                    (Shape::Loop(schedule), _) => Some((schedule.with_chunk(shared.chunk), LOOP_TAKE)),
                     (_, Some(ticket)) => Some((format!("dynamic,{ticket}"), TICKET_TAKE)),
                     (_, None) => None,
                 };

@@ -4,7 +4,7 @@
 //! is of the work: with four threads or more, and even where the serial part alone gets a fast core, a share of a fifth
 //! is more than a quarter of the time.
 //!
-//! A region is dealt out in equal blocks, one for each thread (`pinned`, OpenMP's default), or in hundredths, to whoever is through with his (`loop-dynamic`). With equal
+//! A region is dealt out in equal blocks, one for each thread (`pinned`, OpenMP's default), or in hundredths, to whoever is through with his (`loop-dynamic`), or by the speeds of the kinds (`loop-aid-static`, `loop-aid-dynamic`). With equal
 //! blocks a region takes as long as its slowest thread, so a big core for some of the threads gains nothing unless they take turns on it within the region.
 
 use super::{AMD, AMD_CAPACITY_RATIO, SOURCE, THREADS};
@@ -12,7 +12,7 @@ use crate::model::Application;
 use crate::phase::{Phase, Scaling};
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context};
-use crate::programs::course::{Needs, Part, Schedule, Shape, Shared, add_threads};
+use crate::programs::course::{Needs, Part, Shape, Shared, add_threads};
 use crate::programs::error::WorkloadError;
 use crate::programs::registry::{Entry, WorkloadInfo};
 
@@ -29,7 +29,7 @@ const ITEMS: u64 = 720_720;
 const CHUNK: u64 = ITEMS / 100;
 
 /// How a region may be dealt out; equal blocks unless asked otherwise.
-pub(super) const SHAPES: &[&str] = &["pinned", "loop-dynamic"];
+pub(super) const SHAPES: &[&str] = &["pinned", "loop-dynamic", "loop-aid-static", "loop-aid-dynamic"];
 
 /// A program.
 pub(super) struct Multi {
@@ -107,7 +107,6 @@ fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> 
     let serial = Part::Serial { work: (region * program.serial_share) as u64, phase };
     let parts = vec![serial, Part::Shared(shared)];
     let course = [Part::Repeat { times: ctx.scaled(REGIONS), synchronised: true, parts }];
-    let shape = if args.shape() == Some("loop-dynamic") { Shape::Loop(Schedule::Dynamic) } else { Shape::Pinned };
-    add_threads(&mut builder, &course, shape, threads)?;
+    add_threads(&mut builder, &course, Shape::named(args.shape()), threads)?;
     Ok(vec![builder.finish()])
 }

@@ -17,7 +17,8 @@ use crate::model::{Application, PhaseId, Step};
 const SOURCE: &str = "PARSEC 3.0; ratios and inputs: On the Maturity of Parallel Applications for AMCs, JPDC 2019";
 
 /// Shapes of a program whose parallel parts are loops.
-const LOOPS_AND_TASKS: &[&str] = &["pinned", "loop-static", "loop-dynamic", "loop-guided", "tasks"];
+const LOOPS_AND_TASKS: &[&str] =
+    &["pinned", "loop-static", "loop-dynamic", "loop-guided", "loop-aid-static", "loop-aid-dynamic", "tasks"];
 
 /// Shapes of a pipeline.
 const PIPELINE: &[&str] = &["pinned", "tasks"];
@@ -31,7 +32,7 @@ const THREADS: KnobInfo = KnobInfo {
 const CHUNK: KnobInfo = KnobInfo {
     name: "chunk",
     default: "by program",
-    meaning: "iterations handed out at once by loop-dynamic, at least by loop-guided",
+    meaning: "iterations handed out at once by loop-dynamic, at least by loop-guided, and to sample by loop-aid-…",
 };
 
 /// Threads that follow a course.

@@ -201,6 +201,8 @@ fn loop_shapes_name_the_schedule_and_take_the_chunk_that_was_asked_for() {
     assert_eq!(schedules("blackscholes:loop-static"), ["static"]);
     assert_eq!(schedules("blackscholes:loop-dynamic,chunk=77"), ["dynamic,77"]);
     assert_eq!(schedules("swaptions:loop-guided"), ["guided,1"]);
+    assert_eq!(schedules("swaptions:loop-aid-static"), ["aid-static,1"]);
+    assert_eq!(schedules("blackscholes:loop-aid-dynamic,chunk=77"), ["aid-dynamic,77"]);
     assert_eq!(schedules("blackscholes:pinned"), Vec::<String>::new());
 }
 
