@@ -66,7 +66,7 @@ impl Bench {
         let worker = programs::example("worker");
         let worker = worker.to_str().unwrap();
         let mut vm = Command::new(&self.evenkeel);
-        vm.args(["vm", "--cores", CORES, "--kernel", KERNEL, "--timeout", "40min", "--with", worker, "--with", "chrt"]);
+        vm.args(["vm", "--cores", CORES, "--kernel", KERNEL, "--timeout", "90min", "--with", worker, "--with", "chrt"]);
         for name in ["scales", "waits"] {
             vm.args(["--with", &format!("{worker}=/bin/{name}")]);
         }
