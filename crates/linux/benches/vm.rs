@@ -291,10 +291,12 @@ fn write_page(schedulers: &[&str], rounds: &[Round]) {
     } else {
         String::new()
     };
+    let absent: Vec<&str> = PEERS.into_iter().chain(POLICIES).filter(|it| !schedulers.contains(it)).collect();
+    let absent = if absent.is_empty() { String::new() } else { format!(" Not measured: {}.", absent.join(", ")) };
     let date = Command::new("date").arg("+%F").output().unwrap().stdout;
     let text = format!(
         "# Schedulers in the hybrid VM lab\n\nWritten by `make bench-vm` on {}: Linux {KERNEL} in QEMU on this host's {} cores, {CORES}; medians of \
-         {} rounds, a boot each, in which the schedulers take turns{others}. \"kernel\" is EEVDF.\n\n{}",
+         {} rounds, a boot each, in which the schedulers take turns{others}. \"kernel\" is EEVDF.{absent}\n\n{}",
         String::from_utf8_lossy(&date).trim(),
         std::thread::available_parallelism().unwrap(),
         rounds.len(),
