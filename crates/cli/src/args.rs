@@ -190,8 +190,7 @@ Examples:
   sudo evenkeel schedule -p gts --cgroup /sys/fs/cgroup/user.slice --duration 10min
   sudo evenkeel schedule --monitor 1
 
-The whole machine is scheduled as the kernel's own scheduler (sched_ext) where that can be had: as root, in a build with it
-(docs/schedule.md). Else, for --pid, --cgroup and --backend affinity, threads are placed by their CPU masks, which takes CAP_PERFMON for
+For the whole machine evenkeel is the kernel's scheduler (sched_ext) where that can be had: as root, in a build with it (docs/schedule.md). Else, for --pid, --cgroup and --backend affinity, threads are placed by their CPU masks, which takes CAP_PERFMON for
 the whole machine and cgroups, CAP_SYS_NICE for threads of other users; every thread gets its CPUs back at the end, also when
 evenkeel is killed: then at its next start.
 

@@ -14,7 +14,7 @@ use super::{ENTRIES, Family, Situation, make};
 fn problems() -> impl Strategy<Value = Problem> {
     let few = (1usize..5, 1usize..14);
     let many = (1usize..9, 60usize..150);
-    (prop_oneof![9 => few.boxed(), 1 => many.boxed()], 0u64..60).prop_flat_map(|((workers, tasks), most)| {
+    (prop_oneof![9 => few, 1 => many], 0u64..60).prop_flat_map(|((workers, tasks), most)| {
         let costs = prop::collection::vec(prop::collection::vec(0u64..20, workers), tasks);
         let edges = prop::collection::vec((0..tasks as u32, 0..tasks as u32, 0..=most), 0..3 * tasks);
         (costs, edges).prop_map(|(costs, edges)| {

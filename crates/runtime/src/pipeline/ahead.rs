@@ -25,8 +25,9 @@ pub struct Ahead {
     first_slow: usize,
     /// How many of them are in a stage.
     slow_at_work: AtomicUsize,
-    /// Whether the source was not there [`SOON`] when it was asked last, and whether that was because it waited.
+    /// Whether the source took longer than [`SOON`] when it was asked last.
     took_long: AtomicBool,
+    /// Whether it waited then, rather than work.
     waited: AtomicBool,
 }
 

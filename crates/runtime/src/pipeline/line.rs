@@ -24,7 +24,7 @@ struct Items<I> {
 }
 
 struct Waiting<T> {
-    /// How many more items may be under way: that many have a ticket.
+    /// Tickets: how many more items may be under way.
     free: usize,
     /// Whether the baton has been laid down: the next ticket that is given back goes with it.
     baton: bool,

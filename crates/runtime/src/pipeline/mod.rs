@@ -3,7 +3,7 @@
 //! So many items are under way at most: the source is not asked for another before one has left the last stage. That bounds all queues, and with
 //! them the memory of a pipeline whose stages are not equally fast. The thread that takes an item from the source goes with it from stage to
 //! stage, so it stays in its cache; only where it meets a serial stage that is not ready for it, it leaves the item there, and whoever makes
-//! the stage ready sends it on. (Navarro et al., "Analytical modeling of pipeline parallelism", PACT 2009, compare this with a thread per
+//! the stage ready sends it on. Fast workers also take items for slow ones (`ahead.rs`). (Navarro et al., "Analytical modeling of pipeline parallelism", PACT 2009, compare this with a thread per
 //! stage.)
 
 mod ahead;

@@ -103,21 +103,18 @@ pub fn adopt(_: evenkeel_linux::watch::Tid) -> Result {
 /// What ended a session, with all that the kernel had to say about it if so asked.
 pub fn trouble(error: Box<dyn std::error::Error + Send + Sync>, verbose: bool) -> Failure {
     #[cfg(feature = "sched_ext")]
-    if let Some(evenkeel_linux::sched_ext::session::SessionError::Ended(ended)) = error.downcast_ref()
-        && ended.is_by_hand()
-    {
-        return Failure::Dismissed(anyhow::anyhow!(error));
-    }
-    #[cfg(feature = "sched_ext")]
-    if let Some(evenkeel_linux::sched_ext::session::SessionError::Ended(ended)) = error.downcast_ref()
-        && !ended.dump.is_empty()
-    {
-        use std::io::Write as _;
-        if !verbose {
-            return Failure::Failed(anyhow::anyhow!("{error}; -v prints what the kernel's queues held then"));
+    if let Some(evenkeel_linux::sched_ext::session::SessionError::Ended(ended)) = error.downcast_ref() {
+        if ended.is_by_hand() {
+            return Failure::Dismissed(anyhow::anyhow!(error));
         }
-        // Nothing can be done where stderr is gone.
-        let _ = writeln!(std::io::stderr(), "{}", ended.dump.trim_end());
+        if !ended.dump.is_empty() {
+            use std::io::Write as _;
+            if !verbose {
+                return Failure::Failed(anyhow::anyhow!("{error}; -v prints what the kernel's queues held then"));
+            }
+            // Nothing can be done where stderr is gone.
+            let _ = writeln!(std::io::stderr(), "{}", ended.dump.trim_end());
+        }
     }
     let _ = verbose;
     Failure::Failed(anyhow::anyhow!(error))
