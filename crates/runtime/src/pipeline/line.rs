@@ -128,3 +128,25 @@ where
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::marker::PhantomData;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::super::chain::{Chain as _, End, Start};
+    use super::*;
+    use crate::Pool;
+
+    #[test]
+    fn a_source_is_not_asked_once_something_has_failed() {
+        let (pool, asked) = (Pool::builder().workers(1).build().unwrap(), AtomicUsize::new(0));
+        let source = (0..3_u8).inspect(|_| _ = asked.fetch_add(1, Ordering::Relaxed));
+        let line = Line::new(source, 2, &pool.registry, Start(PhantomData::<fn(u8)>).link(End));
+        pool.scope(|s| {
+            s.cancel();
+            line.feed(s.spawner());
+        });
+        assert_eq!(asked.load(Ordering::Relaxed), 0);
+    }
+}
