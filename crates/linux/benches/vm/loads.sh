@@ -101,6 +101,20 @@ compared() {
     load hackbench sh -c 'for _ in 1 2 3 4 5; do hackbench -g 4 -f 10 -l 300; done | sed -n "s/^Time: //p" | sort -n | sed -n 3p'
 }
 
+# p50, p99 and the greatest of cyclictest's wake-ups, us, those of all four threads together: a line of its histogram has a latency, and how many of each
+# thread's had it. Whatever is past its end counts as the greatest.
+timers() {
+    cyclictest -q -t 4 -i 3000 -D 4 --policy=other -h 100000 | awk '
+        /^[0-9]/ { here = 0; for (at = 2; at <= NF; at++) here += $at; if (here) { latency[++lines] = $1 + 0; of[lines] = here; all += here } }
+        /^# Max Latencies:/ { for (at = 4; at <= NF; at++) if ($at + 0 > greatest) greatest = $at + 0 }
+        /^# Histogram Overflows:/ { for (at = 4; at <= NF; at++) all += $at }
+        function quantile(part, seen, at) {
+            for (at = 1; at <= lines; at++) if ((seen += of[at]) >= part * all) return latency[at]
+            return greatest
+        }
+        END { if (all) print quantile(0.5), quantile(0.99), greatest }'
+}
+
 levels() {
     programs=
     for which in 1 2 3; do
@@ -137,7 +151,7 @@ apart() {
     for _ in $(seq $turns); do
         load wakes worker wakes 4 2000 8000
     done
-    load cyclictest sh -c 'cyclictest -q -t 4 -i 3000 -D 4 --policy=other -h 1 | sed -n "s/^# Max Latencies: //p"; true'
+    load cyclictest timers
     kill $beside
     wait $beside 2>/dev/null
 }
