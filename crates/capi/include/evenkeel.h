@@ -256,6 +256,18 @@ int evenkeel_for(const struct evenkeel_pool *pool,
                  void *data);
 
 /**
+ * As evenkeel_for(), of a loop that has a name: in traces, and what an iteration costs is learnt with that of others of the same name. A program keeps the
+ * names that it uses, so let them be few. `label` NULL: none.
+ */
+int evenkeel_for_labelled(const struct evenkeel_pool *pool,
+                          const char *label,
+                          size_t begin,
+                          size_t end,
+                          const char *schedule,
+                          evenkeel_chunk chunk,
+                          void *data);
+
+/**
  * A loop that brings values together. `value` points to `size` bytes, which are such that adding them changes nothing (0 for a sum): each
  * worker begins with a copy of them, aligned to 64 bytes, adds its parts of the loop to it by `fold`, and the copies are added to each
  * other by `combine`. In which order is not said. What comes of it is copied to `value`, which is left as it is where one of the functions
@@ -270,6 +282,20 @@ int evenkeel_reduce(const struct evenkeel_pool *pool,
                     evenkeel_fold fold,
                     evenkeel_combine combine,
                     void *data);
+
+/**
+ * As evenkeel_reduce(), of a loop that has a name: see evenkeel_for_labelled().
+ */
+int evenkeel_reduce_labelled(const struct evenkeel_pool *pool,
+                             const char *label,
+                             size_t begin,
+                             size_t end,
+                             const char *schedule,
+                             void *value,
+                             size_t size,
+                             evenkeel_fold fold,
+                             evenkeel_combine combine,
+                             void *data);
 
 /**
  * A handle that no task has used.
@@ -474,6 +500,13 @@ int evenkeel_pipeline_serial(struct evenkeel_pipeline *pipeline, evenkeel_step s
  * A stage behind those that there are, which takes any number of items at a time, in any order.
  */
 int evenkeel_pipeline_parallel(struct evenkeel_pipeline *pipeline, evenkeel_step stage, void *data);
+
+/**
+ * Names the stage that was added last: in traces, and its cost is learnt under that name. A program keeps the names that it uses, so let them be few.
+ * There has to be a stage.
+ */
+int evenkeel_pipeline_label(struct evenkeel_pipeline *pipeline,
+                            const char *name);
 
 /**
  * How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker, and more where cores are unequal.

@@ -7,6 +7,7 @@ mod closure;
 mod error;
 mod graph;
 mod loops;
+mod names;
 mod pipeline;
 mod pool;
 mod resources;

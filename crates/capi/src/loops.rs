@@ -4,11 +4,13 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::ptr::null;
 
 use runtime::{Over, Schedule};
 
 use crate::closure::Data;
 use crate::error::{Error, check, given, guard, text};
+use crate::names;
 use crate::pool::Pool;
 
 /// Does the iterations from `begin` to before `end`.
@@ -18,8 +20,18 @@ pub type Fold = Option<unsafe extern "C" fn(value: *mut c_void, begin: usize, en
 /// Adds one value to another. `from` is not used again.
 pub type Combine = Option<unsafe extern "C" fn(into: *mut c_void, from: *mut c_void, data: *mut c_void) -> c_int>;
 
-fn over(pool: &Pool, range: Range<usize>, schedule: *const c_char) -> Result<Over<'_, usize>, Error> {
-    let over = pool.pool.over(range);
+/// `code`: the function that does the iterations. Ours is the same for all; and one of the caller's may do those of several loops, which names tell apart.
+fn over(
+    pool: &Pool,
+    label: *const c_char,
+    range: Range<usize>,
+    schedule: *const c_char,
+    code: usize,
+) -> Result<Over<'_, usize>, Error> {
+    let mut over = pool.pool.over(range).known_as(code);
+    if let Some(label) = names::given(label)? {
+        over = over.label(label).known_as(code.wrapping_add(label.as_ptr().addr()).max(1));
+    }
     if schedule.is_null() {
         return Ok(over);
     }
@@ -38,11 +50,27 @@ pub extern "C" fn evenkeel_for(
     chunk: Chunk,
     data: *mut c_void,
 ) -> c_int {
+    evenkeel_for_labelled(pool, null(), begin, end, schedule, chunk, data)
+}
+
+/// As evenkeel_for(), of a loop that has a name: in traces, and what an iteration costs is learnt with that of others of the same name. A program keeps the
+/// names that it uses, so let them be few. `label` NULL: none.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_for_labelled(
+    pool: Option<&Pool>,
+    label: *const c_char,
+    begin: usize,
+    end: usize,
+    schedule: *const c_char,
+    chunk: Chunk,
+    data: *mut c_void,
+) -> c_int {
     guard(|| {
         let (pool, chunk, data) = (given(pool, "pool")?, given(chunk, "chunk")?, Data(data));
+        let code = chunk as *const () as usize;
         // SAFETY: a function of the caller's, with its data.
         let part = |part: Range<usize>| check(unsafe { chunk(part.start, part.end, data.pointer()) });
-        over(pool, begin..end, schedule)?.for_each_chunk(part);
+        over(pool, label, begin..end, schedule, code)?.for_each_chunk(part);
         Ok(())
     })
 }
@@ -63,14 +91,32 @@ pub extern "C" fn evenkeel_reduce(
     combine: Combine,
     data: *mut c_void,
 ) -> c_int {
+    evenkeel_reduce_labelled(pool, null(), begin, end, schedule, value, size, fold, combine, data)
+}
+
+/// As evenkeel_reduce(), of a loop that has a name: see evenkeel_for_labelled().
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_reduce_labelled(
+    pool: Option<&Pool>,
+    label: *const c_char,
+    begin: usize,
+    end: usize,
+    schedule: *const c_char,
+    value: *mut c_void,
+    size: usize,
+    fold: Fold,
+    combine: Combine,
+    data: *mut c_void,
+) -> c_int {
     guard(|| {
         let (pool, fold, combine, data) =
             (given(pool, "pool")?, given(fold, "fold")?, given(combine, "combine")?, Data(data));
+        let code = fold as *const () as usize;
         if value.is_null() {
             return Err(Error::Null("value"));
         }
         let result = Data(value);
-        let own = over(pool, begin..end, schedule)?.map_reduce_chunks(
+        let own = over(pool, label, begin..end, schedule, code)?.map_reduce_chunks(
             || Value::copy_of(result, size),
             |mut value, part| {
                 // SAFETY: a function of the caller's, with a copy of its value.

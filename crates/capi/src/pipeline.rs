@@ -4,7 +4,7 @@
     reason = "functions have their names for C, and call functions of C; lifetimes are the caller's affair"
 )]
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::iter::from_fn;
 use std::ptr::{from_ref, null_mut};
 
@@ -12,6 +12,7 @@ use runtime::Stage;
 
 use crate::closure::{Data, Release};
 use crate::error::{check, given, guard, guard_new};
+use crate::names;
 use crate::pool::Pool;
 
 /// Makes an item (`*item` is NULL, and still is after it where there is none left), or makes another of one.
@@ -25,9 +26,17 @@ type Run = unsafe extern "C" fn(item: *mut *mut c_void, data: *mut c_void) -> c_
 pub struct Pipeline {
     pool: &'static Pool,
     source: (Run, Data),
-    stages: Vec<(Order, Run, Data)>,
+    stages: Vec<Added>,
     release: Release,
     in_flight: Option<usize>,
+}
+
+/// A stage.
+struct Added {
+    order: Order,
+    run: Run,
+    data: Data,
+    label: Option<&'static str>,
 }
 
 enum Order {
@@ -82,7 +91,8 @@ pub extern "C" fn evenkeel_pipeline_new(
 
 fn add(pipeline: Option<&mut Pipeline>, order: Order, stage: Step, data: *mut c_void) -> c_int {
     guard(|| {
-        given(pipeline, "pipeline")?.stages.push((order, given(stage, "stage")?, Data(data)));
+        let added = Added { order, run: given(stage, "stage")?, data: Data(data), label: None };
+        given(pipeline, "pipeline")?.stages.push(added);
         Ok(())
     })
 }
@@ -99,6 +109,17 @@ pub extern "C" fn evenkeel_pipeline_parallel(pipeline: Option<&mut Pipeline>, st
     add(pipeline, Order::Parallel, stage, data)
 }
 
+/// Names the stage that was added last: in traces, and its cost is learnt under that name. A program keeps the names that it uses, so let them be few.
+/// There has to be a stage.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pipeline_label(pipeline: Option<&mut Pipeline>, name: *const c_char) -> c_int {
+    guard(|| {
+        let last = given(given(pipeline, "pipeline")?.stages.last_mut(), "stage to be named")?;
+        last.label = names::given(name)?;
+        Ok(())
+    })
+}
+
 /// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker, and more where cores are unequal.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pipeline_in_flight(pipeline: &mut Pipeline, items: usize) {
@@ -111,9 +132,15 @@ pub extern "C" fn evenkeel_pipeline_in_flight(pipeline: &mut Pipeline, items: us
 pub extern "C" fn evenkeel_pipeline_run(pipeline: Option<Box<Pipeline>>) -> c_int {
     guard(|| {
         let Pipeline { pool, source, stages, release, in_flight } = *given(pipeline, "pipeline")?;
-        let stages = stages.into_iter().map(|(order, stage, data)| match order {
-            Order::Serial => Stage::Serial(Box::new(move |item| Item::pass((stage, data), item))),
-            Order::Parallel => Stage::Parallel(Box::new(move |item| Item::pass((stage, data), item))),
+        let stages = stages.into_iter().map(|Added { order, run, data, label }| {
+            let stage = match order {
+                Order::Serial => Stage::serial(move |item| Item::pass((run, data), item)),
+                Order::Parallel => Stage::parallel(move |item| Item::pass((run, data), item)),
+            };
+            match label {
+                Some(label) => stage.label(label),
+                None => stage,
+            }
         });
         let items = from_fn(move || {
             let mut item = Item { pointer: null_mut(), release };

@@ -1,16 +1,15 @@
 //! Tasks with dependences, of scopes and of recorded graphs.
 #![expect(unsafe_code, reason = "functions have their names for C; lifetimes are the caller's affair")]
 
-use std::collections::HashSet;
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 use std::ptr::from_ref;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::closure::{Function, Release, Sink, put_copy, put_owned};
 use crate::error::{Error, given, guard, guard_new, text};
 use crate::graph::Recorder;
+use crate::names::known;
 use crate::resources::{Handle, Regions};
 use crate::scope::Scope;
 
@@ -117,21 +116,6 @@ impl Sink for Dependent {
     }
 }
 
-/// Names that tasks have been given. They stay: a pool learns what tasks of a name cost.
-fn known_name(name: &str, earlier: Option<&'static str>) -> &'static str {
-    static NAMES: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
-    if let Some(earlier) = earlier.filter(|earlier| *earlier == name) {
-        return earlier;
-    }
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    let names = names.get_or_insert_default();
-    names.get(name).copied().unwrap_or_else(|| {
-        let name: &'static str = name.to_owned().leak();
-        names.insert(name);
-        name
-    })
-}
-
 /// A task of a scope. Only the thread that opened the scope creates tasks with dependences: that on which its body runs.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_scope_task(scope: Option<&Scope>) -> Option<Box<Task>> {
@@ -227,7 +211,7 @@ pub extern "C" fn evenkeel_task_updates_part(
 pub extern "C" fn evenkeel_task_label(task: Option<&mut Task>, name: *const c_char) {
     let Some(task) = task else { return };
     match text(name, "name") {
-        Ok(name) => task.label = Some(known_name(name, task.earlier_label)),
+        Ok(name) => task.label = Some(known(name, task.earlier_label)),
         Err(error) => task.error = Some(error),
     }
 }

@@ -333,7 +333,9 @@ static int add_in_order(void **item, void *data) {
 static int run_line(evenkeel_pool *pool) {
     evenkeel_pipeline *pipeline = evenkeel_pipeline_new(pool, make, &line, drop_item);
     evenkeel_pipeline_in_flight(pipeline, IN_FLIGHT);
+    CHECK(evenkeel_pipeline_label(pipeline, "even") == EVENKEEL_ERROR && says("stage to be named: NULL"));
     CHECK(evenkeel_pipeline_parallel(pipeline, only_even, NULL) == 0);
+    CHECK(evenkeel_pipeline_label(pipeline, "\xff") == EVENKEEL_ERROR && evenkeel_pipeline_label(pipeline, "even") == 0);
     CHECK(evenkeel_pipeline_serial(pipeline, add_in_order, &line) == 0);
     CHECK(evenkeel_pipeline_serial(pipeline, NULL, NULL) == EVENKEEL_ERROR && says("stage: NULL"));
     return evenkeel_pipeline_run(pipeline);

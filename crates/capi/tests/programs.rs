@@ -78,16 +78,23 @@ fn pkg_config(arguments: &[&str]) -> Vec<String> {
     flags.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Compiles a program and runs it.
-fn output_of((c, cpp): (&str, &str), source: &Path, options: &[&str], libraries: &[String]) -> String {
+/// Compiles a program and runs it; what it prints.
+fn output_of(compilers: (&str, &str), source: &Path, options: &[&str], libraries: &[String]) -> String {
     let temporary = tempfile::tempdir().unwrap();
-    let program = temporary.path().join("program");
+    succeed(&mut compiled(temporary.path(), compilers, source, options, libraries))
+}
+
+/// Compiles a program.
+fn compiled(folder: &Path, (c, cpp): (&str, &str), source: &Path, options: &[&str], libraries: &[String]) -> Command {
+    let program = folder.join("program");
     let is_c = source.extension().is_some_and(|extension| extension == "c");
     let (compiler, standard) = if is_c { (c, "-std=c11") } else { (cpp, "-std=c++17") };
     let mut compile = Command::new(compiler);
     compile.arg(standard).args(WARNINGS).args(options).arg("-o").arg(&program).arg(source);
     succeed(compile.args(pkg_config(&["--cflags"])).args(libraries).arg("-pthread"));
-    succeed(Command::new(&program).env("LD_LIBRARY_PATH", PREFIX.1.join("lib")))
+    let mut run = Command::new(program);
+    run.env("LD_LIBRARY_PATH", PREFIX.1.join("lib"));
+    run
 }
 
 #[test]
@@ -158,6 +165,21 @@ fn what_the_headers_say_is_so() {
     let shared = pkg_config(&["--libs"]);
     for source in ["tests/claims.c", "tests/claims.cpp"] {
         assert_eq!(output_of(("cc", "c++"), &folder().join(source), &["-O1", "-g"], &shared), "all so\n");
+    }
+}
+
+#[test]
+fn loops_and_stages_are_in_the_summary_under_their_names() {
+    if !have(&["pkg-config", "cc", "c++"]) {
+        return;
+    }
+    let (temporary, source) = (tempfile::tempdir().unwrap(), folder().join("tests/labels.cpp"));
+    let mut run = compiled(temporary.path(), ("cc", "c++"), &source, &["-O2"], &pkg_config(&["--libs"]));
+    let output = run.env("EVENKEEL_SUMMARY", "1").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "499500 9900\n");
+    let summary = String::from_utf8_lossy(&output.stderr);
+    for name in ["rows", "sum", "double"] {
+        assert!(summary.contains(name), "{name}: {summary}");
     }
 }
 

@@ -167,18 +167,16 @@ fn a_pipeline_may_have_no_items_or_no_stages() {
 fn stages_known_at_run_time_are_gone_through_in_order() {
     for stages in 0..6 {
         let (seen, mut last) = (Mutex::new(Vec::new()), Vec::new());
-        let mut all: Vec<_> = (0..stages).map(|n| Stage::Parallel(Box::new(move |it: u64| it * 10 + n))).collect();
-        all.insert(
-            0,
-            Stage::Serial(Box::new(|it| {
-                seen.lock().unwrap().push(it);
-                it
-            })),
-        );
-        all.push(Stage::Serial(Box::new(|it| {
+        let mut all: Vec<_> = (0..stages).map(|n| Stage::parallel(move |it: u64| it * 10 + n)).collect();
+        let first = Stage::serial(|it| {
+            seen.lock().unwrap().push(it);
+            it
+        });
+        all.insert(0, first);
+        all.push(Stage::serial(|it| {
             last.push(it);
             it
-        })));
+        }));
         pool(3).pipeline(1..=1_000_u64).run_through(all);
         assert!(seen.into_inner().unwrap().into_iter().eq(1..=1_000));
         assert!(last.into_iter().eq((1..=1_000).map(|it| (0..stages).fold(it, |it, n| it * 10 + n))), "{stages}");

@@ -26,6 +26,12 @@ public:
         return *this;
     }
 
+    /// What it is called in traces; what an iteration costs is learnt with that of other loops of the same name.
+    Over& label(std::string name) {
+        label_ = std::move(name);
+        return *this;
+    }
+
     /// Calls `f` with each number, or each element, on all cores at once, and returns when all calls have.
     template <class F>
     void for_each(F&& f) const {
@@ -44,7 +50,7 @@ public:
             auto& call = *static_cast<Call*>(data);
             return call.failure.guard([&] { call.f(call.over.at(begin), call.over.at(end)); });
         };
-        call.failure.rethrow(evenkeel_for(pool_, 0, count(), schedule(), chunk, &call));
+        call.failure.rethrow(evenkeel_for_labelled(pool_, label(), 0, count(), schedule(), chunk, &call));
     }
 
     /// As for_each(), of an `f` that returns a std::optional: the first that is not empty, by time and not by number, ends the loop and is returned.
@@ -72,7 +78,7 @@ public:
             });
             return ends ? 1 : code;
         };
-        call.failure.rethrow(evenkeel_for(pool_, 0, count(), schedule(), chunk, &call));
+        call.failure.rethrow(evenkeel_for_labelled(pool_, label(), 0, count(), schedule(), chunk, &call));
         return std::move(call.first);
     }
 
@@ -100,6 +106,7 @@ private:
         }
     }
     const char* schedule() const { return schedule_ ? schedule_->c_str() : nullptr; }
+    const char* label() const { return label_ ? label_->c_str() : nullptr; }
 
     I at(std::size_t offset) const {
         if constexpr (std::is_integral_v<I>) {
@@ -148,7 +155,7 @@ private:
             return call.failure.guard([&] { own = call.reduce(own, *static_cast<T*>(from)); });
         };
         call.failure.rethrow(
-            evenkeel_reduce(pool_, 0, count(), schedule(), &value, sizeof value, fold, combine, &call));
+            evenkeel_reduce_labelled(pool_, label(), 0, count(), schedule(), &value, sizeof value, fold, combine, &call));
         return value;
     }
 
@@ -189,13 +196,13 @@ private:
         };
         T* value = nullptr;
         call.failure.rethrow(
-            evenkeel_reduce(pool_, 0, count(), schedule(), &value, sizeof value, fold, combine, &call));
+            evenkeel_reduce_labelled(pool_, label(), 0, count(), schedule(), &value, sizeof value, fold, combine, &call));
         return value == nullptr ? std::move(identity) : std::move(*value);
     }
 
     const evenkeel_pool* pool_;
     I begin_, end_;
-    std::optional<std::string> schedule_;
+    std::optional<std::string> schedule_, label_;
 };
 
 }  // namespace evenkeel

@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -57,12 +58,14 @@ template <class F>
 struct SerialStage {
     static constexpr auto add = evenkeel_pipeline_serial;
     F f;
+    std::string label;
 };
 
 template <class F>
 struct ParallelStage {
     static constexpr auto add = evenkeel_pipeline_parallel;
     F f;
+    std::string label;
 };
 
 }  // namespace detail
@@ -77,12 +80,18 @@ public:
     /// A stage that takes one item at a time, in the order in which they came from the source.
     template <class F>
     auto serial(F f) {
-        return with(detail::SerialStage<F>{std::move(f)});
+        return with(detail::SerialStage<F>{std::move(f), {}});
     }
     /// A stage that takes any number of items at a time, in any order.
     template <class F>
     auto parallel(F f) {
-        return with(detail::ParallelStage<F>{std::move(f)});
+        return with(detail::ParallelStage<F>{std::move(f), {}});
+    }
+    /// What the stage that was added last is called in traces; its cost is learnt under that name.
+    Pipeline& label(std::string name) {
+        static_assert(sizeof...(Stages) > 0, "a stage is named after it was added");
+        std::get<sizeof...(Stages) - 1>(stages_).label = std::move(name);
+        return *this;
     }
     /// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker, and more where cores are unequal.
     Pipeline& in_flight(std::size_t items) {
@@ -115,9 +124,16 @@ private:
     void run(std::index_sequence<I...>) {
         detail::Owned<evenkeel_pipeline, evenkeel_pipeline_drop> pipeline(
             detail::made(evenkeel_pipeline_new(pool_, next, this, Slot::release)));
-        (detail::check(std::tuple_element_t<I, std::tuple<Stages...>>::add(pipeline.get(), step<I>, this)), ...);
+        (add<I>(pipeline.get()), ...);
         if (in_flight_) evenkeel_pipeline_in_flight(pipeline.get(), *in_flight_);
         failure_.rethrow(evenkeel_pipeline_run(pipeline.release()));
+    }
+
+    template <std::size_t I>
+    void add(evenkeel_pipeline* pipeline) {
+        auto& stage = std::get<I>(stages_);
+        detail::check(stage.add(pipeline, step<I>, this));
+        if (!stage.label.empty()) detail::check(evenkeel_pipeline_label(pipeline, stage.label.c_str()));
     }
 
     static int next(void** item, void* data) noexcept {

@@ -62,6 +62,7 @@ pub struct Over<'pool, T> {
     range: Range<T>,
     schedule: Option<Schedule>,
     label: Label,
+    code: Option<usize>,
 }
 
 impl Pool {
@@ -106,7 +107,7 @@ impl Pool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn over<T: Index>(&self, range: Range<T>) -> Over<'_, T> {
-        Over { pool: self, range, schedule: None, label: Label(0) }
+        Over { pool: self, range, schedule: None, label: Label(0), code: None }
     }
 }
 
@@ -122,6 +123,15 @@ impl<T: Index> Over<'_, T> {
     #[must_use]
     pub fn label(mut self, name: &'static str) -> Self {
         self.label = self.pool.label(name);
+        self
+    }
+
+    /// Tells it from other loops whose body is the same code: what was learnt of the last one with this number, not 0, counts for it. For bindings, whose loops
+    /// all have one body.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn known_as(mut self, code: usize) -> Self {
+        self.code = Some(code);
         self
     }
 
@@ -181,7 +191,28 @@ impl<T: Index> Over<'_, T> {
         self.pool.on_worker(|worker| {
             let schedule = self.schedule.unwrap_or(worker.registry().schedule);
             let shown = Shown { label: self.label, first: self.range.start.shown() };
-            run::run(worker, schedule, iterations, body, shown);
+            run::run(worker, schedule, iterations, body, (shown, self.code));
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_with_one_body_are_told_apart_by_what_they_are_known_as() {
+        let pool = Pool::builder().workers(2).build().unwrap();
+        const CODES: [usize; 2] = [0x1000, 0x2000];
+        let paces = pool.on_worker(|worker| {
+            for (code, steps) in CODES.into_iter().zip([10_u64, 10_000]) {
+                let body =
+                    |_: u64| _ = std::hint::black_box((0..steps).fold(0_u64, |sum, i| sum ^ std::hint::black_box(i)));
+                pool.over(0..2_000).known_as(code).for_each(body);
+            }
+            CODES.map(|code| worker.paces.last(code))
+        });
+        let [Some(short), Some(long)] = paces else { panic!("{paces:?}") };
+        assert!(long > 2.0 * short, "{paces:?}");
     }
 }

@@ -62,8 +62,14 @@ struct Shared<'a, B> {
     panic: Mutex<Option<Payload>>,
 }
 
-/// Runs `iterations` of a loop on a worker and whoever is idle.
-pub fn run<B: Body>(worker: &Worker, schedule: Schedule, iterations: u64, body: &B, shown: Shown) {
+/// Runs `iterations` of a loop on a worker and whoever is idle. What is known of it is under its code, or its body's where it has none of its own.
+pub fn run<B: Body>(
+    worker: &Worker,
+    schedule: Schedule,
+    iterations: u64,
+    body: &B,
+    (shown, code): (Shown, Option<usize>),
+) {
     let workers = worker.registry().stealers.len();
     if workers == 1 || iterations <= 1 {
         let mut local = body.begin();
@@ -73,7 +79,7 @@ pub fn run<B: Body>(worker: &Worker, schedule: Schedule, iterations: u64, body: 
         }
         return body.end(local);
     }
-    let code = Shared::<B>::run as *const () as usize;
+    let code = code.unwrap_or(Shared::<B>::run as *const () as usize);
     let began = Instant::now();
     // Who has said how a loop is to be shared out has said that it is to be. On cores of one kind nobody has the last chunk for longer than the caller would.
     let may_be_alone = schedule.needs_unit() && worker.registry().give_way.is_some();

@@ -180,17 +180,17 @@ impl<I: Iterator<Item: Send> + Send> Pipeline<'_, I, Start<I::Item>> {
     /// ```
     /// use evenkeel::Stage;
     /// let mut lines = Vec::new();
-    /// let print = Stage::Serial(Box::new(|i| {
+    /// let print = Stage::serial(|i| {
     ///     lines.push(i);
     ///     i
-    /// }));
-    /// let stages = vec![Stage::Parallel(Box::new(|i| i * i)), print];
+    /// });
+    /// let stages = vec![Stage::parallel(|i| i * i).label("square"), print];
     /// evenkeel::Pool::new()?.pipeline(1..=3).run_through(stages);
     /// assert_eq!(lines, [1, 4, 9]);
     /// # Ok::<(), evenkeel::PoolError>(())
     /// ```
     pub fn run_through(self, stages: Vec<Stage<'_, I::Item>>) {
-        let line = Line::new(self.items, self.in_flight, &self.pool.registry, stages::link(stages));
+        let line = Line::new(self.items, self.in_flight, &self.pool.registry, stages::link(stages, self.pool));
         self.pool.scope(|s| line.feed(s.spawner()));
     }
 }

@@ -2,14 +2,36 @@
 
 use super::chain::{Accept, End, ParallelStage, SerialStage, Shown};
 use super::line::Flow;
-use crate::costs::Label;
+use crate::Pool;
 
 /// A stage for [`crate::Pipeline::run_through`].
-pub enum Stage<'a, T> {
-    /// Takes one item at a time, in the order in which they came from the source.
+pub struct Stage<'a, T> {
+    work: Work<'a, T>,
+    label: Option<&'static str>,
+}
+
+enum Work<'a, T> {
     Serial(Box<dyn FnMut(T) -> T + Send + 'a>),
-    /// Takes any number of items at a time, in any order.
     Parallel(Box<dyn Fn(T) -> T + Send + Sync + 'a>),
+}
+
+impl<'a, T> Stage<'a, T> {
+    /// Takes one item at a time, in the order in which they came from the source.
+    pub fn serial(f: impl FnMut(T) -> T + Send + 'a) -> Self {
+        Self { work: Work::Serial(Box::new(f)), label: None }
+    }
+
+    /// Takes any number of items at a time, in any order.
+    pub fn parallel(f: impl Fn(T) -> T + Send + Sync + 'a) -> Self {
+        Self { work: Work::Parallel(Box::new(f)), label: None }
+    }
+
+    /// See [`crate::Pipeline::label`].
+    #[must_use]
+    pub const fn label(mut self, name: &'static str) -> Self {
+        self.label = Some(name);
+        self
+    }
 }
 
 /// A stage, and all behind it.
@@ -25,14 +47,14 @@ impl<T: Send> Accept<T> for Linked<'_, T> {
 }
 
 /// Puts each behind the one before it.
-pub fn link<'a, T: Send + 'a>(stages: Vec<Stage<'a, T>>) -> Linked<'a, T> {
+pub fn link<'a, T: Send + 'a>(stages: Vec<Stage<'a, T>>, pool: &Pool) -> Linked<'a, T> {
     let end: Linked<'a, T> = Box::new(End);
     let numbered = (1..).zip(stages).collect::<Vec<_>>().into_iter();
     numbered.rev().fold(end, |next, (number, stage)| {
-        let shown = Shown { number, label: Label::default() };
-        match stage {
-            Stage::Serial(mut f) => Box::new(SerialStage::new(shown, move |item| Some(f(item)), next)),
-            Stage::Parallel(f) => Box::new(ParallelStage::new(shown, move |item| Some(f(item)), next)),
+        let shown = Shown { number, label: stage.label.map(|name| pool.label(name)).unwrap_or_default() };
+        match stage.work {
+            Work::Serial(mut f) => Box::new(SerialStage::new(shown, move |item| Some(f(item)), next)),
+            Work::Parallel(f) => Box::new(ParallelStage::new(shown, move |item| Some(f(item)), next)),
         }
     })
 }
