@@ -69,7 +69,7 @@ pub const STUDY: Study = Study {
         Experiment {
             number: 7,
             title: "One, two and four fast cores, clocks 2:1, 4:1 and 8:1",
-            setting: "amp-1f7s, amp-2f6s and amp-4f4s, each at 8:1, 4:1 (-4) and 2:1 (-2). All programs but ferret and fluidanimate, whose millions of locks would take most of the time. Mean execution time over that under scaled-load on the same machine. Means are geometric. \
+            setting: "amp-1f7s, amp-2f6s and amp-4f4s, each at 8:1, 4:1 (-4) and 2:1 (-2). Mean execution time over that under scaled-load on the same machine. Means are geometric. \
                       --quick: eight of the programs.",
             carry_out: machines::carry_out,
         },

@@ -66,9 +66,6 @@ const PROGRAMS: [Program; 25] = [
     program("raytrace", Class::Other, true),
 ];
 
-/// Millions of locks, and as long to simulate as all others together.
-const LONG: [&str; 2] = ["ferret", "fluidanimate"];
-
 /// Those with more than a thousand barrier entries: rounds that are shorter than the time between two balances.
 const MANY_ROUNDS: [&str; 3] = ["bodytrack", "fluidanimate", "streamcluster"];
 
@@ -76,10 +73,6 @@ impl Program {
     /// What it is called among the built-in workloads.
     pub(super) fn workload(self) -> String {
         format!("sc09-{}", self.name)
-    }
-
-    pub(super) fn takes_long(self) -> bool {
-        LONG.contains(&self.name)
     }
 
     pub(super) fn has_short_rounds(self) -> bool {
