@@ -327,6 +327,9 @@ pub struct RunArgs {
     /// What a policy says takes effect this much later, as 50us
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = parse::time)]
     pub decision_latency: Nanos,
+    /// What one core's tasks hand to another's (volumes of task graphs) takes time, at this rate, as 1GB/s [default: none, they share a memory]
+    #[arg(long, value_name = "RATE", value_parser = parse::rate)]
+    pub link: Option<f64>,
     /// End each run after this, whatever still runs, as 10s
     #[arg(long, value_name = "TIME", value_parser = parse::positive_time)]
     pub duration: Option<Nanos>,

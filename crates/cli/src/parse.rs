@@ -43,6 +43,34 @@ pub fn lab_period(text: &str) -> Result<Nanos, String> {
     Some(time(text)?).filter(|period| (LEAST..=GREATEST).contains(period)).ok_or("expected 50us to 20ms".into())
 }
 
+/// For how long the kernel may let a thread wait: as long as it takes at most (SCX_WATCHDOG_MAX_TIMEOUT, kernel/sched/ext.c), and longer than a slow machine
+/// needs for a turn of everybody.
+///
+/// # Errors
+/// What would do instead.
+pub fn watchdog(text: &str) -> Result<Nanos, String> {
+    const LEAST: Nanos = Nanos::from_secs(1);
+    const GREATEST: Nanos = Nanos::from_secs(30);
+    Some(time(text)?).filter(|time| (LEAST..=GREATEST).contains(time)).ok_or("expected 1s to 30s".into())
+}
+
+/// Bytes over time, in bytes per nanosecond: `1.5GB/s`.
+///
+/// # Errors
+/// What would do instead.
+pub fn rate(text: &str) -> Result<f64, String> {
+    // A unit of each in a second is a byte in so many nanoseconds; "B/s" is the end of all.
+    const UNITS: [(&str, f64); 3] = [("kB/s", 1e6), ("MB/s", 1e3), ("GB/s", 1.0)];
+    // Slower, and a file of some gigabytes would be on its way for months.
+    const LEAST: f64 = 1e-6;
+    let expected = || "expected a rate with a unit, of 1kB/s or more: 500MB/s or 1.5GB/s".to_owned();
+    let (number, per) =
+        UNITS.iter().find_map(|&(unit, per)| Some((text.strip_suffix(unit)?, per))).ok_or_else(expected)?;
+    let digits = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let rate = number.parse::<f64>().ok().filter(|_| digits).map(|number| number / per);
+    rate.filter(|rate| rate.is_finite() && *rate >= LEAST).ok_or_else(expected)
+}
+
 /// A time of at least a millisecond.
 ///
 /// # Errors
@@ -323,6 +351,8 @@ mod tests {
             assert!(time(bad).is_err(), "{bad}");
         }
         assert!(positive_time("0s").is_err());
+        assert_eq!((watchdog("1s"), watchdog("30s")), (Ok(Nanos::from_secs(1)), Ok(Nanos::from_secs(30))));
+        assert!(watchdog("999ms").is_err() && watchdog("31s").is_err());
     }
 
     #[test]
@@ -371,6 +401,16 @@ mod tests {
         assert_eq!((mebibytes("512M"), mebibytes("2G")), (Ok(512), Ok(2048)));
         for bad in ["", "G", "512", "0M", "-1G", "1.5G", "2g", "99999999999999999G", "18446744073709551615G"] {
             assert!(mebibytes(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn rates_are_decimal_and_have_a_unit() {
+        assert_eq!(["1.5GB/s", "500MB/s", "2kB/s"].map(rate), [Ok(1.5), Ok(0.5), Ok(2e-6)]);
+        for bad in
+            ["", "1", "GB/s", "1G", "-1GB/s", "0GB/s", "1e3GB/s", "nanGB/s", "infGB/s", "1.2.3GB/s", "7B/s", "0.5kB/s"]
+        {
+            assert!(rate(bad).is_err(), "{bad}");
         }
     }
 

@@ -141,6 +141,7 @@ impl Plan {
             estimator: args.estimator,
             governor: args.governor,
             decision_latency: args.decision_latency,
+            link: args.link,
             duration: args.duration,
             ..Config::default()
         };

@@ -80,8 +80,10 @@ impl Registry {
         let online = match discipline {
             Discipline::Steal | Discipline::StealKind => None,
             Discipline::Central(policy) => {
-                let workers =
-                    graph::Team { kinds: team.places.iter().map(|place| place.kind).collect(), pace: Vec::new() };
+                let workers = graph::Team {
+                    kinds: team.places.iter().map(|place| place.kind).collect(),
+                    ..graph::Team::default()
+                };
                 let desk = Desk::new(graph::make(policy, SEED)?, TaskGraph::default(), workers);
                 let online = Arc::new(Online::new(desk));
                 central.open(Arc::<Online>::clone(&online));

@@ -74,7 +74,8 @@ pub fn set_up(
         let teams = (0..spec.graphs.len() as u32)
             .map(|graph| {
                 let runs = |thread: &&ThreadSpec| programs[thread.program.index()].graphs.contains(&graph);
-                Team::on(machine, &spec.phases, spec.threads.iter().filter(runs).count() as u32)
+                let workers = spec.threads.iter().filter(runs).count() as u32;
+                Team { link: config.link, ..Team::on(machine, &spec.phases, workers) }
             })
             .collect();
         let resumes = programs.iter().any(|flat| flat.resumes);

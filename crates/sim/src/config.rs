@@ -19,6 +19,9 @@ pub struct Config {
     pub decision_latency: Nanos,
     /// Policy by which the workers of task graphs choose tasks, by name.
     pub graph_policy: String,
+    /// Bytes per nanosecond over the link between any two workers of a task graph whose edges have volumes. `None`: they share a memory, and handing data over
+    /// takes no time.
+    pub link: Option<f64>,
     /// Where policies that go by a profile have distances to milestones from: what another run has shown. `None`, and all others: the estimator.
     pub profile: Option<Arc<Profile>>,
     /// Ends the run after this, whatever still runs.
@@ -33,6 +36,7 @@ impl Default for Config {
             governor: Governor::Performance,
             decision_latency: Nanos::ZERO,
             graph_policy: "fifo".into(),
+            link: None,
             profile: None,
             duration: None,
         }

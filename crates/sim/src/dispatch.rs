@@ -418,7 +418,7 @@ impl<L: Listener> Mechanism<'_, L> {
         stats.since = self.now;
         stats.state = State::Ready;
         state.waits_for = WaitsFor::Nothing;
-        state.woken = true;
+        (state.woken, state.synchronously) = (true, false);
         if L::HEARS {
             self.listener.woke(self.now, thread, by);
         }

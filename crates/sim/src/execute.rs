@@ -203,7 +203,8 @@ impl<L: Listener> Mechanism<'_, L> {
         Some(Next::Gone)
     }
 
-    fn sleep_until(&mut self, core: usize, thread: ThreadId, at: Nanos) -> Option<Next> {
+    /// A thread waits for a time.
+    pub fn sleep_until(&mut self, core: usize, thread: ThreadId, at: Nanos) -> Option<Next> {
         let slot = self.thread_slot(thread);
         self.calendar.set(slot, at, priority::HAPPENS);
         self.gone(core, thread, WaitsFor::Time)
@@ -323,7 +324,9 @@ impl<L: Listener> Mechanism<'_, L> {
     fn send(&mut self, core: usize, thread: ThreadId, app: AppId, channel: u32) -> Option<Next> {
         let object = &mut self.objects(app).channels[channel as usize];
         if let Some(receiver) = object.receivers.pop_front() {
+            let synchronously = object.synchronous;
             self.wake(receiver, Some(thread));
+            self.threads[receiver.index()].synchronously = synchronously;
             return None;
         }
         if object.items < object.capacity {
@@ -340,7 +343,9 @@ impl<L: Listener> Mechanism<'_, L> {
             object.items -= 1;
             if let Some(sender) = object.senders.pop_front() {
                 object.items += 1;
+                let synchronously = object.synchronous;
                 self.wake(sender, Some(thread));
+                self.threads[sender.index()].synchronously = synchronously;
             }
             return None;
         }

@@ -18,8 +18,8 @@ use std::rc::Rc;
 
 use evenkeel_machine::{CoreId, KindId, Machine, MicroWatts, Nanos, PerKind, Work};
 use evenkeel_policy::{
-    AppId, Choose, Clock, CoreStats, Directive, Directives, Event, Interest, Policy, QueueId, Slice, State, ThreadId,
-    ThreadStats, Tier, View,
+    AppId, Choose, Clock, CoreStats, Directive, Directives, Event, Interest, Policy, Preemption, QueueId, Slice, State,
+    ThreadId, ThreadStats, Tier, View,
 };
 use evenkeel_workload::{Application, Class};
 
@@ -151,7 +151,7 @@ pub struct Queue {
     /// Greatest virtual time that was picked from it.
     pub floor: u64,
     pub prefer: Vec<CoreId>,
-    pub preemption: Option<u64>,
+    pub preemption: Option<Preemption>,
     pub sleeper: u64,
     /// Cores that have it in their first tier: whom an arrival may preempt.
     pub servers: Vec<u32>,
@@ -667,6 +667,13 @@ impl<'a, L: Listener> Mechanism<'a, L> {
 }
 
 impl Core {
+    /// Whether it, which has a queue in its first tier, chooses by key between threads of that and of another.
+    pub fn compares(&self, queue: QueueId, other: Option<QueueId>) -> bool {
+        let Some(other) = other else { return false };
+        let together = |tier: &Tier| tier.choose == Choose::LeastKey && tier.queues.contains(&other);
+        queue == other || self.tiers.first().is_some_and(together)
+    }
+
     /// The first queue of the first tier.
     pub fn own_queue(&self) -> Option<QueueId> {
         self.tiers.first()?.queues.first().copied()

@@ -43,11 +43,18 @@ pub struct Semaphore {
 #[derive(Debug, Default)]
 pub struct Channel {
     pub capacity: u32,
+    pub synchronous: bool,
     pub items: u32,
     pub senders: Line,
     pub receivers: Line,
     pub closings: u32,
     pub closed: bool,
+}
+
+impl Channel {
+    fn of(spec: &evenkeel_workload::Channel) -> Self {
+        Self { capacity: spec.capacity, synchronous: spec.synchronous, ..Self::default() }
+    }
 }
 
 /// One execution of a shared loop.
@@ -65,19 +72,24 @@ pub struct SharedLoop {
     pub first: u32,
 }
 
+/// In the place of what a task waits for: nothing any more.
+pub const DONE: u32 = u32::MAX;
+
 /// One execution of a task graph.
 pub struct GraphRun {
     pub policy: Box<dyn GraphPolicy>,
-    /// Predecessors that each task still waits for, plus one until it has been created.
+    /// Predecessors that each task still waits for, plus one until it has been created; [`DONE`] once it has been done.
     pub missing: Vec<u32>,
     pub created: u32,
     pub done: u32,
     pub workers: u32,
     pub finished: u32,
-    /// Tasks that are ready and that nobody has taken.
+    /// Tasks that are ready and that nobody has taken, one that is to be done by several for each of them.
     pub ready: u32,
     /// Workers that have been woken and have not asked yet.
     pub coming: u32,
+    /// By task, who has done it and when, where handing over what it made takes time; else empty.
+    pub ends: Vec<Vec<(WorkerId, Nanos)>>,
     /// Workers for whom there was no task.
     pub line: VecDeque<(ThreadId, WorkerId)>,
 }
@@ -96,6 +108,8 @@ impl SharedGraph {
         policy.start(&Situation { graph: &self.graph, team: &self.team, now });
         let tasks = (0..self.graph.tasks.len() as u32).map(TaskId);
         let missing = tasks.map(|task| self.graph.predecessors(task).len() as u32 + 1).collect();
+        let hands_over = self.team.link.is_some();
+        let ends = if hands_over { vec![Vec::new(); self.graph.tasks.len()] } else { Vec::new() };
         self.runs.push_back(GraphRun {
             policy,
             missing,
@@ -105,6 +119,7 @@ impl SharedGraph {
             finished: 0,
             ready: 0,
             coming: 0,
+            ends,
             line: VecDeque::new(),
         });
     }
@@ -122,9 +137,35 @@ impl GraphRun {
         let missing = &mut self.missing[task.index()];
         *missing -= 1;
         if *missing == 0 {
-            self.ready += 1;
+            self.ready += self.policy.copies(task);
             self.policy.ready(at, task, by);
         }
+    }
+
+    /// A worker has done a task; whether it is the first.
+    pub fn end(&mut self, task: TaskId, by: Option<WorkerId>, now: Nanos) -> bool {
+        if let (Some(ends), Some(worker)) = (self.ends.get_mut(task.index()), by) {
+            ends.push((worker, now));
+        }
+        let first = std::mem::replace(&mut self.missing[task.index()], DONE) != DONE;
+        self.done += u32::from(first);
+        first
+    }
+
+    /// When all that a task takes in is there for a worker: at once what it has made itself, what others have made a transfer later.
+    pub fn arrival(&self, at: &Situation<'_>, task: TaskId, worker: WorkerId) -> Nanos {
+        if self.ends.is_empty() {
+            return at.now;
+        }
+        let from = |&before: &TaskId| {
+            let to = at.graph.successors(before).binary_search(&task).ok();
+            let bytes = to.and_then(|edge| at.graph.volumes(before).get(edge).copied()).unwrap_or(0);
+            let here = |&(by, end): &(WorkerId, Nanos)| {
+                if by == worker { end } else { end.saturating_add(at.transfer(bytes)) }
+            };
+            self.ends[before.index()].iter().map(here).min().unwrap_or(at.now)
+        };
+        at.graph.predecessors(task).iter().map(from).max().unwrap_or(at.now).max(at.now)
     }
 
     /// The next worker that waits to be woken, whom the policy names, as long as more tasks are ready than workers are on their way,
@@ -167,7 +208,7 @@ impl Objects {
             locks: many(app.locks as usize),
             conditions: many(app.conditions as usize),
             semaphores: app.semaphores.iter().map(|&count| Semaphore { count, ..Semaphore::default() }).collect(),
-            channels: app.channels.iter().map(|&capacity| Channel { capacity, ..Channel::default() }).collect(),
+            channels: app.channels.iter().map(Channel::of).collect(),
             timers: vec![None; app.timers as usize],
             devices: vec![Nanos::ZERO; app.devices as usize],
             loops: many(app.loops.len()),

@@ -208,8 +208,11 @@ impl<L: Listener> Mechanism<'_, L> {
             }
             self.stirred = true;
         }
-        if let Some(margin) = self.queues[queue.index()].preemption {
-            self.preempt_for(thread, queue, margin);
+        if let Some(preemption) = self.queues[queue.index()].preemption {
+            let state = &self.threads[thread.index()];
+            if preemption.synchronous || !(state.woken && state.synchronously) {
+                self.preempt_for(thread, queue, preemption.margin);
+            }
         }
     }
 
@@ -224,7 +227,7 @@ impl<L: Listener> Mechanism<'_, L> {
                 continue;
             }
             let other = running as usize;
-            if !self.threads[other].normal() || self.stats[other].queue != Some(queue) {
+            if !self.threads[other].normal() || !self.cores[core].compares(queue, self.stats[other].queue) {
                 continue;
             }
             self.account(core);

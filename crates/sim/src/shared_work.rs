@@ -3,13 +3,19 @@
 use evenkeel_machine::Nanos;
 use evenkeel_policy::graph::{self, WorkerId};
 use evenkeel_policy::{AppId, ThreadId, loops};
-use evenkeel_workload::TaskId;
+use evenkeel_workload::{TaskGraph, TaskId};
 
 use crate::execute::Next;
 use crate::mechanism::Mechanism;
 use crate::objects::LoopRun;
 use crate::thread::{Part, WaitsFor};
 use crate::trace::Listener;
+
+/// How much a worker has to do for a task, and of which row.
+fn work_of(graph: &TaskGraph, first_row: u32, task: TaskId) -> (u64, u32) {
+    let spec = &graph.tasks[task.index()];
+    (graph.take_cost.0.saturating_add(spec.work.0), first_row + spec.phase.0)
+}
 
 impl<L: Listener> Mechanism<'_, L> {
     /// The work that has just been done was part of something shared: says so there.
@@ -98,12 +104,20 @@ impl<L: Listener> Mechanism<'_, L> {
         if std::mem::take(&mut state.rare_mut().waited_for_task) {
             run.coming = run.coming.saturating_sub(1);
         }
-        if let Some(task) = run.policy.take(&at, worker, kind) {
+        if let Some(task) = state.rare_mut().waits_for_data.take() {
+            let (work, row) = work_of(at.graph, first_row, task);
+            return self.compute(thread, work, row, Part::Task { shared, task, since: self.now });
+        }
+        let is_over = run.done as usize == at.graph.tasks.len();
+        if !is_over && let Some(task) = run.policy.take(&at, worker, kind) {
             run.ready -= 1;
-            let spec = &at.graph.tasks[task.index()];
-            let work = at.graph.take_cost.0.saturating_add(spec.work.0);
-            let row = first_row + spec.phase.0;
+            let arrival = run.arrival(&at, task, worker);
+            let (work, row) = work_of(at.graph, first_row, task);
             self.wake_workers(thread, app, shared, 0);
+            if arrival > self.now {
+                self.threads[thread.index()].rare_mut().waits_for_data = Some(task);
+                return self.sleep_until(core, thread, arrival);
+            }
             return self.compute(thread, work, row, Part::Task { shared, task, since: self.now });
         }
         if (run.done as usize) < at.graph.tasks.len() {
@@ -180,8 +194,9 @@ impl<L: Listener> Mechanism<'_, L> {
         if let Some(worker) = by {
             run.policy.done(&at, worker, task, kind, self.now - since);
         }
-        run.done += 1;
-        at.graph.successors(task).iter().for_each(|&next| run.release(&at, next, by));
+        if run.end(task, by, self.now) {
+            at.graph.successors(task).iter().for_each(|&next| run.release(&at, next, by));
+        }
         // When all is done, everybody goes on. Until then one task may be for the worker itself.
         if run.done as usize == at.graph.tasks.len() {
             let waiting: Vec<_> = run.line.drain(..).collect();

@@ -81,6 +81,8 @@ pub struct Thread {
     pub in_critical_section: bool,
     /// Whether it became ready by a wake-up and has not run since.
     pub woken: bool,
+    /// By one who said that it is about to wait itself.
+    pub synchronously: bool,
     pub nice: i8,
     /// Share of a carried slice that is left, of [`WHOLE_SLICE`]; 0: a new one is due.
     pub slice_left: u64,
@@ -118,6 +120,8 @@ pub struct Rare {
     pub graph_rounds: Vec<u32>,
     /// Whether it has waited for a task, and has not asked for one since.
     pub waited_for_task: bool,
+    /// The task that it has taken, and whose data are on their way to it.
+    pub waits_for_data: Option<TaskId>,
     /// Next expiry of each timer of its own, once used.
     pub timers: Vec<Option<Nanos>>,
     /// Speeds last seen, by kind (0: never), for the sampling estimator.
@@ -136,6 +140,7 @@ impl Rare {
         loop_rounds: Vec::new(),
         graph_rounds: Vec::new(),
         waited_for_task: false,
+        waits_for_data: None,
         timers: Vec::new(),
         seen: PerKind::all(0.0),
         util_min: 0,
@@ -185,6 +190,7 @@ impl Thread {
             nice: 0,
             waits_for: WaitsFor::Start,
             woken: false,
+            synchronously: false,
             started: false,
             migrations: 0,
             parent: None,

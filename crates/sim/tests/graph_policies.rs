@@ -34,7 +34,12 @@ fn tasks(threads: u32, work: &[u64], edges: &[(u32, u32)], create: u64) -> Appli
 }
 
 fn run(machine: &Machine, app: &Application, os: &str, graph: &str) -> Outcome {
-    let config = Config { graph_policy: graph.into(), ..Config::default() };
+    run_over(None, machine, app, os, graph)
+}
+
+/// The same, over links of so many bytes per nanosecond.
+fn run_over(link: Option<f64>, machine: &Machine, app: &Application, os: &str, graph: &str) -> Outcome {
+    let config = Config { graph_policy: graph.into(), link, ..Config::default() };
     evenkeel_sim::run(machine, std::slice::from_ref(app), policy(os).as_mut(), &config, &mut Deaf).unwrap()
 }
 
@@ -52,6 +57,59 @@ fn a_static_schedule_takes_as_long_as_planned_where_each_worker_has_a_core() {
         // Times are rounded to nanoseconds, for each task on its own.
         assert!(planned.abs_diff(taken) <= 30, "{}: {planned} planned, {taken} taken", entry.name);
     }
+}
+
+#[test]
+fn what_is_handed_over_comes_when_the_link_has_carried_it_and_no_later_than_planned() {
+    // Edges of 0 to 6 ms at a byte a nanosecond, between tasks of 1 to 11 ms.
+    let machine = free_odroid("2big+3little");
+    let work: Vec<u64> = (0..40).map(|i| 2_000_000 * (1 + i * 7 % 11)).collect();
+    let edges = (1..40).flat_map(|i| [(i * 3 / 5, i, u64::from(i) * 5 % 7 * 1_000_000), (i / 3, i, 1_000_000)]);
+    let mut app = tasks(5, &work, &[], 0);
+    let tasks = app.graphs[0].tasks.clone();
+    let edges = edges.filter(|(from, to, _)| from < to).map(|(from, to, bytes)| (TaskId(from), TaskId(to), bytes));
+    app.graphs = vec![Arc::new(TaskGraph::with_volumes(tasks, edges.collect()).unwrap())];
+    let team = Team { link: Some(1.0), ..Team::on(&machine, &app.phases, 5) };
+    let problem = Situation::at_start(&app.graphs[0], &team).problem();
+    let mut copied = 0;
+    for entry in graph::ENTRIES {
+        let taken = run_over(Some(1.0), &machine, &app, "pinned", entry.name).makespan.0;
+        // Of others that is chance: who waits may come to a better order by it.
+        let free = run(&machine, &app, "pinned", entry.name).makespan.0;
+        assert!(!["fifo", "heft"].contains(&entry.name) || taken > free, "{}: {taken}, {free} without", entry.name);
+        let Family::Static(scheduler) = entry.family else { continue };
+        let plan = scheduler(&problem);
+        copied += plan.slots().count() - app.graphs[0].tasks.len();
+        // Nobody waits for a copy of which another was there before.
+        assert!(taken <= plan.makespan().0 + 40, "{}: {} planned, {taken} taken", entry.name, plan.makespan().0);
+        if plan.slots().count() == app.graphs[0].tasks.len() {
+            assert!(
+                plan.makespan().0.abs_diff(taken) <= 40,
+                "{}: {} planned, {taken} taken",
+                entry.name,
+                plan.makespan().0
+            );
+        }
+    }
+    assert!(copied > 0, "nobody has done a task twice");
+}
+
+#[test]
+fn a_task_that_two_wait_for_is_done_twice_where_handing_it_over_takes_longer() {
+    let machine = free_odroid("2big");
+    let mut app = tasks(2, &[10_000_000, 20_000_000, 20_000_000], &[], 0);
+    let edges = [1, 2].map(|to| (TaskId(0), TaskId(to), 100_000_000));
+    let tasks = app.graphs[0].tasks.clone();
+    app.graphs = vec![Arc::new(TaskGraph::with_volumes(tasks, edges.to_vec()).unwrap())];
+    let taken = |policy, link| run_over(link, &machine, &app, "pinned", policy).makespan.0;
+    let at = Team::on(&machine, &app.phases, 2);
+    let cost = |task| Situation::at_start(&app.graphs[0], &at).cost(TaskId(task), at.kinds[0]).0;
+    // One core does all, or each does the first and one of the others.
+    assert_eq!(taken("heft", Some(1.0)), cost(0) + cost(1) + cost(2));
+    assert_eq!(taken("hed", Some(1.0)), cost(0) + cost(1));
+    assert_eq!((taken("hed", None), taken("heft", None)), (cost(0) + cost(1), cost(0) + cost(1)));
+    // First come, first served knows nothing of links, and pays for it.
+    assert_eq!(taken("fifo", Some(1.0)), cost(0) + 100_000_000 + cost(1));
 }
 
 #[test]

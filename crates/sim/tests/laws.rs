@@ -10,8 +10,8 @@ use evenkeel_machine::{CoreId, Costs, FemtoJoules, Machine, MicroWatts, Nanos, W
 use evenkeel_policy::{Directives, Event, Interest, Policy, View, registry};
 use evenkeel_sim::{Config, Deaf, Entry, Estimator, Governor, Log, Outcome, run};
 use evenkeel_workload::{
-    Application, BarrierId, ChannelId, Class, DeviceId, GraphId, LockId, LoopId, ParallelLoop, Phase, PhaseId, Program,
-    ProgramId, Scaling, Step, Task, TaskGraph, TaskId, ThreadSpec,
+    Application, BarrierId, Channel, ChannelId, Class, DeviceId, GraphId, LockId, LoopId, ParallelLoop, Phase, PhaseId,
+    Program, ProgramId, Scaling, Step, Task, TaskGraph, TaskId, ThreadSpec,
 };
 use proptest::prelude::*;
 use support::KindPlan;
@@ -109,7 +109,7 @@ fn application(shape: Shape, count: usize, rounds: u64, work: u64, factor: f64, 
         barriers: vec![count as u32],
         locks: 1,
         devices: 1,
-        channels: vec![2; count.max(2)],
+        channels: vec![Channel::of(2); count.max(2)],
         ..Application::default()
     };
     let body = match shape {

@@ -6,7 +6,7 @@ mod support;
 use evenkeel_machine::{CoreId, KindId, Nanos};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Entry, Log, Outcome, run};
-use evenkeel_workload::{Application, Phase, Scaling, Step, ThreadSpec, TimerId, TimerMode};
+use evenkeel_workload::{Application, Channel, ChannelId, Phase, Scaling, Step, ThreadSpec, TimerId, TimerMode};
 use support::{compute, free_odroid, rounds, threads};
 
 const BIG: KindId = KindId(0);
@@ -122,6 +122,37 @@ fn under_bfs_a_thread_that_wakes_takes_the_core_where_it_was_if_that_idles() {
     let app = programs(busy.chain([periodic(2, BIG_MS, ms(20), 20)]).collect());
     let (_, log) = simulate("4big", &app, "bfs", &[]);
     assert!(stretches(&log).iter().all(|&(thread, core, ..)| core == CoreId(thread)));
+}
+
+#[test]
+fn under_bfs_a_thread_that_was_woken_through_a_pipe_waits_for_its_waker_to_wait() {
+    // Thread 0, due first, has its message at 1 ms; thread 1, which has sent it, works for 3 ms more. A queue of the program's own wakes otherwise.
+    let order = |channel: Channel| {
+        let receive = vec![Step::Receive(ChannelId(0)), compute(BIG_MS)];
+        let mut app = programs(vec![receive, vec![compute(BIG_MS), Step::Send(ChannelId(0)), compute(3 * BIG_MS)]]);
+        app.channels = vec![channel];
+        app.threads[0].nice = -10;
+        let (_, log) = simulate("1big", &app, "bfs", &[]);
+        stretches(&log).iter().map(|&(thread, _, from, _)| (thread, in_ms(from))).collect::<Vec<_>>()
+    };
+    assert_eq!(order(Channel::pipe(1)), [(1, 0), (0, 4)]);
+    assert_eq!(order(Channel::of(1)), [(1, 0), (0, 1), (1, 2)]);
+}
+
+#[test]
+fn under_mclas_a_low_thread_that_wakes_preempts_a_neutral_one_on_a_slow_core_and_nobody_on_a_fast_one() {
+    // Both that compute have qualified after half a second; one of them has the fast core, the other is neutral and has the slow one. Another works for a
+    // quarter of a millisecond there every 40 ms, in all for less than a slice: overdue whenever it wakes, and not to wait for a slice of 6 ms to end.
+    let light = vec![Step::Sleep(ms(1000)), rounds(20, vec![compute(BIG_MS / 8), Step::Sleep(ms(40))])];
+    let heavy = vec![compute(3000 * BIG_MS)];
+    let (outcome, log) = simulate("1big+1little", &programs(vec![light, heavy.clone(), heavy]), "mclas", &[]);
+    let light = &outcome.threads[0];
+    assert_eq!(light.time_on[BIG], Nanos::ZERO);
+    assert!(light.waiting < ms(1), "{:?}", light.waiting);
+    const LITTLE: CoreId = CoreId(0);
+    let beside = stretches(&log).into_iter().filter(|it| it.2 > ms(1000) && it.2 < ms(1900) && it.0 != 0);
+    let slow = beside.filter(|it| it.1 == LITTLE).count();
+    assert!(slow >= 15, "nobody was on the slow core to be preempted: {slow}");
 }
 
 #[test]

@@ -41,6 +41,28 @@ index!(/// A parallel loop of its application.
 index!(/// A task graph of its application.
     GraphId);
 
+/// A bounded queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// Items that it holds. At least 1.
+    pub capacity: u32,
+    /// Whether who is woken by it is woken synchronously, as by a pipe or a socket of the kernel's: the waker is taken to wait itself soon (`WF_SYNC`).
+    /// A queue that a program makes of a lock and a condition variable does not.
+    pub synchronous: bool,
+}
+
+impl Channel {
+    /// A queue of a program's own.
+    pub const fn of(capacity: u32) -> Self {
+        Self { capacity, synchronous: false }
+    }
+
+    /// A pipe or a socket.
+    pub const fn pipe(capacity: u32) -> Self {
+        Self { capacity, synchronous: true }
+    }
+}
+
 /// One application: threads that belong together, and the objects that they meet at.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Application {
@@ -62,8 +84,8 @@ pub struct Application {
     pub conditions: u32,
     /// Per semaphore, its initial count.
     pub semaphores: Vec<u32>,
-    /// Per bounded queue, its capacity in items. At least 1.
-    pub channels: Vec<u32>,
+    /// Bounded queues.
+    pub channels: Vec<Channel>,
     /// Number of periodic timers that its threads share: who uses one moves it on for all.
     pub timers: u32,
     /// Number of periodic timers that each thread has of its own, numbered on from `timers` (rt-app's `unique`).

@@ -29,7 +29,8 @@ impl Application {
                 self.check_thread(thread).map_err(|what| format!("{kind} {i} '{}': {what}", thread.name))?;
             }
         }
-        for (kind, list) in [("barrier", &self.barriers), ("channel", &self.channels)] {
+        let capacities: Vec<u32> = self.channels.iter().map(|channel| channel.capacity).collect();
+        for (kind, list) in [("barrier", &self.barriers), ("channel", &capacities)] {
             if let Some(i) = list.iter().position(|&n| n == 0) {
                 return Err(format!("{kind} {i}: 0 found, expected at least 1"));
             }

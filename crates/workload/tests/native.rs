@@ -7,7 +7,7 @@ use evenkeel_machine::{CoreId, Machine, Nanos, Work};
 use evenkeel_workload::native::{looks_like_native, parse, write};
 use evenkeel_workload::programs::{self, Context};
 use evenkeel_workload::{
-    Application, BarrierId, ChannelId, Class, ConditionId, DeviceId, GraphId, LockId, LoopId, MAX_LOOP_DEPTH,
+    Application, BarrierId, Channel, ChannelId, Class, ConditionId, DeviceId, GraphId, LockId, LoopId, MAX_LOOP_DEPTH,
     ParallelLoop, Phase, PhaseId, Program, ProgramId, ReferenceCore, Repeat, Scaling, SemaphoreId, Step, Task,
     TaskGraph, TaskId, ThreadSpec, TimerId, TimerMode,
 };
@@ -177,7 +177,7 @@ fn applications() -> impl Strategy<Value = Application> {
                     locks: OBJECTS,
                     conditions: OBJECTS,
                     semaphores,
-                    channels: counts,
+                    channels: counts.iter().map(|&n| Channel { capacity: n, synchronous: n % 2 == 0 }).collect(),
                     timers: 1,
                     private_timers: OBJECTS - 1,
                     devices: OBJECTS,

@@ -141,8 +141,8 @@ impl<K: Kernel> Mechanism<K> {
         if let Some(core) = found {
             return self.put(thread, core);
         }
-        if let Some(margin) = self.queues[queue.index()].preemption {
-            self.preempt_for(thread, queue, margin);
+        if let Some(preemption) = self.queues[queue.index()].preemption {
+            self.preempt_for(thread, queue, preemption.margin);
         }
     }
 
@@ -151,10 +151,8 @@ impl<K: Kernel> Mechanism<K> {
         let mut victim: Option<(u64, CoreId)> = None;
         for core in self.machine.cores.iter().map(|core| core.id) {
             let Some(other) = self.placed[core.index()] else { continue };
-            if !self.services[core.index()].serves_first(queue)
-                || !self.allowed(thread, core)
-                || self.stats[other.index()].queue != Some(queue)
-            {
+            let compares = |other: QueueId| self.services[core.index()].compares(queue, other);
+            if !self.allowed(thread, core) || !self.stats[other.index()].queue.is_some_and(compares) {
                 continue;
             }
             let other_key = self.threads[other.index()].order.key(self.stats[other.index()].virtual_time);

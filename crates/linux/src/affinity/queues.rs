@@ -4,7 +4,7 @@
 //! what sets this mechanism apart from one inside the kernel.
 
 use evenkeel_machine::CoreId;
-use evenkeel_policy::{Clock, Order, QueueId, Start, ThreadId, Tier};
+use evenkeel_policy::{Choose, Clock, Order, Preemption, QueueId, Start, ThreadId, Tier};
 
 use super::kernel::Kernel;
 use super::mechanism::Mechanism;
@@ -16,7 +16,7 @@ pub struct Queue {
     pub clock: Clock,
     pub floor: u64,
     pub sleeper: u64,
-    pub preemption: Option<u64>,
+    pub preemption: Option<Preemption>,
     pub prefer: Vec<CoreId>,
     /// In order of arrival.
     pub waiting: Vec<ThreadId>,
@@ -54,6 +54,13 @@ impl Service {
     /// Whether any tier has the queue.
     pub fn serves(&self, queue: QueueId) -> bool {
         self.tiers.iter().any(|tier| tier.queues.contains(&queue))
+    }
+
+    /// Whether the first tier has the queue, and chooses by key between threads of it and of another, which may be the same.
+    pub fn compares(&self, queue: QueueId, other: QueueId) -> bool {
+        let Some(tier) = self.tiers.first() else { return false };
+        let has = |queue: QueueId| tier.queues.contains(&queue);
+        has(queue) && (queue == other || tier.choose == Choose::LeastKey && has(other))
     }
 
     /// Whether the first tier has the queue.

@@ -106,6 +106,23 @@ impl Slice {
     }
 }
 
+/// Whom a thread that arrives in a queue preempts, where no core idles for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preemption {
+    /// A thread whose key is greater by more than this.
+    pub margin: u64,
+    /// Whether one that was woken synchronously preempts, too: its waker has told the kernel that it is about to wait itself (`WF_SYNC`, as pipes and
+    /// sockets do). By affinity nobody knows how a thread was woken, and it does.
+    pub synchronous: bool,
+}
+
+impl Preemption {
+    /// However the thread was woken.
+    pub const fn beyond(margin: u64) -> Self {
+        Self { margin, synchronous: true }
+    }
+}
+
 /// Queues among which a core chooses at equal rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tier {
@@ -174,12 +191,13 @@ pub enum Directive {
         behind: u64,
     },
     /// The order in which idle cores are looked at when a thread arrives in the queue; those that do not serve it are passed over. Unless
-    /// said: the core where the thread was last, then by number.
+    /// said: the core where the thread was last, then by number. In the kernel, of cores of one kind those go first whose SMT sibling idles, too, and of these
+    /// the one where the thread was last; the simulator and the affinity mechanism keep to the order.
     Prefer(QueueId, Vec<CoreId>),
-    /// A thread that arrives in the queue, with no idle core to take it, preempts a running thread of the same queue, on a core that has
-    /// the queue in its first tier, whose key is greater
-    /// by more than this (the greatest of them); never unless said.
-    Preemption(QueueId, Option<u64>),
+    /// A thread that arrives in the queue, with no idle core to take it, preempts a running thread whose key is greater by more than a margin, the greatest of
+    /// them: on a core that has the queue in its first tier, and a thread of a queue that is there, too; of the same queue where the tier does not choose
+    /// by key. So nobody is preempted who would be picked before. Never unless said.
+    Preemption(QueueId, Option<Preemption>),
     /// How far below its queue's floor a thread that wakes may start, in virtual time (Linux: half a latency); 0 unless said.
     Sleeper(QueueId, u64),
     /// Two threads trade places: if both run, their cores; otherwise nothing.

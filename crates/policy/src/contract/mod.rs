@@ -10,7 +10,7 @@ mod ids;
 mod knobs;
 mod view;
 
-pub use directive::{Choose, Clock, Directive, Directives, Order, Slice, Start, Tier};
+pub use directive::{Choose, Clock, Directive, Directives, Order, Preemption, Slice, Start, Tier};
 pub use ids::{AppId, QueueId, ThreadId};
 pub use knobs::{Knob, KnobError, Knobs, Value};
 pub use view::{CoreStats, Event, Interest, State, ThreadStats, View};

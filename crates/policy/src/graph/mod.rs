@@ -60,6 +60,8 @@ pub struct Team {
     pub kinds: Vec<KindId>,
     /// By phase, nanoseconds per unit of work on each kind: as the machine has it, or as it has been learnt.
     pub pace: Vec<PerKind<f64>>,
+    /// Bytes per nanosecond over the link between any two workers. `None`: they share a memory, and handing data over takes no time.
+    pub link: Option<f64>,
 }
 
 impl Team {
@@ -77,7 +79,7 @@ impl Team {
             }
             pace
         };
-        Self { kinds, pace: phases.iter().map(pace).collect() }
+        Self { kinds, pace: phases.iter().map(pace).collect(), link: None }
     }
 }
 
@@ -105,11 +107,17 @@ impl<'a> Situation<'a> {
         Nanos((self.graph.take_cost.saturating_add(it.work).0 as f64 * pace).round() as u64)
     }
 
-    /// The whole graph on the team, as static policies want it: transfers cost nothing, for the workers share a memory.
+    /// Time of so many bytes from one worker to another.
+    pub fn transfer(&self, bytes: u64) -> Nanos {
+        self.team.link.map_or(Nanos::ZERO, |link| Nanos((bytes as f64 / link).round() as u64))
+    }
+
+    /// The whole graph on the team, as static policies want it.
     pub fn problem(&self) -> Problem {
         let kind = |worker: WorkerId| self.team.kinds.get(worker.index()).copied().unwrap_or_default();
         let workers = self.team.kinds.len() as u32;
-        Problem::new(self.graph, workers, |task, worker| self.cost(task, kind(worker)), |_| Nanos::ZERO)
+        let cost = |task, worker| self.cost(task, kind(worker));
+        Problem::new(self.graph, workers, cost, |bytes| self.transfer(bytes))
     }
 }
 
@@ -139,6 +147,12 @@ pub trait GraphPolicy: Send {
     /// Which of the workers that wait, who has waited longest first, is to be woken for a task. None: none of them would be given one.
     fn wake(&self, at: &Situation<'_>, mut waiting: &mut dyn Iterator<Item = WorkerId>) -> Option<WorkerId> {
         Iterator::find(&mut waiting, |&worker| self.would_take(at, worker))
+    }
+
+    /// How often a task is done, and so taken: more than once where handing its data over takes longer than making them anew ([`Team::link`]; so in the
+    /// simulator alone).
+    fn copies(&self, _task: TaskId) -> u32 {
+        1
     }
 
     /// A worker has done a task on a kind of core in this time: what costs are learnt from.

@@ -1,10 +1,9 @@
 //! A static policy at work: makes its schedule when a graph starts, and hands each worker its tasks in the order of the schedule.
 //!
 //! Only the order and the place are kept, not the times: a task that takes longer than planned delays what waits for it, and nobody else
-//! steps in. Of a task that the schedule has more than once only the copy that ends first is done: copies save transfers, and who
-//! shares a memory has none. For the same reason the plan is made without them.
+//! steps in.
 
-use evenkeel_machine::{KindId, Nanos};
+use evenkeel_machine::KindId;
 use evenkeel_workload::TaskId;
 
 use super::problem::Problem;
@@ -25,12 +24,21 @@ pub struct Planned {
     /// By slot, how many of them have been handed out.
     taken: Vec<usize>,
     ready: Vec<bool>,
+    /// By task, how often the plan has it.
+    copies: Vec<u32>,
 }
 
 impl Planned {
     /// By this scheduler.
     pub fn new(scheduler: Scheduler) -> Self {
-        Self { scheduler, roster: Roster::default(), lanes: Vec::new(), taken: Vec::new(), ready: Vec::new() }
+        Self {
+            scheduler,
+            roster: Roster::default(),
+            lanes: Vec::new(),
+            taken: Vec::new(),
+            ready: Vec::new(),
+            copies: Vec::new(),
+        }
     }
 
     /// The next task of a slot, if it is ready.
@@ -43,20 +51,9 @@ impl GraphPolicy for Planned {
     fn start(&mut self, at: &Situation<'_>) {
         let problem = at.problem();
         let schedule = (self.scheduler)(&problem);
-        let mut first: Vec<Option<(Nanos, WorkerId)>> = vec![None; at.graph.tasks.len()];
-        for (worker, slot) in schedule.slots() {
-            let first = &mut first[slot.task.index()];
-            if first.is_none_or(|first| (slot.finish, worker) < first) {
-                *first = Some((slot.finish, worker));
-            }
-        }
-        let mut lanes = vec![Vec::new(); at.team.kinds.len()];
-        for (worker, slot) in schedule.slots() {
-            if first[slot.task.index()].is_some_and(|(_, kept)| kept == worker) {
-                lanes[worker.index()].push(slot.task);
-            }
-        }
-        self.lanes = lanes;
+        self.lanes = schedule.lanes.iter().map(|lane| lane.iter().map(|slot| slot.task).collect()).collect();
+        self.copies = vec![0; at.graph.tasks.len()];
+        self.lanes.iter().flatten().for_each(|task| self.copies[task.index()] += 1);
         self.again(at);
     }
 
@@ -75,6 +72,10 @@ impl GraphPolicy for Planned {
         let task = self.next(slot)?;
         self.taken[slot] += 1;
         Some(task)
+    }
+
+    fn copies(&self, task: TaskId) -> u32 {
+        self.copies[task.index()]
     }
 
     fn would_take(&self, _at: &Situation<'_>, worker: WorkerId) -> bool {

@@ -71,7 +71,7 @@ pub fn team(kinds: &[u8]) -> Team {
     for (kind, pace) in pace.0.iter_mut().enumerate() {
         *pace = (kind + 1) as f64;
     }
-    Team { kinds: kinds.iter().map(|&kind| KindId(kind)).collect(), pace: vec![pace] }
+    Team { kinds: kinds.iter().map(|&kind| KindId(kind)).collect(), pace: vec![pace], link: None }
 }
 
 /// What came of a graph under a policy.

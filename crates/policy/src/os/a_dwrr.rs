@@ -41,8 +41,8 @@ use super::fair;
 use super::tournament::Tournament;
 use super::{REFRESH, TICK};
 use crate::contract::{
-    Clock, Directive, Directives, Event, Interest, Knob, Knobs, Order, Policy, QueueId, Slice, State, ThreadId,
-    ThreadStats, Tier, View,
+    Clock, Directive, Directives, Event, Interest, Knob, Knobs, Order, Policy, Preemption, QueueId, Slice, State,
+    ThreadId, ThreadStats, Tier, View,
 };
 use crate::registry::Entry;
 use crate::speedup::{Kinds, Source};
@@ -451,7 +451,7 @@ impl Policy for ADwrr {
         let queues: Vec<_> = machine.cores.iter().map(|_| say.make_queue(Clock::Own)).collect();
         for (core, &own) in machine.cores.iter().zip(&queues) {
             // A thread of an earlier round does not wait for one of a later.
-            say.say(Directive::Preemption(own, Some(0)));
+            say.say(Directive::Preemption(own, Some(Preemption::beyond(0))));
             let mut others = fair::nearest_first(machine, core.id, &self.cores);
             let idle = alike.iter().flat_map(|alike| fair::nearest_first(machine, core.id, alike));
             say.prefer(own, idle.collect());

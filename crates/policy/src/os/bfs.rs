@@ -5,7 +5,7 @@
 //! a core takes the thread that is due first; who sticks to another core (the last that ran there, taken off it) is due
 //!     1 slice later for a core of the same cluster, 2 slices later for others (`os/deadline.rs`)
 //! a thread that wakes takes the core where it was last, if that idles, else an idle one; else it preempts the running thread
-//!     that is due last, if that is due later than itself
+//!     that is due last, if that is due later than itself; not so where its waker is about to wait (a synchronous wake-up: pipes, sockets)
 //! ```
 //!
 //! Work-conserving by construction, and no balance is ever needed: there is nothing to be out of balance. The price is that threads
@@ -18,7 +18,7 @@
 //!
 //! Knobs: `slice` (6 ms).
 
-use super::deadline::{Deadlines, SLICE};
+use super::deadline::{Deadlines, PREEMPTION, SLICE};
 use crate::contract::{Clock, Directive, Directives, Event, Policy, QueueId, Tier, View};
 use crate::registry::Entry;
 
@@ -43,7 +43,7 @@ pub struct Bfs {
 impl Policy for Bfs {
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
         let queue = say.make_queue(Clock::Shared);
-        say.say(Directive::Preemption(queue, Some(0)));
+        say.say(Directive::Preemption(queue, Some(PREEMPTION)));
         for core in &view.machine.cores {
             say.serve(core.id, vec![Tier::least_key([queue])], None);
         }

@@ -14,8 +14,11 @@
 
 use evenkeel_machine::Nanos;
 
-use crate::contract::{Knob, Knobs, Order, Slice};
+use crate::contract::{Knob, Knobs, Order, Preemption, Slice};
 use crate::weight::nice_of;
+
+/// Whoever is due earlier does not wait; but one whose waker is about to wait itself waits for that (`ttwu_activate` of BFS).
+pub const PREEMPTION: Preemption = Preemption { margin: 0, synchronous: false };
 
 /// How long a thread runs while others wait.
 pub const SLICE: Knob = Knob::Number {

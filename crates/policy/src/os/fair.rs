@@ -4,7 +4,7 @@ use evenkeel_machine::{CoreId, Machine, Nanos, PerKind};
 
 use super::homes::Homes;
 use super::level::{Lot, level, may_help};
-use crate::contract::{Clock, Directive, Directives, Order, QueueId, Slice, Start, State, ThreadId, View};
+use crate::contract::{Clock, Directive, Directives, Order, Preemption, QueueId, Slice, Start, State, ThreadId, View};
 
 /// Slice of a core's only thread. Linux CFS (kernel/sched/fair.c up to 6.5): four `sysctl_sched_min_granularity`.
 const SLICE_ALONE: Nanos = Nanos::from_millis(3);
@@ -57,7 +57,7 @@ pub fn nearest_first(machine: &Machine, core: CoreId, cores: &[CoreId]) -> Vec<C
 /// Makes a queue as one of CFS: its own clock, preemption at wake-up, credit for sleepers.
 pub fn make_queue(say: &mut Directives) -> QueueId {
     let queue = say.make_queue(Clock::Own);
-    say.say(Directive::Preemption(queue, Some(WAKEUP_MARGIN)));
+    say.say(Directive::Preemption(queue, Some(Preemption::beyond(WAKEUP_MARGIN))));
     say.say(Directive::Sleeper(queue, SLEEPER_CREDIT));
     queue
 }

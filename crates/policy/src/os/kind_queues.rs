@@ -28,7 +28,8 @@ use evenkeel_machine::{CoreId, KindId, MAX_KINDS, Nanos};
 
 use super::fair;
 use crate::contract::{
-    Clock, Directive, Directives, Knob, Order, QueueId, Slice, Start, State, ThreadId, ThreadStats, Tier, View,
+    Clock, Directive, Directives, Knob, Order, Preemption, QueueId, Slice, Start, State, ThreadId, ThreadStats, Tier,
+    View,
 };
 use crate::speedup::Kinds;
 
@@ -141,7 +142,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
 
     /// Has whoever of a kind is furthest ahead make room for one of it that comes to wait and is further behind than by so much.
     pub fn make_room_for_those_behind(&self, behind: u64, say: &mut Directives) {
-        self.queues.iter().for_each(|&queue| say.say(Directive::Preemption(queue, Some(behind))));
+        let preemption = Some(Preemption::beyond(behind));
+        self.queues.iter().for_each(|&queue| say.say(Directive::Preemption(queue, preemption)));
     }
 
     /// Whether a thread that runs on a core of a rank is a guest there: it goes back when its turn is over. Who has stayed for longer, because nobody else

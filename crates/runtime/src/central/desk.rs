@@ -236,7 +236,7 @@ mod tests {
 
     /// A fast worker and a slow one, and a chain of two tasks of which the first is ready.
     fn chain() -> Desk {
-        let team = Team { kinds: vec![KindId(0), KindId(1)], pace: Vec::new() };
+        let team = Team { kinds: vec![KindId(0), KindId(1)], pace: Vec::new(), link: None };
         let mut desk = Desk::new(Box::new(Cats::default()), TaskGraph::default(), team);
         desk.created(TaskId(0), &[]);
         desk.created(TaskId(1), &[TaskId(0)]);

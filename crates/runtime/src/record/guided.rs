@@ -45,6 +45,7 @@ impl Guided {
         let team = Team {
             kinds: registry.team.places.iter().map(|place| place.kind).collect(),
             pace: expected.paces(&registry.costs),
+            link: None,
         };
         let desk = Desk::new(policy, graph.clone(), team);
         Ok(Self { state: Mutex::new(State { desk, jobs: Vec::new(), planned: None }), expected, graph })

@@ -34,7 +34,7 @@ pub struct Application {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub semaphores: Vec<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub channels: Vec<u32>,
+    pub channels: Vec<Channel>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub timers: u32,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -51,6 +51,14 @@ pub struct Application {
     pub duration_ns: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// A capacity, or `{"pipe": capacity}`.
+#[derive(Deserialize, Serialize)]
+#[serde(untagged, deny_unknown_fields, expecting = "a capacity, as 8, or {\"pipe\": 8}")]
+pub enum Channel {
+    Own(u32),
+    Pipe { pipe: u32 },
 }
 
 #[derive(Deserialize, Serialize)]

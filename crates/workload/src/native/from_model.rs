@@ -2,7 +2,7 @@
 
 use super::document as doc;
 use crate::graph::{TaskGraph, TaskId};
-use crate::model::{Application, Class, Repeat, Step, ThreadSpec, TimerMode};
+use crate::model::{Application, Channel, Class, Repeat, Step, ThreadSpec, TimerMode};
 use crate::phase::{Phase, ReferenceCore, Scaling};
 
 /// All that an application is.
@@ -17,7 +17,7 @@ pub fn application(app: &Application) -> doc::Application {
         locks: app.locks,
         conditions: app.conditions,
         semaphores: app.semaphores.clone(),
-        channels: app.channels.clone(),
+        channels: app.channels.iter().map(channel).collect(),
         timers: app.timers,
         private_timers: app.private_timers,
         devices: app.devices,
@@ -61,6 +61,13 @@ fn phase(phase: &Phase) -> doc::Phase {
             ReferenceCore::Numbered(core) => doc::Reference::Core(core.0),
             ReferenceCore::OfCapacity(capacity) => doc::Reference::Capacity(capacity),
         },
+    }
+}
+
+fn channel(channel: &Channel) -> doc::Channel {
+    match *channel {
+        Channel { capacity, synchronous: false } => doc::Channel::Own(capacity),
+        Channel { capacity, synchronous: true } => doc::Channel::Pipe { pipe: capacity },
     }
 }
 

@@ -7,8 +7,8 @@ use evenkeel_machine::{CoreId, Nanos, Work};
 use super::document as doc;
 use crate::graph::{BadEdge, Task, TaskGraph, TaskId};
 use crate::model::{
-    Application, BarrierId, ChannelId, Class, ConditionId, DeviceId, GraphId, LockId, LoopId, ParallelLoop, PhaseId,
-    Program, ProgramId, Repeat, SemaphoreId, Step, ThreadSpec, TimerId, TimerMode,
+    Application, BarrierId, Channel, ChannelId, Class, ConditionId, DeviceId, GraphId, LockId, LoopId, ParallelLoop,
+    PhaseId, Program, ProgramId, Repeat, SemaphoreId, Step, ThreadSpec, TimerId, TimerMode,
 };
 use crate::phase::{Phase, ReferenceCore, Scaling};
 
@@ -29,7 +29,7 @@ pub fn application(app: doc::Application) -> Result<Application, (usize, BadEdge
         locks: app.locks,
         conditions: app.conditions,
         semaphores: app.semaphores,
-        channels: app.channels,
+        channels: app.channels.iter().map(channel).collect(),
         timers: app.timers,
         private_timers: app.private_timers,
         devices: app.devices,
@@ -50,6 +50,13 @@ pub fn application(app: doc::Application) -> Result<Application, (usize, BadEdge
         duration: app.duration_ns.map(Nanos),
         notes: app.notes,
     })
+}
+
+fn channel(channel: &doc::Channel) -> Channel {
+    match *channel {
+        doc::Channel::Own(capacity) => Channel::of(capacity),
+        doc::Channel::Pipe { pipe } => Channel::pipe(pipe),
+    }
 }
 
 fn phase(phase: doc::Phase) -> Phase {

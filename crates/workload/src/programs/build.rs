@@ -7,8 +7,8 @@ use evenkeel_machine::{Machine, Work};
 use super::error::WorkloadError;
 use crate::graph::{Task, TaskGraph, TaskId};
 use crate::model::{
-    Application, BarrierId, ChannelId, DeviceId, GraphId, LockId, LoopId, ParallelLoop, PhaseId, Program, ProgramId,
-    Step, ThreadSpec,
+    Application, BarrierId, Channel, ChannelId, DeviceId, GraphId, LockId, LoopId, ParallelLoop, PhaseId, Program,
+    ProgramId, Step, ThreadSpec,
 };
 use crate::phase::Phase;
 
@@ -80,7 +80,16 @@ impl Builder {
     }
 
     pub(super) fn channel(&mut self, capacity: u32) -> ChannelId {
-        self.app.channels.push(capacity);
+        self.add_channel(Channel::of(capacity))
+    }
+
+    /// Of the kernel's: see [`Channel::pipe`].
+    pub(super) fn pipe(&mut self, capacity: u32) -> ChannelId {
+        self.add_channel(Channel::pipe(capacity))
+    }
+
+    fn add_channel(&mut self, channel: Channel) -> ChannelId {
+        self.app.channels.push(channel);
         ChannelId(self.app.channels.len() as u32 - 1)
     }
 

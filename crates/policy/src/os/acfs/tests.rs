@@ -226,7 +226,7 @@ fn every_kind_is_host_to_those_of_the_others_unless_told_not_to_and_makes_room_f
     };
     let margins = |said: &[Directive]| {
         let margin = |directive: &Directive| match directive {
-            Directive::Preemption(queue, margin) => Some((queue.0, *margin)),
+            Directive::Preemption(queue, margin) => Some((queue.0, margin.map(|it| it.margin))),
             _ => None,
         };
         said.iter().filter_map(margin).collect::<Vec<_>>()

@@ -42,7 +42,7 @@ use std::cmp::Reverse;
 use evenkeel_machine::{CoreId, KindId, Nanos};
 
 use super::TICK;
-use super::deadline::{Deadlines, SLICE};
+use super::deadline::{Deadlines, PREEMPTION, SLICE};
 use super::fair;
 use crate::contract::{
     Clock, Directive, Directives, Event, Interest, Knob, Knobs, Policy, QueueId, State, ThreadId, ThreadStats, Tier,
@@ -360,7 +360,7 @@ impl Policy for Mclas {
         let fast_first = fair::fast_first(view.machine);
         self.fast = fast_first.iter().copied().filter(|&core| view.kind(core) != self.slow).collect();
         for queue in [HIGH, NEUTRAL, LOW] {
-            say.say(Directive::Preemption(queue, Some(0)));
+            say.say(Directive::Preemption(queue, Some(PREEMPTION)));
         }
         // Who sleeps and wakes as LP, or as HP where fast cores are alike, stays where it was: no preference but that.
         say.prefer(STARVING, fast_first.clone());

@@ -97,7 +97,7 @@ fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> 
         steps
     };
     for group in 0..groups {
-        let inboxes: Vec<_> = (0..PEERS).map(|_| builder.channel(channel.capacity)).collect();
+        let inboxes: Vec<_> = (0..PEERS).map(|_| builder.pipe(channel.capacity)).collect();
         let mut round = Vec::new();
         for &inbox in &inboxes {
             compute(&mut round, channel.write + mode.per_message, phase);

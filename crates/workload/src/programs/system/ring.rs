@@ -32,7 +32,7 @@ fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> 
     let mut builder = Builder::new("context-ring");
     let phase = builder.phase(kernel_phase("token", data_bytes));
     let work = TOKEN + (data_bytes as f64 / 4.0 * INSTRUCTIONS_PER_WORD) as u64;
-    let links: Vec<_> = (0..processes).map(|_| builder.channel(1)).collect();
+    let links: Vec<_> = (0..processes).map(|_| builder.pipe(1)).collect();
     for (i, &next) in links.iter().enumerate() {
         let before = links[(i + links.len() - 1) % links.len()];
         // The first one makes the token, and keeps it in the end.
