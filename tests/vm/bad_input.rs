@@ -36,6 +36,7 @@ fn cores_that_no_lab_can_have() {
     ] {
         refused(&["--cores", cores, "--", "true"], 2, said);
     }
+    refused(&["--cores", "1@60+2@20", "--smt", "--", "true"], 2, "'1@60' cannot be pairs of SMT siblings");
 }
 
 #[test]

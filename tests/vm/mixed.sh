@@ -55,7 +55,8 @@ sed -e 's/^operating_points/idle_power_w = 0.01\n&/' -e '/"fast"/,/^]/ s/capacit
 for policy in "$@"; do
     dmesg -c >/dev/null
     rm -f /tmp/spin /tmp/pipes /tmp/forks /tmp/nice /tmp/bound*
-    evenkeel schedule --backend sched_ext -p "$policy" --machine /tmp/powered.toml >/tmp/evenkeel 2>&1 &
+    # Shorter than the load: who waits for most of it ends it.
+    evenkeel schedule --backend sched_ext --watchdog 8s -p "$policy" --machine /tmp/powered.toml >/tmp/evenkeel 2>&1 &
     # Not in a subshell, which has no children to wait for.
     judge $! >/tmp/verdict
     echo "$policy: $(cat /tmp/verdict)"

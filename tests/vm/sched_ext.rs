@@ -108,11 +108,17 @@ const EQUAL: &str = "for n in 4 6; do
  done";
 
 /// What is asked of one session under acfs, in turn: booting and loading take longer than most of it. The last part kills it.
-const PARTS: [(&str, &str); 7] = [
+const PARTS: [(&str, &str); 9] = [
     (
         "others",
         "evenkeel schedule --backend sched_ext -p gts; echo $?
          rm /run/evenkeel/schedule.lock; evenkeel schedule --backend sched_ext -p gts; echo $?",
+    ),
+    ("unconfigured", "ls /boot; cat /sys/kernel/sched_ext/root/ops"),
+    (
+        "watched",
+        "evenkeel schedule --monitor 1 --json >/tmp/seen & m=$!; worker spin 6 20000 >/dev/null & w=$!
+         for _ in $(seq 180); do [ $(wc -l </tmp/seen) -ge 3 ] && break; usleep 100000; done; kill $m $w; sed -n 3p /tmp/seen; grep 'per second' /tmp/log | tail -n 1",
     ),
     (
         "two",
@@ -138,7 +144,9 @@ const PARTS: [(&str, &str); 7] = [
 
 /// Begins a session under acfs, in a script.
 fn under_acfs() -> String {
-    format!("{IS}; evenkeel schedule --backend sched_ext -p acfs >/tmp/log 2>&1 & s=$!; is enabled; sleep 1")
+    format!(
+        "{IS}; rm /boot/config-*; evenkeel schedule --backend sched_ext -p acfs --stats 1 >/tmp/log 2>&1 & s=$!; is enabled; sleep 1"
+    )
 }
 
 /// What a part of the session printed, and all errors of the session.
@@ -220,6 +228,116 @@ fn what_keeps_a_scheduler_from_loading_is_said_in_a_line() {
     assert_eq!(said.len(), causes.len(), "{errors}");
     for (error, cause) in said.iter().zip(causes) {
         assert!(error.contains(cause), "{error}");
+    }
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn a_scheduler_loads_where_the_kernels_configuration_is_not_to_be_had() {
+    let Some((listed, errors)) = session("unconfigured") else { return };
+    assert!(listed.starts_with("evenkeel"), "{listed} {errors}");
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn what_the_scheduler_does_is_seen_from_outside_and_in_its_own_lines() {
+    let Some((seen, errors)) = session("watched") else { return };
+    let Some((object, line)) = seen.split_once('\n') else { panic!("{seen} {errors}") };
+    let object: Value = serde_json::from_str(object).unwrap_or_else(|error| panic!("{error}: {seen}"));
+    assert_eq!((&object["mechanism"], &object["policy"]), (&"sched_ext".into(), &"acfs".into()));
+    let per_second = |what: &str| object["per_second"][what].as_f64().unwrap();
+    assert!(per_second("switches") > 0.0 && per_second("looks") > 0.0, "{object}");
+    assert!(object["runnable"].as_u64().unwrap() >= 6, "{object}");
+    assert!(line.contains("switches") && line.contains("cost ") && line.contains("looks/s"), "{line}");
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn types_that_cannot_be_read_are_said_in_a_line() {
+    let script = "head -c 4096 /dev/urandom >/tmp/types; mount --bind /tmp/types /sys/kernel/btf/vmlinux
+                  evenkeel schedule --backend sched_ext -p acfs; echo $?";
+    let Some(ended) = guest("6.18", &["sh", "-c", script]) else { return };
+    assert_eq!(ended.text(), "1\n", "{}", ended.stderr);
+    let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert!(errors.len() == 1 && errors[0].contains("BTF is malformed"), "{}", ended.stderr);
+    assert!(errors[0].contains("--backend affinity"), "{}", ended.stderr);
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn in_partial_mode_only_those_are_scheduled_who_ask_for_it() {
+    let script = format!(
+        "{IS}; for name in inside outside; do cp $(which worker) /bin/$name; done
+         evenkeel schedule --backend sched_ext -p acfs --partial --json >/tmp/record 2>/tmp/log & s=$!; is enabled; sleep 1
+         outside spin 2 3000 >/tmp/outside & inside ext spin 2 3000 >/tmp/inside; wait %2
+         kill -INT $s; wait $s || cat /tmp/log >&2; awk '$1 > 0' /tmp/outside /tmp/inside | wc -l; cat /tmp/record"
+    );
+    let Some(ended) = guest("6.18", &["sh", "-c", &script]) else { return };
+    let text = ended.text();
+    let Some((advanced, record)) = text.split_once('\n') else { panic!("{text} {}", ended.stderr) };
+    assert_eq!(advanced, "4", "{}", ended.stderr);
+    let record: Value = serde_json::from_str(record).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let apps: Vec<&str> = record["apps"].as_array().unwrap().iter().filter_map(|app| app["name"].as_str()).collect();
+    assert_eq!(apps, ["inside"], "{record}");
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn threads_have_cores_of_their_own_before_they_share_one_with_a_sibling() {
+    // Two threads that sleep and wake on two cores of two siblings each, under a policy whose queue prefers no core: each core has about half of the work. Where
+    // siblings do not count they stay wherever they began.
+    let script = format!(
+        "{IS}; evenkeel schedule --backend sched_ext -p bfs >/tmp/log 2>&1 & s=$!; is enabled; sleep 1
+         cat /sys/devices/system/cpu/cpu*/topology/thread_siblings_list | tr '\\n' ' '; echo
+         grep '^cpu[0-9]' /proc/stat >/tmp/before; for i in 1 2 3 4 5 6 7 8; do worker naps 2 800; done; grep '^cpu[0-9]' /proc/stat >/tmp/after
+         paste /tmp/before /tmp/after | awk '{{ user[NR] = $13 - $2 }}
+             END {{ first = user[1] + user[2]; second = user[3] + user[4]; print first, second }}'
+         kill -INT $s; wait $s"
+    );
+    let with = ["--cores", "4@50", "--smt"];
+    let Some(ended) = guest_with("6.18", "/bin/evenkeel", &with, &["sh", "-c", &script]) else { return };
+    let text = ended.text();
+    let lines: Vec<&str> = text.lines().collect();
+    let ["0-1 0-1 2-3 2-3 ", ticks] = lines[..] else { panic!("{text} {}", ended.stderr) };
+    let ticks: Vec<u32> = ticks.split(' ').map(|ticks| ticks.parse().unwrap()).collect();
+    let (less, more) = (ticks[0].min(ticks[1]), ticks[0].max(ticks[1]));
+    assert!(less * 10 >= more * 7, "{ticks:?}");
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn what_threads_retire_is_counted_per_kind_of_core() {
+    // The lab's cores have no such counters. What the kernel says of its hardware is replaced: its "instructions" are nanoseconds of CPU time, so that
+    // whoever always works retires one a nanosecond on either kind, and its speedup factor, 3 by capacities, is measured as 1.
+    let script = format!(
+        "{IS}; cp $(which worker) /bin/app
+         cpu=/tmp/devices/cpu; mkdir -p $cpu/events $cpu/format; echo 1 >$cpu/type; echo config:0-7 >$cpu/format/event
+         for event in instructions cpu-cycles; do echo event=0x00 >$cpu/events/$event; done
+         mount --bind /tmp/devices /sys/bus/event_source/devices
+         evenkeel schedule --backend sched_ext -p acfs --json --threads >/tmp/record 2>/tmp/log & s=$!; is enabled; sleep 1
+         p=; for i in 1 2 3 4; do app spin 1 8000 >/dev/null & p=\"$p $!\"; done; wait $p
+         kill -INT $s; wait $s || cat /tmp/log >&2; cat /tmp/log >&2; cat /tmp/record"
+    );
+    let Some(ended) = guest("6.18", &["sh", "-c", &script]) else { return };
+    assert!(ended.stderr.contains("with counters of instructions"), "{}", ended.stderr);
+    let record: Value = serde_json::from_str(&ended.text()).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
+    println!("{record:#}");
+}
+
+#[test]
+#[ignore = "boots a virtual machine, and takes long: make vm-test-long"]
+fn kernels_that_can_have_no_scheduler_are_told_apart_in_the_longer_run() {
+    let script = "evenkeel schedule --backend sched_ext -p acfs; echo $?";
+    for (kernel, cause) in [("6.12", "this kernel has no sched_ext"), ("7.2.12+deb13", "BTF is malformed")] {
+        let Some(ended) = guest(kernel, &["sh", "-c", script]) else { return };
+        // What a mirror no longer has, and no cache, cannot be booted.
+        if ended.stderr.contains("there is no kernel ") {
+            println!("skipped: {}", ended.stderr.trim_end());
+            continue;
+        }
+        assert_eq!(ended.text(), "1\n", "{}", ended.stderr);
+        let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+        assert!(errors.len() == 1 && errors[0].contains(cause), "{kernel}: {}", ended.stderr);
     }
 }
 

@@ -132,7 +132,8 @@ fn programs_have_the_kinds_of_core_in_the_lab_that_they_have_in_the_simulator() 
 #[ignore = "boots a virtual machine, and takes long: make vm-test-long"]
 fn six_programs_are_as_unequal_in_the_lab_as_in_the_simulator_in_the_longer_run() {
     // Whoever of equals is disturbed may lose its place to another: their shares are not what is kept.
-    let Some(apart) = compare(&["acfs", "gts", "age:interval=100"].map(|policy| (policy, Programs::Alike(6), 20)))
+    let Some(apart) =
+        compare(&["acfs", "hsp", "gts", "age:interval=100"].map(|policy| (policy, Programs::Alike(6), 20)))
     else {
         return;
     };

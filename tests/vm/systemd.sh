@@ -37,6 +37,12 @@ kill -9 "$pid"
 is disabled
 is enabled
 [ "$(pidof evenkeel)" != "$pid" ] && echo "started again after kill -9"
+echo S >/proc/sysrq-trigger
+is disabled
+sleep 5
+[ "$(cat $sched_ext)" = disabled ] && echo "stays ended after Alt-SysRq-S"
+nsenter -t "$(pidof systemd)" -m -p -r /usr/bin/systemctl start evenkeel.service || cat /tmp/systemd.log >&2
+is enabled
 kill -INT "$(pidof evenkeel)"
 is disabled
 sleep 5

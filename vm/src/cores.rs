@@ -26,6 +26,7 @@ struct Group {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cores {
     groups: Vec<Group>,
+    in_pairs: bool,
 }
 
 /// How much of a host core a core gets.
@@ -77,6 +78,14 @@ pub enum CoresError {
         /// What was asked for.
         spec: String,
     },
+    /// Not all of them have a sibling.
+    #[error("cores '{spec}': '{term}' cannot be pairs of SMT siblings, expected even counts, as 2@60+2@20")]
+    Odd {
+        /// What was asked for.
+        spec: String,
+        /// The part.
+        term: String,
+    },
     /// Too many different shares.
     #[error(
         "cores '{spec}': more than {MAX_KINDS} different shares, which are more kinds of core than a machine may have"
@@ -99,6 +108,25 @@ impl Cores {
         kinds.sort_unstable_by(|a, b| b.cmp(a));
         kinds.dedup();
         kinds
+    }
+
+    /// The same, and two after each other are siblings (SMT): threads of one core, as the guest's kernel sees it. What one of them does takes nothing from
+    /// the other: each has its share.
+    ///
+    /// # Errors
+    /// A share that an odd number of them has.
+    pub fn in_pairs(self) -> Result<Self, CoresError> {
+        match self.groups.iter().find(|group| group.count % 2 == 1) {
+            Some(odd) => {
+                Err(CoresError::Odd { spec: self.to_string(), term: format!("{}@{}", odd.count, odd.percent) })
+            }
+            None => Ok(Self { in_pairs: true, ..self }),
+        }
+    }
+
+    /// Whether they are pairs of siblings.
+    pub fn are_in_pairs(&self) -> bool {
+        self.in_pairs
     }
 
     /// What all of them take together, percent of a host core.
@@ -143,7 +171,7 @@ impl FromStr for Cores {
             }
             groups.push(Group { count, percent });
         }
-        let cores = Self { groups };
+        let cores = Self { groups, in_pairs: false };
         if cores.kinds().len() > MAX_KINDS {
             return Err(CoresError::TooManyKinds { spec: spec() });
         }
@@ -219,6 +247,16 @@ mod tests {
             let error = text.parse::<Cores>().unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn pairs_are_of_one_share() {
+        assert!(cores("2@60+4@20").in_pairs().unwrap().are_in_pairs() && !cores("2@60").are_in_pairs());
+        let error = cores("2@60+3@20").in_pairs().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "cores '2@60+3@20': '3@20' cannot be pairs of SMT siblings, expected even counts, as 2@60+2@20"
+        );
     }
 
     proptest! {

@@ -190,7 +190,8 @@ impl Lab {
         signals: &'a Signals,
     ) -> Result<Booted<'a>, VmError> {
         let cores = self.cores.percents().len();
-        let settings = Settings { kernel: &self.kernel, image, cores, memory_mib: self.memory_mib };
+        let in_pairs = self.cores.are_in_pairs();
+        let settings = Settings { kernel: &self.kernel, image, cores, in_pairs, memory_mib: self.memory_mib };
         let (emulator, channels) = Emulator::start(&settings, signals)?;
         let (mut guest, output) = Conversation::new(emulator, channels, signals)?;
         let mut rounds = None;

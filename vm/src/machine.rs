@@ -23,7 +23,9 @@ pub fn machine(cores: &Cores) -> Machine {
         let first = numbered.len();
         for (core, _) in base.cores.iter().zip(&percents).filter(|(_, percent)| rank(**percent) == kind) {
             let id = CoreId(numbered.len() as u32);
-            numbered.push(Core { id, kind: KindId(kind as u8), cluster: ClusterId(kind as u32), ..*core });
+            // All of a group have one share: so the other of a pair is here, before it or after it.
+            let sibling = cores.are_in_pairs().then_some(CoreId((numbered.len() as u32) ^ 1));
+            numbered.push(Core { id, kind: KindId(kind as u8), cluster: ClusterId(kind as u32), sibling, ..*core });
         }
         let ids = numbered[first..].iter().map(|core| core.id).collect();
         clusters.push(Cluster { kind: KindId(kind as u8), cores: ids, ..base.clusters[0].clone() });
@@ -97,6 +99,14 @@ mod tests {
             rows.iter().map(|row| row.0.as_str()).collect::<Vec<_>>(),
             ["fast", "slow1.01", "slow1.02", "slow100"]
         );
+    }
+
+    #[test]
+    fn who_is_in_pairs_knows_its_sibling() {
+        let machine = machine(&"2@20+4@60".parse::<Cores>().unwrap().in_pairs().unwrap());
+        let pairs = machine.cores.iter().filter_map(|core| Some((core.cpu, machine.cores[core.sibling?.index()].cpu)));
+        assert_eq!(pairs.collect::<Vec<_>>(), [(2, 3), (3, 2), (4, 5), (5, 4), (0, 1), (1, 0)]);
+        assert_eq!(Machine::parse(&machine.to_toml(), "lab").unwrap(), machine);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //!   the other took to get a core, in microseconds: median, 99th percentile and greatest after BEGIN, and 99th percentile before;
 //! - `worker crossings PAIRS MS`: the same pairs; prints how many in a hundred of those who were woken got a core of the other half of the CPUs than the
 //!   time before: in the lab, of the other kind;
+//! - `worker naps N MS`: N threads that work for 4 ms and sleep for 1 ms in turn, for MS;
 //! - `worker pipes PAIRS MS`: pairs of threads that send a byte back and forth through pipes; prints round trips;
 //! - `worker forks MS`: starts one short process after another, four at a time; prints how many;
 //! - `worker mask CPUS MS`: a thread that binds itself to these CPUs, works for MS, and prints the CPUs that it may use then;
@@ -19,6 +20,7 @@
 //! - `worker many N MS [PID]`: N threads that work from when they begin; once all have been made, for MS: prints the least and the median of their
 //!   progress meanwhile, and what process PID (no PID: nobody) took of one CPU, in percent. Its first thread is to be a real-time one, for it measures;
 //! - `worker forever`: a thread that works until it is killed;
+//! - `worker ext …`: any of these, in SCHED_EXT;
 //! - `worker after MS …`: any of these, after so long: whoever schedules it then knows the program by its name.
 
 use std::env;
@@ -379,6 +381,33 @@ fn many(threads: usize, time: Duration, process: Option<&str>) -> Result<(), Box
     Ok(())
 }
 
+fn naps(threads: usize, time: Duration) {
+    let until = Instant::now() + time;
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while Instant::now() < until {
+                    work(Duration::from_millis(4));
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+        }
+    });
+}
+
+/// Of this thread and all that it starts from now on.
+#[allow(unsafe_code)]
+fn ask_for_sched_ext() -> std::io::Result<()> {
+    // include/uapi/linux/sched.h.
+    const SCHED_EXT: i32 = 7;
+    let priority = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the pointer is to a live sched_param, which the kernel only reads.
+    match unsafe { libc::sched_setscheduler(0, SCHED_EXT, &raw const priority) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -392,12 +421,17 @@ fn carry_out(words: &[&str]) -> Result<(), Box<dyn Error>> {
             thread::sleep(ms(pause)?);
             carry_out(then)?;
         }
+        ["ext", ref then @ ..] => {
+            ask_for_sched_ext()?;
+            carry_out(then)?;
+        }
         ["spin", threads, time] => spin(threads.parse()?, ms(time)?),
         ["nice", levels, time] => {
             nice(&levels.split(',').map(str::parse).collect::<Result<Vec<_>, _>>()?, ms(time)?)?;
         }
         ["wakes", pairs, beginning, time] => wakes(pairs.parse()?, ms(beginning)?, ms(time)?),
         ["crossings", pairs, time] => crossings(pairs.parse()?, ms(time)?),
+        ["naps", threads, time] => naps(threads.parse()?, ms(time)?),
         ["pipes", pairs, time] => pipes(pairs.parse()?, ms(time)?),
         ["forks", time] => forks(ms(time)?)?,
         ["nothing"] => {}

@@ -28,8 +28,10 @@ pub struct Settings<'a> {
     pub kernel: &'a Kernel,
     /// The first file system.
     pub image: &'a File,
-    /// Virtual cores.
+    /// Virtual cores,
     pub cores: usize,
+    /// of which two at a time are threads of one.
+    pub in_pairs: bool,
     /// Memory, MiB.
     pub memory_mib: u64,
 }
@@ -109,7 +111,7 @@ impl<'a> Emulator<'a> {
         let mut command = Command::new(QEMU);
         // A name for threads is what tells virtual cores from the others.
         command.args(["-name", "lab,debug-threads=on", "-accel", "tcg,thread=multi", "-cpu", "max"]);
-        command.arg("-smp").arg(settings.cores.to_string());
+        command.arg("-smp").arg(topology(settings));
         command.arg("-m").arg(format!("{}M", settings.memory_mib));
         command.args(["-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"]);
         command.arg("-kernel").arg(&settings.kernel.vmlinuz);
@@ -154,6 +156,12 @@ impl Drop for Emulator<'_> {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Sockets are none of the caller's: all share a last-level cache.
+fn topology(settings: &Settings<'_>) -> String {
+    let threads = if settings.in_pairs { 2 } else { 1 };
+    format!("{},sockets=1,cores={},threads={threads}", settings.cores, settings.cores / threads)
 }
 
 fn keep_open(fd: impl AsFd) -> Result<(), VmError> {

@@ -55,9 +55,12 @@ pub struct LiveArgs {
     /// Let threads that wait share the cores of those that run, also where they could be held back (SCHED_IDLE)
     #[arg(long)]
     pub no_park: bool,
-    /// Leave a program all its CPUs for so long after it began: it may be counting them
-    #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = parse::time)]
-    pub grace: Nanos,
+    /// Leave a program all its CPUs for so long after it began: it may be counting them (affinity) [default: 50ms]
+    #[arg(long, value_name = "TIME", value_parser = parse::time)]
+    pub grace: Option<Nanos>,
+    /// The kernel ends the scheduler when a thread that could run has not run for so long, 1s to 30s (sched_ext) [default: 20s]
+    #[arg(long, value_name = "TIME", value_parser = parse::watchdog)]
+    pub watchdog: Option<Nanos>,
     /// What looking after threads may cost, percent of one core [default: 1 by affinity, 4 by sched_ext]
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
     pub budget: Option<f64>,
@@ -105,9 +108,9 @@ pub struct RunLiveArgs {
 }
 
 /// What makes no sense for who only looks on.
-const NOT_MONITORED: [&str; 16] = [
-    "policy", "settings", "machine", "backend", "speedups", "source", "no_park", "grace", "budget", "verbose", "pid",
-    "cgroup", "partial", "duration", "stats", "threads",
+const NOT_MONITORED: [&str; 17] = [
+    "policy", "settings", "machine", "backend", "speedups", "source", "no_park", "grace", "watchdog", "budget",
+    "verbose", "pid", "cgroup", "partial", "duration", "stats", "threads",
 ];
 
 /// Of `schedule`.

@@ -15,6 +15,9 @@ pub struct VmArgs {
     /// Cores of the lab, as 2@60+2@20: two with 60 % of a core of this host each, two with 20 %
     #[arg(long, value_name = "CORES", default_value = "2@60+2@20", value_parser = parse::vm_cores)]
     pub cores: Cores,
+    /// The cores are pairs of SMT siblings, 0 and 1, 2 and 3 and so on; each keeps its share
+    #[arg(long)]
+    pub smt: bool,
     /// Kernel: a series (6.18), a release (6.18.15+deb13), or the path of a vmlinuz
     #[arg(long, value_name = "VERSION", default_value = "6.18")]
     pub kernel: String,

@@ -41,7 +41,8 @@ pub fn run(args: &VmArgs) -> Result<ExitCode> {
         return list(&store, args.json).map(|()| ExitCode::SUCCESS);
     }
     let named = Named::of(args).map_err(failure)?;
-    check_host(&args.cores, args.force, &tell).map_err(failure)?;
+    let cores = if args.smt { args.cores.clone().in_pairs().map_err(Failure::usage)? } else { args.cores.clone() };
+    check_host(&cores, args.force, &tell).map_err(failure)?;
     let kernel = match named {
         Named::File(kernel) => kernel,
         Named::Debian(wanted) => store.kernel(&wanted, &tell).map_err(failure)?,
@@ -56,7 +57,7 @@ pub fn run(args: &VmArgs) -> Result<ExitCode> {
 
     let lab = Lab {
         kernel,
-        cores: args.cores.clone(),
+        cores,
         memory_mib: args.memory,
         contents: Contents {
             command: args.command.clone(),
@@ -107,6 +108,7 @@ impl Named {
 struct Row {
     kernel: String,
     cores: String,
+    smt: bool,
     exit_code: u8,
     seconds: f64,
     stdout: String,
@@ -127,6 +129,7 @@ impl Row {
         Self {
             kernel: lab.kernel.release.clone(),
             cores: lab.cores.to_string(),
+            smt: lab.cores.are_in_pairs(),
             exit_code: outcome.exit_code,
             seconds: outcome.seconds,
             stdout,

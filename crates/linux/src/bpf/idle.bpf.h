@@ -20,6 +20,12 @@ static __always_inline bool claim(u32 at)
 	return true;
 }
 
+/* Whether nobody runs beside it on its core. */
+static __always_inline bool is_whole(const struct cpu *cpu, const struct board *board)
+{
+	return cpu->sibling == NONE || has_bit(board->idle, cpu->sibling);
+}
+
 /* The CPU, which is the caller's to use from now on, or NONE. */
 FUNCTION u32 claim_for(u32 at, u32 previous)
 {
@@ -42,9 +48,11 @@ FUNCTION u32 claim_for(u32 at, u32 previous)
 	}
 	if (!any)
 		return NONE;
-	if (!queue->preferred_count && has_bit(fit, previous) && claim(previous))
-		return previous;
 	last = has_bit(fit, previous) ? cpu_at(previous) : NULL;
+	if (last && !is_whole(last, board))
+		last = NULL;
+	if (last && !queue->preferred_count && claim(previous))
+		return previous;
 	bpf_for(i, 0, MAX_CPUS) {
 		u32 cpu = i;
 		struct cpu *state;
@@ -60,15 +68,14 @@ FUNCTION u32 claim_for(u32 at, u32 previous)
 			continue;
 		if (second != NONE && state->kind != second_kind)
 			break;
-		if (state->sibling != NONE && !has_bit(board->idle, state->sibling)) {
-			if (second == NONE) {
+		if (!is_whole(state, board)) {
+			if (second == NONE || cpu == previous) {
 				second = cpu;
 				second_kind = state->kind;
 			}
 			continue;
 		}
-		if (last && last->kind == state->kind &&
-		    (last->sibling == NONE || has_bit(board->idle, last->sibling)) && claim(previous))
+		if (last && last->kind == state->kind && claim(previous))
 			return previous;
 		if (claim(cpu))
 			return cpu;

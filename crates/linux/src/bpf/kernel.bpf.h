@@ -74,7 +74,8 @@ struct task_struct {
 	int static_prio;
 	u32 policy;
 	int nr_cpus_allowed;
-	const struct cpumask *cpus_ptr;
+	const struct cpumask *cpus_ptr; /* cpus_mask, or a CPU that it must not leave now */
+	struct cpumask cpus_mask;
 	char comm[16];
 	struct sched_ext_entity scx;
 } KERNEL_TYPE;
@@ -127,10 +128,12 @@ struct sched_ext_ops {
 
 /* Values that the kernel may renumber are taken from its BTF when the program is loaded. */
 enum scx_enq_flags { SCX_ENQ_WAKEUP = 1, SCX_ENQ_HEAD = 16, SCX_ENQ_CPU_SELECTED = 1024, SCX_ENQ_PREEMPT = 1ULL << 32 };
+enum scx_wake_flags { SCX_WAKE_SYNC = 16 };
 enum scx_deq_flags { SCX_DEQ_SLEEP = 1 };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
 enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 0x8000000000000002ULL, SCX_DSQ_LOCAL_ON = 0xC000000000000000ULL };
 #define ENQ(flag) bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_##flag)
+#define WAKE(flag) bpf_core_enum_value(enum scx_wake_flags, SCX_WAKE_##flag)
 #define DEQ(flag) bpf_core_enum_value(enum scx_deq_flags, SCX_DEQ_##flag)
 #define KICK(flag) bpf_core_enum_value(enum scx_kick_flags, SCX_KICK_##flag)
 #define LOCAL bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_LOCAL)

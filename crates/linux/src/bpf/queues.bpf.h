@@ -98,7 +98,18 @@ static __always_inline bool is_served_by(const struct slot *slot, u32 at)
 	return queue && has_bit(queue->served, at);
 }
 
-/* A running thread of the same queue whose key is greatest, and greater by more than the queue's margin, makes room. */
+/* Whether a CPU that has a queue in its first tier chooses by key between threads of it and of another. */
+static __always_inline bool compares(const struct cpu *cpu, u32 at, u32 which, u32 other)
+{
+	struct queue *queue;
+
+	if (which == other)
+		return true;
+	queue = queue_at(other);
+	return queue && has_bit(queue->served_first, at) && !cpu->tier_by_load[0];
+}
+
+/* The running thread whose key is greatest, and greater by more than the queue's margin, of those that would not be picked before it, makes room. */
 FUNCTION int preempt_for(u32 at)
 {
 	struct slot *slot = slot_at(at);
@@ -111,7 +122,8 @@ FUNCTION int preempt_for(u32 at)
 	if (!slot || !board)
 		return 0;
 	queue = queue_at(slot->queue);
-	if (!queue || !queue->preempts)
+	if (!queue || queue->preempts == PRE_NEVER ||
+	    (queue->preempts == PRE_NOT_SYNCHRONOUS && slot->woken && slot->synchronous))
 		return 0;
 	least = key_of(slot) + queue->preemption;
 	bpf_for(i, 0, MAX_CPUS) {
@@ -127,7 +139,7 @@ FUNCTION int preempt_for(u32 at)
 		if (!cpu || cpu->running == NONE)
 			continue;
 		other = slot_at(cpu->running);
-		if (!other || other->queue != slot->queue || other->target != NONE)
+		if (!other || other->target != NONE || !compares(cpu, i, slot->queue, other->queue))
 			continue;
 		key = key_of(other);
 		if (other->rule == R_VIRTUAL_TIME)

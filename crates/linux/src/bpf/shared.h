@@ -57,6 +57,9 @@ enum pending {
 enum rule { R_VIRTUAL_TIME, R_DEADLINE, R_FIXED, R_ARRIVAL };
 enum start { S_KEEP, S_FLOOR, S_AT };
 
+/* Which of those that arrive in a queue preempt: not who was woken synchronously, by one who is about to wait itself; or everybody. */
+enum preempts { PRE_NEVER, PRE_NOT_SYNCHRONOUS, PRE_ALWAYS };
+
 /* Slot of nobody: what threads begin with that no thread of ours has forked. */
 #define TEMPLATE 0
 
@@ -70,8 +73,9 @@ struct slot {
 	u64 started_at;
 	char comm[COMM];
 	u32 exec_id;
-	u32 restricted;
-	u64 allowed[CPU_WORDS];
+	u32 restricted; /* its affinity leaves out CPUs of the machine */
+	u64 affinity[CPU_WORDS]; /* within the machine */
+	u64 allowed[CPU_WORDS]; /* where it may run now */
 
 	/* Both, atomically. */
 	u32 pending;
@@ -111,7 +115,7 @@ struct slot {
 	u32 seen_queue; /* generations carried out so far */
 	u32 seen_order;
 	u32 interrupted; /* it is about to go on where it was */
-	u32 padding_3;
+	u32 synchronous; /* who has woken it is about to wait */
 
 	/* User side: directives. A generation is raised after what it covers has been written. */
 	u32 queue_said;

@@ -6,7 +6,7 @@ use evenkeel_machine::{CoreId, KindId, Nanos};
 use evenkeel_policy::{Choose, Clock, Directive, Order, QueueId, Slice, Start, State, ThreadId, Tier};
 
 use super::mechanism::Mechanism;
-use super::shared::{self, MAX_CPUS, MAX_SERVED, MAX_TIERS, NONE, RATE_SHIFT, command, rule, start};
+use super::shared::{self, MAX_CPUS, MAX_SERVED, MAX_TIERS, NONE, RATE_SHIFT, command, preempts, rule, start};
 use super::thread::{Thread, weight_in};
 
 /// A rate beyond this would overflow what a thread can run at a time (charge.bpf.h).
@@ -43,10 +43,15 @@ impl Mechanism {
             Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
             Directive::Host { core, guests, behind } if self.is_core(core) => self.host(core, &guests, behind),
             Directive::Prefer(queue, cores) if self.is_queue(queue) => self.prefer(queue, &cores),
-            Directive::Preemption(queue, margin) if self.is_queue(queue) => {
+            Directive::Preemption(queue, preemption) if self.is_queue(queue) => {
                 let queue = &self.kernel.queues[queue.index()];
-                queue.preemption.store(margin.unwrap_or(0), Relaxed);
-                queue.preempts.store(u32::from(margin.is_some()), Relaxed);
+                queue.preemption.store(preemption.map_or(0, |it| it.margin), Relaxed);
+                let preempts = match preemption {
+                    None => preempts::NEVER,
+                    Some(it) if it.synchronous => preempts::ALWAYS,
+                    Some(_) => preempts::NOT_SYNCHRONOUS,
+                };
+                queue.preempts.store(preempts, Relaxed);
             }
             Directive::Sleeper(queue, credit) if self.is_queue(queue) => {
                 self.kernel.queues[queue.index()].sleeper.store(credit, Relaxed);

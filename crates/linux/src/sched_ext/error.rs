@@ -26,15 +26,12 @@ pub enum LoadError {
     NoBtf,
     /// The kernel's description of its types is wrong.
     #[error(
-        "this kernel's BTF is malformed, as pahole before 1.26 made it, and its verifier refuses every scheduler that asks for {0}: boot another build of the kernel, or use --backend affinity"
+        "this kernel's BTF is malformed, as pahole before 1.26 made it, and no scheduler that asks for {0} can be loaded: boot another build of the kernel, or use --backend affinity"
     )]
     BadBtf(String),
     /// Interfaces that are missing.
     #[error("this kernel lacks what the scheduler asks for ({0}): it takes Linux 6.16 or later, or --backend affinity")]
     TooOld(String),
-    /// CPUs came or went meanwhile.
-    #[error("CPUs came or went while the scheduler was being loaded: try again")]
-    Hotplug,
     /// Something else.
     #[error("the kernel refuses the scheduler: {0}")]
     Other(String),
@@ -50,6 +47,9 @@ pub fn explain(error: &libbpf_rs::Error, said: &str) -> LoadError {
         }
         if line.contains("(func ksym)") && line.contains("not found") {
             return LoadError::TooOld(quoted(line));
+        }
+        if line.contains("Error loading vmlinux BTF: ") {
+            return LoadError::BadBtf("the kernel's types".into());
         }
         if line.contains("kfunc") && line.contains("btf") || line.contains("kernel btf is malformed") {
             return LoadError::BadBtf("kernel functions".into());
@@ -79,6 +79,10 @@ mod tests {
         let missing = explained(&line("not found in kernel or module BTFs"));
         assert_eq!(missing, LoadError::TooOld("scx_bpf_dsq_insert".into()));
         assert_eq!(explained("kernel btf is malformed"), LoadError::BadBtf("kernel functions".into()));
+        assert_eq!(
+            explained("libbpf: Error loading vmlinux BTF: -EINVAL"),
+            LoadError::BadBtf("the kernel's types".into())
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
+use evenkeel_machine::Nanos;
 use libbpf_rs::{
     Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput, RingBuffer,
     RingBufferBuilder, set_print,
@@ -60,6 +61,8 @@ pub struct Setup {
     pub counters: Option<Vec<(u32, OwnedFd)>>,
     /// Only threads that ask for SCHED_EXT.
     pub partial: bool,
+    /// The kernel ends it when a thread that could run has not run for so long. None: as long as the program says itself.
+    pub watchdog: Option<Nanos>,
     /// `/sys/kernel/sched_ext/hotplug_seq` as it was when the CPUs were looked at.
     pub hotplug: u64,
 }
@@ -125,10 +128,13 @@ fn open(setup: &Setup) -> Result<OpenObject, libbpf_rs::Error> {
             NAME => {
                 let partial = if setup.partial { flags::SWITCH_PARTIAL } else { 0 };
                 let flags = flags::KEEP_BUILTIN_IDLE | flags::ENQ_LAST | flags::ALLOW_QUEUED_WAKEUP | partial;
-                // The first two members of kernel.bpf.h's sched_ext_ops.
-                if let Some(ops) = map.initial_value_mut().and_then(|value| value.get_mut(..16)) {
+                // The first three members of kernel.bpf.h's sched_ext_ops.
+                if let Some(ops) = map.initial_value_mut().and_then(|value| value.get_mut(..20)) {
                     ops[..8].copy_from_slice(&flags.to_ne_bytes());
-                    ops[8..].copy_from_slice(&setup.hotplug.to_ne_bytes());
+                    ops[8..16].copy_from_slice(&setup.hotplug.to_ne_bytes());
+                    if let Some(watchdog) = setup.watchdog {
+                        ops[16..].copy_from_slice(&((watchdog.0 / 1_000_000) as u32).to_ne_bytes());
+                    }
                 }
             }
             _ => {}
@@ -188,7 +194,7 @@ impl KernelSide {
     /// Begins to schedule.
     ///
     /// # Errors
-    /// Another scheduler is there, CPUs came or went since [`Setup::hotplug`] was read.
+    /// Another scheduler is there. Where CPUs came or went since [`Setup::hotplug`] was read it begins, and the kernel ends it at once ([`Ended::is_hotplug`]).
     pub fn attach(&mut self) -> Result<(), LoadError> {
         self.program.attach()
     }

@@ -388,7 +388,7 @@ impl Mechanism {
     fn read_cores(&mut self, thread: ThreadId, slot: u32) {
         let slot = &self.kernel.slots[slot as usize];
         let restricted = slot.restricted.load(Relaxed) != 0;
-        let has = |cpu: u32| slot.allowed[cpu as usize / 64].load(Relaxed) >> (cpu % 64) & 1 == 1;
+        let has = |cpu: u32| slot.affinity[cpu as usize / 64].load(Relaxed) >> (cpu % 64) & 1 == 1;
         let cores = self.machine.cores.iter().filter(|core| has(core.cpu)).map(|core| core.id).collect();
         self.stats[thread.index()].restricted = restricted;
         self.affinity[thread.index()] = restricted.then_some(cores);

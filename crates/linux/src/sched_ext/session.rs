@@ -48,6 +48,8 @@ pub struct Config {
     pub budget: f64,
     /// Only threads of SCHED_EXT.
     pub partial: bool,
+    /// See [`Setup::watchdog`].
+    pub watchdog: Option<Nanos>,
     /// Root of sysfs.
     pub sysfs: PathBuf,
 }
@@ -272,6 +274,7 @@ impl live::Session for Session {
 fn setup(config: &Config, machine: &Machine) -> Setup {
     Setup {
         partial: config.partial,
+        watchdog: config.watchdog,
         hotplug: hotplug_sequence(&config.sysfs),
         counters: counters::open(&config.sysfs, machine),
     }

@@ -47,6 +47,13 @@ pub mod state {
     pub const EXITED: u32 = 3;
 }
 
+/// Which of those that arrive in a queue preempt.
+pub mod preempts {
+    pub const NEVER: u32 = 0;
+    pub const NOT_SYNCHRONOUS: u32 = 1;
+    pub const ALWAYS: u32 = 2;
+}
+
 /// Bits of `pending`.
 pub mod pending {
     pub const STARTED: u32 = 1;
@@ -106,6 +113,7 @@ pub struct Slot {
     pub comm: [AtomicU8; COMM],
     pub exec_id: Word,
     pub restricted: Word,
+    pub affinity: Mask,
     pub allowed: Mask,
     pub pending: Word,
     pub sequence: Word,
@@ -140,7 +148,7 @@ pub struct Slot {
     pub seen_queue: Word,
     pub seen_order: Word,
     pub interrupted: Word,
-    pub padding_3: Word,
+    pub synchronous: Word,
     pub queue_said: Word,
     pub queue_generation: Word,
     pub order_generation: Word,

@@ -51,13 +51,14 @@ pub fn begin_sched_ext(prepared: Prepared, args: &LiveArgs, partial: bool) -> Re
     use crate::args::live::SourceName;
 
     let Prepared { policy, machine, config } = prepared;
-    if args.no_park || args.source != SourceName::Auto {
-        say("note", "--source and --no-park are for --backend affinity, and change nothing under sched_ext");
+    if args.no_park || args.grace.is_some() || args.source != SourceName::Auto {
+        say("note", "--source, --no-park and --grace are for --backend affinity, and change nothing under sched_ext");
     }
     let config = Config {
         mechanism: Options { factors: config.mechanism.factors },
         budget: args.budget.unwrap_or(BUDGET),
         partial,
+        watchdog: args.watchdog,
         sysfs: config.sysfs,
     };
     let session = Session::begin(machine, (policy.name(), policy.make()?), config).map_err(|error| match error {

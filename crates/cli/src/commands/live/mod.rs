@@ -15,7 +15,7 @@ use evenkeel_linux::here;
 use evenkeel_linux::lab::{MACHINE_VARIABLE, Stolen};
 use evenkeel_linux::live;
 use evenkeel_linux::watch::{self, Source, WatchError, Watcher};
-use evenkeel_machine::{Machine, write_cpus};
+use evenkeel_machine::{Machine, Nanos, write_cpus};
 
 use crate::args::live::{LiveArgs, SourceName};
 use crate::commands::detect;
@@ -24,6 +24,9 @@ use crate::plan::{Chosen, choose};
 
 /// Part of a core that the affinity mechanism may cost unless said.
 const AFFINITY_BUDGET: f64 = 0.01;
+
+/// For how long a program has all its CPUs unless said.
+const GRACE: Nanos = Nanos::from_millis(50);
 
 /// Everything that is known before threads are looked at.
 struct Prepared {
@@ -46,7 +49,12 @@ fn prepare(args: &LiveArgs) -> Result<Prepared> {
     let machine = machine(args.machine.as_deref())?;
     let stolen = Stolen::from_env().map_err(Failure::input)?;
     let ratios = machine.cores.iter().map(|core| stolen.ratio(watch::Cpu(core.cpu))).collect();
-    let mechanism = Options { park: !args.no_park, grace: args.grace, stolen: ratios, factors: args.speedups.clone() };
+    let mechanism = Options {
+        park: !args.no_park,
+        grace: args.grace.unwrap_or(GRACE),
+        stolen: ratios,
+        factors: args.speedups.clone(),
+    };
     let budget = args.budget.unwrap_or(AFFINITY_BUDGET);
     Ok(Prepared { policy, machine, config: Config { mechanism, budget, sysfs: here::sysfs() } })
 }
@@ -92,7 +100,11 @@ fn unwatchable(error: WatchError) -> Failure {
     }
 }
 
-fn begin(prepared: Prepared, watcher: Watcher) -> Result<(Box<dyn live::Session>, Chosen)> {
+/// A session of the affinity mechanism.
+fn begin(prepared: Prepared, watcher: Watcher, args: &LiveArgs) -> Result<(Box<dyn live::Session>, Chosen)> {
+    if args.watchdog.is_some() {
+        say("note", "--watchdog is for --backend sched_ext, and changes nothing by affinity");
+    }
     let Prepared { policy, machine, config } = prepared;
     let session =
         Session::begin(watcher, machine, (policy.name(), policy.make()?), config).map_err(|error| match error {

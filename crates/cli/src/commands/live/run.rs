@@ -48,7 +48,7 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     let (mut session, policy) = match args.live.backend.unwrap_or(Backend::Affinity) {
         Backend::Affinity => {
             let watcher = Watcher::program(process, &watch_options(&args.live)).map_err(unwatchable)?;
-            begin(prepared, watcher)?
+            begin(prepared, watcher, &args.live)?
         }
         Backend::SchedExt => {
             // The program alone: whatever else runs stays with the kernel's own scheduler, which comes first.

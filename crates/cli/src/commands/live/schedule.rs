@@ -54,7 +54,7 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
         }
         Backend::Affinity => {
             let (watcher, what) = watcher(args)?;
-            let (session, policy) = begin(prepared, watcher)?;
+            let (session, policy) = begin(prepared, watcher, &args.live)?;
             (session, policy, what)
         }
         Backend::SchedExt if !whole => {
