@@ -321,7 +321,18 @@ fn what_threads_retire_is_counted_per_kind_of_core() {
     let Some(ended) = guest("6.18", &["sh", "-c", &script]) else { return };
     assert!(ended.stderr.contains("with counters of instructions"), "{}", ended.stderr);
     let record: Value = serde_json::from_str(&ended.text()).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
-    println!("{record:#}");
+    let threads = record["threads"].as_array().unwrap().iter().map(|thread| {
+        let on = |kind: &str| thread["time_on_kind_s"][kind].as_f64().unwrap();
+        (thread["app"].as_str().unwrap_or_default(), on("fast"), on("slow"), thread["retired"].as_f64().unwrap())
+    });
+    let threads: Vec<_> = threads.filter(|thread| thread.0.starts_with("app") && thread.1 + thread.2 > 4.0).collect();
+    assert_eq!(threads.len(), 4, "{record:#}");
+    for (_, fast, slow, retired) in &threads {
+        // It begins to be known when the thread has run on both kinds; until then capacities say what has been done.
+        assert!((0.7..1.3).contains(&(retired * 1e-9 / (fast + slow))), "{record:#}");
+    }
+    // Who is as fast on either kind has nothing to be made up for: nobody changes kinds any more, where with a factor of 3 each has half of the time on either.
+    assert!(threads.iter().any(|(_, fast, slow, _)| fast.max(*slow) > 0.8 * (fast + slow)), "{record:#}");
 }
 
 #[test]
