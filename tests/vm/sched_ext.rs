@@ -107,19 +107,19 @@ const EQUAL: &str = "for n in 4 6; do
      cat /tmp/done* | sort -n | awk 'NR == 1 { least = $1 } END { print int(100 * $1 / least) }'
  done";
 
-/// What is asked of one session under acfs, in turn: booting and loading take longer than most of it. The last part kills it.
-const PARTS: [(&str, &str); 9] = [
+/// What is asked of one session under acfs, in turn, and, once it has been killed, of others: booting and loading take longer than most of it.
+const PARTS: [(&str, &str); 12] = [
+    (
+        "watched",
+        "evenkeel schedule --monitor 1 --json >/tmp/seen & m=$!; worker spin 6 20000 >/dev/null & w=$!
+         for _ in $(seq 180); do [ $(wc -l </tmp/seen) -ge 3 ] && break; usleep 100000; done; kill $m $w; sed -n 3p /tmp/seen; grep 'per second' /tmp/log | tail -n 1",
+    ),
     (
         "others",
         "evenkeel schedule --backend sched_ext -p gts; echo $?
          rm /run/evenkeel/schedule.lock; evenkeel schedule --backend sched_ext -p gts; echo $?",
     ),
     ("unconfigured", "ls /boot; cat /sys/kernel/sched_ext/root/ops"),
-    (
-        "watched",
-        "evenkeel schedule --monitor 1 --json >/tmp/seen & m=$!; worker spin 6 20000 >/dev/null & w=$!
-         for _ in $(seq 180); do [ $(wc -l </tmp/seen) -ge 3 ] && break; usleep 100000; done; kill $m $w; sed -n 3p /tmp/seen; grep 'per second' /tmp/log | tail -n 1",
-    ),
     (
         "two",
         "grep '^cpu[0-9]' /proc/stat >/tmp/before; worker spin 2 4000 >/dev/null; grep '^cpu[0-9]' /proc/stat >/tmp/after
@@ -140,6 +140,28 @@ const PARTS: [(&str, &str); 9] = [
         "worker spin 6 4000 >/tmp/done & w=$!; sleep 1; kill -9 $s; is disabled; wait $w; awk '$1 > 0' /tmp/done | wc -l",
     ),
     ("unprivileged", "/usr/local/bin/setpriv --reuid 99 --regid 99 --clear-groups evenkeel schedule --backend sched_ext -p acfs; echo $?"),
+    (
+        "partial",
+        "for name in inside outside app; do cp $(which worker) /bin/$name; done
+         evenkeel schedule --backend sched_ext -p acfs --partial --json >/tmp/record 2>/tmp/log & s=$!; is enabled; sleep 1
+         outside spin 2 3000 >/tmp/outside & o=$!; inside ext spin 2 3000 >/tmp/inside; wait $o
+         kill -INT $s; wait $s || cat /tmp/log >&2; awk '$1 > 0' /tmp/outside /tmp/inside | wc -l; cat /tmp/record",
+    ),
+    // The lab's cores have no counters. What the kernel says of its hardware is replaced: its "instructions" are nanoseconds of CPU time.
+    (
+        "counted",
+        "is disabled; cpu=/tmp/devices/cpu; mkdir -p $cpu/events $cpu/format; echo 1 >$cpu/type; echo config:0-7 >$cpu/format/event
+         for event in instructions cpu-cycles; do echo event=0x00 >$cpu/events/$event; done
+         mount --bind /tmp/devices /sys/bus/event_source/devices
+         evenkeel schedule --backend sched_ext -p acfs --json --threads >/tmp/record 2>/tmp/log & s=$!; is enabled; sleep 1
+         p=; for i in 1 2 3 4; do app spin 1 8000 >/dev/null & p=\"$p $!\"; done; wait $p
+         kill -INT $s; wait $s || cat /tmp/log >&2; cat /tmp/record",
+    ),
+    (
+        "types",
+        "is disabled; head -c 4096 /dev/urandom >/tmp/types; mount --bind /tmp/types /sys/kernel/btf/vmlinux
+         evenkeel schedule --backend sched_ext -p acfs; echo $?",
+    ),
 ];
 
 /// Begins a session under acfs, in a script.
@@ -220,11 +242,17 @@ fn a_thread_that_blocks_hands_its_core_to_those_that_wait() {
 fn what_keeps_a_scheduler_from_loading_is_said_in_a_line() {
     let Some((codes, errors)) = session("others") else { return };
     assert_eq!(codes, "1\n1", "{errors}");
-    let Some((code, _)) = session("unprivileged") else { return };
-    assert_eq!(code, "1", "{errors}");
+    for alone in ["unprivileged", "types"] {
+        let Some((code, _)) = session(alone) else { return };
+        assert_eq!(code, "1", "{errors}");
+    }
     let said: Vec<&str> = errors.lines().filter(|line| line.starts_with("error: ")).collect();
-    let causes =
-        ["another evenkeel schedules already", "another sched_ext scheduler runs already (evenkeel", "run as root"];
+    let causes = [
+        "another evenkeel schedules already",
+        "another sched_ext scheduler runs already (evenkeel",
+        "run as root",
+        "BTF is malformed",
+    ];
     assert_eq!(said.len(), causes.len(), "{errors}");
     for (error, cause) in said.iter().zip(causes) {
         assert!(error.contains(cause), "{error}");
@@ -253,32 +281,35 @@ fn what_the_scheduler_does_is_seen_from_outside_and_in_its_own_lines() {
 
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
-fn types_that_cannot_be_read_are_said_in_a_line() {
-    let script = "head -c 4096 /dev/urandom >/tmp/types; mount --bind /tmp/types /sys/kernel/btf/vmlinux
-                  evenkeel schedule --backend sched_ext -p acfs; echo $?";
-    let Some(ended) = guest("6.18", &["sh", "-c", script]) else { return };
-    assert_eq!(ended.text(), "1\n", "{}", ended.stderr);
-    let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
-    assert!(errors.len() == 1 && errors[0].contains("BTF is malformed"), "{}", ended.stderr);
-    assert!(errors[0].contains("--backend affinity"), "{}", ended.stderr);
+fn in_partial_mode_only_those_are_scheduled_who_ask_for_it() {
+    let Some((printed, errors)) = session("partial") else { return };
+    let Some((advanced, record)) = printed.split_once('\n') else { panic!("{printed} {errors}") };
+    assert_eq!(advanced, "4", "{errors}");
+    let record: Value = serde_json::from_str(record).unwrap_or_else(|error| panic!("{error}: {printed}"));
+    let apps: Vec<&str> = record["apps"].as_array().unwrap().iter().filter_map(|app| app["name"].as_str()).collect();
+    assert_eq!(apps, ["inside"], "{record}");
 }
 
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
-fn in_partial_mode_only_those_are_scheduled_who_ask_for_it() {
-    let script = format!(
-        "{IS}; for name in inside outside; do cp $(which worker) /bin/$name; done
-         evenkeel schedule --backend sched_ext -p acfs --partial --json >/tmp/record 2>/tmp/log & s=$!; is enabled; sleep 1
-         outside spin 2 3000 >/tmp/outside & inside ext spin 2 3000 >/tmp/inside; wait %2
-         kill -INT $s; wait $s || cat /tmp/log >&2; awk '$1 > 0' /tmp/outside /tmp/inside | wc -l; cat /tmp/record"
-    );
-    let Some(ended) = guest("6.18", &["sh", "-c", &script]) else { return };
-    let text = ended.text();
-    let Some((advanced, record)) = text.split_once('\n') else { panic!("{text} {}", ended.stderr) };
-    assert_eq!(advanced, "4", "{}", ended.stderr);
-    let record: Value = serde_json::from_str(record).unwrap_or_else(|error| panic!("{error}: {text}"));
-    let apps: Vec<&str> = record["apps"].as_array().unwrap().iter().filter_map(|app| app["name"].as_str()).collect();
-    assert_eq!(apps, ["inside"], "{record}");
+fn what_threads_retire_is_counted_per_kind_of_core() {
+    // Whoever always works retires one a nanosecond on either kind, and its speedup factor, 3 by capacities, is measured as 1.
+    let Some((printed, errors)) = session("counted") else { return };
+    let record: Value = serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed} {errors}"));
+    let source = record["live"]["source"].as_str().unwrap();
+    assert!(source.contains("with counters of instructions"), "{source}");
+    let threads = record["threads"].as_array().unwrap().iter().map(|thread| {
+        let on = |kind: &str| thread["time_on_kind_s"][kind].as_f64().unwrap();
+        (thread["app"].as_str().unwrap_or_default(), on("fast"), on("slow"), thread["retired"].as_f64().unwrap())
+    });
+    let threads: Vec<_> = threads.filter(|thread| thread.0.starts_with("app") && thread.1 + thread.2 > 4.0).collect();
+    assert_eq!(threads.len(), 4, "{record:#}");
+    for (_, fast, slow, retired) in &threads {
+        // It begins to be known when the thread has run on both kinds; until then capacities say what has been done.
+        assert!((0.7..1.3).contains(&(retired * 1e-9 / (fast + slow))), "{record:#}");
+    }
+    // Who is as fast on either kind has nothing to be made up for: nobody changes kinds any more, where with a factor of 3 each has half of the time on either.
+    assert!(threads.iter().any(|(_, fast, slow, _)| fast.max(*slow) > 0.8 * (fast + slow)), "{record:#}");
 }
 
 #[test]
@@ -305,37 +336,6 @@ fn threads_have_cores_of_their_own_before_they_share_one_with_a_sibling() {
 }
 
 #[test]
-#[ignore = "boots a virtual machine: make vm-test"]
-fn what_threads_retire_is_counted_per_kind_of_core() {
-    // The lab's cores have no such counters. What the kernel says of its hardware is replaced: its "instructions" are nanoseconds of CPU time, so that
-    // whoever always works retires one a nanosecond on either kind, and its speedup factor, 3 by capacities, is measured as 1.
-    let script = format!(
-        "{IS}; cp $(which worker) /bin/app
-         cpu=/tmp/devices/cpu; mkdir -p $cpu/events $cpu/format; echo 1 >$cpu/type; echo config:0-7 >$cpu/format/event
-         for event in instructions cpu-cycles; do echo event=0x00 >$cpu/events/$event; done
-         mount --bind /tmp/devices /sys/bus/event_source/devices
-         evenkeel schedule --backend sched_ext -p acfs --json --threads >/tmp/record 2>/tmp/log & s=$!; is enabled; sleep 1
-         p=; for i in 1 2 3 4; do app spin 1 8000 >/dev/null & p=\"$p $!\"; done; wait $p
-         kill -INT $s; wait $s || cat /tmp/log >&2; cat /tmp/log >&2; cat /tmp/record"
-    );
-    let Some(ended) = guest("6.18", &["sh", "-c", &script]) else { return };
-    assert!(ended.stderr.contains("with counters of instructions"), "{}", ended.stderr);
-    let record: Value = serde_json::from_str(&ended.text()).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
-    let threads = record["threads"].as_array().unwrap().iter().map(|thread| {
-        let on = |kind: &str| thread["time_on_kind_s"][kind].as_f64().unwrap();
-        (thread["app"].as_str().unwrap_or_default(), on("fast"), on("slow"), thread["retired"].as_f64().unwrap())
-    });
-    let threads: Vec<_> = threads.filter(|thread| thread.0.starts_with("app") && thread.1 + thread.2 > 4.0).collect();
-    assert_eq!(threads.len(), 4, "{record:#}");
-    for (_, fast, slow, retired) in &threads {
-        // It begins to be known when the thread has run on both kinds; until then capacities say what has been done.
-        assert!((0.7..1.3).contains(&(retired * 1e-9 / (fast + slow))), "{record:#}");
-    }
-    // Who is as fast on either kind has nothing to be made up for: nobody changes kinds any more, where with a factor of 3 each has half of the time on either.
-    assert!(threads.iter().any(|(_, fast, slow, _)| fast.max(*slow) > 0.8 * (fast + slow)), "{record:#}");
-}
-
-#[test]
 #[ignore = "boots a virtual machine, and takes long: make vm-test-long"]
 fn kernels_that_can_have_no_scheduler_are_told_apart_in_the_longer_run() {
     let script = "evenkeel schedule --backend sched_ext -p acfs; echo $?";
@@ -358,7 +358,7 @@ fn why_the_kernel_ends_a_scheduler_is_said() {
     // First somebody wants it to end; then a thread cannot run, for a real-time one has its only CPU and is not held back. A dump goes with that alone.
     // The thread works before the other comes: one that is stopped while it starts may read under RCU, and the kernel, which waits for such readers
     // before it lets a scheduler go, would wait for as long as the real-time thread goes on. That one works until it is killed.
-    let schedule = "evenkeel schedule --backend sched_ext -p acfs -v >/tmp/table 2>/tmp/log & is enabled";
+    let schedule = "evenkeel schedule --backend sched_ext --watchdog 4s -p acfs -v >/tmp/table 2>/tmp/log & is enabled";
     let said = "wait %1; echo $?; is disabled; grep ^error /tmp/log; grep -c '^CPU ' /tmp/log";
     let works = "until [ $(awk '{ print $14 }' /proc/$!/stat) -ge 20 ]; do usleep 20000; done";
     let script = format!(

@@ -25,6 +25,8 @@ const PEERS: [&str; 2] = ["scx_bpfland", "scx_lavd"];
 const POLICIES: [&str; 4] = ["acfs", "age", "hsp", "gts"];
 /// Those that something is asked of, or that it is measured by: the others have the first round alone.
 const EVERY_ROUND: [&str; 2] = ["scx_bpfland", "acfs"];
+/// Of whom something is asked at the barrier: that they have in every round.
+const AT_BARRIER: [&str; 1] = ["age"];
 /// How the kernel's own scheduler is called here and in `loads.sh`.
 const KERNELS_OWN: &str = "kernel";
 /// Those that have 2,000 threads in the first round beside the kernel's own, which takes minutes each.
@@ -61,8 +63,8 @@ struct Bench {
 }
 
 impl Bench {
-    /// A boot in which these take turns, those of `many` with 2,000 threads, too.
-    fn run(&self, schedulers: &[&str], many: &[&str]) -> Result<Round, String> {
+    /// A boot in which these take turns, those of `many` with 2,000 threads, too, those of `brief` at the barrier alone.
+    fn run(&self, schedulers: &[&str], many: &[&str], brief: &[&str]) -> Result<Round, String> {
         let worker = programs::example("worker");
         let worker = worker.to_str().unwrap();
         let mut vm = Command::new(&self.evenkeel);
@@ -82,8 +84,11 @@ impl Bench {
                 names.push(scheduler.to_owned());
             }
         }
-        let done =
-            vm.args(["--", "sh", "/loads.sh", &many.join(" "), &EVERY_ROUND.join(" ")]).args(names).output().unwrap();
+        let done = vm
+            .args(["--", "sh", "/loads.sh", &many.join(" "), &EVERY_ROUND.join(" "), &brief.join(" ")])
+            .args(names)
+            .output()
+            .unwrap();
         // Schedulers that fail dump the state of the machine.
         let said = String::from_utf8_lossy(&done.stderr);
         if done.status.success() {
@@ -262,10 +267,10 @@ fn main() {
         // The first that comes to something has all of them.
         let run = if done.is_empty() {
             let ours = MANY.into_iter().filter(|it| all.contains(it));
-            bench.run(&all, &[KERNELS_OWN].into_iter().chain(ours).collect::<Vec<_>>())
+            bench.run(&all, &[KERNELS_OWN].into_iter().chain(ours).collect::<Vec<_>>(), &[])
         } else {
-            let asked: Vec<&str> = all.iter().copied().filter(|it| EVERY_ROUND.contains(it)).collect();
-            bench.run(&asked, &[])
+            let asked = all.iter().copied().filter(|it| EVERY_ROUND.contains(it) || AT_BARRIER.contains(it));
+            bench.run(&asked.collect::<Vec<_>>(), &[], &AT_BARRIER)
         };
         match run {
             Ok(run) => {
@@ -288,10 +293,14 @@ fn part_of(page: &str) -> String {
 
 fn write_page(schedulers: &[&str], rounds: &[Round]) {
     let every: Vec<&str> = [KERNELS_OWN].into_iter().chain(EVERY_ROUND).filter(|it| schedulers.contains(it)).collect();
-    let others = if schedulers.len() > every.len() {
-        format!("; those other than {} had the first round alone", every.join(", "))
-    } else {
-        String::new()
+    let barrier: Vec<&str> = AT_BARRIER.into_iter().filter(|it| schedulers.contains(it)).collect();
+    let others = match (schedulers.len() > every.len(), barrier.is_empty()) {
+        (false, _) => String::new(),
+        (true, true) => format!("; those other than {} had the first round alone", every.join(", ")),
+        (true, false) => {
+            let (every, barrier) = (every.join(", "), barrier.join(", "));
+            format!("; those other than {every} had the first round alone, but {barrier} the barrier in each")
+        }
     };
     let absent: Vec<&str> = PEERS.into_iter().chain(POLICIES).filter(|it| !schedulers.contains(it)).collect();
     let absent = if absent.is_empty() { String::new() } else { format!(" Not measured: {}.", absent.join(", ")) };

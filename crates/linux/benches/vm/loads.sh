@@ -1,11 +1,12 @@
 #!/bin/sh
 # Runs in the hybrid VM lab, and has schedulers take turns in one boot. Its first argument names those that have 2,000 threads at the end, its second
-# those that have equal programs for long, the others all schedulers beside the kernel's own: a path is any sched_ext scheduler, all else is a policy of
+# those that have equal programs for long, its third those that have the barrier alone, the others all schedulers beside the kernel's own: a path is any sched_ext scheduler, all else is a policy of
 # evenkeel's. One line per load and turn: scheduler, slash, name of the load, a colon, and what it printed. Beside times and work, which say little by
 # themselves, stand those of the kernel's own scheduler: it has the turn before and the turn after each other.
 many=$1
 long=$2
-shift 2
+brief=$3
+shift 3
 state=/sys/kernel/sched_ext/state
 
 # Waits until the state is as said; no: it is not to be.
@@ -87,14 +88,18 @@ alone() {
     wait $programs
 }
 
+# Blocks of some 50 ms on a fast core, and a barrier after each.
+meets() {
+    load barrier worker barrier 4 20 1600
+}
+
 # Loads whose work or time is compared with the kernel's own.
 compared() {
     load "spin 2" alone 2 4000
     load "spin 4" alone 4 8000
     load "spin 6" alone 6 8000
     load "spin 12" alone 12 4000
-    # Blocks of some 50 ms on a fast core.
-    load barrier worker barrier 4 20 1600
+    meets
     # Two programs that scale with their cores, two threads that do not.
     load mix sh -c 'scales spin 2 4000 & waits paced 4000 & waits paced 4000 & wait'
     # Two seconds each, and single runs differ by a third.
@@ -158,11 +163,18 @@ apart() {
 
 turn kernel compared
 for under; do
-    turn "$under" compared
-    turn kernel compared
+    loads=compared
+    case " $brief " in
+    *" $under "*) loads=meets ;;
+    esac
+    turn "$under" $loads
+    turn kernel $loads
 done
 for under in kernel "$@"; do
-    turn "$under" apart
+    case " $brief " in
+    *" $under "*) ;;
+    *) turn "$under" apart ;;
+    esac
 done
 
 # With the budget that everybody has by default. Only a real-time thread can measure beside 2,000 that work.
