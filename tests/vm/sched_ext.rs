@@ -137,7 +137,7 @@ const PARTS: [(&str, &str); 12] = [
     ),
     (
         "killed",
-        "worker spin 6 4000 >/tmp/done & w=$!; sleep 1; kill -9 $s; is disabled; wait $w; awk '$1 > 0' /tmp/done | wc -l",
+        "worker spin 6 3000 >/tmp/done & w=$!; sleep 1; kill -9 $s; is disabled; wait $w; awk '$1 > 0' /tmp/done | wc -l",
     ),
     ("unprivileged", "/usr/local/bin/setpriv --reuid 99 --regid 99 --clear-groups evenkeel schedule --backend sched_ext -p acfs; echo $?"),
     (
@@ -154,7 +154,7 @@ const PARTS: [(&str, &str); 12] = [
          for event in instructions cpu-cycles; do echo event=0x00 >$cpu/events/$event; done
          mount --bind /tmp/devices /sys/bus/event_source/devices
          evenkeel schedule --backend sched_ext -p acfs --json --threads >/tmp/record 2>/tmp/log & s=$!; is enabled; sleep 1
-         p=; for i in 1 2 3 4; do app spin 1 8000 >/dev/null & p=\"$p $!\"; done; wait $p
+         p=; for i in 1 2 3 4; do app spin 1 5000 >/dev/null & p=\"$p $!\"; done; wait $p
          kill -INT $s; wait $s || cat /tmp/log >&2; cat /tmp/record",
     ),
     (
@@ -302,7 +302,7 @@ fn what_threads_retire_is_counted_per_kind_of_core() {
         let on = |kind: &str| thread["time_on_kind_s"][kind].as_f64().unwrap();
         (thread["app"].as_str().unwrap_or_default(), on("fast"), on("slow"), thread["retired"].as_f64().unwrap())
     });
-    let threads: Vec<_> = threads.filter(|thread| thread.0.starts_with("app") && thread.1 + thread.2 > 4.0).collect();
+    let threads: Vec<_> = threads.filter(|thread| thread.0.starts_with("app") && thread.1 + thread.2 > 3.0).collect();
     assert_eq!(threads.len(), 4, "{record:#}");
     for (_, fast, slow, retired) in &threads {
         // It begins to be known when the thread has run on both kinds; until then capacities say what has been done.
@@ -320,7 +320,7 @@ fn threads_have_cores_of_their_own_before_they_share_one_with_a_sibling() {
     let script = format!(
         "{IS}; evenkeel schedule --backend sched_ext -p bfs >/tmp/log 2>&1 & s=$!; is enabled; sleep 1
          cat /sys/devices/system/cpu/cpu*/topology/thread_siblings_list | tr '\\n' ' '; echo
-         grep '^cpu[0-9]' /proc/stat >/tmp/before; for i in 1 2 3 4 5 6 7 8; do worker naps 2 800; done; grep '^cpu[0-9]' /proc/stat >/tmp/after
+         grep '^cpu[0-9]' /proc/stat >/tmp/before; for i in 1 2 3 4 5 6; do worker naps 2 500; done; grep '^cpu[0-9]' /proc/stat >/tmp/after
          paste /tmp/before /tmp/after | awk '{{ user[NR] = $13 - $2 }}
              END {{ first = user[1] + user[2]; second = user[3] + user[4]; print first, second }}'
          kill -INT $s; wait $s"
@@ -396,7 +396,7 @@ fn a_newcomer_has_no_more_than_its_share_beside_one_that_has_run_alone() {
 #[ignore = "boots a virtual machine: make vm-test"]
 fn a_slice_ends_at_the_tick_nearest_to_its_end() {
     // Ticks are 4 ms apart: at the first one after its end a slice of 5 ms takes 8.
-    let run = "evenkeel run --backend sched_ext --json -p acfs:slice=5 -- sh -c 'worker spin 8 4000 >/dev/null'";
+    let run = "evenkeel run --backend sched_ext --json -p acfs:slice=5 -- sh -c 'worker spin 8 3000 >/dev/null'";
     let Some(ended) = guest_of("2@100", "6.18", &["sh", "-c", run]) else { return };
     let record: Value = serde_json::from_str(&ended.text()).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
     let kinds = record["kinds"].as_object().unwrap();
