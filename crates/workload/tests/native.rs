@@ -249,6 +249,8 @@ fn a_fault_is_told_with_its_place() {
         "\"programs\": [], \"threads\": [], \"graphs\": [{\"tasks\": [{\"work\": 1}], \"edges\": [[0, 0]]}]",
     ));
     assert!(graph.starts_with("w.json: applications[0].graphs[0]: edge 0 -> 0"), "{graph}");
+    let channel = said(&app(r#""programs": [], "threads": [], "channels": [8, {"pipe": 8, "capcity": 3}]"#));
+    assert!(channel.ends_with(r#"something else found, expected a capacity, as 8, or {"pipe": 8}"#), "{channel}");
 }
 
 #[test]
