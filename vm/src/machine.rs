@@ -34,6 +34,8 @@ pub fn machine(cores: &Cores) -> Machine {
         name: "vm-lab".to_owned(),
         description: format!("hybrid VM lab {cores}: virtual cores with a share of a host core each"),
         source: "evenkeel vm: CPU quotas of the emulator's threads; clock nominal".to_owned(),
+        // Each keeps its share, whatever its sibling does.
+        smt_speed: if cores.are_in_pairs() { 1.0 } else { base.smt_speed },
         reference: Reference::of(&kinds).unwrap_or(base.reference),
         kinds,
         clusters,
@@ -104,6 +106,7 @@ mod tests {
     #[test]
     fn who_is_in_pairs_knows_its_sibling() {
         let machine = machine(&"2@20+4@60".parse::<Cores>().unwrap().in_pairs().unwrap());
+        assert_eq!(machine.smt_speed, 1.0);
         let pairs = machine.cores.iter().filter_map(|core| Some((core.cpu, machine.cores[core.sibling?.index()].cpu)));
         assert_eq!(pairs.collect::<Vec<_>>(), [(2, 3), (3, 2), (4, 5), (5, 4), (0, 1), (1, 0)]);
         assert_eq!(Machine::parse(&machine.to_toml(), "lab").unwrap(), machine);

@@ -59,7 +59,7 @@ pub fn watchdog(text: &str) -> Result<Nanos, String> {
 /// # Errors
 /// What would do instead.
 pub fn rate(text: &str) -> Result<f64, String> {
-    // A unit of each in a second is a byte in so many nanoseconds; "B/s" is the end of all.
+    // One of each is a byte in so many nanoseconds.
     const UNITS: [(&str, f64); 3] = [("kB/s", 1e6), ("MB/s", 1e3), ("GB/s", 1.0)];
     // Slower, and a file of some gigabytes would be on its way for months.
     const LEAST: f64 = 1e-6;

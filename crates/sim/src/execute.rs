@@ -321,12 +321,16 @@ impl<L: Listener> Mechanism<'_, L> {
         None
     }
 
+    fn wake_over_channel(&mut self, thread: ThreadId, by: ThreadId, synchronously: bool) {
+        self.wake(thread, Some(by));
+        self.threads[thread.index()].synchronously = synchronously;
+    }
+
     fn send(&mut self, core: usize, thread: ThreadId, app: AppId, channel: u32) -> Option<Next> {
         let object = &mut self.objects(app).channels[channel as usize];
         if let Some(receiver) = object.receivers.pop_front() {
             let synchronously = object.synchronous;
-            self.wake(receiver, Some(thread));
-            self.threads[receiver.index()].synchronously = synchronously;
+            self.wake_over_channel(receiver, thread, synchronously);
             return None;
         }
         if object.items < object.capacity {
@@ -344,8 +348,7 @@ impl<L: Listener> Mechanism<'_, L> {
             if let Some(sender) = object.senders.pop_front() {
                 object.items += 1;
                 let synchronously = object.synchronous;
-                self.wake(sender, Some(thread));
-                self.threads[sender.index()].synchronously = synchronously;
+                self.wake_over_channel(sender, thread, synchronously);
             }
             return None;
         }
