@@ -57,7 +57,6 @@ vm-test:
 	$(CARGO) test -p evenkeel-linux $(SCHED_EXT) --lib
 	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --include-ignored --skip in_the_longer_run --nocapture --test-threads=1
 
-# All policies on the older and the newer kernels, too: a quarter of an hour.
 vm-test-long:
 	./tests/setup-vm.sh
 	$(CARGO) build -p evenkeel-linux --examples

@@ -24,6 +24,8 @@ const IN_GUEST: &str = "--in-guest";
 /// Windows of the steadiness, and how long each is.
 const WINDOWS: usize = 20;
 const WINDOW: Duration = Duration::from_secs(1);
+/// Who is away for less than this has met an interrupt, or a unit has taken long.
+const AWAY: Duration = Duration::from_micros(200);
 /// Of the kernel's own scheduler: threads, runs, and how long each is.
 const THREADS: [usize; 3] = [2, 4, 6];
 const RUNS: usize = 3;
@@ -44,6 +46,11 @@ fn guest(words: &[String]) {
             let windows = steady(cores.parse().unwrap());
             for cores in windows {
                 println!("{}", cores.iter().map(u64::to_string).collect::<Vec<_>>().join(" "));
+            }
+        }
+        [word, cores] if word == "still" => {
+            for core in still(cores.parse().unwrap()) {
+                println!("{} {} {}", core[core.len() / 2], core[core.len() * 99 / 100], core[core.len() - 1]);
             }
         }
         [word, threads] if word == "equal" => {
@@ -95,6 +102,29 @@ fn steady(cores: usize) -> Vec<Vec<u64>> {
     })
 }
 
+/// How long each core stood still at a time, microseconds, in order: seen by a thread that is bound to it and always works.
+fn still(cores: usize) -> Vec<Vec<u128>> {
+    let watch = |core: usize| {
+        let mut cpus = CpuSet::new();
+        cpus.set(core);
+        sched_setaffinity(None, &cpus).unwrap();
+        let mut gaps = Vec::new();
+        let (began, mut before) = (Instant::now(), Instant::now());
+        while before.duration_since(began) < RUN {
+            unit();
+            let now = Instant::now();
+            gaps.extend(Some(now.duration_since(before)).filter(|gap| *gap > AWAY).map(|gap| gap.as_micros()));
+            before = now;
+        }
+        gaps.sort_unstable();
+        gaps
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|core| scope.spawn(move || watch(core))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
 /// Work of each of so many equal threads, wherever the kernel runs them.
 fn equal(threads: usize) -> Vec<u64> {
     let is_over = AtomicBool::new(false);
@@ -114,15 +144,13 @@ fn equal(threads: usize) -> Vec<u64> {
     })
 }
 
-/// All of it, or only `steady` or `equal`.
+/// All of it, or only `steady`, `still` or `equal`.
 fn host(only: Option<&str>) {
     let cores: Cores = CORES.parse().unwrap();
     check_host(&cores, false, &|what| eprintln!("{what}")).unwrap_or_else(|error| panic!("{error}"));
-    if only != Some("equal") {
-        steadiness(&cores);
-    }
-    if only != Some("steady") {
-        equal_threads(&cores);
+    let parts: [(&str, fn(&Cores)); 3] = [("steady", steadiness), ("still", standing_still), ("equal", equal_threads)];
+    for (_, part) in parts.iter().filter(|(name, _)| only.is_none_or(|only| only == *name)) {
+        part(&cores);
     }
 }
 
@@ -146,6 +174,19 @@ fn steadiness(cores: &Cores) {
         fast.iter().copied().fold(f64::MAX, f64::min),
         fast.iter().copied().fold(0.0, f64::max)
     );
+}
+
+fn standing_still(cores: &Cores) {
+    let count = cores.percents().len();
+    println!("| core | share of a host core | stands still at a time, median, ms | p99 | longest |");
+    println!("| --- | --- | --- | --- | --- |");
+    for ((core, percent), gaps) in
+        cores.percents().iter().enumerate().zip(in_lab(cores, &["still".to_owned(), count.to_string()]))
+    {
+        let ms: Vec<String> = gaps.iter().map(|&us| format!("{:.1}", us as f64 / 1e3)).collect();
+        println!("| {core} | {percent} % | {} |", ms.join(" | "));
+    }
+    println!();
 }
 
 fn equal_threads(cores: &Cores) {

@@ -16,7 +16,7 @@ use crate::image::{self, Busybox, Tree};
 use crate::kernel::Kernel;
 use crate::machine::machine;
 use crate::relay::Relay;
-use crate::throttle::{Host, Rounds, Throttle, bind, places, vcpus};
+use crate::throttle::{Host, Metronome, Rounds, Throttle, bind, places, vcpus};
 
 /// How long a guest may take until it is ready. Seen: 4 s, and 16 s on a host that compiled on all its cores.
 const BOOT: Duration = Duration::from_secs(120);
@@ -25,6 +25,8 @@ const BOOT: Duration = Duration::from_secs(120);
 const BOOTS: u32 = 3;
 /// How long a guest may take to send its files.
 const FILES: Duration = Duration::from_secs(300);
+/// What is said where there is no [`Metronome`].
+const COARSE: &str = "slow cores may stand still for up to five of this host's ticks at a time, since there is no leave for real-time threads";
 /// Memory that a guest needs beside its image, MiB, and the image counts twice: packed and unpacked.
 const LEAST_MEMORY_MIB: u64 = 192;
 
@@ -100,6 +102,8 @@ struct Booted<'a> {
     output: Output,
     /// While its cores are slow.
     rounds: Option<Rounds>,
+    /// The host's CPUs that they have their shares of.
+    cpus: Vec<u32>,
 }
 
 impl Lab {
@@ -118,14 +122,16 @@ impl Lab {
     ) -> Result<Outcome, VmError> {
         let throttle = throttle(&self.cores)?;
         let image = self.image(busybox)?;
-        let Booted { mut guest, output, rounds } = self.boot(&image, throttle.as_ref(), signals, say)?;
+        let Booted { mut guest, output, rounds, cpus } = self.boot(&image, throttle.as_ref(), signals, say)?;
 
         let files = tempfile::tempfile().map_err(VmError::system("cannot make a temporary file"))?;
         let stdout = Relay::start(output.stdout, streams.stdout);
         let stderr = Relay::start(output.stderr, streams.stderr);
         let files = Relay::start(output.files, files);
+        let mut metronome = None;
         if let Some(throttle) = &throttle {
             throttle.limit()?;
+            metronome = Metronome::begin(&cpus).map_err(|error| say(&format!("{COARSE}: {error}"))).ok();
         }
         guest.go_on()?;
         let began = Instant::now();
@@ -134,7 +140,7 @@ impl Lab {
         let seconds = began.elapsed().as_secs_f64();
         let exit_code = line.strip_prefix("exit ").and_then(|code| code.parse().ok());
         let exit_code = exit_code.ok_or_else(|| guest.died(Stage::Command))?;
-        drop(rounds);
+        drop((rounds, metronome));
         if let Some(throttle) = &throttle {
             throttle.lift()?;
         }
@@ -195,17 +201,19 @@ impl Lab {
         let (emulator, channels) = Emulator::start(&settings, signals)?;
         let (mut guest, output) = Conversation::new(emulator, channels, signals)?;
         let mut rounds = None;
+        let mut cpus = host_cpus()?;
         if let Some(throttle) = throttle {
             let process = guest.process();
             let threads = vcpus(Path::new("/proc"), process, cores).map_err(|_| guest.died(Stage::Boot))?;
             throttle.adopt(process, &threads)?;
-            if let Some(places) = places(&self.cores.percents(), &host_cpus()?) {
+            if let Some(places) = places(&self.cores.percents(), &cpus) {
                 bind(&threads, &places).map_err(VmError::system("cannot bind the emulator's threads"))?;
+                cpus.retain(|cpu| places.contains(cpu));
                 rounds = Some(Rounds::begin(threads, places));
             }
         }
         guest.line(Stage::Boot, Some(BOOT), &|| false)?;
-        Ok(Booted { guest, output, rounds })
+        Ok(Booted { guest, output, rounds, cpus })
     }
 }
 

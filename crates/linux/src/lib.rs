@@ -8,6 +8,7 @@ pub mod lab;
 pub mod live;
 pub mod perf_event;
 pub mod program;
+pub mod realtime;
 pub mod record;
 #[cfg(feature = "sched_ext")]
 pub mod sched_ext;

@@ -360,6 +360,26 @@ mod models {
     }
 
     #[test]
+    fn whose_time_has_come_while_somebody_wakes_it_is_awake_once() {
+        model(|| {
+            let shared = Arc::new(Sleep::new(1));
+            let sleeper = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.take_seat(0);
+                    shared.start_looking();
+                    shared.sleep(0, Some(Instant::now()), || false);
+                    shared.stop_looking(|| false);
+                })
+            };
+            shared.wake_waiter(0);
+            sleeper.join().unwrap();
+            assert_eq!(shared.census.load(Ordering::Relaxed), 0);
+            assert_eq!(shared.seats[0].state.load(Ordering::Relaxed), AWAKE);
+        });
+    }
+
+    #[test]
     fn all_see_the_end() {
         model(|| {
             let shared = Arc::new((Sleep::new(2), Jobs::default(), AtomicBool::new(false)));

@@ -9,6 +9,7 @@
 //! Whoever comes later removes what those have left who were killed.
 
 mod host;
+mod metronome;
 mod places;
 mod rounds;
 mod threads;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub use host::Host;
+pub use metronome::Metronome;
 pub use places::{bind, places};
 pub use rounds::Rounds;
 pub use threads::{ThreadsError, vcpus};

@@ -18,7 +18,6 @@ mod figures;
 mod handout;
 mod limits;
 mod machine;
-mod realtime;
 mod slow;
 mod stolen;
 mod thief;

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use evenkeel_machine::Nanos;
 
 use super::LabError;
-use super::realtime::{become_fifo, now, pin_to, sleep_until};
+use crate::realtime::{become_fifo, now, pin_to, sleep_until};
 use crate::watch::Cpu;
 
 /// What it has not taken in its turn, having been woken late, it takes later: up to this many turns' worth.

@@ -16,9 +16,9 @@ use evenkeel_machine::Nanos;
 
 use super::LabError;
 use super::limits::Budget;
-use super::realtime::{become_fifo, now, pin_to};
 use super::slow::Slow;
 use super::thief::Thief;
+use crate::realtime::{become_fifo, now, pin_to};
 
 /// What a victim works in a window without the thief, and about what it works with it.
 const WORK: Nanos = Nanos::from_millis(100);

@@ -1,4 +1,4 @@
-//! The system calls of real-time threads.
+//! Real-time threads: the system calls that they take.
 #![allow(unsafe_code)]
 
 use std::io;
