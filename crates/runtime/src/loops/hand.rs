@@ -8,8 +8,11 @@ use super::Schedule;
 
 /// A chunk that took this long tells how long an iteration takes. Chunks of less are not worth their taking.
 const TELLING: Nanos = Nanos::from_micros(1);
-/// How long a chunk should take: thirty times what taking one costs (a mutex that others want, two looks at the clock, what the policy notes).
-const CHUNK: Nanos = Nanos::from_micros(10);
+/// How long a chunk should take: thirty times what taking one costs (a mutex that others want, two looks at the clock, what the policy notes). In a long loop,
+/// up to four times as long.
+const CHUNK: (Nanos, Nanos) = (Nanos::from_micros(10), Nanos::from_micros(40));
+/// Between these, a chunk is a worker's fair share / so many: what it can be late by at the end.
+const CHUNKS_PER_LONG_SHARE: u64 = 1_000;
 /// What a loop took the last time counts unless its first chunk takes longer by more than this.
 const CONTRADICTION: f64 = 8.0;
 /// A worker's fair share of a loop is at least so many chunks, if that is worth it: enough for the policy to see how fast it is, and to even out.
@@ -232,8 +235,9 @@ impl Hand {
         let earlier = std::mem::replace(told, Some(pace).filter(|_| time >= TELLING));
         let Some(pace) = confirmed.or_else(|| Some(earlier?.min((*told)?))) else { return };
         let next = *next;
-        let share = (self.iterations - next) / (CHUNKS_PER_SHARE * self.places.len() as u64);
-        let unit = within(CHUNK, pace).min(share.max(within(TELLING, pace)));
+        let share = (self.iterations - next) / self.places.len() as u64;
+        let wanted = (share / CHUNKS_PER_LONG_SHARE).clamp(within(CHUNK.0, pace), within(CHUNK.1, pace));
+        let unit = wanted.min((share / CHUNKS_PER_SHARE).max(within(TELLING, pace)));
         self.begin_policy(next, unit.max(1));
     }
 
@@ -300,8 +304,15 @@ mod tests {
 
     #[test]
     fn chunks_double_until_two_take_a_microsecond_and_take_ten_from_then_on() {
-        let chunks = run("dynamic", 1 << 20, 1, &[0], &[100]).remove(0);
+        let chunks = run("dynamic", 1 << 15, 1, &[0], &[100]).remove(0);
         assert_eq!(counts(&chunks)[..8], [1, 2, 4, 8, 16, 16, 100, 100]);
+    }
+
+    #[test]
+    fn a_long_loop_has_chunks_of_a_thousandth_of_a_share_and_of_forty_microseconds_at_most() {
+        let seventh = |n| counts(&run("dynamic", n, 2, &[0], &[100])[0])[6];
+        assert_eq!(seventh(400_000), 199);
+        assert_eq!(seventh(10_000_000), 400);
     }
 
     #[test]
@@ -314,7 +325,7 @@ mod tests {
 
     #[test]
     fn one_chunk_that_met_an_interrupt_does_not_tell() {
-        let mut hand = Hand::new("dynamic".parse().unwrap(), 1 << 20, 1, None);
+        let mut hand = Hand::new("dynamic".parse().unwrap(), 1 << 15, 1, None);
         let (mut place, mut now, mut longest) = (hand.place(0).unwrap(), Nanos::ZERO, 0);
         while let Some(chunk) = hand.take(&mut place, KindId(0), now) {
             longest = longest.max(chunk.count);
@@ -354,7 +365,7 @@ mod tests {
     #[test]
     fn a_share_is_taken_whole_far_from_the_end_and_no_piece_of_it_is_a_crumb() {
         // Chunks of ten microseconds have 103 iterations, a share five of them: two pieces of 25 us would leave one iteration over.
-        let chunks = counts(&run("aid-dynamic", 1 << 20, 2, &[0, 0], &[97])[0]);
+        let chunks = counts(&run("aid-dynamic", 1 << 16, 2, &[0, 0], &[97])[0]);
         let (sizing, last) = (8, chunks.len() - 1);
         assert_eq!(chunks[20], 515);
         assert!(chunks[sizing..last].iter().all(|&count| count >= 103), "{chunks:?}");
