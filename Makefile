@@ -17,7 +17,7 @@ SCHED_EXT = $$(for clang in $$BPF_CLANG clang clang-21 clang-20 clang-19 clang-1
 	version=$$($$clang -dumpversion 2>/dev/null) && [ "$${version%%.*}" -ge 18 ] && test -e /usr/include/libelf.h \
 	&& echo --features sched_ext && break; done)
 
-.PHONY: demo test install-c race vm-test vm-test-long bench bench-lab bench-live bench-vm bench-vm-lab bench-runtime lint fmt man
+.PHONY: demo test install-c race apps-test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-vm-lab bench-runtime lint fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -48,6 +48,10 @@ race:
 	EVENKEEL_POOLS=10000 $(CARGO) test --release -p evenkeel --test leaks
 	./tests/race.sh
 
+# Checksums of the mini-apps in all versions with medium and large inputs, too (`make test` has small ones): a quarter of an hour.
+apps-test:
+	for size in medium large; do EVENKEEL_APPS_SIZE=$$size $(CARGO) test --release -p evenkeel-apps --test versions || exit 1; done
+
 # Those that boot virtual machines, one after the other; with policies as the kernel's scheduler where the mechanism in BPF can be built. Kernels are
 # fetched once, into target/vm-cache.
 vm-test:
@@ -57,6 +61,7 @@ vm-test:
 	$(CARGO) test -p evenkeel-linux $(SCHED_EXT) --lib
 	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --include-ignored --skip in_the_longer_run --nocapture --test-threads=1
 
+# All policies on the older and the newer kernels, too: a quarter of an hour.
 vm-test-long:
 	./tests/setup-vm.sh
 	$(CARGO) build -p evenkeel-linux --examples

@@ -1,22 +1,36 @@
-//! The checksum of an app is the same in every version and with any number of workers, of one kind or two.
+//! The checksum of an app is the same in every version and with any number of workers, of one kind or two. With small inputs, or with those that
+//! EVENKEEL_APPS_SIZE names: `make apps-test` has the others.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::env;
+use std::sync::LazyLock;
+
+use clap::ValueEnum;
 use evenkeel_apps::{APPS, Setting, Size, Version};
 
 const TWO_KINDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/two-kinds.toml");
 
+static SIZE: LazyLock<Size> = LazyLock::new(|| {
+    let name = env::var("EVENKEEL_APPS_SIZE").unwrap_or(Size::Small.name().to_owned());
+    Size::from_str(&name, false).unwrap()
+});
+
+/// Workers, and the machine that they say they are on.
+const SETTINGS: [(usize, Option<&str>); 6] =
+    [(2, None), (5, Some(TWO_KINDS)), (1, None), (3, None), (7, None), (2, Some(TWO_KINDS))];
+
 fn checksum(app: &str, version: Version, workers: usize, machine: Option<&str>) -> u64 {
     let app = evenkeel_apps::find(app).unwrap();
     let machine = machine.map(str::to_owned);
-    app.run(&Setting { size: Size::Small, version, workers: Some(workers), machine, cpus: None }).unwrap().checksum
+    app.run(&Setting { size: *SIZE, version, workers: Some(workers), machine, cpus: None }).unwrap().checksum
 }
 
 fn is_the_same(app: &str, versions: impl Iterator<Item = Version>) {
     let serial = checksum(app, Version::Serial, 1, None);
     for version in versions {
-        for (workers, machine) in
-            [(1, None), (2, None), (3, None), (7, None), (2, Some(TWO_KINDS)), (5, Some(TWO_KINDS))]
-        {
+        // Of large inputs one run takes ten seconds.
+        let count = if *SIZE == Size::Large { 2 } else { SETTINGS.len() };
+        for (workers, machine) in SETTINGS.into_iter().take(count) {
             let found = checksum(app, version, workers, machine);
             assert_eq!(found, serial, "{app} {} {workers} {machine:?}", version.name());
         }
