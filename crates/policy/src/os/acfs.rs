@@ -39,14 +39,14 @@
 //! application has no runnable thread, whose speedup there is nothing to tell by.
 //! With more threads than cores, kinds have their share of them (`os/kind_queues.rs`), each queue picks the least `v`, and those that
 //! wait are looked at for a trade at each refresh: between two of them their `v` stands still. Who waits for its kind and is further behind than half
-//! a `T_swap` has slept for long: any kind takes it up for a slice, as a guest, for it is soon done (`guests=at-once`: and whoever of its own kind is furthest
-//! ahead of it, by as much, makes room as it wakes; `guests=none`: nobody). The threshold lets threads that
+//! a `T_swap` has slept for long: any kind takes it up for a slice, as a guest, for it is soon done, and whoever of its own kind is furthest
+//! ahead of it, by as much, makes room as it wakes (`guests=far-behind`: nobody makes room; `guests=none`: nor takes it up). The threshold lets threads that
 //! always work part by less, unless a few fast cores are beside many slow ones and speedups are high (one beside seven, 3: 448 ms).
 //! Three or more kinds: adjacent pairs, `S_core` being
 //! the product of the speedups along the way, `B` the cores of the pair's faster kind and of those above it. With SMT `B` counts hardware
 //! threads, since that is how many threads a kind runs at once.
 //!
-//! Knobs: `uf` (1), `swap` (`T_swap`, 850 ms), `threshold` (adjusted), `newcomer` (contending), `guests` (far-behind), `speedup` (utility), `tick` (4 ms),
+//! Knobs: `uf` (1), `swap` (`T_swap`, 850 ms), `threshold` (adjusted), `newcomer` (contending), `guests` (at-once), `speedup` (utility), `tick` (4 ms),
 //! `refresh` of speedup factors (200 ms), `slice` (3 ms). A tick costs O(cores), a refresh O(threads).
 
 use evenkeel_machine::{CoreId, MAX_KINDS, Nanos, PerKind};
@@ -88,8 +88,8 @@ const KNOBS: &[Knob] = &[
     },
     Knob::Word {
         name: "guests",
-        words: &["far-behind", "at-once", "none"],
-        about: "whether who waits and is half a T_swap behind is taken up by any kind of core when a slice ends there; or has whoever is furthest ahead make room, too; or nobody (the paper's)",
+        words: &["at-once", "far-behind", "none"],
+        about: "whether who waits and is half a T_swap behind is taken up by any kind of core when a slice ends there, and has whoever is furthest ahead make room as it wakes; or only the former; or neither (the paper's)",
     },
     Rule::KNOB,
     TICK,

@@ -234,9 +234,9 @@ fn every_kind_is_host_to_those_of_the_others_unless_told_not_to_and_makes_room_f
     let half = 425_000_000;
     let said = said_at_start(&[]);
     assert_eq!(hosts(&said), [(0, vec![QueueId(1)], half), (1, vec![QueueId(0)], half)]);
-    assert_eq!(margins(&said), []);
-    let said = said_at_start(&[("guests", "at-once")]);
-    assert_eq!((hosts(&said).len(), margins(&said)), (2, vec![(0, Some(half)), (1, Some(half))]));
+    assert_eq!(margins(&said), [(0, Some(half)), (1, Some(half))]);
+    let said = said_at_start(&[("guests", "far-behind")]);
+    assert_eq!((hosts(&said).len(), margins(&said)), (2, vec![]));
     let said = said_at_start(&[("guests", "none")]);
     assert_eq!((hosts(&said), margins(&said)), (vec![], vec![]));
 }
