@@ -50,7 +50,7 @@ race:
 
 # Checksums of the mini-apps in all versions with medium and large inputs, too (`make test` has small ones): a quarter of an hour.
 apps-test:
-	for size in medium large; do EVENKEEL_APPS_SIZE=$$size $(CARGO) test --release -p evenkeel-apps --test versions || exit 1; done
+	for size in medium large; do EVENKEEL_APPS_SIZE=$$size $(CARGO) test --release -p evenkeel-apps --test versions -- --test-threads=2 || exit 1; done
 
 # Those that boot virtual machines, one after the other; with policies as the kernel's scheduler where the mechanism in BPF can be built. Kernels are
 # fetched once, into target/vm-cache.
@@ -84,7 +84,8 @@ bench-live:
 	$(CARGO) build --release -p evenkeel-linux --examples
 	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-live.md $(CARGO) bench -p evenkeel-linux --bench live
 
-# Schedulers beside each other in the hybrid VM lab: some forty minutes on a quiet machine; needs what docs/vm.md names. Writes docs/benchmarks-vm.md.
+# Schedulers beside each other in the hybrid VM lab: an hour and a quarter on a quiet machine, or less with fewer than five EVENKEEL_BENCH_ROUNDS; needs what
+# docs/vm.md names. Writes docs/benchmarks-vm.md.
 bench-vm:
 	./tests/setup-vm.sh
 	@for peer in scx_bpfland scx_lavd; do test -x target/peers/bin/$$peer \

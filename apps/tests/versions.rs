@@ -11,8 +11,9 @@ use evenkeel_apps::{APPS, Setting, Size, Version};
 const TWO_KINDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/two-kinds.toml");
 
 static SIZE: LazyLock<Size> = LazyLock::new(|| {
-    let name = env::var("EVENKEEL_APPS_SIZE").unwrap_or(Size::Small.name().to_owned());
-    Size::from_str(&name, false).unwrap()
+    let name = env::var_os("EVENKEEL_APPS_SIZE").unwrap_or(Size::Small.name().into());
+    let size = name.to_str().and_then(|name| Size::from_str(name, false).ok());
+    size.unwrap_or_else(|| panic!("EVENKEEL_APPS_SIZE: {name:?} found, expected small, medium or large"))
 });
 
 /// Workers, and the machine that they say they are on.

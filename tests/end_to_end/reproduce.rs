@@ -1,8 +1,14 @@
 //! Studies, carried out again from the command line.
 
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, symlink};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
-use crate::evenkeel;
+use crate::{Ended, command, evenkeel};
 
 const STUDY: &str = "amc-maturity";
 
@@ -135,4 +141,38 @@ fn live_a_program_is_run_in_all_its_versions_and_set_beside_the_simulator() {
     assert!((2..5).all(|column| speedups(column).all(|speedup| speedup.is_some_and(|it| it > 0.0))), "{tables}");
     let timed = tables[2]["rows"].as_array().unwrap();
     assert!(timed.len() >= 5 && timed.iter().all(|row| row[3].as_f64().is_some_and(|seconds| seconds > 0.0)));
+}
+
+#[test]
+fn live_the_energy_of_a_run_is_what_a_counter_counted_meanwhile() {
+    // This machine's CPUs, and a package that draws 10 W all the time.
+    let root = tempfile::tempdir().unwrap();
+    symlink("/sys/devices", root.path().join("devices")).unwrap();
+    let zone = root.path().join("class/powercap/intel-rapl:0");
+    fs::create_dir_all(&zone).unwrap();
+    fs::write(zone.join("name"), "package-0\n").unwrap();
+    let counter = File::create(zone.join("energy_uj")).unwrap();
+    let (is_over, began) = (AtomicBool::new(false), Instant::now());
+    let count = || counter.write_at(format!("{:016}\n", 10 * began.elapsed().as_micros()).as_bytes(), 0).unwrap();
+    count();
+    let output = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+                count();
+            }
+        });
+        let mut run = command(&["reproduce", STUDY, "--live", "--quick", "--program", "swaptions", "--json"]);
+        let output = run.env("EVENKEEL_SYSFS", root.path()).output();
+        is_over.store(true, Ordering::Relaxed);
+        output
+    });
+    let json = Ended::of(output.unwrap()).done().json();
+    let times = &json["experiments"][0]["tables"][2];
+    let names: Vec<_> = times["columns"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    let column = |name: &str| names.iter().position(|it| *it == name).unwrap();
+    let of_versions = times["rows"].as_array().unwrap().iter().filter(|row| !row[column("power")].is_null());
+    let powers: Vec<f64> = of_versions.map(|row| row[column("power")].as_f64().unwrap()).collect();
+    // Read every 20 ms, beside programs that have all CPUs.
+    assert!(powers.len() >= 5 && powers.iter().all(|power| (7.0..13.0).contains(power)), "{powers:?}");
 }

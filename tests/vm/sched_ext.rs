@@ -224,7 +224,7 @@ fn two_threads_have_the_fast_cores_under_acfs() {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn who_sleeps_much_is_taken_up_by_either_kind_under_acfs() {
-    // 25 of a hundred; 2 where nobody is anybody's guest (`guests=none`).
+    // 25 of a hundred with `guests=far-behind`; 2 where nobody is anybody's guest (`guests=none`).
     let Some((percent, errors)) = session("guests") else { return };
     assert!(percent.parse::<u32>().unwrap() >= 10, "{percent} {errors}");
 }

@@ -50,7 +50,8 @@ fn guest(words: &[String]) {
         }
         [word, cores] if word == "still" => {
             for core in still(cores.parse().unwrap()) {
-                println!("{} {} {}", core[core.len() / 2], core[core.len() * 99 / 100], core[core.len() - 1]);
+                let at = |percent| core.get(core.len() * percent / 100).or(core.last()).unwrap_or(&0);
+                println!("{} {} {}", at(50), at(99), at(100));
             }
         }
         [word, threads] if word == "equal" => {
@@ -149,9 +150,9 @@ fn host(only: Option<&str>) {
     let cores: Cores = CORES.parse().unwrap();
     check_host(&cores, false, &|what| eprintln!("{what}")).unwrap_or_else(|error| panic!("{error}"));
     let parts: [(&str, fn(&Cores)); 3] = [("steady", steadiness), ("still", standing_still), ("equal", equal_threads)];
-    for (_, part) in parts.iter().filter(|(name, _)| only.is_none_or(|only| only == *name)) {
-        part(&cores);
-    }
+    let asked = || parts.iter().filter(|(name, _)| only.is_none_or(|only| only == *name));
+    assert!(asked().count() > 0, "no part '{}': expected steady, still or equal", only.unwrap_or_default());
+    asked().for_each(|(_, part)| part(&cores));
 }
 
 fn steadiness(cores: &Cores) {

@@ -26,7 +26,7 @@ const BOOTS: u32 = 3;
 /// How long a guest may take to send its files.
 const FILES: Duration = Duration::from_secs(300);
 /// What is said where there is no [`Metronome`].
-const COARSE: &str = "slow cores may stand still for up to five of this host's ticks at a time, since there is no leave for real-time threads";
+const COARSE: &str = "slow cores may stand still for several ticks of this host at a time: no real-time threads (run it as root, or with CAP_SYS_NICE)";
 /// Memory that a guest needs beside its image, MiB, and the image counts twice: packed and unpacked.
 const LEAST_MEMORY_MIB: u64 = 192;
 
@@ -63,6 +63,8 @@ pub struct Outcome {
     pub exit_code: u8,
     /// How long it took on this host's clock, seconds.
     pub seconds: f64,
+    /// Whether this host was made to look at the cores' quotas more often than at its ticks.
+    pub has_beat: bool,
     /// The file that it left as its result record.
     pub result: Option<Vec<u8>>,
     /// What the kernel said.
@@ -128,11 +130,14 @@ impl Lab {
         let stdout = Relay::start(output.stdout, streams.stdout);
         let stderr = Relay::start(output.stderr, streams.stderr);
         let files = Relay::start(output.files, files);
-        let mut metronome = None;
-        if let Some(throttle) = &throttle {
-            throttle.limit()?;
-            metronome = Metronome::begin(&cpus).map_err(|error| say(&format!("{COARSE}: {error}"))).ok();
-        }
+        let metronome = match &throttle {
+            Some(throttle) => {
+                throttle.limit()?;
+                Metronome::begin(&cpus).map_err(|error| say(&format!("{COARSE}: {error}"))).ok()
+            }
+            None => None,
+        };
+        let has_beat = metronome.is_some();
         guest.go_on()?;
         let began = Instant::now();
         let is_refused = || stdout.is_refused() || stderr.is_refused();
@@ -154,7 +159,7 @@ impl Lab {
         for fetch in &self.fetches {
             brought.put(fetch)?;
         }
-        Ok(Outcome { exit_code, seconds, result: brought.read(&self.result)?, kernel_log })
+        Ok(Outcome { exit_code, seconds, has_beat, result: brought.read(&self.result)?, kernel_log })
     }
 
     /// The first file system, as a file without a name.

@@ -170,7 +170,7 @@ fn mixed(units: &[f64], scaling: bool) -> Option<f64> {
 fn table(schedulers: &[&str], rounds: &[Round]) -> String {
     let mut text = "Work and times are compared with those of the kernel's own scheduler in the turns just before and after, in the same boot: the median of \
                     the rounds, in parentheses the least and the greatest.\n\n\
-                    Equal CPU-bound programs of one thread (2 and 12 for 4 s, 4 and 6 for 8 s): unfairness (progress, greatest / least; of 4 and 6 for \
+                    Equal CPU-bound programs of one thread (2 and 12 for 4 s, 4 and 6 for 15 s): unfairness (progress, greatest / least; of 4 and 6 for \
                     30 s, too, in turns of their own), and the work of all, kernel = 1.\n\n| under |"
         .to_owned();
     let mut line = "\n| --- |".to_owned();

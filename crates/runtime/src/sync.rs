@@ -28,7 +28,7 @@ pub fn park_until(until: Option<Instant>) -> bool {
     left.is_zero()
 }
 
-/// Loom has no time: whatever is waited for until then comes too late, or has come before.
+/// Loom has no time: one that is given has come after others have had a turn.
 #[cfg(loom)]
 pub fn park_until(until: Option<Instant>) -> bool {
     match until {

@@ -148,17 +148,21 @@ fn whom_a_core_takes_because_it_may_not_run_those_of_its_own_is_no_guest_and_tra
 fn under_acfs_who_sleeps_much_waits_less_for_a_core_if_any_kind_takes_it_up_and_nobody_is_slowed_down_more_than_others()
 {
     let apps: Vec<_> = (0..4).map(|_| works_always()).chain((0..8).map(|_| sleeps_much())).collect();
-    let [with, without] = ["far-behind", "none"].map(|guests| {
+    let [at_once, with, without] = ["at-once", "far-behind", "none"].map(|guests| {
         let mut policy = registry::make("acfs", &[("guests".into(), guests.into())]).unwrap();
         simulate("2big+2little", policy.as_mut(), &apps)
     });
-    let late = |outcome: &Outcome| {
+    let latency = |outcome: &Outcome, quantile| {
         let mut all = outcome.wakeup_latency[BIG.index()].clone();
         all.merge(&outcome.wakeup_latency[LITTLE.index()]);
-        all.quantile(0.99).unwrap().0
+        all.quantile(quantile).unwrap().0
     };
+    let late = |outcome: &Outcome| latency(outcome, 0.99);
     assert!(late(&with) * 2 < late(&without), "p99 {} ns against {}", late(&with), late(&without));
-    for outcome in [with, without] {
+    assert!(late(&at_once) * 2 < late(&without), "p99 {} ns against {}", late(&at_once), late(&without));
+    let half = |outcome: &Outcome| latency(outcome, 0.5);
+    assert!(half(&at_once) * 10 < half(&with), "median {} ns against {}", half(&at_once), half(&with));
+    for outcome in [at_once, with, without] {
         // Those that always work are alike: as much time on each kind, but for a stay.
         let on_big: Vec<_> = outcome.threads[..4].iter().map(|thread| thread.time_on[BIG].as_secs_f64()).collect();
         let (least, greatest) = on_big.iter().fold((f64::MAX, 0.0), |(l, g): (f64, f64), &t| (l.min(t), g.max(t)));

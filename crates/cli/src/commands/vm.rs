@@ -111,6 +111,8 @@ struct Row {
     smt: bool,
     exit_code: u8,
     seconds: f64,
+    /// Whether cores that are slowed stand still for no longer than their periods.
+    beat: bool,
     stdout: String,
     stderr: String,
     /// Whatever the command left, if that is JSON.
@@ -132,6 +134,7 @@ impl Row {
             smt: lab.cores.are_in_pairs(),
             exit_code: outcome.exit_code,
             seconds: outcome.seconds,
+            beat: outcome.has_beat,
             stdout,
             stderr,
             result,

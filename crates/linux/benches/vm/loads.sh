@@ -96,8 +96,8 @@ meets() {
 # Loads whose work or time is compared with the kernel's own.
 compared() {
     load "spin 2" alone 2 4000
-    load "spin 4" alone 4 8000
-    load "spin 6" alone 6 8000
+    load "spin 4" alone 4 15000
+    load "spin 6" alone 6 15000
     load "spin 12" alone 12 4000
     meets
     # Two programs that scale with their cores, two threads that do not.

@@ -40,7 +40,7 @@
 //! With more threads than cores, kinds have their share of them (`os/kind_queues.rs`), each queue picks the least `v`, and those that
 //! wait are looked at for a trade at each refresh: between two of them their `v` stands still. Who waits for its kind and is further behind than half
 //! a `T_swap` has slept for long: any kind takes it up for a slice, as a guest, for it is soon done, and whoever of its own kind is furthest
-//! ahead of it, by as much, makes room as it wakes (`guests=far-behind`: nobody makes room; `guests=none`: nor takes it up). The threshold lets threads that
+//! ahead of it, by as much, makes room as it wakes (`guests=far-behind`: nobody makes room; `guests=none`: and nobody takes it up). The threshold lets threads that
 //! always work part by less, unless a few fast cores are beside many slow ones and speedups are high (one beside seven, 3: 448 ms).
 //! Three or more kinds: adjacent pairs, `S_core` being
 //! the product of the speedups along the way, `B` the cores of the pair's faster kind and of those above it. With SMT `B` counts hardware
@@ -89,7 +89,7 @@ const KNOBS: &[Knob] = &[
     Knob::Word {
         name: "guests",
         words: &["at-once", "far-behind", "none"],
-        about: "whether who waits and is half a T_swap behind is taken up by any kind of core when a slice ends there, and has whoever is furthest ahead make room as it wakes; or only the former; or neither (the paper's)",
+        about: "who waits and is half a T_swap behind is taken up by any kind of core when a slice ends there (far-behind), and as it wakes whoever is furthest ahead on its own kind makes room (at-once); none: neither (the paper's)",
     },
     Rule::KNOB,
     TICK,

@@ -71,11 +71,11 @@ impl Measured {
     /// Round by round, a case of ours beside what was the fastest peer in the other rounds.
     pub fn ratios_to_best(&self, case: &str, cases: &[&'static str]) -> Option<Vec<f64>> {
         let ours = self.values(super::OURS, case)?.iter().enumerate();
-        let rounds = ours.map(|(round, value)| {
+        let rounds = ours.filter_map(|(round, value)| {
             let (system, other) = self.best_peer_without(cases, round)?;
             Some(value / self.values(system, other)?.get(round)?)
         });
-        rounds.collect()
+        Some(rounds.collect()).filter(|rounds: &Vec<f64>| !rounds.is_empty())
     }
 }
 

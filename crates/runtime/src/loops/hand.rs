@@ -9,9 +9,9 @@ use super::Schedule;
 /// A chunk that took this long tells how long an iteration takes. Chunks of less are not worth their taking.
 const TELLING: Nanos = Nanos::from_micros(1);
 /// How long a chunk should take: thirty times what taking one costs (a mutex that others want, two looks at the clock, what the policy notes). In a long loop,
-/// up to four times as long.
-const CHUNK: (Nanos, Nanos) = (Nanos::from_micros(10), Nanos::from_micros(40));
-/// Between these, a chunk is a worker's fair share / so many: what it can be late by at the end.
+/// up to as long as the shortest piece of a share.
+const CHUNK: (Nanos, Nanos) = (Nanos::from_micros(10), PIECE.0);
+/// Between these, a chunk is a worker's fair share / so many: that is what it can be late by at the end, on the core that has told the pace.
 const CHUNKS_PER_LONG_SHARE: u64 = 1_000;
 /// What a loop took the last time counts unless its first chunk takes longer by more than this.
 const CONTRADICTION: f64 = 8.0;
@@ -309,10 +309,10 @@ mod tests {
     }
 
     #[test]
-    fn a_long_loop_has_chunks_of_a_thousandth_of_a_share_and_of_forty_microseconds_at_most() {
+    fn a_long_loop_has_chunks_of_a_thousandth_of_a_share_and_of_a_piece_at_most() {
         let seventh = |n| counts(&run("dynamic", n, 2, &[0], &[100])[0])[6];
         assert_eq!(seventh(400_000), 199);
-        assert_eq!(seventh(10_000_000), 400);
+        assert_eq!(seventh(10_000_000), 250);
     }
 
     #[test]

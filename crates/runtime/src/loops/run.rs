@@ -23,7 +23,7 @@ use super::schedule::Schedule;
 
 /// How long the caller waits for the last chunks of others before it does something else, which might take longer: as long as a
 /// chunk takes, about.
-const PATIENCE: Duration = Duration::from_micros(20);
+const PATIENCE: Duration = Duration::from_micros(25);
 /// A loop that is not shared is so after all if it takes this many times as long as it should,
 const OVERDUE: f64 = 2.0;
 /// which is looked at after each of so many parts of it.

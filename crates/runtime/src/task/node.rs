@@ -10,7 +10,7 @@ use crate::scope::ScopeCore;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::trace::TaskId;
 
-/// What a task with dependences begins with: a line of the cache. Loom's atomics are longer, and what takes the place of a line there is, too.
+/// What a task with dependences begins with: a line of the cache. Loom's atomics are longer: for it a node has 1,024 bytes, and begins at a multiple of that.
 #[cfg_attr(not(loom), repr(C, align(64)))]
 #[cfg_attr(loom, repr(C, align(1024)))]
 pub struct Node {
