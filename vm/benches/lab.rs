@@ -145,11 +145,14 @@ fn equal(threads: usize) -> Vec<u64> {
     })
 }
 
+/// A part of the bench, by its name.
+type Part = (&'static str, fn(&Cores));
+
 /// All of it, or only `steady`, `still` or `equal`.
 fn host(only: Option<&str>) {
     let cores: Cores = CORES.parse().unwrap();
     check_host(&cores, false, &|what| eprintln!("{what}")).unwrap_or_else(|error| panic!("{error}"));
-    let parts: [(&str, fn(&Cores)); 3] = [("steady", steadiness), ("still", standing_still), ("equal", equal_threads)];
+    let parts: [Part; 3] = [("steady", steadiness), ("still", standing_still), ("equal", equal_threads)];
     let asked = || parts.iter().filter(|(name, _)| only.is_none_or(|only| only == *name));
     assert!(asked().count() > 0, "no part '{}': expected steady, still or equal", only.unwrap_or_default());
     asked().for_each(|(_, part)| part(&cores));
