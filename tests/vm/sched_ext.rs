@@ -128,7 +128,9 @@ const PARTS: [(&str, &str); 12] = [
     ("equal", EQUAL),
     (
         "interrupts",
-        "interrupts() { awk '/IWI:/ { for (i = 2; i <= 5; i++) all += $i; print all }' /proc/interrupts; }
+        // From here on nobody makes room for who wakes: that is an interrupt, too.
+        "kill -INT $s; wait $s; evenkeel schedule --backend sched_ext -p acfs:guests=far-behind >/tmp/log 2>&1 & s=$!; is enabled; sleep 1
+         interrupts() { awk '/IWI:/ { for (i = 2; i <= 5; i++) all += $i; print all }' /proc/interrupts; }
          worker spin 4 8000 >/dev/null & w=$!; sleep 1; before=$(interrupts); worker crowd 20 3000; echo $(($(interrupts) - before)); kill $w",
     ),
     (
