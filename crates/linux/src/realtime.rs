@@ -1,7 +1,10 @@
-//! Real-time threads: the system calls that they take.
+//! Real-time threads, and the system calls that they take.
 #![allow(unsafe_code)]
 
 use std::io;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
@@ -10,6 +13,54 @@ use nix::unistd::Pid;
 use evenkeel_machine::Nanos;
 
 use crate::watch::Cpu;
+
+/// How long a thread may take until it is on its CPU: others may have that for themselves.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why there is no such thread.
+#[derive(Debug)]
+pub enum StartError {
+    /// It cannot be made, or does not get its CPU.
+    Thread(io::Error),
+    /// It cannot be real-time.
+    Fifo(io::Error),
+    /// It cannot be tied to its CPU.
+    Pin(io::Error),
+}
+
+impl From<StartError> for io::Error {
+    fn from(error: StartError) -> Self {
+        let (StartError::Thread(error) | StartError::Fifo(error) | StartError::Pin(error)) = error;
+        error
+    }
+}
+
+/// A thread that is `SCHED_FIFO` at `priority` and tied to one CPU, and then lives its life.
+///
+/// # Errors
+/// It cannot be, and has ended, or will.
+pub fn start(
+    name: String,
+    cpu: Cpu,
+    priority: i32,
+    life: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, StartError> {
+    let (tell, told) = channel();
+    let whole = move || {
+        let ready = become_fifo(priority).map_err(StartError::Fifo);
+        let ready = ready.and_then(|()| pin_to(cpu).map_err(StartError::Pin));
+        let is_ready = ready.is_ok();
+        if tell.send(ready).is_ok() && is_ready {
+            life();
+        }
+    };
+    let thread = thread::Builder::new().name(name).spawn(whole).map_err(StartError::Thread)?;
+    match told.recv_timeout(PATIENCE) {
+        Ok(ready) => ready.map(|()| thread),
+        Err(RecvTimeoutError::Timeout) => Err(StartError::Thread(io::ErrorKind::TimedOut.into())),
+        Err(RecvTimeoutError::Disconnected) => Err(StartError::Thread(io::Error::other("it has ended"))),
+    }
+}
 
 /// Makes the calling thread `SCHED_FIFO` at `priority`, 1 to 99.
 ///

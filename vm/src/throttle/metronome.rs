@@ -8,11 +8,9 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::thread::JoinHandle;
 
-use evenkeel_linux::realtime::{become_fifo, now, pin_to, sleep_until};
+use evenkeel_linux::realtime::{now, sleep_until, start};
 use evenkeel_linux::watch::Cpu;
 use evenkeel_machine::Nanos;
 use rustix::thread::CpuSet;
@@ -21,8 +19,6 @@ use rustix::thread::CpuSet;
 const BEAT: Nanos = Nanos::from_micros(500);
 /// Above whatever is ordinary is enough.
 const PRIORITY: i32 = 1;
-/// How long a thread may take until it is on its CPU: others may have that for themselves.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Threads that come and go, until this goes.
 pub struct Metronome {
@@ -36,27 +32,10 @@ impl Metronome {
     /// # Errors
     /// No leave for real-time threads, or for one of the CPUs; a CPU that others do not let go of.
     pub fn begin(cpus: &[u32]) -> io::Result<Self> {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let mut metronome = Self { is_over: Arc::clone(&is_over), threads: Vec::new() };
-        let (tell, told) = channel();
+        let mut metronome = Self { is_over: Arc::default(), threads: Vec::new() };
         for &cpu in cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU as u32) {
-            let (tell, is_over) = (tell.clone(), Arc::clone(&is_over));
-            let life = move || {
-                let ready = become_fifo(PRIORITY).and_then(|()| pin_to(Cpu(cpu)));
-                let is_ready = ready.is_ok();
-                if tell.send(ready).is_ok() && is_ready {
-                    beat(&is_over);
-                }
-            };
-            metronome.threads.push(thread::Builder::new().name(format!("vm-beat-{cpu}")).spawn(life)?);
-        }
-        for _ in 0..metronome.threads.len() {
-            let Ok(ready) = told.recv_timeout(PATIENCE) else {
-                // Nor is it waited for at the end.
-                metronome.threads.clear();
-                return Err(io::ErrorKind::TimedOut.into());
-            };
-            ready?;
+            let is_over = Arc::clone(&metronome.is_over);
+            metronome.threads.push(start(format!("vm-beat-{cpu}"), Cpu(cpu), PRIORITY, move || beat(&is_over))?);
         }
         Ok(metronome)
     }
@@ -83,12 +62,14 @@ impl Drop for Metronome {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::thread;
+    use std::time::Duration;
 
     use super::*;
     use evenkeel_linux::here::allowed_cpus;
 
-    /// Whether so many beat before long: threads that have been waited for are to be seen for a moment yet.
-    fn beat(wanted: usize) -> bool {
+    /// Whether so many threads beat before long: threads that have been waited for are to be seen for a moment yet.
+    fn come_to(wanted: usize) -> bool {
         let is_one = |task: &fs::DirEntry| {
             fs::read_to_string(task.path().join("comm")).is_ok_and(|it| it.starts_with("vm-beat"))
         };
@@ -105,13 +86,13 @@ mod tests {
         let cpus = allowed_cpus().unwrap();
         match Metronome::begin(&cpus) {
             Ok(metronome) => {
-                assert!(beat(cpus.len()));
+                assert!(come_to(cpus.len()));
                 drop(metronome);
             }
             Err(error) => println!("skipped: no real-time threads: {error}"),
         }
-        assert!(beat(0));
+        assert!(come_to(0));
         assert!(Metronome::begin(&[cpus[0], 1_000]).is_err());
-        assert!(beat(0));
+        assert!(come_to(0));
     }
 }

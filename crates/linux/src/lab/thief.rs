@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use evenkeel_machine::Nanos;
 
 use super::LabError;
-use crate::realtime::{become_fifo, now, pin_to, sleep_until};
+use crate::realtime::{StartError, now, sleep_until, start};
 use crate::watch::Cpu;
 
 /// What it has not taken in its turn, having been woken late, it takes later: up to this many turns' worth.
@@ -48,20 +47,13 @@ impl Thief {
             turns: AtomicU64::new(0),
             end: AtomicBool::new(false),
         });
-        let (tell, told) = mpsc::channel();
         let its = Arc::clone(&shared);
-        let life = move || {
-            let ready = pin_to(cpu).map_err(|error| LabError::Pin { cpu, error });
-            let ready = ready.and_then(|()| become_fifo(priority).map_err(LabError::real_time));
-            let is_ready = ready.is_ok();
-            if tell.send(ready).is_ok() && is_ready {
-                steal(&its);
-            }
-        };
-        let thread =
-            thread::Builder::new().name(format!("lab-thief-{}", cpu.0)).spawn(life).map_err(LabError::Thread)?;
-        // A thread that ends without an answer has panicked.
-        told.recv().unwrap_or(Err(LabError::Panicked))?;
+        let thread = start(format!("lab-thief-{}", cpu.0), cpu, priority, move || steal(&its));
+        let thread = thread.map_err(|error| match error {
+            StartError::Thread(error) => LabError::Thread(error),
+            StartError::Fifo(error) => LabError::real_time(error),
+            StartError::Pin(error) => LabError::Pin { cpu, error },
+        })?;
         Ok(Self { cpu, shared, thread: Some(thread) })
     }
 

@@ -49,14 +49,8 @@ impl Demands<'_> {
     }
 
     fn ahead_of_all(&mut self, case: &str, cases: &[&'static str]) {
-        let Some((system, other)) = self.measured.best_peer(cases) else { return };
-        let Some(values) = self.measured.ratios_to_best(case, cases) else { return };
-        let other = if other == case { String::new() } else { format!(" {other}") };
-        self.rows.push(Demand {
-            what: format!("{case} / best peer, {system}{other}"),
-            values,
-            bound: Bound::AtMost(1.0),
-        });
+        let Some(best) = self.measured.best_peer(cases) else { return };
+        self.ratio(case, best, Bound::AtMost(1.0));
     }
 }
 

@@ -51,31 +51,10 @@ impl Measured {
 
     /// The fastest of these cases on any system but ours.
     pub fn best_peer(&self, cases: &[&'static str]) -> Option<(&str, &'static str)> {
-        self.best_peer_without(cases, usize::MAX)
-    }
-
-    /// The same by all rounds but one. Of several that are equally fast the one that had the best luck is taken, and in a round that
-    /// it has been taken by it would look faster than it is.
-    fn best_peer_without(&self, cases: &[&'static str], left_out: usize) -> Option<(&str, &'static str)> {
         let peers = self.systems.iter().filter(|system| *system != super::OURS);
         let pairs = peers.flat_map(|system| cases.iter().map(move |case| (system.as_str(), *case)));
-        let others = |values: &[f64]| {
-            let others: Vec<f64> =
-                values.iter().enumerate().filter(|(round, _)| *round != left_out).map(|(_, value)| *value).collect();
-            (!others.is_empty()).then(|| median(&others))
-        };
-        let timed = pairs.filter_map(|(system, case)| Some((others(self.values(system, case)?)?, (system, case))));
+        let timed = pairs.filter_map(|(system, case)| Some((self.median(system, case)?, (system, case))));
         timed.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, pair)| pair)
-    }
-
-    /// Round by round, a case of ours beside what was the fastest peer in the other rounds.
-    pub fn ratios_to_best(&self, case: &str, cases: &[&'static str]) -> Option<Vec<f64>> {
-        let ours = self.values(super::OURS, case)?.iter().enumerate();
-        let rounds = ours.filter_map(|(round, value)| {
-            let (system, other) = self.best_peer_without(cases, round)?;
-            Some(value / self.values(system, other)?.get(round)?)
-        });
-        Some(rounds.collect()).filter(|rounds: &Vec<f64>| !rounds.is_empty())
     }
 }
 
