@@ -56,6 +56,8 @@ apps-test:
 # fetched once, into target/vm-cache.
 vm-test:
 	./tests/setup-vm.sh
+	@test -n "$(SCHED_EXT)" || test "$$EVENKEEL_VM" != required \
+		|| { echo "no clang 18 or later, or no libelf, which EVENKEEL_VM=required requires (tests/setup-vm.sh)"; exit 1; }
 	$(CARGO) test -p evenkeel-vm --test cgroup_v2 -- --ignored --nocapture
 	$(CARGO) build -p evenkeel-linux --examples
 	$(CARGO) test -p evenkeel-linux $(SCHED_EXT) --lib
