@@ -135,7 +135,7 @@ const PARTS: [(&str, &str); 12] = [
     ),
     (
         "guests",
-        "worker spin 4 30000 >/dev/null & b=$!; worker crossings 4 4000; kill $b",
+        "worker spin 4 30000 >/dev/null & b=$!; worker crossings 2 4000; kill $b",
     ),
     (
         "killed",
@@ -226,9 +226,9 @@ fn two_threads_have_the_fast_cores_under_acfs() {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn who_sleeps_much_is_taken_up_by_either_kind_under_acfs() {
-    // 9 of a hundred (16 in a release build; with `guests=far-behind` 9 and 23, 25 before the lab had its beat); 1 or 2 where nobody is anybody's guest (`guests=none`).
+    // 21 and 23 of a hundred; 2 where nobody is anybody's guest (`guests=none`). With `at-once` fewer have to be.
     let Some((percent, errors)) = session("guests") else { return };
-    assert!(percent.parse::<u32>().unwrap() >= 5, "{percent} {errors}");
+    assert!(percent.parse::<u32>().unwrap() >= 10, "{percent} {errors}");
 }
 
 #[test]
