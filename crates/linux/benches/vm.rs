@@ -306,11 +306,15 @@ fn write_page(schedulers: &[&str], rounds: &[Round]) {
     let absent = if absent.is_empty() { String::new() } else { format!(" Not measured: {}.", absent.join(", ")) };
     let date = Command::new("date").arg("+%F").output().unwrap().stdout;
     let text = format!(
-        "# Schedulers in the hybrid VM lab\n\nWritten by `make bench-vm` on {}: Linux {KERNEL} in QEMU on this host's {} cores, {CORES}; medians of \
-         {} rounds, a boot each, in which the schedulers take turns{others}. \"kernel\" is EEVDF.{absent}\n\n{}",
+        "# Schedulers in the hybrid VM lab\n\nWritten by `make bench-vm` on {}: Linux {KERNEL} in QEMU on this host's {} cores, {CORES}; {}, \
+         in which the schedulers take turns{others}. \"kernel\" is EEVDF.{absent}\n\n{}",
         String::from_utf8_lossy(&date).trim(),
         std::thread::available_parallelism().unwrap(),
-        rounds.len(),
+        if rounds.len() == 1 {
+            "one round, a boot".to_owned()
+        } else {
+            format!("medians of {} rounds, a boot each", rounds.len())
+        },
         table(schedulers, rounds),
     );
     print!("{text}");

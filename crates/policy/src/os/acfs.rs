@@ -46,8 +46,12 @@
 //! the product of the speedups along the way, `B` the cores of the pair's faster kind and of those above it. With SMT `B` counts hardware
 //! threads, since that is how many threads a kind runs at once.
 //!
+//! A slice is as much work on every kind, `slice` long on the fastest and longer on slow ones by the speedup (`slices=equal-time`: as long on all). What a
+//! switch costs a thread, of its time and of what caches held, is a part of its slice; were slow cores' slices as long, they would lose more of their work
+//! to switches than fast cores do.
+//!
 //! Knobs: `uf` (1), `swap` (`T_swap`, 850 ms), `threshold` (adjusted), `newcomer` (contending), `guests` (at-once), `speedup` (utility), `tick` (4 ms),
-//! `refresh` of speedup factors (200 ms), `slice` (3 ms). A tick costs O(cores), a refresh O(threads).
+//! `refresh` of speedup factors (200 ms), `slice` (3 ms), `slices` (equal-work). A tick costs O(cores), a refresh O(threads).
 
 use evenkeel_machine::{CoreId, MAX_KINDS, Nanos, PerKind};
 
@@ -95,6 +99,11 @@ const KNOBS: &[Knob] = &[
     TICK,
     REFRESH,
     SLICE,
+    Knob::Word {
+        name: "slices",
+        words: &["equal-work", "equal-time"],
+        about: "whether a slice is that long on the fastest kind, and on others so long that as much is done in it, or that long on all",
+    },
 ];
 
 /// In the list of policies.
@@ -136,6 +145,8 @@ pub struct Acfs {
     tick: Nanos,
     refresh: Nanos,
     slice: Nanos,
+    /// Whether a slice is as much work on every kind, not as much time.
+    equal_work: bool,
     source: Source,
     queues: KindQueues<i64>,
     apps: Applications,
@@ -219,6 +230,7 @@ impl Acfs {
             tick: knobs.millis("tick"),
             refresh: knobs.millis("refresh"),
             slice: knobs.millis("slice"),
+            equal_work: knobs.word("slices") == "equal-work",
             source,
             queues: KindQueues::new(),
             apps: Applications::new(Rule::of(knobs), source),
@@ -247,7 +259,6 @@ impl Acfs {
         let start = self.start_of(thread, view);
         self.apps.add(stats, self.queues.kinds());
         self.queues.place(thread, view, say);
-        say.slice(thread, Slice::of(self.slice));
         self.tell(thread, stats, Start::At(start), say);
         self.has_woken.resize(self.said.len(), false);
         self.has_woken[thread.index()] = false;
@@ -267,7 +278,19 @@ impl Acfs {
         if before.charge != now.charge {
             say.charge(thread, now.charge);
         }
+        if before.charge != now.charge || start != Start::Keep {
+            say.slice(thread, self.slice_of(now.charge));
+        }
         self.said[thread.index()] = now;
+    }
+
+    /// A thread's slices, by what it is charged for its time.
+    fn slice_of(&self, charge: PerKind<u32>) -> Slice {
+        let mut slice = Slice::of(self.slice);
+        for &kind in self.queues.kinds().kinds.iter().filter(|_| self.equal_work) {
+            slice.time[kind] = Nanos((self.slice.0 as f64 * UNIT_CHARGE / f64::from(charge[kind].max(1))) as u64);
+        }
+        slice
     }
 
     /// Weight and charge by the speedup of a thread's application.
@@ -395,6 +418,9 @@ impl Acfs {
             let speedup = self.apps.speedup(view.thread(thread).app, slowest, kinds);
             (least.min(speedup), greatest.max(speedup))
         });
+        if self.has_guests && self.equal_work {
+            self.queues.visits_last(Nanos((self.slice.0 as f64 * self.speedups.1.max(1.0)) as u64));
+        }
         for &thread in view.live {
             self.tell(thread, view.thread(thread), Start::Keep, say);
         }
@@ -415,7 +441,7 @@ impl Acfs {
     fn side(&self, rank: usize, other: usize, view: &View<'_>) -> Option<Side> {
         let kind = self.queues.kinds().kinds[rank];
         let mut side = Side { v: (i64::MAX, i64::MIN), rate: (f64::INFINITY, 0.0), slice: 0.0 };
-        let (mut threads, mut bound) = (0, false);
+        let (mut threads, mut bound, mut slice) = (0, false, 0.0_f64);
         for thread in view.runnable().filter(|&thread| self.queues.rank(view.thread(thread), view) == Some(rank)) {
             let (stats, said) = (view.thread(thread), self.said.get(thread.index()).copied().unwrap_or_default());
             threads += 1;
@@ -426,10 +452,11 @@ impl Acfs {
             let (v, rate) = (stats.virtual_time as i64, f64::from(said.charge[kind]) / f64::from(said.weight.max(1)));
             side.v = (side.v.0.min(v), side.v.1.max(v));
             side.rate = (side.rate.0.min(rate), side.rate.1.max(rate));
+            slice = slice.max(self.slice_of(said.charge).time[kind].0 as f64 * rate);
         }
         let cores = self.queues.cores_of(rank);
         if threads > cores || bound {
-            side.slice = self.slice.0 as f64 * side.rate.1;
+            side.slice = slice;
             // Who may not run on all cores of the kind may run more than its turn, or less.
             let turn = (f64::from(cores) / f64::from(threads)).min(1.0);
             side.rate = if bound { (0.0, side.rate.1) } else { (side.rate.0 * turn, side.rate.1 * turn) };

@@ -131,13 +131,18 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     /// Has every kind take up for a slice, as guests, who waits for another and is further behind than by so much, in virtual time: whoever has slept for
     /// long, and is soon done, is not to wait for cores of one kind alone. A guest trades with nobody, and counts where it belongs.
     pub fn host_those_behind(&mut self, behind: u64, slice: Nanos, view: &View<'_>, say: &mut Directives) {
-        self.visit = slice.saturating_add(GRAIN);
+        self.visits_last(slice);
         for (&own, &kind) in self.queues.iter().zip(&self.kinds) {
             let others: Vec<_> = self.queues.iter().copied().filter(|&queue| queue != own).collect();
             for core in view.machine.cores_of(kind) {
                 say.host(core, others.clone(), behind);
             }
         }
+    }
+
+    /// Says how long the longest slice of a guest is.
+    pub fn visits_last(&mut self, slice: Nanos) {
+        self.visit = slice.saturating_add(GRAIN);
     }
 
     /// Has whoever of a kind is furthest ahead make room for one of it that comes to wait and is further behind than by so much.
