@@ -242,8 +242,8 @@ fn table(schedulers: &[&str], rounds: &[Round]) -> String {
 const BELOW: &str = "\nNice 0 / 5 under `acfs`: what three threads of nice 0 are due are the two fast cores, and three of nice 5 the two slow ones, within what `acfs` \
                      lets threads be apart. So nearly nobody is swapped, and the figure is what the fast cores did for theirs, divided by what the slow ones did: 3 by the \
                      machine's file (2.99 in the simulator, in which the same six threads run for as long). Whatever a slow core of the lab does less than a third of a \
-                     fast one is in it: three threads take turns on two slow cores, a switch costs both kinds as much of the host's time, and in the 3 ms until the \
-                     next one a slow core has a third as much of it.\n";
+                     fast one is in it: three threads take turns on two slow cores, and switches and the guest's own ticks cost both kinds as much of the host's time, \
+                     of which a slow core has a third.\n";
 
 fn main() {
     let evenkeel = env::var("EVENKEEL").expect("EVENKEEL: the binary, built with the feature sched_ext");
