@@ -48,14 +48,15 @@
 //!
 //! A slice is as much work on every kind, `slice` long on the fastest and longer on slow ones by the speedup (`slices=equal-time`: as long on all). What a
 //! switch costs a thread, of its time and of what caches held, is a part of its slice; were slow cores' slices as long, they would lose more of their work
-//! to switches than fast cores do.
+//! to switches than fast cores do. Slices are twice as long as those of the policies beside it, since with `guests=at-once` who sleeps much does not wait for
+//! their end.
 //!
 //! Knobs: `uf` (1), `swap` (`T_swap`, 850 ms), `threshold` (adjusted), `newcomer` (contending), `guests` (at-once), `speedup` (utility), `tick` (4 ms),
-//! `refresh` of speedup factors (200 ms), `slice` (3 ms), `slices` (equal-work). A tick costs O(cores), a refresh O(threads).
+//! `refresh` of speedup factors (200 ms), `slice` (6 ms), `slices` (equal-work). A tick costs O(cores), a refresh O(threads).
 
 use evenkeel_machine::{CoreId, MAX_KINDS, Nanos, PerKind};
 
-use super::kind_queues::{KindQueues, SLICE};
+use super::kind_queues::KindQueues;
 use super::{REFRESH, TICK};
 use crate::contract::{
     Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId, ThreadStats, View,
@@ -98,7 +99,13 @@ const KNOBS: &[Knob] = &[
     Rule::KNOB,
     TICK,
     REFRESH,
-    SLICE,
+    Knob::Number {
+        name: "slice",
+        default: 6.0,
+        bounds: (0.1, 1_000.0),
+        unit: "ms",
+        about: "how long a thread runs while others wait for its kind of core (who wakes far behind need not wait for its end: see guests)",
+    },
     Knob::Word {
         name: "slices",
         words: &["equal-work", "equal-time"],
