@@ -286,7 +286,9 @@ impl Policy for Onlooker {
             _ => Interest::NONE,
         };
         if self.0.interest().wants(interest) {
-            self.0.event(event, &View { ran: view.live, ..*view }, say);
+            // Those that ran as well: one of them may have ended in this instant, which the policy has not been told yet.
+            let all: Vec<_> = view.live.iter().chain(view.ran).copied().collect();
+            self.0.event(event, &View { ran: &all, ..*view }, say);
         }
     }
 

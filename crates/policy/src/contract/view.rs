@@ -199,7 +199,8 @@ pub struct View<'a> {
     /// Threads that have not ended, in order of start.
     pub live: &'a [ThreadId],
     /// Threads that have had a core since the last [`Event::Timer`], in no order, and maybe others: whatever the rest have had and done has not
-    /// changed since. Without [`Interest::RAN`], and where the mechanism does not note who ran, the same as `live`.
+    /// changed since. Without [`Interest::RAN`], and where the mechanism does not note who ran, the same as `live`: somebody who
+    /// has just ended, of which the policy has not been told yet, is not among them then.
     pub ran: &'a [ThreadId],
     /// Number of waiting threads, by queue.
     pub waiting: &'a [u32],
