@@ -48,15 +48,14 @@
 //!
 //! A slice is as much work on every kind, `slice` long on the fastest and longer on slow ones by the speedup (`slices=equal-time`: as long on all). What a
 //! switch costs a thread, of its time and of what caches held, is a part of its slice; were slow cores' slices as long, they would lose more of their work
-//! to switches than fast cores do. Slices are twice as long as those of the policies beside it, since with `guests=at-once` who sleeps much does not wait for
-//! their end.
+//! to switches than fast cores do. No slice is longer for that than a tenth of `T_swap`, whatever the speedup is said to be.
 //!
 //! Knobs: `uf` (1), `swap` (`T_swap`, 850 ms), `threshold` (adjusted), `newcomer` (contending), `guests` (at-once), `speedup` (utility), `tick` (4 ms),
-//! `refresh` of speedup factors (200 ms), `slice` (6 ms), `slices` (equal-work). A tick costs O(cores), a refresh O(threads).
+//! `refresh` of speedup factors (200 ms), `slice` (3 ms), `slices` (equal-work). A tick costs O(cores), a refresh O(threads).
 
 use evenkeel_machine::{CoreId, MAX_KINDS, Nanos, PerKind};
 
-use super::kind_queues::KindQueues;
+use super::kind_queues::{KindQueues, SLICE};
 use super::{REFRESH, TICK};
 use crate::contract::{
     Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId, ThreadStats, View,
@@ -99,13 +98,7 @@ const KNOBS: &[Knob] = &[
     Rule::KNOB,
     TICK,
     REFRESH,
-    Knob::Number {
-        name: "slice",
-        default: 6.0,
-        bounds: (0.1, 1_000.0),
-        unit: "ms",
-        about: "how long a thread runs while others wait for its kind of core (who wakes far behind need not wait for its end: see guests)",
-    },
+    SLICE,
     Knob::Word {
         name: "slices",
         words: &["equal-work", "equal-time"],
@@ -285,7 +278,7 @@ impl Acfs {
         if before.charge != now.charge {
             say.charge(thread, now.charge);
         }
-        if before.charge != now.charge || start != Start::Keep {
+        if self.equal_work && before.charge != now.charge || start != Start::Keep {
             say.slice(thread, self.slice_of(now.charge));
         }
         self.said[thread.index()] = now;
@@ -294,10 +287,19 @@ impl Acfs {
     /// A thread's slices, by what it is charged for its time.
     fn slice_of(&self, charge: PerKind<u32>) -> Slice {
         let mut slice = Slice::of(self.slice);
-        for &kind in self.queues.kinds().kinds.iter().filter(|_| self.equal_work) {
-            slice.time[kind] = Nanos((self.slice.0 as f64 * UNIT_CHARGE / f64::from(charge[kind].max(1))) as u64);
+        for &kind in self.queues.kinds().kinds {
+            slice.time[kind] = self.slice_where(UNIT_CHARGE / f64::from(charge[kind].max(1)));
         }
         slice
+    }
+
+    /// A slice on a kind on which the fastest has this speedup over it.
+    fn slice_where(&self, speedup: f64) -> Nanos {
+        if !self.equal_work {
+            return self.slice;
+        }
+        let longest = self.slice.0.max(self.swap_ns as u64 / 10);
+        Nanos(((self.slice.0 as f64 * speedup) as u64).min(longest))
     }
 
     /// Weight and charge by the speedup of a thread's application.
@@ -425,8 +427,8 @@ impl Acfs {
             let speedup = self.apps.speedup(view.thread(thread).app, slowest, kinds);
             (least.min(speedup), greatest.max(speedup))
         });
-        if self.has_guests && self.equal_work {
-            self.queues.visits_last(Nanos((self.slice.0 as f64 * self.speedups.1.max(1.0)) as u64));
+        if self.has_guests {
+            self.queues.visits_last(self.slice_where(self.speedups.1.max(1.0)));
         }
         for &thread in view.live {
             self.tell(thread, view.thread(thread), Start::Keep, say);
@@ -459,7 +461,7 @@ impl Acfs {
             let (v, rate) = (stats.virtual_time as i64, f64::from(said.charge[kind]) / f64::from(said.weight.max(1)));
             side.v = (side.v.0.min(v), side.v.1.max(v));
             side.rate = (side.rate.0.min(rate), side.rate.1.max(rate));
-            slice = slice.max(self.slice_of(said.charge).time[kind].0 as f64 * rate);
+            slice = slice.max(self.slice_where(UNIT_CHARGE / f64::from(said.charge[kind].max(1))).0 as f64 * rate);
         }
         let cores = self.queues.cores_of(rank);
         if threads > cores || bound {

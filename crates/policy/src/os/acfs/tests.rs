@@ -243,8 +243,8 @@ fn every_kind_is_host_to_those_of_the_others_unless_told_not_to_and_makes_room_f
 
 #[test]
 fn a_guest_trades_with_nobody_as_long_as_it_is_one() {
-    // A guest's turn ends with its slice, 6 ms and twice that, at the latest, and cores see that with a grain of 4 ms.
-    for (slices, turn) in [("equal-time", 10), ("equal-work", 16)] {
+    // A guest's turn ends with its slice, 3 ms and twice that, at the latest, and cores see that with a grain of 4 ms.
+    for (slices, turn) in [("equal-time", 7), ("equal-work", 10)] {
         let mut bench = full(1, 1, 2.0, &[("slices", slices)]);
         // The one on the slow core is far behind, and belongs to the fast one.
         bench.threads[0].virtual_time = 9_000_000_000;
@@ -260,17 +260,36 @@ fn a_guest_trades_with_nobody_as_long_as_it_is_one() {
     }
 }
 
+fn slices(said: &[Directive]) -> Vec<(u32, Nanos, Nanos)> {
+    let slice = |directive: &Directive| match directive {
+        Directive::Slice(thread, slice) => Some((thread.0, slice.time[BIG], slice.time[LITTLE])),
+        _ => None,
+    };
+    said.iter().filter_map(slice).collect()
+}
+
 #[test]
 fn a_slice_is_as_much_work_on_every_kind_unless_it_is_to_be_as_much_time() {
-    for (slices, on_little) in [("equal-work", 24), ("equal-time", 6)] {
-        let mut bench = full(1, 1, 4.0, &[("slices", slices)]);
-        let slice = |directive: &Directive| match directive {
-            Directive::Slice(thread, slice) => Some((thread.0, slice.time[BIG], slice.time[LITTLE])),
-            _ => None,
-        };
-        let said: Vec<_> = bench.deliver(Event::Timer).iter().filter_map(slice).collect();
-        let (on_big, on_little) = (Nanos::from_millis(6), Nanos::from_millis(on_little));
-        assert_eq!(said, [0, 1].map(|thread| (thread, on_big, on_little)));
+    let both = |ms| [0, 1].map(|thread| (thread, Nanos::from_millis(3), Nanos::from_millis(ms)));
+    let mut bench = full(1, 1, 4.0, &[]);
+    assert_eq!(slices(bench.deliver(Event::Timer)), both(12));
+    let mut bench = Bench::start(1, 1, policy(&[("slices", "equal-time")]));
+    let thread = bench.spawn(0);
+    assert_eq!(slices(&bench.said), both(3)[..1]);
+    bench.run(thread, CoreId(0));
+    bench.threads[0].speedup[BIG] = 4.0;
+    bench.now = Nanos::from_secs(1);
+    let said = bench.deliver(Event::Timer);
+    assert_eq!(charge_on_little(said, thread), Some(0.25));
+    assert_eq!(slices(said), [], "it is as long as before");
+}
+
+#[test]
+fn no_slice_is_longer_than_a_tenth_of_the_swap_period_whatever_the_speedup_or_than_it_is_told_to_be() {
+    for (slice, longest) in [("3", 85), ("200", 200)] {
+        let mut bench = full(1, 1, 1e6, &[("slice", slice)]);
+        let said = slices(bench.deliver(Event::Timer));
+        assert!(said.iter().all(|&(.., little)| little == Nanos::from_millis(longest)) && said.len() == 2, "{said:?}");
     }
 }
 
