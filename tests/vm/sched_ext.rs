@@ -65,13 +65,69 @@ pub fn guest_with(kernel: &str, evenkeel: &str, with: &[&str], script: &[&str]) 
     Some(ended)
 }
 
+/// What the mixed load gives the kernel's watchdog (`mixed.sh`), seconds.
+const WATCHDOG: f64 = 8.0;
+
+/// Whether the kernel's words prove that no CPU of the guest ran for seconds: each looks at every tick whether the watchdog is overdue, so that a scheduler
+/// that keeps it from running is told of within a tick of when it is, and no later. The host did not run the guest; that says nothing of the scheduler.
+fn stood_still(said: &str) -> bool {
+    let overdue = said.split_once("watchdog failed to check in for ").and_then(|(_, rest)| rest.split_once('s'));
+    overdue.is_some_and(|(seconds, _)| seconds.parse().is_ok_and(|seconds: f64| seconds > WATCHDOG + 2.0))
+}
+
+#[test]
+fn a_guest_that_stood_still_is_told_from_a_scheduler_that_stalls() {
+    assert!(stood_still("[  302.08] sched_ext: evenkeel: watchdog failed to check in for 22.956s\nrr: ok"));
+    assert!(!stood_still("[  302.08] sched_ext: evenkeel: watchdog failed to check in for 8.004s"));
+    assert!(!stood_still("[  302.08] sched_ext: evenkeel: spin[77] failed to run for 22.956s"));
+    assert!(!stood_still("acfs: ok"));
+}
+
+/// What was said of each policy, in their order.
+fn by_policy<'a>(text: &str, policies: &[&'a str]) -> Vec<(&'a str, String)> {
+    let mut said: Vec<(&str, String)> = Vec::new();
+    for line in text.lines() {
+        let of = policies.iter().find(|policy| line.strip_prefix(**policy).is_some_and(|it| it.starts_with(": ")));
+        match (of, said.last_mut()) {
+            (Some(policy), _) => said.push((policy, line[policy.len() + 2..].to_owned())),
+            (None, Some((_, more))) => *more += &format!("\n{line}"),
+            (None, None) => {}
+        }
+    }
+    said
+}
+
+#[test]
+fn what_the_guest_says_is_told_apart_by_policy() {
+    let text = "acfs: ok\nacfs-static: ended early: note: Ctrl-C ends it\n[  3.1] sched_ext: a stall\nrr: ok\n";
+    let said = by_policy(text, &["acfs", "acfs-static", "rr"]);
+    let of_static = "ended early: note: Ctrl-C ends it\n[  3.1] sched_ext: a stall";
+    assert_eq!(said, [("acfs", "ok".into()), ("acfs-static", of_static.into()), ("rr", "ok".into())]);
+}
+
+/// What was said of each policy that had the mixed load.
 #[track_caller]
-fn schedule_a_mixed_load(kernel: &str, policies: &[&str]) {
+fn mixed_load<'a>(kernel: &str, policies: &[&'a str]) -> Option<Vec<(&'a str, String)>> {
     let script = [&["sh", "/bin/mixed.sh", SECONDS][..], policies].concat();
     // All that two CPUs have: that cores are as fast as they should be is not what is asked here.
-    let Some(ended) = guest_of("2@75+2@25", kernel, &script) else { return };
-    let expected: String = policies.iter().map(|policy| format!("{policy}: ok\n")).collect();
-    assert_eq!(ended.text(), expected, "{}", ended.stderr);
+    let ended = guest_of("2@75+2@25", kernel, &script)?;
+    let said = by_policy(&ended.text(), policies);
+    assert_eq!(said.len(), policies.len(), "{}\n{}", ended.text(), ended.stderr);
+    Some(said)
+}
+
+#[track_caller]
+fn schedule_a_mixed_load(kernel: &str, policies: &[&str]) {
+    let Some(mut said) = mixed_load(kernel, policies) else { return };
+    let again: Vec<&str> = said.iter().filter(|(_, it)| stood_still(it)).map(|&(policy, _)| policy).collect();
+    if !again.is_empty() {
+        println!("once more, since the host did not run the guest for seconds: {again:?} of {said:?}");
+        said.retain(|(_, it)| !stood_still(it));
+        let Some(more) = mixed_load(kernel, &again) else { return };
+        said.extend(more);
+    }
+    said.retain(|(_, it)| it != "ok");
+    assert!(said.is_empty(), "{said:?}");
 }
 
 #[test]
