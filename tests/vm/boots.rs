@@ -53,12 +53,15 @@ fn programs_and_files_go_in_and_come_back() {
     assert_eq!(ended.code, 3, "{}", ended.stderr);
     let record: Value = serde_json::from_slice(&ended.stdout).unwrap();
     let keys: Vec<&str> = record.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(keys, ["kernel", "cores", "smt", "exit_code", "seconds", "beat", "stdout", "stderr", "result"]);
+    let all =
+        ["kernel", "cores", "smt", "exit_code", "seconds", "beat", "longest_pause_s", "stdout", "stderr", "result"];
+    assert_eq!(keys, all);
     assert!(record["kernel"].as_str().unwrap().starts_with("6.18."), "{record}");
     assert_eq!((&record["cores"], &record["exit_code"]), (&"2@60+2@20".into(), &3.into()));
     assert_eq!((&record["stdout"], &record["stderr"]), (&"eno\n2\n".into(), &"e\n".into()));
     assert_eq!(record["result"], serde_json::json!({"x": [1, 2]}));
     assert!(record["seconds"].as_f64().unwrap() > 0.0);
+    assert_eq!(record["longest_pause_s"].as_f64().is_some_and(|it| it > 0.0), record["beat"] == true);
     assert_eq!(fs::read_to_string(host("out/b")).unwrap(), "one\n");
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use evenkeel_linux::here::allowed_cpus;
 use evenkeel_linux::program::Signals;
+use evenkeel_machine::Nanos;
 
 use crate::cores::Cores;
 use crate::error::{Stage, VmError};
@@ -27,6 +28,10 @@ const BOOTS: u32 = 3;
 const FILES: Duration = Duration::from_secs(300);
 /// What is said where there is no [`Metronome`].
 const COARSE: &str = "slow cores may stand still for several ticks of this host at a time: no real-time threads (run it as root, or with CAP_SYS_NICE)";
+/// What is said of a pause, before how long it was.
+const PAUSED: &str = "this host did not run the lab for";
+/// From when on it is: no quota and no busy host keeps real-time threads off for so long, and the guest's kernel takes notice.
+const NOTABLE_PAUSE: Nanos = Nanos::from_secs(1);
 /// Memory that a guest needs beside its image, MiB, and the image counts twice: packed and unpacked.
 const LEAST_MEMORY_MIB: u64 = 192;
 
@@ -63,8 +68,9 @@ pub struct Outcome {
     pub exit_code: u8,
     /// How long it took on this host's clock, seconds.
     pub seconds: f64,
-    /// Whether this host was made to look at the cores' quotas more often than at its ticks.
-    pub has_beat: bool,
+    /// Longest time that a CPU of this host did not run while the command did; `None`: this host looks at the cores' quotas only at its ticks, and
+    /// nobody has measured it.
+    pub longest_pause: Option<Nanos>,
     /// The file that it left as its result record.
     pub result: Option<Vec<u8>>,
     /// What the kernel said.
@@ -137,15 +143,20 @@ impl Lab {
             }
             None => None,
         };
-        let has_beat = metronome.is_some();
         guest.go_on()?;
         let began = Instant::now();
         let is_refused = || stdout.is_refused() || stderr.is_refused();
-        let line = guest.line(Stage::Command, self.timeout, &is_refused)?;
+        let line = guest.line(Stage::Command, self.timeout, &is_refused);
         let seconds = began.elapsed().as_secs_f64();
+        drop(rounds);
+        let longest_pause = metronome.as_ref().map(Metronome::longest_pause);
+        drop(metronome);
+        if let Some(pause) = longest_pause.filter(|pause| *pause >= NOTABLE_PAUSE) {
+            say(&format!("{PAUSED} {:.1} s: what was measured then is not the guest's doing", pause.as_secs_f64()));
+        }
+        let line = line?;
         let exit_code = line.strip_prefix("exit ").and_then(|code| code.parse().ok());
         let exit_code = exit_code.ok_or_else(|| guest.died(Stage::Command))?;
-        drop((rounds, metronome));
         if let Some(throttle) = &throttle {
             throttle.lift()?;
         }
@@ -159,7 +170,7 @@ impl Lab {
         for fetch in &self.fetches {
             brought.put(fetch)?;
         }
-        Ok(Outcome { exit_code, seconds, has_beat, result: brought.read(&self.result)?, kernel_log })
+        Ok(Outcome { exit_code, seconds, longest_pause, result: brought.read(&self.result)?, kernel_log })
     }
 
     /// The first file system, as a file without a name.

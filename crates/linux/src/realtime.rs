@@ -88,8 +88,17 @@ pub fn pin_to(cpu: Cpu) -> io::Result<()> {
 
 /// `CLOCK_MONOTONIC`.
 pub fn now() -> Nanos {
-    // It fails only for clocks that do not exist, and this one always does.
-    clock_gettime(ClockId::CLOCK_MONOTONIC)
+    read(ClockId::CLOCK_MONOTONIC)
+}
+
+/// `CLOCK_BOOTTIME`: as [`now`], and what the machine was suspended for beside.
+pub fn since_boot() -> Nanos {
+    read(ClockId::CLOCK_BOOTTIME)
+}
+
+fn read(clock: ClockId) -> Nanos {
+    // It fails only for clocks that do not exist, and these always do.
+    clock_gettime(clock)
         .map_or(Nanos::ZERO, |time| Nanos(time.tv_sec().unsigned_abs() * 1_000_000_000 + time.tv_nsec().unsigned_abs()))
 }
 

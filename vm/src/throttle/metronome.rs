@@ -3,14 +3,17 @@
 //! is right, and the core stands still for four or five times as long as asked. On each CPU that the lab uses a thread comes every half millisecond, does
 //! nothing, and goes; the kernel looks then.
 //!
+//! Who comes so often, before all ordinary threads, also knows best when this host ran nobody: a virtual machine that is paused, a host below it that is
+//! busy. A guest sees its clock jump then, and takes the scheduler that it has for stalled.
+//!
 //! Source: Linux's kernel/sched/fair.c: `update_curr` charges a cgroup's runtime, and only where that is called can its thread be throttled.
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use evenkeel_linux::realtime::{now, sleep_until, start};
+use evenkeel_linux::realtime::{now, since_boot, sleep_until, start};
 use evenkeel_linux::watch::Cpu;
 use evenkeel_machine::Nanos;
 use rustix::thread::CpuSet;
@@ -22,8 +25,15 @@ const PRIORITY: i32 = 1;
 
 /// Threads that come and go, until this goes.
 pub struct Metronome {
-    is_over: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    is_over: AtomicBool,
+    /// Longest time between two beats of a CPU, ns.
+    longest: AtomicU64,
 }
 
 impl Metronome {
@@ -32,27 +42,35 @@ impl Metronome {
     /// # Errors
     /// No leave for real-time threads, or for one of the CPUs; a CPU that others do not let go of.
     pub fn begin(cpus: &[u32]) -> io::Result<Self> {
-        let mut metronome = Self { is_over: Arc::default(), threads: Vec::new() };
+        let mut metronome = Self { shared: Arc::default(), threads: Vec::new() };
         for &cpu in cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU as u32) {
-            let is_over = Arc::clone(&metronome.is_over);
-            metronome.threads.push(start(format!("vm-beat-{cpu}"), Cpu(cpu), PRIORITY, move || beat(&is_over))?);
+            let shared = Arc::clone(&metronome.shared);
+            metronome.threads.push(start(format!("vm-beat-{cpu}"), Cpu(cpu), PRIORITY, move || beat(&shared))?);
         }
         Ok(metronome)
     }
+
+    /// Longest time that one of its CPUs has run nobody: between two beats, less what lies between them anyway.
+    pub fn longest_pause(&self) -> Nanos {
+        Nanos(self.shared.longest.load(Ordering::Relaxed)).saturating_sub(BEAT)
+    }
 }
 
-fn beat(is_over: &AtomicBool) {
-    let mut next = now();
-    while !is_over.load(Ordering::Relaxed) {
+fn beat(shared: &Shared) {
+    let (mut next, mut last) = (now(), since_boot());
+    while !shared.is_over.load(Ordering::Relaxed) {
         // Beats that were missed are not made up for.
         next = now().max(next + BEAT);
         sleep_until(next);
+        let came = since_boot();
+        shared.longest.fetch_max(came.0.saturating_sub(last.0), Ordering::Relaxed);
+        last = came;
     }
 }
 
 impl Drop for Metronome {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
+        self.shared.is_over.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -63,7 +81,7 @@ impl Drop for Metronome {
 mod tests {
     use std::fs;
     use std::thread;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use super::*;
     use evenkeel_linux::here::allowed_cpus;
@@ -81,12 +99,25 @@ mod tests {
         count() == wanted || tries.take(200).any(|found| found == wanted)
     }
 
+    /// One test, since it counts the threads of this process.
     #[test]
-    fn it_beats_on_each_cpu_until_it_goes_and_on_none_if_one_cannot_be_had() {
+    fn it_beats_on_each_cpu_until_it_goes_and_notices_who_keeps_it_off() {
         let cpus = allowed_cpus().unwrap();
         match Metronome::begin(&cpus) {
             Ok(metronome) => {
                 assert!(come_to(cpus.len()));
+                let busy = Duration::from_millis(200);
+                let spin = move || {
+                    let began = Instant::now();
+                    while began.elapsed() < busy {}
+                };
+                start("vm-test".to_owned(), Cpu(cpus[0]), PRIORITY + 1, spin).unwrap().join().unwrap();
+                // It may yet have to come after that.
+                let mut tries = std::iter::repeat_with(|| {
+                    thread::sleep(Duration::from_millis(5));
+                    metronome.longest_pause()
+                });
+                assert!(tries.by_ref().take(200).any(|pause| pause >= Nanos::from_millis(150)), "{:?}", tries.next());
                 drop(metronome);
             }
             Err(error) => println!("skipped: no real-time threads: {error}"),

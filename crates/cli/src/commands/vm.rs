@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use evenkeel_linux::program::Signals;
+use evenkeel_machine::Nanos;
 use evenkeel_vm::guest::{Contents, known_fault};
 use evenkeel_vm::image::Busybox;
 use evenkeel_vm::kernel::{Kernel, Store, Wanted, default_cache, from_file};
@@ -113,6 +114,8 @@ struct Row {
     seconds: f64,
     /// Whether cores that are slowed stand still for no longer than their periods.
     beat: bool,
+    /// Longest time that a CPU of this host did not run meanwhile; not known without the beat.
+    longest_pause_s: Option<f64>,
     stdout: String,
     stderr: String,
     /// Whatever the command left, if that is JSON.
@@ -134,7 +137,8 @@ impl Row {
             smt: lab.cores.are_in_pairs(),
             exit_code: outcome.exit_code,
             seconds: outcome.seconds,
-            beat: outcome.has_beat,
+            beat: outcome.longest_pause.is_some(),
+            longest_pause_s: outcome.longest_pause.map(Nanos::as_secs_f64),
             stdout,
             stderr,
             result,
