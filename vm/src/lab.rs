@@ -28,9 +28,7 @@ const BOOTS: u32 = 3;
 const FILES: Duration = Duration::from_secs(300);
 /// What is said where there is no [`Metronome`].
 const COARSE: &str = "slow cores may stand still for several ticks of this host at a time: no real-time threads (run it as root, or with CAP_SYS_NICE)";
-/// What is said of a pause, before how long it was.
-const PAUSED: &str = "this host did not run the lab for";
-/// From when on it is: no quota and no busy host keeps real-time threads off for so long, and the guest's kernel takes notice.
+/// From when on a pause is spoken of: no quota and no busy host keeps real-time threads off for so long, and the guest's kernel takes notice.
 const NOTABLE_PAUSE: Nanos = Nanos::from_secs(1);
 /// Memory that a guest needs beside its image, MiB, and the image counts twice: packed and unpacked.
 const LEAST_MEMORY_MIB: u64 = 192;
@@ -149,10 +147,12 @@ impl Lab {
         let line = guest.line(Stage::Command, self.timeout, &is_refused);
         let seconds = began.elapsed().as_secs_f64();
         drop(rounds);
-        let longest_pause = metronome.as_ref().map(Metronome::longest_pause);
-        drop(metronome);
+        let longest_pause = metronome.map(Metronome::end);
         if let Some(pause) = longest_pause.filter(|pause| *pause >= NOTABLE_PAUSE) {
-            say(&format!("{PAUSED} {:.1} s: what was measured then is not the guest's doing", pause.as_secs_f64()));
+            let seconds = pause.as_secs_f64();
+            say(&format!(
+                "this host did not run the lab for {seconds:.1} s: what was measured then is not the guest's doing"
+            ));
         }
         let line = line?;
         let exit_code = line.strip_prefix("exit ").and_then(|code| code.parse().ok());
