@@ -49,8 +49,8 @@ typedef struct evenkeel_graph evenkeel_graph;
 typedef struct evenkeel_handle evenkeel_handle;
 
 /**
- * What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE), else from
- * the machine.
+ * What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE, EVENKEEL_TRACE,
+ * EVENKEEL_SUMMARY), else from the machine.
  */
 typedef struct evenkeel_options evenkeel_options;
 
@@ -185,6 +185,20 @@ int evenkeel_options_machine(struct evenkeel_options *options, const char *name_
 void evenkeel_options_pin(struct evenkeel_options *options, bool pins);
 
 /**
+ * The file that a trace is written to by evenkeel_pool_drop(), to be opened at ui.perfetto.dev: what each worker did when, and what had to wait for
+ * what. "%p" in its name stands for the process's number; "": none. A file that cannot be written is said on stderr, and is no error.
+ */
+int evenkeel_options_trace(struct evenkeel_options *options,
+                           const char *file);
+
+/**
+ * Whether evenkeel_pool_drop() writes to stderr what the pool has done: evenkeel_pool_summary(). Costs of tasks with labels are then learnt on cores of one
+ * kind, too.
+ */
+void evenkeel_options_summary(struct evenkeel_options *options,
+                              bool wanted);
+
+/**
  * Starts a pool. Without options (NULL): one worker per core, pinned, core kinds detected.
  */
 struct evenkeel_pool *evenkeel_pool_new(const struct evenkeel_options *options);
@@ -226,6 +240,15 @@ size_t evenkeel_pool_worker_kind(const struct evenkeel_pool *pool,
  */
 int evenkeel_pool_worker_cpu(const struct evenkeel_pool *pool,
                              size_t worker);
+
+/**
+ * What the pool has done so far, as a table of several lines: what each worker and each kind of core ran, stole and left to faster ones, how long they were
+ * busy, looked for work and slept, and what tasks with labels have cost. Writes at most `size` bytes of it to `buffer`, the last of them 0, and returns
+ * how long the whole is without that 0: as snprintf() does. `buffer` may be NULL where `size` is 0.
+ */
+size_t evenkeel_pool_summary(const struct evenkeel_pool *pool,
+                             char *buffer,
+                             size_t size);
 
 /**
  * Calls `run` on a worker, and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program

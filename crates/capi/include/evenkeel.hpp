@@ -33,8 +33,8 @@
 
 namespace evenkeel {
 
-/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE), else from
-/// the machine.
+/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE,
+/// EVENKEEL_TRACE, EVENKEEL_SUMMARY), else from the machine.
 class Options {
 public:
     /// So many workers, 1 to 4096: on the fastest cores, and round again where they are more than cores.
@@ -61,6 +61,18 @@ public:
     /// Whether each worker keeps to its core. It does unless told otherwise.
     Options& pin(bool pins) {
         evenkeel_options_pin(options_.get(), pins);
+        return *this;
+    }
+    /// The file that the pool's destructor writes a trace to, to be opened at ui.perfetto.dev: what each worker did when, and what had to wait
+    /// for what. "%p" in its name stands for the process's number; "": none. A file that cannot be written is said on stderr, and is no error.
+    Options& trace(const std::string& file) {
+        detail::check(evenkeel_options_trace(options_.get(), file.c_str()));
+        return *this;
+    }
+    /// Whether the pool's destructor writes to stderr what the pool has done: Pool::summary(). Costs of tasks with labels are then learnt on
+    /// cores of one kind, too.
+    Options& summary(bool wanted) {
+        evenkeel_options_summary(options_.get(), wanted);
         return *this;
     }
 
@@ -93,6 +105,20 @@ public:
             kinds.push_back({evenkeel_pool_kind_name(pool_.get(), kind), evenkeel_pool_kind_capacity(pool_.get(), kind)});
         }
         return kinds;
+    }
+
+    /// What the pool has done so far, as a table of several lines: what each worker and each kind of core ran, stole and left to faster ones,
+    /// how long they were busy, looked for work and slept, and what tasks with labels have cost.
+    std::string summary() const {
+        // Its figures may be longer by the time of the second call.
+        std::string text;
+        std::size_t length = 0;
+        do {
+            text.resize(length + 64);
+            length = evenkeel_pool_summary(pool_.get(), text.data(), text.size());
+        } while (length >= text.size());
+        text.resize(length);
+        return text;
     }
 
     /// The pool, for the C interface. It stays ours.

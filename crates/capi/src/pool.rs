@@ -7,8 +7,8 @@ use std::ptr::null;
 use crate::closure::{Data, Function};
 use crate::error::{Error, check, given, guard, guard_new, text};
 
-/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE), else from
-/// the machine.
+/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE, EVENKEEL_TRACE,
+/// EVENKEEL_SUMMARY), else from the machine.
 pub struct Options {
     builder: runtime::Builder,
 }
@@ -81,6 +81,20 @@ pub extern "C" fn evenkeel_options_pin(options: &mut Options, pins: bool) {
     options.change(|builder| builder.pin(pins));
 }
 
+/// The file that a trace is written to by evenkeel_pool_drop(), to be opened at ui.perfetto.dev: what each worker did when, and what had to wait for
+/// what. "%p" in its name stands for the process's number; "": none. A file that cannot be written is said on stderr, and is no error.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_options_trace(options: &mut Options, file: *const c_char) -> c_int {
+    options.name(text(file, "trace"), runtime::Builder::trace)
+}
+
+/// Whether evenkeel_pool_drop() writes to stderr what the pool has done: evenkeel_pool_summary(). Costs of tasks with labels are then learnt on cores of one
+/// kind, too.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_options_summary(options: &mut Options, wanted: bool) {
+    options.change(|builder| builder.summary(wanted));
+}
+
 /// Starts a pool. Without options (NULL): one worker per core, pinned, core kinds detected.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_new(options: Option<&Options>) -> Option<Box<Pool>> {
@@ -136,6 +150,23 @@ pub extern "C" fn evenkeel_pool_worker_kind(pool: &Pool, worker: usize) -> usize
 pub extern "C" fn evenkeel_pool_worker_cpu(pool: &Pool, worker: usize) -> c_int {
     let cpu = pool.pool.places().get(worker).and_then(|place| place.cpu);
     cpu.and_then(|cpu| c_int::try_from(cpu).ok()).unwrap_or(-1)
+}
+
+/// What the pool has done so far, as a table of several lines: what each worker and each kind of core ran, stole and left to faster ones, how long they were
+/// busy, looked for work and slept, and what tasks with labels have cost. Writes at most `size` bytes of it to `buffer`, the last of them 0, and returns
+/// how long the whole is without that 0: as snprintf() does. `buffer` may be NULL where `size` is 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_pool_summary(pool: &Pool, buffer: *mut c_char, size: usize) -> usize {
+    let summary = pool.pool.summary().to_string();
+    if let Some(most) = size.checked_sub(1).filter(|_| !buffer.is_null()) {
+        let length = summary.floor_char_boundary(most);
+        // SAFETY: `size` bytes are the caller's, and `length` is less.
+        unsafe {
+            std::ptr::copy_nonoverlapping(summary.as_ptr(), buffer.cast(), length);
+            *buffer.add(length) = 0;
+        }
+    }
+    summary.len()
 }
 
 /// Calls `run` on a worker, and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program

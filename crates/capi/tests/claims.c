@@ -367,6 +367,7 @@ static void pools_say_what_they_are_and_why_they_are_not(void) {
     evenkeel_pool_drop(pool);
 
     CHECK(evenkeel_options_machine(options, NULL) == EVENKEEL_ERROR && says("machine: NULL"));
+    CHECK(evenkeel_options_trace(options, NULL) == EVENKEEL_ERROR && says("trace: NULL"));
     CHECK(evenkeel_options_policy(options, "stael") == 0);
     CHECK(!evenkeel_pool_new(options) && says("stael"));
     evenkeel_options_drop(options);

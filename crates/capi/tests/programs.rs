@@ -169,18 +169,20 @@ fn what_the_headers_say_is_so() {
 }
 
 #[test]
-fn loops_and_stages_are_in_the_summary_under_their_names() {
+fn loops_and_stages_are_in_the_summary_and_trace_that_a_program_asks_for() {
     if !have(&["pkg-config", "cc", "c++"]) {
         return;
     }
     let (temporary, source) = (tempfile::tempdir().unwrap(), folder().join("tests/labels.cpp"));
+    let trace = temporary.path().join("run.pftrace");
     let mut run = compiled(temporary.path(), ("cc", "c++"), &source, &["-O2"], &pkg_config(&["--libs"]));
-    let output = run.env("EVENKEEL_SUMMARY", "1").output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "499500 9900\n");
-    let summary = String::from_utf8_lossy(&output.stderr);
+    let output = run.arg(&trace).output().unwrap();
+    let [said, summary] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(said.starts_with("499500 9900\nevenkeel: 2 workers, ") && said.ends_with("\nevenkeel 1\n"), "{said}");
     for name in ["rows", "sum", "double"] {
-        assert!(summary.contains(name), "{name}: {summary}");
+        assert!(said.contains(name) && summary.contains(name), "{name}: {said}{summary}");
     }
+    assert!(trace.metadata().unwrap().len() > 0);
 }
 
 /// What is not given back is found at the end of the program.

@@ -35,7 +35,7 @@ pub struct Counts {
     pub tasks: Count,
     /// Chunks of loops that it has run.
     pub chunks: Count,
-    /// Loops that it left to faster workers at their end.
+    /// Tasks with names that it left to faster workers, and loops at their end.
     pub declined: Count,
     /// Deques of others that it has looked into for a job.
     pub steals_tried: Count,

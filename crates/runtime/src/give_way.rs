@@ -163,7 +163,9 @@ impl Worker {
     /// Leaves a task with a name for a faster worker, where that would end it sooner. False: it is to be run here.
     pub fn leaves(&self, job: JobRef, label: Label) -> bool {
         let Some(give_way) = &self.registry().give_way else { return false };
-        self.deciding.accepted.take() != Some(job) && self.declines(give_way, job, label)
+        let leaves = self.deciding.accepted.take() != Some(job) && self.declines(give_way, job, label);
+        self.counts.declined.add(u64::from(leaves));
+        leaves
     }
 
     fn declines(&self, give_way: &GiveWay, job: JobRef, label: Label) -> bool {

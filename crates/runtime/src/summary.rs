@@ -32,7 +32,7 @@ pub struct Work {
     pub tasks: u64,
     /// Chunks of loops that it has run.
     pub chunks: u64,
-    /// Loops whose end it has left to faster workers.
+    /// Tasks with names that it has left to faster workers, as often as it has, and loops whose end it has.
     pub declined: u64,
     /// Deques of others that it has looked into when it had nothing to do.
     pub steals_tried: u64,

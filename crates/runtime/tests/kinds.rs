@@ -27,6 +27,8 @@ fn a_slow_core_leaves_the_last_tasks_to_a_fast_one_and_does_not_where_it_does_no
         }
         let [fast, slow] = done.map(AtomicUsize::into_inner);
         assert_eq!(fast + slow, 20);
+        let [fast, slow_left] = [0, 1].map(|worker: usize| pool.summary().workers[worker].declined);
+        assert_eq!((fast, slow_left > 0), (0, policy == "steal-kind"), "{}", pool.summary());
         slow
     };
     // Two on the fast core take 10 ms, one on the slow core 50.
