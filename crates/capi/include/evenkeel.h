@@ -166,7 +166,7 @@ void evenkeel_options_workers(struct evenkeel_options *options, size_t workers);
  * evenkeel_pool_new().
  */
 int evenkeel_options_policy(struct evenkeel_options *options,
-                            const char *name);
+                            const char *policy);
 
 /**
  * How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", each with ",CHUNK" where wanted.
@@ -204,8 +204,7 @@ void evenkeel_options_summary(struct evenkeel_options *options,
 struct evenkeel_pool *evenkeel_pool_new(const struct evenkeel_options *options);
 
 /**
- * Ends a pool: its threads have ended when this returns. Nothing may be under way in it, but that it may be called by one of its own
- * tasks, whose thread then ends after it.
+ * Ends a pool: its threads have ended when this returns. Nothing may be under way in it: not by one of its own tasks.
  */
 void evenkeel_pool_drop(struct evenkeel_pool *pool);
 
@@ -220,7 +219,7 @@ size_t evenkeel_pool_workers(const struct evenkeel_pool *pool);
 size_t evenkeel_pool_kinds(const struct evenkeel_pool *pool);
 
 /**
- * The name of a kind: "big", "P". NULL: there are less. Lives as long as the pool.
+ * The name of a kind: "big", "P". NULL: there are less, or `pool` is NULL. Lives as long as the pool.
  */
 const char *evenkeel_pool_kind_name(const struct evenkeel_pool *pool, size_t kind);
 
@@ -236,7 +235,8 @@ size_t evenkeel_pool_worker_kind(const struct evenkeel_pool *pool,
                                  size_t worker);
 
 /**
- * The CPU that a worker is on, as the operating system counts. -1: wherever the system puts it, or there are less workers.
+ * The CPU that a worker is on, as the operating system counts. -1: wherever the system puts it, or there are less workers, or
+ * `pool` is NULL.
  */
 int evenkeel_pool_worker_cpu(const struct evenkeel_pool *pool,
                              size_t worker);

@@ -24,18 +24,19 @@ impl Options {
         let builder = std::mem::replace(&mut self.builder, runtime::Pool::builder());
         self.builder = change(builder);
     }
+}
 
-    fn name(
-        &mut self,
-        name: Result<&str, Error>,
-        change: impl FnOnce(runtime::Builder, &str) -> runtime::Builder,
-    ) -> c_int {
-        guard(|| {
-            let name = name?;
-            self.change(|builder| change(builder, name));
-            Ok(())
-        })
-    }
+/// Says something that has a name.
+fn name(
+    options: Option<&mut Options>,
+    name: Result<&str, Error>,
+    change: impl FnOnce(runtime::Builder, &str) -> runtime::Builder,
+) -> c_int {
+    guard(|| {
+        let (options, name) = (given(options, "options")?, name?);
+        options.change(|builder| change(builder, name));
+        Ok(())
+    })
 }
 
 /// Options that say nothing.
@@ -59,20 +60,20 @@ pub extern "C" fn evenkeel_options_workers(options: &mut Options, workers: usize
 /// How tasks find their workers: "fifo", "steal", "steal-kind" (the default), "cats". Whether there is such a policy, schedule or machine is found out by
 /// evenkeel_pool_new().
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_options_policy(options: &mut Options, name: *const c_char) -> c_int {
-    options.name(text(name, "policy"), runtime::Builder::policy)
+pub extern "C" fn evenkeel_options_policy(options: Option<&mut Options>, policy: *const c_char) -> c_int {
+    name(options, text(policy, "policy"), runtime::Builder::policy)
 }
 
 /// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", each with ",CHUNK" where wanted.
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_options_schedule(options: &mut Options, schedule: *const c_char) -> c_int {
-    options.name(text(schedule, "schedule"), runtime::Builder::schedule)
+pub extern "C" fn evenkeel_options_schedule(options: Option<&mut Options>, schedule: *const c_char) -> c_int {
+    name(options, text(schedule, "schedule"), runtime::Builder::schedule)
 }
 
 /// The machine whose kinds of core count: a preset's name or a file.
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_options_machine(options: &mut Options, name_or_path: *const c_char) -> c_int {
-    options.name(text(name_or_path, "machine"), runtime::Builder::machine)
+pub extern "C" fn evenkeel_options_machine(options: Option<&mut Options>, name_or_path: *const c_char) -> c_int {
+    name(options, text(name_or_path, "machine"), runtime::Builder::machine)
 }
 
 /// Whether each worker keeps to its core. It does unless told otherwise.
@@ -84,8 +85,8 @@ pub extern "C" fn evenkeel_options_pin(options: &mut Options, pins: bool) {
 /// The file that a trace is written to by evenkeel_pool_drop(), to be opened at ui.perfetto.dev: what each worker did when, and what had to wait for
 /// what. "%p" in its name stands for the process's number; "": none. A file that cannot be written is said on stderr, and is no error.
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_options_trace(options: &mut Options, file: *const c_char) -> c_int {
-    options.name(text(file, "trace"), runtime::Builder::trace)
+pub extern "C" fn evenkeel_options_trace(options: Option<&mut Options>, file: *const c_char) -> c_int {
+    name(options, text(file, "trace"), runtime::Builder::trace)
 }
 
 /// Whether evenkeel_pool_drop() writes to stderr what the pool has done: evenkeel_pool_summary(). Costs of tasks with labels are then learnt on cores of one
@@ -106,8 +107,7 @@ pub extern "C" fn evenkeel_pool_new(options: Option<&Options>) -> Option<Box<Poo
     })
 }
 
-/// Ends a pool: its threads have ended when this returns. Nothing may be under way in it, but that it may be called by one of its own
-/// tasks, whose thread then ends after it.
+/// Ends a pool: its threads have ended when this returns. Nothing may be under way in it: not by one of its own tasks.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_drop(pool: Option<Box<Pool>>) {
     drop(pool);
@@ -125,10 +125,10 @@ pub extern "C" fn evenkeel_pool_kinds(pool: &Pool) -> usize {
     pool.kinds.len()
 }
 
-/// The name of a kind: "big", "P". NULL: there are less. Lives as long as the pool.
+/// The name of a kind: "big", "P". NULL: there are less, or `pool` is NULL. Lives as long as the pool.
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_pool_kind_name(pool: &Pool, kind: usize) -> *const c_char {
-    pool.kinds.get(kind).map_or(null(), |name| name.as_ptr())
+pub extern "C" fn evenkeel_pool_kind_name(pool: Option<&Pool>, kind: usize) -> *const c_char {
+    pool.and_then(|pool| pool.kinds.get(kind)).map_or(null(), |name| name.as_ptr())
 }
 
 /// The speed of a kind relative to the fastest of the machine, which has 1024. 0: there are less kinds.
@@ -145,10 +145,11 @@ pub extern "C" fn evenkeel_pool_worker_kind(pool: &Pool, worker: usize) -> usize
     kind.unwrap_or(kinds.len())
 }
 
-/// The CPU that a worker is on, as the operating system counts. -1: wherever the system puts it, or there are less workers.
+/// The CPU that a worker is on, as the operating system counts. -1: wherever the system puts it, or there are less workers, or
+/// `pool` is NULL.
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_pool_worker_cpu(pool: &Pool, worker: usize) -> c_int {
-    let cpu = pool.pool.places().get(worker).and_then(|place| place.cpu);
+pub extern "C" fn evenkeel_pool_worker_cpu(pool: Option<&Pool>, worker: usize) -> c_int {
+    let cpu = pool.and_then(|pool| pool.pool.places().get(worker)).and_then(|place| place.cpu);
     cpu.and_then(|cpu| c_int::try_from(cpu).ok()).unwrap_or(-1)
 }
 

@@ -25,7 +25,7 @@ pub struct Scope {
     opener: usize,
     /// Tasks that have been created, to be used again. The opener's.
     #[expect(clippy::vec_box, reason = "C has pointers to them")]
-    pub(crate) spare: RefCell<Vec<Box<Task>>>,
+    spare: RefCell<Vec<Box<Task>>>,
 }
 
 // SAFETY: what is not Sync is touched by the opener alone: `here` sees to it.
@@ -61,6 +61,24 @@ impl Scope {
             Ok(unsafe { &*self.scope })
         } else {
             Err(Error::Thread)
+        }
+    }
+}
+
+impl Scope {
+    /// A task to be used again, if there is one.
+    ///
+    /// # Errors
+    /// This is another thread than that which opened the scope.
+    pub(crate) fn spare(&self) -> Result<Option<Box<Task>>, Error> {
+        self.here()?;
+        Ok(self.spare.borrow_mut().pop())
+    }
+
+    /// Keeps a task to be used again. Any thread may give one back; only the opener's are kept.
+    pub(crate) fn keep(&self, task: Box<Task>) {
+        if self.here().is_ok() {
+            self.spare.borrow_mut().push(task);
         }
     }
 }

@@ -60,9 +60,19 @@ impl Task {
         self.cost = None;
         self.earlier_label = self.label.take().or(self.earlier_label);
         match self.target {
-            // SAFETY: the scope lives as long as its tasks are being created, on this thread.
-            Target::Scope(scope) => unsafe { &*scope }.spare.borrow_mut().push(self),
+            // SAFETY: the scope lives as long as its tasks are being created.
+            Target::Scope(scope) => unsafe { &*scope }.keep(self),
             Target::Recorder(_) => drop(self),
+        }
+    }
+
+    /// # Errors
+    /// It is of a scope that another thread has opened.
+    fn check_thread(&self) -> Result<(), Error> {
+        match self.target {
+            // SAFETY: as in `recycle`.
+            Target::Scope(scope) => unsafe { &*scope }.here().map(drop),
+            Target::Recorder(_) => Ok(()),
         }
     }
 }
@@ -89,7 +99,7 @@ impl Sink for Dependent {
         match self.0.target {
             Target::Scope(scope) => {
                 // SAFETY: as in `recycle`.
-                let Ok(scope) = unsafe { &*scope }.here() else { return };
+                let Ok(scope) = unsafe { &*scope }.here() else { unreachable!("`dependent` has asked") };
                 let task = saying!(self.0.accesses, scope.task());
                 let task = match self.0.label {
                     Some(label) => task.label(label),
@@ -122,8 +132,7 @@ pub extern "C" fn evenkeel_scope_task(scope: Option<&Scope>) -> Option<Box<Task>
     let mut task = None;
     guard(|| {
         let scope = given(scope, "scope")?;
-        scope.here()?;
-        let spare = scope.spare.borrow_mut().pop();
+        let spare = scope.spare()?;
         task = Some(spare.unwrap_or_else(|| Box::new(Task::new(Target::Scope(scope)))));
         Ok(())
     });
@@ -259,9 +268,9 @@ pub extern "C" fn evenkeel_task_drop(task: Option<Box<Task>>) {
 fn dependent(task: Option<Box<Task>>) -> Result<Dependent, Error> {
     // A task that is not there was not made, and why was said then.
     let mut task = task.ok_or(Error::Earlier)?;
-    match task.error.take() {
-        None => Ok(Dependent(task)),
-        Some(error) => {
+    match task.error.take().map_or_else(|| task.check_thread(), Err) {
+        Ok(()) => Ok(Dependent(task)),
+        Err(error) => {
             task.recycle();
             Err(error)
         }

@@ -368,6 +368,8 @@ static void pools_say_what_they_are_and_why_they_are_not(void) {
 
     CHECK(evenkeel_options_machine(options, NULL) == EVENKEEL_ERROR && says("machine: NULL"));
     CHECK(evenkeel_options_trace(options, NULL) == EVENKEEL_ERROR && says("trace: NULL"));
+    CHECK(evenkeel_options_policy(NULL, "steal") == EVENKEEL_ERROR && says("options: NULL"));
+    CHECK(!evenkeel_pool_kind_name(NULL, 0) && evenkeel_pool_worker_cpu(NULL, 0) == -1);
     CHECK(evenkeel_options_policy(options, "stael") == 0);
     CHECK(!evenkeel_pool_new(options) && says("stael"));
     evenkeel_options_drop(options);

@@ -307,6 +307,25 @@ void what_cannot_be_done_is_an_error(const evenkeel::Pool& pool) {
         std::thread([&] { elsewhere = error([&] { s.task().updates(handle).run([] {}); }); }).join();
     });
     CHECK(elsewhere.find("thread that opened its scope") != std::string::npos);
+    // One that was begun here, and is to be created or dropped there.
+    pool.scope([&](evenkeel::Scope& s) {
+        auto task = s.task();
+        std::thread([&] { elsewhere = error([&] { task.run([live = Live()] {}); }); }).join();
+        std::thread([dropped = s.task()] {}).join();
+    });
+    CHECK(elsewhere.find("thread that opened its scope") != std::string::npos && Live::count == 0);
+    // Whose closure cannot be made: it is as it was.
+    struct Throws {
+        Throws() = default;
+        Throws(const Throws&) { throw Thrown(3); }
+        void operator()() const {}
+    };
+    pool.scope([&](evenkeel::Scope& s) {
+        const Throws throws;
+        auto task = s.task();
+        CHECK(thrown_by([&] { task.run(throws); }) == 3);
+        task.run([] {});
+    });
 
     std::atomic<int> run{0};
     pool.scope([&](evenkeel::Scope& s) {

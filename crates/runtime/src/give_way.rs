@@ -194,9 +194,13 @@ impl Worker {
         }
         left.push(Declined { job, label, kind, until: now + Duration::from_nanos(own.0) });
         give_way.count.store(left.len(), Ordering::Relaxed);
+        let is_first = left.len() == 1;
         drop(left);
         let is_faster = |&other: &usize| registry.team.places[other].kind < kind;
-        registry.sleep.asleep().find(is_faster).into_iter().for_each(|other| registry.sleep.wake(other));
+        // Where no faster one sleeps, somebody has to know until when the first may lie here: this worker may be long in something else.
+        let watcher = || registry.sleep.asleep().next().filter(|_| is_first);
+        let woken = registry.sleep.asleep().find(is_faster).or_else(watcher);
+        woken.into_iter().for_each(|other| registry.sleep.wake(other));
         true
     }
 }

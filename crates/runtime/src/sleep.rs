@@ -124,16 +124,18 @@ impl Sleep {
     }
 
     /// A looker sleeps until it is woken, or a time has come, and looks again then. `anything`: whether there is something to be done after
-    /// all (rule 3).
-    pub fn sleep(&self, me: usize, until: Option<Instant>, anything: impl Fn() -> bool) {
+    /// all (rule 3). `until`: that time, asked behind the barrier, too: for what has come before it nobody may have been woken.
+    pub fn sleep(&self, me: usize, until: impl FnOnce() -> Option<Instant>, anything: impl Fn() -> bool) {
         let state = &self.seats[me].state;
         // Release: who wakes us finds the thread that has taken this seat.
         state.store(ASLEEP, Ordering::Release);
         self.census.fetch_add(SLEEPER - LOOKER, Ordering::SeqCst);
         // Asked before, too: who need not sleep interrupts nobody.
         let mut is_over = anything();
-        let until = if is_over || self.barrier.heavy() { until } else { sooner(until, Instant::now() + UNSURE) };
+        let is_sure = is_over || self.barrier.heavy();
         is_over = is_over || anything();
+        let until = if is_over { None } else { until() };
+        let until = if is_sure { until } else { sooner(until, Instant::now() + UNSURE) };
         loop {
             if is_over && self.take_from_sleep(me) {
                 return;
@@ -237,7 +239,7 @@ mod models {
                 sleep.stop_looking(|| !jobs.is_empty());
                 return found;
             }
-            sleep.sleep(me, None, || done() || !jobs.is_empty());
+            sleep.sleep(me, || None, || done() || !jobs.is_empty());
         }
     }
 
@@ -368,7 +370,7 @@ mod models {
                 thread::spawn(move || {
                     shared.take_seat(0);
                     shared.start_looking();
-                    shared.sleep(0, Some(Instant::now()), || false);
+                    shared.sleep(0, || Some(Instant::now()), || false);
                     shared.stop_looking(|| false);
                 })
             };

@@ -243,7 +243,7 @@ impl Worker {
             if looking >= LOOKING {
                 self.looked(since, now);
                 self.counts.asleep_since.set(registry.since_made(now).0);
-                let due = give_way.and_then(GiveWay::due).into_iter().chain(registry.central.due(self.index)).min();
+                let due = || give_way.and_then(GiveWay::due).into_iter().chain(registry.central.due(self.index)).min();
                 sleep.sleep(self.index, due, || {
                     done()
                         || registry.has_work()

@@ -174,6 +174,25 @@ fn a_panicking_task_drops_those_that_have_not_begun_and_its_panic_arrives() {
 }
 
 #[test]
+fn what_a_scopes_closure_panics_with_because_a_task_has_is_not_what_arrives() {
+    let pool = Pool::builder().workers(2).build().unwrap();
+    let payload = catch_unwind(AssertUnwindSafe(|| {
+        pool.scope(|s| {
+            let (sender, receiver) = std::sync::mpsc::channel::<()>();
+            s.spawn(move || {
+                let _gone_with_it = sender;
+                panic!("the cause");
+            });
+            while !s.is_cancelled() {
+                std::thread::yield_now();
+            }
+            receiver.recv().expect("what follows");
+        });
+    }));
+    assert_eq!(payload.unwrap_err().downcast_ref::<&str>(), Some(&"the cause"));
+}
+
+#[test]
 fn a_panic_of_the_scopes_own_closure_arrives_after_its_tasks_have_ended() {
     let (pool, begun, ended) = (pool(2), AtomicBool::new(false), AtomicBool::new(false));
     let message = message(|| {

@@ -88,14 +88,14 @@ public:
     template <class F>
     void run(F&& f) {
         if (!task_) throw Error("the task has been created already");
-        auto* task = task_.release();
+        // Released when the closure has been made, which may throw.
         detail::give(
             *failure_, std::forward<F>(f),
-            [=](evenkeel_function run, const void* data, std::size_t size) {
-                return evenkeel_task_run_copy(task, run, data, size);
+            [this](evenkeel_function run, const void* data, std::size_t size) {
+                return evenkeel_task_run_copy(task_.release(), run, data, size);
             },
-            [=](evenkeel_function run, void* data, evenkeel_release release) {
-                return evenkeel_task_run(task, run, data, release);
+            [this](evenkeel_function run, void* data, evenkeel_release release) {
+                return evenkeel_task_run(task_.release(), run, data, release);
             });
     }
 

@@ -139,16 +139,11 @@ impl Desk {
     /// Instead of a worker that is late.
     fn stand_in(&mut self, worker: usize, now: Nanos) -> Option<TaskId> {
         (0..self.presence.len()).filter(|&other| other != worker).find_map(|other| {
-            let (policy, at) = self.split();
-            let other_id = WorkerId(other as u32);
-            if !policy.would_take(&at, other_id) {
-                self.presence[other].missed = None;
-                return None;
-            }
-            self.presence[other].missed.get_or_insert(now);
+            self.note_missed(other, now);
             if self.late_at(other, worker)? > now {
                 return None;
             }
+            let other_id = WorkerId(other as u32);
             let kind = self.team.kinds[other];
             let (policy, at) = self.split();
             let task = policy.take(&at, other_id, kind);
@@ -156,6 +151,14 @@ impl Desk {
             self.presence[other].is_absent = task.is_some();
             task
         })
+    }
+
+    /// Whether something lies here for a worker that somebody else would do: since now, unless that is known.
+    fn note_missed(&mut self, other: usize, now: Nanos) {
+        let (policy, at) = self.split();
+        let lies_here = policy.would_take(&at, WorkerId(other as u32));
+        let missed = &mut self.presence[other].missed;
+        *missed = if lies_here { missed.or(Some(now)) } else { None };
     }
 
     /// When a worker may stand in for another.
@@ -198,12 +201,14 @@ impl Desk {
             && (self.policy.would_take(&self.at(), WorkerId(worker as u32)) || (0..self.presence.len()).any(is_late))
     }
 
-    /// A worker that has been given nothing goes to sleep: when it may stand in for another. It watches until then.
+    /// A worker that would be given nothing sleeps: when it may stand in for another. It watches until then.
     pub fn due(&mut self, worker: usize) -> Option<Instant> {
         if self.ready == 0 {
             return None;
         }
-        let others = (0..self.presence.len()).filter(|&other| other != worker);
+        let (now, others) = (self.now(), (0..self.presence.len()).filter(|&other| other != worker));
+        // What has come since it last asked, it has not seen.
+        others.clone().for_each(|other| self.note_missed(other, now));
         let due = others.filter_map(|other| self.late_at(other, worker)).min()?;
         self.watcher = Some(worker);
         Some(self.since + Duration::from_nanos(due.0))
@@ -255,6 +260,15 @@ mod tests {
         assert!(desk.would_give(1));
         assert_eq!(desk.take(1), Some(TaskId(0)));
         assert_eq!((desk.take(0), desk.due(1)), (None, None));
+    }
+
+    #[test]
+    fn who_goes_to_sleep_watches_over_what_has_come_since_it_asked() {
+        let mut desk = chain();
+        assert_eq!(desk.take(1), None);
+        // As if it had come only now.
+        desk.presence[0].missed = None;
+        assert_eq!((desk.would_give(1), desk.due(1).is_some(), desk.watcher), (false, true, Some(1)));
     }
 
     #[test]

@@ -42,19 +42,25 @@ where
     let (core, errors) = (ScopeCore::new(worker.index), FirstError::default());
     let scope = Scope { core: &core, worker, domain: OnceCell::new(), errors: &errors, lifetimes: PhantomData };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope).map_err(|error| errors.keep(error))));
-    if !matches!(result, Ok(Ok(_))) {
-        core.cancel();
-    }
+    let value = match result {
+        Ok(Ok(value)) => Some(value),
+        Ok(Err(())) => {
+            core.cancel();
+            None
+        }
+        Err(payload) => {
+            core.panicked(payload);
+            None
+        }
+    };
     worker.credits.gain(&core, worker);
     worker.wait_until(|| core.count.is_zero());
-    match (result, core.panic.into_inner().unwrap_or_else(PoisonError::into_inner)) {
-        (Err(payload), _) | (Ok(_), Some(payload)) => resume_unwind(payload),
-        (Ok(value), None) => {
-            errors.take()?;
-            let Ok(value) = value else { unreachable!("where there is no value there is an error") };
-            Ok(value)
-        }
+    if let Some(payload) = core.panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        resume_unwind(payload);
     }
+    errors.take()?;
+    let Some(value) = value else { unreachable!("where there is no value there is an error or a panic") };
+    Ok(value)
 }
 
 impl<'scope, E> Scope<'scope, '_, E> {
