@@ -166,7 +166,7 @@ void evenkeel_options_workers(struct evenkeel_options *options, size_t workers);
  * evenkeel_pool_new().
  */
 int evenkeel_options_policy(struct evenkeel_options *options,
-                            const char *policy);
+                            const char *name);
 
 /**
  * How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", each with ",CHUNK" where wanted.

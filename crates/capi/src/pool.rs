@@ -26,8 +26,8 @@ impl Options {
     }
 }
 
-/// Says something that has a name.
-fn name(
+/// Says something by its name.
+fn named(
     options: Option<&mut Options>,
     name: Result<&str, Error>,
     change: impl FnOnce(runtime::Builder, &str) -> runtime::Builder,
@@ -60,20 +60,20 @@ pub extern "C" fn evenkeel_options_workers(options: &mut Options, workers: usize
 /// How tasks find their workers: "fifo", "steal", "steal-kind" (the default), "cats". Whether there is such a policy, schedule or machine is found out by
 /// evenkeel_pool_new().
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_options_policy(options: Option<&mut Options>, policy: *const c_char) -> c_int {
-    name(options, text(policy, "policy"), runtime::Builder::policy)
+pub extern "C" fn evenkeel_options_policy(options: Option<&mut Options>, name: *const c_char) -> c_int {
+    named(options, text(name, "policy"), runtime::Builder::policy)
 }
 
 /// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", each with ",CHUNK" where wanted.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_schedule(options: Option<&mut Options>, schedule: *const c_char) -> c_int {
-    name(options, text(schedule, "schedule"), runtime::Builder::schedule)
+    named(options, text(schedule, "schedule"), runtime::Builder::schedule)
 }
 
 /// The machine whose kinds of core count: a preset's name or a file.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_machine(options: Option<&mut Options>, name_or_path: *const c_char) -> c_int {
-    name(options, text(name_or_path, "machine"), runtime::Builder::machine)
+    named(options, text(name_or_path, "machine"), runtime::Builder::machine)
 }
 
 /// Whether each worker keeps to its core. It does unless told otherwise.
@@ -86,7 +86,7 @@ pub extern "C" fn evenkeel_options_pin(options: &mut Options, pins: bool) {
 /// what. "%p" in its name stands for the process's number; "": none. A file that cannot be written is said on stderr, and is no error.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_trace(options: Option<&mut Options>, file: *const c_char) -> c_int {
-    name(options, text(file, "trace"), runtime::Builder::trace)
+    named(options, text(file, "trace"), runtime::Builder::trace)
 }
 
 /// Whether evenkeel_pool_drop() writes to stderr what the pool has done: evenkeel_pool_summary(). Costs of tasks with labels are then learnt on cores of one

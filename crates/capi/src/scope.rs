@@ -63,9 +63,7 @@ impl Scope {
             Err(Error::Thread)
         }
     }
-}
 
-impl Scope {
     /// A task to be used again, if there is one.
     ///
     /// # Errors

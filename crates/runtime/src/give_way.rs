@@ -196,10 +196,9 @@ impl Worker {
         give_way.count.store(left.len(), Ordering::Relaxed);
         let is_first = left.len() == 1;
         drop(left);
-        let is_faster = |&other: &usize| registry.team.places[other].kind < kind;
-        // Where no faster one sleeps, somebody has to know until when the first may lie here: this worker may be long in something else.
-        let watcher = || registry.sleep.asleep().next().filter(|_| is_first);
-        let woken = registry.sleep.asleep().find(is_faster).or_else(watcher);
+        // The fastest that sleeps. If it is no faster than this one, it is to know until when the first may lie here: this one may be long in something else.
+        let is_faster = |other: usize| registry.team.places[other].kind < kind;
+        let woken = registry.sleep.asleep().next().filter(|&other| is_first || is_faster(other));
         woken.into_iter().for_each(|other| registry.sleep.wake(other));
         true
     }
