@@ -20,7 +20,7 @@ int main(int, char** arguments) {
         .run();
     std::printf("%ld %ld\n%s", sum, doubled, pool.summary().c_str());
     // As much as there is room for, and how much there is.
-    char start[9] = "        ";
-    const std::size_t length = evenkeel_pool_summary(pool.c(), start, sizeof start);
+    char start[] = "..............";
+    const std::size_t length = evenkeel_pool_summary(pool.c(), start, 9);
     std::printf("%s %d\n", start, length > 100 && evenkeel_pool_summary(pool.c(), nullptr, 0) > 100);
 }
