@@ -156,7 +156,7 @@ pub struct ThreadStats {
     pub group: u32,
     /// Index among the threads of its application, in order of start.
     pub index_in_app: u32,
-    /// The thread that forked it.
+    /// The thread that forked it, by the number that it had then.
     pub parent: Option<ThreadId>,
 }
 
@@ -194,9 +194,9 @@ pub struct View<'a> {
     pub machine: &'a Machine,
     /// By core.
     pub cores: &'a [CoreStats],
-    /// By thread; those that ended stay, with [`State::Exited`].
+    /// By thread; those that ended stay, with [`State::Exited`], until their number is given again ([`ThreadId`]).
     pub threads: &'a [ThreadStats],
-    /// Threads that have not ended, in order of start.
+    /// Threads that have not ended, by number.
     pub live: &'a [ThreadId],
     /// Threads that have had a core since the last [`Event::Timer`], in no order, and maybe others: whatever the rest have had and done has not
     /// changed since. Without [`Interest::RAN`], and where the mechanism does not note who ran, the same as `live`: somebody who
@@ -226,7 +226,7 @@ impl View<'_> {
             || self.affinity[thread.index()].as_ref().is_none_or(|cores| cores.contains(&core))
     }
 
-    /// Live threads that run or wait for a core, in order of start.
+    /// Live threads that run or wait for a core, by number.
     pub fn runnable(&self) -> impl Iterator<Item = ThreadId> + '_ {
         self.live.iter().copied().filter(|&thread| self.thread(thread).runnable())
     }

@@ -232,7 +232,10 @@ impl ADwrr {
         let stats = view.thread(thread);
         self.scale.add(stats);
         let queue = self.first_place(thread, view).map(|core| QueueId(core.0));
-        let key = self.rounds.enter(thread, self.round_of(queue, view), !stats.restricted);
+        let key = self.rounds.start(thread, self.round_of(queue, view), !stats.restricted);
+        if let Some(sent) = self.sent.get_mut(thread.index()) {
+            *sent = 0;
+        }
         if let Some(queue) = queue {
             say.assign(thread, queue);
         }

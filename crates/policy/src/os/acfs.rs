@@ -185,7 +185,8 @@ struct Said {
 #[derive(Clone, Copy, Debug)]
 struct Field {
     least: u64,
-    whose: ThreadId,
+    /// Unless that has ended, and its number is another's.
+    whose: Option<ThreadId>,
     /// The least but for that one.
     second: Option<u64>,
 }
@@ -193,9 +194,9 @@ struct Field {
 impl Field {
     fn of(mut running: impl Iterator<Item = (ThreadId, u64)>) -> Option<Self> {
         let (whose, least) = running.next()?;
-        Some(running.fold(Self { least, whose, second: None }, |field, (thread, v)| {
+        Some(running.fold(Self { least, whose: Some(whose), second: None }, |field, (thread, v)| {
             if v < field.least {
-                Self { least: v, whose: thread, second: Some(field.least) }
+                Self { least: v, whose: Some(thread), second: Some(field.least) }
             } else {
                 Self { second: Some(field.second.map_or(v, |second| second.min(v))), ..field }
             }
@@ -204,7 +205,7 @@ impl Field {
 
     /// The least virtual time of the others. Who is told late to have woken may be among those that run.
     fn least_beside(&self, thread: ThreadId) -> Option<u64> {
-        if self.whose == thread { self.second } else { Some(self.least) }
+        if self.whose == Some(thread) { self.second } else { Some(self.least) }
     }
 }
 
@@ -262,6 +263,9 @@ impl Acfs {
         self.tell(thread, stats, Start::At(start), say);
         self.has_woken.resize(self.said.len(), false);
         self.has_woken[thread.index()] = false;
+        if let Some(field) = self.field.as_mut().filter(|field| field.whose == Some(thread)) {
+            field.whose = None;
+        }
         self.stale = true;
     }
 

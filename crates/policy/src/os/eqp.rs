@@ -116,6 +116,10 @@ impl Policy for Eqp {
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         match event {
             Event::Started(thread) => {
+                // Its number may be one that somebody has had.
+                if let Some(known) = self.slowdowns.get_mut(thread.index()) {
+                    *known = slowdown(view.thread(thread), self.queues.kinds());
+                }
                 self.queues.place(thread, view, say);
                 say.slice(thread, Slice::of(self.slice));
                 say.order(thread, Order::VirtualTime { weight: DEFAULT_WEIGHT, start: Start::Floor });

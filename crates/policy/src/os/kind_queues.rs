@@ -77,8 +77,8 @@ pub struct KindQueues<K> {
     sent: Vec<Option<Sent>>,
     /// Everybody who is on the way, and some who have arrived since the last count.
     under_way: Vec<ThreadId>,
-    /// By core: whom it was promised last.
-    promised: Vec<Option<ThreadId>>,
+    /// By core: whom it was promised last, and in which answer.
+    promised: Vec<Option<(ThreadId, u64)>>,
     /// For how long who runs on another kind than that of its queue is taken for a guest.
     visit: Nanos,
     /// Scratch, by rank.
@@ -338,8 +338,11 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
 
     fn is_promised(&self, core: CoreId, view: &View<'_>) -> bool {
         !self.under_way.is_empty()
-            && self.promised[core.index()]
-                .is_some_and(|thread| self.on_its_way(thread, view) && view.thread(thread).runnable())
+            && self.promised[core.index()].is_some_and(|(thread, answer)| {
+                // Not if it has been sent elsewhere since, or its number is somebody else's.
+                let is_still = self.sent[thread.index()].is_some_and(|sent| sent.answer == answer);
+                is_still && self.on_its_way(thread, view) && view.thread(thread).runnable()
+            })
     }
 
     /// A thread belongs to the queue of a rank from now on, and is not sent on in this instant.
@@ -361,7 +364,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     fn fetch(&mut self, thread: ThreadId, core: CoreId, view: &View<'_>, say: &mut Directives) {
         self.send(thread, self.ranks[view.kind(core).index()], view, say);
         say.move_to(thread, core);
-        self.promised[core.index()] = Some(thread);
+        self.promised[core.index()] = Some((thread, view.answer));
     }
 
     /// Threads that run on cores of a rank and may be sent elsewhere.

@@ -147,8 +147,20 @@ impl Policy for OptUnfairness {
 
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         match event {
-            Event::Started(thread) => self.queues.enter(thread, self.slice, view, say),
-            Event::Exited(thread) => self.queues.ended(thread, view),
+            Event::Started(thread) => {
+                // Its number may be one that somebody has had.
+                if let Some(goal) = self.goals.get_mut(thread.index()) {
+                    *goal = Goal {
+                        time_ns: view.thread(thread).time_on[self.queues.kinds().kinds[0]].0 as f64,
+                        fraction: 0.0,
+                    };
+                }
+                self.queues.enter(thread, self.slice, view, say);
+            }
+            Event::Exited(thread) => {
+                self.solved_for.retain(|&(other, _)| other != thread);
+                self.queues.ended(thread, view);
+            }
             Event::CoreIdle(core) => {
                 let (goals, fastest) = (&self.goals, self.queues.kinds().kinds[0]);
                 self.queues.pull(core, view, |thread, stats| deficit(goals, thread, stats, fastest), say);

@@ -236,10 +236,12 @@ impl Policy for PropSp {
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         match event {
             Event::Started(thread) => {
-                // One that comes back starts anew, with the same number.
-                if let Some(account) = self.accounts.get_mut(thread.index()) {
-                    *account = Account { spent: fast_time(view.thread(thread), &self.kinds), ..Account::default() };
+                // Its number may be one that it, or somebody else, has had.
+                if self.accounts.len() <= thread.index() {
+                    self.accounts.resize(thread.index() + 1, Account::default());
                 }
+                let spent = fast_time(view.thread(thread), &self.kinds);
+                self.accounts[thread.index()] = Account { spent, ..Account::default() };
                 self.queues.enter(thread, self.slice, view, say);
                 self.stale = true;
             }

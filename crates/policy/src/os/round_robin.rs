@@ -78,6 +78,23 @@ impl RoundRobin {
         }
     }
 
+    /// What is known of a thread that starts, and of its application if that begins with it, is of others that had their numbers before.
+    fn forget_namesakes(&mut self, thread: ThreadId, view: &View<'_>) {
+        if let Some((_, claim)) = self.threads.get_mut(thread.index()) {
+            *claim = 0;
+        }
+        let stats = view.thread(thread);
+        let is_first = || view.live.iter().all(|&other| other == thread || view.thread(other).app != stats.app);
+        if stats.index_in_app == 0 && is_first() {
+            if let Some(had) = self.apps.get_mut(stats.app.index()) {
+                *had = None;
+            }
+            if let Some(awake) = self.awake.get_mut(stats.app.index()) {
+                *awake = false;
+            }
+        }
+    }
+
     /// Adds what a thread has had since to its application, which begins with the least of the others.
     fn count_time(&mut self, thread: ThreadId, view: &View<'_>) {
         let (stats, app) = (view.thread(thread), view.thread(thread).app.index());
@@ -155,6 +172,7 @@ impl Policy for RoundRobin {
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         match event {
             Event::Started(thread) => {
+                self.forget_namesakes(thread, view);
                 self.count_time(thread, view);
                 self.queues.enter(thread, self.slice, view, say);
             }

@@ -46,6 +46,15 @@ impl Rounds {
         self.threads.get(thread.index()).map_or(self.base, |place| place.round)
     }
 
+    /// A thread starts, as one that has been in no round yet: its number may be one that somebody has had. Otherwise as [`Rounds::enter`].
+    pub fn start(&mut self, thread: ThreadId, of_core: u64, counts: bool) -> u64 {
+        self.leave(thread);
+        if let Some(place) = self.threads.get_mut(thread.index()) {
+            place.round = 0;
+        }
+        self.enter(thread, of_core, counts)
+    }
+
     /// A thread becomes runnable: in its own round, in that of its core if that is later, and never before the least one. It `counts` unless it
     /// is bound to some cores, where others' rounds may not wait for it. Returns its round.
     pub fn enter(&mut self, thread: ThreadId, of_core: u64, counts: bool) -> u64 {
