@@ -141,7 +141,7 @@ pub struct ScheduleArgs {
     /// Print the result record as one JSON object at the end; with --monitor, a JSON object in place of each line
     #[arg(long)]
     pub json: bool,
-    /// Report every thread, too
+    /// Report every thread, too: those that have ended are then kept in memory, however many
     #[arg(long)]
     pub threads: bool,
 }

@@ -1,11 +1,9 @@
 //! The mechanism's state, and one look around: what was seen, what the policy says to it, what the kernel is asked for.
 
-use std::collections::HashMap;
-
 use evenkeel_machine::{CoreId, Machine, Nanos, PerKind, Work};
 use evenkeel_policy::pelt::Pelt;
 use evenkeel_policy::{
-    AppId, CoreStats, DEFAULT_WEIGHT, Directives, Event, Interest, Policy, State, ThreadId, ThreadStats, View,
+    CoreStats, DEFAULT_WEIGHT, Directives, Event, Interest, Policy, State, ThreadId, ThreadStats, View,
 };
 use rustix::thread::CpuSet;
 
@@ -14,8 +12,9 @@ use super::kernel::{Class, Kernel};
 use super::queues::{Queue, Service};
 use super::thread::Thread;
 use crate::live::milestones::Milestones;
+use crate::live::roster::{Begun, Roster};
 use crate::live::speedups::{capacity_ratio, factors_of};
-use crate::live::{App, Totals, check_seen};
+use crate::live::{Sums, Totals, check_seen};
 use crate::watch::{Cpu, Seen, Tid};
 
 /// How often, at most, an answer to what a dispatch brought about is dispatched again in one look.
@@ -33,6 +32,8 @@ pub struct Options {
     pub stolen: Vec<f64>,
     /// Speedup factors known beforehand, from the slowest to the fastest kind, by name of the command; see [`Mechanism::name`].
     pub factors: Vec<(String, f64)>,
+    /// How many threads that have ended are remembered, for the record.
+    pub remembers: usize,
 }
 
 /// See the file's head. Times inside are since `epoch`.
@@ -55,9 +56,7 @@ pub struct Mechanism<K> {
     core_of: Vec<Option<CoreId>>,
     /// All CPUs of the machine.
     pub(super) everywhere: CpuSet,
-    by_tid: HashMap<Tid, ThreadId>,
-    by_process: HashMap<Tid, AppId>,
-    pub(super) apps: Vec<App>,
+    roster: Roster,
 
     pub(super) threads: Vec<Thread>,
     pub(super) stats: Vec<ThreadStats>,
@@ -136,6 +135,7 @@ impl<K: Kernel> Mechanism<K> {
             interest: policy.interest(),
             policy,
             say: Directives::default(),
+            roster: Roster::new(options.remembers),
             options,
             stolen,
             epoch,
@@ -145,9 +145,6 @@ impl<K: Kernel> Mechanism<K> {
             timer: None,
             core_of,
             everywhere,
-            by_tid: HashMap::new(),
-            by_process: HashMap::new(),
-            apps: Vec::new(),
             threads: Vec::new(),
             stats: Vec::new(),
             affinity: Vec::new(),
@@ -204,6 +201,9 @@ impl<K: Kernel> Mechanism<K> {
     /// Looks around: `seen` in order of time, all of it before `now` (`CLOCK_MONOTONIC`).
     pub fn look(&mut self, now: Nanos, seen: &[Seen]) {
         self.now = self.now.max(now.saturating_sub(self.epoch));
+        // Of whoever ended before the last look nobody has anything to say any more.
+        let (stats, threads) = (&self.stats, &self.threads);
+        self.roster.forget(|thread| Sums::of(&stats[thread.index()], threads[thread.index()].migrations));
         for seen in seen {
             self.observe(seen);
         }
@@ -271,9 +271,9 @@ impl<K: Kernel> Mechanism<K> {
         self.threads.iter().map(|state| (state.tid, state.migrations)).collect()
     }
 
-    /// Processes, by number of the application.
-    pub fn apps(&self) -> &[App] {
-        &self.apps
+    /// Who has which number.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
     }
 
     /// By core, the time that it had a thread of those that are followed.
@@ -298,16 +298,16 @@ impl<K: Kernel> Mechanism<K> {
 
     /// A process is called so: the speedup factor that [`Options::factors`] has for this name becomes that of its threads.
     pub fn name(&mut self, process: Tid, name: &str) {
-        let Some(&app) = self.by_process.get(&process) else { return };
-        name.clone_into(&mut self.apps[app.index()].name);
+        let Some(app) = self.roster.app_of(process) else { return };
+        name.clone_into(&mut self.roster.app_mut(app).name);
         let Some(factor) = self.options.factors.iter().find(|(known, _)| known == name).map(|(_, factor)| *factor)
         else {
             return;
         };
         let factors = factors_of(&self.machine, factor);
         // A program that has just begun has one thread; whoever it forks inherits.
-        let threads: Vec<ThreadId> =
-            self.threads_from(app).filter(|thread| self.stats[thread.index()].app == app).collect();
+        let all = (0..self.stats.len() as u32).map(ThreadId);
+        let threads: Vec<ThreadId> = all.filter(|thread| self.stats[thread.index()].app == app).collect();
         for thread in threads {
             self.stats[thread.index()].speedup_offline = factors;
             self.set_speedup(thread, factors);
@@ -317,12 +317,6 @@ impl<K: Kernel> Mechanism<K> {
     /// Speedup factors of a thread as an estimator has them now, relative to the slowest kind.
     pub fn estimate(&mut self, thread: ThreadId, factors: PerKind<f32>) {
         self.set_speedup(thread, factors);
-    }
-
-    /// Threads from the first of an application on.
-    fn threads_from(&self, app: AppId) -> impl Iterator<Item = ThreadId> + '_ {
-        let first = self.apps[app.index()].first;
-        (first.0..self.stats.len() as u32).map(ThreadId)
     }
 
     pub(super) fn allowed(&self, thread: ThreadId, core: CoreId) -> bool {
@@ -339,7 +333,7 @@ impl<K: Kernel> Mechanism<K> {
     }
 
     pub(super) fn known(&self, tid: Tid) -> Option<ThreadId> {
-        self.by_tid.get(&tid).copied()
+        self.roster.known(tid)
     }
 
     pub(super) fn core_of(&self, cpu: Cpu) -> Option<CoreId> {
@@ -352,20 +346,9 @@ impl<K: Kernel> Mechanism<K> {
 
     /// A thread has been seen for the first time.
     pub(super) fn begin(&mut self, tid: Tid, process: Tid, parent: Option<ThreadId>, at: Nanos) -> ThreadId {
-        let thread = ThreadId(self.threads.len() as u32);
         let parent = parent.or_else(|| self.forebear(process));
-        let apps = &mut self.apps;
         let from = parent.map(|parent| self.stats[parent.index()].app);
-        let app = *self.by_process.entry(process).or_insert_with(|| {
-            let name = from.map_or_else(String::new, |from| apps[from.index()].name.clone());
-            apps.push(App { process, name, first: thread, threads: 0, started: at, ended: None, live: 0 });
-            AppId(apps.len() as u32 - 1)
-        });
-        let belongs = &mut self.apps[app.index()];
-        let index_in_app = belongs.threads;
-        belongs.threads += 1;
-        belongs.live += 1;
-        belongs.ended = None;
+        let Begun { thread, app, index_in_app } = self.roster.begin(tid, process, from, at);
         let factors = factors_of(&self.machine, capacity_ratio(&self.machine));
         let mut stats = ThreadStats {
             virtual_time: 0,
@@ -412,10 +395,18 @@ impl<K: Kernel> Mechanism<K> {
             state.foreign = standing.class == Class::Urgent || self.kernel.is_of_kernel(tid);
         }
         let factors = stats.speedup;
-        self.by_tid.insert(tid, thread);
-        self.threads.push(state);
-        self.stats.push(stats);
-        self.affinity.push(affinity);
+        if thread.index() == self.threads.len() {
+            self.threads.push(state);
+            self.stats.push(stats);
+            self.affinity.push(affinity);
+        } else {
+            // What has been said of a number holds for whoever has it.
+            let before = &self.threads[thread.index()];
+            (state.order, state.charge, state.slice) = (before.order, before.charge, before.slice);
+            self.threads[thread.index()] = state;
+            self.stats[thread.index()] = stats;
+            self.affinity[thread.index()] = affinity;
+        }
         self.set_speedup(thread, factors);
         thread
     }
@@ -423,7 +414,7 @@ impl<K: Kernel> Mechanism<K> {
     /// From whom a thread may have inherited what it has, where the source does not tell who forked it: another thread of its process, else
     /// one of the process that its own comes from.
     fn forebear(&mut self, process: Tid) -> Option<ThreadId> {
-        if let Some(&app) = self.by_process.get(&process) {
+        if let Some(app) = self.roster.app_of(process) {
             return self.live.iter().rev().copied().find(|thread| self.stats[thread.index()].app == app);
         }
         let parent = self.kernel.parent(process)?;
@@ -432,20 +423,8 @@ impl<K: Kernel> Mechanism<K> {
 
     /// A thread's number may be given to another from now on.
     pub(super) fn forget(&mut self, thread: ThreadId) {
-        let tid = self.threads[thread.index()].tid;
-        if self.by_tid.get(&tid) == Some(&thread) {
-            self.by_tid.remove(&tid);
-        }
-        let app = self.stats[thread.index()].app;
-        let belongs = &mut self.apps[app.index()];
-        belongs.live -= 1;
-        if belongs.live == 0 {
-            belongs.ended = Some(self.stats[thread.index()].since);
-            let process = belongs.process;
-            if self.by_process.get(&process) == Some(&app) {
-                self.by_process.remove(&process);
-            }
-        }
+        let (tid, stats) = (self.threads[thread.index()].tid, &self.stats[thread.index()]);
+        self.roster.end(thread, stats.app, tid, stats.since);
     }
 
     /// A core was seen to take a thread up.

@@ -9,7 +9,7 @@ use evenkeel_policy::{State, ThreadId};
 use super::Mechanism;
 use super::kernel::Kernel;
 use crate::counters::{IpcSampler, OnPmu, Pmu, RunState, ThreadCounters, ThreadTimes, pmus};
-use crate::watch::Source;
+use crate::watch::{Source, Tid};
 
 /// How often counters are read.
 const PERIOD: Nanos = Nanos::from_millis(200);
@@ -18,6 +18,8 @@ const HALF_LIFE: Nanos = Nanos::from_secs(1);
 
 #[derive(Default)]
 struct Sampled {
+    /// Whose this is: its number may have been another's before.
+    tid: Tid,
     times: Option<(ThreadTimes, Nanos)>,
     counts: Option<Counted>,
     /// Not opened, or not readable: it is not tried again.
@@ -81,8 +83,11 @@ impl Sampling {
         let live: Vec<_> = mechanism.live().collect();
         self.threads.resize_with(mechanism.stats().len(), Sampled::default);
         for (thread, tid) in live {
+            if self.threads[thread.index()].tid != tid {
+                self.threads[thread.index()] = Sampled { tid, ..Sampled::default() };
+            }
             if self.times {
-                let process = mechanism.apps()[mechanism.stats()[thread.index()].app.index()].process;
+                let process = mechanism.roster().apps()[mechanism.stats()[thread.index()].app.index()].process;
                 let sampled = &mut self.threads[thread.index()];
                 if sampled.times.is_none() && !sampled.given_up {
                     sampled.times = ThreadTimes::open(process, tid).ok().map(|times| (times, Nanos::ZERO));
@@ -106,13 +111,14 @@ impl Sampling {
         self.open.retain(|thread| {
             let ended = mechanism.stats()[thread.index()].state == State::Exited;
             if ended {
-                threads[thread.index()] = Sampled { given_up: true, ..Sampled::default() };
+                let sampled = &mut threads[thread.index()];
+                *sampled = Sampled { tid: sampled.tid, given_up: true, ..Sampled::default() };
             }
             !ended
         });
     }
 
-    fn count<K: Kernel>(&mut self, mechanism: &mut Mechanism<K>, thread: ThreadId, tid: crate::watch::Tid) {
+    fn count<K: Kernel>(&mut self, mechanism: &mut Mechanism<K>, thread: ThreadId, tid: Tid) {
         let sampled = &mut self.threads[thread.index()];
         let time_on = mechanism.stats()[thread.index()].time_on;
         let Some(counted) = &mut sampled.counts else {

@@ -259,15 +259,17 @@ impl live::Session for Session {
         // If it cannot be removed, the next session will find that nothing is left to be put back.
         let _ = self.journal.finish();
         let mechanism = self.mechanism;
+        let (apps, stats, tids) = mechanism.roster().remembered(mechanism.stats(), &mechanism.tids());
         Finished {
             mechanism: "affinity",
             source,
             parked,
             epoch: mechanism.on_the_clock(Nanos::ZERO),
             machine: mechanism.machine().clone(),
-            apps: mechanism.apps().to_vec(),
-            stats: mechanism.stats().to_vec(),
-            tids: mechanism.tids(),
+            apps,
+            forgotten: mechanism.roster().forgotten(),
+            stats,
+            tids,
             busy: mechanism.busy().to_vec(),
             totals: mechanism.totals(),
             cost,

@@ -16,9 +16,9 @@ const TOGETHER: Nanos = Nanos(2_000_000);
 
 #[derive(Debug, Default)]
 struct Group {
-    /// Threads that have run since the last milestone; some of them may have ended.
+    /// Threads that have run since the last milestone.
     in_play: Vec<ThreadId>,
-    /// How many of those have not ended, and how many of these are blocked.
+    /// How many those are, and how many of them are blocked.
     count: usize,
     asleep: usize,
     /// How many were asleep when all had gathered.
@@ -37,7 +37,7 @@ enum Part {
     Asleep,
 }
 
-/// See the file's head. Constant time for all but a meeting, which takes as long as it has threads.
+/// See the file's head. Constant time for all but a meeting, and the end of a thread, which take as long as there are threads in play.
 #[derive(Debug, Default)]
 pub struct Milestones {
     /// By application.
@@ -130,6 +130,8 @@ impl Milestones {
                 group.asleep -= 1;
             }
         }
+        // Its number may be given again.
+        group.in_play.retain(|&other| other != thread);
         if group.count == 0 {
             *group = Group::default();
         }
@@ -192,6 +194,16 @@ mod tests {
             let at = Nanos::from_millis(10 + 5 * u64::from(thread));
             assert!(!milestones.woke(APP, ThreadId(thread), at), "{thread}");
         }
+    }
+
+    #[test]
+    fn who_has_the_number_of_one_that_has_ended_meets_once() {
+        let mut milestones = playing(2);
+        milestones.ended(APP, ThreadId(1));
+        milestones.ran(APP, ThreadId(1));
+        milestones.blocked(APP, ThreadId(1));
+        assert!(milestones.woke(APP, ThreadId(1), Nanos(9)));
+        assert_eq!(milestones.met(APP), [ThreadId(0), ThreadId(1)]);
     }
 
     #[test]

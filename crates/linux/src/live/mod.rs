@@ -3,13 +3,15 @@
 
 pub mod milestones;
 pub mod pace;
+pub mod roster;
 pub mod speedups;
 
 use std::error::Error;
 use std::os::fd::AsFd;
 
 use evenkeel_machine::{Machine, Nanos};
-use evenkeel_policy::{Interest, ThreadId, ThreadStats};
+use evenkeel_policy::{Interest, ThreadStats};
+pub use roster::{App, Forgotten, Sums};
 
 use crate::watch::Tid;
 
@@ -28,25 +30,6 @@ pub fn check_seen(interest: Interest) -> Result<(), String> {
             "with these knobs it must be told {what}; of real threads nobody knows, only the simulator does"
         )),
     }
-}
-
-/// Threads that belong together: a process.
-#[derive(Clone, Debug)]
-pub struct App {
-    /// The process.
-    pub process: Tid,
-    /// Name of its command, as far as it has been told, or that of the process that forked it.
-    pub name: String,
-    /// Its first thread.
-    pub first: ThreadId,
-    /// Threads that it has had.
-    pub threads: u32,
-    /// When its first thread started.
-    pub started: Nanos,
-    /// When its last thread ended.
-    pub ended: Option<Nanos>,
-    /// Threads that have not ended.
-    pub live: u32,
 }
 
 /// Counts of a run.
@@ -122,9 +105,11 @@ pub struct Finished {
     pub epoch: Nanos,
     /// The machine.
     pub machine: Machine,
-    /// Processes, by number of the application.
+    /// Processes that were there at the end, or are remembered.
     pub apps: Vec<App>,
-    /// Threads, by number.
+    /// The others.
+    pub forgotten: Forgotten,
+    /// Threads that were there at the end, or are remembered; their applications are places in `apps`.
     pub stats: Vec<ThreadStats>,
     /// By thread, its number in `/proc`, and how often it changed cores.
     pub tids: Vec<(Tid, u64)>,

@@ -1,20 +1,18 @@
 //! The mechanism's state, and one look around: what was noted, what the policy says to it, what the kernel side is told.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use evenkeel_machine::{CoreId, Machine, Nanos};
 use evenkeel_policy::pelt::Pelt;
-use evenkeel_policy::{
-    AppId, CoreStats, Directives, Event, Interest, Policy, QueueId, State, ThreadId, ThreadStats, View,
-};
+use evenkeel_policy::{CoreStats, Directives, Event, Interest, Policy, QueueId, State, ThreadId, ThreadStats, View};
 
 use super::load::KernelSide;
 use super::shared::{MAX_CPUS, MAX_QUEUES, NONE, TEMPLATE, pending};
 use super::thread::{Thread, UNIT};
 use crate::live::milestones::Milestones;
-use crate::live::{App, Totals, check_seen};
+use crate::live::roster::Roster;
+use crate::live::{Sums, Totals, check_seen};
 use crate::watch::Tid;
 
 /// How often, at most, an answer to what an answer brought about is told again in one look.
@@ -31,6 +29,8 @@ const SWEEP: Nanos = Nanos::from_secs(4);
 pub struct Options {
     /// Speedup factors known beforehand, from the slowest to the fastest kind, by name of the command.
     pub factors: Vec<(String, f64)>,
+    /// How many threads that have ended are remembered, for the record.
+    pub remembers: usize,
 }
 
 /// A thread that has been sent to a core, and in which answer.
@@ -69,11 +69,9 @@ pub struct Mechanism {
 
     /// By CPU of the kernel.
     core_of: Vec<Option<CoreId>>,
-    by_tid: HashMap<Tid, ThreadId>,
-    pub(super) by_process: HashMap<Tid, AppId>,
+    pub(super) roster: Roster,
     /// By slot.
     pub(super) holders: Vec<Option<ThreadId>>,
-    pub(super) apps: Vec<App>,
     pub(super) threads: Vec<Thread>,
     pub(super) stats: Vec<ThreadStats>,
     pub(super) affinity: Vec<Option<Box<[CoreId]>>>,
@@ -93,6 +91,11 @@ pub struct Mechanism {
     /// The live thread that was last looked at for how long it has waited, and when.
     swept: (usize, Nanos),
     notes: Vec<u32>,
+    /// Notes that the kernel side had no room for, as of the last look.
+    dropped: u64,
+    /// Threads that have not ended and have no slot: of other classes by now. And where among them it is looked whether they have ended, and when last.
+    pub(super) away: Vec<ThreadId>,
+    missed: (usize, Nanos),
     pub(super) totals: Totals,
     /// Slots given back, ever.
     freed: u64,
@@ -143,7 +146,6 @@ impl Mechanism {
             machine,
             policy,
             say: Directives::default(),
-            options,
             epoch,
             now: Nanos::ZERO,
             answers: 0,
@@ -152,10 +154,9 @@ impl Mechanism {
             quiet: Nanos::ZERO,
             attached: false,
             core_of,
-            by_tid: HashMap::new(),
-            by_process: HashMap::new(),
+            roster: Roster::new(options.remembers),
+            options,
             holders: vec![None; slots],
-            apps: Vec::new(),
             threads: Vec::new(),
             stats: Vec::new(),
             affinity: Vec::new(),
@@ -171,6 +172,9 @@ impl Mechanism {
             milestones: Milestones::default(),
             swept: (0, Nanos::ZERO),
             notes: Vec::new(),
+            dropped: 0,
+            away: Vec::new(),
+            missed: (0, Nanos::ZERO),
             totals: Totals::default(),
             freed: 0,
         };
@@ -264,6 +268,7 @@ impl Mechanism {
             let thread = ThreadId(index as u32);
             if self.threads[index].slot.is_some() {
                 self.leave_slot(thread);
+                self.away.push(thread);
             }
             self.leave(thread);
         }
@@ -278,7 +283,7 @@ impl Mechanism {
         self.holders.fill(None);
         self.sent.clear();
         self.idles.fill(0);
-        self.freed = 0;
+        (self.freed, self.dropped) = (0, 0);
         self.lay_out();
     }
 
@@ -304,10 +309,18 @@ impl Mechanism {
     pub fn look(&mut self, now: Nanos) -> io::Result<bool> {
         self.now = self.now.max(now.saturating_sub(self.epoch));
         self.kernel.board().heartbeat.store(now.0, Relaxed);
+        let (stats, threads) = (&self.stats, &self.threads);
+        self.roster.forget(|thread| Sums::of(&stats[thread.index()], threads[thread.index()].migrations));
         let mut notes = std::mem::take(&mut self.notes);
         // Whatever comes from now on is unseen, though it may be taken in below.
         self.kernel.board().unseen.store(0, SeqCst);
         self.kernel.notes(&mut notes);
+        let dropped = self.kernel.board().dropped.load(Relaxed);
+        if std::mem::replace(&mut self.dropped, dropped) != dropped {
+            // Of what is pending nothing more is noted.
+            let slots = 0..self.kernel.slots.len() as u32;
+            notes.extend(slots.filter(|&slot| self.kernel.slots[slot as usize].pending.load(Relaxed) != 0));
+        }
         self.take_in(&notes);
         let any = !notes.is_empty();
         notes.clear();
@@ -331,6 +344,7 @@ impl Mechanism {
             self.quiet = self.policy.quiet_until(&view!(self)).unwrap_or(Nanos::ZERO);
         }
         self.sweep();
+        self.look_for_ended();
         self.command()?;
         Ok(any)
     }
@@ -418,6 +432,25 @@ impl Mechanism {
         self.swept = (place, self.now);
     }
 
+    /// Looks at some of the threads that are not ours at present whether they have ended: nobody would tell.
+    fn look_for_ended(&mut self) {
+        let (mut place, before) = self.missed;
+        let away = self.away.len() as u64;
+        let due = (away * self.now.saturating_sub(before).0 / SWEEP.0).min(away);
+        if due == 0 && away > 0 {
+            return;
+        }
+        for _ in 0..due {
+            place = if place == 0 { self.away.len() } else { place.min(self.away.len()) } - 1;
+            let thread = self.away[place];
+            if self.is_gone(thread) {
+                self.away.swap_remove(place);
+                self.end(thread);
+            }
+        }
+        self.missed = (place, self.now);
+    }
+
     /// Notes a command for a thread.
     pub(super) fn order(&mut self, kind: u32, thread: ThreadId, other: u32) {
         if let (Some(slot), true) = (self.threads[thread.index()].slot, self.attached) {
@@ -449,21 +482,6 @@ impl Mechanism {
 
     pub(super) fn on_the_clock(&self, time: Nanos) -> Nanos {
         time.saturating_add(self.epoch)
-    }
-
-    pub(super) fn known(&self, tid: Tid) -> Option<ThreadId> {
-        self.by_tid.get(&tid).copied()
-    }
-
-    pub(super) fn know(&mut self, tid: Tid, thread: ThreadId) {
-        self.by_tid.insert(tid, thread);
-    }
-
-    pub(super) fn forget(&mut self, thread: ThreadId) {
-        let tid = self.threads[thread.index()].tid;
-        if self.by_tid.get(&tid) == Some(&thread) {
-            self.by_tid.remove(&tid);
-        }
     }
 
     pub(super) fn allowed(&self, thread: ThreadId, core: CoreId) -> bool {
@@ -509,9 +527,9 @@ impl Mechanism {
         self.threads.iter().map(|state| (state.tid, state.migrations)).collect()
     }
 
-    /// Processes, by number of the application.
-    pub fn apps(&self) -> &[App] {
-        &self.apps
+    /// Who has which number.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
     }
 
     /// By core, the time that it had threads of the policy's.

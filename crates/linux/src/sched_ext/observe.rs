@@ -11,7 +11,7 @@ use super::counters::Sampled;
 use super::mechanism::Mechanism;
 use super::shared::{NONE, RATE_SHIFT, Slot, pending, state, text};
 use super::thread::{Before, Thread};
-use crate::live::App;
+use crate::live::roster::Begun;
 use crate::live::speedups::{capacity_ratio, factors_of, paces};
 use crate::watch::Tid;
 
@@ -149,14 +149,25 @@ impl Mechanism {
         let started = self.since_epoch(slot.started_at.load(Relaxed));
         let parent = slot.parent.load(Relaxed);
         let parent = self.holders.get(parent as usize).copied().flatten();
-        let known = self.known(tid).filter(|&thread| !self.threads[thread.index()].ended);
+        let known = self.roster.known(tid).filter(|&thread| !self.threads[thread.index()].ended);
+        let (known, other) = match known {
+            Some(thread) if self.process_of(thread) != process => (None, known),
+            _ => (known, None),
+        };
+        // One whose number in `/proc` is another's by now has ended. That a slot was left is taken in after this.
+        if let Some(other) = other.filter(|other| self.threads[other.index()].slot.is_none()) {
+            self.away.retain(|&away| away != other);
+            self.end(other);
+        }
         if let Some(thread) = known.filter(|thread| self.threads[thread.index()].slot.is_some()) {
             // It has been in another class since the last look: that it left is noted before, and taken in after this.
             self.read(thread);
             self.leave_slot(thread);
             self.leave(thread);
         }
+        let numbers = self.threads.len();
         let thread = known.unwrap_or_else(|| self.begin(tid, process, parent, started));
+        self.away.retain(|&away| away != thread);
         let state = &mut self.threads[thread.index()];
         state.slot = Some(at);
         state.counted = PerKind::all(0);
@@ -166,6 +177,9 @@ impl Mechanism {
         (state.queue_generation, state.order_generation) = (0, 0);
         (state.blocked_at, state.woke_at) = (0, 0);
         self.holders[at as usize] = Some(thread);
+        if thread.index() < numbers {
+            self.say_again(thread, at);
+        }
         self.reniced(thread, at);
         self.began_program(thread, at);
         self.read_cores(thread, at);
@@ -174,6 +188,27 @@ impl Mechanism {
             return;
         }
         self.enter(thread);
+    }
+
+    /// A new slot has its parent's directives, or those of the template: what has been said of the thread's number holds.
+    fn say_again(&mut self, thread: ThreadId, at: u32) {
+        let (state, own) = (&mut self.threads[thread.index()], self.stats[thread.index()].weight);
+        state.order_generation = 1;
+        let state = &self.threads[thread.index()];
+        self.write_order(at, state, own, state.order_generation);
+        self.write_slice(at, &state.slice);
+    }
+
+    fn process_of(&self, thread: ThreadId) -> Tid {
+        self.roster.apps()[self.stats[thread.index()].app.index()].process
+    }
+
+    /// A thread has ended, of which the policy has been told that it left.
+    pub(super) fn end(&mut self, thread: ThreadId) {
+        let (state, stats) = (&mut self.threads[thread.index()], &self.stats[thread.index()]);
+        state.ended = true;
+        self.milestones.ended(stats.app, thread);
+        self.roster.end(thread, stats.app, state.tid, stats.since);
     }
 
     /// The policy is told of a thread.
@@ -218,18 +253,8 @@ impl Mechanism {
     }
 
     fn begin(&mut self, tid: Tid, process: Tid, parent: Option<ThreadId>, at: Nanos) -> ThreadId {
-        let thread = ThreadId(self.threads.len() as u32);
-        let (apps, from) = (&mut self.apps, parent.map(|parent| self.stats[parent.index()].app));
-        let app = *self.by_process.entry(process).or_insert_with(|| {
-            let name = from.map_or_else(String::new, |from| apps[from.index()].name.clone());
-            apps.push(App { process, name, first: thread, threads: 0, started: at, ended: None, live: 0 });
-            AppId(apps.len() as u32 - 1)
-        });
-        let belongs = &mut self.apps[app.index()];
-        let index_in_app = belongs.threads;
-        belongs.threads += 1;
-        belongs.live += 1;
-        belongs.ended = None;
+        let from = parent.map(|parent| self.stats[parent.index()].app);
+        let Begun { thread, app, index_in_app } = self.roster.begin(tid, process, from, at);
         let beside = parent.filter(|parent| self.stats[parent.index()].app == app);
         let unknown = || factors_of(&self.machine, capacity_ratio(&self.machine));
         let (speedup, speedup_offline) = beside.map_or_else(
@@ -239,9 +264,7 @@ impl Mechanism {
         let mut state = Thread::new(tid, at);
         state.pace = paces(&self.machine, &speedup);
         state.sampled = self.kernel.counts().then(|| Box::new(Sampled::new(at)));
-        self.threads.push(state);
-        self.affinity.push(None);
-        self.stats.push(ThreadStats {
+        let stats = ThreadStats {
             virtual_time: 0,
             retired: Work::ZERO,
             since_milestone: Work::ZERO,
@@ -265,8 +288,19 @@ impl Mechanism {
             group: 0,
             index_in_app,
             parent,
-        });
-        self.know(tid, thread);
+        };
+        if thread.index() == self.threads.len() {
+            self.threads.push(state);
+            self.stats.push(stats);
+            self.affinity.push(None);
+        } else {
+            // What has been said of a number holds for whoever has it.
+            let before = &self.threads[thread.index()];
+            (state.order, state.charge, state.slice) = (before.order, before.charge, before.slice);
+            self.threads[thread.index()] = state;
+            self.stats[thread.index()] = stats;
+            self.affinity[thread.index()] = None;
+        }
         thread
     }
 
@@ -312,23 +346,12 @@ impl Mechanism {
         // That most threads that leave have ended the kernel side has seen; only of the others `/proc` has to be asked.
         let ended = self.threads[thread.index()].ended || self.is_gone(thread);
         self.leave_slot(thread);
-        self.threads[thread.index()].ended = ended;
-        let app = self.stats[thread.index()].app;
         self.leave(thread);
         self.give_back(at);
-        if !ended {
-            return;
-        }
-        self.milestones.ended(app, thread);
-        self.forget(thread);
-        let belongs = &mut self.apps[app.index()];
-        belongs.live -= 1;
-        if belongs.live == 0 {
-            belongs.ended = Some(self.stats[thread.index()].since);
-            let process = belongs.process;
-            if self.by_process.get(&process) == Some(&app) {
-                self.by_process.remove(&process);
-            }
+        if ended {
+            self.end(thread);
+        } else {
+            self.away.push(thread);
         }
     }
 
@@ -341,9 +364,8 @@ impl Mechanism {
     }
 
     /// Whether a thread that has left has left for good.
-    fn is_gone(&self, thread: ThreadId) -> bool {
-        let tid = self.threads[thread.index()].tid;
-        let process = self.apps[self.stats[thread.index()].app.index()].process;
+    pub(super) fn is_gone(&self, thread: ThreadId) -> bool {
+        let (tid, process) = (self.threads[thread.index()].tid, self.process_of(thread));
         // A zombie has left, too: state Z or X after the name in parentheses.
         std::fs::read_to_string(format!("/proc/{}/task/{}/stat", process.0, tid.0)).map_or(true, |stat| {
             stat.rsplit_once(')').is_none_or(|(_, rest)| matches!(rest.trim_start().chars().next(), Some('Z' | 'X')))
@@ -359,19 +381,26 @@ impl Mechanism {
 
     fn began_program(&mut self, thread: ThreadId, slot: u32) {
         let slot = &self.kernel.slots[slot as usize];
+        // Whichever thread executes it, it is its process's first one from then on.
+        let tid = Tid(slot.tid.load(Relaxed));
+        let before = std::mem::replace(&mut self.threads[thread.index()].tid, tid);
+        if before != tid {
+            self.roster.renumber(thread, before, tid);
+        }
         let app = self.stats[thread.index()].app;
-        if self.apps[app.index()].process != self.threads[thread.index()].tid {
+        let named = self.roster.app_mut(app);
+        if named.process != self.threads[thread.index()].tid {
             return;
         }
         let name = text(&slot.comm);
-        if self.apps[app.index()].name == name {
+        if named.name == name {
             return;
         }
-        self.apps[app.index()].name.clone_from(&name);
+        named.name.clone_from(&name);
         let known = self.options.factors.iter().find(|(known, _)| *known == name);
         let Some(factor) = known.map(|(_, factor)| *factor) else { return };
         let factors = factors_of(&self.machine, factor);
-        for index in self.apps[app.index()].first.index()..self.stats.len() {
+        for index in 0..self.stats.len() {
             if self.stats[index].app == app {
                 self.stats[index].speedup_offline = factors;
                 self.estimate(ThreadId(index as u32), factors);

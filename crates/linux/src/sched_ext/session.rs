@@ -226,15 +226,17 @@ impl live::Session for Session {
         let (totals, busy, source) = (self.mechanism.totals(), self.mechanism.busy(), self.source());
         self.mechanism.detach();
         let mechanism = self.mechanism;
+        let (apps, stats, tids) = mechanism.roster().remembered(mechanism.stats(), &mechanism.tids());
         Finished {
             mechanism: "sched_ext",
             source,
             parked: false,
             epoch: mechanism.epoch(),
             machine: mechanism.machine().clone(),
-            apps: mechanism.apps().to_vec(),
-            stats: mechanism.stats().to_vec(),
-            tids: mechanism.tids(),
+            apps,
+            forgotten: mechanism.roster().forgotten(),
+            stats,
+            tids,
             busy,
             totals,
             cost: self.pace.cost(at),

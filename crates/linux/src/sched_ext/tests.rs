@@ -9,7 +9,8 @@ use proptest::prelude::*;
 
 use super::load::by_hand::{self, Notes};
 use super::mechanism::{Mechanism, Options};
-use super::shared::{NONE, pending, start, state};
+use super::shared::{NONE, pending, rule, start, state};
+use crate::watch::Tid;
 
 const SLOTS: usize = 16;
 
@@ -66,7 +67,8 @@ struct Lab {
     now: u64,
 }
 
-const TID_OF_SLOT: i32 = 1000;
+/// More than there ever are, so that nobody has it in `/proc`.
+const TID_OF_SLOT: i32 = 5_000_000;
 
 impl Lab {
     fn new() -> Self {
@@ -137,6 +139,17 @@ impl Lab {
         self.stop(slot);
         self.put(slot, state::BLOCKED);
         self.note(slot, pending::BLOCKED);
+    }
+
+    /// It is of another class from now on.
+    fn leave(&self, slot: u32) {
+        self.put(slot, state::EXITED);
+        self.note(slot, pending::EXITED);
+    }
+
+    fn end(&self, slot: u32) {
+        self.put(slot, state::EXITED);
+        self.note(slot, pending::EXITED | pending::ENDED);
     }
 
     /// What is told at a look.
@@ -262,6 +275,127 @@ fn where_a_thread_is_to_start_holds_until_it_is_taken_up_though_another_weight_i
     assert_eq!(look(false), (start::AT, 5_000));
     assert_eq!(look(true), (start::AT, 5_000));
     assert_eq!(look(true).0, start::KEEP);
+}
+
+/// Slots are given out in turn, as the kernel side does.
+fn come_and_go(lab: &mut Lab, threads: i32) {
+    for tid in (TID_OF_SLOT..).take(threads as usize) {
+        let slot = 2 + (tid % (SLOTS as i32 - 2)) as u32;
+        lab.enable(slot, tid);
+        lab.wake(slot);
+        lab.look();
+        lab.end(slot);
+        lab.look();
+    }
+}
+
+#[test]
+fn threads_that_have_ended_take_no_memory() {
+    let mut lab = one_runs();
+    come_and_go(&mut lab, 1000);
+    assert!(lab.mechanism.stats().len() <= 3, "{} threads", lab.mechanism.stats().len());
+    let forgotten = lab.mechanism.roster().forgotten();
+    assert!((998..=1000).contains(&forgotten.apps), "{forgotten:?}");
+}
+
+#[test]
+fn what_was_said_of_a_number_is_said_to_the_slot_of_whoever_has_it_next_or_again() {
+    let fixed = Order::Fixed { key: 77, step: 3 };
+    let mut lab = Lab::of(Listener { orders: Arc::new(Mutex::new(vec![fixed])), ..Listener::default() });
+    lab.enable(1, TID_OF_SLOT);
+    lab.wake(1);
+    lab.look();
+    lab.look();
+    let said = |lab: &Lab, slot: usize| {
+        let slot = &lab.mechanism.kernel().slots[slot];
+        (slot.rule.load(Relaxed), slot.key_said.load(Relaxed), slot.slice[0].load(Relaxed))
+    };
+    let expected = said(&lab, 1);
+    assert_eq!((expected.0, expected.1), (rule::FIXED, 77));
+    // It comes back from another class, in another slot;
+    lab.put(1, state::EXITED);
+    lab.note(1, pending::EXITED);
+    lab.enable(2, TID_OF_SLOT);
+    lab.look();
+    let slot = &lab.mechanism.kernel().slots[2];
+    assert_eq!(said(&lab, 2), (expected.0, expected.1, 3_000_000));
+    assert_ne!(slot.order_generation.load(Relaxed), slot.seen_order.load(Relaxed), "it is to be taken up");
+    // another comes after its end.
+    lab.end(2);
+    lab.look();
+    lab.enable(3, TID_OF_SLOT + 1);
+    lab.look();
+    assert_eq!((lab.mechanism.stats().len(), said(&lab, 3)), (1, (expected.0, expected.1, 3_000_000)));
+}
+
+#[test]
+fn a_thread_that_executes_a_program_has_its_processs_number_from_then_on() {
+    let mut lab = one_runs();
+    lab.enable(2, TID_OF_SLOT + 1);
+    lab.mechanism.kernel().slots[2].process.store(TID_OF_SLOT, Relaxed);
+    lab.wake(2);
+    lab.look();
+    // The first one ends, and the second is the first by number.
+    lab.mechanism.kernel().slots[2].tid.store(TID_OF_SLOT, Relaxed);
+    lab.note(2, pending::EXEC);
+    lab.end(1);
+    lab.look();
+    assert_eq!(lab.mechanism.roster().known(Tid(TID_OF_SLOT)), Some(ThreadId(1)));
+    assert_eq!(lab.mechanism.roster().known(Tid(TID_OF_SLOT + 1)), None);
+    assert_eq!(lab.mechanism.tids()[1].0, Tid(TID_OF_SLOT));
+}
+
+#[test]
+fn who_ends_while_it_is_of_another_class_is_found_to_have_ended() {
+    let mut lab = Lab::new();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let tid = child.id() as i32;
+    lab.enable(1, tid);
+    lab.look();
+    lab.leave(1);
+    lab.now += 5_000_000_000;
+    assert_eq!(lab.look(), [Event::Exited(FIRST)]);
+    assert_eq!(lab.mechanism.roster().known(Tid(tid)), Some(FIRST));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.now += 5_000_000_000;
+    lab.look();
+    assert_eq!(lab.mechanism.roster().known(Tid(tid)), None);
+    lab.look();
+    assert_eq!(lab.mechanism.roster().forgotten().apps, 1);
+}
+
+#[test]
+fn a_number_in_proc_that_another_process_has_is_not_who_had_it() {
+    for has_left_before in [false, true] {
+        let mut lab = one_runs();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let tid = child.id() as i32;
+        lab.enable(2, tid);
+        lab.look();
+        lab.leave(2);
+        if has_left_before {
+            lab.look();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        lab.enable(3, tid);
+        lab.mechanism.kernel().slots[3].process.store(TID_OF_SLOT, Relaxed);
+        lab.look();
+        let roster = lab.mechanism.roster();
+        assert_eq!(roster.known(Tid(tid)), Some(ThreadId(2)));
+        assert_eq!(roster.apps().iter().map(|app| app.live).collect::<Vec<_>>(), [2, 0]);
+    }
+}
+
+#[test]
+fn notes_that_were_lost_are_looked_for() {
+    let mut lab = Lab::new();
+    lab.enable(1, TID_OF_SLOT);
+    lab.notes.borrow_mut().clear();
+    assert_eq!(lab.look(), []);
+    lab.mechanism.kernel().board().dropped.fetch_add(1, Relaxed);
+    assert_eq!(lab.look(), [Event::Started(FIRST), Event::Blocked(FIRST)]);
 }
 
 /// Something that happens to a thread: which, and what.

@@ -261,6 +261,7 @@ pub fn mechanism_of(
         grace: Nanos::ZERO,
         stolen: Vec::new(),
         factors: factors.iter().map(|(name, factor)| ((*name).to_owned(), *factor)).collect(),
+        remembers: 0,
     };
     Mechanism::new(fake.clone(), machine(kinds), policy, options, fake.now()).unwrap()
 }

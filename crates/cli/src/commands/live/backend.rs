@@ -55,7 +55,7 @@ pub fn begin_sched_ext(prepared: Prepared, args: &LiveArgs, partial: bool) -> Re
         say("note", "--source, --no-park and --grace are for --backend affinity, and change nothing under sched_ext");
     }
     let config = Config {
-        mechanism: Options { factors: config.mechanism.factors },
+        mechanism: Options { factors: config.mechanism.factors, remembers: config.mechanism.remembers },
         budget: args.budget.unwrap_or(BUDGET),
         partial,
         watchdog: args.watchdog,

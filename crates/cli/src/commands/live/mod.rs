@@ -36,7 +36,9 @@ struct Prepared {
 }
 
 /// Reads what the command line and the environment name.
-fn prepare(args: &LiveArgs) -> Result<Prepared> {
+///
+/// `remembers`: how many threads that have ended.
+fn prepare(args: &LiveArgs, remembers: usize) -> Result<Prepared> {
     let spec = args.policy().map_err(Failure::usage)?;
     let policy = choose(vec![spec], &args.settings)?.remove(0);
     if let Some(graph) = policy.graph() {
@@ -54,6 +56,7 @@ fn prepare(args: &LiveArgs) -> Result<Prepared> {
         grace: args.grace.unwrap_or(GRACE),
         stolen: ratios,
         factors: args.speedups.clone(),
+        remembers,
     };
     let budget = args.budget.unwrap_or(AFFINITY_BUDGET);
     Ok(Prepared { policy, machine, config: Config { mechanism, budget, sysfs: here::sysfs() } })

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use evenkeel_linux::live::Finished;
-use evenkeel_machine::{KindId, Nanos};
+use evenkeel_linux::live::{Finished, Sums};
+use evenkeel_machine::{KindId, Nanos, PerKind};
 use evenkeel_metrics::{AppRow, KindRow, LatencySummary, LiveRow, Record, Subject, ThreadRow};
 use evenkeel_policy::ThreadStats;
 use indexmap::IndexMap;
@@ -70,20 +70,25 @@ impl Run<'_> {
     }
 
     fn apps(&self, finished: &Finished, wall: Nanos) -> Vec<AppRow> {
+        let row = |name: String, threads: u32, took: Nanos, had: &Sums| AppRow {
+            name,
+            threads,
+            completion_s: took.as_secs_f64(),
+            slowdown: None,
+            alone_fast_s: 0.0,
+            alone_slow_s: 0.0,
+            time_on_kind_s: on_kinds(finished, &had.time_on),
+            wait_s: had.waiting.as_secs_f64(),
+            blocked_s: had.blocked.as_secs_f64(),
+            migrations: had.migrations,
+        };
         let mut rows: Vec<AppRow> = finished
             .apps
             .iter()
-            .map(|app| AppRow {
-                name: if app.name.is_empty() { format!("process {}", app.process.0) } else { app.name.clone() },
-                threads: app.threads,
-                completion_s: app.ended.unwrap_or(wall).saturating_sub(app.started).as_secs_f64(),
-                slowdown: None,
-                alone_fast_s: 0.0,
-                alone_slow_s: 0.0,
-                time_on_kind_s: on_kinds(finished, &[]),
-                wait_s: 0.0,
-                blocked_s: 0.0,
-                migrations: 0,
+            .map(|app| {
+                let name = if app.name.is_empty() { format!("process {}", app.process.0) } else { app.name.clone() };
+                let took = app.ended.unwrap_or(wall).saturating_sub(app.started);
+                row(name, app.threads, took, &app.forgotten)
             })
             .collect();
         for (index, stats) in finished.stats.iter().enumerate() {
@@ -91,9 +96,19 @@ impl Run<'_> {
             row.wait_s += stats.waiting.as_secs_f64();
             row.blocked_s += stats.blocked.as_secs_f64();
             row.migrations += finished.tids[index].1;
-            for (kind, time) in on_kinds(finished, std::slice::from_ref(stats)) {
+            for (kind, time) in on_kinds(finished, &stats.time_on) {
                 *row.time_on_kind_s.entry(kind).or_insert(0.0) += time;
             }
+        }
+        let forgotten = &finished.forgotten;
+        if forgotten.apps > 0 {
+            let threads = u32::try_from(forgotten.threads).unwrap_or(u32::MAX);
+            rows.push(row(
+                format!("{} that ended before", forgotten.apps),
+                threads,
+                forgotten.longest,
+                &forgotten.sums,
+            ));
         }
         rows
     }
@@ -107,7 +122,7 @@ impl Run<'_> {
                 app: finished.apps[stats.app.index()].name.clone(),
                 started_s: stats.started.as_secs_f64(),
                 ended_s: ended.then(|| stats.since.as_secs_f64()),
-                time_on_kind_s: on_kinds(finished, std::slice::from_ref(stats)),
+                time_on_kind_s: on_kinds(finished, &stats.time_on),
                 wait_s: stats.waiting.as_secs_f64(),
                 blocked_s: stats.blocked.as_secs_f64(),
                 retired: stats.retired.0,
@@ -129,14 +144,9 @@ fn summary(times: &[Nanos]) -> Option<LatencySummary> {
     Some(LatencySummary { p50: percentile(50), p99: percentile(99), max, least, mean })
 }
 
-fn on_kinds(finished: &Finished, threads: &[ThreadStats]) -> IndexMap<String, f64> {
+fn on_kinds(finished: &Finished, time_on: &PerKind<Nanos>) -> IndexMap<String, f64> {
     let kinds = finished.machine.kinds.iter().enumerate();
-    kinds
-        .map(|(rank, kind)| {
-            let time = threads.iter().map(|stats| stats.time_on[KindId(rank as u8)].as_secs_f64()).sum();
-            (kind.name.clone(), time)
-        })
-        .collect()
+    kinds.map(|(rank, kind)| (kind.name.clone(), time_on[KindId(rank as u8)].as_secs_f64())).collect()
 }
 
 /// The record as people are shown it: the applications that ran longest, the others as one.

@@ -30,7 +30,7 @@ const NOT_EXECUTABLE: u8 = 126;
 pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     // Before any thread is made: see `Signals`.
     let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
-    let prepared = prepare(&args.live)?;
+    let prepared = prepare(&args.live, usize::MAX)?;
     let file = args.output.as_deref().map(OutputFile::begin).transpose()?;
     let Some((program, rest)) = args.command.split_first() else { return Err(Failure::usage("no program to run")) };
     if let Err(error) = find(program, std::env::var_os("PATH")) {

@@ -26,6 +26,9 @@ use crate::error::{Failure, Result, say};
 use crate::output::{print, print_json};
 use crate::table;
 
+/// Threads that have ended and are still told of one by one: `schedule` may go on for months.
+const REMEMBERED: usize = 4096;
+
 /// What Ctrl-Z sends.
 const STOP: Signal = Signal::SIGTSTP;
 
@@ -39,7 +42,7 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     }
     // Before any thread is made: see `Signals`.
     let signals = Signals::hold_with(&[STOP]).context("cannot hold back signals").map_err(Failure::Failed)?;
-    let prepared = prepare(&args.live)?;
+    let prepared = prepare(&args.live, if args.threads { usize::MAX } else { REMEMBERED })?;
     let _lock = lock()?;
     // While every privilege is there still.
     let unmonitored = |error: io::Error| say("note", &format!("--monitor will find nobody: {error}"));
