@@ -33,6 +33,7 @@ echo "enabled"
 pid=$(pidof evenkeel)
 grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/"$pid"/status | tr '\t' ' '
 worker spin 4 3000 >/tmp/units && [ "$(wc -l </tmp/units)" = 4 ] && echo "four threads have run"
+echo "# another's journal" >$machine/run/evenkeel/another
 kill -9 "$pid"
 is disabled
 is enabled
@@ -47,3 +48,4 @@ kill -INT "$(pidof evenkeel)"
 is disabled
 sleep 5
 [ "$(cat $sched_ext)" = disabled ] && echo "stays ended after SIGINT"
+[ -e $machine/run/evenkeel/another ] && echo "others' files are there still"

@@ -20,6 +20,7 @@
 //! - `worker many N MS [PID]`: N threads that work from when they begin; once all have been made, for MS: prints the least and the median of their
 //!   progress meanwhile, and what process PID (no PID: nobody) took of one CPU, in percent. Its first thread is to be a real-time one, for it measures;
 //! - `worker forever`: a thread that works until it is killed;
+//! - `worker thread PROGRAM …`: executes a program, by another thread than its first;
 //! - `worker ext …`: any of these, in SCHED_EXT;
 //! - `worker after MS …`: any of these, after so long: whoever schedules it then knows the program by its name.
 
@@ -28,6 +29,7 @@ use std::error::Error;
 use std::fs;
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Condvar, Mutex};
@@ -424,6 +426,12 @@ fn carry_out(words: &[&str]) -> Result<(), Box<dyn Error>> {
         ["ext", ref then @ ..] => {
             ask_for_sched_ext()?;
             carry_out(then)?;
+        }
+        ["thread", program, ref arguments @ ..] => {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            // It comes back only if it cannot be executed.
+            return Err(thread::spawn(move || command.exec()).join().map_err(|_| "the thread has panicked")?.into());
         }
         ["spin", threads, time] => spin(threads.parse()?, ms(time)?),
         ["nice", levels, time] => {

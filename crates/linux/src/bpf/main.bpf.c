@@ -88,14 +88,25 @@ void BPF_PROG(evenkeel_runnable, struct task_struct *p, u64 enq_flags)
 	note(slot, at, P_WOKE);
 }
 
+/* One without a slot does not wait at a CPU any more. */
+static __always_inline void waits_no_more(struct thread *thread)
+{
+	struct board *board = the_board();
+
+	if (board && thread && thread->waits && __sync_lock_test_and_set(&thread->waits, 0))
+		__sync_fetch_and_sub(&board->waiting_locally, 1);
+}
+
 /* A thread that no queue of the policy would do for waits at its CPU. */
-static __always_inline void wait_locally(struct task_struct *p, struct slot *slot, u64 enq_flags)
+static __always_inline void wait_locally(struct task_struct *p, struct thread *thread, struct slot *slot, u64 enq_flags)
 {
 	struct board *board = the_board();
 	u32 cpu = scx_bpf_task_cpu(p);
 
-	if (slot && board)
+	if (board && slot)
 		wait_in(slot, board, CPU_QUEUES + cpu);
+	else if (board && !__sync_lock_test_and_set(&thread->waits, 1))
+		__sync_fetch_and_add(&board->waiting_locally, 1);
 	dsq_insert_vtime(p, CPU_QUEUES + cpu, CHUNK, slot ? key_of(slot) : 0, enq_flags);
 	if (claim(cpu))
 		scx_bpf_kick_cpu(cpu, KICK(IDLE));
@@ -143,7 +154,7 @@ void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 				here->interrupts = here->running;
 			return dsq_insert(p, LOCAL, CHUNK, enq_flags | arrival(scx_bpf_task_cpu(p)));
 		}
-		return wait_locally(p, NULL, enq_flags);
+		return wait_locally(p, thread, NULL, enq_flags);
 	}
 	take_up(slot);
 	if (send(p, slot, at, enq_flags))
@@ -163,7 +174,7 @@ void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, KICK(IDLE)); /* claimed for nothing */
 	slot->claimed = NONE;
 	if (!is_reached(slot))
-		return wait_locally(p, slot, enq_flags);
+		return wait_locally(p, thread, slot, enq_flags);
 	/*
 	 * It has not been asked where to: it was woken while its CPU was still taking it off, and that would take it up again though a better one idles; or it is
 	 * bound to one CPU.
@@ -238,7 +249,8 @@ void BPF_PROG(evenkeel_dispatch, s32 at, struct task_struct *previous)
 		if (own && (compete == NONE || (is_reached(own))))
 			return;
 	}
-	if (own)
+	/* Not where it is bound to a CPU that does not serve its queue: its clock runs apart. */
+	if (own && is_served_by(own, at))
 		raise_floor(own);
 	/* As if it had been picked anew: others wait, and it is next. */
 	if (own && picked == GOES_ON && own->granted == NEVER) {
@@ -262,6 +274,7 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 		return;
 	cpu->idle = 0;
 	if (!slot) {
+		waits_no_more(thread_of(p));
 		cpu->switches += cpu->last != NONE;
 		cpu->last = NONE;
 		return;
@@ -281,7 +294,7 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 	slot->cpu = where;
 	if (from == slot->queue) {
 		raise_floor(slot);
-		if (cpu->guest != slot->tid)
+		if (cpu->guest != (u32)p->pid)
 			adopt(slot, cpu);
 	}
 	change(slot);
@@ -351,6 +364,7 @@ void BPF_PROG(evenkeel_stopping, struct task_struct *p, bool runnable)
 	else
 		carry_slice(slot, cpu);
 	if (slot->exec_id != p->self_exec_id) {
+		slot->tid = p->pid; /* it has its leader's, whose place it has taken */
 		read_name(slot, p);
 		note(slot, at, P_EXEC);
 	}
@@ -364,7 +378,7 @@ void BPF_PROG(evenkeel_quiescent, struct task_struct *p, u64 deq_flags)
 	u64 now;
 
 	if (!slot)
-		return;
+		return waits_no_more(thread);
 	leave(slot);
 	if (!(deq_flags & DEQ(SLEEP)))
 		return;

@@ -47,6 +47,7 @@ struct thread {
 	u32 slot; /* or NONE */
 	u32 parent; /* slot, or NONE */
 	u32 standing;
+	u32 waits; /* it has no slot, and is in the dispatch queue of a CPU */
 };
 
 struct {

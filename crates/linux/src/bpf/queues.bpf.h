@@ -169,54 +169,60 @@ static __always_inline u64 postponed(struct task_struct *p, u32 at, const struct
 	return slot->postpone[slot->cpu == at ? 0 : before->cluster == cpu->cluster ? 1 : 2];
 }
 
-/* The least key in a queue of those whom this CPU may run, or NEVER; whose it is in `first_tid`, and the least of all in `first_key`. */
+/*
+ * The least key in a queue of those whom this CPU may run, or NEVER; whose it is in `first_tid`, and the least of all in `first_key`. Where so many who may
+ * not run here come first that nobody else has been looked at, it is no greater than what is returned, and `first_tid` is 0.
+ */
 FUNCTION u64 least_key(u32 at, u32 which)
 {
 	struct queue *queue = queue_at(which);
 	struct cpu *cpu = cpu_at(at);
 	struct bpf_iter_scx_dsq it;
-	u64 least = NEVER;
+	u64 least = NEVER, last = NEVER;
 	int i;
 
 	if (!queue || !cpu)
 		return NEVER;
 	cpu->first_key = NEVER;
+	cpu->first_tid = 0;
 	bpf_iter_scx_dsq_new(&it, which, 0);
 	bpf_for(i, 0, LOOK_AT) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
 		u64 key;
 
-		if (!p || p->scx.dsq_vtime >= least)
+		last = p ? p->scx.dsq_vtime : NEVER;
+		if (last >= least)
 			break;
-		cpu->first_key = min_of(cpu->first_key, p->scx.dsq_vtime);
+		cpu->first_key = min_of(cpu->first_key, last);
 		if (!bpf_cpumask_test_cpu(at, p->cpus_ptr))
 			continue;
-		key = p->scx.dsq_vtime + (queue->postpones ? postponed(p, at, cpu) : 0);
+		key = last + (queue->postpones ? postponed(p, at, cpu) : 0);
 		if (key < least) {
 			least = key;
 			cpu->first_tid = p->pid;
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
-	return least;
+	return cpu->first_tid ? least : last;
 }
 
 /*
  * Takes from a queue the thread `tid`, or where that is 0 the first whom this CPU may run, or one who is near (see above). None whose key
- * is over `limit`; with a limit of 0 `tid` or nobody.
+ * is over `limit`, as far as keys have been looked at: if all of those may not run here, the kernel looks on; with a limit of 0 `tid` or nobody.
  */
 FUNCTION bool take(u32 at, u32 which, s32 tid, u64 limit)
 {
 	struct bpf_iter_scx_dsq it;
 	bool found = false, taken = false;
-	u64 near = 0;
+	u64 near = 0, last = NEVER;
 	int i;
 
 	bpf_iter_scx_dsq_new(&it, which, 0);
 	bpf_for(i, 0, LOOK_AT) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
 
-		if (!p || (found && (i >= LOOK_NEAR || p->scx.dsq_vtime > near)))
+		last = p ? p->scx.dsq_vtime : NEVER;
+		if (!p || (found && (i >= LOOK_NEAR || last > near)))
 			break;
 		if ((tid && p->pid != tid) || !bpf_cpumask_test_cpu(at, p->cpus_ptr))
 			continue;
@@ -224,10 +230,12 @@ FUNCTION bool take(u32 at, u32 which, s32 tid, u64 limit)
 			u32 number;
 			struct slot *slot;
 
-			if (p->scx.dsq_vtime > limit)
+			if (last > limit) {
+				last = NEVER;
 				break;
+			}
 			found = true;
-			near = p->scx.dsq_vtime + NEAR;
+			near = last + NEAR;
 			if ((u32)scx_bpf_task_cpu(p) != at) {
 				slot = slot_of(p, &number);
 				if (!slot || slot->rule != R_VIRTUAL_TIME)
@@ -240,6 +248,8 @@ FUNCTION bool take(u32 at, u32 which, s32 tid, u64 limit)
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
+	if (!tid && !found)
+		found = last != NEVER && last <= limit;
 	return taken || ((found || (tid && limit)) && dsq_move_to_local(which));
 }
 
@@ -251,6 +261,26 @@ static __always_inline u32 served_at(const struct cpu *cpu, u32 entry)
 }
 
 enum pick { NOBODY, GOES_ON, TAKEN };
+
+/* The queue of a tier that was chosen has nobody whom this CPU may run, which is known of few before they are asked for: whoever else waits, queue by queue. */
+FUNCTION bool take_another(u32 at, u32 from, u32 to, u64 limit)
+{
+	struct cpu *cpu = cpu_at(at);
+	int i;
+
+	if (!cpu)
+		return false;
+	bpf_for(i, 0, MAX_SERVED) {
+		u32 which;
+
+		if (from + i >= to)
+			break;
+		which = served_at(cpu, from + i);
+		if (queue_at(which) && scx_bpf_dsq_nr_queued(which) > 0 && take(at, which, 0, limit))
+			return true;
+	}
+	return false;
+}
 
 /* The least key of a tier's queues, `own` being the thread that the CPU has. Who has waited goes first where keys are equal. */
 FUNCTION int pick_least_key(u32 at, u32 from, u32 to, u32 own_at)
@@ -291,7 +321,8 @@ FUNCTION int pick_least_key(u32 at, u32 from, u32 to, u32 own_at)
 			tid = queue->postpones ? cpu->first_tid : 0;
 		}
 	}
-	if (best != NONE && (least == NEVER || least <= limit) && take(at, best, tid, limit))
+	if (best != NONE && (least == NEVER || least <= limit) &&
+	    (take(at, best, tid, limit) || (compare && take_another(at, from, to, limit))))
 		return TAKEN;
 	return limit == NEVER ? NOBODY : GOES_ON;
 }
@@ -304,7 +335,7 @@ FUNCTION int pick_most_loaded(u32 at, u32 from, u32 to, u32 own_at)
 	struct queue *queue;
 	u64 greatest = 0;
 	u32 best = NONE;
-	bool own_here;
+	bool own_here = false;
 	int i;
 
 	if (!cpu)
@@ -319,16 +350,25 @@ FUNCTION int pick_most_loaded(u32 at, u32 from, u32 to, u32 own_at)
 		queue = queue_at(which);
 		if (!queue)
 			continue;
-		weight = queue->weight_waiting + (own && own->queue == which ? own->weight : 0);
-		if (weight > greatest && (scx_bpf_dsq_nr_queued(which) > 0 || (own && own->queue == which))) {
+		weight = queue->weight_waiting;
+		if (own && own->queue == which) {
+			own_here = true;
+			weight += own->weight;
+		} else if (scx_bpf_dsq_nr_queued(which) <= 0) {
+			continue;
+		}
+		if (weight > greatest) {
 			greatest = weight;
 			best = which;
 		}
 	}
-	own_here = own && own->queue == best;
-	if (best != NONE && take(at, best, 0, own_here ? key_of(own) : NEVER))
+	if (best == NONE)
+		return NOBODY;
+	if (take(at, best, 0, own_here && own->queue == best ? key_of(own) : NEVER))
 		return TAKEN;
-	return own_here ? GOES_ON : NOBODY;
+	if (own_here)
+		return GOES_ON;
+	return take_another(at, from, to, NEVER) ? TAKEN : NOBODY;
 }
 
 /*
@@ -372,7 +412,7 @@ FUNCTION bool take_guest(u32 at, u32 own_at)
 			continue;
 		key = least_key(at, which);
 		raise_bound(queue, bound, cpu->first_key);
-		if (key < least) {
+		if (key < least && cpu->first_tid) {
 			least = key;
 			best = which;
 			tid = cpu->first_tid;

@@ -22,6 +22,7 @@ s32 BPF_PROG(evenkeel_init_task, struct task_struct *p, struct scx_init_task_arg
 		return -12; /* ENOMEM */
 	thread->slot = NONE;
 	thread->parent = NONE;
+	thread->waits = 0;
 	thread->standing = p->flags & PF_KTHREAD ? KERNEL : (u32)p->tgid == board->own_process ? OURS : PLACED;
 	if (args->fork) {
 		struct thread *parent = thread_of(bpf_get_current_task_btf());

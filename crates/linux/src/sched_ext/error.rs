@@ -19,6 +19,12 @@ pub enum LoadError {
         /// One like us.
         is_ours: bool,
     },
+    /// CPUs beyond those that there is room for.
+    #[error(
+        "CPU {0} is online, and the scheduler has room for CPUs 0 to {last}: take the others offline, or use --backend affinity",
+        last = super::shared::MAX_CPUS - 1
+    )]
+    TooManyCpus(u32),
     /// No CONFIG_DEBUG_INFO_BTF.
     #[error(
         "this kernel describes its types to nobody (/sys/kernel/btf/vmlinux is missing): it takes CONFIG_DEBUG_INFO_BTF=y"

@@ -9,13 +9,12 @@
 //! what has been counted, and the policy is told that they left and came back.
 
 use std::error::Error;
-use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use evenkeel_machine::{CoreId, KindId, Machine, Nanos, parse_cpus};
+use evenkeel_machine::{CoreId, KindId, Machine, Nanos};
 use evenkeel_policy::{Interest, Policy};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mm::{MlockAllFlags, mlockall};
@@ -92,10 +91,6 @@ pub struct Session {
     restarts: Restarts,
 }
 
-fn online(sysfs: &std::path::Path) -> Option<Vec<u32>> {
-    parse_cpus(&fs::read_to_string(sysfs.join("devices/system/cpu/online")).ok()?).ok()
-}
-
 impl Session {
     /// Begins: from now on the machine, or in partial mode whoever asks for SCHED_EXT, is scheduled by the policy.
     ///
@@ -116,7 +111,7 @@ impl Session {
         let called = machine.name.clone();
         let mut mechanism = Mechanism::new(kernel, machine, policy, config.mechanism.clone(), at)
             .map_err(|why| SessionError::Refused { policy: name.into(), machine: called, why })?;
-        mechanism.set_online(online(&config.sysfs).as_deref());
+        mechanism.set_online(support::online(&config.sysfs).as_deref());
         mechanism.attach()?;
         support::drop_privileges();
         // Those who were there before are told of at once. What that costs is not what looking costs.
@@ -191,9 +186,10 @@ impl Session {
         let (mechanism, config) = (&mut self.mechanism, &self.config);
         self.pace.leave_out(|| {
             mechanism.detach();
+            support::check_cpus(&config.sysfs)?;
             let kernel = KernelSide::load(setup(config, mechanism.machine()))?;
             mechanism.begin_anew(kernel, now());
-            mechanism.set_online(online(&config.sysfs).as_deref());
+            mechanism.set_online(support::online(&config.sysfs).as_deref());
             Ok(mechanism.attach()?)
         })
     }
@@ -201,7 +197,7 @@ impl Session {
     /// CPUs that are online and not in the machine.
     pub fn strangers(&self) -> Vec<u32> {
         let known = |cpu: u32| self.mechanism.machine().cores.iter().any(|core| core.cpu == cpu);
-        online(&self.config.sysfs).unwrap_or_default().into_iter().filter(|&cpu| !known(cpu)).collect()
+        support::online(&self.config.sysfs).unwrap_or_default().into_iter().filter(|&cpu| !known(cpu)).collect()
     }
 
     /// The mechanism.

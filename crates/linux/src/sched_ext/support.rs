@@ -4,12 +4,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use evenkeel_machine::Nanos;
+use evenkeel_machine::{Nanos, parse_cpus};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 use rustix::time::{ClockId, clock_getres};
 
 use super::error::LoadError;
 use super::load::NAME;
+use super::shared::MAX_CPUS;
 use crate::watch::Tid;
 
 /// Where the kernel tells of sched_ext, below sysfs.
@@ -28,7 +29,21 @@ pub fn hotplug_sequence(sysfs: &Path) -> u64 {
 /// One more than the greatest number that a CPU of this machine can have.
 pub fn possible_cpus() -> Option<usize> {
     let list = fs::read_to_string("/sys/devices/system/cpu/possible").ok()?;
-    evenkeel_machine::parse_cpus(&list).ok()?.into_iter().max().map(|last| last as usize + 1)
+    parse_cpus(&list).ok()?.into_iter().max().map(|last| last as usize + 1)
+}
+
+/// The CPUs that are online, if that can be told.
+pub fn online(sysfs: &Path) -> Option<Vec<u32>> {
+    parse_cpus(&fs::read_to_string(sysfs.join("devices/system/cpu/online")).ok()?).ok()
+}
+
+/// Whether there is room for all CPUs that are online. Threads of any other would never run.
+///
+/// # Errors
+/// There is not.
+pub fn check_cpus(sysfs: &Path) -> Result<(), LoadError> {
+    let last = online(sysfs).into_iter().flatten().max().unwrap_or(0);
+    if (last as usize) < MAX_CPUS { Ok(()) } else { Err(LoadError::TooManyCpus(last)) }
 }
 
 /// How long it is between two ticks of the kernel's: clocks that are only read at ticks are as fine as that.
@@ -83,6 +98,7 @@ pub fn check(sysfs: &Path) -> Result<(), LoadError> {
     if !sysfs.join("kernel/btf/vmlinux").exists() {
         return Err(LoadError::NoBtf);
     }
+    check_cpus(sysfs)?;
     // What more rights would not help with has been said before.
     let missing: Vec<&str> = match capabilities(None) {
         Ok(own) => NEEDED.iter().filter(|(one, _)| !own.effective.contains(*one)).map(|(_, name)| *name).collect(),
@@ -120,6 +136,20 @@ mod tests {
         assert!(refused(&[]).is_some_and(|why| why.starts_with("this kernel has no sched_ext: ")));
         let why = refused(&[("kernel/sched_ext/state", "disabled\n")]);
         assert!(why.is_some_and(|why| why.contains("CONFIG_DEBUG_INFO_BTF")));
+    }
+
+    #[test]
+    fn more_cpus_than_there_is_room_for_are_refused_before_anything_is_loaded() {
+        let online = |cpus: &str| {
+            let files = [
+                ("kernel/sched_ext/state", "disabled\n"),
+                ("kernel/btf/vmlinux", ""),
+                ("devices/system/cpu/online", cpus),
+            ];
+            refused(&files).unwrap_or_default()
+        };
+        assert!(online("0-3,256\n").starts_with("CPU 256 is online, and the scheduler has room for CPUs 0 to 255: "));
+        assert!(!online("0-255\n").contains("room"));
     }
 
     #[test]
