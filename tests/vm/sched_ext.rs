@@ -488,15 +488,25 @@ fn a_newcomer_has_no_more_than_its_share_beside_one_that_has_run_alone() {
 
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
-fn a_slice_ends_at_the_tick_nearest_to_its_end() {
+fn a_slice_ends_at_the_tick_nearest_to_its_end_and_in_the_kernel_at_the_one_after() {
     // Ticks are 4 ms apart: at the first one after its end a slice of 5 ms takes 8.
-    let run = "evenkeel run --backend sched_ext --json -p acfs:slice=5 -- sh -c 'worker spin 8 3000 >/dev/null'";
-    let Some(ended) = guest_of("2@100", "6.18", &["sh", "-c", run]) else { return };
-    let record: Value = serde_json::from_str(&ended.text()).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
-    let kinds = record["kinds"].as_object().unwrap();
-    let busy: f64 = kinds.values().map(|kind| kind["busy_s"].as_f64().unwrap()).sum();
-    let slice = busy / record["context_switches"].as_f64().unwrap();
-    assert!((0.003..0.006).contains(&slice), "{slice} {}", ended.stderr);
+    const IN_KERNEL: &str = "timeout 3 dd if=/dev/zero of=/dev/null bs=16M 2>/dev/null";
+    let run = |load: &str| {
+        format!(
+            "evenkeel run --backend sched_ext --json -p acfs:slice=5 -- sh -c 'for _ in 1 2 3 4 5 6 7 8; do {load} & done; wait'; echo"
+        )
+    };
+    let script = run("worker spin 1 3000 >/dev/null") + "; " + &run(IN_KERNEL);
+    let Some(ended) = guest_of("2@100", "6.18", &["sh", "-c", &script]) else { return };
+    let slice = |record: serde_json::Result<Value>| {
+        let record = record.unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
+        let kinds = record["kinds"].as_object().unwrap();
+        let busy: f64 = kinds.values().map(|kind| kind["busy_s"].as_f64().unwrap()).sum();
+        busy / record["context_switches"].as_f64().unwrap()
+    };
+    let slices: Vec<f64> = serde_json::Deserializer::from_str(&ended.text()).into_iter().map(slice).collect();
+    let [in_user, in_kernel] = slices[..] else { panic!("{slices:?} {}", ended.stderr) };
+    assert!((0.003..0.006).contains(&in_user) && (0.006..0.011).contains(&in_kernel), "{slices:?} {}", ended.stderr);
 }
 
 #[test]

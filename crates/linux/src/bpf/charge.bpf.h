@@ -88,6 +88,26 @@ static __always_inline void end_at_nearest_tick(struct task_struct *p, struct sl
 	task_set_slice(p, 0);
 }
 
+/*
+ * Whether a thread whose slice is over goes on until the next tick: it is in the kernel, where it may have a lock that others would have to wait for as long
+ * as it waits itself, and mostly blocks by itself soon. Who is there still then is preempted. It is charged for the time as for any other. The fair class
+ * does the same (PREEMPT_LAZY); the kernel preempts threads of this one at once, wherever they are.
+ */
+static __always_inline bool has_grace(struct slot *slot, bool in_user)
+{
+	slot->grace = !in_user && !slot->grace;
+	return slot->grace;
+}
+
+/* Whether the tick that is being handled found a thread outside the kernel: it has been counted as the thread's user time just before. */
+static __always_inline bool is_in_user(const struct task_struct *p, struct slot *slot)
+{
+	u64 before = slot->user_time;
+
+	slot->user_time = p->utime;
+	return slot->user_time != before;
+}
+
 static __always_inline void use_up(struct slot *slot, u32 at, u64 now)
 {
 	slot->left = 0;

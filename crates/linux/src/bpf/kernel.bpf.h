@@ -72,6 +72,7 @@ struct task_struct {
 	u32 __state;
 	u32 self_exec_id;
 	int static_prio;
+	u64 utime;
 	u32 policy;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr; /* cpus_mask, or a CPU that it must not leave now */

@@ -307,6 +307,8 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 	cpu->last = at;
 	cpu->running_since = now;
 	cpu->running = at;
+	slot->user_time = p->utime;
+	slot->grace = 0;
 	if (slot->interrupted) {
 		slot->interrupted = 0;
 		task_set_slice(p, slot->granted == NEVER ? grant(slot, cpu) : chunk_of(slot));
@@ -323,14 +325,18 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 	u32 at;
 	struct slot *slot = slot_of(p, &at);
 	struct cpu *cpu = slot ? cpu_at(slot->cpu) : NULL;
+	bool in_user;
 
 	if (!cpu)
 		return;
+	in_user = is_in_user(p, slot);
 	change(slot);
 	account(slot, cpu, now);
 	take_up(slot);
 	change(slot);
 	end_at_nearest_tick(p, slot);
+	if (!p->scx.slice && slot->target == NONE && has_grace(slot, in_user))
+		return task_set_slice(p, CHUNK);
 	/*
 	 * Nobody waits: it goes on, and nothing need be rescheduled for that. Whoever has been sent here to preempt it has taken its slice away,
 	 * and would wait for ever if it were given another: often the timer that woke them and this tick are one interrupt.

@@ -85,7 +85,7 @@ struct slot {
 	u32 state;
 	u32 cpu;
 	u32 queue;
-	u32 padding;
+	u32 grace; /* its slice is over, and it has until the next tick */
 	u64 since;
 	u64 accounted_at;
 	u64 virtual_time;
@@ -105,6 +105,7 @@ struct slot {
 	u64 granted; /* slice, time */
 	u64 used; /* of it */
 	u64 left; /* of a carried slice, share; 0: a new one is due */
+	u64 user_time; /* as of the tick before, or of when it was picked */
 	u64 target_until; /* after this, `target` counts no more */
 	u32 target; /* CPU that it goes to next, or NONE */
 	u32 partner; /* slot that it trades places with, or NONE */
