@@ -76,14 +76,18 @@ static __always_inline bool is_used_up(const struct slot *slot)
 
 /*
  * The kernel looks whether a slice is over at its ticks only. At the first one after its end all slices would be longer than the policy said, by half a tick
- * in the mean: so it ends at the nearest, be that before its end. But none is cut by more than half.
+ * in the mean: so it ends at the nearest, be that before its end. But none is cut by more than half. Whether that is this one, for a thread that has run
+ * for so long since it was last brought up to now.
  */
-static __always_inline void end_at_nearest_tick(struct task_struct *p, struct slot *slot)
+static __always_inline bool is_near_end(const struct slot *slot, u64 ran)
 {
 	struct board *board = the_board();
 
-	if (!board || less(slot->granted, slot->used) > min_of(board->half_tick, slot->granted / 2))
-		return;
+	return board && less(slot->granted, slot->used + ran) <= min_of(board->half_tick, slot->granted / 2);
+}
+
+static __always_inline void end_slice(struct task_struct *p, struct slot *slot)
+{
 	slot->granted = slot->used;
 	task_set_slice(p, 0);
 }

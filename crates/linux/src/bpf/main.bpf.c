@@ -330,11 +330,15 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 	if (!cpu)
 		return;
 	in_user = is_in_user(p, slot);
+	/* At most ticks there is nothing to do: whoever wants to know adds what it has run since it was last brought up to now. */
+	if (p->scx.slice && !is_said_anew(slot) && !is_near_end(slot, less(now, slot->accounted_at)))
+		return;
 	change(slot);
 	account(slot, cpu, now);
 	take_up(slot);
 	change(slot);
-	end_at_nearest_tick(p, slot);
+	if (is_near_end(slot, 0))
+		end_slice(p, slot);
 	if (!p->scx.slice && slot->target == NONE && has_grace(slot, in_user))
 		return task_set_slice(p, CHUNK);
 	/*

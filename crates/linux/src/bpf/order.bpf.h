@@ -60,6 +60,12 @@ static __always_inline void adopt(struct slot *slot, const struct cpu *cpu)
 		join(slot, cpu->adopt);
 }
 
+/* Whether the policy has said something of it that has not been taken up yet. */
+static __always_inline bool is_said_anew(const struct slot *slot)
+{
+	return slot->queue_generation != slot->seen_queue || slot->order_generation != slot->seen_order;
+}
+
 /* Takes up what the policy has said of it since. */
 static __always_inline void take_up(struct slot *slot)
 {

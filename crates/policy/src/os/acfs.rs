@@ -453,7 +453,7 @@ impl Acfs {
     /// The threads of a kind as far as a trade with the kind of rank `other` is about them. `None`: nobody is there.
     fn side(&self, rank: usize, other: usize, view: &View<'_>) -> Option<Side> {
         let kind = self.queues.kinds().kinds[rank];
-        let mut side = Side { v: (i64::MAX, i64::MIN), rate: (f64::INFINITY, 0.0), slice: 0.0 };
+        let mut side = Side { v: (i64::MAX, i64::MIN), greatest_rate: 0.0, rate: (f64::INFINITY, 0.0), slice: 0.0 };
         let (mut threads, mut bound, mut slice) = (0, false, 0.0_f64);
         for thread in view.runnable().filter(|&thread| self.queues.rank(view.thread(thread), view) == Some(rank)) {
             let (stats, said) = (view.thread(thread), self.said.get(thread.index()).copied().unwrap_or_default());
@@ -467,6 +467,7 @@ impl Acfs {
             side.rate = (side.rate.0.min(rate), side.rate.1.max(rate));
             slice = slice.max(self.slice_where(UNIT_CHARGE / f64::from(said.charge[kind].max(1))).0 as f64 * rate);
         }
+        side.greatest_rate = side.rate.1;
         let cores = self.queues.cores_of(rank);
         if threads > cores || bound {
             side.slice = slice;
@@ -477,20 +478,29 @@ impl Acfs {
         (side.v.0 <= side.v.1).then_some(side)
     }
 
-    /// For how long no two threads of a pair of kinds part by more than its threshold.
+    /// For how long no two threads of a pair of kinds part by more than its threshold: the longer of two times that are both short enough.
     ///
     /// Of those that share the cores of a kind the one of least `v` runs next. So whoever has the greatest gets ahead no faster than by an equal share
-    /// of the cores, whoever has the least no slower, but for the slice that each of them may be in, or wait for.
+    /// of the cores, whoever has the least no slower, but for the slice that each of them may be in, or wait for. And nobody gets ahead faster than by
+    /// running all the time, or falls behind: which says more when they have parted that far that a slice is all that is missing.
     fn apart(&self, faster: usize, view: &View<'_>) -> Option<Nanos> {
         let Some(threshold) = self.threshold(faster) else { return Some(Nanos::MAX) };
         let sides = (self.side(faster, faster + 1, view), self.side(faster + 1, faster, view));
         let (Some(fast), Some(slow)) = sides else { return Some(Nanos::MAX) };
-        let left = (threshold - (fast.v.1 - slow.v.0)) as f64 - fast.slice - slow.slice;
-        let speed = fast.rate.1 * (1.0 + ROUNDED) - slow.rate.0 * (1.0 - ROUNDED);
+        let left = (threshold - (fast.v.1 - slow.v.0)) as f64;
         if left <= 0.0 {
             return None;
         }
-        Some(if speed > 0.0 { Nanos((left / speed) as u64) } else { Nanos::MAX })
+        let alone = Nanos((left / (fast.greatest_rate * (1.0 + ROUNDED))) as u64);
+        let speed = fast.rate.1 * (1.0 + ROUNDED) - slow.rate.0 * (1.0 - ROUNDED);
+        let shared = if speed > 0.0 {
+            Nanos(((left - fast.slice - slow.slice).max(0.0) / speed) as u64)
+        } else if left > fast.slice + slow.slice {
+            Nanos::MAX
+        } else {
+            Nanos::ZERO
+        };
+        Some(alone.max(shared))
     }
 
     /// For how long nobody who waits falls so far behind that it becomes a guest, which takes turns from those of another kind.
@@ -528,6 +538,8 @@ impl Acfs {
 struct Side {
     /// Least and greatest.
     v: (i64, i64),
+    /// Greatest `dv/dt` of one that always runs.
+    greatest_rate: f64,
     /// Least and greatest `dv/dt` of whoever has the least and the greatest `v`.
     rate: (f64, f64),
     /// What one gets ahead by within a slice; where nobody has to wait, as far as can be told: nothing.
