@@ -15,7 +15,7 @@
 #include "maps.bpf.h"
 
 #define CHUNK 20000000ULL
-/* More has not been run since the last tick: a clock that jumped. Also keeps the product below 2^64. */
+/* More has not been run since it was last brought up to now, a chunk ago at most: a clock that jumped. Also keeps the product below 2^64. */
 #define MOST_AT_ONCE (1ULL << 32)
 
 static __always_inline u32 kind_of(const struct cpu *cpu)
@@ -45,6 +45,15 @@ static __always_inline void account(struct slot *slot, struct cpu *cpu, u64 now)
 	slot->used += ran;
 }
 
+/* How far the virtual time of a thread has got since it was last brought up to now. */
+static __always_inline u64 since_accounted(const struct slot *slot, u64 now)
+{
+	struct cpu *cpu = slot->state == RUNNING ? cpu_at(slot->cpu) : NULL;
+	u32 kind = cpu ? kind_of(cpu) & (MAX_KINDS - 1) : 0;
+
+	return cpu ? min_of(less(now, slot->accounted_at), MOST_AT_ONCE) * slot->rate[kind] >> RATE_SHIFT : 0;
+}
+
 static __always_inline u64 chunk_of(const struct slot *slot)
 {
 	return max_of(min_of(less(slot->granted, slot->used), CHUNK), 1);
@@ -66,6 +75,7 @@ static __always_inline u64 grant(struct slot *slot, const struct cpu *cpu)
 		whole = (whole >> WHOLE_SHIFT) * slot->left;
 	slot->granted = max_of(whole, 1);
 	slot->used = 0;
+	slot->grace = 0;
 	return chunk_of(slot);
 }
 

@@ -337,10 +337,11 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 	account(slot, cpu, now);
 	take_up(slot);
 	change(slot);
-	if (is_near_end(slot, 0))
+	if (is_near_end(slot, 0)) {
 		end_slice(p, slot);
-	if (!p->scx.slice && slot->target == NONE && has_grace(slot, in_user))
-		return task_set_slice(p, CHUNK);
+		if (slot->target == NONE && has_grace(slot, in_user))
+			return task_set_slice(p, CHUNK);
+	}
 	/*
 	 * Nobody waits: it goes on, and nothing need be rescheduled for that. Whoever has been sent here to preempt it has taken its slice away,
 	 * and would wait for ever if it were given another: often the timer that woke them and this tick are one interrupt.

@@ -171,7 +171,7 @@ static __always_inline u64 postponed(struct task_struct *p, u32 at, const struct
 
 /*
  * The least key in a queue of those whom this CPU may run, or NEVER; whose it is in `first_tid`, and the least of all in `first_key`. Where so many who may
- * not run here come first that nobody else has been looked at, it is no greater than what is returned, and `first_tid` is 0.
+ * not run here come first that nobody else has been looked at, it is no less than what is returned, and `first_tid` is 0.
  */
 FUNCTION u64 least_key(u32 at, u32 which)
 {
@@ -366,9 +366,9 @@ FUNCTION int pick_most_loaded(u32 at, u32 from, u32 to, u32 own_at)
 		return NOBODY;
 	if (take(at, best, 0, own_here && own->queue == best ? key_of(own) : NEVER))
 		return TAKEN;
-	if (own_here)
-		return GOES_ON;
-	return take_another(at, from, to, NEVER) ? TAKEN : NOBODY;
+	if (take_another(at, from, to, own_here ? key_of(own) : NEVER))
+		return TAKEN;
+	return own_here ? GOES_ON : NOBODY;
 }
 
 /*

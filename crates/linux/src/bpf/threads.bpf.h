@@ -130,7 +130,7 @@ void BPF_PROG(evenkeel_enable, struct task_struct *p)
 	}
 	slot->queue = model->queue;
 	queue = queue_at(slot->queue);
-	slot->virtual_time = thread->parent == NONE && queue ? queue->floor : model->virtual_time;
+	slot->virtual_time = thread->parent == NONE && queue ? queue->floor : model->virtual_time + since_accounted(model, now);
 	slot->key = model->key;
 	slot->rule = model->rule;
 	slot->start = S_KEEP;

@@ -67,6 +67,8 @@ pub struct OptUnfairness {
     goals: Vec<Goal>,
     /// For whom the fractions were solved: thread, factor; and the fast cores then.
     solved_for: Vec<(ThreadId, f64)>,
+    /// Whether somebody has ended since, who is not among those any more.
+    some_ended: bool,
     fast: u32,
     /// Scratch.
     present: Vec<(ThreadId, f64)>,
@@ -82,6 +84,7 @@ impl OptUnfairness {
             queues: KindQueues::new(),
             goals: Vec::new(),
             solved_for: Vec::new(),
+            some_ended: false,
             fast: 0,
             present: Vec::new(),
             last: Nanos::ZERO,
@@ -102,7 +105,7 @@ impl OptUnfairness {
         let factor = |stats: &ThreadStats| Source::Estimator.factor(stats, kinds, 0, slowest);
         self.present.extend(view.runnable().map(|thread| (thread, factor(view.thread(thread)))));
         let fast = self.queues.cores_to(0);
-        if self.present == self.solved_for && self.fast == fast {
+        if !std::mem::take(&mut self.some_ended) && self.present == self.solved_for && self.fast == fast {
             return;
         }
         self.fast = fast;
@@ -159,6 +162,7 @@ impl Policy for OptUnfairness {
             }
             Event::Exited(thread) => {
                 self.solved_for.retain(|&(other, _)| other != thread);
+                self.some_ended = true;
                 self.queues.ended(thread, view);
             }
             Event::CoreIdle(core) => {
@@ -245,6 +249,21 @@ mod tests {
         play(&mut bench, 1, 10_000);
         let fraction = (bench.threads[0].time_on[BIG] - before).0 as f64 / (10_000.0 * TICK_TIME.0 as f64);
         assert!(fraction > 0.99, "{fraction}");
+    }
+
+    #[test]
+    fn the_fractions_are_solved_anew_when_somebody_has_ended() {
+        let mut bench = bench(1, 2, &[4.0, 3.0, 2.0]);
+        play(&mut bench, 1, 10_000);
+        bench.exit(ThreadId(0));
+        let before = [1, 2].map(|thread| bench.threads[thread].time_on[BIG].0);
+        play(&mut bench, 1, 20_000);
+        let optimum = bounds::opt_unfairness(&[3.0, 2.0], 1);
+        for (place, thread) in [1, 2].into_iter().enumerate() {
+            let fraction =
+                (bench.threads[thread].time_on[BIG].0 - before[place]) as f64 / (20_000.0 * TICK_TIME.0 as f64);
+            assert!((fraction - optimum.fractions[place]).abs() < 0.02, "{thread}: {fraction}, {optimum:?}");
+        }
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub struct RoundRobin {
     queues: KindQueues<i64>,
     /// By thread: fast-core time already counted, and the claim (the turn, negated).
     threads: Vec<(u64, i64)>,
+    /// By thread: when the one started that was last told to have.
+    starts: Vec<Option<Nanos>>,
     /// By application: fast-core time; `None` before its first thread.
     apps: Vec<Option<u64>>,
     /// By application: whether it had a runnable thread at the last rotation.
@@ -72,19 +74,23 @@ impl RoundRobin {
             slice: knobs.millis("slice"),
             queues: KindQueues::new(),
             threads: Vec::new(),
+            starts: Vec::new(),
             apps: Vec::new(),
             awake: Vec::new(),
             order: Vec::new(),
         }
     }
 
-    /// What is known of a thread that starts, and of its application if that begins with it, is of others that had their numbers before.
+    /// What is known of a thread that starts and has not been here before, and of its application if that begins with it, is of others that had their
+    /// numbers before.
     fn forget_namesakes(&mut self, thread: ThreadId, view: &View<'_>) {
-        if let Some((_, claim)) = self.threads.get_mut(thread.index()) {
-            *claim = 0;
-        }
         let stats = view.thread(thread);
-        let is_first = || view.live.iter().all(|&other| other == thread || view.thread(other).app != stats.app);
+        let is_known = |other: ThreadId| self.starts.get(other.index()) == Some(&Some(view.thread(other).started));
+        if is_known(thread) {
+            return;
+        }
+        // Others that begin with it may be there already.
+        let is_first = || view.live.iter().all(|&other| view.thread(other).app != stats.app || !is_known(other));
         if stats.index_in_app == 0 && is_first() {
             if let Some(had) = self.apps.get_mut(stats.app.index()) {
                 *had = None;
@@ -93,6 +99,13 @@ impl RoundRobin {
                 *awake = false;
             }
         }
+        if let Some((_, claim)) = self.threads.get_mut(thread.index()) {
+            *claim = 0;
+        }
+        if self.starts.len() <= thread.index() {
+            self.starts.resize(thread.index() + 1, None);
+        }
+        self.starts[thread.index()] = Some(stats.started);
     }
 
     /// Adds what a thread has had since to its application, which begins with the least of the others.
