@@ -12,7 +12,7 @@ use super::kernel::{Class, Kernel};
 use super::queues::{Queue, Service};
 use super::thread::Thread;
 use crate::live::milestones::Milestones;
-use crate::live::roster::{Begun, Roster};
+use crate::live::roster::{Begun, Roster, put};
 use crate::live::speedups::{capacity_ratio, factors_of};
 use crate::live::{Sums, Totals, check_seen};
 use crate::watch::{Cpu, Seen, Tid};
@@ -395,18 +395,13 @@ impl<K: Kernel> Mechanism<K> {
             state.foreign = standing.class == Class::Urgent || self.kernel.is_of_kernel(tid);
         }
         let factors = stats.speedup;
-        if thread.index() == self.threads.len() {
-            self.threads.push(state);
-            self.stats.push(stats);
-            self.affinity.push(affinity);
-        } else {
-            // What has been said of a number holds for whoever has it.
-            let before = &self.threads[thread.index()];
+        // What has been said of a number holds for whoever has it.
+        if let Some(before) = self.threads.get(thread.index()) {
             (state.order, state.charge, state.slice) = (before.order, before.charge, before.slice);
-            self.threads[thread.index()] = state;
-            self.stats[thread.index()] = stats;
-            self.affinity[thread.index()] = affinity;
         }
+        put(&mut self.threads, thread, state);
+        put(&mut self.stats, thread, stats);
+        put(&mut self.affinity, thread, affinity);
         self.set_speedup(thread, factors);
         thread
     }

@@ -100,6 +100,14 @@ pub struct Begun {
     pub index_in_app: u32,
 }
 
+/// Puts what is kept of a thread that begins where its number says, in place of what was of whoever had it before.
+pub fn put<T>(all: &mut Vec<T>, thread: ThreadId, what: T) {
+    match all.get_mut(thread.index()) {
+        Some(place) => *place = what,
+        None => all.push(what),
+    }
+}
+
 impl Roster {
     /// Nobody, of whom so many that have ended will be remembered.
     pub fn new(remembers: usize) -> Self {
@@ -313,13 +321,8 @@ mod tests {
         fn begin(&mut self, tid: i32, process: i32) -> ThreadId {
             self.now += 10;
             let begun = self.roster.begin(Tid(tid), Tid(process), None, Nanos(self.now));
-            let (stats, tid) = (stats(begun.app, 100), (Tid(tid), 3));
-            if begun.thread.index() == self.stats.len() {
-                self.stats.push(stats);
-                self.tids.push(tid);
-            } else {
-                (self.stats[begun.thread.index()], self.tids[begun.thread.index()]) = (stats, tid);
-            }
+            put(&mut self.stats, begun.thread, stats(begun.app, 100));
+            put(&mut self.tids, begun.thread, (Tid(tid), 3));
             begun.thread
         }
 

@@ -11,7 +11,7 @@ use super::counters::Sampled;
 use super::mechanism::Mechanism;
 use super::shared::{NONE, RATE_SHIFT, Slot, pending, state, text};
 use super::thread::{Before, Thread};
-use crate::live::roster::Begun;
+use crate::live::roster::{Begun, put};
 use crate::live::speedups::{capacity_ratio, factors_of, paces};
 use crate::watch::Tid;
 
@@ -289,18 +289,13 @@ impl Mechanism {
             index_in_app,
             parent,
         };
-        if thread.index() == self.threads.len() {
-            self.threads.push(state);
-            self.stats.push(stats);
-            self.affinity.push(None);
-        } else {
-            // What has been said of a number holds for whoever has it.
-            let before = &self.threads[thread.index()];
+        // What has been said of a number holds for whoever has it.
+        if let Some(before) = self.threads.get(thread.index()) {
             (state.order, state.charge, state.slice) = (before.order, before.charge, before.slice);
-            self.threads[thread.index()] = state;
-            self.stats[thread.index()] = stats;
-            self.affinity[thread.index()] = None;
         }
+        put(&mut self.threads, thread, state);
+        put(&mut self.stats, thread, stats);
+        put(&mut self.affinity, thread, None);
         thread
     }
 
