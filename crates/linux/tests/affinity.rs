@@ -35,6 +35,24 @@ fn two_equal_programs_on_a_fast_and_a_slow_core_get_equally_far_under_policies_t
 }
 
 #[test]
+fn threads_that_have_ended_take_no_memory_and_those_that_work_go_on() {
+    for policy in ["acfs", "hsp", "round-robin", "age"] {
+        let fake = Fake::new(2, true);
+        let mut mechanism = mechanism(&fake, policy, FAST_AND_SLOW, &[]);
+        let lasting = [1, 2].map(|app| fake.start(app, None, Habit::Spins, SPEEDS));
+        for process in 100..160 {
+            let short = fake.start(process, None, Habit::Spins, SPEEDS);
+            run(&fake, &mut mechanism, 16, 4);
+            fake.exit(short);
+        }
+        run(&fake, &mut mechanism, 8, 4);
+        assert!(mechanism.stats().len() <= 4, "{policy}: {} threads", mechanism.stats().len());
+        assert!(mechanism.roster().forgotten().apps >= 58, "{policy}: {:?}", mechanism.roster().forgotten());
+        assert!(lasting.iter().all(|&tid| fake.worker(tid).done > 0.0), "{policy}");
+    }
+}
+
+#[test]
 fn eas_has_a_program_that_mostly_sleeps_on_the_slow_core_and_one_that_never_does_on_the_fast() {
     for busy in [false, true] {
         let fake = Fake::new(2, true);

@@ -95,7 +95,7 @@ pub struct Mechanism {
     dropped: u64,
     /// Threads that have not ended and have no slot: of other classes by now. And where among them it is looked whether they have ended, and when last.
     pub(super) away: Vec<ThreadId>,
-    missed: (usize, Nanos),
+    sought: (usize, Nanos),
     pub(super) totals: Totals,
     /// Slots given back, ever.
     freed: u64,
@@ -174,7 +174,7 @@ impl Mechanism {
             notes: Vec::new(),
             dropped: 0,
             away: Vec::new(),
-            missed: (0, Nanos::ZERO),
+            sought: (0, Nanos::ZERO),
             totals: Totals::default(),
             freed: 0,
         };
@@ -434,7 +434,7 @@ impl Mechanism {
 
     /// Looks at some of the threads that are not ours at present whether they have ended: nobody would tell.
     fn look_for_ended(&mut self) {
-        let (mut place, before) = self.missed;
+        let (mut place, before) = self.sought;
         let away = self.away.len() as u64;
         let due = (away * self.now.saturating_sub(before).0 / SWEEP.0).min(away);
         if due == 0 && away > 0 {
@@ -448,7 +448,7 @@ impl Mechanism {
                 self.end(thread);
             }
         }
-        self.missed = (place, self.now);
+        self.sought = (place, self.now);
     }
 
     /// Notes a command for a thread.
