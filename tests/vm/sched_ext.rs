@@ -488,15 +488,21 @@ fn a_newcomer_has_no_more_than_its_share_beside_one_that_has_run_alone() {
 
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
-fn a_slice_ends_at_the_tick_nearest_to_its_end_and_in_the_kernel_at_the_one_after() {
+fn a_slice_ends_at_the_tick_nearest_to_its_end_and_in_the_kernel_at_the_one_after_and_a_row_with_its_last() {
     // Ticks are 4 ms apart: at the first one after its end a slice of 5 ms takes 8.
     const IN_KERNEL: &str = "timeout 3 dd if=/dev/zero of=/dev/null bs=16M 2>/dev/null";
-    let run = |load: &str| {
+    let run = |batch: u32, load: &str| {
         format!(
-            "evenkeel run --backend sched_ext --json -p acfs:slice=5 -- sh -c 'for _ in 1 2 3 4 5 6 7 8; do {load} & done; wait'; echo"
+            "evenkeel run --backend sched_ext --json -p acfs:slice=5,batch={batch} -- sh -c 'for _ in 1 2 3 4 5 6 7 8; do {load} & done; wait'; echo"
         )
     };
-    let script = run("worker spin 1 3000 >/dev/null") + "; " + &run(IN_KERNEL);
+    let computes = "worker spin 1 3000 >/dev/null";
+    // Who sleeps waits for its turn among others, but for one slice only of each, however many they have in a row.
+    let beside = format!(
+        "{IS}; is disabled; evenkeel schedule --backend sched_ext -p acfs:guests=none,slice=5,batch=20 >/tmp/log 2>&1 & s=$!; is enabled
+         worker spin 4 30000 >/dev/null & b=$!; worker wakes 1 2000 4000; kill $b; kill -INT $s; wait $s || cat /tmp/log >&2"
+    );
+    let script = [run(1, computes), run(1, IN_KERNEL), run(3, computes), beside].join("; ");
     let Some(ended) = guest_of("2@100", "6.18", &["sh", "-c", &script]) else { return };
     let slice = |record: serde_json::Result<Value>| {
         let record = record.unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
@@ -504,9 +510,15 @@ fn a_slice_ends_at_the_tick_nearest_to_its_end_and_in_the_kernel_at_the_one_afte
         let busy: f64 = kinds.values().map(|kind| kind["busy_s"].as_f64().unwrap()).sum();
         busy / record["context_switches"].as_f64().unwrap()
     };
-    let slices: Vec<f64> = serde_json::Deserializer::from_str(&ended.text()).into_iter().map(slice).collect();
-    let [in_user, in_kernel] = slices[..] else { panic!("{slices:?} {}", ended.stderr) };
+    let output = ended.text();
+    let (records, waits) = output.trim_end().rsplit_once('\n').unwrap_or_else(|| panic!("{output} {}", ended.stderr));
+    let slices: Vec<f64> = serde_json::Deserializer::from_str(records).into_iter().map(slice).collect();
+    let [in_user, in_kernel, in_a_row] = slices[..] else { panic!("{slices:?} {}", ended.stderr) };
     assert!((0.003..0.006).contains(&in_user) && (0.006..0.011).contains(&in_kernel), "{slices:?} {}", ended.stderr);
+    assert!((0.010..0.017).contains(&in_a_row), "{slices:?} {}", ended.stderr);
+    // Rows without a break would be of 80 ms.
+    let median: u32 = waits.split(' ').next().and_then(|it| it.parse().ok()).unwrap_or_else(|| panic!("{output}"));
+    assert!(median < 15_000, "{waits} {}", ended.stderr);
 }
 
 #[test]

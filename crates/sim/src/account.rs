@@ -151,8 +151,10 @@ impl<L: Listener> Mechanism<'_, L> {
         let stats = &mut self.stats[thread.index()];
         (stats.state, stats.since) = (State::Ready, self.now);
         let by_time = self.threads[thread.index()].is_by_time();
-        self.place_of[thread.index()] = Place::Queue { queue: queue.0, by_time };
-        self.place_of[next.index()] = Place::Nowhere;
+        self.place_of[thread.index()] = Place::Queue { queue: queue.0, by_time, woken: false };
+        if let Place::Queue { woken: true, .. } = std::mem::take(&mut self.place_of[next.index()]) {
+            self.queues[queue.index()].woken -= 1;
+        }
         self.leave_queue(core, next, queue);
         // The core stays busy: neither power, siblings nor idle cores have anything to learn.
         self.occupy(core, next, false);
@@ -232,8 +234,30 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
+    /// Whether another slice follows the one that has ended, which it then has.
+    fn has_another_slice(&mut self, core: usize, thread: ThreadId) -> bool {
+        let slice = &self.threads[thread.index()].slice;
+        if self.cores[core].slice_number >= slice.batch || !self.belongs(core, thread) || self.is_waited_for(core) {
+            return false;
+        }
+        let state = &mut self.cores[core];
+        state.slice_number += 1;
+        state.slice_end = self.now.saturating_add(slice.time[state.kind].max(Nanos(1)));
+        true
+    }
+
+    /// Whether somebody who has woken and not run since waits for a core: in its first tier, or among those who may be its guests.
+    fn is_waited_for(&self, core: usize) -> bool {
+        let state = &self.cores[core];
+        let mut queues = state.tiers.iter().take(1).flat_map(|tier| &tier.queues).chain(&state.guests);
+        state.local.len() > 0 || queues.any(|queue| self.queues[queue.index()].woken > 0)
+    }
+
     pub fn use_up_slice(&mut self, core: usize) {
         let thread = ThreadId(self.cores[core].running);
+        if self.threads[thread.index()].normal() && self.has_another_slice(core, thread) {
+            return self.schedule(core);
+        }
         let state = &mut self.threads[thread.index()];
         state.slice_left = 0;
         if let Class::Deadline { .. } = state.class {
@@ -264,6 +288,7 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn grant_slice(&mut self, core: usize) {
         let state = &mut self.cores[core];
         let thread = &self.threads[state.running as usize];
+        state.slice_number = 1;
         let length = match thread.class {
             Class::Normal | Class::Idle => {
                 if thread.slice.carry && thread.slice_left > 0 {

@@ -99,6 +99,8 @@ pub struct Core {
     /// Virtual time of the running thread per nanosecond, in units of [`CHARGE_SHIFT`](crate::thread::CHARGE_SHIFT).
     pub virtual_rate: u64,
     pub slice_end: Nanos,
+    /// Which of the slices in a row that is, the first being 1.
+    pub slice_number: u32,
     pub work_end: Nanos,
     /// Since when the rate is what it is: what the thread has to do is as of then.
     pub since: Nanos,
@@ -159,6 +161,8 @@ pub struct Queue {
     pub served_by: Vec<u64>,
     /// Whether any of its threads has a deadline that is postponed by distance.
     pub postpones: bool,
+    /// How many wait who have woken and not run since.
+    pub woken: u32,
 }
 
 impl Queue {
@@ -697,6 +701,7 @@ impl Core {
             told: Told::default(),
             picked_at: Nanos::ZERO,
             slice_end: Nanos::MAX,
+            slice_number: 1,
             work_end: Nanos::MAX,
             rate: 1.0,
             speed: 1.0,

@@ -131,7 +131,9 @@ impl<L: Listener> Mechanism<'_, L> {
         self.sequence += 1;
         self.waiting[queue.index()] += 1;
         self.ready += 1;
-        self.place_of[thread.index()] = Place::Queue { queue: queue.0, by_time: state.is_by_time() };
+        target.woken += u32::from(state.woken);
+        self.place_of[thread.index()] =
+            Place::Queue { queue: queue.0, by_time: state.is_by_time(), woken: state.woken };
     }
 
     /// Takes a thread out of wherever it waits for a core.
@@ -139,8 +141,10 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn take_out(&mut self, thread: ThreadId) {
         match std::mem::take(&mut self.place_of[thread.index()]) {
             Place::Nowhere | Place::Arriving => return,
-            Place::Queue { queue, .. } => {
-                self.queues[queue as usize].waiting.remove(thread, &mut self.places);
+            Place::Queue { queue, woken, .. } => {
+                let from = &mut self.queues[queue as usize];
+                from.waiting.remove(thread, &mut self.places);
+                from.woken -= u32::from(woken);
                 self.waiting[queue as usize] -= 1;
             }
             Place::Local(core) => {
@@ -263,7 +267,7 @@ impl<L: Listener> Mechanism<'_, L> {
         self.sequence += 1;
         self.waiting[before.index()] -= 1;
         self.waiting[queue.index()] += 1;
-        self.place_of[thread.index()] = Place::Queue { queue: queue.0, by_time: true };
+        self.place_of[thread.index()] = Place::Queue { queue: queue.0, by_time: true, woken: false };
         let stats = &mut self.stats[thread.index()];
         (stats.virtual_time, stats.queue) = (key, Some(queue));
     }

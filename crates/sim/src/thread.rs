@@ -18,7 +18,7 @@ pub enum Place {
     Arriving,
     /// In a queue of the policy. `by_time`: its key is its virtual time and nothing else, in whichever queue it waits; so it is not for
     /// one that has woken, and is brought forward to the floor of its queue.
-    Queue { queue: u32, by_time: bool },
+    Queue { queue: u32, by_time: bool, woken: bool },
     /// In the queue of a core for threads that no core serves that they may run on.
     Local(u32),
     /// Among those of a higher class.

@@ -93,6 +93,12 @@ impl<K: Kernel> Mechanism<K> {
             // Nobody looked when it ended: of a slice that is a share of something, that is taken off the next.
             state.used = if state.slice.carry { state.used - slice } else { Nanos::ZERO };
             state.left = None;
+            if state.slice_number < state.slice.batch && !self.is_waited_for(CoreId(core as u32)) {
+                self.threads[thread.index()].slice_number += 1;
+                continue;
+            }
+            let state = &mut self.threads[thread.index()];
+            state.slice_number = 1;
             match &mut state.order {
                 Order::Deadline { at, renew, .. } => *at = self.now.saturating_add(*renew),
                 Order::Fixed { key, step } => *key = key.saturating_add(*step),
@@ -108,6 +114,15 @@ impl<K: Kernel> Mechanism<K> {
                 self.raise_floor(thread, queue);
             }
         }
+    }
+
+    /// Whether somebody who has woken and had no core since waits for this one: in its first tier, or among those who may be its guests.
+    fn is_waited_for(&self, core: CoreId) -> bool {
+        let service = &self.services[core.index()];
+        let mut queues = service.tiers.iter().take(1).flat_map(|tier| &tier.queues).chain(&service.guests);
+        queues.any(|queue| {
+            self.queues[queue.index()].waiting.iter().any(|thread| self.threads[thread.index()].waits_woken)
+        })
     }
 
     /// The core's thread goes back to its queue.
@@ -250,6 +265,8 @@ impl<K: Kernel> Mechanism<K> {
         let state = &mut self.threads[thread.index()];
         state.place = Place::Core(core);
         state.woken = false;
+        state.waits_woken = false;
+        state.slice_number = 1;
         state.overdue = false;
         // What was used before is in `left`.
         state.used = Nanos::ZERO;

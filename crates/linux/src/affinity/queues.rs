@@ -85,6 +85,7 @@ impl<K: Kernel> Mechanism<K> {
     pub(super) fn enter_clock(&mut self, thread: ThreadId, queue: QueueId) {
         self.take_up_start(thread, queue);
         let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
+        state.waits_woken |= state.woken;
         if matches!(state.order, Order::VirtualTime { .. }) && std::mem::take(&mut state.woken) {
             let target = &self.queues[queue.index()];
             stats.virtual_time = stats.virtual_time.max(target.floor.saturating_sub(target.sleeper));

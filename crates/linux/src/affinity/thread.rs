@@ -73,6 +73,10 @@ pub struct Thread {
     pub blocked_lately: bool,
     /// It has woken, and has not been put into a queue since.
     pub woken: bool,
+    /// It had woken when it was put into its queue, and has been given no core since.
+    pub waits_woken: bool,
+    /// Which of the slices in a row it is in, the first being 1.
+    pub slice_number: u32,
     /// On the list of those who may have changed.
     pub touched: bool,
     /// The policy has been told that it started.
@@ -124,6 +128,8 @@ impl Thread {
             runnable_time: Nanos::ZERO,
             blocked_lately: false,
             woken: false,
+            waits_woken: false,
+            slice_number: 1,
             touched: false,
             told: false,
             ended: false,

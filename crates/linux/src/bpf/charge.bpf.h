@@ -56,7 +56,8 @@ static __always_inline u64 since_accounted(const struct slot *slot, u64 now)
 
 static __always_inline u64 chunk_of(const struct slot *slot)
 {
-	return max_of(min_of(less(slot->granted, slot->used), CHUNK), 1);
+	/* Others may follow: where the kernel's is gone at a tick, somebody has taken it away (queues.bpf.h). */
+	return slot->batch > 1 ? CHUNK : max_of(min_of(less(slot->granted, slot->used), CHUNK), 1);
 }
 
 /* A thread that gets, or keeps, this CPU gets a slice; returns its first chunk. */
@@ -75,6 +76,7 @@ static __always_inline u64 grant(struct slot *slot, const struct cpu *cpu)
 		whole = (whole >> WHOLE_SHIFT) * slot->left;
 	slot->granted = max_of(whole, 1);
 	slot->used = 0;
+	slot->slice_number = 1;
 	slot->grace = 0;
 	return chunk_of(slot);
 }

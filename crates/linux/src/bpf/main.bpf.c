@@ -338,6 +338,8 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 	take_up(slot);
 	change(slot);
 	if (is_near_end(slot, 0)) {
+		if (has_another_slice(p, slot, cpu))
+			return task_set_slice(p, CHUNK);
 		end_slice(p, slot);
 		if (slot->target == NONE && has_grace(slot, in_user))
 			return task_set_slice(p, CHUNK);

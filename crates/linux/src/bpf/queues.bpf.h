@@ -34,7 +34,6 @@ static __always_inline void leave(struct slot *slot)
 {
 	/* Two CPUs may come to that at once, one that takes it up and one that moves it: what is taken back is taken back once. */
 	u32 from = slot->waits_in == NONE ? NONE : __sync_lock_test_and_set(&slot->waits_in, NONE);
-	u32 weighs;
 
 	if (from == NONE)
 		return;
@@ -43,12 +42,15 @@ static __always_inline void leave(struct slot *slot)
 
 		if (board && !slot->interrupted)
 			__sync_fetch_and_sub(&board->waiting_locally, 1);
-	} else if (slot->weighs) {
+	} else if (slot->weighs || slot->counts_as_woken) {
 		struct queue *queue = queue_at(from);
+		u32 weighs = __sync_lock_test_and_set(&slot->weighs, 0);
+		u32 woken = __sync_lock_test_and_set(&slot->counts_as_woken, 0);
 
-		weighs = __sync_lock_test_and_set(&slot->weighs, 0);
-		if (queue)
+		if (queue) {
 			__sync_fetch_and_sub(&queue->weight_waiting, weighs);
+			__sync_fetch_and_sub(&queue->woken, woken);
+		}
 	}
 }
 
@@ -70,6 +72,10 @@ static __always_inline void wait_in(struct slot *slot, struct board *board, u32 
 	come(queue, key_of(slot));
 	/* Which CPUs are idle is read after it. */
 	IN_ORDER(__sync_lock_test_and_set(&queue->came_at, bpf_ktime_get_ns()));
+	if (slot->woken) {
+		slot->counts_as_woken = 1;
+		__sync_fetch_and_add(&queue->woken, 1);
+	}
 	if (board->weighs_queues) {
 		slot->weighs = slot->weight;
 		__sync_fetch_and_add(&queue->weight_waiting, slot->weighs);
@@ -487,6 +493,36 @@ FUNCTION bool is_wanted(u32 at)
 			return true;
 	}
 	return false;
+}
+
+/* Whether somebody who has woken and not run since waits for this CPU: in its first tier, or among those who may be its guests. */
+FUNCTION bool is_waited_for(u32 at)
+{
+	struct cpu *cpu = cpu_at(at);
+	int i;
+
+	if (!cpu || !cpu->tier_count || cpu->tier_end[0] > FEW || scx_bpf_dsq_nr_queued(CPU_QUEUES + at) > 0)
+		return true;
+	bpf_for(i, 0, FEW) {
+		struct queue *queue = i < cpu->tier_end[0] ? queue_at(served_at(cpu, i)) : NULL;
+		struct queue *guests = i < cpu->host_count ? queue_at(cpu->hosts[i & (MAX_HOSTS - 1)]) : NULL;
+
+		if ((queue && queue->woken) || (guests && guests->woken))
+			return true;
+	}
+	return false;
+}
+
+/* Whether another slice follows the one that has ended, which it then has. Nobody has taken its CPU away, or the rest of the kernel's slice would be gone. */
+static __always_inline bool has_another_slice(const struct task_struct *p, struct slot *slot, const struct cpu *cpu)
+{
+	if (slot->slice_number >= slot->batch || !p->scx.slice || slot->target != NONE || !is_served_by(slot, slot->cpu) ||
+	    is_waited_for(slot->cpu))
+		return false;
+	slot->slice_number++;
+	slot->granted = slot->used + slot->slice[kind_of(cpu) & (MAX_KINDS - 1)];
+	slot->grace = 0;
+	return true;
 }
 
 /* The rest, so that nothing that could run waits beside an idle CPU. */

@@ -117,6 +117,8 @@ struct slot {
 	u32 seen_order;
 	u32 interrupted; /* it is about to go on where it was */
 	u32 synchronous; /* who has woken it is about to wait */
+	u32 slice_number; /* which of the slices in a row it is in, the first being 1 */
+	u32 counts_as_woken; /* it is counted in its queue's `woken` */
 
 	/* User side: directives. A generation is raised after what it covers has been written. */
 	u32 queue_said;
@@ -133,7 +135,7 @@ struct slot {
 	u64 slice[MAX_KINDS];
 	u64 divided_to; /* 0: do not divide */
 	u32 carry;
-	u32 padding_2;
+	u32 batch; /* slices in a row */
 };
 
 /* A queue of the policy. */
@@ -144,6 +146,7 @@ struct queue {
 	u64 least; /* nobody who waits has a lesser key */
 	u64 came_at; /* when somebody last came to it */
 	u64 coming[2]; /* the least key of those who may be on the way to it, see bound.bpf.h */
+	u64 woken; /* how many wait who have woken and not run since */
 	/* User side. */
 	u64 sleeper;
 	u64 preemption; /* margin */

@@ -140,10 +140,11 @@ void BPF_PROG(evenkeel_enable, struct task_struct *p)
 		slot->postpone[i] = model->postpone[i];
 	slot->divided_to = model->divided_to;
 	slot->carry = model->carry;
+	slot->batch = model->batch;
 	slot->granted = NEVER;
 	slot->used = slot->left = 0;
 	slot->waits_in = slot->claimed = NONE;
-	slot->weighs = slot->woken = slot->interrupted = slot->synchronous = 0;
+	slot->weighs = slot->woken = slot->counts_as_woken = slot->interrupted = slot->synchronous = 0;
 	forget_target(slot);
 	slot->queue_said = slot->queue;
 	slot->queue_generation = slot->seen_queue = 0;

@@ -203,6 +203,7 @@ impl Mechanism {
         }
         slot.divided_to.store(slice.divided_to.map_or(0, |least| least.0.max(1)), Relaxed);
         slot.carry.store(u32::from(slice.carry), Relaxed);
+        slot.batch.store(slice.batch, Relaxed);
     }
 
     pub(super) fn serve(&mut self, core: CoreId, mut tiers: Vec<Tier>, adopt: Option<QueueId>) {

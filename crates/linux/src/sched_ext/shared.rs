@@ -150,6 +150,8 @@ pub struct Slot {
     pub seen_order: Word,
     pub interrupted: Word,
     pub synchronous: Word,
+    pub slice_number: Word,
+    pub counts_as_woken: Word,
     pub queue_said: Word,
     pub queue_generation: Word,
     pub order_generation: Word,
@@ -164,7 +166,7 @@ pub struct Slot {
     pub slice: [Long; MAX_KINDS],
     pub divided_to: Long,
     pub carry: Word,
-    pub padding_2: Word,
+    pub batch: Word,
 }
 
 /// A queue of the policy.
@@ -175,6 +177,7 @@ pub struct Queue {
     pub least: Long,
     pub came_at: Long,
     pub coming: [Long; 2],
+    pub woken: Long,
     pub sleeper: Long,
     pub preemption: Long,
     pub preempts: Word,

@@ -97,12 +97,16 @@ pub struct Slice {
     /// What is left when the thread blocks or is preempted is kept, as a share of the slice so that it means the same on every kind,
     /// and renewed only when used up (rounds, credit).
     pub carry: bool,
+    /// How many in a row, at least 1: when one ends, another follows without a choice as long as nobody waits who has woken and not run since, in a queue of
+    /// the core's first tier or in one whose threads may be its guests. Who only computes loses nothing by longer turns, and fewer switches; who has
+    /// slept never waits for more than one slice of each that goes before it.
+    pub batch: u32,
 }
 
 impl Slice {
     /// The same on every kind, granted anew at each pick.
     pub const fn of(time: Nanos) -> Self {
-        Self { time: PerKind::all(time), divided_to: None, carry: false }
+        Self { time: PerKind::all(time), divided_to: None, carry: false, batch: 1 }
     }
 }
 

@@ -258,7 +258,7 @@ impl ADwrr {
         for (rank, &kind) in self.scale.kinds.iter().enumerate() {
             time[kind] = Nanos((scaled_ns / self.scale.means[rank]).round() as u64);
         }
-        say.slice(thread, Slice { time, divided_to: None, carry: true });
+        say.slice(thread, Slice { time, carry: true, ..Slice::of(Nanos::ZERO) });
     }
 
     fn woke(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {

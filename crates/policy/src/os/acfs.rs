@@ -48,10 +48,11 @@
 //!
 //! A slice is as much work on every kind, `slice` long on the fastest and longer on slow ones by the speedup (`slices=equal-time`: as long on all). What a
 //! switch costs a thread, of its time and of what caches held, is a part of its slice; were slow cores' slices as long, they would lose more of their work
-//! to switches than fast cores do. No slice is longer for that than a tenth of `T_swap`, whatever the speedup is said to be.
+//! to switches than fast cores do. No slice is longer for that than a tenth of `T_swap`, whatever the speedup is said to be. Where only threads wait that have
+//! used up their slices, a thread has `batch` slices in a row: they lose nothing by longer turns, and who has slept still waits for one slice at most.
 //!
 //! Knobs: `uf` (1), `swap` (`T_swap`, 850 ms), `threshold` (adjusted), `newcomer` (contending), `guests` (at-once), `speedup` (utility), `tick` (4 ms),
-//! `refresh` of speedup factors (200 ms), `slice` (3 ms), `slices` (equal-work). A tick costs O(cores), a refresh O(threads).
+//! `refresh` of speedup factors (200 ms), `slice` (3 ms), `slices` (equal-work), `batch` (2). A tick costs O(cores), a refresh O(threads).
 
 use evenkeel_machine::{CoreId, MAX_KINDS, Nanos, PerKind};
 
@@ -104,6 +105,13 @@ const KNOBS: &[Knob] = &[
         words: &["equal-work", "equal-time"],
         about: "whether a slice is that long on the fastest kind, and on others so long that as much is done in it, or that long on all",
     },
+    Knob::Number {
+        name: "batch",
+        default: 2.0,
+        bounds: (1.0, 100.0),
+        unit: "",
+        about: "how many slices a thread has in a row while nobody waits for its core who has slept since it last ran; 1: none but one",
+    },
 ];
 
 /// In the list of policies.
@@ -147,6 +155,8 @@ pub struct Acfs {
     slice: Nanos,
     /// Whether a slice is as much work on every kind, not as much time.
     equal_work: bool,
+    /// Slices in a row.
+    batch: u32,
     source: Source,
     queues: KindQueues<i64>,
     apps: Applications,
@@ -232,6 +242,7 @@ impl Acfs {
             refresh: knobs.millis("refresh"),
             slice: knobs.millis("slice"),
             equal_work: knobs.word("slices") == "equal-work",
+            batch: knobs.number("batch") as u32,
             source,
             queues: KindQueues::new(),
             apps: Applications::new(Rule::of(knobs), source),
@@ -290,7 +301,7 @@ impl Acfs {
 
     /// A thread's slices, by what it is charged for its time.
     fn slice_of(&self, charge: PerKind<u32>) -> Slice {
-        let mut slice = Slice::of(self.slice);
+        let mut slice = Slice { batch: self.batch, ..Slice::of(self.slice) };
         for &kind in self.queues.kinds().kinds {
             slice.time[kind] = self.slice_where(UNIT_CHARGE / f64::from(charge[kind].max(1)));
         }
@@ -304,6 +315,11 @@ impl Acfs {
         }
         let longest = self.slice.0.max(self.swap_ns as u64 / 10);
         Nanos(((self.slice.0 as f64 * speedup) as u64).min(longest))
+    }
+
+    /// For how long a thread may run there, at most, while others wait.
+    fn turn_where(&self, speedup: f64) -> Nanos {
+        Nanos(self.slice_where(speedup).0 * u64::from(self.batch))
     }
 
     /// Weight and charge by the speedup of a thread's application.
@@ -432,7 +448,7 @@ impl Acfs {
             (least.min(speedup), greatest.max(speedup))
         });
         if self.has_guests {
-            self.queues.visits_last(self.slice_where(self.speedups.1.max(1.0)));
+            self.queues.visits_last(self.turn_where(self.speedups.1.max(1.0)));
         }
         for &thread in view.live {
             self.tell(thread, view.thread(thread), Start::Keep, say);
@@ -453,8 +469,8 @@ impl Acfs {
     /// The threads of a kind as far as a trade with the kind of rank `other` is about them. `None`: nobody is there.
     fn side(&self, rank: usize, other: usize, view: &View<'_>) -> Option<Side> {
         let kind = self.queues.kinds().kinds[rank];
-        let mut side = Side { v: (i64::MAX, i64::MIN), greatest_rate: 0.0, rate: (f64::INFINITY, 0.0), slice: 0.0 };
-        let (mut threads, mut bound, mut slice) = (0, false, 0.0_f64);
+        let mut side = Side { v: (i64::MAX, i64::MIN), greatest_rate: 0.0, rate: (f64::INFINITY, 0.0), turn: 0.0 };
+        let (mut threads, mut bound, mut turn) = (0, false, 0.0_f64);
         for thread in view.runnable().filter(|&thread| self.queues.rank(view.thread(thread), view) == Some(rank)) {
             let (stats, said) = (view.thread(thread), self.said.get(thread.index()).copied().unwrap_or_default());
             threads += 1;
@@ -465,15 +481,15 @@ impl Acfs {
             let (v, rate) = (stats.virtual_time as i64, f64::from(said.charge[kind]) / f64::from(said.weight.max(1)));
             side.v = (side.v.0.min(v), side.v.1.max(v));
             side.rate = (side.rate.0.min(rate), side.rate.1.max(rate));
-            slice = slice.max(self.slice_where(UNIT_CHARGE / f64::from(said.charge[kind].max(1))).0 as f64 * rate);
+            turn = turn.max(self.turn_where(UNIT_CHARGE / f64::from(said.charge[kind].max(1))).0 as f64 * rate);
         }
         side.greatest_rate = side.rate.1;
         let cores = self.queues.cores_of(rank);
         if threads > cores || bound {
-            side.slice = slice;
-            // Who may not run on all cores of the kind may run more than its turn, or less.
-            let turn = (f64::from(cores) / f64::from(threads)).min(1.0);
-            side.rate = if bound { (0.0, side.rate.1) } else { (side.rate.0 * turn, side.rate.1 * turn) };
+            side.turn = turn;
+            // Who may not run on all cores of the kind may run more than its share, or less.
+            let share = (f64::from(cores) / f64::from(threads)).min(1.0);
+            side.rate = if bound { (0.0, side.rate.1) } else { (side.rate.0 * share, side.rate.1 * share) };
         }
         (side.v.0 <= side.v.1).then_some(side)
     }
@@ -481,8 +497,8 @@ impl Acfs {
     /// For how long no two threads of a pair of kinds part by more than its threshold: the longer of two times that are both short enough.
     ///
     /// Of those that share the cores of a kind the one of least `v` runs next. So whoever has the greatest gets ahead no faster than by an equal share
-    /// of the cores, whoever has the least no slower, but for the slice that each of them may be in, or wait for. And nobody gets ahead faster than by
-    /// running all the time, or falls behind: which says more when they have parted that far that a slice is all that is missing.
+    /// of the cores, whoever has the least no slower, but for the turn that each of them may be in, or wait for. And nobody gets ahead faster than by
+    /// running all the time, or falls behind: which says more when they have parted that far that a turn is all that is missing.
     fn apart(&self, faster: usize, view: &View<'_>) -> Option<Nanos> {
         let Some(threshold) = self.threshold(faster) else { return Some(Nanos::MAX) };
         let sides = (self.side(faster, faster + 1, view), self.side(faster + 1, faster, view));
@@ -494,8 +510,8 @@ impl Acfs {
         let alone = Nanos((left / (fast.greatest_rate * (1.0 + ROUNDED))) as u64);
         let speed = fast.rate.1 * (1.0 + ROUNDED) - slow.rate.0 * (1.0 - ROUNDED);
         let shared = if speed > 0.0 {
-            Nanos(((left - fast.slice - slow.slice).max(0.0) / speed) as u64)
-        } else if left > fast.slice + slow.slice {
+            Nanos(((left - fast.turn - slow.turn).max(0.0) / speed) as u64)
+        } else if left > fast.turn + slow.turn {
             Nanos::MAX
         } else {
             Nanos::ZERO
@@ -542,8 +558,8 @@ struct Side {
     greatest_rate: f64,
     /// Least and greatest `dv/dt` of whoever has the least and the greatest `v`.
     rate: (f64, f64),
-    /// What one gets ahead by within a slice; where nobody has to wait, as far as can be told: nothing.
-    slice: f64,
+    /// What one gets ahead by within its turn; where nobody has to wait, as far as can be told: nothing.
+    turn: f64,
 }
 
 impl Policy for Acfs {
@@ -555,7 +571,7 @@ impl Policy for Acfs {
         self.queues.start(Clock::Shared, view, say);
         self.queues.keep_sleepers(say);
         if self.has_guests {
-            self.queues.host_those_behind(self.far_behind(), self.slice, view, say);
+            self.queues.host_those_behind(self.far_behind(), self.turn_where(1.0), view, say);
         }
         if self.at_once {
             self.queues.make_room_for_those_behind(self.far_behind(), say);

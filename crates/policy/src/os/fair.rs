@@ -1,6 +1,6 @@
 //! What the policies that share cores as Linux does have in common: the figures of CFS, its queues, and balance by weight.
 
-use evenkeel_machine::{CoreId, Machine, Nanos, PerKind};
+use evenkeel_machine::{CoreId, Machine, Nanos};
 
 use super::homes::Homes;
 use super::level::{Lot, level, may_help};
@@ -16,7 +16,7 @@ const WAKEUP_MARGIN: u64 = 1_000_000;
 const SLEEPER_CREDIT: u64 = 3_000_000;
 
 /// 3 ms, divided by the number of runnable threads of the queue, at least 0.75 ms.
-pub const SLICE: Slice = Slice { time: PerKind::all(SLICE_ALONE), divided_to: Some(SLICE_LEAST), carry: false };
+pub const SLICE: Slice = Slice { divided_to: Some(SLICE_LEAST), ..Slice::of(SLICE_ALONE) };
 
 /// Whether a core is the second hardware thread of its physical core.
 pub fn is_second_sibling(machine: &Machine, core: CoreId) -> bool {

@@ -243,9 +243,11 @@ fn every_kind_is_host_to_those_of_the_others_unless_told_not_to_and_makes_room_f
 
 #[test]
 fn a_guest_trades_with_nobody_as_long_as_it_is_one() {
-    // A guest's turn ends with its slice, 3 ms and twice that, at the latest, and cores see that with a grain of 4 ms.
-    for (slices, turn) in [("equal-time", 7), ("equal-work", 10)] {
-        let mut bench = full(1, 1, 2.0, &[("slices", slices)]);
+    // A guest's turn ends with its last slice, 3 ms each and twice that, at the latest, and cores see that with a grain of 4 ms.
+    for (slices, batch, turn) in
+        [("equal-time", "1", 7), ("equal-work", "1", 10), ("equal-time", "2", 10), ("equal-work", "2", 16)]
+    {
+        let mut bench = full(1, 1, 2.0, &[("slices", slices), ("batch", batch)]);
         // The one on the slow core is far behind, and belongs to the fast one.
         bench.threads[0].virtual_time = 9_000_000_000;
         bench.threads[1].virtual_time = 8_000_000_000;
@@ -254,9 +256,9 @@ fn a_guest_trades_with_nobody_as_long_as_it_is_one() {
         bench.threads[waits.index()].virtual_time = 8_990_000_000;
         bench.threads[1].since = bench.now;
         bench.now = bench.now.saturating_add(Nanos::from_millis(turn));
-        assert_eq!(swaps(bench.deliver(Event::Timer)), [], "it may be in its turn, {slices}");
+        assert_eq!(swaps(bench.deliver(Event::Timer)), [], "it may be in its turn, {slices}, {batch}");
         bench.now = bench.now.saturating_add(Nanos::from_millis(1));
-        assert_eq!(swaps(bench.deliver(Event::Timer)), [(0, 1)], "it stays: nobody else came, {slices}");
+        assert_eq!(swaps(bench.deliver(Event::Timer)), [(0, 1)], "it stays: nobody else came, {slices}, {batch}");
     }
 }
 
@@ -266,6 +268,21 @@ fn slices(said: &[Directive]) -> Vec<(u32, Nanos, Nanos)> {
         _ => None,
     };
     said.iter().filter_map(slice).collect()
+}
+
+#[test]
+fn a_thread_has_two_slices_in_a_row_or_as_many_as_are_asked_for() {
+    let batches = |knobs: &[(&str, &str)]| {
+        let mut bench = full(1, 1, 2.0, knobs);
+        let batch = |directive: &Directive| match directive {
+            Directive::Slice(_, slice) => Some(slice.batch),
+            _ => None,
+        };
+        bench.deliver(Event::Timer).iter().filter_map(batch).collect::<Vec<_>>()
+    };
+    assert_eq!(batches(&[]), [2, 2]);
+    assert_eq!(batches(&[("batch", "1")]), [1, 1]);
+    assert_eq!(batches(&[("batch", "7")]), [7, 7]);
 }
 
 #[test]
