@@ -151,9 +151,9 @@ impl<L: Listener> Mechanism<'_, L> {
         let stats = &mut self.stats[thread.index()];
         (stats.state, stats.since) = (State::Ready, self.now);
         let by_time = self.threads[thread.index()].is_by_time();
-        self.place_of[thread.index()] = Place::Queue { queue: queue.0, by_time, woken: false };
-        if let Place::Queue { woken: true, .. } = std::mem::take(&mut self.place_of[next.index()]) {
-            self.queues[queue.index()].woken -= 1;
+        self.place_of[thread.index()] = Place::Queue { queue: queue.0, by_time, fresh: false };
+        if let Place::Queue { fresh: true, .. } = std::mem::take(&mut self.place_of[next.index()]) {
+            self.queues[queue.index()].fresh -= 1;
         }
         self.leave_queue(core, next, queue);
         // The core stays busy: neither power, siblings nor idle cores have anything to learn.
@@ -234,23 +234,37 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Whether another slice follows the one that has ended, which it then has.
+    /// Whether another slice follows the one that has ended, which it then has. Where nobody waits anywhere, it has a new first one.
     fn has_another_slice(&mut self, core: usize, thread: ThreadId) -> bool {
         let slice = &self.threads[thread.index()].slice;
-        if self.cores[core].slice_number >= slice.batch || !self.belongs(core, thread) || self.is_waited_for(core) {
+        if self.cores[core].slice_number >= slice.batch || (self.ready == 0 && self.arrivals.is_empty()) {
             return false;
         }
+        let served = self.stats[thread.index()].queue.filter(|&queue| self.serves(core, queue));
+        let Some(queue) = served.filter(|_| !self.is_waited_for(core)) else { return false };
+        let others = self.queues[queue.index()].waiting.len();
         let state = &mut self.cores[core];
         state.slice_number += 1;
-        state.slice_end = self.now.saturating_add(slice.time[state.kind].max(Nanos(1)));
+        let length = slice_length(slice, state.kind, others + 1);
+        state.slice_end = self.now.saturating_add(length.max(Nanos(1)));
+        if others == 0 {
+            self.raise_floor(thread, queue);
+        }
         true
     }
 
-    /// Whether somebody who has woken and not run since waits for a core: in its first tier, or among those who may be its guests.
+    /// Whether somebody who has woken or started, and not run since, waits for a core: in its first tier, or among those who may be its guests.
     fn is_waited_for(&self, core: usize) -> bool {
         let state = &self.cores[core];
-        let mut queues = state.tiers.iter().take(1).flat_map(|tier| &tier.queues).chain(&state.guests);
-        state.local.len() > 0 || queues.any(|queue| self.queues[queue.index()].woken > 0)
+        let queues = || state.tiers.iter().take(1).flat_map(|tier| &tier.queues).chain(&state.guests);
+        let comes = |thread: &ThreadId| {
+            let (state, stats) = (&self.threads[thread.index()], &self.stats[thread.index()]);
+            let fresh = state.woken || stats.runs == 0;
+            fresh && stats.queue.is_none_or(|queue| queues().any(|&other| other == queue))
+        };
+        state.local.len() > 0
+            || queues().any(|queue| self.queues[queue.index()].fresh > 0)
+            || self.arrivals.iter().any(comes)
     }
 
     pub fn use_up_slice(&mut self, core: usize) {

@@ -109,8 +109,8 @@ impl<L: Listener> Mechanism<'_, L> {
                 continue;
             }
             match self.place_of.get(thread.index()) {
-                Some(&Place::Queue { queue: before, by_time: true, .. }) if self.is_only_queued(queue) => {
-                    self.change_queues(thread, QueueId(before), queue);
+                Some(&Place::Queue { queue: before, by_time: true, fresh }) if self.is_only_queued(queue) => {
+                    self.change_queues(thread, fresh, QueueId(before), queue);
                 }
                 _ if self.is_placed(thread) => self.reassign(thread, queue),
                 _ => {}

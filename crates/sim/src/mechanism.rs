@@ -161,8 +161,8 @@ pub struct Queue {
     pub served_by: Vec<u64>,
     /// Whether any of its threads has a deadline that is postponed by distance.
     pub postpones: bool,
-    /// How many wait who have woken and not run since.
-    pub woken: u32,
+    /// How many wait who have woken or started, and not run since.
+    pub fresh: u32,
 }
 
 impl Queue {

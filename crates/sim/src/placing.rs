@@ -131,9 +131,9 @@ impl<L: Listener> Mechanism<'_, L> {
         self.sequence += 1;
         self.waiting[queue.index()] += 1;
         self.ready += 1;
-        target.woken += u32::from(state.woken);
-        self.place_of[thread.index()] =
-            Place::Queue { queue: queue.0, by_time: state.is_by_time(), woken: state.woken };
+        let fresh = state.woken || stats.runs == 0;
+        target.fresh += u32::from(fresh);
+        self.place_of[thread.index()] = Place::Queue { queue: queue.0, by_time: state.is_by_time(), fresh };
     }
 
     /// Takes a thread out of wherever it waits for a core.
@@ -141,10 +141,10 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn take_out(&mut self, thread: ThreadId) {
         match std::mem::take(&mut self.place_of[thread.index()]) {
             Place::Nowhere | Place::Arriving => return,
-            Place::Queue { queue, woken, .. } => {
+            Place::Queue { queue, fresh, .. } => {
                 let from = &mut self.queues[queue as usize];
                 from.waiting.remove(thread, &mut self.places);
-                from.woken -= u32::from(woken);
+                from.fresh -= u32::from(fresh);
                 self.waiting[queue as usize] -= 1;
             }
             Place::Local(core) => {
@@ -257,7 +257,7 @@ impl<L: Listener> Mechanism<'_, L> {
     /// A thread that waits in one queue, by time, waits in another from now on. Of the thread nothing is read, which far away it may be: what it needs is
     /// in its place and in its entry.
     #[inline]
-    pub fn change_queues(&mut self, thread: ThreadId, before: QueueId, queue: QueueId) {
+    pub fn change_queues(&mut self, thread: ThreadId, fresh: bool, before: QueueId, queue: QueueId) {
         if before == queue {
             return;
         }
@@ -267,7 +267,9 @@ impl<L: Listener> Mechanism<'_, L> {
         self.sequence += 1;
         self.waiting[before.index()] -= 1;
         self.waiting[queue.index()] += 1;
-        self.place_of[thread.index()] = Place::Queue { queue: queue.0, by_time: true, woken: false };
+        self.queues[before.index()].fresh -= u32::from(fresh);
+        self.queues[queue.index()].fresh += u32::from(fresh);
+        self.place_of[thread.index()] = Place::Queue { queue: queue.0, by_time: true, fresh };
         let stats = &mut self.stats[thread.index()];
         (stats.virtual_time, stats.queue) = (key, Some(queue));
     }

@@ -17,8 +17,8 @@ pub enum Place {
     /// Ready, but not placed yet in this instant.
     Arriving,
     /// In a queue of the policy. `by_time`: its key is its virtual time and nothing else, in whichever queue it waits; so it is not for
-    /// one that has woken, and is brought forward to the floor of its queue.
-    Queue { queue: u32, by_time: bool, woken: bool },
+    /// one that has woken, and is brought forward to the floor of its queue. `fresh`: it has woken or started, and has not run since.
+    Queue { queue: u32, by_time: bool, fresh: bool },
     /// In the queue of a core for threads that no core serves that they may run on.
     Local(u32),
     /// Among those of a higher class.

@@ -34,7 +34,7 @@ fn sleeps_much() -> Application {
     application(vec![Step::Loop { times: None, body: vec![work, Step::Sleep(Nanos::from_micros(48_200))] }])
 }
 
-/// Every core has a queue of its own. Thread `n` belongs to core 0, those from `elsewhere` on to core 1, to whose threads core 0 may be host.
+/// Every core has a queue of its own. Threads belong to core 0, those from `elsewhere` on to core 1, to whose threads core 0 may be host, and have long slices.
 struct Rows {
     batch: u32,
     elsewhere: u32,
@@ -64,7 +64,8 @@ impl Policy for Rows {
             Event::Started(thread) => {
                 say.assign(thread, QueueId(u32::from(thread >= ThreadId(self.elsewhere))));
                 say.order(thread, Order::VirtualTime { weight: 1024, start: Start::Floor });
-                say.slice(thread, Slice { batch: self.batch, ..Slice::of(SLICE) });
+                let slice = if thread < ThreadId(self.elsewhere) { SLICE } else { Nanos::from_millis(50) };
+                say.slice(thread, Slice { batch: self.batch, ..Slice::of(slice) });
             }
             Event::SliceUsed(..) => self.used_up += 1,
             _ => {}
@@ -108,7 +109,7 @@ fn who_has_slept_waits_for_one_slice_at_most() {
 
 #[test]
 fn so_does_who_may_be_the_cores_guest() {
-    // Two work on each core; who sleeps much belongs to core 1, and is further behind than all: whichever core's slice ends first has it.
+    // Two work on each core; who sleeps much belongs to core 1, whose slices are long, and is further behind than all: it is core 0's guest.
     let apps = [works_always(), works_always(), works_always(), works_always(), sleeps_much()];
     for batch in [1, 4] {
         let (outcome, _) = simulate("2big", batch, 2, &apps);

@@ -90,15 +90,21 @@ impl<K: Kernel> Mechanism<K> {
             if state.used < slice {
                 continue;
             }
-            // Nobody looked when it ended: of a slice that is a share of something, that is taken off the next.
-            state.used = if state.slice.carry { state.used - slice } else { Nanos::ZERO };
+            let (number, batch) = (state.slice_number, state.slice.batch);
+            let follows = number < batch && self.may_go_on(CoreId(core as u32), thread);
+            let state = &mut self.threads[thread.index()];
+            // Nobody looked when it ended: of a slice that is a share of something, or one of several in a row, that is taken off the next.
+            state.used = if state.slice.carry || follows { state.used - slice } else { Nanos::ZERO };
             state.left = None;
-            if state.slice_number < state.slice.batch && !self.is_waited_for(CoreId(core as u32)) {
-                self.threads[thread.index()].slice_number += 1;
+            state.slice_number = if follows { number + 1 } else { 1 };
+            if follows {
+                if let Some(queue) = self.stats[thread.index()].queue
+                    && self.waiting[queue.index()] == 0
+                {
+                    self.raise_floor(thread, queue);
+                }
                 continue;
             }
-            let state = &mut self.threads[thread.index()];
-            state.slice_number = 1;
             match &mut state.order {
                 Order::Deadline { at, renew, .. } => *at = self.now.saturating_add(*renew),
                 Order::Fixed { key, step } => *key = key.saturating_add(*step),
@@ -116,13 +122,23 @@ impl<K: Kernel> Mechanism<K> {
         }
     }
 
-    /// Whether somebody who has woken and had no core since waits for this one: in its first tier, or among those who may be its guests.
-    fn is_waited_for(&self, core: CoreId) -> bool {
+    /// Whether a thread may have another slice of those that it may have in a row: its core serves its queue, and nobody who has woken or started and had no core
+    /// since waits in the core's first tier, or among those who may be its guests.
+    fn may_go_on(&self, core: CoreId, thread: ThreadId) -> bool {
         let service = &self.services[core.index()];
-        let mut queues = service.tiers.iter().take(1).flat_map(|tier| &tier.queues).chain(&service.guests);
-        queues.any(|queue| {
-            self.queues[queue.index()].waiting.iter().any(|thread| self.threads[thread.index()].waits_woken)
-        })
+        let queues = || service.tiers.iter().take(1).flat_map(|tier| &tier.queues).chain(&service.guests);
+        let fresh = |&thread: &ThreadId| {
+            let (state, stats) = (&self.threads[thread.index()], &self.stats[thread.index()]);
+            state.waits_woken || stats.runs == 0
+        };
+        let comes = |thread: &ThreadId| {
+            let (state, stats) = (&self.threads[thread.index()], &self.stats[thread.index()]);
+            let queued = stats.queue.is_none_or(|queue| queues().any(|&other| other == queue));
+            state.runnable && !state.ended && (state.woken || stats.runs == 0) && queued
+        };
+        self.stats[thread.index()].queue.is_some_and(|queue| service.serves(queue))
+            && !queues().any(|queue| self.queues[queue.index()].waiting.iter().any(fresh))
+            && !self.arrivals.iter().any(comes)
     }
 
     /// The core's thread goes back to its queue.

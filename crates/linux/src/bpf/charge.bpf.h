@@ -15,6 +15,8 @@
 #include "maps.bpf.h"
 
 #define CHUNK 20000000ULL
+/* No slice of several in a row is longer. */
+#define LONG 1000000000ULL
 /* More has not been run since it was last brought up to now, a chunk ago at most: a clock that jumped. Also keeps the product below 2^64. */
 #define MOST_AT_ONCE (1ULL << 32)
 
@@ -56,22 +58,26 @@ static __always_inline u64 since_accounted(const struct slot *slot, u64 now)
 
 static __always_inline u64 chunk_of(const struct slot *slot)
 {
-	/* Others may follow: where the kernel's is gone at a tick, somebody has taken it away (queues.bpf.h). */
-	return slot->batch > 1 ? CHUNK : max_of(min_of(less(slot->granted, slot->used), CHUNK), 1);
+	u64 left = less(slot->granted, slot->used);
+
+	/* Others may follow: it is our tick that ends it, and where the kernel's is gone then, somebody has taken it away (queues.bpf.h). */
+	return slot->batch > 1 ? min_of(left, LONG) + CHUNK : max_of(min_of(left, CHUNK), 1);
+}
+
+/* How long a slice is now. */
+static __always_inline u64 slice_of(const struct slot *slot, const struct cpu *cpu)
+{
+	u64 whole = slot->slice[kind_of(cpu) & (MAX_KINDS - 1)];
+	s32 others = slot->divided_to ? scx_bpf_dsq_nr_queued(slot->queue) : 0;
+
+	return others > 0 ? max_of(whole / ((u32)others + 1), slot->divided_to) : whole;
 }
 
 /* A thread that gets, or keeps, this CPU gets a slice; returns its first chunk. */
 static __always_inline u64 grant(struct slot *slot, const struct cpu *cpu)
 {
-	u32 kind = kind_of(cpu) & (MAX_KINDS - 1);
-	u64 whole = slot->slice[kind];
+	u64 whole = slice_of(slot, cpu);
 
-	if (slot->divided_to) {
-		s32 others = scx_bpf_dsq_nr_queued(slot->queue);
-
-		if (others > 0)
-			whole = max_of(whole / ((u32)others + 1), slot->divided_to);
-	}
 	if (slot->carry && slot->left)
 		whole = (whole >> WHOLE_SHIFT) * slot->left;
 	slot->granted = max_of(whole, 1);
@@ -88,14 +94,14 @@ static __always_inline bool is_used_up(const struct slot *slot)
 
 /*
  * The kernel looks whether a slice is over at its ticks only. At the first one after its end all slices would be longer than the policy said, by half a tick
- * in the mean: so it ends at the nearest, be that before its end. But none is cut by more than half. Whether that is this one, for a thread that has run
- * for so long since it was last brought up to now.
+ * in the mean: so it ends at the nearest, be that before its end. But none is cut by more than half, of several in a row the mean of them. Whether that is
+ * this one, for a thread that has run for so long since it was last brought up to now.
  */
 static __always_inline bool is_near_end(const struct slot *slot, u64 ran)
 {
 	struct board *board = the_board();
 
-	return board && less(slot->granted, slot->used + ran) <= min_of(board->half_tick, slot->granted / 2);
+	return board && less(slot->granted, slot->used + ran) <= min_of(board->half_tick, slot->granted / (2 * max_of(slot->slice_number, 1)));
 }
 
 static __always_inline void end_slice(struct task_struct *p, struct slot *slot)

@@ -269,6 +269,7 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 	u32 at, where = scx_bpf_task_cpu(p), from;
 	struct cpu *cpu = cpu_at(where);
 	struct slot *slot = slot_of(p, &at);
+	bool goes_on;
 
 	if (!cpu)
 		return;
@@ -280,6 +281,8 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 		return;
 	}
 	from = slot->claimed != NONE ? slot->queue : slot->waits_in;
+	/* A thread of a higher class has been here meanwhile, and the kernel has kept its place for it: its slice is what it was. */
+	goes_on = from == NONE && slot->cpu == where && cpu->last == at && slot->granted != NEVER && !slot->woken;
 	leave(slot);
 	slot->claimed = NONE;
 	change(slot);
@@ -314,7 +317,7 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 		task_set_slice(p, slot->granted == NEVER ? grant(slot, cpu) : chunk_of(slot));
 		return;
 	}
-	task_set_slice(p, grant(slot, cpu));
+	task_set_slice(p, goes_on ? chunk_of(slot) : grant(slot, cpu));
 	note(slot, at, P_PICKED);
 }
 
@@ -339,7 +342,7 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 	change(slot);
 	if (is_near_end(slot, 0)) {
 		if (has_another_slice(p, slot, cpu))
-			return task_set_slice(p, CHUNK);
+			return task_set_slice(p, chunk_of(slot));
 		end_slice(p, slot);
 		if (slot->target == NONE && has_grace(slot, in_user))
 			return task_set_slice(p, CHUNK);

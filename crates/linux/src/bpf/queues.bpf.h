@@ -29,12 +29,31 @@
 /* Without a sign of the user side for so long, CPUs take from all queues, whatever the policy has them serve. */
 #define SILENCE 1000000000ULL
 
+/* It is counted among those who wait, have woken or started, and have not run since: in `in`, which is one more than the queue, or nowhere, 0. */
+static __always_inline void count_as_fresh(struct slot *slot, u32 in)
+{
+	struct queue *queue = in ? queue_at(in - 1) : NULL;
+	u32 before;
+
+	/* Each that is added is taken back once, from the same queue, whoever comes to that in whatever order. */
+	if (queue)
+		__sync_fetch_and_add(&queue->fresh, 1);
+	if (!in && !slot->fresh_in)
+		return;
+	before = __sync_lock_test_and_set(&slot->fresh_in, in);
+	queue = before ? queue_at(before - 1) : NULL;
+	if (queue)
+		__sync_fetch_and_sub(&queue->fresh, 1);
+}
+
 /* It no longer waits. */
 static __always_inline void leave(struct slot *slot)
 {
 	/* Two CPUs may come to that at once, one that takes it up and one that moves it: what is taken back is taken back once. */
 	u32 from = slot->waits_in == NONE ? NONE : __sync_lock_test_and_set(&slot->waits_in, NONE);
+	u32 weighs;
 
+	count_as_fresh(slot, 0);
 	if (from == NONE)
 		return;
 	if (from >= CPU_QUEUES) {
@@ -42,15 +61,12 @@ static __always_inline void leave(struct slot *slot)
 
 		if (board && !slot->interrupted)
 			__sync_fetch_and_sub(&board->waiting_locally, 1);
-	} else if (slot->weighs || slot->counts_as_woken) {
+	} else if (slot->weighs) {
 		struct queue *queue = queue_at(from);
-		u32 weighs = __sync_lock_test_and_set(&slot->weighs, 0);
-		u32 woken = __sync_lock_test_and_set(&slot->counts_as_woken, 0);
 
-		if (queue) {
+		weighs = __sync_lock_test_and_set(&slot->weighs, 0);
+		if (queue)
 			__sync_fetch_and_sub(&queue->weight_waiting, weighs);
-			__sync_fetch_and_sub(&queue->woken, woken);
-		}
 	}
 }
 
@@ -72,10 +88,8 @@ static __always_inline void wait_in(struct slot *slot, struct board *board, u32 
 	come(queue, key_of(slot));
 	/* Which CPUs are idle is read after it. */
 	IN_ORDER(__sync_lock_test_and_set(&queue->came_at, bpf_ktime_get_ns()));
-	if (slot->woken) {
-		slot->counts_as_woken = 1;
-		__sync_fetch_and_add(&queue->woken, 1);
-	}
+	if (slot->woken)
+		count_as_fresh(slot, where + 1);
 	if (board->weighs_queues) {
 		slot->weighs = slot->weight;
 		__sync_fetch_and_add(&queue->weight_waiting, slot->weighs);
@@ -495,34 +509,51 @@ FUNCTION bool is_wanted(u32 at)
 	return false;
 }
 
-/* Whether somebody who has woken and not run since waits for this CPU: in its first tier, or among those who may be its guests. */
+/*
+ * Whether somebody who has woken or started, and not run since, waits for this CPU: in its first tier, or among those who may be its guests. Or anybody who
+ * has been sent here.
+ */
 FUNCTION bool is_waited_for(u32 at)
 {
 	struct cpu *cpu = cpu_at(at);
 	int i;
 
-	if (!cpu || !cpu->tier_count || cpu->tier_end[0] > FEW || scx_bpf_dsq_nr_queued(CPU_QUEUES + at) > 0)
+	if (!cpu || !cpu->tier_count || cpu->tier_end[0] > FEW || scx_bpf_dsq_nr_queued(CPU_QUEUES + at) > 0 ||
+	    scx_bpf_dsq_nr_queued(LOCAL_ON | at) > 0)
 		return true;
 	bpf_for(i, 0, FEW) {
 		struct queue *queue = i < cpu->tier_end[0] ? queue_at(served_at(cpu, i)) : NULL;
 		struct queue *guests = i < cpu->host_count ? queue_at(cpu->hosts[i & (MAX_HOSTS - 1)]) : NULL;
 
-		if ((queue && queue->woken) || (guests && guests->woken))
+		if ((queue && queue->fresh) || (guests && guests->fresh))
 			return true;
 	}
 	return false;
 }
 
-/* Whether another slice follows the one that has ended, which it then has. Nobody has taken its CPU away, or the rest of the kernel's slice would be gone. */
+/*
+ * Whether other slices follow the one that has ended, which it then has: as many as end by this tick, and one more. Nobody has taken its CPU away, or the
+ * rest of the kernel's slice would be gone; but who is in its grace has none left.
+ */
 static __always_inline bool has_another_slice(const struct task_struct *p, struct slot *slot, const struct cpu *cpu)
 {
-	if (slot->slice_number >= slot->batch || !p->scx.slice || slot->target != NONE || !is_served_by(slot, slot->cpu) ||
-	    is_waited_for(slot->cpu))
+	int i;
+
+	if (slot->slice_number >= slot->batch || slot->grace || !p->scx.slice || slot->target != NONE ||
+	    !is_served_by(slot, slot->cpu) || is_waited_for(slot->cpu))
 		return false;
-	slot->slice_number++;
-	slot->granted = slot->used + slot->slice[kind_of(cpu) & (MAX_KINDS - 1)];
-	slot->grace = 0;
-	return true;
+	bpf_for(i, 0, MAX_BATCH) {
+		if (slot->slice_number >= slot->batch)
+			break;
+		slot->slice_number++;
+		slot->granted += slice_of(slot, cpu);
+		if (is_near_end(slot, 0))
+			continue;
+		if (scx_bpf_dsq_nr_queued(slot->queue) <= 0)
+			raise_floor(slot);
+		return true;
+	}
+	return false;
 }
 
 /* The rest, so that nothing that could run waits beside an idle CPU. */

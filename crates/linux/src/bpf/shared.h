@@ -18,6 +18,8 @@
 #define MAX_SERVED 512
 /* Queues whose threads may be a core's guests. */
 #define MAX_HOSTS 8
+/* Slices in a row. */
+#define MAX_BATCH 100
 #define MAX_COMMANDS 4096
 #define COMM 16
 
@@ -118,7 +120,7 @@ struct slot {
 	u32 interrupted; /* it is about to go on where it was */
 	u32 synchronous; /* who has woken it is about to wait */
 	u32 slice_number; /* which of the slices in a row it is in, the first being 1 */
-	u32 counts_as_woken; /* it is counted in its queue's `woken` */
+	u32 fresh_in; /* one more than the queue in whose `fresh` it is counted, or 0 */
 
 	/* User side: directives. A generation is raised after what it covers has been written. */
 	u32 queue_said;
@@ -146,7 +148,7 @@ struct queue {
 	u64 least; /* nobody who waits has a lesser key */
 	u64 came_at; /* when somebody last came to it */
 	u64 coming[2]; /* the least key of those who may be on the way to it, see bound.bpf.h */
-	u64 woken; /* how many wait who have woken and not run since */
+	u64 fresh; /* how many wait who have woken or started, and not run since */
 	/* User side. */
 	u64 sleeper;
 	u64 preemption; /* margin */

@@ -143,8 +143,9 @@ void BPF_PROG(evenkeel_enable, struct task_struct *p)
 	slot->batch = model->batch;
 	slot->granted = NEVER;
 	slot->used = slot->left = 0;
+	count_as_fresh(slot, 0);
 	slot->waits_in = slot->claimed = NONE;
-	slot->weighs = slot->woken = slot->counts_as_woken = slot->interrupted = slot->synchronous = 0;
+	slot->weighs = slot->woken = slot->interrupted = slot->synchronous = 0;
 	forget_target(slot);
 	slot->queue_said = slot->queue;
 	slot->queue_generation = slot->seen_queue = 0;

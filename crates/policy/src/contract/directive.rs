@@ -97,9 +97,10 @@ pub struct Slice {
     /// What is left when the thread blocks or is preempted is kept, as a share of the slice so that it means the same on every kind,
     /// and renewed only when used up (rounds, credit).
     pub carry: bool,
-    /// How many in a row, at least 1: when one ends, another follows without a choice as long as nobody waits who has woken and not run since, in a queue of
-    /// the core's first tier or in one whose threads may be its guests. Who only computes loses nothing by longer turns, and fewer switches; who has
-    /// slept never waits for more than one slice of each that goes before it.
+    /// How many in a row, at least 1: when one ends, another follows without a choice as long as nobody waits who has woken or started and not run since, in a
+    /// queue of the core's first tier or in one whose threads may be its guests. Who only computes loses nothing by longer turns and fewer switches; who has
+    /// slept waits for no more than one slice of each that goes before it. What the end of a slice comes to (a deadline renewed, a step added to a fixed key,
+    /// [`Event::SliceUsed`](super::Event::SliceUsed)) comes after the last. In the kernel a core whose first tier has more than 8 queues goes by 1.
     pub batch: u32,
 }
 

@@ -49,7 +49,8 @@
 //! A slice is as much work on every kind, `slice` long on the fastest and longer on slow ones by the speedup (`slices=equal-time`: as long on all). What a
 //! switch costs a thread, of its time and of what caches held, is a part of its slice; were slow cores' slices as long, they would lose more of their work
 //! to switches than fast cores do. No slice is longer for that than a tenth of `T_swap`, whatever the speedup is said to be. Where only threads wait that have
-//! used up their slices, a thread has `batch` slices in a row: they lose nothing by longer turns, and who has slept still waits for one slice at most.
+//! run since they last slept, a thread has `batch` slices in a row, as far as they come to no more than that tenth: they lose nothing by longer turns, and who
+//! has slept still waits for one slice at most. (Linux's CFS has turns of 9 ms where two share each of four CPUs.)
 //!
 //! Knobs: `uf` (1), `swap` (`T_swap`, 850 ms), `threshold` (adjusted), `newcomer` (contending), `guests` (at-once), `speedup` (utility), `tick` (4 ms),
 //! `refresh` of speedup factors (200 ms), `slice` (3 ms), `slices` (equal-work), `batch` (2). A tick costs O(cores), a refresh O(threads).
@@ -110,7 +111,7 @@ const KNOBS: &[Knob] = &[
         default: 2.0,
         bounds: (1.0, 100.0),
         unit: "",
-        about: "how many slices a thread has in a row while nobody waits for its core who has slept since it last ran; 1: none but one",
+        about: "how many slices a thread has in a row while nobody waits for its core who has slept since it last ran, within a tenth of `swap`; 1: none but one",
     },
 ];
 
@@ -156,7 +157,7 @@ pub struct Acfs {
     /// Whether a slice is as much work on every kind, not as much time.
     equal_work: bool,
     /// Slices in a row.
-    batch: u32,
+    batch: f64,
     source: Source,
     queues: KindQueues<i64>,
     apps: Applications,
@@ -242,7 +243,7 @@ impl Acfs {
             refresh: knobs.millis("refresh"),
             slice: knobs.millis("slice"),
             equal_work: knobs.word("slices") == "equal-work",
-            batch: knobs.number("batch") as u32,
+            batch: knobs.number("batch"),
             source,
             queues: KindQueues::new(),
             apps: Applications::new(Rule::of(knobs), source),
@@ -301,10 +302,13 @@ impl Acfs {
 
     /// A thread's slices, by what it is charged for its time.
     fn slice_of(&self, charge: PerKind<u32>) -> Slice {
-        let mut slice = Slice { batch: self.batch, ..Slice::of(self.slice) };
+        let mut slice = Slice::of(self.slice);
+        let mut slowest = self.slice;
         for &kind in self.queues.kinds().kinds {
             slice.time[kind] = self.slice_where(UNIT_CHARGE / f64::from(charge[kind].max(1)));
+            slowest = slowest.max(slice.time[kind]);
         }
+        slice.batch = (self.longest() / slowest.0.max(1)).clamp(1, self.batch as u64) as u32;
         slice
     }
 
@@ -313,13 +317,17 @@ impl Acfs {
         if !self.equal_work {
             return self.slice;
         }
-        let longest = self.slice.0.max(self.swap_ns as u64 / 10);
-        Nanos(((self.slice.0 as f64 * speedup) as u64).min(longest))
+        Nanos(((self.slice.0 as f64 * speedup) as u64).min(self.longest()))
+    }
+
+    /// No slice is longer, ns, nor are several in a row.
+    fn longest(&self) -> u64 {
+        self.slice.0.max(self.swap_ns as u64 / 10)
     }
 
     /// For how long a thread may run there, at most, while others wait.
     fn turn_where(&self, speedup: f64) -> Nanos {
-        Nanos(self.slice_where(speedup).0 * u64::from(self.batch))
+        Nanos(self.slice_where(speedup).0.saturating_mul(self.batch as u64).min(self.longest()))
     }
 
     /// Weight and charge by the speedup of a thread's application.
@@ -568,6 +576,9 @@ impl Policy for Acfs {
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+        if self.batch.fract() != 0.0 {
+            return Err(format!("acfs has a whole number of slices in a row; batch is {}", self.batch));
+        }
         self.queues.start(Clock::Shared, view, say);
         self.queues.keep_sleepers(say);
         if self.has_guests {

@@ -271,7 +271,7 @@ fn slices(said: &[Directive]) -> Vec<(u32, Nanos, Nanos)> {
 }
 
 #[test]
-fn a_thread_has_two_slices_in_a_row_or_as_many_as_are_asked_for() {
+fn a_thread_has_two_slices_in_a_row_or_as_many_as_are_asked_for_within_a_tenth_of_the_swap_period() {
     let batches = |knobs: &[(&str, &str)]| {
         let mut bench = full(1, 1, 2.0, knobs);
         let batch = |directive: &Directive| match directive {
@@ -283,6 +283,9 @@ fn a_thread_has_two_slices_in_a_row_or_as_many_as_are_asked_for() {
     assert_eq!(batches(&[]), [2, 2]);
     assert_eq!(batches(&[("batch", "1")]), [1, 1]);
     assert_eq!(batches(&[("batch", "7")]), [7, 7]);
+    // 6 ms on the slow core, and 85 in all.
+    assert_eq!(batches(&[("batch", "100")]), [14, 14]);
+    assert_eq!(batches(&[("batch", "100"), ("slice", "200")]), [1, 1]);
 }
 
 #[test]
