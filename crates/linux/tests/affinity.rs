@@ -293,6 +293,40 @@ fn a_core_takes_up_who_waits_for_another_and_is_far_behind_and_does_not_adopt_it
     }
 }
 
+/// One queue, and so many slices of 4 ms in a row.
+struct Rows(u32);
+
+impl Policy for Rows {
+    fn start(&mut self, _: &View<'_>, say: &mut Directives) -> Result<(), String> {
+        let queue = say.make_queue(Clock::Shared);
+        say.serve(CoreId(0), vec![Tier::least_key([queue])], None);
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event, _: &View<'_>, say: &mut Directives) {
+        if let Event::Started(thread) = event {
+            say.assign(thread, QueueId(0));
+            say.order(thread, Order::VirtualTime { weight: 1024, start: Start::Keep });
+            say.slice(thread, Slice { batch: self.0, ..Slice::of(Nanos::from_millis(4)) });
+        }
+    }
+}
+
+#[test]
+fn who_always_works_beside_others_who_do_has_so_many_slices_in_a_row() {
+    for batch in [1, 2, 5] {
+        let fake = Fake::new(1, true);
+        let mut mechanism = mechanism_of(&fake, Box::new(Rows(batch)), &[(1.0, 1)], &[]);
+        let tids = [10, 11].map(|app| fake.start(app, None, Habit::Spins, &[1.0]));
+        run(&fake, &mut mechanism, 4_000, 4);
+        let runs: u64 = mechanism.stats().iter().map(|stats| stats.runs).sum();
+        let turns = 1_000 / u64::from(batch);
+        assert!((turns * 8 / 10..=turns * 11 / 10).contains(&runs), "{batch}: {runs} for {turns}");
+        let ran = tids.map(|tid| fake.worker(tid).ran);
+        assert!(ran[0].abs_diff(ran[1]) * 20 < ran[0] + ran[1], "{batch}: {ran:?}");
+    }
+}
+
 #[test]
 fn a_thread_that_runs_idle_by_itself_stays_so() {
     let fake = Fake::new(2, true);
