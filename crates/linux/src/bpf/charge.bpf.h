@@ -60,7 +60,7 @@ static __always_inline u64 chunk_of(const struct slot *slot)
 {
 	u64 left = less(slot->granted, slot->used);
 
-	/* Others may follow: it is our tick that ends it, and where the kernel's is gone then, somebody has taken it away (queues.bpf.h). */
+	/* Others may follow: it is our tick that ends it, and where the kernel's is gone then, somebody has taken it away (rows.bpf.h). */
 	return slot->batch > 1 ? min_of(left, LONG) + CHUNK : max_of(min_of(left, CHUNK), 1);
 }
 

@@ -71,6 +71,7 @@ struct task_struct {
 	u32 flags;
 	u32 __state;
 	u32 self_exec_id;
+	u64 start_time;
 	int static_prio;
 	u64 utime;
 	u32 policy;

@@ -11,6 +11,7 @@
  *   counters.bpf.h  instructions retired
  *   idle.bpf.h      which idle CPU
  *   queues.bpf.h    who waits where, whom a CPU takes up
+ *   rows.bpf.h      slices in a row
  *   swap.bpf.h      threads that are sent somewhere
  *   threads.bpf.h   slots, from the beginning of a thread to its end
  *   this file       the kernel's other callbacks: a thread wakes, is taken up, runs, leaves; CPUs idle; the scheduler begins and ends
@@ -25,6 +26,7 @@
 #include "maps.bpf.h"
 #include "order.bpf.h"
 #include "queues.bpf.h"
+#include "rows.bpf.h"
 #include "swap.bpf.h"
 #include "threads.bpf.h"
 
@@ -381,6 +383,7 @@ void BPF_PROG(evenkeel_stopping, struct task_struct *p, bool runnable)
 		carry_slice(slot, cpu);
 	if (slot->exec_id != p->self_exec_id) {
 		slot->tid = p->pid; /* it has its leader's, whose place it has taken */
+		slot->born = p->start_time;
 		read_name(slot, p);
 		note(slot, at, P_EXEC);
 	}

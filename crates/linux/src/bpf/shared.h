@@ -73,6 +73,7 @@ struct slot {
 	u32 parent; /* slot of the thread that forked it, or NONE */
 	s32 nice; /* -20 to 19; SCHED_IDLE: 20 */
 	u64 started_at;
+	u64 born; /* when the kernel made it: of two threads of one number only one has that. Also changes at exec by another thread than the first. */
 	char comm[COMM];
 	u32 exec_id;
 	u32 restricted; /* its affinity leaves out CPUs of the machine */

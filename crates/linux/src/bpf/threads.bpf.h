@@ -116,6 +116,7 @@ void BPF_PROG(evenkeel_enable, struct task_struct *p)
 	slot->parent = thread->parent;
 	slot->nice = nice_of(p);
 	slot->started_at = now;
+	slot->born = p->start_time;
 	read_name(slot, p);
 	read_allowed(slot, board, p);
 	slot->state = BLOCKED;

@@ -146,12 +146,14 @@ impl Mechanism {
     fn started(&mut self, at: u32) {
         let slot = &self.kernel.slots[at as usize];
         let (tid, process) = (Tid(slot.tid.load(Relaxed)), Tid(slot.process.load(Relaxed)));
-        let started = self.since_epoch(slot.started_at.load(Relaxed));
+        let (started, born) = (self.since_epoch(slot.started_at.load(Relaxed)), slot.born.load(Relaxed));
         let parent = slot.parent.load(Relaxed);
         let parent = self.holders.get(parent as usize).copied().flatten();
         let known = self.roster.known(tid).filter(|&thread| !self.threads[thread.index()].ended);
         let (known, other) = match known {
-            Some(thread) if self.process_of(thread) != process => (None, known),
+            Some(thread) if self.process_of(thread) != process || self.threads[thread.index()].born != born => {
+                (None, known)
+            }
             _ => (known, None),
         };
         // One whose number in `/proc` is another's by now has ended. That a slot was left is taken in after this.
@@ -170,6 +172,7 @@ impl Mechanism {
         self.away.retain(|&away| away != thread);
         let state = &mut self.threads[thread.index()];
         state.slot = Some(at);
+        (state.born, state.born_in_proc) = (born, None);
         state.counted = PerKind::all(0);
         if let Some(sampled) = &mut state.sampled {
             sampled.begin_anew();
@@ -358,13 +361,22 @@ impl Mechanism {
             Before { waiting: stats.waiting, blocked: stats.blocked, runs: stats.runs, migrations: state.migrations };
     }
 
-    /// Whether a thread that has left has left for good.
-    pub(super) fn is_gone(&self, thread: ThreadId) -> bool {
-        let (tid, process) = (self.threads[thread.index()].tid, self.process_of(thread));
-        // A zombie has left, too: state Z or X after the name in parentheses.
-        std::fs::read_to_string(format!("/proc/{}/task/{}/stat", process.0, tid.0)).map_or(true, |stat| {
-            stat.rsplit_once(')').is_none_or(|(_, rest)| matches!(rest.trim_start().chars().next(), Some('Z' | 'X')))
-        })
+    /// Whether a thread that has left has left for good: it is not there, or a zombie, or another has its number by now.
+    pub(super) fn is_gone(&mut self, thread: ThreadId) -> bool {
+        let process = self.process_of(thread);
+        let state = &mut self.threads[thread.index()];
+        let stat =
+            std::fs::read_to_string(format!("/proc/{}/task/{}/stat", process.0, state.tid.0)).unwrap_or_default();
+        // After the name, in parentheses, come the state, which is Z or X then, and as field 22 the start time.
+        let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
+        if matches!(fields.next(), None | Some("Z" | "X")) {
+            return true;
+        }
+        let born = fields.nth(18).and_then(|field| field.parse().ok());
+        state.born_in_proc.is_some_and(|before| born != Some(before)) || {
+            state.born_in_proc = born;
+            false
+        }
     }
 
     fn reniced(&mut self, thread: ThreadId, slot: u32) {
@@ -378,7 +390,9 @@ impl Mechanism {
         let slot = &self.kernel.slots[slot as usize];
         // Whichever thread executes it, it is its process's first one from then on.
         let tid = Tid(slot.tid.load(Relaxed));
-        let before = std::mem::replace(&mut self.threads[thread.index()].tid, tid);
+        let state = &mut self.threads[thread.index()];
+        state.born = slot.born.load(Relaxed);
+        let before = std::mem::replace(&mut state.tid, tid);
         if before != tid {
             self.roster.renumber(thread, before, tid);
         }

@@ -110,6 +110,7 @@ pub struct Slot {
     pub parent: Word,
     pub nice: AtomicI32,
     pub started_at: Long,
+    pub born: Long,
     pub comm: [AtomicU8; COMM],
     pub exec_id: Word,
     pub restricted: Word,

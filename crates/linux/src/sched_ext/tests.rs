@@ -389,6 +389,44 @@ fn a_number_in_proc_that_another_process_has_is_not_who_had_it() {
 }
 
 #[test]
+fn a_number_that_another_process_has_got_is_not_who_had_it_while_it_was_of_another_class() {
+    let mut lab = Lab::new();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let tid = child.id() as i32;
+    lab.enable(1, tid);
+    lab.look();
+    lab.leave(1);
+    assert_eq!(lab.look(), [Event::Exited(FIRST)]);
+    assert_eq!(lab.mechanism.roster().known(Tid(tid)), Some(FIRST));
+    // Nobody has looked meanwhile, and the number is another's.
+    lab.enable(2, tid);
+    lab.mechanism.kernel().slots[2].born.store(7, Relaxed);
+    lab.look();
+    let roster = lab.mechanism.roster();
+    assert_ne!(roster.known(Tid(tid)), Some(FIRST));
+    assert_eq!(roster.apps().iter().map(|app| app.live).collect::<Vec<_>>(), [0, 1]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn who_has_left_has_ended_where_proc_knows_another_start_of_its_number() {
+    let mut lab = Lab::new();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let tid = child.id() as i32;
+    lab.enable(1, tid);
+    lab.look();
+    lab.leave(1);
+    lab.look();
+    lab.mechanism.threads[FIRST.index()].born_in_proc = Some(1);
+    lab.now += 5_000_000_000;
+    lab.look();
+    assert_eq!(lab.mechanism.roster().known(Tid(tid)), None);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
 fn notes_that_were_lost_are_looked_for() {
     let mut lab = Lab::new();
     lab.enable(1, TID_OF_SLOT);

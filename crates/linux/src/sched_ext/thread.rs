@@ -25,6 +25,10 @@ pub struct Before {
 #[derive(Debug)]
 pub struct Thread {
     pub tid: Tid,
+    /// When the kernel made it, as its slot has it.
+    pub born: u64,
+    /// The same in `/proc`, in other units: as of the first look there since it left its last slot.
+    pub born_in_proc: Option<u64>,
     /// Its slot, while the mechanism has it.
     pub slot: Option<u32>,
     pub order: Order,
@@ -57,6 +61,8 @@ impl Thread {
     pub fn new(tid: Tid, at: Nanos) -> Self {
         Self {
             tid,
+            born: 0,
+            born_in_proc: None,
             slot: None,
             order: Order::VirtualTime { weight: UNIT, start: Start::Keep },
             charge: PerKind::all(UNIT),
