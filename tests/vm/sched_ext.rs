@@ -498,6 +498,23 @@ fn a_newcomer_has_no_more_than_its_share_beside_one_that_has_run_alone() {
 
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
+fn who_is_interrupted_by_a_real_time_thread_again_and_again_has_no_more_than_its_turn() {
+    // Between a thread that works for 4 ms and sleeps for 1 there is never room for a whole slice: were each return a new one, none would end.
+    let script = format!(
+        "{IS}; evenkeel schedule --backend sched_ext -p acfs >/dev/null & s=$!; is enabled; sleep 1
+         ticks() {{ awk '{{ print $14 }}' /proc/$1/stat; }}
+         chrt -f 10 taskset -c 0 worker naps 1 30000 & taskset -c 0 worker forever & one=$!; taskset -c 0 worker forever & two=$!
+         sleep 7; echo $(ticks $one) $(ticks $two)
+         killall worker; kill -INT $s; wait $s"
+    );
+    let Some(ended) = guest_of("2@100", "6.18", &["sh", "-c", &script]) else { return };
+    let ticks: Vec<u32> = ended.text().split_whitespace().map(|ticks| ticks.parse().unwrap()).collect();
+    let [one, two] = ticks[..] else { panic!("{ticks:?} {}", ended.stderr) };
+    assert!(one + two > 30 && one.min(two) * 3 >= one + two, "{ticks:?} {}", ended.stderr);
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
 fn a_slice_ends_at_the_tick_nearest_to_its_end_and_in_the_kernel_at_the_one_after_and_a_row_with_its_last() {
     // Ticks are 4 ms apart: at the first one after its end a slice of 5 ms takes 8.
     const IN_KERNEL: &str = "timeout 3 dd if=/dev/zero of=/dev/null bs=16M 2>/dev/null";

@@ -284,7 +284,7 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 	}
 	from = slot->claimed != NONE ? slot->queue : slot->waits_in;
 	/* A thread of a higher class has been here meanwhile, and the kernel has kept its place for it: its slice is what it was. */
-	goes_on = from == NONE && slot->cpu == where && cpu->last == at && slot->granted != NEVER && !slot->woken;
+	goes_on = from == NONE && slot->cpu == where && slot->granted != NEVER && !slot->woken;
 	leave(slot);
 	slot->claimed = NONE;
 	change(slot);
@@ -377,10 +377,14 @@ void BPF_PROG(evenkeel_stopping, struct task_struct *p, bool runnable)
 	slot->state = READY;
 	change(slot);
 	cpu->running = NONE;
-	if (is_used_up(slot))
+	if (is_used_up(slot)) {
 		use_up(slot, at, now);
-	else
+		/* For a thread of a higher class: the kernel must not keep its place for one whose turn is over. */
+		if (runnable)
+			task_set_slice(p, 0);
+	} else {
 		carry_slice(slot, cpu);
+	}
 	if (slot->exec_id != p->self_exec_id) {
 		slot->tid = p->pid; /* it has its leader's, whose place it has taken */
 		slot->born = p->start_time;
