@@ -8,18 +8,18 @@ use super::Schedule;
 
 /// A chunk that took this long tells how long an iteration takes. Chunks of less are not worth their taking.
 const TELLING: Nanos = Nanos::from_micros(1);
-/// How long a chunk should take: thirty times what taking one costs (a mutex that others want, two looks at the clock, what the policy notes). In a long loop,
-/// up to as long as the shortest piece of a share.
-const CHUNK: (Nanos, Nanos) = (Nanos::from_micros(10), PIECE.0);
-/// Between these, a chunk is a worker's fair share / so many: that is what it can be late by at the end, on the core that has told the pace.
-const CHUNKS_PER_LONG_SHARE: u64 = 1_000;
+/// What taking a chunk costs: a mutex that others want, the lines of memory behind it, two looks at the clock, what the policy notes. (Measured from loops' times
+/// with chunks of several lengths: 0.45 to 0.95 us.)
+const TAKING: Nanos = Nanos(500);
+/// No chunk, and no piece of a share, should take longer, however long the loop: for so long nobody can help with it.
+const LONGEST: Nanos = Nanos::from_micros(400);
 /// What a loop took the last time counts unless its first chunk takes longer by more than this.
 const CONTRADICTION: f64 = 8.0;
-/// A worker's fair share of a loop is at least so many chunks, if that is worth it: enough for the policy to see how fast it is, and to even out.
+/// A worker's fair share of a loop is at least so many chunks, if they are worth their taking: enough for the policy to see how fast it is, and to even out.
 const CHUNKS_PER_SHARE: u64 = 16;
 
 /// How long a piece of a share should take, at least and at most: long enough that taking it does not count, and others can help with the rest soon.
-const PIECE: (Nanos, Nanos) = (Nanos::from_micros(25), Nanos::from_micros(100));
+const PIECE: (Nanos, Nanos) = (Nanos::from_micros(25), LONGEST);
 /// Between these, a piece is what is left of the loop / (so many x workers).
 const PIECES_LEFT: u64 = 4;
 
@@ -236,8 +236,7 @@ impl Hand {
         let Some(pace) = confirmed.or_else(|| Some(earlier?.min((*told)?))) else { return };
         let next = *next;
         let share = (self.iterations - next) / self.places.len() as u64;
-        let wanted = (share / CHUNKS_PER_LONG_SHARE).clamp(within(CHUNK.0, pace), within(CHUNK.1, pace));
-        let unit = wanted.min((share / CHUNKS_PER_SHARE).max(within(TELLING, pace)));
+        let unit = within(chunk(span(share, pace)), pace).min((share / CHUNKS_PER_SHARE).max(within(TELLING, pace)));
         self.begin_policy(next, unit.max(1));
     }
 
@@ -256,6 +255,13 @@ impl Hand {
         self.stage = Stage::Over;
         self.places.iter_mut().for_each(|place| place.share.count = 0);
     }
+}
+
+/// How long chunks of such a share should take: of length x there are share / x to take, and who has the last one is late by half of it in the mean. The sum
+/// is least at x = sqrt(2 taking share).
+fn chunk(share: Nanos) -> Nanos {
+    let best = (2.0 * TAKING.0 as f64 * share.0 as f64).sqrt();
+    LONGEST.min(Nanos(best as u64))
 }
 
 /// Iterations of such a pace that take so long.
@@ -303,21 +309,22 @@ mod tests {
     }
 
     #[test]
-    fn chunks_double_until_two_take_a_microsecond_and_take_ten_from_then_on() {
+    fn chunks_double_until_two_take_a_microsecond_and_are_as_long_as_suits_the_share_from_then_on() {
+        // What is left is 3,272 us, whose root with a microsecond is 57.2.
         let chunks = run("dynamic", 1 << 15, 1, &[0], &[100]).remove(0);
-        assert_eq!(counts(&chunks)[..8], [1, 2, 4, 8, 16, 16, 100, 100]);
+        assert_eq!(counts(&chunks)[..8], [1, 2, 4, 8, 16, 16, 572, 572]);
     }
 
     #[test]
-    fn a_long_loop_has_chunks_of_a_thousandth_of_a_share_and_of_a_piece_at_most() {
+    fn four_times_the_loop_has_chunks_of_twice_the_length_until_they_are_long_enough() {
         let seventh = |n| counts(&run("dynamic", n, 2, &[0], &[100])[0])[6];
-        assert_eq!(seventh(400_000), 199);
-        assert_eq!(seventh(10_000_000), 250);
+        assert_eq!([100_000, 400_000, 1_600_000].map(seventh), [706, 1_414, 2_828]);
+        assert_eq!(seventh(100_000_000), 4_000);
     }
 
     #[test]
     fn a_short_loop_has_chunks_of_a_share_that_are_worth_their_taking() {
-        // 16 iterations take 1.6 us, which two chunks tell; a sixteenth of half of what is left would be 30, and ten microseconds are 100.
+        // 16 iterations take 1.6 us, which two chunks tell; a sixteenth of half of what is left is 30 or 3, and a microsecond 10.
         let counts = |n| counts(&run("dynamic", n, 2, &[0], &[100])[0]);
         assert_eq!(counts(47 + 32 * 30)[6..9], [30, 30, 30]);
         assert_eq!(counts(47 + 32 * 3)[6..9], [10, 10, 10]);
@@ -334,7 +341,7 @@ mod tests {
             now += span;
             hand.done(place, span);
         }
-        assert_eq!(longest, 100);
+        assert_eq!(longest, 572);
     }
 
     /// Chunks of one worker in a loop of 1,000 that took 20 ns per iteration the last time.
@@ -364,18 +371,18 @@ mod tests {
 
     #[test]
     fn a_share_is_taken_whole_far_from_the_end_and_no_piece_of_it_is_a_crumb() {
-        // Chunks of ten microseconds have 103 iterations, a share five of them: two pieces of 25 us would leave one iteration over.
+        // Chunks have 580 iterations, a share five of them, and 25 us are 257.
         let chunks = counts(&run("aid-dynamic", 1 << 16, 2, &[0, 0], &[97])[0]);
         let (sizing, last) = (8, chunks.len() - 1);
-        assert_eq!(chunks[20], 515);
-        assert!(chunks[sizing..last].iter().all(|&count| count >= 103), "{chunks:?}");
+        assert_eq!(chunks[sizing], 5 * 580);
+        assert!(chunks[sizing..last].iter().all(|&count| 3 * count >= 2 * 257), "{chunks:?}");
     }
 
     #[test]
     fn pieces_of_a_long_share_are_the_shorter_the_less_is_left() {
-        // Half of the loop is a worker's share: pieces of 100 us are 1,000 iterations, of 25 us 250.
+        // Half of the loop is a worker's share: pieces of 400 us are 4,000 iterations, of 25 us 250.
         let chunks = counts(&run("aid-static", 1 << 16, 2, &[0, 0], &[100])[0]);
-        let longest = chunks.iter().position(|&count| count > 900).unwrap();
+        let longest = chunks.iter().position(|&count| count > 3_000).unwrap();
         assert!(chunks[longest..].is_sorted_by(|a, b| a + a / 2 >= *b), "{chunks:?}");
         assert!(chunks.last().is_some_and(|&count| count < 2 * 250), "{chunks:?}");
     }
