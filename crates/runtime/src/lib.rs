@@ -65,6 +65,7 @@ mod summary;
 mod sync;
 mod task;
 mod team;
+mod thrift;
 mod timed;
 mod trace;
 mod worker;

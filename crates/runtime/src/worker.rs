@@ -19,6 +19,7 @@ use crate::loops::Paces;
 use crate::registry::Registry;
 use crate::scope::Credits;
 use crate::team::pin_to;
+use crate::thrift::Thrift;
 use crate::timed::Timed;
 use crate::trace::{Recorder, Trace, What};
 
@@ -61,6 +62,9 @@ pub struct Worker {
     deque: Deque<JobRef>,
     registry: Arc<Registry>,
     random: Cell<u64>,
+    thrift: Thrift,
+    /// Whom it has stolen from last.
+    victim: Cell<Option<usize>>,
 }
 
 impl Worker {
@@ -86,6 +90,8 @@ impl Worker {
             registry,
             // Any odd number will do: xorshift must not start with 0.
             random: Cell::new(2 * index as u64 + 1),
+            thrift: Thrift::default(),
+            victim: Cell::new(None),
         };
         worker.counts.began.set(worker.registry.since_made(Instant::now()).0);
         CURRENT.set(&raw const worker);
@@ -205,8 +211,11 @@ impl Worker {
     /// [`crate::sleep::Sleep::wake_waiter`] for this worker then.
     pub fn wait_until(&self, done: impl Fn() -> bool) {
         while !done() {
-            if let Some(job) = self.next.take().or_else(|| self.deque.pop()).or_else(|| self.seek()) {
+            if let Some(job) = self.next.take().or_else(|| self.deque.pop()) {
                 self.execute(job);
+                continue;
+            }
+            if self.help(&done) {
                 continue;
             }
             self.credits.give_back(self);
@@ -215,6 +224,42 @@ impl Worker {
             }
         }
         self.lay_open();
+    }
+
+    /// Runs a job of somebody else. False: there is none.
+    #[inline]
+    fn help(&self, done: &impl Fn() -> bool) -> bool {
+        let Some(began) = self.thrift.begin() else { return self.seek().map(|job| self.execute(job)).is_some() };
+        self.victim.set(None);
+        let Some(job) = self.seek() else { return false };
+        let (victim, taken, tasks) = (self.victim.get(), Instant::now(), self.counts.tasks.get());
+        self.execute(job);
+        // What else lies in deques may be the way into a loop that has just ended, which tells nothing.
+        if let Some(victim) = victim
+            && self.counts.tasks.get() != tasks
+        {
+            self.hold_off(victim, self.thrift.hold_off(taken - began, taken.elapsed()), done);
+        }
+        true
+    }
+
+    /// Leaves the others alone for so long, or until `done`.
+    fn hold_off(&self, victim: usize, span: Duration, done: &impl Fn() -> bool) {
+        if span.is_zero() {
+            return;
+        }
+        let (since, has) = (Instant::now(), self.registry.stealers[victim].len());
+        loop {
+            let held_off = since.elapsed();
+            if held_off >= span || done() {
+                break;
+            }
+            if held_off < SPINNING { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+        if self.registry.stealers[victim].len() == has {
+            self.thrift.was_for_nothing();
+        }
+        self.looked(since, Instant::now());
     }
 
     /// Looks for a job until `done`, and runs it.
@@ -275,6 +320,7 @@ impl Worker {
 
     fn stole(&self, victim: usize) {
         self.counts.steals_got.add(1);
+        self.victim.set(Some(victim));
         if let Some(recorder) = &self.recorder {
             recorder.happened(What::Stole(victim as u32), Instant::now());
         }
