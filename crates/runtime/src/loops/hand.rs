@@ -6,7 +6,7 @@ use evenkeel_policy::loops::tail::{self, Faster};
 
 use super::Schedule;
 
-/// A chunk that took this long tells how long an iteration takes. Chunks of less are not worth their taking.
+/// A chunk that took this long tells how long an iteration takes.
 const TELLING: Nanos = Nanos::from_micros(1);
 /// What taking a chunk costs: a mutex that others want, the lines of memory behind it, two looks at the clock, what the policy notes. (Measured from loops' times
 /// with chunks of several lengths: 0.45 to 0.95 us.)
@@ -15,8 +15,8 @@ const TAKING: Nanos = Nanos(500);
 const LONGEST: Nanos = Nanos::from_micros(400);
 /// What a loop took the last time counts unless its first chunk takes longer by more than this.
 const CONTRADICTION: f64 = 8.0;
-/// A worker's fair share of a loop is at least so many chunks, if they are worth their taking: enough for the policy to see how fast it is, and to even out.
-const CHUNKS_PER_SHARE: u64 = 16;
+/// The first chunk of a loop that is remembered is at most this part of a worker's fair share: it may be another loop by now.
+const CONFIRMING: u64 = 4;
 
 /// How long a piece of a share should take, at least and at most: long enough that taking it does not count, and others can help with the rest soon.
 const PIECE: (Nanos, Nanos) = (Nanos::from_micros(25), LONGEST);
@@ -69,9 +69,9 @@ enum Stage {
 impl Hand {
     /// So many iterations for so many workers, at least one. `remembered`: nanoseconds per iteration, the last time.
     pub fn new(schedule: Schedule, iterations: u64, workers: usize, remembered: Option<f64>) -> Self {
-        let least = CHUNKS_PER_SHARE * workers as u64;
         // The first chunk is to confirm it: short, and of a loop of few iterations, few.
-        let first = remembered.map_or(0, |pace| within(TELLING, pace).min(iterations / least).max(1));
+        let most = iterations / (CONFIRMING * workers as u64);
+        let first = remembered.map_or(0, |pace| within(TELLING, pace).min(most).max(1));
         let mut hand = Self {
             schedule,
             iterations,
@@ -236,7 +236,7 @@ impl Hand {
         let Some(pace) = confirmed.or_else(|| Some(earlier?.min((*told)?))) else { return };
         let next = *next;
         let share = (self.iterations - next) / self.places.len() as u64;
-        let unit = within(chunk(span(share, pace)), pace).min((share / CHUNKS_PER_SHARE).max(within(TELLING, pace)));
+        let unit = within(chunk(span(share, pace)), pace);
         self.begin_policy(next, unit.max(1));
     }
 
@@ -318,16 +318,9 @@ mod tests {
     #[test]
     fn four_times_the_loop_has_chunks_of_twice_the_length_until_they_are_long_enough() {
         let seventh = |n| counts(&run("dynamic", n, 2, &[0], &[100])[0])[6];
+        // Without the 47 that sizing takes, shares of 5, 20 and 80 ms; of 4.8 us the root is 2.2.
         assert_eq!([100_000, 400_000, 1_600_000].map(seventh), [706, 1_414, 2_828]);
-        assert_eq!(seventh(100_000_000), 4_000);
-    }
-
-    #[test]
-    fn a_short_loop_has_chunks_of_a_share_that_are_worth_their_taking() {
-        // 16 iterations take 1.6 us, which two chunks tell; a sixteenth of half of what is left is 30 or 3, and a microsecond 10.
-        let counts = |n| counts(&run("dynamic", n, 2, &[0], &[100])[0]);
-        assert_eq!(counts(47 + 32 * 30)[6..9], [30, 30, 30]);
-        assert_eq!(counts(47 + 32 * 3)[6..9], [10, 10, 10]);
+        assert_eq!((seventh(47 + 96), seventh(100_000_000)), (21, 4_000));
     }
 
     #[test]
@@ -358,15 +351,15 @@ mod tests {
 
     #[test]
     fn a_loop_that_is_run_again_finds_out_nothing_anew() {
-        // A 32nd of a thousand confirms; chunks of a microsecond from then on.
-        assert_eq!(remembering(20)[..4], [31, 50, 50, 50]);
-        assert_eq!(remembering(100)[..4], [31, 50, 50, 50]);
+        // A microsecond confirms, and of half of the rest, 9.5 us as it was, the root is 3.1.
+        assert_eq!(remembering(20)[..4], [50, 154, 154, 154]);
+        assert_eq!(remembering(100)[..4], [50, 154, 154, 154]);
     }
 
     #[test]
     fn a_loop_that_is_not_what_it_was_is_sized_anew() {
         // A millisecond per iteration: two chunks tell, then one by one.
-        assert_eq!(remembering(1_000_000)[..4], [31, 31, 1, 1]);
+        assert_eq!(remembering(1_000_000)[..4], [50, 50, 1, 1]);
     }
 
     #[test]
