@@ -5,13 +5,16 @@
 //! there, and the lock of the depot is taken once in 64 blocks.
 //!
 //! Memory goes back to the system when the pool ends, not before: the protocol of task nodes relies on blocks that stay (README.md,
-//! "Release of dependences").
+//! "Release of dependences"). Whoever has many tasks pending has it in huge pages: a chain's tasks are far apart, and each on a page of its own would
+//! be one more miss of the TLB.
 #![expect(unsafe_code, reason = "an allocator")]
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, PoisonError};
+
+use rustix::mm::{Advice, madvise};
 
 /// What a block is for, and how large it is. Blocks of one class are never used as another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +30,9 @@ const DEPENDENT: std::ops::Range<usize> = 4..8;
 /// Blocks in a full magazine.
 const FULL: usize = 64;
 /// What is taken from the system at a time: enough that asking does not count, little enough for small programs.
-const CHUNK_BYTES: usize = 256 << 10;
+const CHUNK: usize = 256 << 10;
+/// And by whoever has had as much already: a huge page of x86 and of Arm with pages of 4 KiB.
+const HUGE: usize = 2 << 20;
 
 impl Class {
     /// For an independent task of this layout; none: it is too large.
@@ -73,35 +78,54 @@ impl Magazine {
 #[derive(Default)]
 pub struct Depot {
     full: [Mutex<Vec<Magazine>>; SIZES.len()],
-    chunks: Mutex<Vec<NonNull<u8>>>,
+    chunks: Mutex<Vec<Chunk>>,
 }
 
-// SAFETY: blocks in the depot belong to nobody else; the lists of them are behind mutexes.
+// SAFETY: blocks in the depot, and chunks, belong to nobody else; the lists of them are behind mutexes.
 unsafe impl Send for Depot {}
 // SAFETY: as above.
 unsafe impl Sync for Depot {}
 
-const CHUNK: Layout = match Layout::from_size_align(CHUNK_BYTES, ALIGN) {
-    Ok(layout) => layout,
-    Err(_) => panic!("a chunk has a layout"),
-};
+/// Memory that blocks are cut from.
+struct Chunk {
+    at: NonNull<u8>,
+    layout: Layout,
+}
 
-impl Depot {
+impl Chunk {
     /// Zeroed: a node's first generation is 0 and nobody waits for it.
-    fn chunk(&self) -> NonNull<u8> {
+    fn new(bytes: usize) -> Self {
+        let align = if bytes == HUGE { HUGE } else { ALIGN };
+        let Ok(layout) = Layout::from_size_align(bytes, align) else {
+            unreachable!("a power of two, and bytes are a multiple of it")
+        };
         // SAFETY: the layout is not empty.
-        let Some(chunk) = NonNull::new(unsafe { alloc_zeroed(CHUNK) }) else { handle_alloc_error(CHUNK) };
-        self.chunks.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
-        chunk
+        let Some(at) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        if bytes == HUGE {
+            // Before it is touched. A kernel without huge pages has small ones.
+            // SAFETY: it changes nothing that can be seen.
+            let _ = unsafe { madvise(at.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+        }
+        // SAFETY: so many bytes are there.
+        unsafe { at.write_bytes(0, bytes) };
+        Self { at, layout }
     }
 }
 
-impl Drop for Depot {
+impl Drop for Chunk {
     fn drop(&mut self) {
-        for chunk in self.chunks.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            // SAFETY: made by `chunk` with this layout. The pool is at its end: no task is left that could be in a block.
-            unsafe { dealloc(chunk.as_ptr(), CHUNK) }
-        }
+        // SAFETY: made by `new` with this layout. The pool is at its end: no task is left that could be in a block.
+        unsafe { dealloc(self.at.as_ptr(), self.layout) }
+    }
+}
+
+impl Depot {
+    /// So many bytes for somebody's blocks.
+    fn chunk(&self, bytes: usize) -> NonNull<u8> {
+        let chunk = Chunk::new(bytes);
+        let at = chunk.at;
+        self.chunks.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
+        at
     }
 }
 
@@ -113,6 +137,8 @@ struct Stock {
     spare: Cell<Magazine>,
     /// What is left of the last chunk: address and bytes.
     rest: Cell<(*mut u8, usize)>,
+    /// Bytes of all its chunks.
+    had: Cell<usize>,
 }
 
 /// The blocks of one worker.
@@ -127,6 +153,7 @@ impl Default for Arena {
             loaded: Cell::new(Magazine::EMPTY),
             spare: Cell::new(Magazine::EMPTY),
             rest: Cell::new((null_mut(), 0)),
+            had: Cell::new(0),
         };
         Self(std::array::from_fn(stock))
     }
@@ -182,7 +209,9 @@ impl Arena {
         let size = SIZES[class.0];
         let (mut at, mut bytes) = stock.rest.get();
         if bytes < size {
-            (at, bytes) = (depot.chunk().as_ptr(), CHUNK_BYTES);
+            bytes = if stock.had.get() < HUGE { CHUNK } else { HUGE };
+            at = depot.chunk(bytes).as_ptr();
+            stock.had.set(stock.had.get() + bytes);
         }
         // SAFETY: at least `size` bytes are left in the chunk.
         stock.rest.set((unsafe { at.add(size) }, bytes - size));
@@ -213,6 +242,24 @@ mod tests {
         }
         // What the runner keeps, two magazines, is all that is not used again.
         assert!(seen.len() <= 1_000 + 2 * FULL, "{}", seen.len());
+    }
+
+    #[test]
+    fn whoever_has_had_much_gets_more_in_huge_pages() {
+        let (depot, maker) = (Depot::default(), Arena::default());
+        let class = Class::independent(Layout::new::<u64>()).unwrap();
+        let addresses: HashSet<_> = (0..100_000).map(|_| maker.take(class, &depot).addr().get()).collect();
+        assert_eq!(addresses.len(), 100_000);
+        let chunks = depot.chunks.lock().unwrap();
+        assert_eq!(
+            chunks.iter().map(|chunk| chunk.layout.size()).collect::<Vec<_>>(),
+            [[CHUNK; 8].as_slice(), &[HUGE; 3]].concat()
+        );
+        assert!(chunks.iter().all(|chunk| chunk.layout.size() == CHUNK || chunk.at.addr().get() % HUGE == 0));
+        let is_inside = |chunk: &Chunk, address| {
+            (chunk.at.addr().get()..=chunk.at.addr().get() + chunk.layout.size() - 64).contains(&address)
+        };
+        assert!(addresses.into_iter().all(|address| chunks.iter().any(|chunk| is_inside(chunk, address))));
     }
 
     #[test]

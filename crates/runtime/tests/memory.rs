@@ -42,7 +42,7 @@ const TASKS: usize = 140_000;
 const CHAINS: usize = 1_000;
 const MOST: usize = 128;
 /// What a pool takes from the system at a time: so much may be there for further tasks.
-const STOCK: usize = 256 << 10;
+const STOCK: usize = 2 << 20;
 
 /// Bytes by task that `create` makes of a scope whose only worker is busy with it, so that all of them are pending; beyond `closure` bytes each.
 fn beyond(closure: usize, create: impl FnOnce(&Scope<'_, '_>) + Send) -> usize {
@@ -52,7 +52,7 @@ fn beyond(closure: usize, create: impl FnOnce(&Scope<'_, '_>) + Send) -> usize {
         create(s);
         let taken = IN_USE.load(Ordering::Relaxed) - before;
         s.cancel();
-        ((taken - STOCK) / TASKS).saturating_sub(closure)
+        (taken.saturating_sub(STOCK) / TASKS).saturating_sub(closure)
     })
 }
 
