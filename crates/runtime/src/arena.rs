@@ -94,13 +94,14 @@ struct Chunk {
 
 impl Chunk {
     /// Zeroed: a node's first generation is 0 and nobody waits for it.
-    fn new(bytes: usize) -> Self {
+    /// None: so much is not to be had.
+    fn new(bytes: usize) -> Option<Self> {
         let align = if bytes == HUGE { HUGE } else { ALIGN };
         let Ok(layout) = Layout::from_size_align(bytes, align) else {
             unreachable!("a power of two, and bytes are a multiple of it")
         };
         // SAFETY: the layout is not empty.
-        let Some(at) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        let at = NonNull::new(unsafe { alloc(layout) })?;
         if bytes == HUGE {
             // Before it is touched. A kernel without huge pages has small ones.
             // SAFETY: it changes nothing that can be seen.
@@ -108,7 +109,7 @@ impl Chunk {
         }
         // SAFETY: so many bytes are there.
         unsafe { at.write_bytes(0, bytes) };
-        Self { at, layout }
+        Some(Self { at, layout })
     }
 }
 
@@ -120,12 +121,13 @@ impl Drop for Chunk {
 }
 
 impl Depot {
-    /// So many bytes for somebody's blocks.
-    fn chunk(&self, bytes: usize) -> NonNull<u8> {
-        let chunk = Chunk::new(bytes);
-        let at = chunk.at;
+    /// Memory for somebody's blocks who has had so much already, and how many bytes.
+    fn chunk(&self, had: usize) -> (*mut u8, usize) {
+        let huge = if had >= HUGE { Chunk::new(HUGE) } else { None };
+        let Some(chunk) = huge.or_else(|| Chunk::new(CHUNK)) else { handle_alloc_error(Layout::new::<[u8; CHUNK]>()) };
+        let it = (chunk.at.as_ptr(), chunk.layout.size());
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
-        at
+        it
     }
 }
 
@@ -209,8 +211,7 @@ impl Arena {
         let size = SIZES[class.0];
         let (mut at, mut bytes) = stock.rest.get();
         if bytes < size {
-            bytes = if stock.had.get() < HUGE { CHUNK } else { HUGE };
-            at = depot.chunk(bytes).as_ptr();
+            (at, bytes) = depot.chunk(stock.had.get());
             stock.had.set(stock.had.get() + bytes);
         }
         // SAFETY: at least `size` bytes are left in the chunk.
@@ -260,6 +261,25 @@ mod tests {
             (chunk.at.addr().get()..=chunk.at.addr().get() + chunk.layout.size() - 64).contains(&address)
         };
         assert!(addresses.into_iter().all(|address| chunks.iter().any(|chunk| is_inside(chunk, address))));
+        // A kernel without huge pages has nothing of them.
+        if std::fs::exists("/sys/kernel/mm/transparent_hugepage").unwrap() {
+            chunks.iter().filter(|chunk| chunk.layout.size() == HUGE).for_each(|chunk| assert!(is_advised(chunk)));
+        }
+    }
+
+    /// Whether the kernel has been told (`hg` among the flags of its mapping).
+    fn is_advised(chunk: &Chunk) -> bool {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut is_here = false;
+        for line in maps.lines() {
+            if let Some((start, end)) = line.split(' ').next().and_then(|it| it.split_once('-')) {
+                let bound = |hex| usize::from_str_radix(hex, 16).unwrap();
+                is_here = (bound(start)..bound(end)).contains(&chunk.at.addr().get());
+            } else if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| is_here) {
+                return flags.split(' ').any(|flag| flag == "hg");
+            }
+        }
+        false
     }
 
     #[test]

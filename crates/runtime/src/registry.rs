@@ -175,10 +175,14 @@ impl Registry {
         injected + self.stealers.iter().map(Stealer::len).sum::<usize>()
     }
 
+    /// Whether a job has come from outside.
+    pub fn has_calls(&self) -> bool {
+        self.injectors.iter().any(|injector| !injector.is_empty())
+    }
+
     /// Whether a job lies anywhere.
     pub fn has_work(&self) -> bool {
-        self.injectors.iter().any(|injector| !injector.is_empty())
-            || self.stealers.iter().any(|stealer| !stealer.is_empty())
+        self.has_calls() || self.stealers.iter().any(|stealer| !stealer.is_empty())
     }
 
     /// Whether workers are to return when they have nothing to do.

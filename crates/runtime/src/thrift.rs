@@ -3,7 +3,7 @@
 //! holds off for a while, and for twice as long if it finds the same again.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::worker::LOOKING;
 
@@ -17,29 +17,48 @@ const LONGEST: Duration = LOOKING;
 /// What a worker remembers of its steals.
 #[derive(Default)]
 pub struct Thrift {
+    /// Since the last one that was timed.
     steals: Cell<u32>,
     held_off: Cell<Duration>,
+    /// Whom it is to leave alone before it steals again, and for how long.
+    owed: Cell<Option<(usize, Duration)>>,
 }
 
 impl Thrift {
-    /// Before a steal: when it began, if it is to be timed.
+    /// It has stolen something.
     #[inline]
-    pub fn begin(&self) -> Option<Instant> {
-        let steals = self.steals.get().wrapping_add(1);
-        self.steals.set(steals);
-        steals.is_multiple_of(SAMPLED).then(Instant::now)
+    pub fn count(&self) {
+        self.steals.set(self.steals.get() + 1);
     }
 
-    /// How long to hold off, after a steal that took so long and a task of such a length.
-    pub fn hold_off(&self, taking: Duration, task: Duration) -> Duration {
+    /// Whether the next steal is to be timed.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        self.steals.get() >= SAMPLED && self.steals.replace(0) > 0
+    }
+
+    /// A steal from this victim took so long, and so did the task.
+    pub fn judge(&self, victim: usize, taking: Duration, task: Duration) {
         let next = if taking <= task { Duration::ZERO } else { (2 * self.held_off.get()).clamp(FIRST, LONGEST) };
         self.held_off.set(next);
-        next
+        self.owed.set(Some((victim, next)).filter(|(_, span)| !span.is_zero()));
+    }
+
+    /// Whom to leave alone now, and for how long.
+    #[inline]
+    pub fn owed(&self) -> Option<(usize, Duration)> {
+        self.owed.take()
     }
 
     /// The victim did nothing about its tasks meanwhile: it has something else to do, and they are the thief's.
     pub fn was_for_nothing(&self) {
         self.held_off.set(Duration::ZERO);
+    }
+
+    /// As if it had found out that this victim is to be left alone for so long.
+    #[cfg(test)]
+    pub fn owe(&self, victim: usize, span: Duration) {
+        self.owed.set(Some((victim, span)));
     }
 }
 
@@ -51,25 +70,37 @@ mod tests {
         Duration::from_nanos(ns)
     }
 
+    /// For how long after a steal of 200 ns and a task of such a length.
+    fn held_off(thrift: &Thrift, task: u64) -> u128 {
+        thrift.judge(3, ns(200), ns(task));
+        thrift.owed().map_or(0, |(victim, span)| {
+            assert_eq!(victim, 3);
+            span.as_micros()
+        })
+    }
+
     #[test]
-    fn one_steal_of_sixteen_is_timed() {
+    fn one_steal_of_sixteen_is_timed_however_often_none_is_found() {
         let thrift = Thrift::default();
-        assert_eq!((0..160).filter(|_| thrift.begin().is_some()).count(), 10);
+        let timed = (0..1_600).filter(|at| {
+            (at % 10 == 0).then(|| thrift.count());
+            thrift.is_due()
+        });
+        assert_eq!(timed.count(), 10);
     }
 
     #[test]
     fn who_steals_what_is_shorter_than_its_taking_holds_off_for_longer_and_longer() {
         let thrift = Thrift::default();
-        let waits = [(); 7].map(|()| thrift.hold_off(ns(200), ns(100)).as_micros());
-        assert_eq!(waits, [2, 4, 8, 16, 32, 50, 50]);
+        assert_eq!([100; 7].map(|task| held_off(&thrift, task)), [2, 4, 8, 16, 32, 50, 50]);
+        assert_eq!(thrift.owed(), None, "once each");
     }
 
     #[test]
     fn a_task_that_is_worth_it_or_a_victim_that_is_busy_ends_that() {
         let thrift = Thrift::default();
-        let waits = [100, 100, 300, 100].map(|task| thrift.hold_off(ns(200), ns(task)).as_micros());
-        assert_eq!(waits, [2, 4, 0, 2]);
+        assert_eq!([100, 100, 300, 100].map(|task| held_off(&thrift, task)), [2, 4, 0, 2]);
         thrift.was_for_nothing();
-        assert_eq!(thrift.hold_off(ns(200), ns(100)).as_micros(), 2);
+        assert_eq!(held_off(&thrift, 100), 2);
     }
 }

@@ -53,6 +53,8 @@ pub struct Worker {
     recorder: Option<Recorder>,
     /// Of loops that it has called.
     pub paces: Paces,
+    /// Whether to steal, and when.
+    pub thrift: Thrift,
     /// What it has at hand to decide which tasks it leaves.
     pub deciding: Deciding,
     /// Numbers of names that it has come across, by a part of their addresses.
@@ -62,9 +64,10 @@ pub struct Worker {
     deque: Deque<JobRef>,
     registry: Arc<Registry>,
     random: Cell<u64>,
-    thrift: Thrift,
-    /// Whom it has stolen from last.
-    victim: Cell<Option<usize>>,
+    /// Whether the steal that it is about to make is timed.
+    is_timing: Cell<bool>,
+    /// Of a steal that is timed: from whom, and when it began.
+    stolen: Cell<Option<(usize, Instant)>>,
 }
 
 impl Worker {
@@ -91,7 +94,8 @@ impl Worker {
             // Any odd number will do: xorshift must not start with 0.
             random: Cell::new(2 * index as u64 + 1),
             thrift: Thrift::default(),
-            victim: Cell::new(None),
+            is_timing: Cell::new(false),
+            stolen: Cell::new(None),
         };
         worker.counts.began.set(worker.registry.since_made(Instant::now()).0);
         CURRENT.set(&raw const worker);
@@ -229,34 +233,58 @@ impl Worker {
     /// Runs a job of somebody else. False: there is none.
     #[inline]
     fn help(&self, done: &impl Fn() -> bool) -> bool {
-        let Some(began) = self.thrift.begin() else { return self.seek().map(|job| self.execute(job)).is_some() };
-        self.victim.set(None);
-        let Some(job) = self.seek() else { return false };
-        let (victim, taken, tasks) = (self.victim.get(), Instant::now(), self.counts.tasks.get());
+        if let Some((victim, span)) = self.thrift.owed() {
+            self.hold_off(victim, span, done);
+            if done() {
+                return true;
+            }
+        }
+        if self.thrift.is_due() {
+            return self.help_timed();
+        }
+        self.seek().map(|job| self.execute(job)).is_some()
+    }
+
+    /// The same, to find out whether stealing pays.
+    fn help_timed(&self) -> bool {
+        self.stolen.set(None);
+        self.is_timing.set(true);
+        let job = self.seek();
+        self.is_timing.set(false);
+        let Some(job) = job else { return false };
+        let (taken, tasks) = (Instant::now(), self.counts.tasks.get());
         self.execute(job);
-        // What else lies in deques may be the way into a loop that has just ended, which tells nothing.
-        if let Some(victim) = victim
+        // What else lies in deques may be the way into a loop that has just ended, and a task that has made others was worth it: neither tells anything.
+        if let Some((victim, began)) = self.stolen.get()
             && self.counts.tasks.get() != tasks
+            && self.deque.is_empty()
         {
-            self.hold_off(victim, self.thrift.hold_off(taken - began, taken.elapsed()), done);
+            self.thrift.judge(victim, taken - began, taken.elapsed());
         }
         true
     }
 
-    /// Leaves the others alone for so long, or until `done`.
+    /// Leaves the others alone for so long, or until `done`, or there is something from outside or left to this one. Nothing of its own is left by now.
     fn hold_off(&self, victim: usize, span: Duration, done: &impl Fn() -> bool) {
-        if span.is_zero() {
-            return;
-        }
-        let (since, has) = (Instant::now(), self.registry.stealers[victim].len());
+        // A scope that only waits for these does not wait any longer.
+        self.credits.give_back(self);
+        let registry = &*self.registry;
+        let give_way = registry.give_way.as_ref();
+        let of_victim = || (registry.counts[victim].tasks.get(), registry.stealers[victim].len());
+        let (since, (ran, had)) = (Instant::now(), of_victim());
+        give_way.into_iter().for_each(|it| it.idles(self, true));
         loop {
             let held_off = since.elapsed();
-            if held_off >= span || done() {
+            if held_off >= span || done() || registry.has_calls() || give_way.is_some_and(|it| it.would_give(self.kind))
+            {
                 break;
             }
             if held_off < SPINNING { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
-        if self.registry.stealers[victim].len() == has {
+        give_way.into_iter().for_each(|it| it.idles(self, false));
+        // It has neither run tasks nor made any.
+        let (has_run, has) = of_victim();
+        if has_run == ran && has <= had {
             self.thrift.was_for_nothing();
         }
         self.looked(since, Instant::now());
@@ -266,6 +294,8 @@ impl Worker {
     fn look(&self, done: &impl Fn() -> bool) {
         let registry = &*self.registry;
         let (sleep, give_way) = (&registry.sleep, registry.give_way.as_ref());
+        // There is nothing to be left alone.
+        self.thrift.owed();
         give_way.into_iter().for_each(|it| it.idles(self, true));
         sleep.start_looking();
         let mut since = Instant::now();
@@ -320,7 +350,7 @@ impl Worker {
 
     fn stole(&self, victim: usize) {
         self.counts.steals_got.add(1);
-        self.victim.set(Some(victim));
+        self.thrift.count();
         if let Some(recorder) = &self.recorder {
             recorder.happened(What::Stole(victim as u32), Instant::now());
         }
@@ -352,6 +382,9 @@ impl Worker {
                 let mut round = registry.victims_of(self.index).round(from);
                 round.find_map(|victim| {
                     tried += 1;
+                    if self.is_timing.get() {
+                        self.stolen.set(Some((victim, Instant::now())));
+                    }
                     let job = take(registry.stealers[victim].steal());
                     job.inspect(|_| self.stole(victim))
                 })
@@ -379,5 +412,40 @@ impl Worker {
         it ^= it << 17;
         self.random.set(it);
         (it % bound as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+    use crate::Pool;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_scope_ends_though_all_its_workers_hold_off() {
+        let pool = Pool::builder().workers(2).pin(false).build().unwrap();
+        let (both, began) = (Barrier::new(2), Instant::now());
+        pool.scope(|s| {
+            for _ in 0..2 {
+                s.spawn(|| {
+                    both.wait();
+                    Worker::with_current(|worker| worker.unwrap().thrift.owe(0, LONG));
+                });
+            }
+        });
+        assert!(began.elapsed() < LONG / 2);
+    }
+
+    #[test]
+    fn who_holds_off_takes_calls_from_outside() {
+        let pool = Pool::builder().workers(1).pin(false).build().unwrap();
+        let began = Instant::now();
+        let owe = || Worker::with_current(|worker| worker.unwrap().thrift.owe(0, LONG));
+        pool.run(owe);
+        pool.run(owe);
+        assert!(began.elapsed() < LONG / 2);
     }
 }

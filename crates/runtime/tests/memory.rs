@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// More than a power of two: a deque that has just doubled is as empty as it gets.
-const TASKS: usize = 140_000;
+const TASKS: usize = 280_000;
 const CHAINS: usize = 1_000;
 const MOST: usize = 128;
 /// What a pool takes from the system at a time: so much may be there for further tasks.

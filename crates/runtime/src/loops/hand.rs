@@ -11,7 +11,8 @@ const TELLING: Nanos = Nanos::from_micros(1);
 /// What taking a chunk costs: a mutex that others want, the lines of memory behind it, two looks at the clock, what the policy notes. (Measured from loops' times
 /// with chunks of several lengths: 0.45 to 0.95 us.)
 const TAKING: Nanos = Nanos(500);
-/// No chunk, and no piece of a share, should take longer, however long the loop: for so long nobody can help with it.
+/// No chunk, on the kind of core that has told how long an iteration takes, and no piece of a share should take longer, however long the loop: for so long
+/// nobody can help with it.
 const LONGEST: Nanos = Nanos::from_micros(400);
 /// What a loop took the last time counts unless its first chunk takes longer by more than this.
 const CONTRADICTION: f64 = 8.0;
@@ -151,7 +152,7 @@ impl Hand {
             Stage::Sizing { next, last, told, remembered } => {
                 // Doubling: the chunk that tells is about as long as all before it. It has to be confirmed by another.
                 let is_known = told.is_some() || remembered.is_some();
-                let longer = if is_known { last[place] } else { 2 * last[place] };
+                let longer = if is_known { last[place] } else { last[place].saturating_mul(2) };
                 let count = longer.max(1).min(self.iterations - *next);
                 let chunk = Chunk { first: *next, count };
                 (*next, last[place]) = (*next + count, count);
@@ -179,7 +180,7 @@ impl Hand {
         let count = self.pieces().map_or(share.count, |unit| {
             let within = |span| self.pace(kind).map_or(unit, |pace| within(span, pace)).max(1);
             let piece = (self.left / (PIECES_LEFT * self.places.len() as u64)).clamp(within(PIECE.0), within(PIECE.1));
-            let parts = ((share.count + piece / 2) / piece).max(1);
+            let parts = (share.count.saturating_add(piece / 2) / piece).max(1);
             share.count.div_ceil(parts)
         });
         Chunk { first: share.first, count }
@@ -215,6 +216,16 @@ impl Hand {
         tail::leaves(now.saturating_add(span(count, own)), count, left, &mut faster)
     }
 
+    /// How long the chunks that are out may take, on the kind of core that has told; pieces are short at the end.
+    pub fn patience(&self) -> Nanos {
+        match &self.stage {
+            Stage::Policy { unit, .. } if !self.schedule.samples() => {
+                self.fastest_pace().map_or(Nanos::ZERO, |pace| LONGEST.min(span(*unit, pace)))
+            }
+            Stage::Sizing { .. } | Stage::Policy { .. } | Stage::Over => Nanos::ZERO,
+        }
+    }
+
     /// The chunk at a place is done, and took so long.
     pub fn done(&mut self, place: usize, time: Nanos) {
         let Some((kind, _, count)) = self.places[place].at_work.take() else { return };
@@ -229,14 +240,20 @@ impl Hand {
     /// While sizing: two chunks have to tell, and the faster counts. One alone may have met an interrupt, or the first touch of a page. Of a loop
     /// that is remembered one is enough, however short.
     fn size(&mut self, count: u64, time: Nanos) {
-        let Stage::Sizing { next, told, remembered, .. } = &mut self.stage else { return };
+        let Stage::Sizing { next, last, told, remembered } = &mut self.stage else { return };
         let pace = time.0.max(1) as f64 / count as f64;
-        let confirmed = remembered.take().filter(|remembered| pace <= CONTRADICTION * remembered);
+        let seen = pace;
+        let was_remembered = remembered.take();
+        let confirmed = was_remembered.filter(|remembered| pace <= CONTRADICTION * remembered);
+        if was_remembered.is_some() && confirmed.is_none() {
+            // Chunks are as long as suited what it was.
+            last.iter_mut().for_each(|it| *it = within(TELLING, pace).clamp(1, *it));
+        }
         let earlier = std::mem::replace(told, Some(pace).filter(|_| time >= TELLING));
         let Some(pace) = confirmed.or_else(|| Some(earlier?.min((*told)?))) else { return };
         let next = *next;
         let share = (self.iterations - next) / self.places.len() as u64;
-        let unit = within(chunk(span(share, pace)), pace);
+        let unit = within(chunk(span(share, pace)), pace).min(within(LONGEST, pace.max(seen)));
         self.begin_policy(next, unit.max(1));
     }
 
@@ -359,7 +376,7 @@ mod tests {
     #[test]
     fn a_loop_that_is_not_what_it_was_is_sized_anew() {
         // A millisecond per iteration: two chunks tell, then one by one.
-        assert_eq!(remembering(1_000_000)[..4], [50, 50, 1, 1]);
+        assert_eq!(remembering(1_000_000)[..4], [50, 1, 1, 1]);
     }
 
     #[test]

@@ -21,8 +21,8 @@ use super::hand::Hand;
 use super::paces::{Lap, Way};
 use super::schedule::Schedule;
 
-/// How long the caller waits for the last chunks of others before it does something else, which might take longer: as long as a
-/// chunk takes, about.
+/// How long the caller waits for the last chunks of others before it does something else, which might take longer: as long as such a
+/// chunk takes, but at least so long.
 const PATIENCE: Duration = Duration::from_micros(25);
 /// A loop that is not shared is so after all if it takes this many times as long as it should,
 const OVERDUE: f64 = 2.0;
@@ -234,9 +234,11 @@ impl<B: Body> Shared<'_, B> {
     /// Waits until all tickets are back.
     fn wait(&self, worker: &Worker) {
         let is_done = || self.out.load(Ordering::Acquire) == 0;
-        let since = Instant::now();
-        while !is_done() && since.elapsed() < PATIENCE {
-            std::hint::spin_loop();
+        if !is_done() {
+            let (since, patience) = (Instant::now(), PATIENCE.max(Duration::from_nanos(self.hand().patience().0)));
+            while !is_done() && since.elapsed() < patience {
+                std::hint::spin_loop();
+            }
         }
         worker.wait_until(is_done);
     }

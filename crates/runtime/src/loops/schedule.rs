@@ -7,7 +7,7 @@ use evenkeel_policy::loops::{self, LoopError, LoopPolicy};
 
 /// `static`, `dynamic`, `guided`, `aid-static` or `aid-dynamic` (which is the default), each with `,CHUNK` where wanted.
 ///
-/// Without a chunk, the loop itself finds out how many iterations make one that is long enough for its taking not to count (but `static`, which
+/// Without a chunk, the loop itself finds out how many iterations make one that costs least, in taking chunks and in waiting for the last (but `static`, which
 /// gives each worker one block).
 ///
 /// ```
