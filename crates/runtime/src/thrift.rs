@@ -3,7 +3,7 @@
 //! holds off for a while, and for twice as long if it finds the same again.
 
 use std::cell::Cell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::worker::LOOKING;
 
@@ -19,6 +19,10 @@ const LONGEST: Duration = LOOKING;
 pub struct Thrift {
     /// Since the last one that was timed.
     steals: Cell<u32>,
+    /// Whether the steal that is about to be made is timed.
+    is_timing: Cell<bool>,
+    /// The last that was begun while it was: from whom, and when.
+    begun: Cell<Option<(usize, Instant)>>,
     held_off: Cell<Duration>,
     /// Whom it is to leave alone before it steals again, and for how long.
     owed: Cell<Option<(usize, Duration)>>,
@@ -34,7 +38,27 @@ impl Thrift {
     /// Whether the next steal is to be timed.
     #[inline]
     pub fn is_due(&self) -> bool {
-        self.steals.get() >= SAMPLED && self.steals.replace(0) > 0
+        self.steals.get() >= SAMPLED
+    }
+
+    /// Seeks a job and times the steal that finds it: from whom, and when that was begun. None: it has not been stolen.
+    pub fn timing<J>(&self, seek: impl FnOnce() -> Option<J>) -> Option<(J, Option<(usize, Instant)>)> {
+        self.begun.set(None);
+        self.is_timing.set(true);
+        let job = seek();
+        self.is_timing.set(false);
+        let job = job?;
+        // What has not been found is timed the next time.
+        self.steals.set(0);
+        Some((job, self.begun.take()))
+    }
+
+    /// It is about to look into this one's deque.
+    #[inline]
+    pub fn tries(&self, victim: usize) {
+        if self.is_timing.get() {
+            self.begun.set(Some((victim, Instant::now())));
+        }
     }
 
     /// A steal from this victim took so long, and so did the task.
@@ -83,8 +107,11 @@ mod tests {
     fn one_steal_of_sixteen_is_timed_however_often_none_is_found() {
         let thrift = Thrift::default();
         let timed = (0..1_600).filter(|at| {
-            (at % 10 == 0).then(|| thrift.count());
-            thrift.is_due()
+            let found = (at % 10 == 0).then(|| {
+                thrift.tries(3);
+                thrift.count();
+            });
+            thrift.is_due() && thrift.timing(|| found).is_some()
         });
         assert_eq!(timed.count(), 10);
     }

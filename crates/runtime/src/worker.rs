@@ -64,10 +64,6 @@ pub struct Worker {
     deque: Deque<JobRef>,
     registry: Arc<Registry>,
     random: Cell<u64>,
-    /// Whether the steal that it is about to make is timed.
-    is_timing: Cell<bool>,
-    /// Of a steal that is timed: from whom, and when it began.
-    stolen: Cell<Option<(usize, Instant)>>,
 }
 
 impl Worker {
@@ -94,8 +90,6 @@ impl Worker {
             // Any odd number will do: xorshift must not start with 0.
             random: Cell::new(2 * index as u64 + 1),
             thrift: Thrift::default(),
-            is_timing: Cell::new(false),
-            stolen: Cell::new(None),
         };
         worker.counts.began.set(worker.registry.since_made(Instant::now()).0);
         CURRENT.set(&raw const worker);
@@ -247,15 +241,11 @@ impl Worker {
 
     /// The same, to find out whether stealing pays.
     fn help_timed(&self) -> bool {
-        self.stolen.set(None);
-        self.is_timing.set(true);
-        let job = self.seek();
-        self.is_timing.set(false);
-        let Some(job) = job else { return false };
+        let Some((job, stolen)) = self.thrift.timing(|| self.seek()) else { return false };
         let (taken, tasks) = (Instant::now(), self.counts.tasks.get());
         self.execute(job);
         // What else lies in deques may be the way into a loop that has just ended, and a task that has made others was worth it: neither tells anything.
-        if let Some((victim, began)) = self.stolen.get()
+        if let Some((victim, began)) = stolen
             && self.counts.tasks.get() != tasks
             && self.deque.is_empty()
         {
@@ -294,8 +284,6 @@ impl Worker {
     fn look(&self, done: &impl Fn() -> bool) {
         let registry = &*self.registry;
         let (sleep, give_way) = (&registry.sleep, registry.give_way.as_ref());
-        // There is nothing to be left alone.
-        self.thrift.owed();
         give_way.into_iter().for_each(|it| it.idles(self, true));
         sleep.start_looking();
         let mut since = Instant::now();
@@ -382,9 +370,7 @@ impl Worker {
                 let mut round = registry.victims_of(self.index).round(from);
                 round.find_map(|victim| {
                     tried += 1;
-                    if self.is_timing.get() {
-                        self.stolen.set(Some((victim, Instant::now())));
-                    }
+                    self.thrift.tries(victim);
                     let job = take(registry.stealers[victim].steal());
                     job.inspect(|_| self.stole(victim))
                 })

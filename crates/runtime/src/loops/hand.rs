@@ -241,15 +241,14 @@ impl Hand {
     /// that is remembered one is enough, however short.
     fn size(&mut self, count: u64, time: Nanos) {
         let Stage::Sizing { next, last, told, remembered } = &mut self.stage else { return };
-        let pace = time.0.max(1) as f64 / count as f64;
-        let seen = pace;
+        let seen = time.0.max(1) as f64 / count as f64;
         let was_remembered = remembered.take();
-        let confirmed = was_remembered.filter(|remembered| pace <= CONTRADICTION * remembered);
+        let confirmed = was_remembered.filter(|remembered| seen <= CONTRADICTION * remembered);
         if was_remembered.is_some() && confirmed.is_none() {
             // Chunks are as long as suited what it was.
-            last.iter_mut().for_each(|it| *it = within(TELLING, pace).clamp(1, *it));
+            last.iter_mut().for_each(|it| *it = within(TELLING, seen).clamp(1, *it));
         }
-        let earlier = std::mem::replace(told, Some(pace).filter(|_| time >= TELLING));
+        let earlier = std::mem::replace(told, Some(seen).filter(|_| time >= TELLING));
         let Some(pace) = confirmed.or_else(|| Some(earlier?.min((*told)?))) else { return };
         let next = *next;
         let share = (self.iterations - next) / self.places.len() as u64;
@@ -338,6 +337,29 @@ mod tests {
         // Without the 47 that sizing takes, shares of 5, 20 and 80 ms; of 4.8 us the root is 2.2.
         assert_eq!([100_000, 400_000, 1_600_000].map(seventh), [706, 1_414, 2_828]);
         assert_eq!((seventh(47 + 96), seventh(100_000_000)), (21, 4_000));
+    }
+
+    #[test]
+    fn as_many_iterations_as_there_are_numbers_are_handed_out() {
+        for schedule in ["dynamic", "aid-dynamic"] {
+            // They take no time, so that none ever tells.
+            let chunks = counts(&run(schedule, u64::MAX, 1, &[0], &[0])[0]);
+            assert_eq!(chunks.iter().map(|&count| u128::from(count)).sum::<u128>(), u128::from(u64::MAX));
+        }
+    }
+
+    #[test]
+    fn a_caller_is_as_patient_as_a_chunk_is_long_where_the_end_has_no_shorter_ones() {
+        let patience = |schedule: &str| {
+            let mut hand = Hand::new(schedule.parse().unwrap(), 1 << 15, 1, None);
+            let mut place = hand.place(0).unwrap();
+            while let Some(chunk) = hand.take(&mut place, KindId(0), Nanos::ZERO) {
+                hand.done(place, Nanos(100 * chunk.count));
+            }
+            hand.patience()
+        };
+        // Chunks of 572 iterations of 100 ns.
+        assert_eq!((patience("dynamic"), patience("aid-dynamic")), (Nanos(57_200), Nanos::ZERO));
     }
 
     #[test]
