@@ -114,6 +114,11 @@ mod tests {
             thrift.is_due() && thrift.timing(|| found).is_some()
         });
         assert_eq!(timed.count(), 10);
+        (0..SAMPLED).for_each(|_| thrift.count());
+        assert!(
+            thrift.timing(|| None::<()>).is_none() && thrift.is_due(),
+            "what has not been found is timed the next time"
+        );
     }
 
     #[test]

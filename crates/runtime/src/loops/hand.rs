@@ -276,8 +276,7 @@ impl Hand {
 /// How long chunks of such a share should take: of length x there are share / x to take, and who has the last one is late by half of it in the mean. The sum
 /// is least at x = sqrt(2 taking share).
 fn chunk(share: Nanos) -> Nanos {
-    let best = (2.0 * TAKING.0 as f64 * share.0 as f64).sqrt();
-    LONGEST.min(Nanos(best as u64))
+    Nanos((2.0 * TAKING.0 as f64 * share.0 as f64).sqrt() as u64)
 }
 
 /// Iterations of such a pace that take so long.
