@@ -169,7 +169,7 @@ int evenkeel_options_policy(struct evenkeel_options *options,
                             const char *name);
 
 /**
- * How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", each with ",CHUNK" where wanted.
+ * How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", "aid-affinity", each with ",CHUNK" where wanted.
  */
 int evenkeel_options_schedule(struct evenkeel_options *options,
                               const char *schedule);

@@ -47,7 +47,7 @@ public:
         detail::check(evenkeel_options_policy(options_.get(), name.c_str()));
         return *this;
     }
-    /// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", each with ",CHUNK" where
+    /// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", "aid-affinity", each with ",CHUNK" where
     /// wanted.
     Options& schedule(const std::string& schedule) {
         detail::check(evenkeel_options_schedule(options_.get(), schedule.c_str()));

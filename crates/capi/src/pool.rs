@@ -64,7 +64,7 @@ pub extern "C" fn evenkeel_options_policy(options: Option<&mut Options>, name: *
     named(options, text(name, "policy"), runtime::Builder::policy)
 }
 
-/// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", each with ",CHUNK" where wanted.
+/// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", "aid-affinity", each with ",CHUNK" where wanted.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_schedule(options: Option<&mut Options>, schedule: *const c_char) -> c_int {
     named(options, text(schedule, "schedule"), runtime::Builder::schedule)

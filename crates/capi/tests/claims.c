@@ -61,7 +61,7 @@ static int add(void *into, void *from, void *data) {
 }
 
 static void loops_are_shared_out_by_schedule(evenkeel_pool *pool) {
-    const char *schedules[] = {NULL, "static", "static,3", "dynamic", "dynamic,7", "guided", "aid-static", "aid-dynamic"};
+    const char *schedules[] = {NULL, "static", "static,3", "dynamic", "dynamic,7", "guided", "aid-static", "aid-dynamic", "aid-affinity"};
     for (size_t i = 0; i < sizeof schedules / sizeof *schedules; ++i) {
         atomic_size_t done = 0;
         CHECK(evenkeel_for(pool, 501, 10000, schedules[i], fail_at_500, &done) == 0 && done == 9499);

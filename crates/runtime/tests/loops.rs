@@ -8,8 +8,17 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use evenkeel::{Pool, Schedule};
 use proptest::prelude::*;
 
-const SCHEDULES: [&str; 8] =
-    ["static", "static,3", "dynamic", "dynamic,7", "guided", "aid-static", "aid-dynamic", "aid-dynamic,2"];
+const SCHEDULES: [&str; 9] = [
+    "static",
+    "static,3",
+    "dynamic",
+    "dynamic,7",
+    "guided",
+    "aid-static",
+    "aid-dynamic",
+    "aid-dynamic,2",
+    "aid-affinity",
+];
 
 fn pool(workers: usize) -> Pool {
     Pool::builder().workers(workers).build().unwrap()
@@ -64,7 +73,7 @@ fn loops_are_nested() {
 
 #[test]
 fn chunks_are_the_whole_range_and_do_not_overlap() {
-    for text in ["static", "dynamic,7", "guided", "aid-dynamic"] {
+    for text in ["static", "dynamic,7", "guided", "aid-dynamic", "aid-affinity"] {
         let (pool, sum) = (pool(3), Mutex::new(Vec::new()));
         pool.over(-5_000..5_000_i64).schedule(schedule(text)).for_each_chunk(|chunk| sum.lock().unwrap().push(chunk));
         let mut chunks = sum.into_inner().unwrap();

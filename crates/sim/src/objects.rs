@@ -60,7 +60,8 @@ impl Channel {
 /// One execution of a shared loop.
 pub struct LoopRun {
     pub policy: Box<dyn LoopPolicy>,
-    pub arrived: u32,
+    /// By worker, the iterations that it has done.
+    pub did: Vec<f64>,
     pub finished: u32,
 }
 
@@ -70,6 +71,10 @@ pub struct SharedLoop {
     pub runs: VecDeque<LoopRun>,
     /// Number of the oldest.
     pub first: u32,
+    /// Workers that have come to the first execution, and are so numbered from then on.
+    pub workers: u32,
+    /// By worker, what it did in the last execution that all have been through; empty before.
+    pub did: Vec<f64>,
 }
 
 /// In the place of what a task waits for: nothing any more.

@@ -28,6 +28,9 @@ impl<L: Listener> Mechanism<'_, L> {
                 let round = self.threads[thread.index()].rare().loop_rounds[shared as usize];
                 let object = &mut self.objects(app).loops[shared as usize];
                 let run = &mut object.runs[(round - object.first) as usize];
+                let index = worker as usize;
+                run.did.resize(run.did.len().max(index + 1), 0.0);
+                run.did[index] += iterations as f64;
                 run.policy.done(worker, kind, iterations, now - since);
             }
             Part::Task { shared, task, since } => self.end_task(core, thread, app, shared, task, since),
@@ -43,21 +46,26 @@ impl<L: Listener> Mechanism<'_, L> {
         let count = self.specs[app.index()].loops.len();
         let state = &mut self.threads[thread.index()];
         if state.rare().loop_rounds.is_empty() {
-            state.rare_mut().loop_rounds = vec![0; count];
+            let rare = state.rare_mut();
+            (rare.loop_rounds, rare.loop_workers) = (vec![0; count], vec![None; count]);
         }
         let round = state.rare().loop_rounds[shared as usize];
         let object = &mut self.apps[app.index()].objects.loops[shared as usize];
         while object.runs.len() <= (round - object.first) as usize {
             // Checked before the run: the schedule is one that there is.
             let Ok(mut policy) = loops::make(&spec.schedule) else { return None };
-            policy.start(spec.iterations, spec.workers);
-            object.runs.push_back(LoopRun { policy, arrived: 0, finished: 0 });
+            if object.did.is_empty() {
+                policy.start(spec.iterations, spec.workers);
+            } else {
+                policy.start_again(spec.iterations, spec.workers, &object.did);
+            }
+            object.runs.push_back(LoopRun { policy, did: Vec::new(), finished: 0 });
         }
-        let run = &mut object.runs[(round - object.first) as usize];
-        let worker = *state.worker.get_or_insert_with(|| {
-            run.arrived += 1;
-            run.arrived - 1
+        let worker = *state.rare_mut().loop_workers[shared as usize].get_or_insert_with(|| {
+            object.workers += 1;
+            object.workers - 1
         });
+        let run = &mut object.runs[(round - object.first) as usize];
         if let Some((_, iterations)) = run.policy.take(worker, kind) {
             let work = spec.take_cost.0.saturating_add(iterations.saturating_mul(spec.work.0));
             let row = self.apps[app.index()].first_row + spec.phase.0;
@@ -66,10 +74,9 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         run.finished += 1;
         while object.runs.front().is_some_and(|run| run.finished >= spec.workers) {
-            object.runs.pop_front();
+            object.did = object.runs.pop_front().map(|run| run.did).unwrap_or_default();
             object.first += 1;
         }
-        state.worker = None;
         state.rare_mut().loop_rounds[shared as usize] += 1;
         state.pc += 1;
         None

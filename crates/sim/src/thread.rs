@@ -118,6 +118,8 @@ pub struct Rare {
     /// Rounds of shared loops and graphs that it has been through; made when first needed.
     pub loop_rounds: Vec<u32>,
     pub graph_rounds: Vec<u32>,
+    /// By shared loop, which of its workers it is, from the first time on.
+    pub loop_workers: Vec<Option<u32>>,
     /// Whether it has waited for a task, and has not asked for one since.
     pub waited_for_task: bool,
     /// The task that it has taken, and whose data are on their way to it.
@@ -139,6 +141,7 @@ impl Rare {
     const NONE: Self = Self {
         loop_rounds: Vec::new(),
         graph_rounds: Vec::new(),
+        loop_workers: Vec::new(),
         waited_for_task: false,
         waits_for_data: None,
         timers: Vec::new(),

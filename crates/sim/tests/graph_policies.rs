@@ -128,11 +128,10 @@ fn cats_takes_the_path_on_the_big_core_and_first_come_first_served_does_not() {
 }
 
 #[test]
-fn aid_static_ends_within_sampling_of_the_ideal() {
+fn asymmetric_loops_end_within_sampling_of_the_ideal() {
     let machine = free_odroid("2big+2little");
     let mut app = tasks(4, &[], &[], 0);
     app.graphs.clear();
-    app.programs = vec![Program { steps: vec![Step::ParallelFor(LoopId(0))] }];
     let loop_of = |schedule: &str| ParallelLoop {
         iterations: 1_000,
         work: Work(1_000_000),
@@ -141,15 +140,20 @@ fn aid_static_ends_within_sampling_of_the_ideal() {
         schedule: schedule.into(),
         take_cost: Work(0),
     };
-    let mut taken = |schedule: &str| {
+    let mut taken = |schedule: &str, times: usize| {
         app.loops = vec![loop_of(schedule)];
+        app.programs = vec![Program { steps: vec![Step::ParallelFor(LoopId(0)); times] }];
         run(&machine, &app, "pinned", "fifo").makespan.as_secs_f64()
     };
     // Rates 4, 4, 1, 1: the ideal is a quarter of 1000 x 4 / 10 on a little core.
-    let ideal = taken("static") * 4.0 / 10.0;
-    for schedule in ["aid-static", "aid-dynamic"] {
-        assert!((ideal..ideal * 1.02).contains(&taken(schedule)), "{schedule}: {} of {ideal}", taken(schedule));
+    let ideal = taken("static", 1) * 4.0 / 10.0;
+    for schedule in ["aid-static", "aid-dynamic", "aid-affinity"] {
+        let taken = taken(schedule, 1);
+        assert!((ideal..ideal * 1.02).contains(&taken), "{schedule}: {taken} of {ideal}");
     }
+    // Twenty times, each but the first by what the workers did the time before.
+    let (again, ideal) = (taken("aid-affinity,8", 20), 20.0 * ideal);
+    assert!((ideal..ideal * 1.02).contains(&again), "{again} of {ideal}");
 }
 
 proptest! {

@@ -2,6 +2,7 @@
 
 use evenkeel_machine::{KindId, Nanos};
 
+mod aid_affinity;
 mod aid_dynamic;
 mod aid_static;
 mod dynamic;
@@ -13,6 +14,7 @@ pub mod tail;
 #[cfg(test)]
 mod testing;
 
+pub use aid_affinity::AidAffinity;
 pub use aid_dynamic::AidDynamic;
 pub use aid_static::AidStatic;
 pub use dynamic::Dynamic;
@@ -24,7 +26,12 @@ pub trait LoopPolicy: Send {
     /// An execution begins: `iterations` to hand out to `workers`.
     fn start(&mut self, iterations: u64, workers: u32);
 
-    /// Worker `worker` (dense from 0, in order of arrival) on a core of this kind asks for more: the first
+    /// As `start`, of a loop that was run before: by worker, how much of it that one did, in any unit.
+    fn start_again(&mut self, iterations: u64, workers: u32, _did: &[f64]) {
+        self.start(iterations, workers);
+    }
+
+    /// Worker `worker` (dense from 0, in order of arrival the first time) on a core of this kind asks for more: the first
     /// iteration and how many, or None where nothing is left for it.
     fn take(&mut self, worker: u32, kind: KindId) -> Option<(u64, u64)>;
 
@@ -33,7 +40,7 @@ pub trait LoopPolicy: Send {
 }
 
 /// Names of the loop policies.
-pub const NAMES: &[&str] = &["static", "dynamic", "guided", "aid-static", "aid-dynamic"];
+pub const NAMES: &[&str] = &["static", "dynamic", "guided", "aid-static", "aid-dynamic", "aid-affinity"];
 
 /// One loop policy, for people.
 pub struct Entry {
@@ -67,6 +74,11 @@ pub static ENTRIES: &[Entry] = &[
         name: "aid-dynamic",
         summary: "shares by speeds that are measured anew as the loop runs, a part of it at a time",
         source: "Saez, Castro and Prieto-Matias, ICPP 2020",
+    },
+    Entry {
+        name: "aid-affinity",
+        summary: "to each worker the part that it did the last times, whose data are near it; the first time, aid-dynamic",
+        source: "Markatos and LeBlanc, IEEE TPDS 1994; Subramaniam and Eager, SC 1994; unequal cores: ICPP 2020",
     },
 ];
 
@@ -108,6 +120,7 @@ pub fn make(schedule: &str) -> Result<Box<dyn LoopPolicy>, LoopError> {
         "guided" => Ok(Box::new(Guided::new(chunk.unwrap_or(1)))),
         "aid-static" => Ok(Box::new(AidStatic::new(chunk.unwrap_or(1)))),
         "aid-dynamic" => Ok(Box::new(AidDynamic::new(chunk.unwrap_or(1)))),
+        "aid-affinity" => Ok(Box::new(AidAffinity::new(chunk.unwrap_or(1)))),
         _ => Err(LoopError::Unknown { name: name.into() }),
     }
 }
@@ -130,7 +143,7 @@ mod tests {
         assert_eq!(
             message("dinamic,4").as_deref(),
             Some(
-                "no loop schedule 'dinamic'; there are static, dynamic, guided, aid-static, aid-dynamic, each with ',CHUNK' where wanted"
+                "no loop schedule 'dinamic'; there are static, dynamic, guided, aid-static, aid-dynamic, aid-affinity, each with ',CHUNK' where wanted"
             )
         );
         for chunk in ["0", "-1", "x", "", "1,2", "99999999999999999999"] {
@@ -148,12 +161,13 @@ mod tests {
             iterations in 0u64..300,
             order in prop::collection::vec(0u32..5, 400),
             times in prop::option::of(prop::collection::vec(0u64..50, 5)),
+            did in prop::collection::vec(0.0..1e9, 0..7),
         ) {
             let chunk = chunk.map_or_else(String::new, |chunk| format!(",{chunk}"));
             let mut policy = make(&format!("{}{chunk}", NAMES[policy])).map_err(|e| TestCaseError::fail(e.to_string()))?;
-            // Two executions: the second must not remember the first.
-            for _ in 0..2 {
-                policy.start(iterations, 5);
+            // Executions one after the other: none is to remember the one before but as it is told.
+            for again in [false, true, false] {
+                if again { policy.start_again(iterations, 5, &did) } else { policy.start(iterations, 5) }
                 let mut seen = vec![0; iterations as usize];
                 for worker in order.iter().copied().chain((0..5).flat_map(|worker| [worker; 300])) {
                     let kind = KindId(worker as u8 % 3);

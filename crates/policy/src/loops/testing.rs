@@ -4,23 +4,45 @@ use evenkeel_machine::{KindId, Nanos};
 
 use super::LoopPolicy;
 
-/// Worker, iterations and end of each chunk, in the order in which they were taken.
-pub struct Run(Vec<(u32, u64, Nanos)>);
+/// Chunks in the order in which they were taken.
+pub struct Run(Vec<Taken>);
+
+struct Taken {
+    by: u32,
+    first: u64,
+    count: u64,
+    end: Nanos,
+}
 
 impl Run {
-    /// Chunks of a worker.
+    /// Lengths of a worker's chunks.
     pub fn of(&self, worker: u32) -> Vec<u64> {
-        self.0.iter().filter(|(by, ..)| *by == worker).map(|&(_, count, _)| count).collect()
+        self.chunks_of(worker).into_iter().map(|(_, count)| count).collect()
+    }
+
+    /// First iteration and length of a worker's chunks.
+    pub fn chunks_of(&self, worker: u32) -> Vec<(u64, u64)> {
+        self.0.iter().filter(|taken| taken.by == worker).map(|taken| (taken.first, taken.count)).collect()
     }
 
     pub fn makespan(&self) -> Nanos {
-        self.0.iter().map(|&(_, _, end)| end).max().unwrap_or_default()
+        self.0.iter().map(|taken| taken.end).max().unwrap_or_default()
     }
 }
 
 /// Runs a loop: kinds by worker, nanoseconds per iteration by kind. Who is done first asks first, the lower number of two.
 pub fn run(policy: &mut dyn LoopPolicy, iterations: u64, kinds: &[u8], pace: &[u64]) -> Run {
     policy.start(iterations, kinds.len() as u32);
+    to_the_end(policy, kinds, pace)
+}
+
+/// The same, where it is known what each worker did before.
+pub fn run_again(policy: &mut dyn LoopPolicy, iterations: u64, kinds: &[u8], pace: &[u64], did: &[f64]) -> Run {
+    policy.start_again(iterations, kinds.len() as u32, did);
+    to_the_end(policy, kinds, pace)
+}
+
+fn to_the_end(policy: &mut dyn LoopPolicy, kinds: &[u8], pace: &[u64]) -> Run {
     let mut run = Run(Vec::new());
     let mut coming: Vec<(Nanos, u32, u64, Nanos)> =
         (0..kinds.len() as u32).map(|it| (Nanos(0), it, 0, Nanos(0))).collect();
@@ -31,9 +53,9 @@ pub fn run(policy: &mut dyn LoopPolicy, iterations: u64, kinds: &[u8], pace: &[u
         if had > 0 {
             policy.done(worker, kind, had, time);
         }
-        if let Some((_, count)) = policy.take(worker, kind) {
+        if let Some((first, count)) = policy.take(worker, kind) {
             let time = Nanos(count * pace[kind.index()]);
-            run.0.push((worker, count, now + time));
+            run.0.push(Taken { by: worker, first, count, end: now + time });
             coming.push((now + time, worker, count, time));
         }
     }

@@ -24,6 +24,15 @@ const PIECE: (Nanos, Nanos) = (Nanos::from_micros(25), LONGEST);
 /// Between these, a piece is what is left of the loop / (so many x workers).
 const PIECES_LEFT: u64 = 4;
 
+/// What is known of a loop from the times before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Before<'a> {
+    /// Nanoseconds per iteration.
+    pub pace: Option<f64>,
+    /// By worker, how much of it that one did, in any unit; empty: nothing is known.
+    pub did: &'a [f64],
+}
+
 /// Iterations: the first, and how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
@@ -43,6 +52,8 @@ pub struct Hand {
     stage: Stage,
     /// By kind, iterations done and the time they took.
     done: PerKind<(u64, Nanos)>,
+    /// How many the first piece on each kind has at most, where there was no sizing: it may be another loop by now.
+    first: Option<u64>,
 }
 
 /// A worker, as the policy knows it: it knows of as many as it may count on.
@@ -55,6 +66,8 @@ struct Place {
     at_work: Option<(KindId, Nanos, u64)>,
     /// Whether whoever had it has left what is there to others: its share, and what the policy has yet for it.
     has_declined: bool,
+    /// Iterations that the worker of this number has done, at whatever place.
+    did: u64,
 }
 
 enum Stage {
@@ -68,30 +81,42 @@ enum Stage {
 }
 
 impl Hand {
-    /// So many iterations for so many workers, at least one. `remembered`: nanoseconds per iteration, the last time.
-    pub fn new(schedule: Schedule, iterations: u64, workers: usize, remembered: Option<f64>) -> Self {
+    /// So many iterations for so many workers, at least one.
+    pub fn new(schedule: Schedule, iterations: u64, workers: usize, before: Before<'_>) -> Self {
         // The first chunk is to confirm it: short, and of a loop of few iterations, few.
         let most = iterations / (CONFIRMING * workers as u64);
-        let first = remembered.map_or(0, |pace| within(TELLING, pace).min(most).max(1));
+        let first = before.pace.map(|pace| within(TELLING, pace).min(most).max(1));
+        let last = vec![first.unwrap_or_default(); workers].into();
         let mut hand = Self {
             schedule,
             iterations,
             left: iterations,
             places: vec![Place::default(); workers].into(),
             free: workers,
-            stage: Stage::Sizing { next: 0, last: vec![first; workers].into(), told: None, remembered },
+            stage: Stage::Sizing { next: 0, last, told: None, remembered: before.pace },
             done: PerKind::all((0, Nanos::ZERO)),
+            first: None,
         };
         if !schedule.needs_unit() {
-            hand.begin_policy(0, 1);
+            hand.begin_policy(0, 1, before.did);
+        } else if let Some(pace) = before.pace.filter(|_| schedule.is_kept() && !before.did.is_empty()) {
+            // Where each begins is known, and sizing would have them begin elsewhere.
+            hand.first = first;
+            hand.begin_policy(0, hand.unit(0, pace), before.did);
         }
         hand
     }
 
-    fn begin_policy(&mut self, after: u64, unit: u64) {
+    fn begin_policy(&mut self, after: u64, unit: u64, did: &[f64]) {
         let mut policy = self.schedule.policy(unit);
-        policy.start(self.iterations - after, self.places.len() as u32);
+        policy.start_again(self.iterations - after, self.places.len() as u32, did);
         self.stage = Stage::Policy { after, unit, policy };
+    }
+
+    /// Iterations of a chunk that costs least, where so many have been handed out and one takes so many nanoseconds.
+    fn unit(&self, after: u64, pace: f64) -> u64 {
+        let share = (self.iterations - after) / self.places.len() as u64;
+        within(chunk(span(share, pace)).min(LONGEST), pace).max(1)
     }
 
     /// Whether there is a place for somebody more.
@@ -178,6 +203,9 @@ impl Hand {
     fn piece(&self, place: usize, kind: KindId) -> Chunk {
         let share = self.places[place].share;
         let count = self.pieces().map_or(share.count, |unit| {
+            if let Some(first) = self.first.filter(|_| self.pace(kind).is_none()) {
+                return first.min(share.count);
+            }
             let within = |span| self.pace(kind).map_or(unit, |pace| within(span, pace)).max(1);
             let piece = (self.left / (PIECES_LEFT * self.places.len() as u64)).clamp(within(PIECE.0), within(PIECE.1));
             let parts = (share.count.saturating_add(piece / 2) / piece).max(1);
@@ -226,9 +254,10 @@ impl Hand {
         }
     }
 
-    /// The chunk at a place is done, and took so long.
-    pub fn done(&mut self, place: usize, time: Nanos) {
+    /// The chunk at a place is done, by a worker, and took so long.
+    pub fn done(&mut self, place: usize, worker: usize, time: Nanos) {
         let Some((kind, _, count)) = self.places[place].at_work.take() else { return };
+        self.places[worker].did += count;
         let (sum, spent) = self.done[kind];
         self.done[kind] = (sum + count, spent + time);
         self.size(count, time);
@@ -251,14 +280,18 @@ impl Hand {
         let earlier = std::mem::replace(told, Some(seen).filter(|_| time >= TELLING));
         let Some(pace) = confirmed.or_else(|| Some(earlier?.min((*told)?))) else { return };
         let next = *next;
-        let share = (self.iterations - next) / self.places.len() as u64;
-        let unit = within(chunk(span(share, pace)), pace).min(within(LONGEST, pace.max(seen)));
-        self.begin_policy(next, unit.max(1));
+        let unit = self.unit(next, pace).min(within(LONGEST, seen).max(1));
+        self.begin_policy(next, unit, &[]);
     }
 
     /// Nanoseconds per iteration on the fastest kind that has done some: what to remember.
     pub fn fastest_pace(&self) -> Option<f64> {
         self.done.0.iter().find(|(count, _)| *count > 0).map(|&(count, time)| time.0 as f64 / count as f64)
+    }
+
+    /// By worker, how many iterations it has done.
+    pub fn did(&self) -> impl ExactSizeIterator<Item = u64> + Clone {
+        self.places.iter().map(|place| place.did)
     }
 
     /// Whether it was stopped.
@@ -296,7 +329,7 @@ mod tests {
 
     /// All chunks, by who took them: workers on kinds, with so many nanoseconds per iteration by kind. Who is done first asks first.
     fn run(schedule: &str, iterations: u64, places: usize, kinds: &[u8], paces: &[u64]) -> Vec<Vec<Chunk>> {
-        let hand = Hand::new(schedule.parse().unwrap(), iterations, places, None);
+        let hand = Hand::new(schedule.parse().unwrap(), iterations, places, Before::default());
         run_to_the_end(hand, kinds, |worker, count| count * paces[usize::from(kinds[worker])])
     }
 
@@ -308,7 +341,7 @@ mod tests {
         let mut coming: Vec<_> = (0..kinds.len()).map(|worker| (Nanos::ZERO, worker)).collect();
         while let Some(&(now, worker)) = coming.iter().min() {
             coming.retain(|&(_, it)| it != worker);
-            hand.done(at[worker], spans[worker]);
+            hand.done(at[worker], worker, spans[worker]);
             let kind = KindId(kinds[worker]);
             if let Some(chunk) = hand.take(&mut at[worker], kind, now) {
                 chunks[worker].push(chunk);
@@ -350,10 +383,10 @@ mod tests {
     #[test]
     fn a_caller_is_as_patient_as_a_chunk_is_long_where_the_end_has_no_shorter_ones() {
         let patience = |schedule: &str| {
-            let mut hand = Hand::new(schedule.parse().unwrap(), 1 << 15, 1, None);
+            let mut hand = Hand::new(schedule.parse().unwrap(), 1 << 15, 1, Before::default());
             let mut place = hand.place(0).unwrap();
             while let Some(chunk) = hand.take(&mut place, KindId(0), Nanos::ZERO) {
-                hand.done(place, Nanos(100 * chunk.count));
+                hand.done(place, 0, Nanos(100 * chunk.count));
             }
             hand.patience()
         };
@@ -363,26 +396,26 @@ mod tests {
 
     #[test]
     fn one_chunk_that_met_an_interrupt_does_not_tell() {
-        let mut hand = Hand::new("dynamic".parse().unwrap(), 1 << 15, 1, None);
+        let mut hand = Hand::new("dynamic".parse().unwrap(), 1 << 15, 1, Before::default());
         let (mut place, mut now, mut longest) = (hand.place(0).unwrap(), Nanos::ZERO, 0);
         while let Some(chunk) = hand.take(&mut place, KindId(0), now) {
             longest = longest.max(chunk.count);
             let interrupt = if now == Nanos::ZERO { 5_000 } else { 0 };
             let span = Nanos(100 * chunk.count + interrupt);
             now += span;
-            hand.done(place, span);
+            hand.done(place, 0, span);
         }
         assert_eq!(longest, 572);
     }
 
     /// Chunks of one worker in a loop of 1,000 that took 20 ns per iteration the last time.
     fn remembering(pace: u64) -> Vec<u64> {
-        let mut hand = Hand::new("dynamic".parse().unwrap(), 1_000, 2, Some(20.0));
+        let mut hand = Hand::new("dynamic".parse().unwrap(), 1_000, 2, Before { pace: Some(20.0), did: &[] });
         let (mut place, mut now, mut counts) = (hand.place(0).unwrap(), Nanos::ZERO, Vec::new());
         while let Some(chunk) = hand.take(&mut place, KindId(0), now) {
             counts.push(chunk.count);
             now += Nanos(pace * chunk.count);
-            hand.done(place, Nanos(pace * chunk.count));
+            hand.done(place, 0, Nanos(pace * chunk.count));
         }
         counts
     }
@@ -398,6 +431,49 @@ mod tests {
     fn a_loop_that_is_not_what_it_was_is_sized_anew() {
         // A millisecond per iteration: two chunks tell, then one by one.
         assert_eq!(remembering(1_000_000)[..4], [50, 1, 1, 1]);
+    }
+
+    /// A loop that took 100 ns per iteration, three of four on the first worker, and now takes so many.
+    fn kept(iterations: u64, kinds: &[u8], paces: &[u64]) -> Vec<Vec<Chunk>> {
+        let before = Before { pace: Some(100.0), did: &[3.0, 1.0] };
+        let hand = Hand::new("aid-affinity".parse().unwrap(), iterations, 2, before);
+        run_to_the_end(hand, kinds, |worker, count| count * paces[usize::from(kinds[worker])])
+    }
+
+    #[test]
+    fn each_worker_begins_where_it_was_and_the_first_piece_is_short() {
+        let chunks = kept(1 << 16, &[0, 1], &[100, 300]);
+        let boundary = 3 << 14;
+        assert_eq!(chunks.concat().iter().find(|chunk| chunk.first == boundary).map(|chunk| chunk.count), Some(10));
+        assert_eq!(chunks[0][0], Chunk { first: 0, count: 10 });
+        let is_moved = |chunk: &&Chunk| chunk.first < boundary;
+        let moved: u64 = chunks[1].iter().filter(is_moved).map(|chunk| chunk.count).sum();
+        let kept: u64 = chunks[0].iter().filter(is_moved).map(|chunk| chunk.count).sum();
+        assert!(moved + boundary - kept < 1 << 9, "{moved} {kept}");
+    }
+
+    #[test]
+    fn pieces_of_a_loop_that_is_not_what_it_was_are_no_longer_than_others() {
+        let chunks = kept(2_000, &[0, 0], &[1_000_000]);
+        assert!(chunks.iter().all(|chunks| chunks[0].count == 10 && chunks[1..].iter().all(|chunk| chunk.count == 1)));
+        // Where they take no time all is handed out in some dozens of pieces.
+        let chunks = kept(1 << 30, &[0, 0], &[0]);
+        assert!(chunks.concat().len() < 1_000, "{}", chunks.concat().len());
+    }
+
+    #[test]
+    fn who_comes_late_finds_its_part_and_who_does_not_come_is_not_waited_for() {
+        let chunks = kept(1 << 16, &[0], &[100]).remove(0);
+        assert_eq!(counts(&chunks).iter().sum::<u64>(), 1 << 16);
+        let before = Before { pace: Some(100.0), did: &[3.0, 1.0] };
+        let mut hand = Hand::new("aid-affinity".parse().unwrap(), 1 << 16, 2, before);
+        let mut at = hand.place(0).unwrap();
+        for _ in 0..8 {
+            let chunk = hand.take(&mut at, KindId(0), Nanos::ZERO).unwrap();
+            hand.done(at, 0, Nanos(100 * chunk.count));
+        }
+        let mut late = hand.place(1).unwrap();
+        assert_eq!(hand.take(&mut late, KindId(0), Nanos::ZERO).map(|chunk| chunk.first), Some(3 << 14));
     }
 
     #[test]
@@ -434,7 +510,7 @@ mod tests {
     #[test]
     fn nothing_is_handed_out_after_the_stop() {
         for schedule in ["static", "dynamic"] {
-            let mut hand = Hand::new(schedule.parse().unwrap(), 100, 2, None);
+            let mut hand = Hand::new(schedule.parse().unwrap(), 100, 2, Before::default());
             let mut place = hand.place(0).unwrap();
             assert!(hand.take(&mut place, KindId(0), Nanos(0)).is_some());
             hand.stop();
@@ -455,7 +531,7 @@ mod tests {
             // A millisecond on the fast core. Ideal: both at work to the end.
             let (fast, slow) = (1_000_000, slow * 1_000_000);
             let ideal = 128.0 / (1.0 / fast as f64 + 1.0 / slow as f64);
-            for schedule in ["dynamic", "aid-static", "aid-dynamic"] {
+            for schedule in ["dynamic", "aid-static", "aid-dynamic", "aid-affinity"] {
                 let end = makespan(schedule, 128, &[0, 1], &[fast, slow]);
                 assert!(end as f64 <= ideal + fast as f64, "{schedule} {slow}: {end}, ideal {ideal}");
             }
@@ -466,7 +542,7 @@ mod tests {
     fn short_iterations_end_within_two_percent_of_the_ideal_on_three_kinds() {
         let (kinds, paces) = ([0, 0, 1, 1, 2], [20, 40, 70]);
         let ideal = 1e6 / kinds.iter().map(|&kind| 1.0 / paces[kind as usize] as f64).sum::<f64>();
-        for schedule in ["dynamic", "aid-static", "aid-dynamic"] {
+        for schedule in ["dynamic", "aid-static", "aid-dynamic", "aid-affinity"] {
             let end = makespan(schedule, 1_000_000, &kinds, &paces) as f64;
             assert!(end <= 1.02 * ideal, "{schedule}: {end}, ideal {ideal}");
         }
@@ -475,23 +551,23 @@ mod tests {
     #[test]
     fn a_share_that_was_too_much_is_helped_with() {
         // The first chunks say that kind 1 is as fast as kind 0; then it stands still.
-        let mut hand = Hand::new("aid-static,1".parse().unwrap(), 1_000, 2, None);
+        let mut hand = Hand::new("aid-static,1".parse().unwrap(), 1_000, 2, Before::default());
         let mut at = [hand.place(0).unwrap(), hand.place(1).unwrap()];
         let mut now = Nanos::ZERO;
         for _ in 0..2 {
             let taken = [0, 1].map(|it| hand.take(&mut at[it], KindId(0), now).map(|chunk| chunk.count));
             assert!(taken[0].is_some() && taken[1].is_some());
             now += Nanos(1_000);
-            hand.done(at[0], Nanos(1_000));
+            hand.done(at[0], 0, Nanos(1_000));
             if taken == [Some(1); 2] {
-                hand.done(at[1], Nanos(1_000));
+                hand.done(at[1], 1, Nanos(1_000));
             }
         }
         let mut rest = 0;
         while let Some(chunk) = hand.take(&mut at[0], KindId(0), now) {
             rest += chunk.count;
             now += Nanos(chunk.count);
-            hand.done(at[0], Nanos(chunk.count));
+            hand.done(at[0], 0, Nanos(chunk.count));
         }
         assert!(rest > 700, "{rest}: half of it was its own");
     }
@@ -516,11 +592,13 @@ mod tests {
             kinds in prop::collection::vec(0u8..3, 5),
             pace in 0u64..20_000,
             remembered in prop::option::of(0.0..20_000.0),
+            did in prop::collection::vec(0.0..1_000.0, 0..6),
             delays in prop::collection::vec(prop_oneof![4 => Just(1u64), 1 => 0u64..50], 1..20),
         ) {
             let schedule = chunk.map_or_else(|| schedule.to_string(), |chunk| format!("{schedule},{chunk}"));
             let comers = places.saturating_sub(absent).max(1);
-            let hand = Hand::new(schedule.parse().unwrap(), iterations, places, remembered);
+            let before = Before { pace: remembered, did: &did[..places.min(did.len())] };
+            let hand = Hand::new(schedule.parse().unwrap(), iterations, places, before);
             let mut delay = delays.iter().cycle();
             let mut chunks = run_to_the_end(hand, &kinds[..comers], |worker, count| {
                 count * pace * [1, 3, 4][usize::from(kinds[worker])] * delay.next().unwrap()

@@ -3,6 +3,7 @@
 mod body;
 mod hand;
 mod paces;
+mod parts;
 mod run;
 mod schedule;
 mod slices;

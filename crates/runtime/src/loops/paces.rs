@@ -16,7 +16,10 @@
 //!
 //! A loop is short if it takes its caller less than a time slice: that is how long somebody is away who is preempted.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+
+use super::hand::Before;
+use super::parts::Parts;
 
 /// Places for loops. One whose places are all taken drives another out, and that finds out anew.
 const LOOPS: usize = 64;
@@ -38,11 +41,16 @@ const NO_CODE: usize = 0;
 const LONGEST_ALONE: f64 = 4e6;
 
 /// Of one worker, by the loops that it has called.
-pub struct Paces([Cell<Known>; LOOPS]);
+pub struct Paces {
+    known: [Cell<Known>; LOOPS],
+    /// Of the loop in the same place.
+    parts: [RefCell<Parts>; LOOPS],
+}
 
 impl Default for Paces {
     fn default() -> Self {
-        Self([const { Cell::new(Known::NOTHING) }; LOOPS])
+        let parts = std::array::from_fn(|_| RefCell::default());
+        Self { known: [const { Cell::new(Known::NOTHING) }; LOOPS], parts }
     }
 }
 
@@ -98,39 +106,47 @@ impl Paces {
     }
 
     /// Where a loop may be, its own place first.
-    fn places(&self, code: usize) -> impl Iterator<Item = &Cell<Known>> {
+    fn places(&self, code: usize) -> impl Iterator<Item = usize> {
         let own = self.own_place(code);
-        (own..own + PROBES).map(|place| &self.0[place % LOOPS])
+        (own..own + PROBES).map(|place| place % LOOPS)
     }
 
     /// Where a loop is.
-    fn place(&self, code: usize) -> Option<&Cell<Known>> {
-        self.places(code).find(|place| place.get().code == code)
+    fn place(&self, code: usize) -> Option<usize> {
+        self.places(code).find(|&place| self.known[place].get().code == code)
     }
 
     /// Where a loop is, or may be put.
-    fn place_for(&self, code: usize) -> &Cell<Known> {
-        let free = || self.places(code).find(|place| place.get().code == NO_CODE);
-        let own = || &self.0[self.own_place(code)];
-        self.place(code).or_else(free).unwrap_or_else(own)
+    fn place_for(&self, code: usize) -> usize {
+        let free = || self.places(code).find(|&place| self.known[place].get().code == NO_CODE);
+        self.place(code).or_else(free).unwrap_or_else(|| self.own_place(code))
     }
 
-    /// The pace, the last time, of the loop whose code is at this address.
-    pub fn last(&self, code: usize) -> Option<f64> {
-        self.place(code)?.get().pace
+    fn known(&self, code: usize) -> Option<Known> {
+        Some(self.known[self.place(code)?].get())
+    }
+
+    /// Calls `with` with what is known of the loop whose code is at this address.
+    pub fn before<R>(&self, code: usize, with: impl FnOnce(Before<'_>) -> R) -> R {
+        let Some(place) = self.place(code) else { return with(Before::default()) };
+        let parts = self.parts[place].borrow();
+        with(Before { pace: self.known[place].get().pace, did: parts.shares() })
     }
 
     /// Nanoseconds per iteration that it should take its caller alone, if that is how it should be run.
     pub fn alone(&self, code: usize, iterations: u64) -> Option<f64> {
-        let pace = Some(self.place(code)?.get()).filter(|known| !known.is_to_be_shared())?.alone.value;
+        let pace = self.known(code).filter(|known| !known.is_to_be_shared())?.alone.value;
         (pace * iterations as f64 <= LONGEST_ALONE).then_some(pace)
     }
 
     /// So it went.
     pub fn learn(&self, code: usize, lap: Lap) {
         let place = self.place_for(code);
-        let mut known =
-            Some(place.get()).filter(|known| known.code == code).unwrap_or(Known { code, ..Known::NOTHING });
+        let mut known = self.known[place].get();
+        if known.code != code {
+            known = Known { code, ..Known::NOTHING };
+            self.parts[place].take();
+        }
         known.pace = lap.pace.or(known.pace);
         lap.alone.into_iter().for_each(|time| known.alone.add(time));
         if let Way::Shared(time) = lap.way {
@@ -145,7 +161,14 @@ impl Paces {
             Way::Shared(_) | Way::Otherwise => 0.0,
         };
         known.debt = (known.debt + lost).max(0.0);
-        place.set(known);
+        self.known[place].set(known);
+    }
+
+    /// By worker, so many iterations it did, of a loop that has been learnt from.
+    pub fn learn_parts(&self, code: usize, did: impl ExactSizeIterator<Item = u64> + Clone) {
+        if let Some(place) = self.place(code) {
+            self.parts[place].borrow_mut().add(did);
+        }
     }
 }
 
@@ -174,6 +197,13 @@ impl Mean {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Paces {
+        /// The pace, the last time.
+        pub fn last(&self, code: usize) -> Option<f64> {
+            self.known(code)?.pace
+        }
+    }
 
     const CODE: usize = 0x40;
 

@@ -93,7 +93,7 @@ pub fn run<B: Body>(
         let alone = began.elapsed().as_nanos() as f64 / iterations as f64;
         return worker.paces.learn(code, Lap { pace: None, alone: Some(alone), way: Way::Alone, iterations });
     }
-    let hand = Hand::new(schedule, iterations - before, workers, worker.paces.last(code));
+    let hand = worker.paces.before(code, |known| Hand::new(schedule, iterations - before, workers, known));
     let shared = Shared {
         head: Head { run: Shared::<B>::run },
         shown,
@@ -115,6 +115,9 @@ pub fn run<B: Body>(
     let way = if is_whole { Way::Shared(took.0 as f64 / iterations as f64) } else { Way::Otherwise };
     let (pace, alone) = (hand.fastest_pace(), hand.pace(worker.kind));
     worker.paces.learn(code, Lap { pace, alone, way, iterations });
+    if is_whole {
+        worker.paces.learn_parts(code, hand.did());
+    }
     drop(hand);
     let payload = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(payload) = payload {
@@ -210,7 +213,7 @@ impl<B: Body> Shared<'_, B> {
                 if !going_on {
                     hand.stop();
                 }
-                hand.done(place, now.saturating_sub(since));
+                hand.done(place, worker.index, now.saturating_sub(since));
                 next = hand.take(&mut place, worker.kind, now);
                 has_place = hand.has_place();
                 if next.is_none() && hand.has_declined(place) {

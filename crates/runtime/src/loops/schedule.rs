@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use evenkeel_policy::loops::{self, LoopError, LoopPolicy};
 
-/// `static`, `dynamic`, `guided`, `aid-static` or `aid-dynamic` (which is the default), each with `,CHUNK` where wanted.
+/// `static`, `dynamic`, `guided`, `aid-static`, `aid-dynamic` or `aid-affinity` (which is the default), each with `,CHUNK` where wanted.
 ///
 /// Without a chunk, the loop itself finds out how many iterations make one that costs least, in taking chunks and in waiting for the last (but `static`, which
 /// gives each worker one block).
@@ -23,7 +23,7 @@ pub struct Schedule {
 
 impl Default for Schedule {
     fn default() -> Self {
-        Self { name: "aid-dynamic", chunk: None }
+        Self { name: "aid-affinity", chunk: None }
     }
 }
 
@@ -58,6 +58,11 @@ impl Schedule {
     /// Whether the policy hands out shares by a ratio that it has sampled.
     pub(super) fn samples(&self) -> bool {
         self.name.starts_with("aid-")
+    }
+
+    /// Whether what each worker did before counts.
+    pub(super) fn is_kept(&self) -> bool {
+        self.name == "aid-affinity"
     }
 
     /// The policy, with chunks of so many iterations where it does not say.

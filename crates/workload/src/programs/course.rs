@@ -4,7 +4,7 @@
 //! shape says how threads share the items:
 //!
 //! - `pinned`: one equal block each (or tickets, where the threaded program has them), then a barrier;
-//! - `loop-static`, `loop-dynamic`, `loop-guided`, `loop-aid-static`, `loop-aid-dynamic`: a parallel loop, then a barrier;
+//! - `loop-static`, `loop-dynamic`, `loop-guided`, `loop-aid-static`, `loop-aid-dynamic`, `loop-aid-affinity`: a parallel loop, then a barrier;
 //! - `tasks`: blocks become tasks that wait only for the blocks whose results they read; no barrier.
 //!
 //! The first thread also does what only one does: there is no idle main thread beside the workers.
@@ -41,6 +41,7 @@ pub(super) enum Schedule {
     Guided,
     AidStatic,
     AidDynamic,
+    AidAffinity,
 }
 
 impl Schedule {
@@ -52,6 +53,7 @@ impl Schedule {
             Self::Guided => format!("guided,{chunk}"),
             Self::AidStatic => format!("aid-static,{chunk}"),
             Self::AidDynamic => format!("aid-dynamic,{chunk}"),
+            Self::AidAffinity => format!("aid-affinity,{chunk}"),
         }
     }
 }
@@ -66,6 +68,7 @@ impl Shape {
             Some("loop-guided") => Self::Loop(Schedule::Guided),
             Some("loop-aid-static") => Self::Loop(Schedule::AidStatic),
             Some("loop-aid-dynamic") => Self::Loop(Schedule::AidDynamic),
+            Some("loop-aid-affinity") => Self::Loop(Schedule::AidAffinity),
             _ => Self::Pinned,
         }
     }

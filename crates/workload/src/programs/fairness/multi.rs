@@ -4,7 +4,8 @@
 //! is of the work: with four threads or more, and even where the serial part alone gets a fast core, a share of a fifth
 //! is more than a quarter of the time.
 //!
-//! A region is dealt out in equal blocks, one for each thread (`pinned`, OpenMP's default), or in hundredths, to whoever is through with his (`loop-dynamic`), or by the speeds of the kinds (`loop-aid-static`, `loop-aid-dynamic`). With equal
+//! A region is dealt out in equal blocks, one for each thread (`pinned`, OpenMP's default), or in hundredths, to whoever is through with his (`loop-dynamic`), or by the speeds of the kinds (`loop-aid-static`, `loop-aid-dynamic`),
+//! or to each thread what it had the last time (`loop-aid-affinity`). With equal
 //! blocks a region takes as long as its slowest thread, so a big core for some of the threads gains nothing unless they take turns on it within the region.
 
 use super::{AMD, AMD_CAPACITY_RATIO, SOURCE, THREADS};
@@ -29,7 +30,8 @@ const ITEMS: u64 = 720_720;
 const CHUNK: u64 = ITEMS / 100;
 
 /// How a region may be dealt out; equal blocks unless asked otherwise.
-pub(super) const SHAPES: &[&str] = &["pinned", "loop-dynamic", "loop-aid-static", "loop-aid-dynamic"];
+pub(super) const SHAPES: &[&str] =
+    &["pinned", "loop-dynamic", "loop-aid-static", "loop-aid-dynamic", "loop-aid-affinity"];
 
 /// A program.
 pub(super) struct Multi {

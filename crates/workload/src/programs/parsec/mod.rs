@@ -17,8 +17,16 @@ use crate::model::{Application, PhaseId, Step};
 const SOURCE: &str = "PARSEC 3.0; ratios and inputs: On the Maturity of Parallel Applications for AMCs, JPDC 2019";
 
 /// Shapes of a program whose parallel parts are loops.
-const LOOPS_AND_TASKS: &[&str] =
-    &["pinned", "loop-static", "loop-dynamic", "loop-guided", "loop-aid-static", "loop-aid-dynamic", "tasks"];
+const LOOPS_AND_TASKS: &[&str] = &[
+    "pinned",
+    "loop-static",
+    "loop-dynamic",
+    "loop-guided",
+    "loop-aid-static",
+    "loop-aid-dynamic",
+    "loop-aid-affinity",
+    "tasks",
+];
 
 /// Shapes of a pipeline.
 const PIPELINE: &[&str] = &["pinned", "tasks"];

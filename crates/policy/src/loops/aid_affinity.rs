@@ -1,0 +1,172 @@
+//! `aid-affinity,c`: each worker begins with the part of the iterations that it did the last times. Then what an iteration reads and writes lies in the
+//! caches of the core that does it, and the parts follow the speed of the cores without being sampled.
+//!
+//! ```text
+//! first time       as aid-dynamic,c
+//! part(w)          [ N d_0 + ... + N d_(w-1),  N d_0 + ... + N d_w )      d: what each worker did before, of a sum of 1
+//! taking           a worker takes the beginning of its part:  left / (4 W),  at least c,  in equal pieces
+//! helping          one whose part is done makes the second half of the longest part its own
+//! ```
+//!
+//! `left` is what of the whole loop has not been taken, and W the number of workers: pieces are long at first, and short at the end. What somebody else's
+//! part loses by helping is its end, so the boundaries between parts move, and the rest of a part stays where it is.
+//!
+//! What `d` is, is for who runs the loop to say: the last execution, or a mean of some.
+//!
+//! Sources: Markatos and LeBlanc, "Using processor affinity in loop scheduling on shared-memory multiprocessors", IEEE TPDS 1994 (a queue for each
+//! processor; the idle take from the most loaded); Subramaniam and Eager, "Affinity scheduling of unbalanced workloads", SC 1994 (parts that follow from
+//! what each processor did in the last execution); Saez, Castro and Prieto-Matias, ICPP 2020 (unequal parts on unequal cores). That pieces are a
+//! quarter of a fair share of what is left, and half of a part goes to who helps, are assumptions.
+
+use std::ops::Range;
+
+use evenkeel_machine::{KindId, Nanos};
+
+use super::{AidDynamic, LoopPolicy};
+
+/// A piece is what is left / (so many x workers).
+const PIECES: u64 = 4;
+
+/// See the file's head.
+#[derive(Clone, Debug)]
+pub struct AidAffinity {
+    chunk: u64,
+    workers: u32,
+    first_time: AidDynamic,
+    /// By worker, what of its part has not been taken; empty where nothing is known of an execution before, and shorter where nothing is of some.
+    parts: Vec<Range<u64>>,
+    /// Their sum.
+    left: u64,
+}
+
+impl AidAffinity {
+    /// Pieces of this many iterations at least, 1 or more.
+    pub fn new(chunk: u64) -> Self {
+        Self { chunk: chunk.max(1), workers: 0, first_time: AidDynamic::new(chunk), parts: Vec::new(), left: 0 }
+    }
+
+    /// The end of the longest part, which is somebody's new part.
+    fn help(&mut self) -> Range<u64> {
+        let length = |part: &Range<u64>| part.end - part.start;
+        let Some(longest) = self.parts.iter_mut().max_by_key(|part| length(part)) else { return 0..0 };
+        let count = (length(longest) / 2).max(self.chunk).min(length(longest));
+        longest.end -= count;
+        longest.end..longest.end + count
+    }
+}
+
+impl LoopPolicy for AidAffinity {
+    fn start(&mut self, iterations: u64, workers: u32) {
+        self.workers = workers;
+        self.parts.clear();
+        self.first_time.start(iterations, workers);
+    }
+
+    fn start_again(&mut self, iterations: u64, workers: u32, did: &[f64]) {
+        self.start(iterations, workers);
+        let total: f64 = did.iter().sum();
+        if !(total > 0.0 && total.is_finite() && did.len() <= workers as usize) {
+            return;
+        }
+        self.left = iterations;
+        let (mut sum, mut end) = (0.0, 0);
+        self.parts.extend(did.iter().map(|its| {
+            sum += its;
+            let first = end;
+            end = ((iterations as f64 * (sum / total)).round() as u64).clamp(first, iterations);
+            first..end
+        }));
+        // What rounding has left over.
+        self.parts.last_mut().into_iter().for_each(|last| last.end = iterations);
+    }
+
+    fn take(&mut self, worker: u32, kind: KindId) -> Option<(u64, u64)> {
+        if self.parts.is_empty() {
+            return self.first_time.take(worker, kind);
+        }
+        let own = worker as usize;
+        if own >= self.parts.len() {
+            // Of whom nothing is known.
+            self.parts.resize(own + 1, 0..0);
+        }
+        if self.parts[own].is_empty() {
+            self.parts[own] = self.help();
+        }
+        let workers = u64::from(self.workers);
+        let part = &mut self.parts[own];
+        let (first, length) = (part.start, part.end - part.start);
+        let piece = (self.left / (PIECES * workers).max(1)).max(self.chunk);
+        let count = length.div_ceil((length.saturating_add(piece / 2) / piece).max(1));
+        part.start += count;
+        self.left -= count;
+        (count > 0).then_some((first, count))
+    }
+
+    fn done(&mut self, worker: u32, kind: KindId, iterations: u64, time: Nanos) {
+        if self.parts.is_empty() {
+            self.first_time.done(worker, kind, iterations, time);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Run, run, run_again};
+    use super::*;
+
+    /// The first and the last iteration that a worker did, and how many.
+    fn span(run: &Run, worker: u32) -> (u64, u64, u64) {
+        let chunks = run.chunks_of(worker);
+        let ends = chunks.iter().map(|(first, count)| first + count);
+        let count = chunks.iter().map(|(_, count)| count).sum();
+        (chunks.iter().map(|(first, _)| *first).min().unwrap(), ends.max().unwrap(), count)
+    }
+
+    #[test]
+    fn the_first_time_is_like_aid_dynamic() {
+        let runs = [&mut AidAffinity::new(2) as &mut dyn LoopPolicy, &mut AidDynamic::new(2)];
+        let [ours, theirs] = runs.map(|policy| run(policy, 200, &[0, 1], &[10, 30]));
+        assert_eq!([0, 1].map(|worker| ours.of(worker)), [0, 1].map(|worker| theirs.of(worker)));
+    }
+
+    #[test]
+    fn a_worker_does_what_it_did_the_last_time() {
+        let run = run_again(&mut AidAffinity::new(1), 800, &[0, 1], &[10, 30], &[3.0, 1.0]);
+        assert_eq!((span(&run, 0), span(&run, 1)), ((0, 600, 600), (600, 800, 200)));
+        assert_eq!(run.makespan(), Nanos(6_000));
+    }
+
+    #[test]
+    fn pieces_are_long_at_first_and_short_at_the_end() {
+        let run = run_again(&mut AidAffinity::new(4), 800, &[0, 0], &[10], &[1.0, 1.0]);
+        let pieces = run.of(0);
+        assert_eq!(pieces[0], 100);
+        assert!(pieces.is_sorted_by(|a, b| a >= b) && pieces.last().is_some_and(|&last| last <= 8), "{pieces:?}");
+    }
+
+    #[test]
+    fn parts_that_no_longer_fit_are_made_even_from_their_ends() {
+        // Equal parts, though one worker takes three times as long: its part loses the end.
+        let run = run_again(&mut AidAffinity::new(1), 800, &[0, 1], &[10, 30], &[1.0, 1.0]);
+        let (_, end, count) = span(&run, 1);
+        assert!(run.makespan() <= Nanos(6_000 + 2 * 30), "{:?}", run.makespan());
+        assert!(end < 620 && count > 190, "{end} {count}");
+    }
+
+    #[test]
+    fn the_part_of_a_worker_that_does_not_come_is_done_by_others() {
+        let mut policy = AidAffinity::new(1);
+        policy.start_again(100, 2, &[1.0, 1.0]);
+        let taken: u64 = std::iter::from_fn(|| policy.take(0, KindId(0))).map(|(_, count)| count).sum();
+        assert_eq!((taken, policy.take(1, KindId(0))), (100, None));
+    }
+
+    #[test]
+    fn what_is_known_of_other_workers_or_is_nothing_is_not_gone_by() {
+        for did in [&[][..], &[1.0, 1.0, 1.0], &[0.0, 0.0], &[f64::NAN, 1.0], &[f64::INFINITY, 1.0]] {
+            let mut policy = AidAffinity::new(3);
+            policy.start_again(100, 2, did);
+            assert_eq!(policy.take(0, KindId(0)), Some((0, 3)), "{did:?}");
+        }
+    }
+}
