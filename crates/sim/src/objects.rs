@@ -60,9 +60,29 @@ impl Channel {
 /// One execution of a shared loop.
 pub struct LoopRun {
     pub policy: Box<dyn LoopPolicy>,
-    /// By worker, the iterations that it has done.
-    pub did: Vec<f64>,
+    began: Nanos,
+    /// By worker, the iterations that it has done, and when it had.
+    did: Vec<(u64, Nanos)>,
     pub finished: u32,
+}
+
+impl LoopRun {
+    pub fn new(policy: Box<dyn LoopPolicy>, now: Nanos) -> Self {
+        Self { policy, began: now, did: Vec::new(), finished: 0 }
+    }
+
+    /// A worker has done so many iterations.
+    pub fn add(&mut self, worker: u32, iterations: u64, now: Nanos) {
+        let worker = worker as usize;
+        self.did.resize(self.did.len().max(worker + 1), (0, now));
+        let (did, end) = &mut self.did[worker];
+        (*did, *end) = (*did + iterations, now);
+    }
+
+    /// By worker, iterations per nanosecond from the beginning to the end of its last.
+    pub fn speeds(&self) -> Vec<f64> {
+        self.did.iter().map(|&(did, end)| did as f64 / (end - self.began).0.max(1) as f64).collect()
+    }
 }
 
 #[derive(Default)]
@@ -73,8 +93,8 @@ pub struct SharedLoop {
     pub first: u32,
     /// Workers that have come to the first execution, and are so numbered from then on.
     pub workers: u32,
-    /// By worker, what it did in the last execution that all have been through; empty before.
-    pub did: Vec<f64>,
+    /// By worker, how fast it was in the last execution that all have been through; empty before.
+    pub speeds: Vec<f64>,
 }
 
 /// In the place of what a task waits for: nothing any more.

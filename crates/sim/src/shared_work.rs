@@ -28,9 +28,7 @@ impl<L: Listener> Mechanism<'_, L> {
                 let round = self.threads[thread.index()].rare().loop_rounds[shared as usize];
                 let object = &mut self.objects(app).loops[shared as usize];
                 let run = &mut object.runs[(round - object.first) as usize];
-                let index = worker as usize;
-                run.did.resize(run.did.len().max(index + 1), 0.0);
-                run.did[index] += iterations as f64;
+                run.add(worker, iterations, now);
                 run.policy.done(worker, kind, iterations, now - since);
             }
             Part::Task { shared, task, since } => self.end_task(core, thread, app, shared, task, since),
@@ -54,12 +52,12 @@ impl<L: Listener> Mechanism<'_, L> {
         while object.runs.len() <= (round - object.first) as usize {
             // Checked before the run: the schedule is one that there is.
             let Ok(mut policy) = loops::make(&spec.schedule) else { return None };
-            if object.did.is_empty() {
+            if object.speeds.is_empty() {
                 policy.start(spec.iterations, spec.workers);
             } else {
-                policy.start_again(spec.iterations, spec.workers, &object.did);
+                policy.start_again(spec.iterations, spec.workers, &object.speeds);
             }
-            object.runs.push_back(LoopRun { policy, did: Vec::new(), finished: 0 });
+            object.runs.push_back(LoopRun::new(policy, self.now));
         }
         let worker = *state.rare_mut().loop_workers[shared as usize].get_or_insert_with(|| {
             object.workers += 1;
@@ -74,7 +72,7 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         run.finished += 1;
         while object.runs.front().is_some_and(|run| run.finished >= spec.workers) {
-            object.did = object.runs.pop_front().map(|run| run.did).unwrap_or_default();
+            object.speeds = object.runs.pop_front().map(|run| run.speeds()).unwrap_or_default();
             object.first += 1;
         }
         state.rare_mut().loop_rounds[shared as usize] += 1;

@@ -1,9 +1,10 @@
-//! `aid-affinity,c`: each worker begins with the part of the iterations that it did the last times. Then what an iteration reads and writes lies in the
-//! caches of the core that does it, and the parts follow the speed of the cores without being sampled.
+//! `aid-affinity,c`: each worker begins with a part of the iterations that stays about the same from one execution to the next. Then what an iteration reads
+//! and writes lies in the caches of the core that does it, and the parts follow the speed of the cores without being sampled.
 //!
 //! ```text
 //! first time       as aid-dynamic,c
-//! part(w)          [ N d_0 + ... + N d_(w-1),  N d_0 + ... + N d_w )      d: what each worker did before, of a sum of 1
+//! part(w)          [ N s_0 + ... + N s_(w-1),  N s_0 + ... + N s_w )      s: speeds, of a sum of 1
+//! speed            iterations that a worker did before / time from the beginning of the loop to the end of its last
 //! taking           a worker takes the beginning of its part:  left / (4 W),  at least c,  in equal pieces
 //! helping          one whose part is done makes the second half of the longest part its own
 //! ```
@@ -11,11 +12,12 @@
 //! `left` is what of the whole loop has not been taken, and W the number of workers: pieces are long at first, and short at the end. What somebody else's
 //! part loses by helping is its end, so the boundaries between parts move, and the rest of a part stays where it is.
 //!
-//! What `d` is, is for who runs the loop to say: the last execution, or a mean of some.
+//! So all would end together. What a worker did is no measure of that by itself: near the end little is left that is worth to be helped with, so
+//! that who has too little keeps too little. Which executions `s` is of, is for who runs the loop to say: the last, or a mean of some.
 //!
 //! Sources: Markatos and LeBlanc, "Using processor affinity in loop scheduling on shared-memory multiprocessors", IEEE TPDS 1994 (a queue for each
 //! processor; the idle take from the most loaded); Subramaniam and Eager, "Affinity scheduling of unbalanced workloads", SC 1994 (parts that follow from
-//! what each processor did in the last execution); Saez, Castro and Prieto-Matias, ICPP 2020 (unequal parts on unequal cores). That pieces are a
+//! the last execution); Saez, Castro and Prieto-Matias, ICPP 2020 (unequal parts on unequal cores). That pieces are a
 //! quarter of a fair share of what is left, and half of a part goes to who helps, are assumptions.
 
 use std::ops::Range;
@@ -62,16 +64,16 @@ impl LoopPolicy for AidAffinity {
         self.first_time.start(iterations, workers);
     }
 
-    fn start_again(&mut self, iterations: u64, workers: u32, did: &[f64]) {
+    fn start_again(&mut self, iterations: u64, workers: u32, speeds: &[f64]) {
         self.start(iterations, workers);
-        let total: f64 = did.iter().sum();
-        if !(total > 0.0 && total.is_finite() && did.len() <= workers as usize) {
+        let total: f64 = speeds.iter().sum();
+        if !(total > 0.0 && total.is_finite() && speeds.len() <= workers as usize) {
             return;
         }
         self.left = iterations;
         let (mut sum, mut end) = (0.0, 0);
-        self.parts.extend(did.iter().map(|its| {
-            sum += its;
+        self.parts.extend(speeds.iter().map(|speed| {
+            sum += speed;
             let first = end;
             end = ((iterations as f64 * (sum / total)).round() as u64).clamp(first, iterations);
             first..end
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_does_what_it_did_the_last_time() {
+    fn a_worker_does_what_it_speeds_the_last_time() {
         let run = run_again(&mut AidAffinity::new(1), 800, &[0, 1], &[10, 30], &[3.0, 1.0]);
         assert_eq!((span(&run, 0), span(&run, 1)), ((0, 600, 600), (600, 800, 200)));
         assert_eq!(run.makespan(), Nanos(6_000));
@@ -163,10 +165,10 @@ mod tests {
 
     #[test]
     fn what_is_known_of_other_workers_or_is_nothing_is_not_gone_by() {
-        for did in [&[][..], &[1.0, 1.0, 1.0], &[0.0, 0.0], &[f64::NAN, 1.0], &[f64::INFINITY, 1.0]] {
+        for speeds in [&[][..], &[1.0, 1.0, 1.0], &[0.0, 0.0], &[f64::NAN, 1.0], &[f64::INFINITY, 1.0]] {
             let mut policy = AidAffinity::new(3);
-            policy.start_again(100, 2, did);
-            assert_eq!(policy.take(0, KindId(0)), Some((0, 3)), "{did:?}");
+            policy.start_again(100, 2, speeds);
+            assert_eq!(policy.take(0, KindId(0)), Some((0, 3)), "{speeds:?}");
         }
     }
 }

@@ -26,8 +26,8 @@ pub trait LoopPolicy: Send {
     /// An execution begins: `iterations` to hand out to `workers`.
     fn start(&mut self, iterations: u64, workers: u32);
 
-    /// As `start`, of a loop that was run before: by worker, how much of it that one did, in any unit.
-    fn start_again(&mut self, iterations: u64, workers: u32, _did: &[f64]) {
+    /// As `start`, of a loop that was run before: by worker, how fast that one was, in any unit.
+    fn start_again(&mut self, iterations: u64, workers: u32, _speeds: &[f64]) {
         self.start(iterations, workers);
     }
 
@@ -77,7 +77,7 @@ pub static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "aid-affinity",
-        summary: "to each worker the part that it did the last times, whose data are near it; the first time, aid-dynamic",
+        summary: "to each worker about the part that it had the last times, whose data are near it; the first time, aid-dynamic",
         source: "Markatos and LeBlanc, IEEE TPDS 1994; Subramaniam and Eager, SC 1994; unequal cores: ICPP 2020",
     },
 ];
@@ -161,13 +161,13 @@ mod tests {
             iterations in 0u64..300,
             order in prop::collection::vec(0u32..5, 400),
             times in prop::option::of(prop::collection::vec(0u64..50, 5)),
-            did in prop::collection::vec(0.0..1e9, 0..7),
+            speeds in prop::collection::vec(0.0..1e9, 0..7),
         ) {
             let chunk = chunk.map_or_else(String::new, |chunk| format!(",{chunk}"));
             let mut policy = make(&format!("{}{chunk}", NAMES[policy])).map_err(|e| TestCaseError::fail(e.to_string()))?;
             // Executions one after the other: none is to remember the one before but as it is told.
             for again in [false, true, false] {
-                if again { policy.start_again(iterations, 5, &did) } else { policy.start(iterations, 5) }
+                if again { policy.start_again(iterations, 5, &speeds) } else { policy.start(iterations, 5) }
                 let mut seen = vec![0; iterations as usize];
                 for worker in order.iter().copied().chain((0..5).flat_map(|worker| [worker; 300])) {
                     let kind = KindId(worker as u8 % 3);

@@ -36,9 +36,9 @@ pub fn run(policy: &mut dyn LoopPolicy, iterations: u64, kinds: &[u8], pace: &[u
     to_the_end(policy, kinds, pace)
 }
 
-/// The same, where it is known what each worker did before.
-pub fn run_again(policy: &mut dyn LoopPolicy, iterations: u64, kinds: &[u8], pace: &[u64], did: &[f64]) -> Run {
-    policy.start_again(iterations, kinds.len() as u32, did);
+/// The same, where it is known how fast each worker was before.
+pub fn run_again(policy: &mut dyn LoopPolicy, iterations: u64, kinds: &[u8], pace: &[u64], speeds: &[f64]) -> Run {
+    policy.start_again(iterations, kinds.len() as u32, speeds);
     to_the_end(policy, kinds, pace)
 }
 

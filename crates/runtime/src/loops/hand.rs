@@ -29,8 +29,8 @@ const PIECES_LEFT: u64 = 4;
 pub struct Before<'a> {
     /// Nanoseconds per iteration.
     pub pace: Option<f64>,
-    /// By worker, how much of it that one did, in any unit; empty: nothing is known.
-    pub did: &'a [f64],
+    /// By worker, how fast that one was, in any unit; empty: nothing is known.
+    pub speeds: &'a [f64],
 }
 
 /// Iterations: the first, and how many.
@@ -66,8 +66,8 @@ struct Place {
     at_work: Option<(KindId, Nanos, u64)>,
     /// Whether whoever had it has left what is there to others: its share, and what the policy has yet for it.
     has_declined: bool,
-    /// Iterations that the worker of this number has done, at whatever place.
-    did: u64,
+    /// Iterations that the worker of this number has done, at whatever place, and when it had, since the loop began.
+    did: (u64, Nanos),
 }
 
 enum Stage {
@@ -98,18 +98,18 @@ impl Hand {
             first: None,
         };
         if !schedule.needs_unit() {
-            hand.begin_policy(0, 1, before.did);
-        } else if let Some(pace) = before.pace.filter(|_| schedule.is_kept() && !before.did.is_empty()) {
+            hand.begin_policy(0, 1, before.speeds);
+        } else if let Some(pace) = before.pace.filter(|_| schedule.is_kept() && !before.speeds.is_empty()) {
             // Where each begins is known, and sizing would have them begin elsewhere.
             hand.first = first;
-            hand.begin_policy(0, hand.unit(0, pace), before.did);
+            hand.begin_policy(0, hand.unit(0, pace), before.speeds);
         }
         hand
     }
 
-    fn begin_policy(&mut self, after: u64, unit: u64, did: &[f64]) {
+    fn begin_policy(&mut self, after: u64, unit: u64, speeds: &[f64]) {
         let mut policy = self.schedule.policy(unit);
-        policy.start_again(self.iterations - after, self.places.len() as u32, did);
+        policy.start_again(self.iterations - after, self.places.len() as u32, speeds);
         self.stage = Stage::Policy { after, unit, policy };
     }
 
@@ -256,8 +256,9 @@ impl Hand {
 
     /// The chunk at a place is done, by a worker, and took so long.
     pub fn done(&mut self, place: usize, worker: usize, time: Nanos) {
-        let Some((kind, _, count)) = self.places[place].at_work.take() else { return };
-        self.places[worker].did += count;
+        let Some((kind, since, count)) = self.places[place].at_work.take() else { return };
+        let (did, _) = self.places[worker].did;
+        self.places[worker].did = (did + count, since.saturating_add(time));
         let (sum, spent) = self.done[kind];
         self.done[kind] = (sum + count, spent + time);
         self.size(count, time);
@@ -289,9 +290,10 @@ impl Hand {
         self.done.0.iter().find(|(count, _)| *count > 0).map(|&(count, time)| time.0 as f64 / count as f64)
     }
 
-    /// By worker, how many iterations it has done.
-    pub fn did(&self) -> impl ExactSizeIterator<Item = u64> + Clone {
-        self.places.iter().map(|place| place.did)
+    /// By worker, iterations per nanosecond from the beginning of the loop to the end of its last: what it may begin with the next time, so that all end
+    /// together. (Not how many it did: who is done early finds little that is worth to be helped with, and would have less from time to time.)
+    pub fn speeds(&self) -> impl ExactSizeIterator<Item = f64> + Clone {
+        self.places.iter().map(|Place { did: (count, end), .. }| *count as f64 / end.0.max(1) as f64)
     }
 
     /// Whether it was stopped.
@@ -410,7 +412,7 @@ mod tests {
 
     /// Chunks of one worker in a loop of 1,000 that took 20 ns per iteration the last time.
     fn remembering(pace: u64) -> Vec<u64> {
-        let mut hand = Hand::new("dynamic".parse().unwrap(), 1_000, 2, Before { pace: Some(20.0), did: &[] });
+        let mut hand = Hand::new("dynamic".parse().unwrap(), 1_000, 2, Before { pace: Some(20.0), speeds: &[] });
         let (mut place, mut now, mut counts) = (hand.place(0).unwrap(), Nanos::ZERO, Vec::new());
         while let Some(chunk) = hand.take(&mut place, KindId(0), now) {
             counts.push(chunk.count);
@@ -435,7 +437,7 @@ mod tests {
 
     /// A loop that took 100 ns per iteration, three of four on the first worker, and now takes so many.
     fn kept(iterations: u64, kinds: &[u8], paces: &[u64]) -> Vec<Vec<Chunk>> {
-        let before = Before { pace: Some(100.0), did: &[3.0, 1.0] };
+        let before = Before { pace: Some(100.0), speeds: &[3.0, 1.0] };
         let hand = Hand::new("aid-affinity".parse().unwrap(), iterations, 2, before);
         run_to_the_end(hand, kinds, |worker, count| count * paces[usize::from(kinds[worker])])
     }
@@ -465,7 +467,7 @@ mod tests {
     fn who_comes_late_finds_its_part_and_who_does_not_come_is_not_waited_for() {
         let chunks = kept(1 << 16, &[0], &[100]).remove(0);
         assert_eq!(counts(&chunks).iter().sum::<u64>(), 1 << 16);
-        let before = Before { pace: Some(100.0), did: &[3.0, 1.0] };
+        let before = Before { pace: Some(100.0), speeds: &[3.0, 1.0] };
         let mut hand = Hand::new("aid-affinity".parse().unwrap(), 1 << 16, 2, before);
         let mut at = hand.place(0).unwrap();
         for _ in 0..8 {
@@ -592,12 +594,12 @@ mod tests {
             kinds in prop::collection::vec(0u8..3, 5),
             pace in 0u64..20_000,
             remembered in prop::option::of(0.0..20_000.0),
-            did in prop::collection::vec(0.0..1_000.0, 0..6),
+            speeds in prop::collection::vec(0.0..1_000.0, 0..6),
             delays in prop::collection::vec(prop_oneof![4 => Just(1u64), 1 => 0u64..50], 1..20),
         ) {
             let schedule = chunk.map_or_else(|| schedule.to_string(), |chunk| format!("{schedule},{chunk}"));
             let comers = places.saturating_sub(absent).max(1);
-            let before = Before { pace: remembered, did: &did[..places.min(did.len())] };
+            let before = Before { pace: remembered, speeds: &speeds[..places.min(speeds.len())] };
             let hand = Hand::new(schedule.parse().unwrap(), iterations, places, before);
             let mut delay = delays.iter().cycle();
             let mut chunks = run_to_the_end(hand, &kinds[..comers], |worker, count| {

@@ -130,7 +130,7 @@ impl Paces {
     pub fn before<R>(&self, code: usize, with: impl FnOnce(Before<'_>) -> R) -> R {
         let Some(place) = self.place(code) else { return with(Before::default()) };
         let parts = self.parts[place].borrow();
-        with(Before { pace: self.known[place].get().pace, did: parts.shares() })
+        with(Before { pace: self.known[place].get().pace, speeds: parts.shares() })
     }
 
     /// Nanoseconds per iteration that it should take its caller alone, if that is how it should be run.
@@ -164,10 +164,10 @@ impl Paces {
         self.known[place].set(known);
     }
 
-    /// By worker, so many iterations it did, of a loop that has been learnt from.
-    pub fn learn_parts(&self, code: usize, did: impl ExactSizeIterator<Item = u64> + Clone) {
+    /// By worker, so fast it was, in a loop that has been learnt from.
+    pub fn learn_parts(&self, code: usize, speeds: impl ExactSizeIterator<Item = f64> + Clone) {
         if let Some(place) = self.place(code) {
-            self.parts[place].borrow_mut().add(did);
+            self.parts[place].borrow_mut().add(speeds);
         }
     }
 }
