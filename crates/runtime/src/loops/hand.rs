@@ -178,10 +178,10 @@ impl Hand {
                 // Doubling: the chunk that tells is about as long as all before it. It has to be confirmed by another.
                 let is_known = told.is_some() || remembered.is_some();
                 let longer = if is_known { last[place] } else { last[place].saturating_mul(2) };
-                let count = longer.max(1).min(self.iterations - *next);
+                let count = Some(longer.max(1).min(self.iterations - *next)).filter(|&count| count > 0)?;
                 let chunk = Chunk { first: *next, count };
                 (*next, last[place]) = (*next + count, count);
-                (count > 0).then_some(chunk)
+                Some(chunk)
             }
             Stage::Policy { after, policy, .. } => {
                 let (first, count) = policy.take(place as u32, kind)?;
@@ -207,7 +207,9 @@ impl Hand {
                 return first.min(share.count);
             }
             let within = |span| self.pace(kind).map_or(unit, |pace| within(span, pace)).max(1);
-            let piece = (self.left / (PIECES_LEFT * self.places.len() as u64)).clamp(within(PIECE.0), within(PIECE.1));
+            // Of a short loop no longer than the chunk that costs least.
+            let least = self.fastest_pace().map_or(PIECE.0, |pace| PIECE.0.min(span(unit, pace)));
+            let piece = (self.left / (PIECES_LEFT * self.places.len() as u64)).clamp(within(least), within(PIECE.1));
             let parts = (share.count.saturating_add(piece / 2) / piece).max(1);
             share.count.div_ceil(parts)
         });
@@ -281,7 +283,7 @@ impl Hand {
         let earlier = std::mem::replace(told, Some(seen).filter(|_| time >= TELLING));
         let Some(pace) = confirmed.or_else(|| Some(earlier?.min((*told)?))) else { return };
         let next = *next;
-        let unit = self.unit(next, pace).min(within(LONGEST, seen).max(1));
+        let unit = self.unit(next, pace).min(within(LONGEST, seen)).max(1);
         self.begin_policy(next, unit, &[]);
     }
 
@@ -476,6 +478,16 @@ mod tests {
         }
         let mut late = hand.place(1).unwrap();
         assert_eq!(hand.take(&mut late, KindId(0), Nanos::ZERO).map(|chunk| chunk.first), Some(3 << 14));
+    }
+
+    #[test]
+    fn a_loop_that_is_not_what_it_was_may_be_over_before_that_is_seen() {
+        let mut hand = Hand::new("dynamic".parse().unwrap(), 1, 2, Before { pace: Some(1.0), speeds: &[] });
+        let mut at = [hand.place(0).unwrap(), hand.place(1).unwrap()];
+        assert!(hand.take(&mut at[0], KindId(0), Nanos::ZERO).is_some());
+        assert_eq!(hand.take(&mut at[1], KindId(0), Nanos::ZERO), None);
+        hand.done(at[0], 0, Nanos(1_000));
+        assert_eq!(hand.take(&mut at[0], KindId(0), Nanos(1_000)), None);
     }
 
     #[test]
