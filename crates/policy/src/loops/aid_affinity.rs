@@ -65,12 +65,12 @@ impl LoopPolicy for AidAffinity {
     }
 
     fn start_again(&mut self, iterations: u64, workers: u32, speeds: &[f64]) {
-        self.start(iterations, workers);
         let total: f64 = speeds.iter().sum();
         if !(total > 0.0 && total.is_finite() && speeds.len() <= workers as usize) {
-            return;
+            return self.start(iterations, workers);
         }
-        self.left = iterations;
+        self.parts.clear();
+        (self.left, self.workers) = (iterations, workers);
         let (mut sum, mut end) = (0.0, 0);
         self.parts.extend(speeds.iter().map(|speed| {
             sum += speed;

@@ -114,15 +114,21 @@ pub fn make(schedule: &str) -> Result<Box<dyn LoopPolicy>, LoopError> {
             (name.trim(), Some(chunk.ok_or_else(bad)?))
         }
     };
-    match name {
-        "static" => Ok(Box::new(Static::new(chunk))),
-        "dynamic" => Ok(Box::new(Dynamic::new(chunk.unwrap_or(1)))),
-        "guided" => Ok(Box::new(Guided::new(chunk.unwrap_or(1)))),
-        "aid-static" => Ok(Box::new(AidStatic::new(chunk.unwrap_or(1)))),
-        "aid-dynamic" => Ok(Box::new(AidDynamic::new(chunk.unwrap_or(1)))),
-        "aid-affinity" => Ok(Box::new(AidAffinity::new(chunk.unwrap_or(1)))),
-        _ => Err(LoopError::Unknown { name: name.into() }),
-    }
+    named(name, chunk).ok_or_else(|| LoopError::Unknown { name: name.into() })
+}
+
+/// Makes a loop policy from its name and its chunk, 1 or more; none: there is none of that name.
+pub fn named(name: &str, chunk: Option<u64>) -> Option<Box<dyn LoopPolicy>> {
+    let at_least = chunk.unwrap_or(1);
+    Some(match name {
+        "static" => Box::new(Static::new(chunk)),
+        "dynamic" => Box::new(Dynamic::new(at_least)),
+        "guided" => Box::new(Guided::new(at_least)),
+        "aid-static" => Box::new(AidStatic::new(at_least)),
+        "aid-dynamic" => Box::new(AidDynamic::new(at_least)),
+        "aid-affinity" => Box::new(AidAffinity::new(at_least)),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

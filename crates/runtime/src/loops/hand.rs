@@ -83,26 +83,28 @@ enum Stage {
 impl Hand {
     /// So many iterations for so many workers, at least one.
     pub fn new(schedule: Schedule, iterations: u64, workers: usize, before: Before<'_>) -> Self {
-        // The first chunk is to confirm it: short, and of a loop of few iterations, few.
-        let most = iterations / (CONFIRMING * workers as u64);
-        let first = before.pace.map(|pace| within(TELLING, pace).min(most).max(1));
-        let last = vec![first.unwrap_or_default(); workers].into();
         let mut hand = Self {
             schedule,
             iterations,
             left: iterations,
             places: vec![Place::default(); workers].into(),
             free: workers,
-            stage: Stage::Sizing { next: 0, last, told: None, remembered: before.pace },
+            stage: Stage::Over,
             done: PerKind::all((0, Nanos::ZERO)),
             first: None,
         };
+        // The first chunk is to confirm it: short, and of a loop of few iterations, few.
+        let most = iterations / (CONFIRMING * workers as u64);
+        let first = before.pace.map(|pace| within(TELLING, pace).min(most).max(1));
         if !schedule.needs_unit() {
             hand.begin_policy(0, 1, before.speeds);
         } else if let Some(pace) = before.pace.filter(|_| schedule.is_kept() && !before.speeds.is_empty()) {
             // Where each begins is known, and sizing would have them begin elsewhere.
             hand.first = first;
             hand.begin_policy(0, hand.unit(0, pace), before.speeds);
+        } else {
+            let last = vec![first.unwrap_or_default(); workers].into();
+            hand.stage = Stage::Sizing { next: 0, last, told: None, remembered: before.pace };
         }
         hand
     }

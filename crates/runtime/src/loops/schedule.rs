@@ -68,8 +68,7 @@ impl Schedule {
     /// The policy, with chunks of so many iterations where it does not say.
     pub(super) fn policy(&self, unit: u64) -> Box<dyn LoopPolicy> {
         let chunk = if self.needs_unit() { Some(unit) } else { self.chunk };
-        let text = Self { name: self.name, chunk }.to_string();
-        // Names and chunks have been read before: this makes what it made then.
-        loops::make(&text).unwrap_or_else(|_| Box::new(loops::Dynamic::new(unit)))
+        // The name is one of those that there are.
+        loops::named(self.name, chunk).unwrap_or_else(|| Box::new(loops::Dynamic::new(unit)))
     }
 }
