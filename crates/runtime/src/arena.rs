@@ -231,10 +231,10 @@ impl Arena {
     fn refill(stock: &Stock, class: Class, depot: &Depot) -> NonNull<u8> {
         let mut loaded = stock.loaded.borrow_mut();
         std::mem::swap(&mut *loaded, &mut *stock.spare.borrow_mut());
-        if loaded.count == 0
-            && let Some(full) = depot.full[class.0].lock().unwrap_or_else(PoisonError::into_inner).pop()
-        {
-            *loaded = full;
+        if loaded.count == 0 {
+            // The lock is not to be held while the empty one is given back.
+            let full = depot.full[class.0].lock().unwrap_or_else(PoisonError::into_inner).pop();
+            full.into_iter().for_each(|full| *loaded = full);
         }
         if let Some(block) = loaded.take(SIZES[class.0]) {
             return block;
@@ -274,6 +274,18 @@ mod tests {
         }
         // What the runner keeps, two magazines, is all that is not used again.
         assert!(seen.len() <= 1_000 + 2 * FULL, "{}", seen.len());
+    }
+
+    #[test]
+    fn all_that_is_given_back_is_taken_again() {
+        let (depot, arena) = (Depot::default(), Arena::default());
+        let class = Class::dependent(Layout::new::<u64>()).unwrap();
+        // What is loaded, the spare, and what went to the depot.
+        let take = || (0..3 * FULL + 5).map(|_| arena.take(class, &depot)).collect::<HashSet<_>>();
+        let blocks = take();
+        // SAFETY: taken above.
+        blocks.iter().for_each(|&block| unsafe { arena.give(class, block, &depot) });
+        assert_eq!(take(), blocks);
     }
 
     #[test]

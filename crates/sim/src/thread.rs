@@ -100,7 +100,7 @@ pub struct Thread {
     pub part: Part,
     pub waits_for: WaitsFor,
     pub parent: Option<u32>,
-    /// Worker number in the shared loop or graph that it is in.
+    /// Worker number in the graph that it is in.
     pub worker: Option<u32>,
     /// Which of the application's first threads, or, where `forked`, of its templates it is.
     pub spec: u32,

@@ -14,12 +14,14 @@ const TAKING: Nanos = Nanos(500);
 /// No chunk, on the kind of core that has told how long an iteration takes, and no piece of a share should take longer, however long the loop: for so long
 /// nobody can help with it.
 const LONGEST: Nanos = Nanos::from_micros(400);
-/// What a loop took the last time counts unless its first chunk takes longer by more than this.
+/// What a loop took the last time counts unless its first chunk takes longer by more than this. (Where each worker begins with a part of its own, pieces of that are
+/// as long as suits what is seen from the first on.)
 const CONTRADICTION: f64 = 8.0;
 /// The first chunk of a loop that is remembered is at most this part of a worker's fair share: it may be another loop by now.
 const CONFIRMING: u64 = 4;
 
-/// How long a piece of a share should take, at least and at most: long enough that taking it does not count, and others can help with the rest soon.
+/// How long a piece of a share should take, at least (in a short loop, less) and at most: long enough that taking it does not count, and others can help with the
+/// rest soon.
 const PIECE: (Nanos, Nanos) = (Nanos::from_micros(25), LONGEST);
 /// Between these, a piece is what is left of the loop / (so many x workers).
 const PIECES_LEFT: u64 = 4;
@@ -209,8 +211,9 @@ impl Hand {
                 return first.min(share.count);
             }
             let within = |span| self.pace(kind).map_or(unit, |pace| within(span, pace)).max(1);
-            // Of a short loop no longer than the chunk that costs least.
-            let least = self.fastest_pace().map_or(PIECE.0, |pace| PIECE.0.min(span(unit, pace)));
+            // Of a short loop no longer than the chunk that costs least, where that has been found out.
+            let pace = self.fastest_pace().filter(|_| self.schedule.needs_unit());
+            let least = pace.map_or(PIECE.0, |pace| PIECE.0.min(span(unit, pace)));
             let piece = (self.left / (PIECES_LEFT * self.places.len() as u64)).clamp(within(least), within(PIECE.1));
             let parts = (share.count.saturating_add(piece / 2) / piece).max(1);
             share.count.div_ceil(parts)
@@ -220,7 +223,9 @@ impl Hand {
 
     /// The second half of the longest share.
     fn help(&mut self) -> Option<Chunk> {
-        let unit = self.pieces().unwrap_or(1);
+        // What a chunk was to be may be too much, of a loop that is not what it was.
+        let most = self.fastest_pace().map_or(u64::MAX, |pace| within(LONGEST, pace));
+        let unit = self.pieces().unwrap_or(1).min(most);
         let longest = self.places.iter_mut().map(|place| &mut place.share).max_by_key(|share| share.count)?;
         let count = (longest.count / 2).max(unit).min(longest.count);
         longest.count -= count;
@@ -331,6 +336,7 @@ fn span(iterations: u64, pace: f64) -> Nanos {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::shares::Shares;
     use super::*;
 
     /// All chunks, by who took them: workers on kinds, with so many nanoseconds per iteration by kind. Who is done first asks first.
@@ -465,6 +471,41 @@ mod tests {
         // Where they take no time all is handed out in some dozens of pieces.
         let chunks = kept(1 << 30, &[0, 0], &[0]);
         assert!(chunks.concat().len() < 1_000, "{}", chunks.concat().len());
+    }
+
+    #[test]
+    fn parts_come_to_be_as_the_workers_are_fast_wherever_they_were_at_first() {
+        for first in [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]] {
+            let mut shares = Shares::default();
+            shares.add(first.into_iter(), Nanos(1));
+            for _ in 0..60 {
+                // Chunks of the slow core are a tenth of its part: it finds little that is worth to be helped with near the end.
+                let before = Before { pace: Some(1_000.0), speeds: shares.of_workers() };
+                let mut hand = Hand::new("aid-affinity".parse().unwrap(), 64, 2, before);
+                let mut at = [hand.place(0).unwrap(), hand.place(1).unwrap()];
+                // The second comes 5 us later.
+                let mut coming = vec![(Nanos(0), 0, Nanos(0)), (Nanos(5_000), 1, Nanos(0))];
+                while let Some(&(now, worker, had)) = coming.iter().min() {
+                    coming.retain(|it| it.1 != worker);
+                    hand.done(at[worker], worker, had);
+                    if let Some(chunk) = hand.take(&mut at[worker], KindId(worker as u8), now) {
+                        let span = Nanos(chunk.count * [1_000, 3_000][worker]);
+                        coming.push((now + span, worker, span));
+                    }
+                }
+                shares.add(hand.speeds(), Nanos(48_000));
+            }
+            let share = shares.of_workers()[0];
+            assert!((0.73..0.83).contains(&share), "{first:?}: {share}");
+        }
+    }
+
+    #[test]
+    fn who_has_said_how_long_a_chunk_is_has_no_shorter_pieces_but_the_first() {
+        // 25 us are 1,250 iterations.
+        let chunks = counts(&run("aid-static,64", 1 << 16, 2, &[0, 0], &[20])[0]);
+        let (last, whole) = chunks.split_last().unwrap();
+        assert!(whole[2..].iter().all(|&count| count > 600), "{whole:?} {last}");
     }
 
     #[test]

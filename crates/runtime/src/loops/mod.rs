@@ -3,9 +3,9 @@
 mod body;
 mod hand;
 mod paces;
-mod parts;
 mod run;
 mod schedule;
+mod shares;
 mod slices;
 
 use std::ops::Range;
@@ -200,6 +200,17 @@ impl<T: Index> Over<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_each_worker_has_of_a_loop_is_remembered_by_its_caller() {
+        let pool = Pool::builder().workers(2).build().unwrap();
+        const CODE: usize = 0x1000;
+        let known = pool.on_worker(|worker| {
+            pool.over(0..2_000_u64).known_as(CODE).for_each(|i| _ = std::hint::black_box(i));
+            worker.paces.before(CODE, |before| before.speeds.to_vec())
+        });
+        assert!(known.len() == 2 && (known.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{known:?}");
+    }
 
     #[test]
     fn loops_with_one_body_are_told_apart_by_what_they_are_known_as() {

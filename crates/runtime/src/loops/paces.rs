@@ -1,4 +1,5 @@
-//! What loops were like the last times: who runs a loop again need not find out anew how many iterations make a chunk, nor whether it pays to share it.
+//! What loops were like the last times: who runs a loop again need not find out anew how many iterations make a chunk, nor which share is whose (`shares.rs`), nor whether it
+//! pays to share it.
 //!
 //! Sharing has its price: a ticket, perhaps a wake-up, and at the end the wait for whoever has the last chunk. Of a short loop that may be more than
 //! the others take off, for they are slower, or are preempted with a chunk in hand. So what a short loop took is compared with what it would have
@@ -18,8 +19,10 @@
 
 use std::cell::{Cell, RefCell};
 
+use evenkeel_machine::Nanos;
+
 use super::hand::Before;
-use super::parts::Parts;
+use super::shares::Shares;
 
 /// Places for loops. One whose places are all taken drives another out, and that finds out anew.
 const LOOPS: usize = 64;
@@ -44,13 +47,13 @@ const LONGEST_ALONE: f64 = 4e6;
 pub struct Paces {
     known: [Cell<Known>; LOOPS],
     /// Of the loop in the same place.
-    parts: [RefCell<Parts>; LOOPS],
+    shares: [RefCell<Shares>; LOOPS],
 }
 
 impl Default for Paces {
     fn default() -> Self {
-        let parts = std::array::from_fn(|_| RefCell::default());
-        Self { known: [const { Cell::new(Known::NOTHING) }; LOOPS], parts }
+        let shares = std::array::from_fn(|_| RefCell::default());
+        Self { known: [const { Cell::new(Known::NOTHING) }; LOOPS], shares }
     }
 }
 
@@ -129,8 +132,8 @@ impl Paces {
     /// Calls `with` with what is known of the loop whose code is at this address.
     pub fn before<R>(&self, code: usize, with: impl FnOnce(Before<'_>) -> R) -> R {
         let Some(place) = self.place(code) else { return with(Before::default()) };
-        let parts = self.parts[place].borrow();
-        with(Before { pace: self.known[place].get().pace, speeds: parts.shares() })
+        let shares = self.shares[place].borrow();
+        with(Before { pace: self.known[place].get().pace, speeds: shares.of_workers() })
     }
 
     /// Nanoseconds per iteration that it should take its caller alone, if that is how it should be run.
@@ -145,7 +148,7 @@ impl Paces {
         let mut known = self.known[place].get();
         if known.code != code {
             known = Known { code, ..Known::NOTHING };
-            self.parts[place].take();
+            self.shares[place].take();
         }
         known.pace = lap.pace.or(known.pace);
         lap.alone.into_iter().for_each(|time| known.alone.add(time));
@@ -164,10 +167,10 @@ impl Paces {
         self.known[place].set(known);
     }
 
-    /// By worker, so fast it was, in a loop that has been learnt from.
-    pub fn learn_parts(&self, code: usize, speeds: impl ExactSizeIterator<Item = f64> + Clone) {
+    /// By worker, so fast it was, in a loop that has been learnt from and took so long.
+    pub fn learn_shares(&self, code: usize, speeds: impl ExactSizeIterator<Item = f64> + Clone, took: Nanos) {
         if let Some(place) = self.place(code) {
-            self.parts[place].borrow_mut().add(speeds);
+            self.shares[place].borrow_mut().add(speeds, took);
         }
     }
 }
@@ -298,6 +301,21 @@ mod tests {
             });
             assert!(codes().all(|code| paces.last(code).is_some()), "{distance} {start}");
         }
+    }
+
+    #[test]
+    fn who_drives_a_loop_out_does_not_have_its_shares() {
+        let paces = Paces::default();
+        let lap = Lap { pace: Some(1.0), alone: None, way: Way::Shared(1.0), iterations: 1 };
+        let learn = |code| {
+            paces.learn(code, lap);
+            let known = paces.before(code, |before| before.speeds.len());
+            paces.learn_shares(code, [1.0, 1.0].into_iter(), Nanos(1));
+            known
+        };
+        let codes = || (0..1_000).map(|number| CODE + 16 * number);
+        assert!(codes().all(|code| learn(code) == 0));
+        assert_eq!(learn(CODE + 16 * 999), 2);
     }
 
     #[test]

@@ -116,7 +116,7 @@ pub fn run<B: Body>(
     let (pace, alone) = (hand.fastest_pace(), hand.pace(worker.kind));
     worker.paces.learn(code, Lap { pace, alone, way, iterations });
     if is_whole {
-        worker.paces.learn_parts(code, hand.speeds());
+        worker.paces.learn_shares(code, hand.speeds(), took);
     }
     drop(hand);
     let payload = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
