@@ -474,12 +474,24 @@ mod tests {
     }
 
     #[test]
+    fn speeds_are_by_worker_whatever_place_it_has_and_until_its_own_end() {
+        let mut hand = Hand::new("static".parse().unwrap(), 300, 3, Before::default());
+        let mut at = [hand.place(0).unwrap(), hand.place(1).unwrap()];
+        assert_eq!([0, 1].map(|it| hand.take(&mut at[it], KindId(0), Nanos::ZERO).unwrap().count), [100, 100]);
+        hand.done(at[0], 0, Nanos(1_000));
+        hand.done(at[1], 1, Nanos(4_000));
+        // The third does not come: the first has its place, and what is there.
+        assert_eq!(hand.take(&mut at[0], KindId(0), Nanos(1_000)), Some(Chunk { first: 200, count: 100 }));
+        hand.done(at[0], 0, Nanos(1_000));
+        assert_eq!(hand.speeds().collect::<Vec<_>>(), [0.1, 0.025, 0.0]);
+    }
+
+    #[test]
     fn parts_come_to_be_as_the_workers_are_fast_wherever_they_were_at_first() {
         for first in [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]] {
             let mut shares = Shares::default();
             shares.add(first.into_iter(), Nanos(1));
             for _ in 0..60 {
-                // Chunks of the slow core are a tenth of its part: it finds little that is worth to be helped with near the end.
                 let before = Before { pace: Some(1_000.0), speeds: shares.of_workers() };
                 let mut hand = Hand::new("aid-affinity".parse().unwrap(), 64, 2, before);
                 let mut at = [hand.place(0).unwrap(), hand.place(1).unwrap()];
