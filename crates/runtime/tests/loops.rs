@@ -41,6 +41,31 @@ fn every_iteration_is_done_once() {
 }
 
 #[test]
+fn a_loop_that_is_run_again_is_whole_whatever_its_length_and_after_a_panic() {
+    for workers in [2, 5] {
+        let pool = pool(workers);
+        let times: Vec<_> = (0..50_000).map(|_| AtomicU32::new(0)).collect();
+        // One body, and one worker that calls it: what it was like before counts.
+        let each = |n: usize, panics: bool| {
+            pool.for_each(0..n, |i| {
+                assert!(!(panics && i == n / 2), "in the middle");
+                times[i].fetch_add(1, Ordering::Relaxed);
+            });
+        };
+        pool.run(|| {
+            for (round, n) in [50_000, 50_000, 100, 3, 50_000, 1, 7_000].repeat(30).into_iter().enumerate() {
+                let panics = round % 10 == 9 && n > 1;
+                let result = catch_unwind(AssertUnwindSafe(|| each(n, panics)));
+                assert_eq!(result.is_err(), panics);
+                let done: Vec<_> = times.iter().map(|it| it.swap(0, Ordering::Relaxed)).collect();
+                let is_once = if panics { done.iter().all(|&it| it <= 1) } else { done[..n].iter().all(|&it| it == 1) };
+                assert!(is_once && done[n..].iter().all(|&it| it == 0), "{workers} workers, round {round}: {n}");
+            }
+        });
+    }
+}
+
+#[test]
 fn a_range_that_ends_before_it_begins_has_no_iterations() {
     #[expect(clippy::reversed_empty_ranges, reason = "what is tested")]
     pool(2).for_each(5..2_u32, |_| panic!("an iteration"));
