@@ -33,6 +33,11 @@ pub enum AppError {
         /// What there is.
         versions: &'static [Version],
     },
+    /// A slow core was asked for where there are no blocks to be slow with.
+    #[error(
+        "a slow core is for the blocks of phases: expected a program of phases, in version serial, pinned, loop-static or loop-dynamic"
+    )]
+    Slow,
     /// There are no such workers.
     #[error(transparent)]
     Pool(#[from] PoolError),

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use evenkeel_apps::team::Slow;
 use evenkeel_apps::{APPS, Outcome, Setting, Size, Version};
 use serde_json::json;
 
@@ -24,6 +25,7 @@ Examples:
   evenkeel-apps fluidanimate --version pinned --size large --workers 4
   evenkeel-apps fluidanimate --version tasks --size large --machine this.toml
   evenkeel-apps swaptions --version tasks --cpus 0-3
+  evenkeel-apps facesim --version loop-dynamic --machine two-kinds.toml --slow 1=3
   evenkeel-apps dedup --version pinned --json | jq .parallel_s
 
 The checksum of an app and a size is the same in every version and with any number of workers.
@@ -70,6 +72,9 @@ struct Run {
     /// The machine that this is, in place of EVENKEEL_MACHINE and of what is detected: a preset's name, or a file as `evenkeel detect -o FILE` writes it
     #[arg(long, value_name = "FILE")]
     machine: Option<String>,
+    /// Have each block take so many times as long on a CPU: a core that is slow all the time, where the lab's (`evenkeel lab`) comes and goes. Name a machine with such a core
+    #[arg(long, value_name = "CPU=RATIO")]
+    slow: Option<Slow>,
     /// As an object
     #[arg(long)]
     json: bool,
@@ -106,7 +111,7 @@ fn run(args: &Run) -> Result<(), Failure> {
     })?;
     let workers = args.workers.map(usize::from);
     let (machine, cpus) = (args.machine.clone(), args.cpus.clone());
-    let setting = Setting { size: args.size, version: args.version, workers, machine, cpus };
+    let setting = Setting { size: args.size, version: args.version, workers, machine, cpus, slow: args.slow };
     let Outcome { checksum, parallel, workers, .. } = app
         .run(&setting)
         .map_err(|error| if error.is_usage() { Failure::Usage(error.into()) } else { Failure::Failed(error.into()) })?;

@@ -6,18 +6,21 @@ use evenkeel::{Pool, PoolError};
 
 use crate::app::{AppError, Outcome, Phases, Stages};
 use crate::setting::{Setting, Version};
-use crate::team::{Loops, Serial, on_cpus, pinned};
+use crate::team::{Loops, Serial, Slowed, on_cpus, pinned};
 
 /// Runs an app of phases.
 pub fn phases<A: Phases>(setting: &Setting) -> Result<Outcome, AppError> {
-    let app = A::generate(setting.size);
+    if setting.slow.is_some() && setting.version == Version::Tasks {
+        return Err(AppError::Slow);
+    }
+    let (app, slow) = (A::generate(setting.size), setting.slow);
     let workers = Workers::of(setting)?;
     let began = Instant::now();
     match (&workers, setting.version) {
-        (Workers::One(cpu), _) => on_cpus(cpu.as_slice(), || app.run(&Serial))?,
-        (Workers::Pinned(cpus), _) => pinned(cpus, |member| app.run(member))?,
+        (Workers::One(cpu), _) => on_cpus(cpu.as_slice(), || app.run(&Slowed { team: &Serial, slow }))?,
+        (Workers::Pinned(cpus), _) => pinned(cpus, |member| app.run(&Slowed { team: member, slow }))?,
         (Workers::Pool(pool), Version::Tasks) => pool.run(|| app.tasks(pool)),
-        (Workers::Pool(pool), _) => pool.run(|| app.run(&Loops(pool))),
+        (Workers::Pool(pool), _) => pool.run(|| app.run(&Slowed { team: &Loops(pool), slow })),
     }
     let parallel = began.elapsed();
     Ok(Outcome { began, checksum: app.checksum(), parallel, workers: workers.count() })
@@ -25,6 +28,9 @@ pub fn phases<A: Phases>(setting: &Setting) -> Result<Outcome, AppError> {
 
 /// Runs an app of stages.
 pub fn stages<A: Stages>(setting: &Setting) -> Result<Outcome, AppError> {
+    if setting.slow.is_some() {
+        return Err(AppError::Slow);
+    }
     let app = A::generate(setting.size);
     let workers = Workers::of(setting)?;
     let began = Instant::now();

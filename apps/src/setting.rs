@@ -3,6 +3,8 @@
 use evenkeel::{Pool, PoolError};
 use serde::Serialize;
 
+use crate::team::Slow;
+
 /// How much there is to do, serially and in a release build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -73,6 +75,8 @@ pub struct Setting {
     pub machine: Option<String>,
     /// Only these of the CPUs, by the numbers that the operating system gives them. Else all that the process may use.
     pub cpus: Option<Vec<u32>>,
+    /// A CPU where the blocks of phases take longer.
+    pub slow: Option<Slow>,
 }
 
 impl Setting {

@@ -32,6 +32,18 @@ fn json_is_one_object_with_the_same_checksum_in_every_version() {
 }
 
 #[test]
+fn a_slow_core_changes_the_time_and_not_the_checksum() {
+    let run = |more: &[&str]| {
+        let text = stdout(&apps(&[&["swaptions", "--size", "small", "--json"], more].concat()));
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["checksum"].clone()
+    };
+    let checksum = run(&[]);
+    for version in ["serial", "pinned", "loop-static", "loop-dynamic"] {
+        assert_eq!(run(&["--version", version, "--slow", "0=3"]), checksum, "{version}");
+    }
+}
+
+#[test]
 fn the_list_names_nine_apps() {
     let apps: serde_json::Value = serde_json::from_str(&stdout(&apps(&["list", "--json"]))).unwrap();
     assert_eq!(apps.as_array().unwrap().len(), 9);
@@ -45,6 +57,9 @@ fn what_cannot_be_run_is_one_line_and_exit_code_2() {
         (&["canneal", "--workers", "0"], "invalid value '0'"),
         (&["canneal", "--version", "fast"], "possible values: serial, pinned, "),
         (&["canneal", "--machine", "no-such-machine"], "no-such-machine"),
+        (&["canneal", "--slow", "3"], "'3' found, expected CPU=RATIO"),
+        (&["canneal", "--slow", "0=2", "--version", "tasks"], "expected a program of phases, in version serial"),
+        (&["dedup", "--slow", "0=2"], "expected a program of phases"),
         (&["canneal", "--sice", "small"], "unexpected argument '--sice'"),
         (&[], "required"),
     ] {

@@ -23,7 +23,9 @@ const SETTINGS: [(usize, Option<&str>); 6] =
 fn checksum(app: &str, version: Version, workers: usize, machine: Option<&str>) -> u64 {
     let app = evenkeel_apps::find(app).unwrap();
     let machine = machine.map(str::to_owned);
-    app.run(&Setting { size: *SIZE, version, workers: Some(workers), machine, cpus: None }).unwrap().checksum
+    app.run(&Setting { size: *SIZE, version, workers: Some(workers), machine, cpus: None, slow: None })
+        .unwrap()
+        .checksum
 }
 
 fn is_the_same(app: &str, versions: impl Iterator<Item = Version>) {

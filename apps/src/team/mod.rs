@@ -10,10 +10,12 @@ mod barrier;
 mod cpus;
 mod pinned;
 mod pool;
+mod slowed;
 
 pub use cpus::{PinError, on_cpus, pin};
 pub use pinned::{Member, pinned};
 pub use pool::{Loops, Tasks};
+pub use slowed::{Slow, SlowError, Slowed};
 
 /// Those who carry out the phases of an app, or one of them.
 pub trait Team {

@@ -72,7 +72,7 @@ struct Case {
 /// All that there is to be run: each app serially on a core of each kind, its other versions on all cores. `file` has the machine.
 fn cases(apps: &[&'static App], machine: &Machine, size: Size, file: &str) -> Vec<Case> {
     let case = |app, version, on, cpus| {
-        let setting = Setting { size, version, workers: None, machine: Some(file.to_owned()), cpus };
+        let setting = Setting { size, version, workers: None, machine: Some(file.to_owned()), cpus, slow: None };
         Case { app, on, setting, outcomes: Vec::new() }
     };
     let mut cases = Vec::new();
@@ -174,6 +174,7 @@ impl Copies {
             workers: None,
             machine: Some(file.to_owned()),
             cpus: Some(vec![cpu]),
+            slow: None,
         };
         let settings: Vec<_> = machine.cores.iter().map(|core| (core.kind, setting(core.cpu))).collect();
         Self { app, outcomes: vec![Vec::new(); settings.len()], settings, seconds: Vec::new() }
