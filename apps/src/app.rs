@@ -38,6 +38,14 @@ pub enum AppError {
         "a slow core is for the blocks of phases: expected a program of phases, in version serial, pinned, loop-static or loop-dynamic"
     )]
     Slow,
+    /// No worker is on the CPU that is to be slow.
+    #[error("no worker is on CPU {slow}, which is to be slow; they are on {}", list(.cpus))]
+    SlowCpu {
+        /// Which CPU.
+        slow: u32,
+        /// Those of the workers.
+        cpus: Vec<u32>,
+    },
     /// There are no such workers.
     #[error(transparent)]
     Pool(#[from] PoolError),
@@ -51,6 +59,10 @@ impl AppError {
     pub const fn is_usage(&self) -> bool {
         !matches!(self, Self::Pool(PoolError::Thread { .. }))
     }
+}
+
+fn list(cpus: &[u32]) -> String {
+    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn names(versions: &[Version]) -> String {

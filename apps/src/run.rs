@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use evenkeel::{Pool, PoolError};
+use evenkeel::Pool;
 
 use crate::app::{AppError, Outcome, Phases, Stages};
 use crate::setting::{Setting, Version};
@@ -52,9 +52,12 @@ enum Workers {
 }
 
 impl Workers {
-    fn of(setting: &Setting) -> Result<Self, PoolError> {
+    fn of(setting: &Setting) -> Result<Self, AppError> {
         let pool = setting.pool()?;
         let mut cpus = pool.places().iter().map(|place| place.cpu);
+        if let Some(slow) = setting.slow.filter(|slow| !cpus.clone().any(|cpu| cpu == Some(slow.cpu))) {
+            return Err(AppError::SlowCpu { slow: slow.cpu, cpus: cpus.flatten().collect() });
+        }
         Ok(match setting.version {
             // The pool knows the cores, and is gone before the threads come.
             Version::Serial => Self::One(cpus.next().flatten()),

@@ -58,6 +58,10 @@ fn what_cannot_be_run_is_one_line_and_exit_code_2() {
         (&["canneal", "--version", "fast"], "possible values: serial, pinned, "),
         (&["canneal", "--machine", "no-such-machine"], "no-such-machine"),
         (&["canneal", "--slow", "3"], "'3' found, expected CPU=RATIO"),
+        (
+            &["canneal", "--slow", "60000=2", "--size", "small"],
+            "no worker is on CPU 60000, which is to be slow; they are on 0",
+        ),
         (&["canneal", "--slow", "0=2", "--version", "tasks"], "expected a program of phases, in version serial"),
         (&["dedup", "--slow", "0=2"], "expected a program of phases"),
         (&["canneal", "--sice", "small"], "unexpected argument '--sice'"),

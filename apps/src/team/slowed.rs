@@ -11,7 +11,8 @@ use super::Team;
 /// A CPU, and how many times as long as elsewhere a block takes there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slow {
-    cpu: u32,
+    /// By the number that the operating system gives it.
+    pub cpu: u32,
     ratio: f64,
 }
 

@@ -52,11 +52,7 @@ impl<L: Listener> Mechanism<'_, L> {
         while object.runs.len() <= (round - object.first) as usize {
             // Checked before the run: the schedule is one that there is.
             let Ok(mut policy) = loops::make(&spec.schedule) else { return None };
-            if object.speeds.is_empty() {
-                policy.start(spec.iterations, spec.workers);
-            } else {
-                policy.start_again(spec.iterations, spec.workers, &object.speeds);
-            }
+            policy.start_again(spec.iterations, spec.workers, &object.speeds);
             object.runs.push_back(LoopRun::new(policy, self.now));
         }
         let worker = *state.rare_mut().loop_workers[shared as usize].get_or_insert_with(|| {

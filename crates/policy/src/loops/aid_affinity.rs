@@ -24,7 +24,7 @@ use std::ops::Range;
 
 use evenkeel_machine::{KindId, Nanos};
 
-use super::{AidDynamic, LoopPolicy};
+use super::{AidDynamic, LoopPolicy, equal_piece};
 
 /// A piece is what is left / (so many x workers).
 const PIECES: u64 = 4;
@@ -98,7 +98,7 @@ impl LoopPolicy for AidAffinity {
         let part = &mut self.parts[own];
         let (first, length) = (part.start, part.end - part.start);
         let piece = (self.left / (PIECES * workers).max(1)).max(self.chunk);
-        let count = length.div_ceil((length.saturating_add(piece / 2) / piece).max(1));
+        let count = equal_piece(length, piece);
         part.start += count;
         self.left -= count;
         (count > 0).then_some((first, count))
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_does_what_it_speeds_the_last_time() {
+    fn parts_are_as_the_workers_were_fast_and_each_keeps_to_its_own() {
         let run = run_again(&mut AidAffinity::new(1), 800, &[0, 1], &[10, 30], &[3.0, 1.0]);
         assert_eq!((span(&run, 0), span(&run, 1)), ((0, 600, 600), (600, 800, 200)));
         assert_eq!(run.makespan(), Nanos(6_000));

@@ -26,7 +26,7 @@ pub trait LoopPolicy: Send {
     /// An execution begins: `iterations` to hand out to `workers`.
     fn start(&mut self, iterations: u64, workers: u32);
 
-    /// As `start`, of a loop that was run before: by worker, how fast that one was, in any unit.
+    /// As `start`, of a loop that may have been run before: by worker, how fast that one was then, in any unit; empty where nothing is known.
     fn start_again(&mut self, iterations: u64, workers: u32, _speeds: &[f64]) {
         self.start(iterations, workers);
     }
@@ -37,6 +37,12 @@ pub trait LoopPolicy: Send {
 
     /// A chunk took this long: what the ratio of kinds is sampled from.
     fn done(&mut self, _worker: u32, _kind: KindId, _iterations: u64, _time: Nanos) {}
+}
+
+/// How many iterations of so many to take where about `wanted`, 1 or more, are: equal pieces, as near as they come to that. For to take a crumb that is left over costs as much
+/// as to take a piece.
+pub fn equal_piece(length: u64, wanted: u64) -> u64 {
+    length.div_ceil((length.saturating_add(wanted / 2) / wanted).max(1))
 }
 
 /// Names of the loop policies.
@@ -157,6 +163,20 @@ mod tests {
             let expected = LoopError::Chunk { schedule: format!("dynamic,{chunk}"), chunk: chunk.into() };
             assert_eq!(error, Some(expected));
         }
+    }
+
+    #[test]
+    fn pieces_are_equal_and_no_crumb_is_left() {
+        let pieces = |mut length: u64, wanted| {
+            std::iter::from_fn(move || {
+                let piece = Some(equal_piece(length, wanted)).filter(|&piece| piece > 0)?;
+                length -= piece;
+                Some(piece)
+            })
+        };
+        assert!(pieces(30, 10).eq([10, 10, 10]) && pieces(31, 10).eq([11, 10, 10]) && pieces(14, 10).eq([14]));
+        assert!(pieces(15, 10).eq([8, 7]) && pieces(3, 10).eq([3]) && pieces(0, 10).next().is_none());
+        assert_eq!((equal_piece(u64::MAX, 1), equal_piece(u64::MAX, u64::MAX)), (1, u64::MAX));
     }
 
     proptest! {

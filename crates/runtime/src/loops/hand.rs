@@ -1,8 +1,8 @@
 //! Who gets which iterations: the policy, and what it needs around it where workers are threads. Sequential; the loop keeps it behind a mutex.
 
 use evenkeel_machine::{KindId, Nanos, PerKind};
-use evenkeel_policy::loops::LoopPolicy;
 use evenkeel_policy::loops::tail::{self, Faster};
+use evenkeel_policy::loops::{LoopPolicy, equal_piece};
 
 use super::Schedule;
 
@@ -215,8 +215,7 @@ impl Hand {
             let pace = self.fastest_pace().filter(|_| self.schedule.needs_unit());
             let least = pace.map_or(PIECE.0, |pace| PIECE.0.min(span(unit, pace)));
             let piece = (self.left / (PIECES_LEFT * self.places.len() as u64)).clamp(within(least), within(PIECE.1));
-            let parts = (share.count.saturating_add(piece / 2) / piece).max(1);
-            share.count.div_ceil(parts)
+            equal_piece(share.count, piece)
         });
         Chunk { first: share.first, count }
     }
