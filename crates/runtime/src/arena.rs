@@ -24,10 +24,11 @@ pub struct Class(usize);
 /// Every block begins on a line of the cache.
 pub const ALIGN: usize = 64;
 /// Bytes of the blocks of each class: first those of independent tasks, then those of tasks with dependences. A line of the cache apart, so that
-/// less than a line is left over.
-const SIZES: [usize; 8] = [64, 128, 192, 256, 128, 192, 256, 320];
+/// less than a line is left over. The last are batches of independent tasks.
+const SIZES: [usize; 9] = [64, 128, 192, 256, 128, 192, 256, 320, 1088];
 const INDEPENDENT: std::ops::Range<usize> = 0..4;
 const DEPENDENT: std::ops::Range<usize> = 4..8;
+const BATCH: std::ops::Range<usize> = 8..9;
 /// Blocks in a full magazine.
 const FULL: usize = 64;
 /// How many blocks before it is needed one is brought into the cache: some tens of nanoseconds each, together as long as a miss of the last cache.
@@ -46,6 +47,14 @@ impl Class {
     /// For a task with dependences of this layout; none: it is too large.
     pub const fn dependent(layout: Layout) -> Option<Self> {
         Self::fitting(layout, DEPENDENT)
+    }
+
+    /// For batches of tasks, which have this layout.
+    pub const fn batch(layout: Layout) -> Self {
+        match Self::fitting(layout, BATCH) {
+            Some(class) => class,
+            None => panic!("a batch has to fit into its class"),
+        }
     }
 
     const fn fitting(layout: Layout, among: std::ops::Range<usize>) -> Option<Self> {
@@ -94,7 +103,7 @@ impl Magazine {
 
 /// Has the lines of a block brought here, if they are not. Where the compiler has no word for it, it is left out.
 #[inline]
-fn prefetch(block: NonNull<u8>, bytes: usize) {
+pub fn prefetch(block: NonNull<u8>, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in (0..bytes).step_by(ALIGN) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

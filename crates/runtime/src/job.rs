@@ -3,6 +3,7 @@
 
 use std::ptr::NonNull;
 
+use crate::batch::BatchRef;
 use crate::worker::Worker;
 
 /// Runs the job that begins with this head.
@@ -18,7 +19,10 @@ pub struct Head {
     pub run: Run,
 }
 
-/// The right to run a job, once.
+/// In the address of a job: it is a batch.
+const BATCH: usize = 1;
+
+/// The right to run a job, once. The address of its head, with a bit in it that says whether it is a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct JobRef(NonNull<Head>);
@@ -32,6 +36,24 @@ impl JobRef {
         Self(head)
     }
 
+    /// Of one that is a batch of tasks.
+    pub fn batch(head: NonNull<Head>) -> Self {
+        Self(head.map_addr(|address| address | BATCH))
+    }
+
+    /// Which batch it is. None: it is none.
+    #[inline]
+    pub fn as_batch(self) -> Option<BatchRef> {
+        // SAFETY: only batches have the bit.
+        (self.0.addr().get() & BATCH != 0).then(|| unsafe { BatchRef::of(self.head()) })
+    }
+
+    #[inline]
+    fn head(self) -> NonNull<Head> {
+        // SAFETY: an address of a head without the bit is not 0, for heads begin at multiples of 8.
+        unsafe { NonNull::new_unchecked(self.0.as_ptr().map_addr(|address| address & !BATCH)) }
+    }
+
     /// Runs it.
     ///
     /// # Safety
@@ -39,6 +61,6 @@ impl JobRef {
     #[inline]
     pub unsafe fn run(self, worker: &Worker) {
         // SAFETY: a head is at the start of its job and knows what runs it; the rest is promised by the caller.
-        unsafe { (self.0.as_ref().run)(self.0, worker) }
+        unsafe { (self.head().as_ref().run)(self.head(), worker) }
     }
 }

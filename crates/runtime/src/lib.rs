@@ -45,6 +45,7 @@
 
 mod arena;
 mod barrier;
+mod batch;
 mod central;
 mod costs;
 mod counts;

@@ -11,6 +11,7 @@ use evenkeel_policy::graph::{self, UnknownGraphPolicy};
 use evenkeel_workload::TaskGraph;
 
 use crate::arena::{Arena, Depot};
+use crate::batch::Shelf;
 use crate::central::{Central, Desk, Online};
 use crate::costs::{Costs, Label};
 use crate::counts::Counts;
@@ -37,6 +38,8 @@ pub struct Registry {
     pub sleep: Sleep,
     /// By worker.
     pub stealers: Box<[Stealer<JobRef>]>,
+    /// By worker, its batches of tasks.
+    pub shelves: Box<[Shelf]>,
     /// How loops are shared out unless they say.
     pub schedule: Schedule,
     /// What tasks cost.
@@ -101,6 +104,7 @@ impl Registry {
         Ok(Self {
             discipline,
             sleep: Sleep::new(stealers.len()),
+            shelves: stealers.iter().map(|_| Shelf::default()).collect(),
             schedule,
             costs: Costs::default(),
             learns: team.kinds.len() > 1,
@@ -182,7 +186,9 @@ impl Registry {
 
     /// Whether a job lies anywhere.
     pub fn has_work(&self) -> bool {
-        self.has_calls() || self.stealers.iter().any(|stealer| !stealer.is_empty())
+        self.has_calls()
+            || self.stealers.iter().any(|stealer| !stealer.is_empty())
+            || self.shelves.iter().any(|shelf| !shelf.is_empty())
     }
 
     /// Whether workers are to return when they have nothing to do.

@@ -71,6 +71,12 @@ impl Sleep {
         let _ = self.seats[me].thread.set(current());
     }
 
+    /// For who makes something visible often, and who looks for it seldom.
+    #[inline]
+    pub const fn barrier(&self) -> &Barrier {
+        &self.barrier
+    }
+
     /// Work has been made visible (rule 1).
     #[inline]
     pub fn work_appeared(&self) {

@@ -61,9 +61,14 @@ impl Thrift {
         }
     }
 
-    /// A steal from this victim took so long, and so did the task.
-    pub fn judge(&self, victim: usize, taking: Duration, task: Duration) {
-        let next = if taking <= task { Duration::ZERO } else { (2 * self.held_off.get()).clamp(FIRST, LONGEST) };
+    /// A steal from this victim took so long, and so did the task. It was in so many lines of memory: several come faster than one after the other, twice as
+    /// fast, say.
+    pub fn judge(&self, victim: usize, lines: usize, taking: Duration, task: Duration) {
+        let next = if taking * lines.div_ceil(2) as u32 <= task {
+            Duration::ZERO
+        } else {
+            (2 * self.held_off.get()).clamp(FIRST, LONGEST)
+        };
         self.held_off.set(next);
         self.owed.set(Some((victim, next)).filter(|(_, span)| !span.is_zero()));
     }
@@ -96,7 +101,7 @@ mod tests {
 
     /// For how long after a steal of 200 ns and a task of such a length.
     fn held_off(thrift: &Thrift, task: u64) -> u128 {
-        thrift.judge(3, ns(200), ns(task));
+        thrift.judge(3, 1, ns(200), ns(task));
         thrift.owed().map_or(0, |(victim, span)| {
             assert_eq!(victim, 3);
             span.as_micros()

@@ -11,6 +11,7 @@ use crossbeam_utils::CachePadded;
 use evenkeel_machine::KindId;
 
 use crate::arena::Arena;
+use crate::batch::{BatchRef, Batches};
 use crate::costs::Label;
 use crate::counts::Counts;
 use crate::give_way::{Deciding, GiveWay};
@@ -47,6 +48,8 @@ pub struct Worker {
     pub credits: Credits,
     /// Its blocks.
     pub arena: Arena,
+    /// Its batches.
+    pub batches: Batches,
     /// What it has done.
     pub counts: Arc<CachePadded<Counts>>,
     /// What it did when, if anybody asked for a trace.
@@ -79,6 +82,7 @@ impl Worker {
             kind: place.kind,
             credits: Credits::default(),
             arena: Arena::default(),
+            batches: Batches::new(registry.shelves.len(), registry.online.is_none()),
             counts: Arc::clone(&registry.counts[index]),
             recorder: registry.trace.as_ref().map(Trace::recorder),
             paces: Paces::default(),
@@ -150,6 +154,23 @@ impl Worker {
         label
     }
 
+    /// What it pushed last, and nobody has taken.
+    #[inline]
+    pub fn pop(&self) -> Option<JobRef> {
+        self.deque.pop()
+    }
+
+    /// How many jobs lie in its deque.
+    pub fn jobs(&self) -> usize {
+        self.deque.len()
+    }
+
+    /// Whether none does.
+    #[inline]
+    pub fn is_bare(&self) -> bool {
+        self.deque.is_empty()
+    }
+
     /// Makes a job visible to all.
     #[inline]
     pub fn push(&self, job: JobRef) {
@@ -205,12 +226,21 @@ impl Worker {
         unsafe { job.run(self) }
     }
 
+    /// Runs a job; if it is a batch, until `done`.
+    #[inline]
+    fn execute_until(&self, job: JobRef, done: &impl Fn() -> bool) {
+        match job.as_batch().filter(|_| !self.lays_open()) {
+            Some(batch) => self.run_batch(batch, done),
+            None => self.execute(job),
+        }
+    }
+
     /// Does other work until `done`, and sleeps where there is none. Whoever brings `done` about has to call
     /// [`crate::sleep::Sleep::wake_waiter`] for this worker then.
     pub fn wait_until(&self, done: impl Fn() -> bool) {
         while !done() {
-            if let Some(job) = self.next.take().or_else(|| self.deque.pop()) {
-                self.execute(job);
+            if let Some(job) = self.next.take().or_else(|| self.newest()) {
+                self.execute_until(job, &done);
                 continue;
             }
             if self.help(&done) {
@@ -234,22 +264,24 @@ impl Worker {
             }
         }
         if self.thrift.is_due() {
-            return self.help_timed();
+            return self.help_timed(done);
         }
-        self.seek().map(|job| self.execute(job)).is_some()
+        let own = || if self.runs_batch() { self.take_own_batch() } else { None };
+        self.seek().or_else(own).map(|job| self.execute_until(job, done)).is_some()
     }
 
     /// The same, to find out whether stealing pays.
-    fn help_timed(&self) -> bool {
+    fn help_timed(&self, done: &impl Fn() -> bool) -> bool {
         let Some((job, stolen)) = self.thrift.timing(|| self.seek()) else { return false };
         let (taken, tasks) = (Instant::now(), self.counts.tasks.get());
-        self.execute(job);
+        let lines = job.as_batch().map_or(1, BatchRef::lines);
+        self.execute_until(job, done);
         // What else lies in deques may be the way into a loop that has just ended, and a task that has made others was worth it: neither tells anything.
         if let Some((victim, began)) = stolen
             && self.counts.tasks.get() != tasks
             && self.deque.is_empty()
         {
-            self.thrift.judge(victim, taken - began, taken.elapsed());
+            self.thrift.judge(victim, lines, taken - began, taken.elapsed());
         }
         true
     }
@@ -287,16 +319,18 @@ impl Worker {
         give_way.into_iter().for_each(|it| it.idles(self, true));
         sleep.start_looking();
         let mut since = Instant::now();
+        let mut stuck = None;
         loop {
-            for _ in 0..TRIES {
-                let job = self.seek();
+            for tried in 0..TRIES {
+                let of_batch = || if tried == 0 { self.seek_in_batches(&mut stuck) } else { None };
+                let job = self.seek().or_else(of_batch);
                 if job.is_some() || done() {
                     // What was left for a faster worker that does not come is somebody's, once its time is over.
                     sleep.stop_looking(|| registry.has_work() || give_way.and_then(GiveWay::due).is_some());
                     give_way.into_iter().for_each(|it| it.idles(self, false));
                     registry.central.leave(registry, self.index);
                     self.looked(since, Instant::now());
-                    job.into_iter().for_each(|job| self.execute(job));
+                    job.into_iter().for_each(|job| self.execute_until(job, done));
                     return;
                 }
                 std::hint::spin_loop();
@@ -381,6 +415,18 @@ impl Worker {
             }
             std::hint::spin_loop();
         }
+    }
+
+    /// What is in the batches of somebody who has not ended a task since the last look, `stuck`: whoever has is through with them sooner than they are taken.
+    fn seek_in_batches(&self, stuck: &mut Option<(usize, u64)>) -> Option<JobRef> {
+        let registry = &*self.registry;
+        let mut victims = registry.victims_of(self.index).round(self.draw(registry.stealers.len()));
+        let now = victims.find(|&victim| !registry.shelves[victim].is_empty());
+        let now = now.map(|victim| (victim, registry.counts[victim].tasks.get()));
+        let before = std::mem::replace(stuck, now);
+        let (victim, _) = now.filter(|_| now == before)?;
+        let job = self.steal_from_batches(victim);
+        job.inspect(|_| self.stole(victim))
     }
 
     /// Whether what has come from outside is left to a faster worker.

@@ -9,6 +9,7 @@ use std::ptr::NonNull;
 use std::sync::PoisonError;
 
 use crate::arena::Class;
+use crate::batch::{LONGEST, RunSlot};
 use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::registry::Registry;
@@ -42,13 +43,44 @@ impl<F: FnOnce() + Send> Task<F> {
         }
         // SAFETY: the scope waits for this task, which is counted until `gain`.
         let scope = unsafe { scope.as_ref() };
-        worker.credits.turn_to(scope, worker);
-        let called = catch_unwind(AssertUnwindSafe(|| if scope.is_cancelled() { drop(closure) } else { closure() }));
-        if let Err(payload) = called {
-            scope.panicked(payload);
-        }
-        worker.counts.tasks.add(1);
-        worker.credits.gain(scope, worker);
+        call(closure, scope, worker);
+    }
+}
+
+/// Runs a task whose closure has been taken out of where it lay. From then on its scope may be gone.
+#[inline(always)]
+fn call<F: FnOnce() + Send>(closure: F, scope: &ScopeCore, worker: &Worker) {
+    worker.credits.turn_to(scope, worker);
+    let called = catch_unwind(AssertUnwindSafe(|| if scope.is_cancelled() { drop(closure) } else { closure() }));
+    if let Err(payload) = called {
+        scope.panicked(payload);
+    }
+    worker.counts.tasks.add(1);
+    worker.credits.gain(scope, worker);
+}
+
+/// A task in a batch.
+#[repr(C)]
+struct Slot<F> {
+    run: RunSlot,
+    closure: F,
+}
+
+impl<F: FnOnce() + Send> Slot<F> {
+    /// Bytes of the shortest slot that it fits into. None: it does not fit into any.
+    const BYTES: Option<usize> = match size_of::<Self>().next_power_of_two() {
+        _ if align_of::<Self>() > align_of::<RunSlot>() => None,
+        ..=16 => Some(16),
+        bytes @ ..=LONGEST => Some(bytes),
+        _ => None,
+    };
+
+    /// # Safety
+    /// There is a `Slot<F>` of this scope, which has not been run.
+    unsafe fn run(slot: NonNull<u8>, scope: &ScopeCore, worker: &Worker) {
+        // SAFETY: this is the one time that the closure is taken out.
+        let Self { closure, .. } = unsafe { slot.cast::<Self>().read() };
+        call(closure, scope, worker);
     }
 }
 
@@ -57,6 +89,11 @@ impl<F: FnOnce() + Send> Task<F> {
 pub fn spawn<F: FnOnce() + Send>(scope: &ScopeCore, worker: &Worker, closure: F) {
     let Some(class) = Task::<F>::CLASS else { return spawn(scope, worker, boxed(closure)) };
     worker.credits.spend(scope, worker);
+    if let Some(slot) = Slot::<F>::BYTES.and_then(|bytes| worker.slot(scope, bytes)) {
+        // SAFETY: the slot is ours, and long enough.
+        unsafe { slot.cast::<Slot<F>>().write(Slot { run: Slot::<F>::run, closure }) };
+        return worker.has_put();
+    }
     let block = worker.arena.take(class, &worker.registry().depot).cast::<Task<F>>();
     // SAFETY: the block is ours and large enough.
     unsafe { block.write(Task::of(scope, closure)) };

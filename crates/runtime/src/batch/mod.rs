@@ -1,0 +1,222 @@
+//! Batches: independent tasks that lie together, where one worker creates many of them. README.md, "Batches".
+//!
+//! A task by itself takes a block, a place in its worker's deque, and, to be taken out, a fence. In a batch it takes a slot of some words, and no fence.
+#![expect(unsafe_code, reason = "tasks are in blocks")]
+
+mod block;
+mod filling;
+mod running;
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+use crossbeam_utils::CachePadded;
+
+use crate::job::JobRef;
+use crate::scope::ScopeCore;
+use crate::worker::Worker;
+
+pub use block::{BatchRef, LONGEST, RunSlot};
+use filling::Filling;
+use running::Running;
+
+/// Some of the tasks of a batch, by number.
+pub type Part = std::ops::Range<usize>;
+
+/// So many tasks lie in the deque, for others, before any go into batches: by worker of the pool.
+const BED_A_WORKER: usize = 4;
+/// And at least.
+const BED: usize = 16;
+
+/// Where a batch has been stolen from, its tasks are long: then they may as well lie open. So many, before it is tried again.
+const LAID_OPEN: usize = 1024;
+
+/// What others see of a worker's batches.
+#[derive(Default)]
+pub struct Shelf {
+    filling: CachePadded<Filling<BatchRef>>,
+    running: CachePadded<Running<BatchRef>>,
+}
+
+impl Shelf {
+    /// As of about now.
+    pub fn is_empty(&self) -> bool {
+        self.filling.is_empty() && self.running.is_empty()
+    }
+}
+
+/// What a worker knows of its own batches.
+#[derive(Default)]
+pub struct Batches {
+    filling: Cell<Option<BatchRef>>,
+    is_running: Cell<bool>,
+    /// How many tasks of batches it runs one by one, for the last batch has been stolen from.
+    lays_open: Cell<usize>,
+    /// The last that was filled: those before it are run after it.
+    last: Cell<Option<BatchRef>>,
+    /// How many tasks it has created since it ran one, and how many it had run by then.
+    streak: Cell<usize>,
+    ran: Cell<u64>,
+    /// How many are to lie in the deque before any go into batches.
+    bed: usize,
+}
+
+impl Batches {
+    /// Of a worker of a pool of so many, whose tasks find their workers through deques or do not.
+    pub fn new(workers: usize, has_deques: bool) -> Self {
+        let bed = if has_deques { BED.max(BED_A_WORKER * workers) } else { usize::MAX };
+        Self { bed, ..Self::default() }
+    }
+}
+
+impl Worker {
+    fn shelf(&self) -> &Shelf {
+        &self.registry().shelves[self.index]
+    }
+
+    /// Room for a task with a slot of so many bytes in the batch that is being filled; the caller writes it, and calls [`Worker::has_put`]. None: it is to be a job
+    /// by itself.
+    #[inline]
+    pub fn slot(&self, scope: &ScopeCore, bytes: usize) -> Option<NonNull<u8>> {
+        let (it, scope) = (&self.batches, NonNull::from_ref(scope));
+        if let Some(batch) = it.filling.get() {
+            let count = self.shelf().filling.count();
+            if batch.scope() == scope && bytes <= batch.stride() && count < batch.room() && !self.is_bare() {
+                return Some(batch.slot(count));
+            }
+        } else {
+            let ran = self.counts.tasks.get();
+            // Whoever creates a few, runs them and creates more, as in divide and conquer, does best to run the last one next: it is in the cache still.
+            let streak = if it.ran.replace(ran) == ran { it.streak.get() + 1 } else { 1 };
+            it.streak.set(streak);
+            if streak <= it.bed {
+                return None;
+            }
+        }
+        self.slot_of_another(scope, bytes)
+    }
+
+    /// A task has been written where [`Worker::slot`] said.
+    #[inline]
+    pub fn has_put(&self) {
+        self.shelf().filling.put();
+        self.registry().sleep.work_appeared();
+    }
+
+    #[inline(never)]
+    fn slot_of_another(&self, scope: NonNull<ScopeCore>, bytes: usize) -> Option<NonNull<u8>> {
+        let it = &self.batches;
+        let full = it.filling.get().map(|batch| (batch.scope(), batch.stride()));
+        self.close().into_iter().for_each(|job| self.push(job));
+        if full.is_some_and(|(last, _)| last != scope) {
+            // As if it had just begun to create tasks: two scopes by turns would have a batch for each.
+            it.streak.set(0);
+        }
+        if it.streak.get() < it.bed || self.jobs() < it.bed {
+            return None;
+        }
+        // A batch whose slots are too short is followed by one with longer ones, and that by others like it.
+        let stride = full.map_or(bytes, |(_, stride)| stride.max(bytes));
+        let block = self.arena.take(BatchRef::CLASS, &self.registry().depot);
+        // SAFETY: the block has just been taken.
+        let batch = unsafe { BatchRef::make(block, scope, stride, it.last.get()) };
+        it.last.set(Some(batch));
+        it.filling.set(Some(batch));
+        self.shelf().filling.begin(batch);
+        Some(batch.slot(0))
+    }
+
+    /// The batch that is being filled is no more.
+    fn close(&self) -> Option<JobRef> {
+        let batch = self.batches.filling.take()?;
+        let part = self.shelf().filling.stop();
+        self.or_give_back(batch, part)
+    }
+
+    /// The newest job of its own.
+    #[inline]
+    pub fn newest(&self) -> Option<JobRef> {
+        if self.batches.filling.get().is_some()
+            && let Some(job) = self.close()
+        {
+            return Some(job);
+        }
+        self.pop()
+    }
+
+    /// What is left of a batch, as a job. None: nothing.
+    fn or_give_back(&self, batch: BatchRef, part: Part) -> Option<JobRef> {
+        if part.is_empty() {
+            // SAFETY: all of its tasks have been moved out.
+            unsafe { self.arena.give(BatchRef::CLASS, batch.block(), &self.registry().depot) };
+            return None;
+        }
+        Some(batch.job(part))
+    }
+
+    /// Lays open what is left of a batch.
+    pub fn lay_back(&self, batch: BatchRef, part: Part) {
+        self.or_give_back(batch, part).into_iter().for_each(|job| self.push(job));
+    }
+
+    /// Runs a batch until `done`, without a fence for each task.
+    pub fn run_batch(&self, batch: BatchRef, done: impl Fn() -> bool) {
+        let (registry, running, scope) = (self.registry(), &self.shelf().running, batch.scope());
+        self.batches.is_running.set(true);
+        running.begin(batch, batch.part());
+        // It was taken out of where others saw it.
+        registry.sleep.work_appeared();
+        batch.prefetch_after();
+        let (mut ran, all) = (0, batch.part().len());
+        let left = loop {
+            let Some(index) = running.take(registry.sleep.barrier()) else {
+                self.batches.lays_open.set(if ran < all { LAID_OPEN } else { 0 });
+                break 0..0;
+            };
+            ran += 1;
+            // SAFETY: taken by us; its scope waits for it.
+            unsafe { BatchRef::run_slot(batch.slot(index), scope.as_ref(), self) };
+            if done() {
+                break running.stop();
+            }
+        };
+        self.batches.is_running.set(false);
+        self.lay_back(batch, left);
+    }
+
+    /// Half of what is left of the batch that it runs, further down its stack.
+    pub fn take_own_batch(&self) -> Option<JobRef> {
+        // The other half of the barrier is for its worker, which is here.
+        self.shelf().running.steal(None, |batch, part| self.split(batch, part))
+    }
+
+    /// Whether it is to run one task and lay the rest of its batch open.
+    #[inline]
+    pub fn lays_open(&self) -> bool {
+        let more = self.batches.lays_open.get();
+        self.batches.lays_open.set(more.saturating_sub(1));
+        more > 0 || self.runs_batch()
+    }
+
+    /// Whether it runs one, further down its stack.
+    pub const fn runs_batch(&self) -> bool {
+        self.batches.is_running.get()
+    }
+
+    /// Half of what somebody has in a batch: for whoever has found nothing else for a while, since it costs its owner something, too.
+    pub fn steal_from_batches(&self, victim: usize) -> Option<JobRef> {
+        let (registry, shelf) = (self.registry(), &self.registry().shelves[victim]);
+        let filled = shelf.filling.steal(|batch, part| self.split(batch, part));
+        filled.or_else(|| shelf.running.steal(Some(registry.sleep.barrier()), |batch, part| self.split(batch, part)))
+    }
+
+    /// A batch of some of the tasks of another, which are taken there by nobody else.
+    fn split(&self, batch: BatchRef, part: Part) -> JobRef {
+        let block = self.arena.take(BatchRef::CLASS, &self.registry().depot);
+        // SAFETY: the block has just been taken.
+        let own = unsafe { BatchRef::make(block, batch.scope(), batch.stride(), None) };
+        // SAFETY: as many as were in one.
+        unsafe { batch.move_to(own, part.clone()) };
+        own.job(0..part.len())
+    }
+}

@@ -1,0 +1,190 @@
+//! What a worker takes from a batch, one by one, while others may take from the other end. README.md, "Batches", has the argument.
+
+#[cfg(not(loom))]
+use std::hint::spin_loop;
+use std::sync::{PoisonError, TryLockError};
+
+#[cfg(loom)]
+use loom::thread::yield_now as spin_loop;
+
+use crate::barrier::Barrier;
+use crate::sync::{AtomicUsize, Mutex, Ordering};
+
+use super::Part;
+
+/// A batch that a worker runs: which of its tasks are left. Only its worker calls what says so; the rest is for all.
+pub struct Running<B> {
+    /// The first that its worker has not taken. One more while it finds out that there is none.
+    next: AtomicUsize,
+    /// One past the last that is its worker's.
+    end: AtomicUsize,
+    /// Held by whoever changes the end, or looks where it is for certain. None: it runs no batch.
+    batch: Mutex<Option<B>>,
+}
+
+impl<B> Default for Running<B> {
+    fn default() -> Self {
+        Self { next: AtomicUsize::new(0), end: AtomicUsize::new(0), batch: Mutex::new(None) }
+    }
+}
+
+/// How often a worker tries to have the lock before it sleeps until it has: some 50 us.
+const PATIENCE: u32 = if cfg!(loom) { 1 } else { 1_000 };
+
+impl<B: Copy> Running<B> {
+    /// As of about now.
+    pub fn is_empty(&self) -> bool {
+        self.next.load(Ordering::Relaxed) >= self.end.load(Ordering::Relaxed)
+    }
+
+    /// Its worker begins with these.
+    pub fn begin(&self, batch: B, part: Part) {
+        let mut running = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
+        self.next.store(part.start, Ordering::Relaxed);
+        self.end.store(part.end, Ordering::Relaxed);
+        *running = Some(batch);
+    }
+
+    /// Its worker takes the next. None: there is none, and with that it has ended.
+    #[inline]
+    pub fn take(&self, barrier: &Barrier) -> Option<usize> {
+        let it = self.next.load(Ordering::Relaxed);
+        self.next.store(it + 1, Ordering::Relaxed);
+        barrier.light();
+        if it < self.end.load(Ordering::Relaxed) { Some(it) } else { self.take_last(it) }
+    }
+
+    /// Somebody is about to take it, or has.
+    #[cold]
+    fn take_last(&self, it: usize) -> Option<usize> {
+        // A thief holds it for as long as the heavy half of a barrier takes: to fall asleep over that and be woken takes several times as long.
+        let mut running = (0..PATIENCE).find_map(|_| {
+            spin_loop();
+            self.batch.try_lock().ok()
+        });
+        let mut running = running.take().unwrap_or_else(|| self.batch.lock().unwrap_or_else(PoisonError::into_inner));
+        let end = self.end.load(Ordering::Relaxed);
+        if it < end {
+            return Some(it);
+        }
+        *running = None;
+        self.next.store(end, Ordering::Relaxed);
+        None
+    }
+
+    /// Its worker ends it, and keeps what is left.
+    pub fn stop(&self) -> Part {
+        let mut running = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
+        *running = None;
+        let (next, end) = (self.next.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed));
+        self.next.store(end, Ordering::Relaxed);
+        next..end
+    }
+
+    /// Takes the latter half of what is left, and calls `keep` with it; until that returns the batch stays what it is. None: there is nothing, or its worker was
+    /// faster, or somebody else is at it. Only its worker itself may go without the barrier.
+    pub fn steal<R>(&self, barrier: Option<&Barrier>, keep: impl FnOnce(B, Part) -> R) -> Option<R> {
+        let running = match self.batch.try_lock() {
+            Ok(running) => running,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let batch = (*running)?;
+        let (next, end) = (self.next.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed));
+        if next >= end {
+            return None;
+        }
+        let middle = next + (end - next) / 2;
+        self.end.store(middle, Ordering::Relaxed);
+        if !barrier.is_none_or(Barrier::heavy) || self.next.load(Ordering::Relaxed) > middle {
+            self.end.store(end, Ordering::Relaxed);
+            return None;
+        }
+        Some(keep(batch, middle..end))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_steals_has_the_latter_half_and_the_worker_the_rest() {
+        let (running, barrier) = (Running::default(), Barrier::new());
+        assert!(running.is_empty() && running.steal(Some(&barrier), |(), part| part).is_none());
+        running.begin((), 3..10);
+        assert_eq!(running.take(&barrier), Some(3));
+        assert_eq!(running.steal(Some(&barrier), |(), part| part), Some(7..10));
+        assert_eq!(running.steal(Some(&barrier), |(), part| part), Some(5..7));
+        assert_eq!(running.take(&barrier), Some(4));
+        assert!(running.is_empty() && running.take(&barrier).is_none());
+        assert!(running.steal(Some(&barrier), |(), part| part).is_none(), "it has ended");
+    }
+
+    #[test]
+    fn the_last_one_can_be_stolen_and_what_is_left_be_kept() {
+        let (running, barrier) = (Running::default(), Barrier::new());
+        running.begin((), 0..1);
+        assert_eq!(running.steal(Some(&barrier), |(), part| part), Some(0..1));
+        assert_eq!(running.take(&barrier), None);
+        running.begin((), 5..9);
+        assert_eq!(running.take(&barrier), Some(5));
+        assert_eq!(running.stop(), 6..9);
+        assert!(running.is_empty());
+    }
+}
+
+/// Every interleaving, within bounds: `make race` runs them.
+#[cfg(all(test, loom))]
+mod models {
+    use std::sync::Arc;
+
+    use loom::cell::UnsafeCell;
+    use loom::thread;
+
+    use super::*;
+
+    /// Whoever has taken a task touches it: two at once would be found.
+    type Tasks = [UnsafeCell<usize>; 3];
+
+    fn touch(tasks: &Tasks, part: Part) {
+        // SAFETY: what is being checked: nobody else has it.
+        part.for_each(|it| tasks[it].with_mut(|times| unsafe { *times += 1 }));
+    }
+
+    fn model(thieves: usize) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let shared = Arc::new((Running::default(), Barrier::new(), Tasks::default()));
+            shared.0.begin((), 0..3);
+            let steal = |shared: &(Running<()>, Barrier, Tasks)| {
+                shared.0.steal(Some(&shared.1), |(), part| touch(&shared.2, part));
+            };
+            let thieves: Vec<_> = (0..thieves)
+                .map(|_| {
+                    let shared = Arc::clone(&shared);
+                    thread::spawn(move || steal(&shared))
+                })
+                .collect();
+            while let Some(it) = shared.0.take(&shared.1) {
+                touch(&shared.2, it..it + 1);
+            }
+            // It has ended: the next batch may lie in the same place, whatever thieves do.
+            shared.2.iter().for_each(|_| ());
+            thieves.into_iter().for_each(|thief| thief.join().unwrap());
+            // SAFETY: all are back.
+            shared.2.iter().for_each(|times| assert_eq!(times.with(|times| unsafe { *times }), 1));
+        });
+    }
+
+    #[test]
+    fn each_task_is_taken_once_by_its_worker_or_a_thief() {
+        model(1);
+    }
+
+    #[test]
+    fn each_task_is_taken_once_where_two_steal() {
+        model(2);
+    }
+}
