@@ -266,8 +266,7 @@ impl Worker {
         if self.thrift.is_due() {
             return self.help_timed(done);
         }
-        let own = || if self.runs_batch() { self.take_own_batch() } else { None };
-        self.seek().or_else(own).map(|job| self.execute_until(job, done)).is_some()
+        self.seek().or_else(|| self.take_own_batch()).map(|job| self.execute_until(job, done)).is_some()
     }
 
     /// The same, to find out whether stealing pays.
@@ -322,7 +321,9 @@ impl Worker {
         let mut stuck = None;
         loop {
             for tried in 0..TRIES {
-                let of_batch = || if tried == 0 { self.seek_in_batches(&mut stuck) } else { None };
+                let of_batch = || {
+                    if tried == 0 { self.take_own_batch().or_else(|| self.seek_in_batches(&mut stuck)) } else { None }
+                };
                 let job = self.seek().or_else(of_batch);
                 if job.is_some() || done() {
                     // What was left for a faster worker that does not come is somebody's, once its time is over.

@@ -186,6 +186,9 @@ impl Worker {
 
     /// Half of what is left of the batch that it runs, further down its stack.
     pub fn take_own_batch(&self) -> Option<JobRef> {
+        if !self.runs_batch() {
+            return None;
+        }
         // The other half of the barrier is for its worker, which is here.
         self.shelf().running.steal(None, |batch, part| self.split(batch, part))
     }
