@@ -4,15 +4,15 @@ use std::time::Instant;
 
 #[cfg(not(loom))]
 pub use std::{
-    sync::Mutex,
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    sync::{Mutex, MutexGuard},
     thread::{Thread, current, park},
 };
 
 #[cfg(loom)]
 pub use loom::{
-    sync::Mutex,
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    sync::{Mutex, MutexGuard},
     thread::{Thread, current, park},
 };
 

@@ -1,77 +1,58 @@
 //! A batch that its worker still puts tasks into, while others may take from it. README.md, "Batches", has the argument.
 
-use std::sync::{PoisonError, TryLockError};
-
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::sync::Ordering;
 
 use super::Part;
+use super::left::Left;
 
-/// Only its worker calls what says so; the rest is for all.
-pub struct Filling<B> {
-    /// The first that nobody has taken: changed under the lock.
-    next: AtomicUsize,
-    /// One past the last that is in it: changed by its worker.
-    end: AtomicUsize,
-    /// None: it fills no batch.
-    batch: Mutex<Option<B>>,
-}
+/// Only its worker calls what says so; the rest is for all. The end is the worker's; the beginning is moved under the lock.
+pub struct Filling<B>(Left<B>);
 
 impl<B> Default for Filling<B> {
     fn default() -> Self {
-        Self { next: AtomicUsize::new(0), end: AtomicUsize::new(0), batch: Mutex::new(None) }
+        Self(Left::default())
     }
 }
 
 impl<B: Copy> Filling<B> {
     /// As of about now.
     pub fn is_empty(&self) -> bool {
-        self.next.load(Ordering::Relaxed) >= self.end.load(Ordering::Relaxed)
+        self.0.is_empty()
     }
 
     /// Its worker begins an empty one.
     pub fn begin(&self, batch: B) {
-        let mut filling = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
-        self.next.store(0, Ordering::Relaxed);
-        self.end.store(0, Ordering::Relaxed);
-        *filling = Some(batch);
+        self.0.begin(batch, 0..0);
     }
 
     /// How many its worker has put into it.
     #[inline]
     pub fn count(&self) -> usize {
-        self.end.load(Ordering::Relaxed)
+        self.0.end.load(Ordering::Relaxed)
     }
 
     /// Its worker has written one more.
     #[inline]
     pub fn put(&self) {
-        self.end.store(self.count() + 1, Ordering::Release);
+        self.0.end.store(self.count() + 1, Ordering::Release);
     }
 
     /// Its worker ends it, and keeps what is left.
     pub fn stop(&self) -> Part {
-        let mut filling = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
-        *filling = None;
-        let (next, end) = (self.next.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed));
-        self.next.store(end, Ordering::Relaxed);
-        next..end
+        self.0.stop()
     }
 
     /// Takes the first half of what is in it, and calls `keep` with it; until that returns the batch stays what it is, but for more that comes into it. None:
     /// there is nothing, or somebody else is at it.
     pub fn steal<R>(&self, keep: impl FnOnce(B, Part) -> R) -> Option<R> {
-        let filling = match self.batch.try_lock() {
-            Ok(filling) => filling,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let filling = self.0.try_hold()?;
         let batch = (*filling)?;
-        let (next, end) = (self.next.load(Ordering::Relaxed), self.end.load(Ordering::Acquire));
+        let (next, end) = (self.0.next.load(Ordering::Relaxed), self.0.end.load(Ordering::Acquire));
         if next >= end {
             return None;
         }
         let middle = next + (end - next).div_ceil(2);
-        self.next.store(middle, Ordering::Relaxed);
+        self.0.next.store(middle, Ordering::Relaxed);
         Some(keep(batch, next..middle))
     }
 }

@@ -5,6 +5,7 @@
 
 mod block;
 mod filling;
+mod left;
 mod running;
 
 use std::cell::Cell;

