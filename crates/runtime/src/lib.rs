@@ -61,6 +61,7 @@ mod record;
 mod registry;
 mod scope;
 mod sleep;
+mod stack;
 mod stack_job;
 mod summary;
 mod sync;

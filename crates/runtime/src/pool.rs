@@ -14,6 +14,7 @@ use crate::latch::OutsideLatch;
 use crate::loops::Schedule;
 use crate::registry::Registry;
 use crate::scope::{self, Scope};
+use crate::stack;
 use crate::stack_job::StackJob;
 use crate::summary::Summary;
 use crate::team::{KindOfCore, Place, Team};
@@ -33,8 +34,6 @@ pub const SCHEDULE_VARIABLE: &str = "EVENKEEL_SCHEDULE";
 
 /// The most workers that a pool may have.
 pub const MAX_WORKERS: usize = 4096;
-/// Bytes of a worker's stack. Who waits does other work meanwhile, on the same stack: so more than the customary 2 MiB.
-const STACK_BYTES: usize = 8 << 20;
 
 /// Workers that run tasks and loops: one per core that this process may use, each kept on its core.
 ///
@@ -217,7 +216,7 @@ impl Pool {
         let mut pool = Self { registry: Arc::new(registry), threads: Vec::new(), says: looking.says };
         for (worker, deque) in deques.into_iter().enumerate() {
             let registry = Arc::clone(&pool.registry);
-            let thread = std::thread::Builder::new().name(format!("evenkeel-{worker}")).stack_size(STACK_BYTES);
+            let thread = std::thread::Builder::new().name(format!("evenkeel-{worker}")).stack_size(stack::BYTES);
             let thread = thread.spawn(move || Worker::work(registry, worker, deque));
             pool.threads.push(thread.map_err(|source| PoolError::Thread { worker, source })?);
         }

@@ -19,6 +19,7 @@ use crate::job::JobRef;
 use crate::loops::Paces;
 use crate::registry::Registry;
 use crate::scope::Credits;
+use crate::stack;
 use crate::team::pin_to;
 use crate::thrift::Thrift;
 use crate::timed::Timed;
@@ -211,7 +212,7 @@ impl Worker {
             match self.deque.pop() {
                 Some(it) if it == job => return true,
                 Some(other) => {
-                    self.execute(other);
+                    stack::with_enough(|| self.execute(other));
                     self.lay_open();
                 }
                 None => return false,
@@ -238,6 +239,10 @@ impl Worker {
     /// Does other work until `done`, and sleeps where there is none. Whoever brings `done` about has to call
     /// [`crate::sleep::Sleep::wake_waiter`] for this worker then.
     pub fn wait_until(&self, done: impl Fn() -> bool) {
+        stack::with_enough(|| self.work_until(done));
+    }
+
+    fn work_until(&self, done: impl Fn() -> bool) {
         while !done() {
             if let Some(job) = self.next.take().or_else(|| self.newest()) {
                 self.execute_until(job, &done);

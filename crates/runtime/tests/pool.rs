@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::ThreadId;
 
-use evenkeel::{Handle, Pool, PoolError};
+use evenkeel::{Handle, Pool, PoolError, Spawner};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 fn pool(workers: usize) -> Pool {
@@ -343,4 +343,38 @@ fn sixteen_workers_on_two_cores_finish_whatever_they_do() {
     }
     drop(graph);
     assert_eq!((done.into_inner(), items), (20 * 1_400, 2_000));
+}
+
+#[test]
+fn a_nested_scope_ends_with_its_own_tasks_and_does_not_wait_for_what_else_there_is() {
+    let pool = pool(1);
+    let has_returned = AtomicBool::new(false);
+    let (pool, has_returned) = (&pool, &has_returned);
+    pool.scope(|s| {
+        // One worker begins with the last of them.
+        s.spawn(|| assert!(has_returned.load(Ordering::Relaxed)));
+        s.spawn(|| {
+            pool.scope(|s| (0..2).for_each(|_| s.spawn(|| ())));
+            has_returned.store(true, Ordering::Relaxed);
+        });
+    });
+}
+
+/// Each leaves the next one behind while it joins: so that is run on top of that join, and what it leaves behind on top of both. With too much in hand to lie in
+/// a batch, which is run when the join is over.
+fn on_top<'scope>(pool: &'scope Pool, s: Spawner<'scope>, count: &'scope AtomicUsize, most: usize, hand: [usize; 6]) {
+    let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+    assert!(hand[0] + 1 == number && number <= most, "the last");
+    let next = [number; 6];
+    pool.join(|| s.spawn(move || on_top(pool, s, count, most, next)), || ());
+}
+
+#[test]
+fn waits_on_top_of_waits_do_not_overflow_the_stack_and_a_panic_passes_from_one_to_the_other() {
+    for workers in [1, 2] {
+        let (pool, count) = (pool(workers), AtomicUsize::new(0));
+        let said = message(|| pool.scope(|s| on_top(&pool, s.spawner(), &count, 50_000, [0; 6])));
+        assert_eq!((said.as_str(), count.into_inner()), ("the last", 50_001), "{workers} workers");
+        assert_eq!(fib(&pool, 10), 55);
+    }
 }

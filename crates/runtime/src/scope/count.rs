@@ -84,6 +84,12 @@ impl Credits {
         self.held.set(self.held.get() + 1);
     }
 
+    /// Whether they are all that is left of the scope's count: its tasks have ended, and what they did is seen then.
+    #[inline]
+    pub fn are_all_of(&self, scope: &ScopeCore) -> bool {
+        self.scope.get() == &raw const *scope && scope.count.all.load(Ordering::Acquire) == self.held.get()
+    }
+
     /// Gives all back.
     #[inline]
     pub fn give_back(&self, worker: &Worker) {

@@ -54,7 +54,8 @@ where
         }
     };
     worker.credits.gain(&core, worker);
-    worker.wait_until(|| core.count.is_zero());
+    // What it would run next may be of another scope, on top of this one: the last credits are given back before that, not by it.
+    worker.wait_until(|| worker.credits.are_all_of(&core) || core.count.is_zero());
     if let Some(payload) = core.panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
         resume_unwind(payload);
     }
