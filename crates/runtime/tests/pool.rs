@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::HashSet;
+use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -363,18 +364,20 @@ fn a_nested_scope_ends_with_its_own_tasks_and_does_not_wait_for_what_else_there_
 /// Each leaves the next one behind while it joins: so that is run on top of that join, and what it leaves behind on top of both. With too much in hand to lie in
 /// a batch, which is run when the join is over.
 fn on_top<'scope>(pool: &'scope Pool, s: Spawner<'scope>, count: &'scope AtomicUsize, most: usize, hand: [usize; 6]) {
+    let needs_much_of_the_stack = black_box([0_u8; 16 << 10]);
     let number = count.fetch_add(1, Ordering::Relaxed) + 1;
     assert!(hand[0] + 1 == number && number <= most, "the last");
     let next = [number; 6];
     pool.join(|| s.spawn(move || on_top(pool, s, count, most, next)), || ());
+    black_box(needs_much_of_the_stack);
 }
 
 #[test]
 fn waits_on_top_of_waits_do_not_overflow_the_stack_and_a_panic_passes_from_one_to_the_other() {
     for workers in [1, 2] {
         let (pool, count) = (pool(workers), AtomicUsize::new(0));
-        let said = message(|| pool.scope(|s| on_top(&pool, s.spawner(), &count, 50_000, [0; 6])));
-        assert_eq!((said.as_str(), count.into_inner()), ("the last", 50_001), "{workers} workers");
+        let said = message(|| pool.scope(|s| on_top(&pool, s.spawner(), &count, 2_000, [0; 6])));
+        assert_eq!((said.as_str(), count.into_inner()), ("the last", 2_001), "{workers} workers");
         assert_eq!(fib(&pool, 10), 55);
     }
 }
