@@ -151,10 +151,15 @@ impl Hand {
                 *place = self.left_behind()?;
             }
         }
-        let (left, piece) = (self.left, self.piece(*place, kind));
-        if self.leaves(kind, piece.count, left, now) {
-            self.places[*place].has_declined = true;
-            return None;
+        let mut piece = self.piece(*place, kind);
+        // A shorter one may be done in time: pieces are the same on all kinds, and the first on a core may have met misses that the next ones do not.
+        while self.leaves(kind, piece.count, self.left, now) {
+            let least = self.pieces().map_or(piece.count, |unit| self.least(unit, kind));
+            if piece.count <= least {
+                self.places[*place].has_declined = true;
+                return None;
+            }
+            piece.count = (piece.count / 2).max(least);
         }
         let it = &mut self.places[*place];
         it.share = Chunk { first: piece.first + piece.count, count: it.share.count - piece.count };
@@ -210,14 +215,22 @@ impl Hand {
             if let Some(first) = self.first.filter(|_| self.pace(kind).is_none()) {
                 return first.min(share.count);
             }
-            let within = |span| self.pace(kind).map_or(unit, |pace| within(span, pace)).max(1);
-            // Of a short loop no longer than the chunk that costs least, where that has been found out.
-            let pace = self.fastest_pace().filter(|_| self.schedule.needs_unit());
-            let least = pace.map_or(PIECE.0, |pace| PIECE.0.min(span(unit, pace)));
-            let piece = (self.left / (PIECES_LEFT * self.places.len() as u64)).clamp(within(least), within(PIECE.1));
-            equal_piece(share.count, piece)
+            let piece = self.left / (PIECES_LEFT * self.places.len() as u64);
+            equal_piece(share.count, piece.clamp(self.least(unit, kind), self.within(PIECE.1, unit, kind)))
         });
         Chunk { first: share.first, count }
+    }
+
+    /// The shortest piece of a share that is worth to be taken on a kind.
+    fn least(&self, unit: u64, kind: KindId) -> u64 {
+        // Of a short loop no longer than the chunk that costs least, where that has been found out.
+        let pace = self.fastest_pace().filter(|_| self.schedule.needs_unit());
+        self.within(pace.map_or(PIECE.0, |pace| PIECE.0.min(span(unit, pace))), unit, kind)
+    }
+
+    /// Iterations that take so long on a kind, where that has been seen.
+    fn within(&self, span: Nanos, unit: u64, kind: KindId) -> u64 {
+        self.pace(kind).map_or(unit, |pace| within(span, pace)).max(1)
     }
 
     /// The second half of the longest share.

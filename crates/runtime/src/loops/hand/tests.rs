@@ -131,6 +131,20 @@ fn each_worker_begins_where_it_was_and_the_first_piece_is_short() {
 }
 
 #[test]
+fn a_slow_worker_whose_first_piece_met_misses_takes_shorter_ones_and_stays() {
+    let before = Before { pace: Some(2_000.0), speeds: &[3.0, 1.0] };
+    let hand = Hand::new("aid-affinity".parse().unwrap(), 64, 2, before);
+    let mut is_first = true;
+    let chunks = run_to_the_end(hand, &[0, 1], |worker, count| match worker {
+        1 if std::mem::take(&mut is_first) => 25_000,
+        1 => 6_000 * count,
+        _ => 2_000 * count,
+    });
+    let slow: u64 = counts(&chunks[1]).iter().sum();
+    assert!((10..17).contains(&slow), "{slow}");
+}
+
+#[test]
 fn pieces_of_a_loop_that_is_not_what_it_was_are_no_longer_than_others() {
     let chunks = kept(2_000, &[0, 0], &[1_000_000]);
     assert!(chunks.iter().all(|chunks| chunks[0].count == 10 && chunks[1..].iter().all(|chunk| chunk.count == 1)));
