@@ -6,7 +6,7 @@
 //! taken its caller alone:
 //!
 //! ```text
-//! shared   time from beginning to end / iterations, mean over the loops that were shared, the last 16 above all
+//! shared   time from beginning to end / iterations, mean over the loops that were shared, above all the last of them that make 64 ms, and 16 at least
 //! alone    time per iteration of chunks on the caller's kind of core, mean likewise over all loops
 //! debt     what loops that were shared to look again took longer than alone, less what others took off, less 1/64 of the time of loops that were
 //!          run alone since; never less than 0
@@ -29,8 +29,10 @@ const LOOPS: usize = 64;
 /// Places that a loop may be in, from its own on. If it had but one, two of a program's ten loops would share one in every second program,
 /// and find out anew each time that they take turns.
 const PROBES: usize = 16;
-/// A mean forgets what is further back than about so many loops.
+/// A mean forgets what is further back than about so many loops,
 const MEMORY: f64 = 16.0;
+/// and than about so many nanoseconds: sixteen time slices, so that the one loop in whose midst somebody was preempted does not outweigh all the others.
+const MEMORY_SPAN: f64 = 64e6;
 /// A mean of fewer says nothing yet.
 const FEWEST: f64 = 8.0;
 /// Where it does not pay, how much of the time may be lost by sharing all the same now and then.
@@ -151,9 +153,10 @@ impl Paces {
             self.shares[place].take();
         }
         known.pace = lap.pace.or(known.pace);
-        lap.alone.into_iter().for_each(|time| known.alone.add(time));
+        let memory = (MEMORY_SPAN / (known.alone.value * lap.iterations as f64)).max(MEMORY);
+        lap.alone.into_iter().for_each(|time| known.alone.add(time, memory));
         if let Way::Shared(time) = lap.way {
-            known.shared.add(time);
+            known.shared.add(time, memory);
         }
         let alone = known.alone.value * lap.iterations as f64;
         let lost = match lap.way {
@@ -191,8 +194,9 @@ impl Known {
 impl Mean {
     const NONE: Self = Self { value: 0.0, count: 0.0 };
 
-    fn add(&mut self, value: f64) {
-        self.count = (self.count + 1.0).min(MEMORY);
+    /// One loop more; what is further back than `memory` of them is forgotten.
+    fn add(&mut self, value: f64, memory: f64) {
+        self.count = (self.count + 1.0).min(memory);
         self.value += (value - self.value) / self.count;
     }
 }
@@ -232,7 +236,7 @@ mod tests {
         // Half as long again: one of 33.
         let often = times_shared(&paces, 8 + 3_300, 150.0, 100.0);
         assert!((100..110).contains(&(often - 8)), "{often}");
-        // The first that turns out well is followed by others at once, and the mean of sixteen forgets.
+        // The first that turns out well is followed by others at once.
         let often = times_shared(&paces, 1_000, 60.0, 100.0);
         assert!(often > 960, "{often}");
     }
@@ -259,6 +263,24 @@ mod tests {
             u32::from(is_shared)
         };
         assert!((0..1_000).map(run).sum::<u32>() < 500);
+    }
+
+    #[test]
+    fn one_loop_in_whose_midst_somebody_was_preempted_does_not_outweigh_the_others() {
+        let paces = Paces::default();
+        assert_eq!(times_shared(&paces, 200, 350.0, 500.0), 200);
+        // 0.35 ms, and once 4 ms on top.
+        paces.learn(CODE, Lap { pace: None, alone: Some(500.0), way: Way::Shared(4_350.0), iterations: 1_000 });
+        assert_eq!(times_shared(&paces, 200, 350.0, 500.0), 200);
+    }
+
+    #[test]
+    fn a_loop_that_others_begin_to_make_longer_is_not_shared_for_long() {
+        let paces = Paces::default();
+        assert_eq!(times_shared(&paces, 2_000, 60.0, 100.0), 2_000);
+        // Less than the time that the mean is over.
+        let often = times_shared(&paces, 1_000, 200.0, 100.0);
+        assert!(often < 64_000 / 200, "{often}");
     }
 
     #[test]
