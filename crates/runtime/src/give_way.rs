@@ -20,12 +20,15 @@ use evenkeel_policy::graph::steal_kind::declines;
 
 use crate::costs::Label;
 use crate::job::JobRef;
+use crate::patience::LOOKING;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::team::Place;
-use crate::worker::{LOOKING, Worker};
+use crate::worker::Worker;
 
 /// How long a call from outside is left to a faster worker: several times what it takes to begin a thread, or to wake one.
 const CALL_PATIENCE: Nanos = Nanos::from_millis(1);
+/// Whoever would be so many times as long in a task waits for one of these times to hear when faster workers are free.
+const HEARING: u64 = 64;
 /// Busy for an unknown time.
 const UNKNOWN: u64 = u64::MAX;
 /// Idle.
@@ -97,6 +100,15 @@ impl GiveWay {
                 let _ = self.call_until.compare_exchange(until, 0, Ordering::Relaxed, Ordering::Relaxed);
             }
             !is_over
+        }
+    }
+
+    /// Waits for so many workers, the fastest, to say when they are free, for `most`. Who has just created a task has not begun one yet, and is about to.
+    fn hear(&self, faster: usize, most: Duration) {
+        let is_unknown = |free_at: &CachePadded<AtomicU64>| free_at.load(Ordering::Relaxed) == UNKNOWN;
+        let since = Instant::now();
+        while self.free_at[..faster].iter().any(is_unknown) && since.elapsed() < most {
+            std::hint::spin_loop();
         }
     }
 
@@ -173,11 +185,12 @@ impl Worker {
         let (costs, kind) = (&registry.costs, self.kind);
         // What is shorter than waking somebody is not worth the wait.
         let Some(own) = costs.of(label, kind).filter(|own| own.0 >= LOOKING.as_nanos() as u64) else { return false };
+        let faster_places = registry.team.places.iter().take_while(|place| place.kind < kind);
+        give_way.hear(faster_places.clone().count(), Duration::from_nanos(own.0 / HEARING).min(LOOKING));
         let now = Instant::now();
         let at = give_way.at(now);
         let mut faster = self.deciding.faster.borrow_mut();
         faster.clear();
-        let faster_places = registry.team.places.iter().take_while(|place| place.kind < kind);
         let free_at = |(&Place { kind, .. }, free_at): (_, &CachePadded<AtomicU64>)| {
             let free_at = Some(free_at.load(Ordering::Relaxed)).filter(|&free_at| free_at != UNKNOWN);
             free_at.map(|free_at| (at.max(Nanos(free_at)), kind))

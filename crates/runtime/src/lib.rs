@@ -55,6 +55,7 @@ mod job;
 mod join;
 mod latch;
 mod loops;
+mod patience;
 mod pipeline;
 mod pool;
 mod record;

@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crate::worker::LOOKING;
+use crate::patience::LOOKING;
 
 /// Of so many steals one is timed: two looks at the clock cost some 50 ns.
 const SAMPLED: u32 = 16;

@@ -17,6 +17,7 @@ use crate::counts::Counts;
 use crate::give_way::{Deciding, GiveWay};
 use crate::job::JobRef;
 use crate::loops::Paces;
+use crate::patience::Patience;
 use crate::registry::Registry;
 use crate::scope::Credits;
 use crate::stack;
@@ -25,10 +26,7 @@ use crate::thrift::Thrift;
 use crate::timed::Timed;
 use crate::trace::{Recorder, Trace, What};
 
-/// How long a worker looks before it sleeps: about what it costs to be woken, so that looking at most doubles the price (Karlin et al.,
-/// "Competitive snoopy caching", Algorithmica 3, 1988).
-pub const LOOKING: Duration = Duration::from_micros(50);
-/// How much of that without leaving the core to others.
+/// How much of its looking without leaving the core to others.
 const SPINNING: Duration = Duration::from_micros(10);
 /// Names of tasks that a worker remembers.
 const LABELS: usize = 16;
@@ -59,6 +57,8 @@ pub struct Worker {
     pub paces: Paces,
     /// Whether to steal, and when.
     pub thrift: Thrift,
+    /// When to sleep.
+    patience: Patience,
     /// What it has at hand to decide which tasks it leaves.
     pub deciding: Deciding,
     /// Numbers of names that it has come across, by a part of their addresses.
@@ -78,6 +78,7 @@ impl Worker {
             pin_to(cpu);
         }
         registry.sleep.take_seat(index);
+        let patience = Patience::of(&registry.team, index);
         let mut worker = Self {
             index,
             kind: place.kind,
@@ -95,6 +96,7 @@ impl Worker {
             // Any odd number will do: xorshift must not start with 0.
             random: Cell::new(2 * index as u64 + 1),
             thrift: Thrift::default(),
+            patience,
         };
         worker.counts.began.set(worker.registry.since_made(Instant::now()).0);
         CURRENT.set(&raw const worker);
@@ -343,7 +345,7 @@ impl Worker {
             }
             let now = Instant::now();
             let looking = now - since;
-            if looking >= LOOKING {
+            if looking >= self.patience.span() {
                 self.looked(since, now);
                 self.counts.asleep_since.set(registry.since_made(now).0);
                 let due = || give_way.and_then(GiveWay::due).into_iter().chain(registry.central.due(self.index)).min();
@@ -353,8 +355,10 @@ impl Worker {
                         || give_way.is_some_and(|it| it.would_give(self.kind))
                         || registry.central.would_give(self.index)
                 });
-                since = Instant::now();
-                self.slept(now, since);
+                let woken = Instant::now();
+                self.slept(now, woken);
+                self.patience.slept(woken - since);
+                since = woken;
             } else if looking >= SPINNING {
                 std::thread::yield_now();
             }
