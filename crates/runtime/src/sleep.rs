@@ -113,6 +113,12 @@ impl Sleep {
         }
     }
 
+    /// Whether somebody looks for work, as of about now.
+    #[inline]
+    pub fn somebody_looks(&self) -> bool {
+        Census(self.census.load(Ordering::Relaxed)).lookers() > 0
+    }
+
     /// Begins to look for work.
     pub fn start_looking(&self) {
         self.census.fetch_add(LOOKER, Ordering::SeqCst);

@@ -11,7 +11,7 @@ use crossbeam_utils::CachePadded;
 use evenkeel_machine::KindId;
 
 use crate::arena::Arena;
-use crate::batch::{BatchRef, Batches};
+use crate::batch::{BatchRef, Batches, Stuck};
 use crate::costs::Label;
 use crate::counts::Counts;
 use crate::give_way::{Deciding, GiveWay};
@@ -324,14 +324,12 @@ impl Worker {
         let (sleep, give_way) = (&registry.sleep, registry.give_way.as_ref());
         give_way.into_iter().for_each(|it| it.idles(self, true));
         sleep.start_looking();
-        let mut since = Instant::now();
-        let mut stuck = None;
+        let (mut since, mut now) = (Instant::now(), Instant::now());
+        let mut stuck = Stuck::default();
         loop {
             for tried in 0..TRIES {
-                let of_batch = || {
-                    if tried == 0 { self.take_own_batch().or_else(|| self.seek_in_batches(&mut stuck)) } else { None }
-                };
-                let job = self.seek().or_else(of_batch);
+                let mut of_batch = || self.take_own_batch().or_else(|| self.seek_in_batches(&mut stuck, now));
+                let job = self.seek().or_else(|| if tried == 0 { of_batch() } else { None });
                 if job.is_some() || done() {
                     // What was left for a faster worker that does not come is somebody's, once its time is over.
                     sleep.stop_looking(|| registry.has_work() || give_way.and_then(GiveWay::due).is_some());
@@ -343,7 +341,7 @@ impl Worker {
                 }
                 std::hint::spin_loop();
             }
-            let now = Instant::now();
+            now = Instant::now();
             let looking = now - since;
             if looking >= self.patience.span() {
                 self.looked(since, now);
@@ -358,7 +356,7 @@ impl Worker {
                 let woken = Instant::now();
                 self.slept(now, woken);
                 self.patience.slept(woken - since);
-                since = woken;
+                (since, now) = (woken, woken);
             } else if looking >= SPINNING {
                 std::thread::yield_now();
             }
@@ -380,7 +378,8 @@ impl Worker {
         }
     }
 
-    fn stole(&self, victim: usize) {
+    /// A job of that worker.
+    pub fn stole(&self, victim: usize) {
         self.counts.steals_got.add(1);
         self.thrift.count();
         if let Some(recorder) = &self.recorder {
@@ -427,23 +426,16 @@ impl Worker {
         }
     }
 
-    /// What is in the batches of somebody who has not ended a task since the last look, `stuck`: whoever has is through with them sooner than they are taken.
-    fn seek_in_batches(&self, stuck: &mut Option<(usize, u64)>) -> Option<JobRef> {
-        let registry = &*self.registry;
-        let mut victims = registry.victims_of(self.index).round(self.draw(registry.stealers.len()));
-        let now = victims.find(|&victim| !registry.shelves[victim].is_empty());
-        let now = now.map(|victim| (victim, registry.counts[victim].tasks.get()));
-        let before = std::mem::replace(stuck, now);
-        let (victim, _) = now.filter(|_| now == before)?;
-        let job = self.steal_from_batches(victim);
-        job.inspect(|_| self.stole(victim))
-    }
-
     /// Whether what has come from outside is left to a faster worker.
     fn leaves_call(&self) -> bool {
         let places = &self.registry.team.places;
         let faster = places.partition_point(|place| place.kind < self.kind);
         faster > 0 && self.registry.give_way.as_ref().is_some_and(|give_way| give_way.leaves_call(faster))
+    }
+
+    /// One of all workers.
+    pub fn draw_victim(&self) -> usize {
+        self.draw(self.registry.stealers.len())
     }
 
     /// Below `bound`, by xorshift64 (Marsaglia, Journal of Statistical Software 8(14), 2003).

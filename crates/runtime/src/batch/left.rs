@@ -24,8 +24,13 @@ impl<B> Default for Left<B> {
 
 impl<B> Left<B> {
     /// As of about now.
+    pub fn count(&self) -> usize {
+        self.end.load(Ordering::Relaxed).saturating_sub(self.next.load(Ordering::Relaxed))
+    }
+
+    /// Whether nothing is, as of about now.
     pub fn is_empty(&self) -> bool {
-        self.next.load(Ordering::Relaxed) >= self.end.load(Ordering::Relaxed)
+        self.count() == 0
     }
 
     /// The worker begins with so much of a batch.

@@ -32,6 +32,11 @@ impl<B: Copy> Running<B> {
         self.0.is_empty()
     }
 
+    /// How many are left, as of about now.
+    pub fn count(&self) -> usize {
+        self.0.count()
+    }
+
     /// Its worker begins with these.
     pub fn begin(&self, batch: B, part: Part) {
         self.0.begin(batch, part);
