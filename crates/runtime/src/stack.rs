@@ -5,8 +5,15 @@ pub const BYTES: usize = 8 << 20;
 /// What is to be left of it where other work begins.
 const LEFT: usize = BYTES / 2;
 
-/// Calls `f` with as much stack as any task has: on this one if enough is left, else on one more.
+/// Whether what is left of this one is too little for other work, as far as the system tells.
 #[inline]
-pub fn with_enough<R>(f: impl FnOnce() -> R) -> R {
-    stacker::maybe_grow(LEFT, BYTES, f)
+pub fn is_short() -> bool {
+    stacker::remaining_stack().is_some_and(|left| left < LEFT)
+}
+
+/// Calls `f` on one more.
+#[cold]
+#[inline(never)]
+pub fn on_another(f: &dyn Fn()) {
+    stacker::grow(BYTES, f);
 }

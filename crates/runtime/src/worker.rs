@@ -214,7 +214,11 @@ impl Worker {
             match self.deque.pop() {
                 Some(it) if it == job => return true,
                 Some(other) => {
-                    stack::with_enough(|| self.execute(other));
+                    if stack::is_short() {
+                        stack::on_another(&|| self.execute(other));
+                    } else {
+                        self.execute(other);
+                    }
                     self.lay_open();
                 }
                 None => return false,
@@ -241,9 +245,14 @@ impl Worker {
     /// Does other work until `done`, and sleeps where there is none. Whoever brings `done` about has to call
     /// [`crate::sleep::Sleep::wake_waiter`] for this worker then.
     pub fn wait_until(&self, done: impl Fn() -> bool) {
-        stack::with_enough(|| self.work_until(done));
+        // Not by one closure for both: the loop would not be part of whoever waits, which is a tenth of what a chain's task takes.
+        if stack::is_short() {
+            return stack::on_another(&|| self.work_until(&done as &dyn Fn() -> bool));
+        }
+        self.work_until(done);
     }
 
+    #[inline]
     fn work_until(&self, done: impl Fn() -> bool) {
         while !done() {
             if let Some(job) = self.next.take().or_else(|| self.newest()) {
