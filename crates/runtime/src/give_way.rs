@@ -232,4 +232,27 @@ mod tests {
         give_way.call_until.store(0, Ordering::Relaxed);
         assert!(!give_way.leaves_call(2));
     }
+
+    #[test]
+    fn whoever_would_be_long_in_a_task_waits_for_word_of_all_faster_ones_and_not_for_ever() {
+        const LONG: Duration = Duration::from_secs(60);
+        let (give_way, began) = (GiveWay::new(3), Instant::now());
+        give_way.hear(2, LONG);
+        // The third is no faster than the one that asks.
+        give_way.free_at[2].store(UNKNOWN, Ordering::Relaxed);
+        give_way.hear(2, LONG);
+        give_way.free_at[1].store(UNKNOWN, Ordering::Relaxed);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                std::thread::sleep(Duration::from_millis(1));
+                give_way.free_at[1].store(FREE, Ordering::Relaxed);
+            });
+            give_way.hear(2, LONG);
+        });
+        assert!(began.elapsed() < LONG / 2);
+        give_way.free_at[0].store(UNKNOWN, Ordering::Relaxed);
+        let since = Instant::now();
+        give_way.hear(2, Duration::from_millis(2));
+        assert!(since.elapsed() >= Duration::from_millis(2));
+    }
 }

@@ -333,7 +333,8 @@ impl Worker {
         let (sleep, give_way) = (&registry.sleep, registry.give_way.as_ref());
         give_way.into_iter().for_each(|it| it.idles(self, true));
         sleep.start_looking();
-        let (mut since, mut now) = (Instant::now(), Instant::now());
+        let mut since = Instant::now();
+        let mut now = since;
         let mut stuck = Stuck::default();
         loop {
             for tried in 0..TRIES {

@@ -23,7 +23,7 @@ impl<B> Default for Left<B> {
 }
 
 impl<B> Left<B> {
-    /// As of about now.
+    /// How many are left, as of about now.
     pub fn count(&self) -> usize {
         self.end.load(Ordering::Relaxed).saturating_sub(self.next.load(Ordering::Relaxed))
     }

@@ -5,12 +5,12 @@
 
 mod block;
 mod filling;
+mod halves;
 mod left;
 mod running;
 
 use std::cell::Cell;
 use std::ptr::NonNull;
-use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
@@ -20,6 +20,8 @@ use crate::worker::Worker;
 
 pub use block::{BatchRef, LONGEST, RunSlot};
 use filling::Filling;
+use halves::Asked;
+pub use halves::Stuck;
 use running::Running;
 
 /// Some of the tasks of a batch, by number.
@@ -32,25 +34,6 @@ const BED: usize = 16;
 
 /// Where a batch has been stolen from, its tasks are long: then they may as well lie open. So many, before it is tried again.
 const LAID_OPEN: usize = 1024;
-
-/// A task that has taken so long is worth the heavy half of a barrier, which costs about as much.
-const LONG: Duration = Duration::from_micros(10);
-
-/// What is left of a batch is halved for whoever looks if it takes so long. (Half of it is copied, some lines of memory change cores, and somebody has to come for it.)
-const HANDING_OVER: Duration = Duration::from_micros(5);
-
-/// Whether somebody has been seen to look while a batch is run.
-enum Asked {
-    NotYet,
-    /// When, and how many tasks had been run by then.
-    At(Instant, usize),
-    /// Its tasks are too short.
-    InVain,
-}
-
-/// Somebody who has something in a batch and has not ended a task since: who, how many it had ended, and when that was seen.
-#[derive(Default)]
-pub struct Stuck(Option<(usize, u64, Instant)>);
 
 /// What others see of a worker's batches.
 #[derive(Default)]
@@ -188,7 +171,7 @@ impl Worker {
         // It was taken out of where others saw it.
         registry.sleep.work_appeared();
         batch.prefetch_after();
-        let (mut ran, mut all, mut asked) = (0, batch.part().len(), Asked::NotYet);
+        let (mut ran, mut all, mut asked) = (0, batch.part().len(), Asked::default());
         let left = loop {
             let Some(index) = running.take(registry.sleep.barrier()) else {
                 self.batches.lays_open.set(if ran < all { LAID_OPEN } else { 0 });
@@ -208,39 +191,6 @@ impl Worker {
         self.lay_back(batch, left);
     }
 
-    /// Lays half of what is left of the batch that it runs open for whoever looks, which spares that one the heavy half of a barrier, and itself an interrupt.
-    /// How many tasks that is. None unless together they take as long as it takes to hand them over, by those that were run since somebody was seen to look.
-    fn offer(&self, asked: &mut Asked, ran: usize) -> usize {
-        match *asked {
-            Asked::InVain => 0,
-            Asked::NotYet => {
-                *asked = Asked::At(Instant::now(), ran);
-                0
-            }
-            Asked::At(then, before) => {
-                let left = self.shelf().running.count();
-                if HANDING_OVER * (ran - before) as u32 > then.elapsed() * left as u32 {
-                    *asked = Asked::InVain;
-                    return 0;
-                }
-                *asked = Asked::NotYet;
-                let Some(job) = self.take_own_batch() else { return 0 };
-                let tasks = job.as_batch().map_or(0, |batch| batch.part().len());
-                self.push(job);
-                tasks
-            }
-        }
-    }
-
-    /// Half of what is left of the batch that it runs, further down its stack.
-    pub fn take_own_batch(&self) -> Option<JobRef> {
-        if !self.runs_batch() {
-            return None;
-        }
-        // The other half of the barrier is for its worker, which is here.
-        self.shelf().running.steal(None, |batch, part| self.split(batch, part))
-    }
-
     /// Whether it is to run one task and lay the rest of its batch open.
     #[inline]
     pub fn lays_open(&self) -> bool {
@@ -252,40 +202,5 @@ impl Worker {
     /// Whether it runs one, further down its stack.
     pub const fn runs_batch(&self) -> bool {
         self.batches.is_running.get()
-    }
-
-    /// Half of what somebody has in a batch who is in a long task, or creates none for long: others lay something open for whoever looks.
-    pub fn seek_in_batches(&self, stuck: &mut Stuck, now: Instant) -> Option<JobRef> {
-        let registry = self.registry();
-        let has = |victim: usize| !registry.shelves[victim].is_empty();
-        let ended = |victim: usize| registry.counts[victim].tasks.get();
-        match stuck.0.filter(|&(victim, before, _)| has(victim) && ended(victim) == before) {
-            Some((victim, _, since)) if now.saturating_duration_since(since) >= LONG => {
-                stuck.0 = None;
-                self.steal_from_batches(victim).inspect(|_| self.stole(victim))
-            }
-            Some(_) => None,
-            None => {
-                let mut victims = registry.victims_of(self.index).round(self.draw_victim());
-                stuck.0 = victims.find(|&victim| has(victim)).map(|victim| (victim, ended(victim), now));
-                None
-            }
-        }
-    }
-
-    fn steal_from_batches(&self, victim: usize) -> Option<JobRef> {
-        let (registry, shelf) = (self.registry(), &self.registry().shelves[victim]);
-        let filled = shelf.filling.steal(|batch, part| self.split(batch, part));
-        filled.or_else(|| shelf.running.steal(Some(registry.sleep.barrier()), |batch, part| self.split(batch, part)))
-    }
-
-    /// A batch of some of the tasks of another, which are taken there by nobody else.
-    fn split(&self, batch: BatchRef, part: Part) -> JobRef {
-        let block = self.arena.take(BatchRef::CLASS, &self.registry().depot);
-        // SAFETY: the block has just been taken.
-        let own = unsafe { BatchRef::make(block, batch.scope(), batch.stride(), None) };
-        // SAFETY: as many as were in one.
-        unsafe { batch.move_to(own, part.clone()) };
-        own.job(0..part.len())
     }
 }

@@ -1,0 +1,151 @@
+//! Half of a batch for somebody else: offered by whoever runs it, or taken from who is in a long task. README.md, "Batches".
+#![expect(unsafe_code, reason = "tasks are in blocks")]
+
+use std::time::{Duration, Instant};
+
+use crate::job::JobRef;
+use crate::worker::Worker;
+
+use super::{BatchRef, Part};
+
+/// A task that has taken so long is worth the heavy half of a barrier, which costs about as much.
+const LONG: Duration = Duration::from_micros(10);
+
+/// What is left of a batch is halved for whoever looks if it takes so long. (Half of it is copied, some lines of memory change cores, and somebody has to come for it.)
+const HANDING_OVER: Duration = Duration::from_micros(5);
+
+/// Whether somebody has been seen to look while a batch is run.
+#[derive(Default)]
+pub enum Asked {
+    #[default]
+    NotYet,
+    /// When, and how many tasks had been run by then.
+    At(Instant, usize),
+    /// Its tasks are too short.
+    InVain,
+}
+
+/// Somebody who has something in a batch and has not ended a task since: who, how many it had ended, and when that was seen.
+#[derive(Default)]
+pub struct Stuck(Option<(usize, u64, Instant)>);
+
+impl Worker {
+    /// Lays half of what is left of the batch that it runs open for whoever looks, which spares that one the heavy half of a barrier, and itself an interrupt.
+    /// How many tasks that is. None unless together they take as long as it takes to hand them over, by those that were run since somebody was seen to look.
+    pub fn offer(&self, asked: &mut Asked, ran: usize) -> usize {
+        match *asked {
+            Asked::InVain => 0,
+            Asked::NotYet => {
+                *asked = Asked::At(Instant::now(), ran);
+                0
+            }
+            Asked::At(then, before) => {
+                let left = self.shelf().running.count();
+                if HANDING_OVER * (ran - before) as u32 > then.elapsed() * left as u32 {
+                    *asked = Asked::InVain;
+                    return 0;
+                }
+                *asked = Asked::NotYet;
+                let Some(job) = self.take_own_batch() else { return 0 };
+                let tasks = job.as_batch().map_or(0, |batch| batch.part().len());
+                self.push(job);
+                tasks
+            }
+        }
+    }
+
+    /// Half of what is left of the batch that it runs, further down its stack.
+    pub fn take_own_batch(&self) -> Option<JobRef> {
+        if !self.runs_batch() {
+            return None;
+        }
+        // The other half of the barrier is for its worker, which is here.
+        self.shelf().running.steal(None, |batch, part| self.split(batch, part))
+    }
+
+    /// Half of what somebody has in a batch who is in a long task, or creates none for long: others lay something open for whoever looks.
+    pub fn seek_in_batches(&self, stuck: &mut Stuck, now: Instant) -> Option<JobRef> {
+        let registry = self.registry();
+        let has = |victim: usize| !registry.shelves[victim].is_empty();
+        let ended = |victim: usize| registry.counts[victim].tasks.get();
+        match stuck.0.filter(|&(victim, before, _)| has(victim) && ended(victim) == before) {
+            Some((victim, _, since)) if now.saturating_duration_since(since) >= LONG => {
+                stuck.0 = None;
+                self.steal_from_batches(victim).inspect(|_| self.stole(victim))
+            }
+            Some(_) => None,
+            None => {
+                let mut victims = registry.victims_of(self.index).round(self.draw_victim());
+                stuck.0 = victims.find(|&victim| has(victim)).map(|victim| (victim, ended(victim), now));
+                None
+            }
+        }
+    }
+
+    fn steal_from_batches(&self, victim: usize) -> Option<JobRef> {
+        let (registry, shelf) = (self.registry(), &self.registry().shelves[victim]);
+        let filled = shelf.filling.steal(|batch, part| self.split(batch, part));
+        filled.or_else(|| shelf.running.steal(Some(registry.sleep.barrier()), |batch, part| self.split(batch, part)))
+    }
+
+    /// A batch of some of the tasks of another, which are taken there by nobody else.
+    fn split(&self, batch: BatchRef, part: Part) -> JobRef {
+        let block = self.arena.take(BatchRef::CLASS, &self.registry().depot);
+        // SAFETY: the block has just been taken.
+        let own = unsafe { BatchRef::make(block, batch.scope(), batch.stride(), None) };
+        // SAFETY: as many as were in one.
+        unsafe { batch.move_to(own, part.clone()) };
+        own.job(0..part.len())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::cell::Cell;
+
+    use crate::Pool;
+    use crate::registry::Registry;
+
+    use super::*;
+
+    thread_local!(static OFFERED: Cell<Option<bool>> = const { Cell::new(None) });
+
+    /// A task that takes a while, and notes whether anything lies in the deque of whoever runs the batch that it is in.
+    fn long_task() {
+        Worker::with_current(|worker| {
+            let worker = worker.filter(|worker| worker.runs_batch());
+            let Some(worker) = worker else { return };
+            if OFFERED.get().is_none() {
+                // What lies there from the beginning others would have taken. SAFETY: each is run once, here.
+                std::iter::from_fn(|| worker.pop()).for_each(|job| unsafe { job.run(worker) });
+            }
+            OFFERED.set(Some(OFFERED.get() == Some(true) || !worker.is_bare()));
+            let since = Instant::now();
+            while since.elapsed() < Duration::from_micros(50) {
+                std::hint::spin_loop();
+            }
+        });
+    }
+
+    /// Whether whoever runs a batch of such tasks offers some of them, where somebody looks or nobody does.
+    fn is_offered(somebody_looks: bool) -> bool {
+        let pool = Pool::builder().workers(1).pin(false).build().unwrap();
+        pool.run(|| {
+            let looked = |looked: fn(&Registry)| Worker::with_current(|worker| looked(worker.unwrap().registry()));
+            if somebody_looks {
+                looked(|registry| registry.sleep.start_looking());
+            }
+            pool.scope(|s| (0..48).for_each(|_| s.spawn(long_task)));
+            if somebody_looks {
+                looked(|registry| registry.sleep.stop_looking(|| false));
+            }
+            OFFERED.get().unwrap()
+        })
+    }
+
+    #[test]
+    fn who_runs_a_batch_lays_half_open_for_whoever_looks_and_for_nobody_else() {
+        assert!(is_offered(true) && !is_offered(false));
+    }
+}
