@@ -41,6 +41,8 @@ pub struct Counts {
     pub steals_tried: Count,
     /// Jobs that it has found there.
     pub steals_got: Count,
+    /// Times that it has lent its core to another.
+    pub lent: Count,
     /// When it began to work; 0: not yet.
     pub began: Count,
     /// Looking for work, as far as that is over.

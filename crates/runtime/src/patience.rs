@@ -22,9 +22,7 @@ pub struct Patience {
 impl Patience {
     /// Of a worker of this team.
     pub fn of(team: &Team, worker: usize) -> Self {
-        let cpu = team.places[worker].cpu;
-        let is_alone = cpu.is_some() && team.places.iter().filter(|place| place.cpu == cpu).count() == 1;
-        Self { is_alone, looks_longer: Cell::new(false) }
+        Self { is_alone: team.has_own_core(worker), looks_longer: Cell::new(false) }
     }
 
     /// So long it looks.

@@ -17,6 +17,7 @@ use crate::costs::{Costs, Label};
 use crate::counts::Counts;
 use crate::give_way::GiveWay;
 use crate::job::JobRef;
+use crate::lend::Lending;
 use crate::loops::Schedule;
 use crate::pool::Discipline;
 use crate::sleep::Sleep;
@@ -36,6 +37,8 @@ pub struct Registry {
     pub discipline: Discipline,
     /// Who is idle.
     pub sleep: Sleep,
+    /// Who may be lent a core.
+    pub lending: Lending,
     /// By worker.
     pub stealers: Box<[Stealer<JobRef>]>,
     /// By worker, its batches of tasks.
@@ -104,6 +107,7 @@ impl Registry {
         Ok(Self {
             discipline,
             sleep: Sleep::new(stealers.len()),
+            lending: Lending::new(&team),
             shelves: stealers.iter().map(|_| Shelf::default()).collect(),
             schedule,
             costs: Costs::default(),

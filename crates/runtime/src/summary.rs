@@ -38,6 +38,8 @@ pub struct Work {
     pub steals_tried: u64,
     /// Jobs that it has found there.
     pub steals_got: u64,
+    /// Times that it has lent its core to a worker that had work in hand and no core.
+    pub lent: u64,
     /// At work.
     pub busy: Nanos,
     /// Looking for work.
@@ -54,6 +56,7 @@ impl Work {
             declined: self.declined + other.declined,
             steals_tried: self.steals_tried + other.steals_tried,
             steals_got: self.steals_got + other.steals_got,
+            lent: self.lent + other.lent,
             busy: self.busy + other.busy,
             looking: self.looking + other.looking,
             asleep: self.asleep + other.asleep,
@@ -73,6 +76,7 @@ impl Summary {
                 declined: counts.declined.get(),
                 steals_tried: counts.steals_tried.get(),
                 steals_got: counts.steals_got.get(),
+                lent: counts.lent.get(),
                 busy,
                 looking,
                 asleep,
@@ -95,9 +99,9 @@ impl fmt::Display for Summary {
         let seconds = |time: Nanos| format!("{:.3}", time.0 as f64 / 1e9);
         writeln!(f, "evenkeel: {} workers, {} s", self.workers.len(), seconds(self.age))?;
         let header =
-            ["", "kind", "tasks", "chunks", "busy s", "looking s", "asleep s", "steals", "of tries", "declined"];
+            ["", "kind", "tasks", "chunks", "busy s", "looking s", "asleep s", "steals", "of tries", "declined", "lent"];
         let row = |name: String, kind: &str, work: &Work| {
-            let counts = [work.steals_got, work.steals_tried, work.declined].map(|count| count.to_string());
+            let counts = [work.steals_got, work.steals_tried, work.declined, work.lent].map(|count| count.to_string());
             let times = [work.busy, work.looking, work.asleep].map(seconds);
             let first = [name, kind.to_string(), work.tasks.to_string(), work.chunks.to_string()];
             first.into_iter().chain(times).chain(counts).collect::<Vec<_>>()
@@ -156,11 +160,11 @@ mod tests {
         };
         let expected = "\
 evenkeel: 2 workers, 2.000 s
-          kind  tasks  chunks  busy s  looking s  asleep s  steals  of tries  declined
-worker 0  P       100       0   1.500      0.000     0.000       3        40         0
-worker 1  E        20       0   1.500      0.000     0.000       3        40         0
-all P     P       100       0   1.500      0.000     0.000       3        40         0
-all E     E        20       0   1.500      0.000     0.000       3        40         0
+          kind  tasks  chunks  busy s  looking s  asleep s  steals  of tries  declined  lent
+worker 0  P       100       0   1.500      0.000     0.000       3        40         0     0
+worker 1  E        20       0   1.500      0.000     0.000       3        40         0     0
+all P     P       100       0   1.500      0.000     0.000       3        40         0     0
+all E     E        20       0   1.500      0.000     0.000       3        40         0     0
 cost of  kind     us
 step     E     2.500
 ";

@@ -6,14 +6,14 @@ use std::time::Instant;
 pub use std::{
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Mutex, MutexGuard},
-    thread::{Thread, current, park},
+    thread::{Thread, current, park, yield_now},
 };
 
 #[cfg(loom)]
 pub use loom::{
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Mutex, MutexGuard},
-    thread::{Thread, current, park},
+    thread::{Thread, current, park, yield_now},
 };
 
 /// Parks this thread, until then at the latest. True: the time is over.

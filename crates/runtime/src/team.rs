@@ -4,7 +4,7 @@ use std::path::Path;
 
 use evenkeel_machine::discover::{Given, discover};
 use evenkeel_machine::{FULL_CAPACITY, KindId, Machine, write_cpus};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::error::PoolError;
 
@@ -95,6 +95,12 @@ impl Team {
         self
     }
 
+    /// Whether a worker has a core that no other worker is on.
+    pub fn has_own_core(&self, worker: usize) -> bool {
+        let cpu = self.places[worker].cpu;
+        cpu.is_some() && self.places.iter().filter(|place| place.cpu == cpu).count() == 1
+    }
+
     /// Workers go where the system puts them.
     #[must_use]
     pub fn unpinned(mut self) -> Self {
@@ -106,16 +112,6 @@ impl Team {
 fn allowed_cpus() -> Option<Vec<u32>> {
     let set = sched_getaffinity(None).ok()?;
     Some((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect())
-}
-
-/// Keeps this thread on a core. Where that is not allowed it goes on wherever it is: slower, perhaps, but right.
-pub fn pin_to(cpu: u32) {
-    let cpu = cpu as usize;
-    if cpu < CpuSet::MAX_CPU {
-        let mut set = CpuSet::new();
-        set.set(cpu);
-        let _ = sched_setaffinity(None, &set);
-    }
 }
 
 #[cfg(test)]

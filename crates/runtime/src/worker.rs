@@ -16,12 +16,13 @@ use crate::costs::Label;
 use crate::counts::Counts;
 use crate::give_way::{Deciding, GiveWay};
 use crate::job::JobRef;
+use crate::lend::Watch;
+use crate::os_thread;
 use crate::loops::Paces;
 use crate::patience::Patience;
 use crate::registry::Registry;
 use crate::scope::Credits;
 use crate::stack;
-use crate::team::pin_to;
 use crate::thrift::Thrift;
 use crate::timed::Timed;
 use crate::trace::{Recorder, Trace, What};
@@ -59,6 +60,8 @@ pub struct Worker {
     pub thrift: Thrift,
     /// When to sleep.
     patience: Patience,
+    /// Whom it has lent its core.
+    pub lent_to: Cell<Option<usize>>,
     /// What it has at hand to decide which tasks it leaves.
     pub deciding: Deciding,
     /// Numbers of names that it has come across, by a part of their addresses.
@@ -75,9 +78,10 @@ impl Worker {
     pub fn work(registry: Arc<Registry>, index: usize, deque: Deque<JobRef>) {
         let place = registry.team.places[index];
         if let Some(cpu) = place.cpu {
-            pin_to(cpu);
+            os_thread::keep_current_to(cpu);
         }
         registry.sleep.take_seat(index);
+        registry.lending.take_seat(index, place.cpu);
         let patience = Patience::of(&registry.team, index);
         let mut worker = Self {
             index,
@@ -97,6 +101,7 @@ impl Worker {
             random: Cell::new(2 * index as u64 + 1),
             thrift: Thrift::default(),
             patience,
+            lent_to: Cell::new(None),
         };
         worker.counts.began.set(worker.registry.since_made(Instant::now()).0);
         CURRENT.set(&raw const worker);
@@ -104,6 +109,7 @@ impl Worker {
         // It has counted as idle since before it began: what it finds first ends that.
         worker.look(&is_ending);
         worker.wait_until(is_ending);
+        worker.registry.lending.leave_seat(index);
         CURRENT.set(null());
         if let (Some(trace), Some(recorder)) = (&worker.registry.trace, worker.recorder.take()) {
             trace.hand_in(index, recorder);
@@ -252,6 +258,22 @@ impl Worker {
         self.work_until(done);
     }
 
+    /// Waits until `done`, for others that are about to bring it about: for `patience`, unless one of them has no core, and gets this one's until then.
+    pub fn wait_for_others(&self, patience: Duration, done: impl Fn() -> bool) {
+        let (since, mut watch) = (Instant::now(), Watch::default());
+        while !done() {
+            let waited = since.elapsed();
+            if waited >= patience {
+                return;
+            }
+            if self.lends(&mut watch, waited) {
+                self.credits.give_back(self);
+                return self.look(&done);
+            }
+            std::hint::spin_loop();
+        }
+    }
+
     #[inline]
     fn work_until(&self, done: impl Fn() -> bool) {
         while !done() {
@@ -332,7 +354,9 @@ impl Worker {
         let registry = &*self.registry;
         let (sleep, give_way) = (&registry.sleep, registry.give_way.as_ref());
         give_way.into_iter().for_each(|it| it.idles(self, true));
+        registry.lending.idles(self.index);
         sleep.start_looking();
+        let mut watch = Watch::default();
         let mut since = Instant::now();
         let mut now = since;
         let mut stuck = Stuck::default();
@@ -344,6 +368,8 @@ impl Worker {
                     // What was left for a faster worker that does not come is somebody's, once its time is over.
                     sleep.stop_looking(|| registry.has_work() || give_way.and_then(GiveWay::due).is_some());
                     give_way.into_iter().for_each(|it| it.idles(self, false));
+                    registry.lending.works(self.index);
+                    self.takes_core_back();
                     registry.central.leave(registry, self.index);
                     self.looked(since, Instant::now());
                     job.into_iter().for_each(|job| self.execute_until(job, done));
@@ -353,7 +379,8 @@ impl Worker {
             }
             now = Instant::now();
             let looking = now - since;
-            if looking >= self.patience.span() {
+            registry.lending.end(self.index);
+            if looking >= self.patience.span() || self.has_lent() || self.lends(&mut watch, looking) {
                 self.looked(since, now);
                 self.counts.asleep_since.set(registry.since_made(now).0);
                 let due = || give_way.and_then(GiveWay::due).into_iter().chain(registry.central.due(self.index)).min();
@@ -365,8 +392,12 @@ impl Worker {
                 });
                 let woken = Instant::now();
                 self.slept(now, woken);
-                self.patience.slept(woken - since);
-                (since, now) = (woken, woken);
+                if self.has_lent() {
+                    self.takes_core_back();
+                } else {
+                    self.patience.slept(woken - since);
+                }
+                (since, now, watch) = (woken, woken, Watch::default());
             } else if looking >= SPINNING {
                 std::thread::yield_now();
             }

@@ -238,10 +238,8 @@ impl<B: Body> Shared<'_, B> {
     fn wait(&self, worker: &Worker) {
         let is_done = || self.out.load(Ordering::Acquire) == 0;
         if !is_done() {
-            let (since, patience) = (Instant::now(), PATIENCE.max(Duration::from_nanos(self.hand().patience().0)));
-            while !is_done() && since.elapsed() < patience {
-                std::hint::spin_loop();
-            }
+            let patience = PATIENCE.max(Duration::from_nanos(self.hand().patience().0));
+            worker.wait_for_others(patience, is_done);
         }
         worker.wait_until(is_done);
     }

@@ -102,6 +102,7 @@ impl Recorded<'_> {
             What::Awake => "awake".into(),
             What::Stole(_) => "steal".into(),
             What::Woke(_) => "wake".into(),
+            What::Lent(_) => "core lent".into(),
             What::Edge(..) => "dependence".into(),
         }
     }
@@ -118,7 +119,7 @@ fn in_order(mut events: Vec<Event>) -> Vec<Event> {
 }
 
 const fn is_instant(what: What) -> bool {
-    matches!(what, What::Awake | What::Stole(_) | What::Woke(_))
+    matches!(what, What::Awake | What::Stole(_) | What::Woke(_) | What::Lent(_))
 }
 
 fn annotations(what: What) -> Vec<DebugAnnotation> {
@@ -127,7 +128,7 @@ fn annotations(what: What) -> Vec<DebugAnnotation> {
         What::Chunk(_, first, count) => vec![number("first", first), number("end", first.wrapping_add(count as i64))],
         What::Stage(.., item) => vec![number("item", item as i64)],
         What::Stole(worker) => vec![number("from worker", worker.into())],
-        What::Woke(worker) => vec![number("worker", worker.into())],
+        What::Woke(worker) | What::Lent(worker) => vec![number("worker", worker.into())],
         What::Task(..) | What::Call | What::Half | What::Looking | What::Asleep | What::Awake | What::Edge(..) => {
             vec![]
         }
