@@ -98,8 +98,19 @@ impl fmt::Display for Summary {
         let kind_of = |place: &Place| self.kinds.iter().find(|(kind, _)| kind.id == place.kind);
         let seconds = |time: Nanos| format!("{:.3}", time.0 as f64 / 1e9);
         writeln!(f, "evenkeel: {} workers, {} s", self.workers.len(), seconds(self.age))?;
-        let header =
-            ["", "kind", "tasks", "chunks", "busy s", "looking s", "asleep s", "steals", "of tries", "declined", "lent"];
+        let header = [
+            "",
+            "kind",
+            "tasks",
+            "chunks",
+            "busy s",
+            "looking s",
+            "asleep s",
+            "steals",
+            "of tries",
+            "declined",
+            "lent",
+        ];
         let row = |name: String, kind: &str, work: &Work| {
             let counts = [work.steals_got, work.steals_tried, work.declined, work.lent].map(|count| count.to_string());
             let times = [work.busy, work.looking, work.asleep].map(seconds);

@@ -17,8 +17,8 @@ use crate::counts::Counts;
 use crate::give_way::{Deciding, GiveWay};
 use crate::job::JobRef;
 use crate::lend::Watch;
-use crate::os_thread;
 use crate::loops::Paces;
+use crate::os_thread;
 use crate::patience::Patience;
 use crate::registry::Registry;
 use crate::scope::Credits;
@@ -260,7 +260,7 @@ impl Worker {
 
     /// Waits until `done`, for others that are about to bring it about: for `patience`, unless one of them has no core, and gets this one's until then.
     pub fn wait_for_others(&self, patience: Duration, done: impl Fn() -> bool) {
-        let (since, mut watch) = (Instant::now(), Watch::default());
+        let (since, mut watch) = (Instant::now(), Watch::for_work());
         while !done() {
             let waited = since.elapsed();
             if waited >= patience {
@@ -356,7 +356,7 @@ impl Worker {
         give_way.into_iter().for_each(|it| it.idles(self, true));
         registry.lending.idles(self.index);
         sleep.start_looking();
-        let mut watch = Watch::default();
+        let mut watch = Watch::for_work();
         let mut since = Instant::now();
         let mut now = since;
         let mut stuck = Stuck::default();
@@ -379,7 +379,7 @@ impl Worker {
             }
             now = Instant::now();
             let looking = now - since;
-            registry.lending.end(self.index);
+            registry.lending.goes_home(self.index);
             if looking >= self.patience.span() || self.has_lent() || self.lends(&mut watch, looking) {
                 self.looked(since, now);
                 self.counts.asleep_since.set(registry.since_made(now).0);
@@ -397,7 +397,7 @@ impl Worker {
                 } else {
                     self.patience.slept(woken - since);
                 }
-                (since, now, watch) = (woken, woken, Watch::default());
+                (since, now, watch) = (woken, woken, Watch::for_work());
             } else if looking >= SPINNING {
                 std::thread::yield_now();
             }

@@ -185,7 +185,7 @@ impl<B: Body> Shared<'_, B> {
 
     /// Does chunks until none is left.
     fn take_part(&self, worker: &Worker) {
-        let mut hand = self.hand();
+        let mut hand = worker.lock(&self.hand);
         let Some(mut place) = hand.place(worker.index) else { return };
         let mut next = hand.take(&mut place, worker.kind, self.now());
         let (mut has_place, has_declined) = (hand.has_place(), hand.has_declined(place));
@@ -209,7 +209,7 @@ impl<B: Body> Shared<'_, B> {
                 let going_on = self.body.chunk(&mut local, first..first + chunk.count);
                 let now = self.now();
                 drop(time);
-                let mut hand = self.hand();
+                let mut hand = worker.lock(&self.hand);
                 if !going_on {
                     hand.stop();
                 }
@@ -219,6 +219,8 @@ impl<B: Body> Shared<'_, B> {
                 if next.is_none() && hand.has_declined(place) {
                     worker.counts.declined.add(1);
                 }
+                drop(hand);
+                worker.registry().lending.has_unlocked(worker.index);
             }
             self.body.end(local);
         }));

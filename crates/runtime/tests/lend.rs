@@ -1,0 +1,102 @@
+//! Cores that are lent: whoever has nothing to do gives its own to a worker that has work in hand and does not run.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use evenkeel::Pool;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+/// Long for whoever waits, who lends its core after some ten microseconds.
+const AWAY: Duration = Duration::from_millis(20);
+
+fn lent(pool: &Pool) -> u64 {
+    pool.summary().workers.iter().map(|work| work.lent).sum()
+}
+
+/// A task that another worker than its creator has, and does `within` there while that one has nothing to do.
+fn elsewhere<R: Send>(pool: &Pool, within: impl FnOnce() -> R + Send) -> (usize, R) {
+    let (both, mut result) = (Barrier::new(2), None);
+    let creator = pool.scope(|s| {
+        s.spawn(|| {
+            both.wait();
+            result = Some(within());
+        });
+        let creator = sched_getcpu();
+        both.wait();
+        creator
+    });
+    (creator, result.unwrap())
+}
+
+#[test]
+fn who_has_work_in_hand_and_does_not_run_gets_the_core_of_who_waits_for_it_and_goes_home_afterwards() {
+    let pool = Pool::builder().workers(2).build().unwrap();
+    let (creator, cpu) = elsewhere(&pool, || {
+        std::thread::sleep(AWAY);
+        sched_getcpu()
+    });
+    assert_eq!((cpu, lent(&pool)), (creator, 1));
+    // Whoever has the next task is a worker that has been idle since.
+    std::thread::sleep(AWAY);
+    let (creator, set) = elsewhere(&pool, || sched_getaffinity(None).unwrap());
+    assert!(!set.is_set(creator) && set.count() == 1, "{set:?}");
+}
+
+#[test]
+fn who_runs_is_lent_nothing() {
+    let pool = Pool::builder().workers(2).build().unwrap();
+    let (creator, cpu) = elsewhere(&pool, || {
+        let since = Instant::now();
+        while since.elapsed() < AWAY {
+            std::hint::spin_loop();
+        }
+        sched_getcpu()
+    });
+    assert_ne!(cpu, creator);
+}
+
+#[test]
+fn workers_that_share_cores_lend_none_and_neither_do_those_that_are_not_kept_to_any() {
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    for pool in [Pool::builder().workers(2 * cpus), Pool::builder().workers(2).pin(false)] {
+        let pool = pool.build().unwrap();
+        elsewhere(&pool, || std::thread::sleep(AWAY));
+        assert_eq!(lent(&pool), 0);
+    }
+}
+
+#[test]
+fn loops_go_on_while_another_program_has_a_core() {
+    let pool = Pool::builder().workers(2).build().unwrap();
+    let core = pool.places()[1].cpu.unwrap() as usize;
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        for _ in 0..3 {
+            threads.spawn(|| {
+                let mut set = CpuSet::new();
+                set.set(core);
+                sched_setaffinity(None, &set).unwrap();
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let (since, mut loops, sum) = (Instant::now(), 0, AtomicU64::new(0));
+        pool.run(|| {
+            while lent(&pool) < 10 && since.elapsed() < Duration::from_secs(60) {
+                pool.for_each(0..64_u64, |i| {
+                    let mut it = i;
+                    for _ in 0..2_000 {
+                        it = std::hint::black_box(it);
+                    }
+                    sum.fetch_add(it, Ordering::Relaxed);
+                });
+                loops += 1;
+            }
+        });
+        is_over.store(true, Ordering::Relaxed);
+        assert!(lent(&pool) >= 10, "{} loops", loops);
+        assert_eq!(sum.into_inner(), loops * (0..64).sum::<u64>());
+    });
+}
