@@ -78,6 +78,7 @@ impl Loan {
                 // First the state: who lends again from here on moves it after this, or is undone by this, which does no harm.
                 lent @ (LENT | LENT_FOR_LOCK) if self.goes(lent, HOME) => return home(),
                 // It may have been moved already, onto the core of a lender that has not had the time to say so, and cannot have it before this leaves.
+                // That lender learns that it need not sleep.
                 MOVING if self.goes(MOVING, RETURNING) => return home(),
                 LENT | LENT_FOR_LOCK | MOVING => {}
                 _ => return,
