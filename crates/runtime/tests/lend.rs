@@ -52,7 +52,8 @@ fn who_has_work_in_hand_and_does_not_run_gets_the_core_of_who_waits_for_it_and_g
         std::thread::sleep(AWAY);
         sched_getcpu()
     });
-    assert_eq!((cpu, lent(&pool)), (creator, 1));
+    assert_eq!(cpu, creator);
+    assert!(lent(&pool) > 0);
     // Whoever has the next task is a worker that has been idle since.
     std::thread::sleep(AWAY);
     let (creator, set) = elsewhere(&pool, || sched_getaffinity(None).unwrap());
@@ -75,11 +76,13 @@ fn who_runs_is_lent_nothing() {
 fn who_has_something_to_do_again_takes_its_core_back() {
     let _alone = alone();
     let pool = Pool::builder().workers(2).build().unwrap();
-    let (has_begun, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (is_elsewhere, has_begun, is_over) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|threads| {
         threads.spawn(|| {
             let since = Instant::now();
-            while lent(&pool) == 0 && since.elapsed() < Duration::from_secs(60) {
+            while !(is_elsewhere.load(Ordering::Acquire) && lent(&pool) > 0)
+                && since.elapsed() < Duration::from_secs(60)
+            {
                 std::thread::yield_now();
             }
             pool.run(|| {
@@ -90,6 +93,7 @@ fn who_has_something_to_do_again_takes_its_core_back() {
             });
         });
         let (creator, cpu) = elsewhere(&pool, || {
+            is_elsewhere.store(true, Ordering::Release);
             while !has_begun.load(Ordering::Acquire) {
                 std::thread::sleep(Duration::from_millis(1));
             }
