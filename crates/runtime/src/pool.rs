@@ -35,7 +35,8 @@ pub const SCHEDULE_VARIABLE: &str = "EVENKEEL_SCHEDULE";
 /// The most workers that a pool may have.
 pub const MAX_WORKERS: usize = 4096;
 
-/// Workers that run tasks and loops: one per core that this process may use, each kept on its core.
+/// Workers that run tasks and loops: one per core that this process may use, each kept on its core, but for moments in which another one's is lent to it
+/// ([`Builder::pin`]).
 ///
 /// Dropping it joins its threads.
 pub struct Pool {
@@ -116,6 +117,9 @@ impl Builder {
     }
 
     /// Whether each worker keeps to its core. It does unless told otherwise.
+    ///
+    /// A worker that loses its core to another program while it has work in hand is lent that of a worker that has nothing to do, until it has done that
+    /// work, unless that one is on a slower core or shares it with others.
     #[must_use]
     pub const fn pin(mut self, pins: bool) -> Self {
         self.pins = pins;
