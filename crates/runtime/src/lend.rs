@@ -1,10 +1,12 @@
 //! A core for a worker that has work in hand and no core to do it on, from one that has nothing to do. README.md, "Cores that are lent".
 
+use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 use evenkeel_machine::Nanos;
+use rustix::thread::CpuSet;
 
 use crate::os_thread::OsThread;
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
@@ -25,24 +27,45 @@ const TRIES: u32 = 16;
 pub struct Lending(Box<[CachePadded<Seat>]>);
 
 struct Seat {
-    /// None: it has no core to itself, or has not begun.
-    home: OnceLock<(OsThread, u32)>,
+    /// None: it is not lent anything, or has not begun.
+    home: OnceLock<Home>,
     has_own_core: bool,
     /// Neither looking nor asleep.
     is_at_work: AtomicBool,
     loan: Loan,
 }
 
-/// Where a thread is, or goes to. MOVING: a lender has it moved to its core. RETURNING: its lender sends it home; or will, for it went there by itself while it was
-/// being moved, which may have come after that. GONE: it ends. LENT: until it has nothing to do. LENT_FOR_LOCK: until it has no lock.
+/// A thread, the core that it keeps to, and where it could run before it did.
+struct Home {
+    thread: OsThread,
+    cpu: u32,
+    before: CpuSet,
+}
+
+/// Where a thread is, or goes to; and which worker lent it its core.
 struct Loan(AtomicU32);
 
 const HOME: u32 = 0;
+/// A lender has it moved to its core.
 const MOVING: u32 = 1;
-const LENT: u32 = 2;
-const RETURNING: u32 = 3;
-const GONE: u32 = 4;
+/// Its lender sends it home; or will, for it went there by itself while it was being moved, which may have come after that.
+const RETURNING: u32 = 2;
+/// It ends.
+const GONE: u32 = 3;
+/// Until it has nothing to do.
+const LENT: u32 = 4;
+/// Until it has no lock.
 const LENT_FOR_LOCK: u32 = 5;
+/// Of the word; above them is the lender.
+const STATES: u32 = 8;
+
+const fn lent_by(lender: usize, how: u32) -> u32 {
+    lender as u32 * STATES + how
+}
+
+const fn is_lent(word: u32) -> bool {
+    matches!(word % STATES, LENT | LENT_FOR_LOCK)
+}
 
 impl Loan {
     fn new() -> Self {
@@ -50,19 +73,23 @@ impl Loan {
     }
 
     fn is_home(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == HOME
+        self.word() == HOME
+    }
+
+    fn word(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
     }
 
     fn goes(&self, from: u32, to: u32) -> bool {
         self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Moves the thread, by what says whether it did, and says that it is `lent`, in which way. False: it stays.
-    fn lend(&self, lent: u32, lender: impl FnOnce() -> bool, home: impl FnOnce()) -> bool {
+    /// Moves the thread, by what says whether it did, and says by whom it is `lent` a core and how. False: it stays.
+    fn lend(&self, lent: u32, moves: impl FnOnce() -> bool, home: impl FnOnce()) -> bool {
         if !self.goes(HOME, MOVING) {
             return false;
         }
-        let has_moved = lender();
+        let has_moved = moves();
         if has_moved && self.goes(MOVING, lent) {
             return true;
         }
@@ -74,22 +101,22 @@ impl Loan {
     /// The thread itself goes home, if it is not there.
     fn goes_home(&self, home: impl FnOnce()) {
         loop {
-            match self.0.load(Ordering::Relaxed) {
+            match self.word() {
                 // First the state: who lends again from here on moves it after this, or is undone by this, which does no harm.
-                lent @ (LENT | LENT_FOR_LOCK) if self.goes(lent, HOME) => return home(),
+                lent if is_lent(lent) && self.goes(lent, HOME) => return home(),
                 // It may have been moved already, onto the core of a lender that has not had the time to say so, and cannot have it before this leaves.
-                // That lender learns that it need not sleep.
                 MOVING if self.goes(MOVING, RETURNING) => return home(),
-                LENT | LENT_FOR_LOCK | MOVING => {}
+                word if is_lent(word) || word == MOVING => {}
                 _ => return,
             }
         }
     }
 
-    /// A lender wants its core back.
-    fn take_back(&self, home: impl FnOnce()) {
+    /// A lender wants its core back, if it is that one's still.
+    fn take_back(&self, lender: usize, home: impl FnOnce()) {
+        let word = self.word();
         // Its thread may end as soon as it is said to be home.
-        if self.goes(LENT, RETURNING) || self.goes(LENT_FOR_LOCK, RETURNING) {
+        if is_lent(word) && word / STATES == lender as u32 && self.goes(word, RETURNING) {
             home();
             self.0.store(HOME, Ordering::Release);
         }
@@ -116,12 +143,14 @@ impl Lending {
         Self((0..team.places.len()).map(|worker| CachePadded::new(seat(worker))).collect())
     }
 
-    /// This thread is this worker, and keeps to this core.
-    pub fn take_seat(&self, worker: usize, cpu: Option<u32>) {
+    /// This thread is this worker, and keeps to this core, where it could run elsewhere before.
+    pub fn take_seat(&self, worker: usize, cpu: u32, before: CpuSet) {
         let seat = &self.0[worker];
-        if let Some(home) = OsThread::current().zip(cpu).filter(|_| seat.has_own_core) {
+        // Where its clock says nothing, nor do those of others.
+        let thread = OsThread::current().filter(|thread| seat.has_own_core && thread.tells_that_it_runs(STILL));
+        if let Some(thread) = thread {
             // Each worker comes once: there is nobody else's to overwrite.
-            let _ = seat.home.set(home);
+            let _ = seat.home.set(Home { thread, cpu, before });
         }
     }
 
@@ -136,7 +165,7 @@ impl Lending {
         self.0[worker].is_at_work.store(true, Ordering::Relaxed);
     }
 
-    /// It has nothing to do.
+    /// It has nothing to do, or waits for what it cannot help with.
     pub fn idles(&self, worker: usize) {
         self.0[worker].is_at_work.store(false, Ordering::Relaxed);
     }
@@ -145,7 +174,16 @@ impl Lending {
     #[inline]
     pub fn has_unlocked(&self, worker: usize) {
         // Whoever waits for that on the same core cannot have it before this one leaves.
-        if self.0[worker].loan.0.load(Ordering::Relaxed) == LENT_FOR_LOCK {
+        if self.0[worker].loan.word() % STATES == LENT_FOR_LOCK {
+            self.goes_home(worker);
+        }
+    }
+
+    /// It has woken another. By its own thread.
+    pub fn has_woken(&self, worker: usize, other: usize) {
+        // Who counts as awake, and as looking, is to be so: not queued behind the one that has its core.
+        let word = self.0[worker].loan.word();
+        if is_lent(word) && word / STATES == other as u32 {
             self.goes_home(worker);
         }
     }
@@ -154,7 +192,7 @@ impl Lending {
     #[inline]
     pub fn goes_home(&self, worker: usize) {
         let seat = &self.0[worker];
-        if !seat.is_home() {
+        if !seat.loan.is_home() {
             seat.loan.goes_home(|| seat.go_home());
         }
     }
@@ -162,26 +200,25 @@ impl Lending {
 
 impl Seat {
     fn go_home(&self) {
-        if let Some((thread, cpu)) = self.home.get() {
-            thread.keep_to(*cpu);
+        if let Some(home) = self.home.get()
+            && !home.thread.keep_to(home.cpu)
+        {
+            // That core may not be used any more. Better anywhere than on somebody else's.
+            home.thread.let_run_on(&home.before);
         }
-    }
-
-    fn is_home(&self) -> bool {
-        self.loan.is_home()
     }
 
     /// How long it has run, if it may be lent a core.
     fn ran(&self) -> Option<Nanos> {
-        let may_be = self.is_at_work.load(Ordering::Relaxed) && self.is_home();
-        self.home.get().filter(|_| may_be)?.0.ran()
+        let may_be = self.is_at_work.load(Ordering::Relaxed) && self.loan.is_home();
+        self.home.get().filter(|_| may_be)?.thread.ran()
     }
 }
 
 /// What somebody who waits has seen of others.
 pub struct Watch {
     /// How it lends its core.
-    lent: u32,
+    how: u32,
     /// When it looks again: after it has waited for so long.
     next: Duration,
     /// Whom, and how long that one had run.
@@ -191,19 +228,28 @@ pub struct Watch {
 impl Watch {
     /// Of whoever waits for work, or for others to have done theirs.
     pub const fn for_work() -> Self {
-        Self { lent: LENT, next: WAITED, seen: None }
+        Self { how: LENT, next: WAITED, seen: None }
     }
 
     const fn for_lock() -> Self {
-        Self { lent: LENT_FOR_LOCK, next: WAITED, seen: None }
+        Self { how: LENT_FOR_LOCK, next: WAITED, seen: None }
     }
 }
 
+/// To whom a worker is going to lend its core, or has.
+#[derive(Default)]
+pub struct Borrower {
+    next: Cell<Option<usize>>,
+    has: Cell<Option<usize>>,
+    /// Whether the system did not want a thread to be moved.
+    is_refused: Cell<bool>,
+}
+
 impl Worker {
-    /// Lends its core to a worker that is on no faster one, has work in hand, and does not run; now and then asked while it has nothing to do. True: it has to leave
-    /// its core, for good until it has something to do.
+    /// Looks for a worker that is on no faster core, has work in hand, and does not run; now and then asked while this one has nothing to do. True: there is one,
+    /// and this worker is to sleep, and to lend its core as the last thing before that ([`Worker::lend_core`]).
     #[inline]
-    pub fn lends(&self, watch: &mut Watch, waited: Duration) -> bool {
+    pub fn finds_borrower(&self, watch: &mut Watch, waited: Duration) -> bool {
         waited >= watch.next && self.looks_for_borrower(watch, waited)
     }
 
@@ -212,30 +258,48 @@ impl Worker {
         let registry = self.registry();
         let (seats, places) = (&registry.lending.0, &registry.team.places);
         watch.next = waited + STILL;
-        let Some(&(_, cpu)) = seats[self.index].home.get() else { return false };
+        if seats[self.index].home.get().is_none() || self.borrower.is_refused.get() {
+            return false;
+        }
+        if !seats[self.index].loan.is_home() {
+            // Its own core is the one that it lost.
+            registry.lending.goes_home(self.index);
+            return false;
+        }
         let seen = watch.seen.take();
         if let Some((borrower, ran)) = seen
             && seats[borrower].ran() == Some(ran)
-            && (watch.lent == LENT_FOR_LOCK || !registry.has_work())
+            && (watch.how == LENT_FOR_LOCK || !registry.has_work())
         {
-            let seat = &seats[borrower];
-            let moves = || seat.home.get().is_some_and(|(thread, _)| thread.keep_to(cpu));
-            let lends = seat.loan.lend(watch.lent, moves, || seat.go_home());
-            if lends {
-                self.lent_to.set(Some(borrower));
-                self.counts.lent.add(1);
-                if let Some(recorder) = self.recorder() {
-                    recorder.happened(What::Lent(borrower as u32), Instant::now());
-                }
-            }
-            return lends;
+            self.borrower.next.set(Some(borrower));
+            return true;
         }
-        // Those on faster cores would be slower here, once they run again.
+        // Those on faster cores would be slower here, once they run again. Each begins with the one after itself: so not all look at the same.
         let slower = places.partition_point(|place| place.kind < self.kind)..seats.len();
-        let after = seen.map_or(slower.start, |(last, _)| last + 1);
+        let after = seen.map_or(self.index, |(last, _)| last) + 1;
         let mut round = (after..slower.end).chain(slower.start..after).filter(|&other| other != self.index);
         watch.seen = round.find_map(|other| Some((other, seats[other].ran()?)));
         false
+    }
+
+    /// Lends its core to whom it has found. From here on it is not sure to have it.
+    pub fn lend_core(&self, watch: &Watch) {
+        let Some(borrower) = self.borrower.next.take() else { return };
+        let seats = &self.registry().lending.0;
+        let Some(own) = seats[self.index].home.get() else { return };
+        let seat = &seats[borrower];
+        let since = Instant::now();
+        let mut has_moved = None;
+        let moves = || *has_moved.insert(seat.home.get().is_some_and(|home| home.thread.keep_to(own.cpu)));
+        if seat.loan.lend(lent_by(self.index, watch.how), moves, || seat.go_home()) {
+            self.borrower.has.set(Some(borrower));
+        }
+        let Some(has_moved) = has_moved else { return };
+        self.borrower.is_refused.set(!has_moved);
+        self.counts.lent.add(u64::from(has_moved));
+        if let Some(recorder) = self.recorder() {
+            recorder.happened(What::Lent(borrower as u32), since);
+        }
     }
 
     /// Locks what others have for moments only, unless they lose their core meanwhile.
@@ -255,26 +319,32 @@ impl Worker {
                 std::hint::spin_loop();
             }
             let waited = since.elapsed();
-            if waited >= TRYING || self.lends(&mut watch, waited) {
+            if waited >= TRYING || self.finds_borrower(&mut watch, waited) {
                 break;
             }
         }
+        // Who sleeps here has lost no core.
+        let lending = &self.registry().lending;
+        lending.idles(self.index);
+        self.lend_core(&watch);
         let guard = mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        lending.works(self.index);
         self.takes_core_back();
         guard
     }
 
-    /// Whether it has lent its core, and has to sleep.
-    pub fn has_lent(&self) -> bool {
-        self.lent_to.get().is_some()
+    /// Whether it has found somebody to lend its core to.
+    pub fn is_to_lend(&self) -> bool {
+        self.borrower.next.get().is_some()
     }
 
-    /// It has something to do itself.
-    pub fn takes_core_back(&self) {
-        if let Some(borrower) = self.lent_to.take() {
-            let seat = &self.registry().lending.0[borrower];
-            seat.loan.take_back(|| seat.go_home());
-        }
+    /// It has something to do itself. False: it had not lent its core.
+    pub fn takes_core_back(&self) -> bool {
+        self.borrower.next.set(None);
+        let Some(borrower) = self.borrower.has.take() else { return false };
+        let seat = &self.registry().lending.0[borrower];
+        seat.loan.take_back(self.index, || seat.go_home());
+        true
     }
 }
 
@@ -283,6 +353,30 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         Ok(guard) => Some(guard),
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_wants_its_core_back_from_a_thread_that_has_another_ones_now_leaves_it_there() {
+        let loan = Loan::new();
+        assert!(loan.lend(lent_by(1, LENT), || true, || ()));
+        loan.goes_home(|| ());
+        assert!(loan.lend(lent_by(2, LENT), || true, || ()));
+        loan.take_back(1, || unreachable!());
+        assert_eq!(loan.word(), lent_by(2, LENT));
+        loan.take_back(2, || ());
+        assert!(loan.is_home());
+    }
+
+    #[test]
+    fn who_cannot_be_moved_stays() {
+        let loan = Loan::new();
+        assert!(!loan.lend(lent_by(1, LENT), || false, || ()));
+        assert!(loan.is_home());
     }
 }
 
@@ -318,11 +412,11 @@ mod models {
                 self.move_to(core);
                 true
             };
-            self.loan.lend(LENT, moves, || self.move_to(Self::OWN))
+            self.loan.lend(lent_by(core, LENT), moves, || self.move_to(Self::OWN))
         }
 
-        fn take_back(&self) {
-            self.loan.take_back(|| self.move_to(Self::OWN));
+        fn take_back(&self, core: usize) {
+            self.loan.take_back(core, || self.move_to(Self::OWN));
         }
 
         fn goes_home(&self) {
@@ -341,7 +435,7 @@ mod models {
                     let thread = Arc::clone(&thread);
                     thread::spawn(move || {
                         if thread.lend(core) {
-                            thread.take_back();
+                            thread.take_back(core);
                         }
                     })
                 })
@@ -380,8 +474,8 @@ mod models {
                         moves(1);
                         true
                     };
-                    if thread.loan.lend(LENT_FOR_LOCK, lends, || moves(Thread::OWN)) {
-                        thread.loan.take_back(|| moves(Thread::OWN));
+                    if thread.loan.lend(lent_by(1, LENT_FOR_LOCK), lends, || moves(Thread::OWN)) {
+                        thread.loan.take_back(1, || moves(Thread::OWN));
                     }
                 })
             };

@@ -2,9 +2,10 @@
 #![expect(unsafe_code, reason = "the clock of another thread is libc's to read")]
 
 use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
 
 use evenkeel_machine::Nanos;
-use rustix::thread::{CpuSet, Pid, gettid, sched_setaffinity};
+use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
 
 /// See the file's head. Other threads of this process may use it as long as the thread is there.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +25,7 @@ impl OsThread {
         Some(Self { id: gettid(), clock })
     }
 
-    /// How long it has been on a core so far, to the nanosecond, be it on one just now.
+    /// How long it has been on a core so far, be it on one just now. Whether that is so fine that it says who runs depends on the system.
     pub fn ran(self) -> Option<Nanos> {
         let mut time = MaybeUninit::<libc::timespec>::uninit();
         // SAFETY: the time is written if it is said to be.
@@ -32,22 +33,35 @@ impl OsThread {
         Some(Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64))
     }
 
+    /// Whether its clock, read by itself, has gone on after so long: it may be one that ticks seldom, and says nothing of shorter times.
+    pub fn tells_that_it_runs(self, after: Duration) -> bool {
+        let (before, since) = (self.ran(), Instant::now());
+        while since.elapsed() < after {
+            std::hint::spin_loop();
+        }
+        self.ran() > before
+    }
+
     /// Has it run on this core only, from now on. False: the system does not want it to.
     pub fn keep_to(self, cpu: u32) -> bool {
-        keep_to(Some(self.id), cpu)
+        only(cpu).is_some_and(|set| sched_setaffinity(Some(self.id), &set).is_ok())
+    }
+
+    /// Has it run on any of these cores.
+    pub fn let_run_on(self, cpus: &CpuSet) {
+        let _ = sched_setaffinity(Some(self.id), cpus);
     }
 }
 
-/// Keeps this thread to a core. Where the system does not want that, it runs where it may.
-pub fn keep_current_to(cpu: u32) {
-    keep_to(None, cpu);
+/// Keeps this thread to a core. Where it could run before. None: the system does not want that; it runs where it may.
+pub fn keep_current_to(cpu: u32) -> Option<CpuSet> {
+    let before = sched_getaffinity(None).ok()?;
+    sched_setaffinity(None, &only(cpu)?).ok().map(|()| before)
 }
 
-fn keep_to(thread: Option<Pid>, cpu: u32) -> bool {
-    if cpu as usize >= CpuSet::MAX_CPU {
-        return false;
-    }
+fn only(cpu: u32) -> Option<CpuSet> {
     let mut set = CpuSet::new();
-    set.set(cpu as usize);
-    sched_setaffinity(thread, &set).is_ok()
+    let cpu = Some(cpu as usize).filter(|&cpu| cpu < CpuSet::MAX_CPU)?;
+    set.set(cpu);
+    Some(set)
 }

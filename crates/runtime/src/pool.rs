@@ -321,7 +321,18 @@ impl Pool {
     fn call_in<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
         let job = StackJob::new(OutsideLatch::new(), f);
         self.registry.inject(job.job());
+        // A worker of another pool has lost no core.
+        let elsewhere = |idles: bool| {
+            Worker::with_current(|worker| {
+                if let Some(worker) = worker {
+                    let lending = &worker.registry().lending;
+                    if idles { lending.idles(worker.index) } else { lending.works(worker.index) }
+                }
+            });
+        };
+        elsewhere(true);
         job.signal.wait();
+        elsewhere(false);
         job.into_result()
     }
 }

@@ -136,8 +136,15 @@ impl Sleep {
     }
 
     /// A looker sleeps until it is woken, or a time has come, and looks again then. `anything`: whether there is something to be done after
-    /// all (rule 3). `until`: that time, asked behind the barrier, too: for what has come before it nobody may have been woken.
-    pub fn sleep(&self, me: usize, until: impl FnOnce() -> Option<Instant>, anything: impl Fn() -> bool) {
+    /// all (rule 3). `until`: that time, asked behind the barrier, too: for what has come before it nobody may have been woken. `at_last`: what it does when all
+    /// see that it sleeps, unless there is something.
+    pub fn sleep(
+        &self,
+        me: usize,
+        until: impl FnOnce() -> Option<Instant>,
+        anything: impl Fn() -> bool,
+        at_last: impl FnOnce(),
+    ) {
         let state = &self.seats[me].state;
         // Release: who wakes us finds the thread that has taken this seat.
         state.store(ASLEEP, Ordering::Release);
@@ -148,6 +155,9 @@ impl Sleep {
         is_over = is_over || anything();
         let until = if is_over { None } else { until() };
         let until = if is_sure { until } else { sooner(until, Instant::now() + UNSURE) };
+        if !is_over {
+            at_last();
+        }
         loop {
             if is_over && self.take_from_sleep(me) {
                 return;
@@ -203,9 +213,11 @@ impl Sleep {
         }
         Worker::with_current(|worker| {
             let worker = worker.filter(|worker| std::ptr::eq(&raw const worker.registry().sleep, self));
-            if let Some(recorder) = worker.and_then(Worker::recorder) {
+            let Some(worker) = worker else { return };
+            if let Some(recorder) = worker.recorder() {
                 recorder.happened(What::Woke(index as u32), since);
             }
+            worker.registry().lending.has_woken(worker.index, index);
         });
     }
 }
@@ -251,7 +263,7 @@ mod models {
                 sleep.stop_looking(|| !jobs.is_empty());
                 return found;
             }
-            sleep.sleep(me, || None, || done() || !jobs.is_empty());
+            sleep.sleep(me, || None, || done() || !jobs.is_empty(), || ());
         }
     }
 
@@ -382,7 +394,7 @@ mod models {
                 thread::spawn(move || {
                     shared.take_seat(0);
                     shared.start_looking();
-                    shared.sleep(0, || Some(Instant::now()), || false);
+                    shared.sleep(0, || Some(Instant::now()), || false, || ());
                     shared.stop_looking(|| false);
                 })
             };

@@ -16,7 +16,7 @@ use crate::costs::Label;
 use crate::counts::Counts;
 use crate::give_way::{Deciding, GiveWay};
 use crate::job::JobRef;
-use crate::lend::Watch;
+use crate::lend::{Borrower, Watch};
 use crate::loops::Paces;
 use crate::os_thread;
 use crate::patience::Patience;
@@ -60,8 +60,8 @@ pub struct Worker {
     pub thrift: Thrift,
     /// When to sleep.
     patience: Patience,
-    /// Whom it has lent its core.
-    pub lent_to: Cell<Option<usize>>,
+    /// Whom it lends its core.
+    pub borrower: Borrower,
     /// What it has at hand to decide which tasks it leaves.
     pub deciding: Deciding,
     /// Numbers of names that it has come across, by a part of their addresses.
@@ -77,11 +77,12 @@ impl Worker {
     /// The body of a worker's thread: returns when the pool ends.
     pub fn work(registry: Arc<Registry>, index: usize, deque: Deque<JobRef>) {
         let place = registry.team.places[index];
-        if let Some(cpu) = place.cpu {
-            os_thread::keep_current_to(cpu);
-        }
         registry.sleep.take_seat(index);
-        registry.lending.take_seat(index, place.cpu);
+        if let Some(cpu) = place.cpu
+            && let Some(before) = os_thread::keep_current_to(cpu)
+        {
+            registry.lending.take_seat(index, cpu, before);
+        }
         let patience = Patience::of(&registry.team, index);
         let mut worker = Self {
             index,
@@ -101,7 +102,7 @@ impl Worker {
             random: Cell::new(2 * index as u64 + 1),
             thrift: Thrift::default(),
             patience,
-            lent_to: Cell::new(None),
+            borrower: Borrower::default(),
         };
         worker.counts.began.set(worker.registry.since_made(Instant::now()).0);
         CURRENT.set(&raw const worker);
@@ -266,8 +267,12 @@ impl Worker {
             if waited >= patience {
                 return;
             }
-            if self.lends(&mut watch, waited) {
+            if self.finds_borrower(&mut watch, waited) {
                 self.credits.give_back(self);
+                if stack::is_short() {
+                    let done = &done as &dyn Fn() -> bool;
+                    return stack::on_another(&|| self.look(&done));
+                }
                 return self.look(&done);
             }
             std::hint::spin_loop();
@@ -380,21 +385,23 @@ impl Worker {
             now = Instant::now();
             let looking = now - since;
             registry.lending.goes_home(self.index);
-            if looking >= self.patience.span() || self.has_lent() || self.lends(&mut watch, looking) {
+            let lends = self.is_to_lend() || self.finds_borrower(&mut watch, looking);
+            if looking >= self.patience.span() || lends {
                 self.looked(since, now);
                 self.counts.asleep_since.set(registry.since_made(now).0);
                 let due = || give_way.and_then(GiveWay::due).into_iter().chain(registry.central.due(self.index)).min();
-                sleep.sleep(self.index, due, || {
+                let anything = || {
                     done()
                         || registry.has_work()
                         || give_way.is_some_and(|it| it.would_give(self.kind))
                         || registry.central.would_give(self.index)
-                });
+                };
+                sleep.sleep(self.index, due, anything, || self.lend_core(&watch));
                 let woken = Instant::now();
                 self.slept(now, woken);
-                if self.has_lent() {
-                    self.takes_core_back();
-                } else {
+                self.takes_core_back();
+                // Who sleeps early says nothing about how long it would have had to look.
+                if !lends {
                     self.patience.slept(woken - since);
                 }
                 (since, now, watch) = (woken, woken, Watch::for_work());

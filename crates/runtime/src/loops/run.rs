@@ -186,10 +186,14 @@ impl<B: Body> Shared<'_, B> {
     /// Does chunks until none is left.
     fn take_part(&self, worker: &Worker) {
         let mut hand = worker.lock(&self.hand);
-        let Some(mut place) = hand.place(worker.index) else { return };
+        let Some(mut place) = hand.place(worker.index) else {
+            drop(hand);
+            return worker.registry().lending.has_unlocked(worker.index);
+        };
         let mut next = hand.take(&mut place, worker.kind, self.now());
         let (mut has_place, has_declined) = (hand.has_place(), hand.has_declined(place));
         drop(hand);
+        worker.registry().lending.has_unlocked(worker.index);
         let mut published = 0;
         let done = catch_unwind(AssertUnwindSafe(|| {
             if next.is_none() {
