@@ -118,7 +118,7 @@ impl Builder {
 
     /// Whether each worker keeps to its core. It does unless told otherwise.
     ///
-    /// A worker that loses its core to another program while it has work in hand is lent that of a worker that has nothing to do, until it has done that
+    /// A worker that loses its core to another program while it has work in hand is lent that of one that looks for some, until it has done that
     /// work, unless that one is on a slower core or shares it with others.
     #[must_use]
     pub const fn pin(mut self, pins: bool) -> Self {
