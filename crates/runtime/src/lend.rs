@@ -297,7 +297,7 @@ impl Worker {
         let Some(has_moved) = has_moved else { return };
         self.borrower.is_refused.set(!has_moved);
         self.counts.lent.add(u64::from(has_moved));
-        if let Some(recorder) = self.recorder() {
+        if let Some(recorder) = self.recorder().filter(|_| has_moved) {
             recorder.happened(What::Lent(borrower as u32), since);
         }
     }
@@ -338,13 +338,12 @@ impl Worker {
         self.borrower.next.get().is_some()
     }
 
-    /// It has something to do itself. False: it had not lent its core.
-    pub fn takes_core_back(&self) -> bool {
+    /// It has something to do itself.
+    pub fn takes_core_back(&self) {
         self.borrower.next.set(None);
-        let Some(borrower) = self.borrower.has.take() else { return false };
+        let Some(borrower) = self.borrower.has.take() else { return };
         let seat = &self.registry().lending.0[borrower];
         seat.loan.take_back(self.index, || seat.go_home());
-        true
     }
 }
 
