@@ -1,12 +1,13 @@
 //! Cores that are lent: whoever has nothing to do gives its own to a worker that has work in hand and does not run.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(unsafe_code, reason = "a thread's scheduling class is libc's to set")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use evenkeel::Pool;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// Long for whoever waits, who lends its core after some ten microseconds.
 const AWAY: Duration = Duration::from_millis(20);
@@ -61,12 +62,76 @@ fn who_has_work_in_hand_and_does_not_run_gets_the_core_of_who_waits_for_it_and_g
         // Whoever has the next task is a worker that has been idle since, and is not lent another core before it says where it may run.
         std::thread::sleep(AWAY);
         let is_home = || {
-            let (creator, set) = elsewhere(&pool, || sched_getaffinity(None).unwrap());
-            !set.is_set(creator) && set.count() == 1
+            let (creator, cpus) = elsewhere(&pool, || may_run_on(None));
+            cpus.len() == 1 && cpus != [creator]
         };
         cpu == creator && lent(&pool) > 0 && sometimes(is_home)
     };
     assert!(sometimes(is_lent));
+}
+
+/// The cores that a thread may run on.
+fn may_run_on(thread: Option<Pid>) -> Vec<usize> {
+    let set = sched_getaffinity(thread).unwrap();
+    (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
+}
+
+/// What a worker does that has lost its core for a while, with its own core and whether it has the other's now, who has lent that and sleeps.
+fn lent_and_nobody_waits<R: Send>(pool: &Pool, within: impl FnOnce(usize, bool) -> R + Send) -> R {
+    let both = Barrier::new(2);
+    std::thread::scope(|threads| {
+        // Who has just had something to do looks for more, and so sees who else does not run.
+        threads.spawn(|| pool.run(|| both.wait()));
+        pool.run(|| {
+            let own = sched_getcpu();
+            both.wait();
+            std::thread::sleep(AWAY);
+            within(own, sched_getcpu() != own)
+        })
+    })
+}
+
+#[test]
+fn who_has_nothing_left_to_do_goes_home_though_its_lender_sleeps_on() {
+    let _alone = alone();
+    let pool = Pool::builder().workers(2).build().unwrap();
+    let was_lent = || {
+        let (thread, own, is_away) = lent_and_nobody_waits(&pool, |own, is_away| (gettid(), own, is_away));
+        let since = Instant::now();
+        while is_away && may_run_on(Some(thread)) != [own] {
+            assert!(since.elapsed() < Duration::from_secs(10), "{:?}, not {own}", may_run_on(Some(thread)));
+            std::thread::sleep(AWAY);
+        }
+        is_away
+    };
+    assert!(sometimes(was_lent));
+}
+
+#[test]
+fn who_wakes_its_lender_leaves_that_ones_core_first() {
+    let _alone = alone();
+    let pool = Pool::builder().workers(2).build().unwrap();
+    // Who is woken does not take the core from whoever is on it, and so does not send anybody home.
+    let (both, batch) = (Barrier::new(2), libc::sched_param { sched_priority: 0 });
+    pool.scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| {
+                both.wait();
+                // SAFETY: 0 is the thread that calls, and the parameters are there.
+                assert_eq!(unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const batch) }, 0);
+            });
+        }
+    });
+    let was_lent = || {
+        lent_and_nobody_waits(&pool, |own, is_away| {
+            pool.scope(|s| {
+                s.spawn(|| ());
+                assert!(!is_away || may_run_on(None) == [own], "{:?}, not {own}", may_run_on(None));
+            });
+            is_away
+        })
+    };
+    assert!(sometimes(was_lent));
 }
 
 #[test]

@@ -4,19 +4,19 @@
 use std::cell::Cell;
 use std::ptr::null;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crossbeam_deque::{Steal, Worker as Deque};
+use crossbeam_deque::Worker as Deque;
 use crossbeam_utils::CachePadded;
 use evenkeel_machine::KindId;
 
 use crate::arena::Arena;
-use crate::batch::{BatchRef, Batches, Stuck};
+use crate::batch::{BatchRef, Batches};
 use crate::costs::Label;
 use crate::counts::Counts;
-use crate::give_way::{Deciding, GiveWay};
+use crate::give_way::Deciding;
 use crate::job::JobRef;
-use crate::lend::{Borrower, Watch};
+use crate::lend::Borrower;
 use crate::loops::Paces;
 use crate::os_thread;
 use crate::patience::Patience;
@@ -27,12 +27,11 @@ use crate::thrift::Thrift;
 use crate::timed::Timed;
 use crate::trace::{Recorder, Trace, What};
 
-/// How much of its looking without leaving the core to others.
-const SPINNING: Duration = Duration::from_micros(10);
+mod idle;
+mod seek;
+
 /// Names of tasks that a worker remembers.
 const LABELS: usize = 16;
-/// Tries between two looks at the clock, which costs some tens of nanoseconds.
-const TRIES: u32 = 8;
 
 thread_local! {
     static CURRENT: Cell<*const Worker> = const { Cell::new(null()) };
@@ -259,26 +258,6 @@ impl Worker {
         self.work_until(done);
     }
 
-    /// Waits until `done`, for others that are about to bring it about: for `patience`, unless one of them has no core, and gets this one's until then.
-    pub fn wait_for_others(&self, patience: Duration, done: impl Fn() -> bool) {
-        let (since, mut watch) = (Instant::now(), Watch::for_work());
-        while !done() {
-            let waited = since.elapsed();
-            if waited >= patience {
-                return;
-            }
-            if self.finds_borrower(&mut watch, waited) {
-                self.credits.give_back(self);
-                if stack::is_short() {
-                    let done = &done as &dyn Fn() -> bool;
-                    return stack::on_another(&|| self.look(&done));
-                }
-                return self.look(&done);
-            }
-            std::hint::spin_loop();
-        }
-    }
-
     #[inline]
     fn work_until(&self, done: impl Fn() -> bool) {
         while !done() {
@@ -326,208 +305,5 @@ impl Worker {
             self.thrift.judge(victim, lines, taken - began, taken.elapsed());
         }
         true
-    }
-
-    /// Leaves the others alone for so long, or until `done`, or there is something from outside or left to this one. Nothing of its own is left by now.
-    fn hold_off(&self, victim: usize, span: Duration, done: &impl Fn() -> bool) {
-        // A scope that only waits for these does not wait any longer.
-        self.credits.give_back(self);
-        let registry = &*self.registry;
-        let give_way = registry.give_way.as_ref();
-        let of_victim = || (registry.counts[victim].tasks.get(), registry.stealers[victim].len());
-        let (since, (ran, had)) = (Instant::now(), of_victim());
-        give_way.into_iter().for_each(|it| it.idles(self, true));
-        loop {
-            let held_off = since.elapsed();
-            if held_off >= span || done() || registry.has_calls() || give_way.is_some_and(|it| it.would_give(self.kind))
-            {
-                break;
-            }
-            if held_off < SPINNING { std::hint::spin_loop() } else { std::thread::yield_now() }
-        }
-        give_way.into_iter().for_each(|it| it.idles(self, false));
-        // It has neither run tasks nor made any.
-        let (has_run, has) = of_victim();
-        if has_run == ran && has <= had {
-            self.thrift.was_for_nothing();
-        }
-        self.looked(since, Instant::now());
-    }
-
-    /// Looks for a job until `done`, and runs it.
-    fn look(&self, done: &impl Fn() -> bool) {
-        let registry = &*self.registry;
-        let (sleep, give_way) = (&registry.sleep, registry.give_way.as_ref());
-        give_way.into_iter().for_each(|it| it.idles(self, true));
-        registry.lending.idles(self.index);
-        sleep.start_looking();
-        let mut watch = Watch::for_work();
-        let mut since = Instant::now();
-        let mut now = since;
-        let mut stuck = Stuck::default();
-        loop {
-            for tried in 0..TRIES {
-                let mut of_batch = || self.take_own_batch().or_else(|| self.seek_in_batches(&mut stuck, now));
-                let job = self.seek().or_else(|| if tried == 0 { of_batch() } else { None });
-                if job.is_some() || done() {
-                    // What was left for a faster worker that does not come is somebody's, once its time is over.
-                    sleep.stop_looking(|| registry.has_work() || give_way.and_then(GiveWay::due).is_some());
-                    give_way.into_iter().for_each(|it| it.idles(self, false));
-                    registry.lending.works(self.index);
-                    self.takes_core_back();
-                    registry.central.leave(registry, self.index);
-                    self.looked(since, Instant::now());
-                    job.into_iter().for_each(|job| self.execute_until(job, done));
-                    return;
-                }
-                std::hint::spin_loop();
-            }
-            now = Instant::now();
-            let looking = now - since;
-            registry.lending.goes_home(self.index);
-            let lends = self.is_to_lend() || self.finds_borrower(&mut watch, looking);
-            if looking >= self.patience.span() || lends {
-                self.looked(since, now);
-                self.counts.asleep_since.set(registry.since_made(now).0);
-                let due = || give_way.and_then(GiveWay::due).into_iter().chain(registry.central.due(self.index)).min();
-                let anything = || {
-                    done()
-                        || registry.has_work()
-                        || give_way.is_some_and(|it| it.would_give(self.kind))
-                        || registry.central.would_give(self.index)
-                };
-                sleep.sleep(self.index, due, anything, || self.lend_core(&watch));
-                let woken = Instant::now();
-                self.slept(now, woken);
-                self.takes_core_back();
-                // Who sleeps early says nothing about how long it would have had to look.
-                if !lends {
-                    self.patience.slept(woken - since);
-                }
-                (since, now, watch) = (woken, woken, Watch::for_work());
-            } else if looking >= SPINNING {
-                std::thread::yield_now();
-            }
-        }
-    }
-
-    fn looked(&self, from: Instant, to: Instant) {
-        self.counts.looking.add((to - from).as_nanos() as u64);
-        if let Some(recorder) = &self.recorder {
-            recorder.lasted(What::Looking, from, to);
-        }
-    }
-
-    fn slept(&self, from: Instant, to: Instant) {
-        self.counts.asleep.add((to - from).as_nanos() as u64);
-        self.counts.asleep_since.set(0);
-        if let Some(recorder) = &self.recorder {
-            recorder.lasted(What::Asleep, from, to);
-        }
-    }
-
-    /// A job of that worker.
-    pub fn stole(&self, victim: usize) {
-        self.counts.steals_got.add(1);
-        self.thrift.count();
-        if let Some(recorder) = &self.recorder {
-            recorder.happened(What::Stole(victim as u32), Instant::now());
-        }
-    }
-
-    /// A job of somebody else.
-    fn seek(&self) -> Option<JobRef> {
-        if let Some(give_way) = &self.registry.give_way
-            && let Some(job) = give_way.take(self)
-        {
-            return Some(job);
-        }
-        loop {
-            let (mut again, mut tried, registry) = (false, 0, &*self.registry);
-            let mut take = |steal| match steal {
-                Steal::Success(job) => Some(job),
-                Steal::Retry => {
-                    again = true;
-                    None
-                }
-                Steal::Empty => None,
-            };
-            let mut injectors = registry.injectors_for(self.kind).filter(|_| !self.leaves_call());
-            let from_outside = injectors.find_map(|injector| take(injector.steal()));
-            let found = from_outside.or_else(|| registry.central.take(self)).or_else(|| {
-                let workers = registry.stealers.len();
-                // With one to steal from there is nothing to be drawn.
-                let from = if workers > 2 { self.draw(workers) } else { 0 };
-                let mut round = registry.victims_of(self.index).round(from);
-                round.find_map(|victim| {
-                    tried += 1;
-                    self.thrift.tries(victim);
-                    let job = take(registry.stealers[victim].steal());
-                    job.inspect(|_| self.stole(victim))
-                })
-            });
-            self.counts.steals_tried.add(tried);
-            if found.is_some() || !again {
-                return found;
-            }
-            std::hint::spin_loop();
-        }
-    }
-
-    /// Whether what has come from outside is left to a faster worker.
-    fn leaves_call(&self) -> bool {
-        let places = &self.registry.team.places;
-        let faster = places.partition_point(|place| place.kind < self.kind);
-        faster > 0 && self.registry.give_way.as_ref().is_some_and(|give_way| give_way.leaves_call(faster))
-    }
-
-    /// One of all workers.
-    pub fn draw_victim(&self) -> usize {
-        self.draw(self.registry.stealers.len())
-    }
-
-    /// Below `bound`, by xorshift64 (Marsaglia, Journal of Statistical Software 8(14), 2003).
-    fn draw(&self, bound: usize) -> usize {
-        let mut it = self.random.get();
-        it ^= it << 13;
-        it ^= it >> 7;
-        it ^= it << 17;
-        self.random.set(it);
-        (it % bound as u64) as usize
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Barrier;
-
-    use super::*;
-    use crate::Pool;
-
-    const LONG: Duration = Duration::from_secs(60);
-
-    #[test]
-    fn a_scope_ends_though_all_its_workers_hold_off() {
-        let pool = Pool::builder().workers(2).pin(false).build().unwrap();
-        let (both, began) = (Barrier::new(2), Instant::now());
-        pool.scope(|s| {
-            for _ in 0..2 {
-                s.spawn(|| {
-                    both.wait();
-                    Worker::with_current(|worker| worker.unwrap().thrift.owe(0, LONG));
-                });
-            }
-        });
-        assert!(began.elapsed() < LONG / 2);
-    }
-
-    #[test]
-    fn who_holds_off_takes_calls_from_outside() {
-        let pool = Pool::builder().workers(1).pin(false).build().unwrap();
-        let began = Instant::now();
-        let owe = || Worker::with_current(|worker| worker.unwrap().thrift.owe(0, LONG));
-        pool.run(owe);
-        pool.run(owe);
-        assert!(began.elapsed() < LONG / 2);
     }
 }

@@ -1,0 +1,242 @@
+//! Where a worker's thread is, and whose core it has: one word, which lenders and the thread itself change. README.md, "Cores that are lent".
+
+use crate::sync::{AtomicU32, Ordering};
+
+/// For how long a core is lent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Until {
+    /// Its borrower has nothing to do.
+    Idle,
+    /// Its borrower has no lock.
+    Unlocked,
+}
+
+/// Where a thread is, or goes to. The word's rest, above these, is the worker that has lent it its core.
+const HOME: u32 = 0;
+/// A lender has it moved to its core.
+const MOVING: u32 = 1;
+/// Its lender sends it home; or will, for it went there by itself while it was being moved, which may have come after that.
+const RETURNING: u32 = 2;
+/// It ends.
+const GONE: u32 = 3;
+const UNTIL_IDLE: u32 = 4;
+const UNTIL_UNLOCKED: u32 = 5;
+const STATES: u32 = 8;
+
+const fn is_lent(word: u32) -> bool {
+    matches!(word % STATES, UNTIL_IDLE | UNTIL_UNLOCKED)
+}
+
+const fn is_lent_by(word: u32, lender: usize) -> bool {
+    is_lent(word) && word / STATES == lender as u32
+}
+
+/// See the file's head. Who moves the thread is said by the caller.
+pub struct Loan(AtomicU32);
+
+impl Loan {
+    /// Of a thread that is at home.
+    pub fn new() -> Self {
+        Self(AtomicU32::new(HOME))
+    }
+
+    /// Whether the thread has its own core, or is about to.
+    pub fn is_home(&self) -> bool {
+        self.word() == HOME
+    }
+
+    /// Whether it has the core of one that waits for a lock of its.
+    pub fn is_until_unlocked(&self) -> bool {
+        self.word() % STATES == UNTIL_UNLOCKED
+    }
+
+    /// Whether it has that one's core.
+    pub fn is_by(&self, lender: usize) -> bool {
+        is_lent_by(self.word(), lender)
+    }
+
+    fn word(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn goes(&self, from: u32, to: u32) -> bool {
+        self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Moves the thread, by what says whether it did, and says by whom it is lent a core, and until when. False: it stays.
+    pub fn lend(&self, lender: usize, until: Until, moves: impl FnOnce() -> bool, home: impl FnOnce()) -> bool {
+        if !self.goes(HOME, MOVING) {
+            return false;
+        }
+        let has_moved = moves();
+        let how = if until == Until::Idle { UNTIL_IDLE } else { UNTIL_UNLOCKED };
+        if has_moved && self.goes(MOVING, lender as u32 * STATES + how) {
+            return true;
+        }
+        home();
+        self.0.store(HOME, Ordering::Release);
+        false
+    }
+
+    /// The thread itself goes home, if it is not there.
+    pub fn goes_home(&self, home: impl FnOnce()) {
+        loop {
+            match self.word() {
+                // First the state: who lends again from here on moves it after this, or is undone by this, which does no harm.
+                lent if is_lent(lent) && self.goes(lent, HOME) => return home(),
+                // It may have been moved already, onto the core of a lender that has not had the time to say so, and cannot have it before this leaves.
+                MOVING if self.goes(MOVING, RETURNING) => return home(),
+                word if is_lent(word) || word == MOVING => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// A lender wants its core back, if it is that one's still.
+    pub fn take_back(&self, lender: usize, home: impl FnOnce()) {
+        let word = self.word();
+        // Its thread may end as soon as it is said to be home.
+        if is_lent_by(word, lender) && self.goes(word, RETURNING) {
+            home();
+            self.0.store(HOME, Ordering::Release);
+        }
+    }
+
+    /// The thread is about to end: it is lent no more, and nobody touches it when this has returned.
+    pub fn close(&self, home: impl Fn()) {
+        while !self.goes(HOME, GONE) {
+            self.goes_home(&home);
+            crate::sync::yield_now();
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_wants_its_core_back_from_a_thread_that_has_another_ones_now_leaves_it_there() {
+        let loan = Loan::new();
+        assert!(loan.lend(1, Until::Idle, || true, || ()));
+        loan.goes_home(|| ());
+        assert!(loan.lend(2, Until::Idle, || true, || ()));
+        loan.take_back(1, || unreachable!());
+        assert!(loan.is_by(2));
+        loan.take_back(2, || ());
+        assert!(loan.is_home());
+    }
+
+    #[test]
+    fn who_cannot_be_moved_stays() {
+        let loan = Loan::new();
+        assert!(!loan.lend(1, Until::Idle, || false, || ()));
+        assert!(loan.is_home());
+    }
+}
+
+/// Every interleaving, within bounds: `make race` runs them.
+#[cfg(all(test, loom))]
+mod models {
+    use std::sync::Arc;
+
+    use loom::thread;
+
+    use super::*;
+    use crate::sync::{AtomicBool, AtomicUsize};
+
+    /// A thread's core. As the system has it, one move after the other.
+    struct Thread {
+        loan: Loan,
+        core: AtomicUsize,
+    }
+
+    impl Thread {
+        const OWN: usize = 0;
+
+        fn new() -> Self {
+            Self { loan: Loan::new(), core: AtomicUsize::new(Self::OWN) }
+        }
+
+        fn move_to(&self, core: usize) {
+            self.core.store(core, Ordering::SeqCst);
+        }
+
+        fn lend(&self, core: usize) -> bool {
+            let moves = || {
+                self.move_to(core);
+                true
+            };
+            self.loan.lend(core, Until::Idle, moves, || self.move_to(Self::OWN))
+        }
+
+        fn take_back(&self, core: usize) {
+            self.loan.take_back(core, || self.move_to(Self::OWN));
+        }
+
+        fn goes_home(&self) {
+            self.loan.goes_home(|| self.move_to(Self::OWN));
+        }
+    }
+
+    /// Each lends it a core, and takes that back; its own thread goes home at any time.
+    fn lenders(count: usize) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let thread = Arc::new(Thread::new());
+            let lenders: Vec<_> = (1..=count)
+                .map(|core| {
+                    let thread = Arc::clone(&thread);
+                    thread::spawn(move || {
+                        if thread.lend(core) {
+                            thread.take_back(core);
+                        }
+                    })
+                })
+                .collect();
+            thread.goes_home();
+            lenders.into_iter().for_each(|lender| lender.join().unwrap());
+            assert!(thread.loan.is_home());
+            assert_eq!(thread.core.load(Ordering::SeqCst), Thread::OWN);
+        });
+    }
+
+    #[test]
+    fn whoever_was_lent_a_core_is_home_in_the_end() {
+        lenders(1);
+    }
+
+    #[test]
+    fn and_so_is_who_was_lent_one_by_two() {
+        lenders(2);
+    }
+
+    #[test]
+    fn nobody_moves_a_thread_that_has_ended() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let (thread, has_ended) = (Arc::new(Thread::new()), Arc::new(AtomicBool::new(false)));
+            let lender = {
+                let (thread, has_ended) = (Arc::clone(&thread), Arc::clone(&has_ended));
+                thread::spawn(move || {
+                    let moves = |core| {
+                        assert!(!has_ended.load(Ordering::SeqCst));
+                        thread.move_to(core);
+                    };
+                    let lends = || {
+                        moves(1);
+                        true
+                    };
+                    if thread.loan.lend(1, Until::Unlocked, lends, || moves(Thread::OWN)) {
+                        thread.loan.take_back(1, || moves(Thread::OWN));
+                    }
+                })
+            };
+            thread.loan.close(|| thread.move_to(Thread::OWN));
+            has_ended.store(true, Ordering::SeqCst);
+            lender.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,195 @@
+//! A core for a worker that has work in hand and no core to do it on, from one that has nothing to do. README.md, "Cores that are lent".
+
+use std::cell::Cell;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use evenkeel_machine::Nanos;
+
+use self::loan::Until;
+pub use self::seats::Lending;
+use self::seats::{Lent, STILL};
+use crate::trace::What;
+use crate::worker::Worker;
+
+mod loan;
+mod seats;
+
+/// Who has waited for so long looks whether those that it may be waiting for run. Most waits are shorter.
+const WAITED: Duration = Duration::from_micros(5);
+/// How long a lock is tried, which others have for moments only, before its waiter sleeps. Long enough to find out that one of them does not run.
+const TRYING: Duration = Duration::from_micros(20);
+/// Tries between two looks at the clock.
+const TRIES: u32 = 16;
+
+/// What somebody who waits has seen of others.
+pub struct Watch {
+    /// How long the core is lent for.
+    until: Until,
+    /// When it looks again: after it has waited for so long.
+    next: Duration,
+    /// Whom, and how long that one had run.
+    seen: Option<(usize, Nanos)>,
+}
+
+impl Watch {
+    /// Of whoever waits for work, or for others to have done theirs.
+    pub const fn for_work() -> Self {
+        Self { until: Until::Idle, next: WAITED, seen: None }
+    }
+
+    const fn for_lock() -> Self {
+        Self { until: Until::Unlocked, next: WAITED, seen: None }
+    }
+}
+
+/// To whom a worker is going to lend its core, or has.
+#[derive(Default)]
+pub struct Borrower {
+    next: Cell<Option<usize>>,
+    has: Cell<Option<usize>>,
+    /// Whether the system did not want a thread to be moved.
+    is_refused: Cell<bool>,
+}
+
+impl Worker {
+    /// Looks for a worker that is on no faster core, has work in hand, and does not run; now and then asked while this one has nothing to do. True: there is one,
+    /// and this worker is to sleep, and to lend its core as the last thing before that ([`Worker::lend_core`]).
+    #[inline]
+    pub fn finds_borrower(&self, watch: &mut Watch, waited: Duration) -> bool {
+        waited >= watch.next && self.looks_for_borrower(watch, waited)
+    }
+
+    #[cold]
+    fn looks_for_borrower(&self, watch: &mut Watch, waited: Duration) -> bool {
+        let registry = self.registry();
+        let (lending, places) = (&registry.lending, &registry.team.places);
+        watch.next = waited + STILL;
+        if !lending.takes_part(self.index) || self.borrower.is_refused.get() {
+            return false;
+        }
+        if !lending.is_home(self.index) {
+            // Its own core is the one that it lost.
+            lending.goes_home(self.index);
+            return false;
+        }
+        let seen = watch.seen.take();
+        if let Some((borrower, ran)) = seen
+            && lending.ran(borrower) == Some(ran)
+            && (watch.until == Until::Unlocked || !registry.has_work())
+        {
+            self.borrower.next.set(Some(borrower));
+            return true;
+        }
+        // Those on faster cores would be slower here, once they run again. Each begins with the one after itself: so not all look at the same.
+        let slower = places.partition_point(|place| place.kind < self.kind)..places.len();
+        let after = seen.map_or(self.index, |(last, _)| last) + 1;
+        let mut round = (after..slower.end).chain(slower.start..after).filter(|&other| other != self.index);
+        watch.seen = round.find_map(|other| Some((other, lending.ran(other)?)));
+        false
+    }
+
+    /// Lends its core to whom it has found. From here on it is not sure to have it.
+    pub fn lend_core(&self, watch: &Watch) {
+        let Some(borrower) = self.borrower.next.take() else { return };
+        let since = Instant::now();
+        let lent = self.registry().lending.lend(self.index, borrower, watch.until);
+        match lent {
+            Lent::NotAtHome => return,
+            Lent::Refused => return self.borrower.is_refused.set(true),
+            Lent::HasIt => self.borrower.has.set(Some(borrower)),
+            Lent::WentHome => {}
+        }
+        self.counts.lent.add(1);
+        if let Some(recorder) = self.recorder() {
+            recorder.happened(What::Lent(borrower as u32), since);
+        }
+    }
+
+    /// Locks what others have for moments only, unless they lose their core meanwhile.
+    #[inline]
+    pub fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+        try_lock(mutex).unwrap_or_else(|| self.lock_later(mutex))
+    }
+
+    #[cold]
+    fn lock_later<'a, T>(&self, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+        let (since, mut watch) = (Instant::now(), Watch::for_lock());
+        loop {
+            for _ in 0..TRIES {
+                if let Some(guard) = try_lock(mutex) {
+                    return guard;
+                }
+                std::hint::spin_loop();
+            }
+            let waited = since.elapsed();
+            if waited >= TRYING || self.finds_borrower(&mut watch, waited) {
+                break;
+            }
+        }
+        // Who sleeps here has lost no core.
+        let lending = &self.registry().lending;
+        lending.idles(self.index);
+        self.lend_core(&watch);
+        let guard = mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        lending.works(self.index);
+        self.takes_core_back();
+        guard
+    }
+
+    /// Whether it has found somebody to lend its core to.
+    pub fn is_to_lend(&self) -> bool {
+        self.borrower.next.get().is_some()
+    }
+
+    /// It has something to do itself.
+    pub fn takes_core_back(&self) {
+        self.borrower.next.set(None);
+        let Some(borrower) = self.borrower.has.take() else { return };
+        self.registry().lending.take_back(self.index, borrower);
+    }
+}
+
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+    use crate::Pool;
+
+    #[test]
+    fn who_sleeps_on_a_lock_is_lent_nothing() {
+        let pool = Pool::builder().workers(2).build().unwrap();
+        let (mutex, both) = (Mutex::new(()), Barrier::new(2));
+        let with_worker = |f: &dyn Fn(&Worker)| Worker::with_current(|worker| f(worker.unwrap()));
+        let may_be_lent = |worker: usize| pool.registry.lending.ran(worker).is_some();
+        pool.scope(|s| {
+            let guard = mutex.lock().unwrap();
+            s.spawn(|| {
+                with_worker(&|worker| {
+                    assert!(may_be_lent(worker.index));
+                    both.wait();
+                    drop(worker.lock(&mutex));
+                    assert!(may_be_lent(worker.index));
+                });
+            });
+            both.wait();
+            with_worker(&|worker| {
+                let since = Instant::now();
+                while may_be_lent(1 - worker.index) {
+                    assert!(since.elapsed() < Duration::from_secs(60));
+                    std::thread::yield_now();
+                }
+            });
+            drop(guard);
+        });
+    }
+}

@@ -1,0 +1,165 @@
+//! Whose threads may be lent a core, and which cores they have. README.md, "Cores that are lent".
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
+use evenkeel_machine::Nanos;
+use rustix::thread::CpuSet;
+
+use super::loan::{Loan, Until};
+use crate::os_thread::OsThread;
+use crate::sync::{AtomicBool, Ordering};
+use crate::team::Team;
+
+/// A thread that has not run for so long does not run: it was preempted, or it waits for the system.
+pub const STILL: Duration = Duration::from_micros(4);
+
+/// By worker, whether its thread may be lent a core, and is.
+pub struct Lending(Box<[CachePadded<Seat>]>);
+
+struct Seat {
+    /// None: it is not lent anything, or has not begun.
+    home: OnceLock<Home>,
+    has_own_core: bool,
+    /// Neither looking nor asleep.
+    is_at_work: AtomicBool,
+    loan: Loan,
+}
+
+/// A thread, the core that it keeps to, and where it could run before it did.
+struct Home {
+    thread: OsThread,
+    cpu: u32,
+    before: CpuSet,
+}
+
+/// What has come of a core that a worker was to be lent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Lent {
+    /// It has another's.
+    NotAtHome,
+    /// The system does not want it to be moved.
+    Refused,
+    /// It has the lender's.
+    HasIt,
+    /// It had it, and was done.
+    WentHome,
+}
+
+impl Lending {
+    /// Of a team, none of whom has begun.
+    pub fn new(team: &Team) -> Self {
+        let seat = |worker| Seat {
+            home: OnceLock::new(),
+            has_own_core: team.has_own_core(worker),
+            is_at_work: AtomicBool::new(false),
+            loan: Loan::new(),
+        };
+        Self((0..team.places.len()).map(|worker| CachePadded::new(seat(worker))).collect())
+    }
+
+    /// This thread is this worker, and keeps to this core, where it could run elsewhere before.
+    pub fn take_seat(&self, worker: usize, cpu: u32, before: CpuSet) {
+        let seat = &self.0[worker];
+        // Where its clock says nothing, nor do those of others.
+        let thread = OsThread::current().filter(|thread| seat.has_own_core && thread.tells_that_it_runs(STILL));
+        if let Some(thread) = thread {
+            // Each worker comes once: there is nobody else's to overwrite.
+            let _ = seat.home.set(Home { thread, cpu, before });
+        }
+    }
+
+    /// It ends.
+    pub fn leave_seat(&self, worker: usize) {
+        let seat = &self.0[worker];
+        seat.loan.close(|| seat.go_home());
+    }
+
+    /// It has something to do.
+    pub fn works(&self, worker: usize) {
+        self.0[worker].is_at_work.store(true, Ordering::Relaxed);
+    }
+
+    /// It has nothing to do, or waits for what it cannot help with.
+    pub fn idles(&self, worker: usize) {
+        self.0[worker].is_at_work.store(false, Ordering::Relaxed);
+    }
+
+    /// It has no lock any more. By its own thread.
+    #[inline]
+    pub fn has_unlocked(&self, worker: usize) {
+        // Whoever waits for that on the same core cannot have it before this one leaves.
+        if self.0[worker].loan.is_until_unlocked() {
+            self.goes_home(worker);
+        }
+    }
+
+    /// Whether it may lend its core, and be lent another's.
+    pub fn takes_part(&self, worker: usize) -> bool {
+        self.0[worker].home.get().is_some()
+    }
+
+    /// Whether it has its own core.
+    pub fn is_home(&self, worker: usize) -> bool {
+        self.0[worker].loan.is_home()
+    }
+
+    /// How long it has run, if it may be lent a core.
+    pub fn ran(&self, worker: usize) -> Option<Nanos> {
+        let seat = &self.0[worker];
+        let may_be = seat.is_at_work.load(Ordering::Relaxed) && seat.loan.is_home();
+        seat.home.get().filter(|_| may_be)?.thread.ran()
+    }
+
+    /// Lends a worker's core to another. By the lender's thread, which has it for as long as the borrower does not run only.
+    pub fn lend(&self, lender: usize, borrower: usize, until: Until) -> Lent {
+        let (own, seat) = (&self.0[lender].home, &self.0[borrower]);
+        let mut has_moved = None;
+        let moves = || {
+            let homes = own.get().zip(seat.home.get());
+            *has_moved.insert(homes.is_some_and(|(own, home)| home.thread.keep_to(own.cpu)))
+        };
+        let has_it = seat.loan.lend(lender, until, moves, || seat.go_home());
+        match has_moved {
+            None => Lent::NotAtHome,
+            Some(false) => Lent::Refused,
+            Some(true) if has_it => Lent::HasIt,
+            Some(true) => Lent::WentHome,
+        }
+    }
+
+    /// A lender wants its core back, if it is that one that the borrower has.
+    pub fn take_back(&self, lender: usize, borrower: usize) {
+        let seat = &self.0[borrower];
+        seat.loan.take_back(lender, || seat.go_home());
+    }
+
+    /// It has woken another. By its own thread.
+    pub fn has_woken(&self, worker: usize, other: usize) {
+        // Who counts as awake, and as looking, is to be so: not queued behind the one that has its core.
+        if self.0[worker].loan.is_by(other) {
+            self.goes_home(worker);
+        }
+    }
+
+    /// It goes home if it is elsewhere. By its own thread.
+    #[inline]
+    pub fn goes_home(&self, worker: usize) {
+        let seat = &self.0[worker];
+        if !seat.loan.is_home() {
+            seat.loan.goes_home(|| seat.go_home());
+        }
+    }
+}
+
+impl Seat {
+    fn go_home(&self) {
+        if let Some(home) = self.home.get()
+            && !home.thread.keep_to(home.cpu)
+        {
+            // That core may not be used any more. Better anywhere than on somebody else's.
+            home.thread.let_run_on(&home.before);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! A worker that has nothing to do: it looks, lends its core, sleeps. README.md, "Sleep and wake".
+
+use std::time::{Duration, Instant};
+
+use super::Worker;
+use crate::batch::Stuck;
+use crate::give_way::GiveWay;
+use crate::lend::Watch;
+use crate::stack;
+use crate::trace::What;
+
+/// How much of its looking without leaving the core to others.
+const SPINNING: Duration = Duration::from_micros(10);
+/// Tries between two looks at the clock, which costs some tens of nanoseconds.
+const TRIES: u32 = 8;
+
+impl Worker {
+    /// Waits until `done`, for others that are about to bring it about: for `patience`, unless one of them has no core, and gets this one's until then.
+    pub fn wait_for_others(&self, patience: Duration, done: impl Fn() -> bool) {
+        let (since, mut watch) = (Instant::now(), Watch::for_work());
+        while !done() {
+            let waited = since.elapsed();
+            if waited >= patience {
+                return;
+            }
+            if self.finds_borrower(&mut watch, waited) {
+                self.credits.give_back(self);
+                if stack::is_short() {
+                    let done = &done as &dyn Fn() -> bool;
+                    return stack::on_another(&|| self.look(&done));
+                }
+                return self.look(&done);
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Leaves the others alone for so long, or until `done`, or there is something from outside or left to this one. Nothing of its own is left by now.
+    pub(super) fn hold_off(&self, victim: usize, span: Duration, done: &impl Fn() -> bool) {
+        // A scope that only waits for these does not wait any longer.
+        self.credits.give_back(self);
+        let registry = &*self.registry;
+        let give_way = registry.give_way.as_ref();
+        let of_victim = || (registry.counts[victim].tasks.get(), registry.stealers[victim].len());
+        let (since, (ran, had)) = (Instant::now(), of_victim());
+        give_way.into_iter().for_each(|it| it.idles(self, true));
+        loop {
+            let held_off = since.elapsed();
+            if held_off >= span || done() || registry.has_calls() || give_way.is_some_and(|it| it.would_give(self.kind))
+            {
+                break;
+            }
+            if held_off < SPINNING { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+        give_way.into_iter().for_each(|it| it.idles(self, false));
+        // It has neither run tasks nor made any.
+        let (has_run, has) = of_victim();
+        if has_run == ran && has <= had {
+            self.thrift.was_for_nothing();
+        }
+        self.looked(since, Instant::now());
+    }
+
+    /// Looks for a job until `done`, and runs it.
+    pub(super) fn look(&self, done: &impl Fn() -> bool) {
+        let registry = &*self.registry;
+        let (sleep, give_way) = (&registry.sleep, registry.give_way.as_ref());
+        give_way.into_iter().for_each(|it| it.idles(self, true));
+        registry.lending.idles(self.index);
+        sleep.start_looking();
+        let mut watch = Watch::for_work();
+        let mut since = Instant::now();
+        let mut now = since;
+        let mut stuck = Stuck::default();
+        loop {
+            for tried in 0..TRIES {
+                let mut of_batch = || self.take_own_batch().or_else(|| self.seek_in_batches(&mut stuck, now));
+                let job = self.seek().or_else(|| if tried == 0 { of_batch() } else { None });
+                if job.is_some() || done() {
+                    // What was left for a faster worker that does not come is somebody's, once its time is over.
+                    sleep.stop_looking(|| registry.has_work() || give_way.and_then(GiveWay::due).is_some());
+                    give_way.into_iter().for_each(|it| it.idles(self, false));
+                    registry.lending.works(self.index);
+                    self.takes_core_back();
+                    registry.central.leave(registry, self.index);
+                    self.looked(since, Instant::now());
+                    job.into_iter().for_each(|job| self.execute_until(job, done));
+                    return;
+                }
+                std::hint::spin_loop();
+            }
+            now = Instant::now();
+            let looking = now - since;
+            registry.lending.goes_home(self.index);
+            let lends = self.is_to_lend() || self.finds_borrower(&mut watch, looking);
+            if looking >= self.patience.span() || lends {
+                self.looked(since, now);
+                self.counts.asleep_since.set(registry.since_made(now).0);
+                let due = || give_way.and_then(GiveWay::due).into_iter().chain(registry.central.due(self.index)).min();
+                let anything = || {
+                    done()
+                        || registry.has_work()
+                        || give_way.is_some_and(|it| it.would_give(self.kind))
+                        || registry.central.would_give(self.index)
+                };
+                sleep.sleep(self.index, due, anything, || self.lend_core(&watch));
+                let woken = Instant::now();
+                self.slept(now, woken);
+                self.takes_core_back();
+                // Who sleeps early says nothing about how long it would have had to look.
+                if !lends {
+                    self.patience.slept(woken - since);
+                }
+                (since, now, watch) = (woken, woken, Watch::for_work());
+            } else if looking >= SPINNING {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    fn looked(&self, from: Instant, to: Instant) {
+        self.counts.looking.add((to - from).as_nanos() as u64);
+        if let Some(recorder) = &self.recorder {
+            recorder.lasted(What::Looking, from, to);
+        }
+    }
+
+    fn slept(&self, from: Instant, to: Instant) {
+        self.counts.asleep.add((to - from).as_nanos() as u64);
+        self.counts.asleep_since.set(0);
+        if let Some(recorder) = &self.recorder {
+            recorder.lasted(What::Asleep, from, to);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+    use crate::Pool;
+    use crate::patience::LOOKING;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_scope_ends_though_all_its_workers_hold_off() {
+        let pool = Pool::builder().workers(2).pin(false).build().unwrap();
+        let (both, began) = (Barrier::new(2), Instant::now());
+        pool.scope(|s| {
+            for _ in 0..2 {
+                s.spawn(|| {
+                    both.wait();
+                    Worker::with_current(|worker| worker.unwrap().thrift.owe(0, LONG));
+                });
+            }
+        });
+        assert!(began.elapsed() < LONG / 2);
+    }
+
+    #[test]
+    fn who_sleeps_early_to_lend_its_core_does_not_look_for_longer_the_next_time() {
+        let pool = Pool::builder().workers(2).build().unwrap();
+        let both = Barrier::new(2);
+        let has_lent_and_is_patient = || {
+            // All sleep, for so long that looking would not have been worth it.
+            std::thread::sleep(400 * LOOKING);
+            pool.run(|| {
+                Worker::with_current(|worker| {
+                    let worker = worker.unwrap();
+                    let lent = worker.counts.lent.get();
+                    pool.scope(|s| {
+                        s.spawn(|| {
+                            both.wait();
+                            std::thread::sleep(LOOKING);
+                        });
+                        both.wait();
+                    });
+                    (worker.counts.lent.get() > lent, worker.patience.span() > LOOKING)
+                })
+            })
+        };
+        let (mut lent, mut patient) = (0, 0);
+        for _ in 0..20 {
+            let (has_lent, is_patient) = has_lent_and_is_patient();
+            lent += usize::from(has_lent);
+            patient += usize::from(has_lent && is_patient);
+        }
+        // Once in a while somebody wakes for nothing, and sleeps again, as others do.
+        assert!(lent > 0 && patient <= lent / 2, "{patient} of {lent}");
+    }
+
+    #[test]
+    fn who_holds_off_takes_calls_from_outside() {
+        let pool = Pool::builder().workers(1).pin(false).build().unwrap();
+        let began = Instant::now();
+        let owe = || Worker::with_current(|worker| worker.unwrap().thrift.owe(0, LONG));
+        pool.run(owe);
+        pool.run(owe);
+        assert!(began.elapsed() < LONG / 2);
+    }
+}

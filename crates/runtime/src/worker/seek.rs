@@ -1,0 +1,81 @@
+//! Where a worker finds what is not in its own deque: README.md, "Words".
+
+use std::time::Instant;
+
+use crossbeam_deque::Steal;
+
+use super::Worker;
+use crate::job::JobRef;
+use crate::trace::What;
+
+impl Worker {
+    /// A job of that worker.
+    pub fn stole(&self, victim: usize) {
+        self.counts.steals_got.add(1);
+        self.thrift.count();
+        if let Some(recorder) = &self.recorder {
+            recorder.happened(What::Stole(victim as u32), Instant::now());
+        }
+    }
+
+    /// A job of somebody else.
+    pub(super) fn seek(&self) -> Option<JobRef> {
+        if let Some(give_way) = &self.registry.give_way
+            && let Some(job) = give_way.take(self)
+        {
+            return Some(job);
+        }
+        loop {
+            let (mut again, mut tried, registry) = (false, 0, &*self.registry);
+            let mut take = |steal| match steal {
+                Steal::Success(job) => Some(job),
+                Steal::Retry => {
+                    again = true;
+                    None
+                }
+                Steal::Empty => None,
+            };
+            let mut injectors = registry.injectors_for(self.kind).filter(|_| !self.leaves_call());
+            let from_outside = injectors.find_map(|injector| take(injector.steal()));
+            let found = from_outside.or_else(|| registry.central.take(self)).or_else(|| {
+                let workers = registry.stealers.len();
+                // With one to steal from there is nothing to be drawn.
+                let from = if workers > 2 { self.draw(workers) } else { 0 };
+                let mut round = registry.victims_of(self.index).round(from);
+                round.find_map(|victim| {
+                    tried += 1;
+                    self.thrift.tries(victim);
+                    let job = take(registry.stealers[victim].steal());
+                    job.inspect(|_| self.stole(victim))
+                })
+            });
+            self.counts.steals_tried.add(tried);
+            if found.is_some() || !again {
+                return found;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Whether what has come from outside is left to a faster worker.
+    fn leaves_call(&self) -> bool {
+        let places = &self.registry.team.places;
+        let faster = places.partition_point(|place| place.kind < self.kind);
+        faster > 0 && self.registry.give_way.as_ref().is_some_and(|give_way| give_way.leaves_call(faster))
+    }
+
+    /// One of all workers.
+    pub fn draw_victim(&self) -> usize {
+        self.draw(self.registry.stealers.len())
+    }
+
+    /// Below `bound`, by xorshift64 (Marsaglia, Journal of Statistical Software 8(14), 2003).
+    fn draw(&self, bound: usize) -> usize {
+        let mut it = self.random.get();
+        it ^= it << 13;
+        it ^= it >> 7;
+        it ^= it << 17;
+        self.random.set(it);
+        (it % bound as u64) as usize
+    }
+}
