@@ -31,7 +31,7 @@ use work::Work;
 const OURS: &str = "evenkeel";
 
 const ROUNDS: usize = 11;
-const LAB_ROUNDS: usize = 7;
+const LAB_ROUNDS: usize = 15;
 const QUICK_ROUNDS: usize = 3;
 
 /// One core slowed to one part in so many.

@@ -49,13 +49,37 @@ impl Measured {
         Some(rounds.map(|(a, b)| a / b).collect())
     }
 
-    /// The fastest of these cases on any system but ours.
-    pub fn best_peer(&self, cases: &[&'static str]) -> Option<(&str, &'static str)> {
+    /// Round by round, a case of ours / the one of these that is the fastest by all other rounds, on any system but ours.
+    ///
+    /// By the others, not by all: of twenty that are equally fast one has had the best luck in the rounds that it is chosen by, and would be compared with us in those.
+    pub fn to_best_peer(&self, case: &str, cases: &[&'static str]) -> Option<ToBestPeer<'_>> {
         let peers = self.systems.iter().filter(|system| *system != super::OURS);
         let pairs = peers.flat_map(|system| cases.iter().map(move |case| (system.as_str(), *case)));
-        let timed = pairs.filter_map(|(system, case)| Some((self.median(system, case)?, (system, case))));
-        timed.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, pair)| pair)
+        let compared: Vec<_> = pairs.filter_map(|pair| Some((pair, self.ratios((super::OURS, case), pair)?))).collect();
+        let rounds = compared.iter().map(|(_, ratios)| ratios.len()).min()?;
+        let without = |ratios: &[f64], round: usize| {
+            let others: Vec<_> = ratios.iter().enumerate().filter(|(it, _)| *it != round).map(|(_, it)| *it).collect();
+            if others.is_empty() { ratios[round] } else { median(&others) }
+        };
+        // Whom we are slowest compared to.
+        let best = |round| {
+            (0..compared.len())
+                .max_by(|&a, &b| without(&compared[a].1, round).total_cmp(&without(&compared[b].1, round)))
+        };
+        let chosen: Vec<usize> = (0..rounds).filter_map(best).collect();
+        let times = |peer| chosen.iter().filter(|it| **it == peer).count();
+        let most = (0..compared.len()).max_by_key(|&peer| times(peer))?;
+        let values = chosen.iter().enumerate().map(|(round, peer)| compared[*peer].1[round]).collect();
+        Some(ToBestPeer { peer: compared[most].0, values })
     }
+}
+
+/// See [`Measured::to_best_peer`].
+pub struct ToBestPeer<'a> {
+    /// Which system and case that was, in most rounds.
+    pub peer: (&'a str, &'static str),
+    /// One a round.
+    pub values: Vec<f64>,
 }
 
 pub fn median(values: &[f64]) -> f64 {

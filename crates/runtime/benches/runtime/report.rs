@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::cases::Family;
-use super::demands::{Bound, Demand, shares};
+use super::demands::{Bound, Demand, Verdict, shares};
 use super::measured::{Measured, median};
 
 /// Medians: a row a case, a column a system.
@@ -67,7 +67,11 @@ pub fn demands(demands: &[Demand]) -> String {
             figure(median(&demand.values)),
             figure(least),
             figure(greatest),
-            if demand.holds() { "holds" } else { "**missed**" }
+            match demand.verdict() {
+                Verdict::Holds => "holds".into(),
+                Verdict::NotToldApart(beyond) => format!("not told apart: {beyond} of {}", demand.values.len()),
+                Verdict::Missed => "**missed**".into(),
+            }
         );
     }
     text
