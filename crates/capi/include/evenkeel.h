@@ -49,8 +49,8 @@ typedef struct evenkeel_graph evenkeel_graph;
 typedef struct evenkeel_handle evenkeel_handle;
 
 /**
- * What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE, EVENKEEL_TRACE,
- * EVENKEEL_SUMMARY), else from the machine.
+ * What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE, EVENKEEL_LEND,
+ * EVENKEEL_TRACE, EVENKEEL_SUMMARY), else from the machine.
  */
 typedef struct evenkeel_options evenkeel_options;
 
@@ -180,9 +180,16 @@ int evenkeel_options_schedule(struct evenkeel_options *options,
 int evenkeel_options_machine(struct evenkeel_options *options, const char *name_or_path);
 
 /**
- * Whether each worker keeps to its core. It does unless told otherwise.
+ * Whether each worker keeps to its core (but evenkeel_options_lend()). It does unless told otherwise.
  */
 void evenkeel_options_pin(struct evenkeel_options *options, bool pins);
+
+/**
+ * Whether a worker that loses its core to another program while it has work in hand is lent that of one that looks for some, until it has done that work. It
+ * is unless told otherwise; never that of one on a slower core.
+ */
+void evenkeel_options_lend(struct evenkeel_options *options,
+                           bool lends);
 
 /**
  * The file that a trace is written to by evenkeel_pool_drop(), to be opened at ui.perfetto.dev: what each worker did when, and what had to wait for

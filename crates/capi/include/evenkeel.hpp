@@ -34,7 +34,7 @@
 namespace evenkeel {
 
 /// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE,
-/// EVENKEEL_TRACE, EVENKEEL_SUMMARY), else from the machine.
+/// EVENKEEL_LEND, EVENKEEL_TRACE, EVENKEEL_SUMMARY), else from the machine.
 class Options {
 public:
     /// So many workers, 1 to 4096: on the fastest cores, and round again where they are more than cores.
@@ -58,9 +58,15 @@ public:
         detail::check(evenkeel_options_machine(options_.get(), name_or_path.c_str()));
         return *this;
     }
-    /// Whether each worker keeps to its core. It does unless told otherwise.
+    /// Whether each worker keeps to its core (but lend()). It does unless told otherwise.
     Options& pin(bool pins) {
         evenkeel_options_pin(options_.get(), pins);
+        return *this;
+    }
+    /// Whether a worker that loses its core to another program while it has work in hand is lent that of one that looks for some, until it has done that
+    /// work. It is unless told otherwise; never that of one on a slower core.
+    Options& lend(bool lends) {
+        evenkeel_options_lend(options_.get(), lends);
         return *this;
     }
     /// The file that the pool's destructor writes a trace to, to be opened at ui.perfetto.dev: what each worker did when, and what had to wait

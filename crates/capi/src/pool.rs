@@ -7,8 +7,8 @@ use std::ptr::null;
 use crate::closure::{Data, Function};
 use crate::error::{Error, check, given, guard, guard_new, text};
 
-/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE, EVENKEEL_TRACE,
-/// EVENKEEL_SUMMARY), else from the machine.
+/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE, EVENKEEL_LEND,
+/// EVENKEEL_TRACE, EVENKEEL_SUMMARY), else from the machine.
 pub struct Options {
     builder: runtime::Builder,
 }
@@ -76,10 +76,17 @@ pub extern "C" fn evenkeel_options_machine(options: Option<&mut Options>, name_o
     named(options, text(name_or_path, "machine"), runtime::Builder::machine)
 }
 
-/// Whether each worker keeps to its core. It does unless told otherwise.
+/// Whether each worker keeps to its core (but evenkeel_options_lend()). It does unless told otherwise.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_pin(options: &mut Options, pins: bool) {
     options.change(|builder| builder.pin(pins));
+}
+
+/// Whether a worker that loses its core to another program while it has work in hand is lent that of one that looks for some, until it has done that work. It
+/// is unless told otherwise; never that of one on a slower core.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_options_lend(options: &mut Options, lends: bool) {
+    options.change(|builder| builder.lend(lends));
 }
 
 /// The file that a trace is written to by evenkeel_pool_drop(), to be opened at ui.perfetto.dev: what each worker did when, and what had to wait for

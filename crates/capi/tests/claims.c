@@ -356,6 +356,7 @@ static void pools_say_what_they_are_and_why_they_are_not(void) {
     evenkeel_options *options = evenkeel_options_new();
     evenkeel_options_workers(options, 3);
     evenkeel_options_pin(options, false);
+    evenkeel_options_lend(options, false);
     CHECK(evenkeel_options_policy(options, "steal") == 0 && evenkeel_options_schedule(options, "dynamic,2") == 0);
     evenkeel_pool *pool = evenkeel_pool_new(options);
     CHECK(pool && evenkeel_pool_workers(pool) == 3 && evenkeel_pool_kinds(pool) >= 1);

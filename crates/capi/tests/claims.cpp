@@ -359,7 +359,7 @@ int main() {
     const evenkeel::Pool here;
     CHECK(here.workers() >= 1 && here.kinds().at(0).capacity == 1024);
     for (std::size_t workers = 1; workers <= 4; ++workers) {
-        const evenkeel::Pool pool(evenkeel::Options().workers(workers).policy("steal").pin(false));
+        const evenkeel::Pool pool(evenkeel::Options().workers(workers).policy("steal").pin(false).lend(false));
         CHECK(pool.workers() == workers);
         exceptions_of_any_tasks_arrive_once_and_nothing_leaks(pool);
         exceptions_come_out_of_every_call(pool);

@@ -44,9 +44,11 @@ pub enum PoolError {
     /// No such schedule for loops.
     #[error(transparent)]
     Schedule(#[from] LoopError),
-    /// `EVENKEEL_SUMMARY` is neither 0 nor 1.
-    #[error("EVENKEEL_SUMMARY: '{found}' found, expected 0 or 1")]
-    Summary {
+    /// An environment variable (`EVENKEEL_SUMMARY`, `EVENKEEL_LEND`) is neither 0 nor 1.
+    #[error("{variable}: '{found}' found, expected 0 or 1")]
+    Flag {
+        /// Which.
+        variable: &'static str,
         /// As found.
         found: String,
     },

@@ -80,7 +80,8 @@ pub use error::PoolError;
 pub use loops::{Index, Over, Schedule};
 pub use pipeline::{Pipeline, Stage};
 pub use pool::{
-    Builder, MACHINE_VARIABLE, MAX_WORKERS, POLICY_VARIABLE, Pool, SCHEDULE_VARIABLE, SUMMARY_VARIABLE, TRACE_VARIABLE,
+    Builder, LEND_VARIABLE, MACHINE_VARIABLE, MAX_WORKERS, POLICY_VARIABLE, Pool, SCHEDULE_VARIABLE, SUMMARY_VARIABLE,
+    TRACE_VARIABLE,
 };
 pub use record::{Graph, RecordedTask, Recorder};
 pub use scope::{Scope, Spawner};

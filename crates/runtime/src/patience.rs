@@ -43,7 +43,8 @@ mod tests {
     use evenkeel_machine::KindId;
 
     fn team(cpus: &[Option<u32>]) -> Team {
-        Team { kinds: Vec::new(), places: cpus.iter().map(|&cpu| Place { kind: KindId(0), cpu }).collect() }
+        let places = cpus.iter().map(|&cpu| Place { kind: KindId(0), cpu }).collect();
+        Team { kinds: Vec::new(), places, lends: true }
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub const POLICY_VARIABLE: &str = "EVENKEEL_POLICY";
 pub const SUMMARY_VARIABLE: &str = "EVENKEEL_SUMMARY";
 /// Environment variable: the file that a trace is written to; see [`Builder::trace`].
 pub const TRACE_VARIABLE: &str = "EVENKEEL_TRACE";
+/// Environment variable: 0: no worker lends its core; see [`Builder::lend`].
+pub const LEND_VARIABLE: &str = "EVENKEEL_LEND";
 /// Environment variable: the schedule of loops that do not say theirs.
 pub const SCHEDULE_VARIABLE: &str = "EVENKEEL_SCHEDULE";
 
@@ -36,7 +38,7 @@ pub const SCHEDULE_VARIABLE: &str = "EVENKEEL_SCHEDULE";
 pub const MAX_WORKERS: usize = 4096;
 
 /// Workers that run tasks and loops: one per core that this process may use, each kept on its core, but for moments in which another one's is lent to it
-/// ([`Builder::pin`]).
+/// ([`Builder::lend`]).
 ///
 /// Dropping it joins its threads.
 pub struct Pool {
@@ -62,6 +64,7 @@ pub struct Builder {
     trace: Option<String>,
     summary: Option<bool>,
     pins: bool,
+    lends: Option<bool>,
 }
 
 impl Builder {
@@ -116,13 +119,18 @@ impl Builder {
         self
     }
 
-    /// Whether each worker keeps to its core. It does unless told otherwise.
-    ///
-    /// A worker that loses its core to another program while it has work in hand is lent that of one that looks for some, until it has done that
-    /// work, unless that one is on a slower core or shares it with others.
+    /// Whether each worker keeps to its core (but [`Builder::lend`]). It does unless told otherwise.
     #[must_use]
     pub const fn pin(mut self, pins: bool) -> Self {
         self.pins = pins;
+        self
+    }
+
+    /// Whether a worker that loses its core to another program while it has work in hand is lent that of one that looks for some, until it has done that
+    /// work. Never that of one on a slower core, or that shares it with others. Else `EVENKEEL_LEND` (1 or 0), else it is.
+    #[must_use]
+    pub const fn lend(mut self, lends: bool) -> Self {
+        self.lends = Some(lends);
         self
     }
 
@@ -145,20 +153,29 @@ impl Builder {
         if !self.pins {
             team = team.unpinned();
         }
+        team.lends = flag(self.lends, LEND_VARIABLE, true)?;
         let discipline = Discipline::named(self.policy.or(from_environment(POLICY_VARIABLE)?))?;
         let schedule = match self.schedule.or(from_environment(SCHEDULE_VARIABLE)?) {
             Some(schedule) => schedule.parse()?,
             None => Schedule::default(),
         };
         let trace = self.trace.or(from_environment(TRACE_VARIABLE)?).filter(|file| !file.is_empty());
-        let says = match (self.summary, from_environment(SUMMARY_VARIABLE)?.as_deref()) {
-            (Some(wanted), _) => wanted,
-            (None, None | Some("" | "0")) => false,
-            (None, Some("1")) => true,
-            (None, Some(found)) => return Err(PoolError::Summary { found: found.into() }),
-        };
+        let says = flag(self.summary, SUMMARY_VARIABLE, false)?;
         let trace = trace.and_then(|file| Trace::begin(&file));
         Pool::start(team, discipline, schedule, Looking { trace, says })
+    }
+}
+
+/// What was asked for, else what the environment says, else `unless_said`.
+fn flag(asked: Option<bool>, variable: &'static str, unless_said: bool) -> Result<bool, PoolError> {
+    if let Some(asked) = asked {
+        return Ok(asked);
+    }
+    match from_environment(variable)?.as_deref() {
+        None | Some("") => Ok(unless_said),
+        Some("0") => Ok(false),
+        Some("1") => Ok(true),
+        Some(found) => Err(PoolError::Flag { variable, found: found.into() }),
     }
 }
 
@@ -207,7 +224,16 @@ impl Pool {
 
     /// A pool that differs from [`Pool::new`]'s.
     pub const fn builder() -> Builder {
-        Builder { workers: None, machine: None, policy: None, schedule: None, trace: None, summary: None, pins: true }
+        Builder {
+            workers: None,
+            machine: None,
+            policy: None,
+            schedule: None,
+            trace: None,
+            summary: None,
+            pins: true,
+            lends: None,
+        }
     }
 
     fn start(team: Team, discipline: Discipline, schedule: Schedule, looking: Looking) -> Result<Self, PoolError> {

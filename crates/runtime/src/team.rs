@@ -35,6 +35,8 @@ pub struct Team {
     pub kinds: Vec<KindOfCore>,
     /// By worker.
     pub places: Vec<Place>,
+    /// Whether they lend each other their cores.
+    pub lends: bool,
 }
 
 impl Team {
@@ -74,7 +76,7 @@ impl Team {
             capacity: kind.capacity,
         });
         let kinds = kinds.filter(|kind| places.iter().any(|place| place.kind == kind.id)).collect();
-        Self { kinds, places }
+        Self { kinds, places, lends: true }
     }
 
     /// Where nothing is told of the cores: all alike.
@@ -82,7 +84,8 @@ impl Team {
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         let cpus = cpus.map_or_else(|| vec![None; count], |cpus| cpus.into_iter().map(Some).collect());
         let places = cpus.into_iter().map(|cpu| Place { kind: KindId(0), cpu }).collect();
-        Self { kinds: vec![KindOfCore { id: KindId(0), name: "core".into(), capacity: FULL_CAPACITY }], places }
+        let kinds = vec![KindOfCore { id: KindId(0), name: "core".into(), capacity: FULL_CAPACITY }];
+        Self { kinds, places, lends: true }
     }
 
     /// So many workers: on the fastest cores, and round again where they are more than cores.

@@ -180,14 +180,42 @@ fn who_has_something_to_do_again_takes_its_core_back() {
 }
 
 #[test]
-fn workers_that_share_cores_lend_none_and_neither_do_those_that_are_not_kept_to_any() {
+fn none_are_lent_by_workers_that_share_them_or_are_not_kept_to_any_or_are_told_not_to() {
     let _alone = alone();
     let cpus = sched_getaffinity(None).unwrap().count() as usize;
-    for pool in [Pool::builder().workers(2 * cpus), Pool::builder().workers(2).pin(false)] {
+    let two = || Pool::builder().workers(2);
+    for pool in [Pool::builder().workers(2 * cpus), two().pin(false), two().lend(false)] {
         let pool = pool.build().unwrap();
         elsewhere(&pool, || std::thread::sleep(AWAY));
         assert_eq!(lent(&pool), 0);
     }
+}
+
+/// Only of interest where the test below runs it.
+#[test]
+fn a_pool_that_says_how_many_it_lent() {
+    if std::env::var_os("EVENKEEL_AGAIN").is_some() {
+        match Pool::builder().workers(2).build() {
+            Ok(pool) => {
+                elsewhere(&pool, || std::thread::sleep(AWAY));
+                eprintln!("lent {}", lent(&pool));
+            }
+            Err(error) => eprintln!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_variable_tells_workers_not_to() {
+    let _alone = alone();
+    let said = |value: &str| {
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "a_pool_that_says_how_many_it_lent", "--nocapture"]).env("EVENKEEL_AGAIN", "1");
+        String::from_utf8(again.env("EVENKEEL_LEND", value).output().unwrap().stderr).unwrap()
+    };
+    assert!(sometimes(|| said("1").contains("lent 1")));
+    assert!(said("0").contains("lent 0"));
+    assert!(said("no").contains("EVENKEEL_LEND: 'no' found, expected 0 or 1"), "{}", said("no"));
 }
 
 #[test]

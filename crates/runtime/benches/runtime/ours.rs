@@ -11,6 +11,8 @@ use super::work::Work;
 
 pub struct Ours {
     pool: &'static Pool,
+    /// Whose workers stay on their cores whatever happens there: loops in equal parts are the pinned version of a program.
+    pinned: &'static Pool,
     work: Option<&'static Work>,
     handles: &'static [Handle],
     chains: Option<Graph<'static, 'static>>,
@@ -20,9 +22,11 @@ pub struct Ours {
 impl Ours {
     /// They live as long as the bench.
     pub fn new(work: Option<&'static Work>) -> Self {
-        let pool = Pool::builder().workers(cases::WORKERS).build().unwrap();
+        let pool = || Pool::builder().workers(cases::WORKERS);
+        let (pool, pinned) = (pool().build().unwrap(), pool().lend(false).build().unwrap());
         let handles: Vec<_> = (0..CHAINS).map(|_| Handle::new()).collect();
-        Self { pool: Box::leak(Box::new(pool)), work, handles: handles.leak(), chains: None, independent: None }
+        let (pool, pinned) = (Box::leak(Box::new(pool)), Box::leak(Box::new(pinned)));
+        Self { pool, pinned, work, handles: handles.leak(), chains: None, independent: None }
     }
 
     fn independent(pool: &Pool) {
@@ -45,11 +49,17 @@ impl Ours {
         a + b
     }
 
+    /// Who runs a case, by what it names after its dash.
+    fn team(&self, case: &str) -> &Pool {
+        if case.ends_with("-static") { self.pinned } else { self.pool }
+    }
+
     /// A loop under the schedule that a case names after its dash; `auto`: the pool's own.
     fn each(&self, case: &str, n: usize, f: impl Fn(usize) + Send + Sync) {
+        let pool = self.team(case);
         match case.rsplit('-').next() {
-            Some("auto") => self.pool.for_each(0..n, f),
-            Some(schedule) => self.pool.over(0..n).schedule(schedule.parse().unwrap()).for_each(f),
+            Some("auto") => pool.for_each(0..n, f),
+            Some(schedule) => pool.over(0..n).schedule(schedule.parse().unwrap()).for_each(f),
             None => {}
         }
     }
@@ -84,7 +94,7 @@ impl Ours {
                 return Some(last);
             }
             _ if case.starts_with("prices-") => self.each(case, cases::OPTIONS, |i| work.price(i)),
-            _ if case.starts_with("frames-") => pool.run(|| {
+            _ if case.starts_with("frames-") => self.team(case).run(|| {
                 (0..cases::BARRIERS).for_each(|_| self.each(case, cases::CELLS, |i| work.cell(i)));
             }),
             _ => return None,

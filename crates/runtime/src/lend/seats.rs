@@ -21,7 +21,7 @@ pub struct Lending(Box<[CachePadded<Seat>]>);
 struct Seat {
     /// None: it is not lent anything, or has not begun.
     home: OnceLock<Home>,
-    has_own_core: bool,
+    may_lend: bool,
     /// Neither looking nor asleep.
     is_at_work: AtomicBool,
     loan: Loan,
@@ -52,7 +52,7 @@ impl Lending {
     pub fn new(team: &Team) -> Self {
         let seat = |worker| Seat {
             home: OnceLock::new(),
-            has_own_core: team.has_own_core(worker),
+            may_lend: team.lends && team.has_own_core(worker),
             is_at_work: AtomicBool::new(false),
             loan: Loan::new(),
         };
@@ -63,7 +63,7 @@ impl Lending {
     pub fn take_seat(&self, worker: usize, cpu: u32, before: CpuSet) {
         let seat = &self.0[worker];
         // Where its clock says nothing, nor do those of others.
-        let thread = OsThread::current().filter(|thread| seat.has_own_core && thread.tells_that_it_runs(STILL));
+        let thread = OsThread::current().filter(|thread| seat.may_lend && thread.tells_that_it_runs(STILL));
         if let Some(thread) = thread {
             // Each worker comes once: there is nobody else's to overwrite.
             let _ = seat.home.set(Home { thread, cpu, before });

@@ -209,6 +209,7 @@ mod tests {
             Team {
                 kinds: kinds().map(|(id, &capacity)| KindOfCore { id, name: String::new(), capacity }).collect(),
                 places: kinds().map(|(kind, _)| Place { kind, cpu: None }).collect(),
+                lends: true,
             }
         };
         assert_eq!([&[700, 700][..], &[1024, 341], &[0, 0]].map(|it| in_flight(&team(it))), [8, 16, 1]);
