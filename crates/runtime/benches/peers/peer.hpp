@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -40,6 +41,12 @@ inline void pin_to(int cpu) {
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
     sched_setaffinity(0, sizeof set, &set);
+}
+
+// Whether each thread is to keep to a core. (OpenMP's threads have it from OpenMP's own variables.)
+inline bool pins() {
+    const char *threads = std::getenv("PEER_THREADS");
+    return !threads || std::strcmp(threads, "free") != 0;
 }
 
 // Memory that this process has, bytes.

@@ -13,7 +13,9 @@ namespace {
 
 // Each worker to a core of its own.
 struct Pinned : tf::WorkerInterface {
-    void scheduler_prologue(tf::Worker &worker) override { pin_to(worker.id() % WORKERS); }
+    void scheduler_prologue(tf::Worker &worker) override {
+        if (pins()) pin_to(worker.id() % WORKERS);
+    }
     void scheduler_epilogue(tf::Worker &, std::exception_ptr) override {}
 };
 

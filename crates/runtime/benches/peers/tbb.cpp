@@ -16,7 +16,7 @@ namespace {
 
 // Each thread to a core of its own.
 struct Pinned : tbb::task_scheduler_observer {
-    Pinned() { observe(true); }
+    Pinned() { observe(pins()); }
     void on_scheduler_entry(bool) override { pin_to(tbb::this_task_arena::current_thread_index() % WORKERS); }
 };
 

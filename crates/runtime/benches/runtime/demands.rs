@@ -86,6 +86,18 @@ impl Demands<'_> {
         self.rows.push(Demand { what: format!("{case} / {system}{other}"), values, bound, kind: Kind::Comparison });
     }
 
+    fn of_families(&mut self, families: &[&Family], ratio: f64) {
+        for family in families {
+            let ways = parallel(family.cases);
+            let own = ways.iter().find(|case| case.ends_with("-auto")).unwrap_or(&ways[0]);
+            if let Some(values) = shares(self.measured, OURS, own, ratio) {
+                let what = format!("{own}, share of the ideal");
+                self.rows.push(Demand { what, values, bound: Bound::AtLeast(0.95), kind: Kind::Figure });
+            }
+            self.ahead_of_all(own, &ways);
+        }
+    }
+
     fn ahead_of_all(&mut self, case: &str, cases: &[&'static str]) {
         let Some(best) = self.measured.to_best_peer(case, cases) else { return };
         self.comparison(case, best.peer, best.values, Bound::AtMost(1.0));
@@ -115,15 +127,7 @@ pub fn on_equal_cores(measured: &Measured) -> Vec<Demand> {
 /// With one core slowed to one part in `ratio`, as measured.
 pub fn in_the_lab(measured: &Measured, families: &[&Family], ratio: f64) -> Vec<Demand> {
     let mut demands = Demands { measured, rows: Vec::new() };
-    for family in families {
-        let ways = parallel(family.cases);
-        let own = ways.iter().find(|case| case.ends_with("-auto")).unwrap_or(&ways[0]);
-        if let Some(values) = shares(measured, OURS, own, ratio) {
-            let what = format!("{own}, share of the ideal");
-            demands.rows.push(Demand { what, values, bound: Bound::AtLeast(0.95), kind: Kind::Figure });
-        }
-        demands.ahead_of_all(own, &ways);
-    }
+    demands.of_families(families, ratio);
     for case in ["coarse-tasks", "coarse-loop"] {
         let rounds = measured.values(OURS, case).zip(measured.values(OURS, "coarse-serial"));
         let Some((times, serial)) = rounds else { continue };
@@ -144,6 +148,13 @@ pub fn in_the_lab(measured: &Measured, families: &[&Family], ratio: f64) -> Vec<
             kind: Kind::Figure,
         });
     }
+    demands.rows
+}
+
+/// Beside another program, which has half of a core: nothing is asked for there; the same as in the lab.
+pub fn beside_another(measured: &Measured, families: &[&Family], ratio: f64) -> Vec<Demand> {
+    let mut demands = Demands { measured, rows: Vec::new() };
+    demands.of_families(families, ratio);
     demands.rows
 }
 

@@ -8,6 +8,7 @@
 
 mod cases;
 mod demands;
+mod hog;
 mod measured;
 mod memory;
 mod ours;
@@ -23,8 +24,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use cases::{FAMILIES, Family};
+use hog::Hog;
 use measured::Measured;
-use system::System;
+use system::{System, Threads};
 use work::Work;
 
 /// The system that all is about.
@@ -32,10 +34,14 @@ const OURS: &str = "evenkeel";
 
 const ROUNDS: usize = 11;
 const LAB_ROUNDS: usize = 15;
+const BESIDE_ROUNDS: usize = 9;
 const QUICK_ROUNDS: usize = 3;
 
 /// One core slowed to one part in so many.
 const RATIOS: [u32; 3] = [2, 3, 4];
+
+/// A core beside one of which half is left: as one beside another half as fast.
+const CORES_SHARED: f64 = 2.0;
 
 /// Where the lab leaves what it measured: `1=3.004`.
 const LAB_VARIABLE: &str = "EVENKEEL_LAB";
@@ -61,7 +67,7 @@ impl Asked {
 }
 
 fn main() {
-    if memory::is_asked_for() {
+    if memory::is_asked_for() || hog::is_one() {
         return;
     }
     let words: Vec<_> = env::args().skip(1).collect();
@@ -80,6 +86,9 @@ fn main() {
         let ratios = RATIOS.iter().filter(|ratio| !asked.quick || **ratio == 3);
         ratios.for_each(|ratio| page.push_str(&lab(*ratio, &words)));
     }
+    if !asked.equal_only && !asked.families(true).is_empty() {
+        page.push_str(&beside_another(&asked));
+    }
     page.push_str(include_str!("notes.md"));
     println!("{page}");
     if let Ok(file) = env::var("EVENKEEL_BENCH_OUT") {
@@ -89,13 +98,14 @@ fn main() {
     }
 }
 
-fn systems() -> Vec<Box<dyn System>> {
+fn systems(threads: Threads) -> Vec<Box<dyn System>> {
     let folder = env::var_os("EVENKEEL_PEERS").map(PathBuf::from);
     let work = folder.as_deref().and_then(|folder| {
         Work::load(folder).inspect_err(|error| eprintln!("cases with work in them are left out: {error}")).ok()
     });
-    let mut systems: Vec<Box<dyn System>> = vec![Box::new(ours::Ours::new(work)), Box::new(rayon::Rayon::new(work))];
-    let peers = folder.map(|folder| peer::Peer::all(&folder)).unwrap_or_default();
+    let mut systems: Vec<Box<dyn System>> =
+        vec![Box::new(ours::Ours::new(work, threads)), Box::new(rayon::Rayon::new(work, threads))];
+    let peers = folder.map(|folder| peer::Peer::all(&folder, threads)).unwrap_or_default();
     systems.extend(peers.into_iter().map(|peer| Box::new(peer) as Box<dyn System>));
     systems
 }
@@ -110,7 +120,7 @@ fn measure(rounds: usize, families: &[&Family], systems: &mut [Box<dyn System>])
 }
 
 fn on_equal_cores(asked: &Asked) -> String {
-    let mut systems = systems();
+    let mut systems = systems(Threads::Pinned);
     let (families, rounds) = (asked.families(false), asked.rounds(ROUNDS));
     let versions: Vec<_> = systems.iter().map(|it| format!("{} {}", it.name(), it.version())).collect();
     let measured = measure(rounds, &families, &mut systems);
@@ -146,12 +156,30 @@ fn in_the_lab(asked: &Asked, measured_ratio: &str) -> String {
     let ratio: f64 = measured_ratio.split('=').next_back().unwrap().parse().unwrap();
     let families = asked.families(true);
     let rounds = asked.rounds(LAB_ROUNDS);
-    let measured = measure(rounds, &families, &mut systems());
+    let measured = measure(rounds, &families, &mut systems(Threads::Pinned));
     let mut page = format!(
         "Measured by the lab: {ratio:.2}. Share of the ideal in percent, medians of {rounds} rounds; the ideal is the serial time x {ratio:.2} / {:.2}.\n\n",
         ratio + 1.0
     );
     page.push_str(&report::shares_of_the_ideal(&measured, &families, ratio));
     let _ = write!(page, "\n{}", report::demands(&demands::in_the_lab(&measured, &families, ratio)));
+    page
+}
+
+/// Another program has half of the last core.
+fn beside_another(asked: &Asked) -> String {
+    eprintln!("beside another program");
+    let (families, rounds) = (asked.families(true), asked.rounds(BESIDE_ROUNDS));
+    let mut systems: Vec<_> = [Threads::Pinned, Threads::Free].into_iter().flat_map(systems).collect();
+    let measured = {
+        let _hog = Hog::on(cases::WORKERS - 1);
+        measure(rounds, &families, &mut systems)
+    };
+    let mut page = format!(
+        "\n## Beside another program\n\nIt computes without an end, keeps to the second core and has the same weight: one and a half cores are left. Share of the ideal in \
+         percent, medians of {rounds} rounds; the ideal is the serial time, on the first core, x 2 / 3. `free`: the system's threads go where the kernel puts them.\n\n"
+    );
+    page.push_str(&report::shares_of_the_ideal(&measured, &families, CORES_SHARED));
+    let _ = write!(page, "\n{}", report::demands(&demands::beside_another(&measured, &families, CORES_SHARED)));
     page
 }

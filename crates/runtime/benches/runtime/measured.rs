@@ -53,7 +53,7 @@ impl Measured {
     ///
     /// By the others, not by all: of twenty that are equally fast one has had the best luck in the rounds that it is chosen by, and would be compared with us in those.
     pub fn to_best_peer(&self, case: &str, cases: &[&'static str]) -> Option<ToBestPeer<'_>> {
-        let peers = self.systems.iter().filter(|system| *system != super::OURS);
+        let peers = self.systems.iter().filter(|system| !system.starts_with(super::OURS));
         let pairs = peers.flat_map(|system| cases.iter().map(move |case| (system.as_str(), *case)));
         let compared: Vec<_> = pairs.filter_map(|pair| Some((pair, self.ratios((super::OURS, case), pair)?))).collect();
         let rounds = compared.iter().map(|(_, ratios)| ratios.len()).min()?;

@@ -6,10 +6,11 @@ use evenkeel::{Graph, Handle, Pool};
 
 use super::cases::{self, CHAINS, TASKS};
 use super::memory;
-use super::system::{Answer, System, pin_to, timed};
+use super::system::{Answer, System, Threads, pin_to, timed};
 use super::work::Work;
 
 pub struct Ours {
+    name: String,
     pool: &'static Pool,
     /// Whose workers stay on their cores whatever happens there: loops in equal parts are the pinned version of a program.
     pinned: &'static Pool,
@@ -21,12 +22,13 @@ pub struct Ours {
 
 impl Ours {
     /// They live as long as the bench.
-    pub fn new(work: Option<&'static Work>) -> Self {
-        let pool = || Pool::builder().workers(cases::WORKERS);
+    pub fn new(work: Option<&'static Work>, threads: Threads) -> Self {
+        let pool = || Pool::builder().workers(cases::WORKERS).pin(threads == Threads::Pinned);
         let (pool, pinned) = (pool().build().unwrap(), pool().lend(false).build().unwrap());
         let handles: Vec<_> = (0..CHAINS).map(|_| Handle::new()).collect();
         let (pool, pinned) = (Box::leak(Box::new(pool)), Box::leak(Box::new(pinned)));
-        Self { pool, pinned, work, handles: handles.leak(), chains: None, independent: None }
+        let name = threads.of(super::OURS);
+        Self { name, pool, pinned, work, handles: handles.leak(), chains: None, independent: None }
     }
 
     fn independent(pool: &Pool) {
@@ -144,7 +146,7 @@ pub fn pending(case: &str) -> Option<f64> {
 
 impl System for Ours {
     fn name(&self) -> &str {
-        "evenkeel"
+        &self.name
     }
 
     fn version(&self) -> &str {

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::cases::WORKERS;
-use super::system::{Answer, System};
+use super::system::{Answer, System, Threads};
 
 pub struct Peer {
     program: PathBuf,
@@ -20,29 +20,28 @@ pub struct Peer {
 
 impl Peer {
     /// Programs in a folder, in the order of their names.
-    pub fn all(folder: &Path) -> Vec<Self> {
+    pub fn all(folder: &Path, threads: Threads) -> Vec<Self> {
         let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
         let mut programs: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
         programs.sort();
         programs.retain(|program| program.extension().is_none());
-        programs.into_iter().filter_map(Self::start).collect()
+        programs.into_iter().filter_map(|program| Self::start(program, threads)).collect()
     }
 
-    fn start(program: PathBuf) -> Option<Self> {
+    fn start(program: PathBuf, threads: Threads) -> Option<Self> {
         let places: Vec<_> = (0..WORKERS).map(|cpu| format!("{{{cpu}}}")).collect();
-        let mut child = Command::new(&program)
-            .env("OMP_NUM_THREADS", WORKERS.to_string())
-            .env("OMP_PROC_BIND", "true")
-            .env("OMP_PLACES", places.join(","))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .ok()?;
+        let mut command = Command::new(&program);
+        command.env("OMP_NUM_THREADS", WORKERS.to_string());
+        match threads {
+            Threads::Pinned => command.env("OMP_PROC_BIND", "true").env("OMP_PLACES", places.join(",")),
+            Threads::Free => command.env("OMP_PROC_BIND", "false").env("PEER_THREADS", "free"),
+        };
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
         let (questions, answers) = (child.stdin.take()?, BufReader::new(child.stdout.take()?));
         let mut peer = Self { program, name: String::new(), version: String::new(), child, questions, answers };
         let line = peer.line()?;
         let (name, version) = line.split_once(' ')?;
-        (peer.name, peer.version) = (name.into(), version.into());
+        (peer.name, peer.version) = (threads.of(name), version.into());
         peer.signal(Signal::STOP);
         Some(peer)
     }
@@ -77,7 +76,7 @@ impl System for Peer {
 
     fn run(&mut self, case: &str) -> Option<Answer> {
         if case.starts_with("memory-") {
-            return Self::start(self.program.clone()).and_then(|mut fresh| {
+            return Self::start(self.program.clone(), Threads::Pinned).and_then(|mut fresh| {
                 fresh.signal(Signal::CONT);
                 fresh.ask(case)
             });

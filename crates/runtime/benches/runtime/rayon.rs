@@ -7,19 +7,25 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::cases::{self, TASKS};
 use super::memory;
-use super::system::{Answer, System, pin_to, timed};
+use super::system::{Answer, System, Threads, pin_to, timed};
 use super::work::Work;
 
 pub struct Rayon {
+    name: String,
     pool: ThreadPool,
     work: Option<&'static Work>,
     version: String,
 }
 
 impl Rayon {
-    pub fn new(work: Option<&'static Work>) -> Self {
-        let pool = ThreadPoolBuilder::new().num_threads(cases::WORKERS).start_handler(pin_to).build().unwrap();
-        Self { pool, work, version: locked_version() }
+    pub fn new(work: Option<&'static Work>, threads: Threads) -> Self {
+        let start = move |cpu| {
+            if threads == Threads::Pinned {
+                pin_to(cpu)
+            }
+        };
+        let pool = ThreadPoolBuilder::new().num_threads(cases::WORKERS).start_handler(start).build().unwrap();
+        Self { name: threads.of("rayon"), pool, work, version: locked_version() }
     }
 
     fn do_case(&self, case: &str) -> Option<u64> {
@@ -95,7 +101,7 @@ fn locked_version() -> String {
 
 impl System for Rayon {
     fn name(&self) -> &str {
-        "rayon"
+        &self.name
     }
 
     fn version(&self) -> &str {

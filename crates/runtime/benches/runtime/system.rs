@@ -13,6 +13,20 @@ pub struct Answer {
     pub check: u64,
 }
 
+/// Whether each thread of a system keeps to a core of its own, or all go where the kernel puts them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Threads {
+    Pinned,
+    Free,
+}
+
+impl Threads {
+    /// The column of a system.
+    pub fn of(self, system: &str) -> String {
+        if self == Self::Pinned { system.into() } else { format!("{system} free") }
+    }
+}
+
 /// See the file's head.
 pub trait System {
     fn name(&self) -> &str;
