@@ -80,7 +80,7 @@ bench:
 bench-lab:
 	$(CARGO) bench -p evenkeel-linux --bench lab
 
-# Policies on real threads, in the lab and out of it: some twenty-five minutes on a quiet machine; needs CAP_SYS_NICE. Writes docs/benchmarks-live.md.
+# Policies on real threads, in the lab and out of it: some ten minutes on a quiet machine; needs CAP_SYS_NICE. Writes docs/benchmarks-live.md.
 bench-live:
 	$(CARGO) build --release -p evenkeel-cli
 	$(CARGO) build --release -p evenkeel-linux --examples
@@ -101,8 +101,8 @@ bench-vm:
 bench-vm-lab:
 	EVENKEEL_CACHE=$(CURDIR)/target/vm-cache $(CARGO) bench -p evenkeel-vm --bench lab
 
-# The runtime beside LLVM's and GNU's OpenMP, oneTBB, Taskflow and rayon, on equal cores and in the lab at 2:1, 3:1 and 4:1: some twenty-five minutes on a quiet
-# machine; the lab needs CAP_SYS_NICE. Writes docs/benchmarks-runtime.md. `make bench-runtime QUICK=1`: few rounds, 3:1 only, writes nothing.
+# The runtime beside LLVM's and GNU's OpenMP, oneTBB, Taskflow and rayon, on equal cores, in the lab at 2:1, 3:1 and 4:1, and beside another program: some twenty-five minutes on a quiet
+# machine; the lab needs CAP_SYS_NICE. Writes docs/benchmarks-runtime.md. `make bench-runtime QUICK=1`: few rounds, of the lab 3:1 only, writes nothing.
 bench-runtime:
 	./crates/runtime/benches/peers/setup.sh target/bench-runtime
 	$(CARGO) build --release -p evenkeel-cli

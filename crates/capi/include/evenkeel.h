@@ -185,8 +185,8 @@ int evenkeel_options_machine(struct evenkeel_options *options, const char *name_
 void evenkeel_options_pin(struct evenkeel_options *options, bool pins);
 
 /**
- * Whether a worker that loses its core to another program while it has work in hand is lent that of one that looks for some, until it has done that work. It
- * is unless told otherwise; never that of one on a slower core.
+ * Whether a worker that loses its core to another program while it has work in hand is lent that of one that has nothing to do, until it has done that work;
+ * and so is one that works on a slower core while one on a faster core has had nothing to do for a millisecond. It is unless told otherwise.
  */
 void evenkeel_options_lend(struct evenkeel_options *options,
                            bool lends);

@@ -82,8 +82,8 @@ pub extern "C" fn evenkeel_options_pin(options: &mut Options, pins: bool) {
     options.change(|builder| builder.pin(pins));
 }
 
-/// Whether a worker that loses its core to another program while it has work in hand is lent that of one that looks for some, until it has done that work. It
-/// is unless told otherwise; never that of one on a slower core.
+/// Whether a worker that loses its core to another program while it has work in hand is lent that of one that has nothing to do, until it has done that work;
+/// and so is one that works on a slower core while one on a faster core has had nothing to do for a millisecond. It is unless told otherwise.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_lend(options: &mut Options, lends: bool) {
     options.change(|builder| builder.lend(lends));

@@ -6,6 +6,7 @@ use evenkeel_policy::loops::LoopError;
 
 /// Why a pool could not be made.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PoolError {
     /// The machine asked for is not one.
     #[error(transparent)]

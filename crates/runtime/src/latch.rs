@@ -1,6 +1,8 @@
 //! Done or not: what a waiter looks at. README.md, "Latches and stacks".
 
-use crate::sync::{AtomicBool, Ordering, Thread, current, park};
+use std::time::{Duration, Instant};
+
+use crate::sync::{AtomicBool, Ordering, Thread, current, park, park_until};
 use crate::worker::Worker;
 
 /// Set once by another worker of the same pool.
@@ -48,8 +50,15 @@ impl OutsideLatch {
         waiter.unpark();
     }
 
-    /// Blocks this thread until it is set.
-    pub fn wait(&self) {
+    /// Blocks this thread until it is set. `late`: what it does if that has not been so `soon`.
+    pub fn wait(&self, soon: Duration, late: impl FnOnce()) {
+        let until = Instant::now() + soon;
+        while !self.done.load(Ordering::Acquire) {
+            if park_until(Some(until)) {
+                late();
+                break;
+            }
+        }
         while !self.done.load(Ordering::Acquire) {
             park();
         }

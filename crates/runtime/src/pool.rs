@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crossbeam_deque::Worker as Deque;
 use evenkeel_machine::Machine;
@@ -33,6 +34,9 @@ pub const TRACE_VARIABLE: &str = "EVENKEEL_TRACE";
 pub const LEND_VARIABLE: &str = "EVENKEEL_LEND";
 /// Environment variable: the schedule of loops that do not say theirs.
 pub const SCHEDULE_VARIABLE: &str = "EVENKEEL_SCHEDULE";
+
+/// A call that takes longer is worth another worker's attention.
+const LONG: Duration = Duration::from_millis(1);
 
 /// The most workers that a pool may have.
 pub const MAX_WORKERS: usize = 4096;
@@ -126,8 +130,9 @@ impl Builder {
         self
     }
 
-    /// Whether a worker that loses its core to another program while it has work in hand is lent that of one that looks for some, until it has done that
-    /// work. Never that of one on a slower core, or that shares it with others. Else `EVENKEEL_LEND` (1 or 0), else it is.
+    /// Whether a worker that loses its core to another program while it has work in hand is lent that of one that has nothing to do, until it has done that
+    /// work; and so is one that works on a slower core while one on a faster core has had nothing to do for a millisecond. Never the core of one on a slower
+    /// core, or that shares it with others. Else `EVENKEEL_LEND` (1 or 0), else it is.
     #[must_use]
     pub const fn lend(mut self, lends: bool) -> Self {
         self.lends = Some(lends);
@@ -357,7 +362,13 @@ impl Pool {
             });
         };
         elsewhere(true);
-        job.signal.wait();
+        // It may have come to a worker that loses its core, or is slow, while all others sleep.
+        let long = || {
+            if !self.registry.lending.is_guarded() {
+                self.registry.sleep.wake_one_of_those_asleep()
+            }
+        };
+        job.signal.wait(LONG, long);
         elsewhere(false);
         job.into_result()
     }

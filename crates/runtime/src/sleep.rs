@@ -113,6 +113,17 @@ impl Sleep {
         }
     }
 
+    /// Whether this worker sleeps, as of about now: by its own thread, nobody has woken it.
+    #[inline]
+    pub fn is_asleep(&self, index: usize) -> bool {
+        self.seats[index].is_asleep()
+    }
+
+    /// Wakes somebody, if all are asleep that have nothing to do.
+    pub fn wake_one_of_those_asleep(&self) {
+        self.work_appeared_while_some_sleep();
+    }
+
     /// Whether somebody looks for work, as of about now.
     #[inline]
     pub fn somebody_looks(&self) -> bool {
@@ -136,14 +147,14 @@ impl Sleep {
     }
 
     /// A looker sleeps until it is woken, or a time has come, and looks again then. `anything`: whether there is something to be done after
-    /// all (rule 3). `until`: that time, asked behind the barrier, too: for what has come before it nobody may have been woken. `at_last`: what it does when all
-    /// see that it sleeps, unless there is something.
+    /// all (rule 3). `until`: that time, asked behind the barrier, too: for what has come before it nobody may have been woken. `asleep`: what it does when all
+    /// see that it sleeps, unless there is something, and again at the time that this returns.
     pub fn sleep(
         &self,
         me: usize,
         until: impl FnOnce() -> Option<Instant>,
         anything: impl Fn() -> bool,
-        at_last: impl FnOnce(),
+        mut asleep: impl FnMut() -> Option<Instant>,
     ) {
         let state = &self.seats[me].state;
         // Release: who wakes us finds the thread that has taken this seat.
@@ -155,9 +166,7 @@ impl Sleep {
         is_over = is_over || anything();
         let until = if is_over { None } else { until() };
         let until = if is_sure { until } else { sooner(until, Instant::now() + UNSURE) };
-        if !is_over {
-            at_last();
-        }
+        let mut again = if is_over { None } else { asleep() };
         loop {
             if is_over && self.take_from_sleep(me) {
                 return;
@@ -166,7 +175,10 @@ impl Sleep {
                 return;
             }
             // Where somebody was faster, and wakes us, it is that which we wait for.
-            is_over |= park_until(until.filter(|_| !is_over));
+            let next = [until, again].into_iter().flatten().min().filter(|_| !is_over);
+            if park_until(next) {
+                if until == next { is_over = true } else { again = asleep() }
+            }
         }
     }
 
@@ -254,7 +266,7 @@ mod models {
         }
     }
 
-    /// What a worker does without work, as `worker.rs` has it, but that it looks only once before it sleeps.
+    /// What a worker does without work, as `worker/idle.rs` has it, but that it looks only once before it sleeps.
     fn look(sleep: &Sleep, me: usize, jobs: &Jobs, done: &dyn Fn() -> bool) -> bool {
         sleep.start_looking();
         loop {
@@ -263,7 +275,7 @@ mod models {
                 sleep.stop_looking(|| !jobs.is_empty());
                 return found;
             }
-            sleep.sleep(me, || None, || done() || !jobs.is_empty(), || ());
+            sleep.sleep(me, || None, || done() || !jobs.is_empty(), || None);
         }
     }
 

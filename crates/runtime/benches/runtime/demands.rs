@@ -9,7 +9,6 @@ pub struct Demand {
     pub what: String,
     pub values: Vec<f64>,
     pub bound: Bound,
-    /// Of what: a figure of ours, or ours and another's.
     pub kind: Kind,
 }
 
@@ -19,9 +18,12 @@ pub enum Bound {
     AtLeast(f64),
 }
 
+/// What a row is of.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub enum Kind {
+    /// What we have come to.
     Figure,
+    /// We and another system in the same rounds.
     Comparison,
 }
 
@@ -29,26 +31,34 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Verdict {
     Holds,
-    /// The median is beyond the bound, but no more rounds are, so many, than would be of two that are the same.
-    NotToldApart(usize),
+    /// The median is beyond the bound, but chance would put as many rounds there of a system that is exactly at it.
+    NotToldApart,
     Missed,
 }
 
-/// A sign test says that there is a difference where chance alone would show as much of one this often at most.
+/// Which chance of that is small enough to say that it is none.
 const LEVEL: f64 = 0.05;
 
+impl Bound {
+    fn is_kept_by(self, value: f64) -> bool {
+        match self {
+            Self::AtMost(bound) => value <= bound,
+            Self::AtLeast(bound) => value >= bound,
+        }
+    }
+}
+
 impl Demand {
+    /// In how many rounds it is beyond the bound.
+    pub fn beyond(&self) -> usize {
+        self.values.iter().filter(|value| !self.bound.is_kept_by(**value)).count()
+    }
+
     pub fn verdict(&self) -> Verdict {
-        let (median, count) = (median(&self.values), self.values.len());
-        let is_beyond = |value: f64| match self.bound {
-            Bound::AtMost(bound) => value > bound,
-            Bound::AtLeast(bound) => value < bound,
-        };
-        let beyond = self.values.iter().filter(|value| is_beyond(**value)).count();
-        if !is_beyond(median) {
+        if self.bound.is_kept_by(median(&self.values)) {
             Verdict::Holds
-        } else if self.kind == Kind::Comparison && of_coins(count, beyond) > LEVEL {
-            Verdict::NotToldApart(beyond)
+        } else if self.kind == Kind::Comparison && of_coins(self.values.len(), self.beyond()) > LEVEL {
+            Verdict::NotToldApart
         } else {
             Verdict::Missed
         }
@@ -151,7 +161,7 @@ pub fn in_the_lab(measured: &Measured, families: &[&Family], ratio: f64) -> Vec<
     demands.rows
 }
 
-/// Beside another program, which has half of a core: nothing is asked for there; the same as in the lab.
+/// Beside another program, which has half of a core. Issue 6 asks for nothing there: the bounds are those of the lab.
 pub fn beside_another(measured: &Measured, families: &[&Family], ratio: f64) -> Vec<Demand> {
     let mut demands = Demands { measured, rows: Vec::new() };
     demands.of_families(families, ratio);

@@ -4,7 +4,7 @@ use std::process::{Child, Command};
 
 use super::system::pin_to;
 
-/// Argument that makes this program one: `--hog=CPU`.
+/// Argument that makes this program one: `--hog=CPU,PARENT`.
 const ARGUMENT: &str = "--hog=";
 
 /// See the file's head. It ends when this is dropped.
@@ -13,8 +13,8 @@ pub struct Hog(Child);
 impl Hog {
     /// One that keeps to this core.
     pub fn on(cpu: usize) -> Self {
-        let hog = Command::new(std::env::current_exe().unwrap()).arg(format!("{ARGUMENT}{cpu}")).spawn();
-        Self(hog.unwrap())
+        let argument = format!("{ARGUMENT}{cpu},{}", std::process::id());
+        Self(Command::new(std::env::current_exe().unwrap()).arg(argument).spawn().unwrap())
     }
 }
 
@@ -25,12 +25,13 @@ impl Drop for Hog {
     }
 }
 
-/// Is one, for as long as there is who started it, where this process was started to be.
+/// Where this process was started as one: works for as long as there is who started it.
 pub fn is_one() -> bool {
-    let Some(cpu) = std::env::args().find_map(|arg| arg.strip_prefix(ARGUMENT)?.parse().ok()) else { return false };
-    pin_to(cpu);
-    let parent = rustix::process::getppid();
-    while rustix::process::getppid() == parent {
+    let argument = std::env::args().find_map(|arg| arg.strip_prefix(ARGUMENT).map(str::to_owned));
+    let Some((cpu, parent)) = argument.as_deref().and_then(|it| it.split_once(',')) else { return false };
+    pin_to(cpu.parse().unwrap());
+    let parent = parent.parse().ok();
+    while rustix::process::getppid().map(|it| it.as_raw_nonzero().get()) == parent {
         (0..1_000_000).for_each(|i| _ = std::hint::black_box(i));
     }
     true

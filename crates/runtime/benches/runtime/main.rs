@@ -1,7 +1,8 @@
-//! The runtime beside LLVM's and GNU's OpenMP, oneTBB, Taskflow and rayon, in one run, on equal cores and in the slow-core lab.
+//! The runtime beside LLVM's and GNU's OpenMP, oneTBB, Taskflow and rayon, in one run, on equal cores, in the slow-core lab, and
+//! beside another program.
 //!
 //! `make bench-runtime` builds the peers (../peers) and writes docs/benchmarks-runtime.md. `cargo bench -p evenkeel --bench runtime -- [FAMILY…]` measures some
-//! families of cases and prints them; `--quick`: few rounds, and of the lab only 3:1; `--equal`: without the lab. Peers, and the work that all share, come
+//! families of cases and prints them; `--quick`: few rounds, and of the lab only 3:1; `--equal`: on equal cores only. Peers, and the work that all share, come
 //! from the folder in `EVENKEEL_PEERS` (cases that have work in them are left out without it); the lab is that of the program in `EVENKEEL`, which runs
 //! this one again inside.
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
@@ -85,8 +86,6 @@ fn main() {
     if !asked.equal_only && !asked.families(true).is_empty() {
         let ratios = RATIOS.iter().filter(|ratio| !asked.quick || **ratio == 3);
         ratios.for_each(|ratio| page.push_str(&lab(*ratio, &words)));
-    }
-    if !asked.equal_only && !asked.families(true).is_empty() {
         page.push_str(&beside_another(&asked));
     }
     page.push_str(include_str!("notes.md"));

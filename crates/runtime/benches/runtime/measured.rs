@@ -56,7 +56,9 @@ impl Measured {
         let peers = self.systems.iter().filter(|system| !system.starts_with(super::OURS));
         let pairs = peers.flat_map(|system| cases.iter().map(move |case| (system.as_str(), *case)));
         let compared: Vec<_> = pairs.filter_map(|pair| Some((pair, self.ratios((super::OURS, case), pair)?))).collect();
-        let rounds = compared.iter().map(|(_, ratios)| ratios.len()).min()?;
+        // Who did not answer once is not compared.
+        let rounds = compared.iter().map(|(_, ratios)| ratios.len()).max()?;
+        let compared: Vec<_> = compared.into_iter().filter(|(_, ratios)| ratios.len() == rounds).collect();
         let without = |ratios: &[f64], round: usize| {
             let others: Vec<_> = ratios.iter().enumerate().filter(|(it, _)| *it != round).map(|(_, it)| *it).collect();
             if others.is_empty() { ratios[round] } else { median(&others) }
@@ -85,5 +87,6 @@ pub struct ToBestPeer<'a> {
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
+    let (below, above) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+    f64::midpoint(below, above)
 }

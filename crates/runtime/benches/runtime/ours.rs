@@ -12,8 +12,8 @@ use super::work::Work;
 pub struct Ours {
     name: String,
     pool: &'static Pool,
-    /// Whose workers stay on their cores whatever happens there: loops in equal parts are the pinned version of a program.
-    pinned: &'static Pool,
+    /// Whose workers lend each other no cores: loops in equal parts on it are the pinned version of a program.
+    lends_nothing: &'static Pool,
     work: Option<&'static Work>,
     handles: &'static [Handle],
     chains: Option<Graph<'static, 'static>>,
@@ -24,11 +24,11 @@ impl Ours {
     /// They live as long as the bench.
     pub fn new(work: Option<&'static Work>, threads: Threads) -> Self {
         let pool = || Pool::builder().workers(cases::WORKERS).pin(threads == Threads::Pinned);
-        let (pool, pinned) = (pool().build().unwrap(), pool().lend(false).build().unwrap());
+        let (pool, lends_nothing) = (pool().build().unwrap(), pool().lend(false).build().unwrap());
         let handles: Vec<_> = (0..CHAINS).map(|_| Handle::new()).collect();
-        let (pool, pinned) = (Box::leak(Box::new(pool)), Box::leak(Box::new(pinned)));
+        let (pool, lends_nothing) = (Box::leak(Box::new(pool)), Box::leak(Box::new(lends_nothing)));
         let name = threads.of(super::OURS);
-        Self { name, pool, pinned, work, handles: handles.leak(), chains: None, independent: None }
+        Self { name, pool, lends_nothing, work, handles: handles.leak(), chains: None, independent: None }
     }
 
     fn independent(pool: &Pool) {
@@ -53,7 +53,7 @@ impl Ours {
 
     /// Who runs a case, by what it names after its dash.
     fn team(&self, case: &str) -> &Pool {
-        if case.ends_with("-static") { self.pinned } else { self.pool }
+        if case.ends_with("-static") { self.lends_nothing } else { self.pool }
     }
 
     /// A loop under the schedule that a case names after its dash; `auto`: the pool's own.

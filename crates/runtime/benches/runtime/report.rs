@@ -51,7 +51,7 @@ fn row(text: &mut String, case: &str, cells: impl Iterator<Item = String>, last:
 /// What is asked for.
 pub fn demands(demands: &[Demand]) -> String {
     let mut text = String::from(
-        "| evenkeel, round by round | median | least | greatest | asked for | |\n| --- | ---: | ---: | ---: | --- | --- |\n",
+        "| evenkeel, round by round | median | least | greatest | asked for | rounds beyond it | |\n| --- | ---: | ---: | ---: | --- | ---: | --- |\n",
     );
     for demand in demands {
         let least = demand.values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -62,15 +62,17 @@ pub fn demands(demands: &[Demand]) -> String {
         };
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {bound} | {} |",
+            "| {} | {} | {} | {} | {bound} | {} of {} | {} |",
             demand.what,
             figure(median(&demand.values)),
             figure(least),
             figure(greatest),
+            demand.beyond(),
+            demand.values.len(),
             match demand.verdict() {
-                Verdict::Holds => "holds".into(),
-                Verdict::NotToldApart(beyond) => format!("not told apart: {beyond} of {}", demand.values.len()),
-                Verdict::Missed => "**missed**".into(),
+                Verdict::Holds => "holds",
+                Verdict::NotToldApart => "not told apart",
+                Verdict::Missed => "**missed**",
             }
         );
     }
@@ -91,8 +93,8 @@ pub fn title(systems: &str, rounds: usize) -> String {
     let model = info.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": an unknown processor");
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     format!(
-        "# Benchmarks of the runtime\n\nWritten by `make bench-runtime` on {}, on {} ({cores} cores). {systems}. Two workers, each kept on a core of its own, in all \
-         systems. Medians of {rounds} rounds in one run, the systems in turn, case by case; who is not measured stands still. These machines are \
+        "# Benchmarks of the runtime\n\nWritten by `make bench-runtime` on {}, on {} ({cores} cores). {systems}. Two workers in all systems, each kept on a core of its own \
+         unless said otherwise. Medians of rounds in one run ({rounds} on equal cores), the systems in turn, case by case; who is not measured stands still. These machines are \
          noisy: compare ratios, not figures of different runs.\n",
         today(),
         model.trim_start_matches([' ', '\t', ':']),

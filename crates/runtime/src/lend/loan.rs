@@ -11,24 +11,25 @@ pub enum Until {
     Unlocked,
 }
 
-/// Where a thread is, or goes to. The word's rest, above these, is the worker that has lent it its core.
+/// Where a thread is, or goes to. The word's rest, above these, is the worker whose core it has, or is being moved to.
 const HOME: u32 = 0;
-/// A lender has it moved to its core.
-const MOVING: u32 = 1;
 /// Its lender sends it home; or will, for it went there by itself while it was being moved, which may have come after that.
-const RETURNING: u32 = 2;
+const RETURNING: u32 = 1;
 /// It ends.
 const GONE: u32 = 3;
 const UNTIL_IDLE: u32 = 4;
 const UNTIL_UNLOCKED: u32 = 5;
+/// Added to one of these: a lender has it moved to its core. It may be there already, with its lender in the midst of that call.
+const MOVING: u32 = 2;
+const UNTIL_UNLOCKED_SOON: u32 = UNTIL_UNLOCKED + MOVING;
 const STATES: u32 = 8;
 
 const fn is_lent(word: u32) -> bool {
     matches!(word % STATES, UNTIL_IDLE | UNTIL_UNLOCKED)
 }
 
-const fn is_lent_by(word: u32, lender: usize) -> bool {
-    is_lent(word) && word / STATES == lender as u32
+const fn is_being_lent(word: u32) -> bool {
+    word % STATES >= UNTIL_IDLE + MOVING
 }
 
 /// See the file's head. Who moves the thread is said by the caller.
@@ -45,14 +46,15 @@ impl Loan {
         self.word() == HOME
     }
 
-    /// Whether it has the core of one that waits for a lock of its.
+    /// Whether it has, or may have, the core of one that waits for a lock of its.
     pub fn is_until_unlocked(&self) -> bool {
-        self.word() % STATES == UNTIL_UNLOCKED
+        matches!(self.word() % STATES, UNTIL_UNLOCKED | UNTIL_UNLOCKED_SOON)
     }
 
-    /// Whether it has that one's core.
-    pub fn is_by(&self, lender: usize) -> bool {
-        is_lent_by(self.word(), lender)
+    /// Whose core it has, or may have, if not its own.
+    pub fn lender(&self) -> Option<usize> {
+        let word = self.word();
+        (is_lent(word) || is_being_lent(word)).then_some((word / STATES) as usize)
     }
 
     fn word(&self) -> u32 {
@@ -65,12 +67,13 @@ impl Loan {
 
     /// Moves the thread, by what says whether it did, and says by whom it is lent a core, and until when. False: it stays.
     pub fn lend(&self, lender: usize, until: Until, moves: impl FnOnce() -> bool, home: impl FnOnce()) -> bool {
-        if !self.goes(HOME, MOVING) {
+        let how = if until == Until::Idle { UNTIL_IDLE } else { UNTIL_UNLOCKED };
+        let lent = lender as u32 * STATES + how;
+        if !self.goes(HOME, lent + MOVING) {
             return false;
         }
         let has_moved = moves();
-        let how = if until == Until::Idle { UNTIL_IDLE } else { UNTIL_UNLOCKED };
-        if has_moved && self.goes(MOVING, lender as u32 * STATES + how) {
+        if has_moved && self.goes(lent + MOVING, lent) {
             return true;
         }
         home();
@@ -85,8 +88,8 @@ impl Loan {
                 // First the state: who lends again from here on moves it after this, or is undone by this, which does no harm.
                 lent if is_lent(lent) && self.goes(lent, HOME) => return home(),
                 // It may have been moved already, onto the core of a lender that has not had the time to say so, and cannot have it before this leaves.
-                MOVING if self.goes(MOVING, RETURNING) => return home(),
-                word if is_lent(word) || word == MOVING => {}
+                moving if is_being_lent(moving) && self.goes(moving, RETURNING) => return home(),
+                word if is_lent(word) || is_being_lent(word) => {}
                 _ => return,
             }
         }
@@ -96,7 +99,7 @@ impl Loan {
     pub fn take_back(&self, lender: usize, home: impl FnOnce()) {
         let word = self.word();
         // Its thread may end as soon as it is said to be home.
-        if is_lent_by(word, lender) && self.goes(word, RETURNING) {
+        if is_lent(word) && word / STATES == lender as u32 && self.goes(word, RETURNING) {
             home();
             self.0.store(HOME, Ordering::Release);
         }
@@ -122,7 +125,7 @@ mod tests {
         loan.goes_home(|| ());
         assert!(loan.lend(2, Until::Idle, || true, || ()));
         loan.take_back(1, || unreachable!());
-        assert!(loan.is_by(2));
+        assert_eq!(loan.lender(), Some(2));
         loan.take_back(2, || ());
         assert!(loan.is_home());
     }
@@ -210,6 +213,25 @@ mod models {
     #[test]
     fn and_so_is_who_was_lent_one_by_two() {
         lenders(2);
+    }
+
+    #[test]
+    fn who_is_on_its_lenders_core_and_looks_whether_it_is_does_not_stay_there() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let thread = Arc::new(Thread::new());
+            let lender = {
+                let thread = Arc::clone(&thread);
+                thread::spawn(move || _ = thread.lend(1))
+            };
+            let is_there = thread.core.load(Ordering::SeqCst) == 1;
+            if thread.loan.lender() == Some(1) {
+                thread.goes_home();
+            }
+            lender.join().unwrap();
+            assert!(!is_there || thread.loan.is_home() && thread.core.load(Ordering::SeqCst) == Thread::OWN);
+        });
     }
 
     #[test]

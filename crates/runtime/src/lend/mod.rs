@@ -17,6 +17,11 @@ mod seats;
 
 /// Who has waited for so long looks whether those that it may be waiting for run. Most waits are shorter.
 const WAITED: Duration = Duration::from_micros(5);
+/// Who sleeps looks after those at work for the first time after so long, then after twice as long each time, up to so long.
+const FIRST_ROUND: Duration = Duration::from_millis(1);
+const LONGEST_ROUND: Duration = Duration::from_millis(8);
+/// And looks for so long: at some four of them.
+const GLANCE: Duration = Duration::from_micros(20);
 /// How long a lock is tried, which others have for moments only, before its waiter sleeps. Long enough to find out that one of them does not run.
 const TRYING: Duration = Duration::from_micros(20);
 /// Tries between two looks at the clock.
@@ -30,17 +35,28 @@ pub struct Watch {
     next: Duration,
     /// Whom, and how long that one had run.
     seen: Option<(usize, Nanos)>,
+    /// Whether it has been without work for so long that whoever is at work on a slower core is better off on its own.
+    is_sentrys: bool,
 }
 
 impl Watch {
     /// Of whoever waits for work, or for others to have done theirs.
     pub const fn for_work() -> Self {
-        Self { until: Until::Idle, next: WAITED, seen: None }
+        Self { until: Until::Idle, next: WAITED, seen: None, is_sentrys: false }
     }
 
     const fn for_lock() -> Self {
-        Self { until: Until::Unlocked, next: WAITED, seen: None }
+        Self { until: Until::Unlocked, next: WAITED, seen: None, is_sentrys: false }
     }
+}
+
+/// How a worker looks after the others while it sleeps.
+#[derive(Default)]
+pub struct Guard {
+    /// It does so for the next time after so long. None: it does not.
+    round: Option<Duration>,
+    /// How often in turn nobody was at work.
+    in_vain: u32,
 }
 
 /// To whom a worker is going to lend its core, or has.
@@ -63,7 +79,7 @@ impl Worker {
     #[cold]
     fn looks_for_borrower(&self, watch: &mut Watch, waited: Duration) -> bool {
         let registry = self.registry();
-        let (lending, places) = (&registry.lending, &registry.team.places);
+        let lending = &registry.lending;
         watch.next = waited + STILL;
         if !lending.takes_part(self.index) || self.borrower.is_refused.get() {
             return false;
@@ -75,28 +91,32 @@ impl Worker {
         }
         let seen = watch.seen.take();
         if let Some((borrower, ran)) = seen
-            && lending.ran(borrower) == Some(ran)
+            && let Some(runs) = lending.ran(borrower)
+            && (runs == ran || watch.is_sentrys && lending.is_slower(borrower, self.index))
             && (watch.until == Until::Unlocked || !registry.has_work())
         {
             self.borrower.next.set(Some(borrower));
             return true;
         }
-        // Those on faster cores would be slower here, once they run again. Each begins with the one after itself: so not all look at the same.
-        let slower = places.partition_point(|place| place.kind < self.kind)..places.len();
+        // Each begins with the one after itself: so not all look at the same.
+        let borrowers = lending.borrowers(self.index);
         let after = seen.map_or(self.index, |(last, _)| last) + 1;
-        let mut round = (after..slower.end).chain(slower.start..after).filter(|&other| other != self.index);
+        let mut round = (after..borrowers.end).chain(borrowers.start..after).filter(|&other| other != self.index);
         watch.seen = round.find_map(|other| Some((other, lending.ran(other)?)));
         false
     }
 
-    /// Lends its core to whom it has found. From here on it is not sure to have it.
-    pub fn lend_core(&self, watch: &Watch) {
-        let Some(borrower) = self.borrower.next.take() else { return };
+    /// Lends its core to whom it has found, if it has. From here on it is not sure to have it. False: nobody has it.
+    pub fn lend_core(&self, watch: &Watch) -> bool {
+        let Some(borrower) = self.borrower.next.take() else { return false };
         let since = Instant::now();
         let lent = self.registry().lending.lend(self.index, borrower, watch.until);
         match lent {
-            Lent::NotAtHome => return,
-            Lent::Refused => return self.borrower.is_refused.set(true),
+            Lent::NotAtHome => return false,
+            Lent::Refused => {
+                self.borrower.is_refused.set(true);
+                return false;
+            }
             Lent::HasIt => self.borrower.has.set(Some(borrower)),
             Lent::WentHome => {}
         }
@@ -104,6 +124,36 @@ impl Worker {
         if let Some(recorder) = self.recorder() {
             recorder.happened(What::Lent(borrower as u32), since);
         }
+        lent == Lent::HasIt
+    }
+
+    /// What it does when it has fallen asleep, and again at the time that this returns: it lends its core, or looks after those that are at work.
+    pub fn stands_guard(&self, watch: &mut Watch, guard: &mut Guard) -> Option<Instant> {
+        let registry = self.registry();
+        if self.lend_core(watch) {
+            return None;
+        }
+        let Some(round) = guard.round else {
+            guard.round = registry.lending.mounts_guard(self.index).then_some(FIRST_ROUND);
+            return guard.round.map(|round| Instant::now() + round);
+        };
+        // Once may be between two things that somebody does.
+        guard.in_vain = if registry.lending.somebody_works(self.index) { 0 } else { guard.in_vain + 1 };
+        let mut ends = guard.in_vain == 2;
+        (watch.is_sentrys, watch.next) = (true, Duration::ZERO);
+        let (since, mut waited) = (Instant::now(), Duration::ZERO);
+        while !ends && waited < GLANCE && registry.sleep.is_asleep(self.index) {
+            ends = self.finds_borrower(watch, waited) && self.lend_core(watch);
+            std::hint::spin_loop();
+            waited = since.elapsed();
+        }
+        if ends {
+            registry.lending.leaves_guard(self.index);
+            return None;
+        }
+        let round = LONGEST_ROUND.min(2 * round);
+        guard.round = Some(round);
+        Some(Instant::now() + round)
     }
 
     /// Locks what others have for moments only, unless they lose their core meanwhile.
@@ -130,7 +180,7 @@ impl Worker {
         // Who sleeps here has lost no core.
         let lending = &self.registry().lending;
         lending.idles(self.index);
-        self.lend_core(&watch);
+        let _ = self.lend_core(&watch);
         let guard = mutex.lock().unwrap_or_else(PoisonError::into_inner);
         lending.works(self.index);
         self.takes_core_back();
@@ -167,7 +217,7 @@ mod tests {
 
     #[test]
     fn who_sleeps_on_a_lock_is_lent_nothing() {
-        let pool = Pool::builder().workers(2).build().unwrap();
+        let pool = Pool::builder().workers(2).lend(true).build().unwrap();
         let (mutex, both) = (Mutex::new(()), Barrier::new(2));
         let with_worker = |f: &dyn Fn(&Worker)| Worker::with_current(|worker| f(worker.unwrap()));
         let may_be_lent = |worker: usize| pool.registry.lending.ran(worker).is_some();
@@ -175,8 +225,8 @@ mod tests {
             let guard = mutex.lock().unwrap();
             s.spawn(|| {
                 with_worker(&|worker| {
-                    assert!(may_be_lent(worker.index));
                     both.wait();
+                    assert!(may_be_lent(worker.index));
                     drop(worker.lock(&mutex));
                     assert!(may_be_lent(worker.index));
                 });

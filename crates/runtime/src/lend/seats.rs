@@ -1,27 +1,38 @@
 //! Whose threads may be lent a core, and which cores they have. README.md, "Cores that are lent".
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
-use evenkeel_machine::Nanos;
+use evenkeel_machine::{KindId, Nanos, PerKind};
 use rustix::thread::CpuSet;
 
 use super::loan::{Loan, Until};
 use crate::os_thread::OsThread;
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crate::team::Team;
 
 /// A thread that has not run for so long does not run: it was preempted, or it waits for the system.
 pub const STILL: Duration = Duration::from_micros(4);
 
 /// By worker, whether its thread may be lent a core, and is.
-pub struct Lending(Box<[CachePadded<Seat>]>);
+pub struct Lending {
+    seats: Box<[CachePadded<Seat>]>,
+    /// By kind, the worker that looks after the others while it sleeps.
+    sentries: PerKind<CachePadded<AtomicUsize>>,
+}
+
+/// No worker's number.
+const NOBODY: usize = usize::MAX;
 
 struct Seat {
     /// None: it is not lent anything, or has not begun.
     home: OnceLock<Home>,
     may_lend: bool,
+    kind: KindId,
+    /// Those on no faster cores are from this one on.
+    no_faster: usize,
     /// Neither looking nor asleep.
     is_at_work: AtomicBool,
     loan: Loan,
@@ -53,15 +64,19 @@ impl Lending {
         let seat = |worker| Seat {
             home: OnceLock::new(),
             may_lend: team.lends && team.has_own_core(worker),
+            kind: team.places[worker].kind,
+            no_faster: team.places.partition_point(|place| place.kind < team.places[worker].kind),
             is_at_work: AtomicBool::new(false),
             loan: Loan::new(),
         };
-        Self((0..team.places.len()).map(|worker| CachePadded::new(seat(worker))).collect())
+        let seats = (0..team.places.len()).map(|worker| CachePadded::new(seat(worker))).collect();
+        let nobody = |_| CachePadded::new(AtomicUsize::new(NOBODY));
+        Self { seats, sentries: PerKind(std::array::from_fn(nobody)) }
     }
 
     /// This thread is this worker, and keeps to this core, where it could run elsewhere before.
     pub fn take_seat(&self, worker: usize, cpu: u32, before: CpuSet) {
-        let seat = &self.0[worker];
+        let seat = &self.seats[worker];
         // Where its clock says nothing, nor do those of others.
         let thread = OsThread::current().filter(|thread| seat.may_lend && thread.tells_that_it_runs(STILL));
         if let Some(thread) = thread {
@@ -72,49 +87,93 @@ impl Lending {
 
     /// It ends.
     pub fn leave_seat(&self, worker: usize) {
-        let seat = &self.0[worker];
+        let seat = &self.seats[worker];
         seat.loan.close(|| seat.go_home());
     }
 
     /// It has something to do.
     pub fn works(&self, worker: usize) {
-        self.0[worker].is_at_work.store(true, Ordering::Relaxed);
+        self.seats[worker].is_at_work.store(true, Ordering::Relaxed);
     }
 
     /// It has nothing to do, or waits for what it cannot help with.
     pub fn idles(&self, worker: usize) {
-        self.0[worker].is_at_work.store(false, Ordering::Relaxed);
+        self.seats[worker].is_at_work.store(false, Ordering::Relaxed);
     }
 
     /// It has no lock any more. By its own thread.
     #[inline]
     pub fn has_unlocked(&self, worker: usize) {
         // Whoever waits for that on the same core cannot have it before this one leaves.
-        if self.0[worker].loan.is_until_unlocked() {
+        if self.seats[worker].loan.is_until_unlocked() {
             self.goes_home(worker);
         }
     }
 
     /// Whether it may lend its core, and be lent another's.
     pub fn takes_part(&self, worker: usize) -> bool {
-        self.0[worker].home.get().is_some()
+        self.seats[worker].home.get().is_some()
+    }
+
+    /// Whether it has a core of its own kind.
+    pub fn is_on_its_kind(&self, worker: usize) -> bool {
+        let seat = &self.seats[worker];
+        seat.loan.lender().is_none_or(|lender| self.seats[lender].kind == seat.kind)
     }
 
     /// Whether it has its own core.
     pub fn is_home(&self, worker: usize) -> bool {
-        self.0[worker].loan.is_home()
+        self.seats[worker].loan.is_home()
+    }
+
+    /// Whom it may lend its core to: those on faster ones would be slower there, once they run again.
+    pub fn borrowers(&self, lender: usize) -> Range<usize> {
+        self.seats[lender].no_faster..self.seats.len()
+    }
+
+    /// Whether the core of the one is slower than the other's.
+    pub fn is_slower(&self, worker: usize, than: usize) -> bool {
+        self.seats[worker].kind > self.seats[than].kind
+    }
+
+    /// It is about to sleep: whether it is the one of its kind that looks after those at work meanwhile. Nobody need where nobody is.
+    pub fn mounts_guard(&self, worker: usize) -> bool {
+        let sentry = &self.sentries[self.seats[worker].kind];
+        self.takes_part(worker)
+            && self.somebody_works(worker)
+            && sentry.load(Ordering::Relaxed) == NOBODY
+            && sentry.compare_exchange(NOBODY, worker, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether somebody is at work whom it could lend its core.
+    pub fn somebody_works(&self, worker: usize) -> bool {
+        let is_at_work = |other: usize| other != worker && self.seats[other].is_at_work.load(Ordering::Relaxed);
+        self.borrowers(worker).any(is_at_work)
+    }
+
+    /// It looks after them no more, if it did.
+    pub fn leaves_guard(&self, worker: usize) {
+        let sentry = &self.sentries[self.seats[worker].kind];
+        if sentry.load(Ordering::Relaxed) == worker {
+            sentry.store(NOBODY, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether somebody looks after those at work.
+    pub fn is_guarded(&self) -> bool {
+        self.sentries.0.iter().any(|sentry| sentry.load(Ordering::Relaxed) != NOBODY)
     }
 
     /// How long it has run, if it may be lent a core.
     pub fn ran(&self, worker: usize) -> Option<Nanos> {
-        let seat = &self.0[worker];
+        let seat = &self.seats[worker];
         let may_be = seat.is_at_work.load(Ordering::Relaxed) && seat.loan.is_home();
         seat.home.get().filter(|_| may_be)?.thread.ran()
     }
 
     /// Lends a worker's core to another. By the lender's thread, which has it for as long as the borrower does not run only.
     pub fn lend(&self, lender: usize, borrower: usize, until: Until) -> Lent {
-        let (own, seat) = (&self.0[lender].home, &self.0[borrower]);
+        let (own, seat) = (&self.seats[lender].home, &self.seats[borrower]);
         let mut has_moved = None;
         let moves = || {
             let homes = own.get().zip(seat.home.get());
@@ -131,14 +190,14 @@ impl Lending {
 
     /// A lender wants its core back, if it is that one that the borrower has.
     pub fn take_back(&self, lender: usize, borrower: usize) {
-        let seat = &self.0[borrower];
+        let seat = &self.seats[borrower];
         seat.loan.take_back(lender, || seat.go_home());
     }
 
     /// It has woken another. By its own thread.
     pub fn has_woken(&self, worker: usize, other: usize) {
         // Who counts as awake, and as looking, is to be so: not queued behind the one that has its core.
-        if self.0[worker].loan.is_by(other) {
+        if self.seats[worker].loan.lender() == Some(other) {
             self.goes_home(worker);
         }
     }
@@ -146,7 +205,7 @@ impl Lending {
     /// It goes home if it is elsewhere. By its own thread.
     #[inline]
     pub fn goes_home(&self, worker: usize) {
-        let seat = &self.0[worker];
+        let seat = &self.seats[worker];
         if !seat.loan.is_home() {
             seat.loan.goes_home(|| seat.go_home());
         }

@@ -1,4 +1,4 @@
-//! Where a worker finds what is not in its own deque: README.md, "Words".
+//! Where a worker finds what is not in its own deque: README.md, "Who is there".
 
 use std::time::Instant;
 
