@@ -1,7 +1,7 @@
 //! A pool without work: its workers do not run at all.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use evenkeel::Pool;
 
@@ -15,18 +15,28 @@ fn on_core() -> Vec<(String, u64)> {
     workers.map(|it| (it.display().to_string(), time(&it))).collect()
 }
 
+/// All are asleep some time after the last of their work: how soon depends on who else is on this machine.
+fn falls_asleep(workers: usize) -> bool {
+    (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        let before = on_core();
+        std::thread::sleep(Duration::from_millis(100));
+        before.len() == workers && before == on_core()
+    })
+}
+
+// One test: threads of another would be among those that are counted.
 #[test]
 fn workers_without_work_sleep_and_go_on_sleeping() {
     let pool = Pool::builder().workers(8).build().unwrap();
     for _ in 0..3 {
         pool.for_each(0..100_000_u32, |i| _ = std::hint::black_box(i));
-        // All are asleep some time after the last of it: how soon depends on who else is on this machine.
-        let slept = (0..100).any(|_| {
-            std::thread::sleep(Duration::from_millis(20));
-            let before = on_core();
-            std::thread::sleep(Duration::from_millis(100));
-            before.len() == 8 && before == on_core()
-        });
-        assert!(slept, "{:?}", on_core());
+        assert!(falls_asleep(8), "{:?}", on_core());
     }
+    drop(pool);
+    // One sleeps beside another that works for so long that it looks after that one now and then.
+    let pool = Pool::builder().workers(2).lend(true).build().unwrap();
+    let since = Instant::now();
+    pool.run(|| while since.elapsed() < Duration::from_millis(50) {});
+    assert!(falls_asleep(2), "{:?}", on_core());
 }
