@@ -275,7 +275,10 @@ mod models {
                 sleep.stop_looking(|| !jobs.is_empty());
                 return found;
             }
-            sleep.sleep(me, || None, || done() || !jobs.is_empty(), || None);
+            // Once it looks after others while it sleeps.
+            let mut first = true;
+            let asleep = || std::mem::take(&mut first).then(Instant::now);
+            sleep.sleep(me, || None, || done() || !jobs.is_empty(), asleep);
         }
     }
 
@@ -406,7 +409,7 @@ mod models {
                 thread::spawn(move || {
                     shared.take_seat(0);
                     shared.start_looking();
-                    shared.sleep(0, || Some(Instant::now()), || false, || ());
+                    shared.sleep(0, || Some(Instant::now()), || false, || None);
                     shared.stop_looking(|| false);
                 })
             };
