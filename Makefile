@@ -59,14 +59,14 @@ vm-test:
 	@test -n "$(SCHED_EXT)" || test "$$EVENKEEL_VM" != required \
 		|| { echo "no clang 18 or later, or no libelf, which EVENKEEL_VM=required requires (tests/setup-vm.sh)"; exit 1; }
 	$(CARGO) test -p evenkeel-vm --test cgroup_v2 -- --ignored --nocapture
-	$(CARGO) build -p evenkeel-linux --examples
+	$(CARGO) build -p evenkeel-linux -p evenkeel --examples
 	$(CARGO) test -p evenkeel-linux $(SCHED_EXT) --lib
 	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --include-ignored --skip in_the_longer_run --nocapture --test-threads=1
 
 # All policies on the older and the newer kernels, too: a quarter of an hour.
 vm-test-long:
 	./tests/setup-vm.sh
-	$(CARGO) build -p evenkeel-linux --examples
+	$(CARGO) build -p evenkeel-linux -p evenkeel --examples
 	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --ignored in_the_longer_run --nocapture --test-threads=1
 
 # Beside simcore and SimPy, in one run; also the start of the binary itself. Writes docs/benchmarks.md.

@@ -6,6 +6,7 @@
 mod bad_input;
 mod boots;
 mod ends;
+mod pools;
 #[cfg(feature = "sched_ext")]
 mod sched_ext;
 #[cfg(feature = "sched_ext")]

@@ -1,11 +1,16 @@
 //! Why there is no pool.
 
+use std::error::Error as _;
+use std::fmt;
+
 use evenkeel_machine::MachineError;
 use evenkeel_policy::graph::UnknownGraphPolicy;
 use evenkeel_policy::loops::LoopError;
 
 /// Why a pool could not be made.
-#[derive(Debug, thiserror::Error)]
+///
+/// `Debug` says the same as `Display`, and the causes: it is what a `main` that returns it ends with.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
     /// The machine asked for is not one.
@@ -29,7 +34,23 @@ pub enum PoolError {
         /// The most that there can be.
         most: usize,
     },
-    /// No such policy for tasks.
+    /// What an environment variable asks for is not there.
+    #[error("{variable}: {source}")]
+    Variable {
+        /// Which.
+        variable: &'static str,
+        /// Why.
+        source: Box<Self>,
+    },
+    /// No such policy for tasks as they come.
+    #[error("no policy '{name}' for tasks; there are {has}")]
+    NoPolicy {
+        /// As asked for.
+        name: String,
+        /// Those that there are.
+        has: &'static str,
+    },
+    /// No such policy for recorded graphs.
     #[error(transparent)]
     Policy(#[from] UnknownGraphPolicy),
     /// A policy that plans whole graphs, for tasks that come one by one.
@@ -57,7 +78,7 @@ pub enum PoolError {
     #[error("{0}: no text found")]
     NoText(&'static str),
     /// The system gives no thread.
-    #[error("worker {worker}: no thread to be had")]
+    #[error("worker {worker}: no thread to be had: {source}")]
     Thread {
         /// Which of them.
         worker: usize,
@@ -65,4 +86,22 @@ pub enum PoolError {
         #[source]
         source: std::io::Error,
     },
+}
+
+impl fmt::Debug for PoolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        let mut said = self.to_string();
+        let mut cause = self.source();
+        while let Some(it) = cause {
+            // Most say their cause themselves.
+            let text = it.to_string();
+            if !said.contains(&text) {
+                write!(f, ": {text}")?;
+                said = text;
+            }
+            cause = it.source();
+        }
+        Ok(())
+    }
 }

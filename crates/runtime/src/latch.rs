@@ -1,6 +1,9 @@
 //! Done or not: what a waiter looks at. README.md, "Latches and stacks".
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use crate::registry::Registry;
 
 use crate::sync::{AtomicBool, Ordering, Thread, current, park, park_until};
 use crate::worker::Worker;
@@ -28,6 +31,32 @@ impl Latch {
         let waiter = this.waiter;
         this.done.store(true, Ordering::Release);
         setter.registry().sleep.wake_waiter(waiter);
+    }
+}
+
+/// What a worker of another pool waits for, which does other work of its own pool meanwhile.
+pub struct AbroadLatch {
+    done: AtomicBool,
+    home: Arc<Registry>,
+    waiter: usize,
+}
+
+impl AbroadLatch {
+    /// What this worker is going to wait for.
+    pub fn new(waiter: &Worker) -> Self {
+        Self { done: AtomicBool::new(false), home: waiter.shared(), waiter: waiter.index }
+    }
+
+    /// Whether it has been set; what was written before is seen then.
+    pub fn is_set(&self) -> bool {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// Sets it. From that moment its waiter may be gone, and the latch with it.
+    pub fn set(this: &Self) {
+        let (home, waiter) = (Arc::clone(&this.home), this.waiter);
+        this.done.store(true, Ordering::Release);
+        home.sleep.wake_waiter(waiter);
     }
 }
 

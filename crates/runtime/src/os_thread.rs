@@ -14,6 +14,23 @@ pub struct OsThread {
     clock: libc::clockid_t,
 }
 
+/// What a thread has had of cores.
+#[derive(Clone, Copy, Debug)]
+pub struct Turns {
+    /// On one.
+    pub ran: Nanos,
+    /// For one that others had.
+    pub waited: Nanos,
+}
+
+impl Turns {
+    /// What has come to it since then.
+    pub fn since(self, before: Self) -> Self {
+        let more = |now: Nanos, before: Nanos| Nanos(now.0.saturating_sub(before.0));
+        Self { ran: more(self.ran, before.ran), waited: more(self.waited, before.waited) }
+    }
+}
+
 impl OsThread {
     /// This one. None: the system does not count how long a thread has run.
     pub fn current() -> Option<Self> {
@@ -31,6 +48,13 @@ impl OsThread {
         // SAFETY: the time is written if it is said to be.
         let time = unsafe { (libc::clock_gettime(self.clock, time.as_mut_ptr()) == 0).then(|| time.assume_init()) }?;
         Some(Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64))
+    }
+
+    /// How long it has run, and has waited for a core while it could have. Some microseconds; None: the system does not say.
+    pub fn turns(self) -> Option<Turns> {
+        let text = std::fs::read_to_string(format!("/proc/self/task/{}/schedstat", self.id.as_raw_nonzero())).ok()?;
+        let mut fields = text.split_ascii_whitespace().map(|field| field.parse().ok().map(Nanos));
+        Some(Turns { ran: fields.next()??, waited: fields.next()?? })
     }
 
     /// Whether its clock, read by itself, has gone on after so long: it may be one that ticks seldom, and says nothing of shorter times.

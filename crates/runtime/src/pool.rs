@@ -11,7 +11,7 @@ use evenkeel_policy::graph;
 
 use crate::costs::{Cost, Label};
 use crate::error::PoolError;
-use crate::latch::OutsideLatch;
+use crate::latch::{AbroadLatch, OutsideLatch};
 use crate::loops::Schedule;
 use crate::registry::Registry;
 use crate::scope::{self, Scope};
@@ -144,10 +144,7 @@ impl Builder {
     /// # Errors
     /// A machine, policy or schedule that is not there; no core that may be used; no threads to be had.
     pub fn build(self) -> Result<Pool, PoolError> {
-        let machine = match self.machine.or(from_environment(MACHINE_VARIABLE)?) {
-            Some(name_or_path) => Some(Machine::load(&name_or_path)?),
-            None => None,
-        };
+        let machine = asked(self.machine, MACHINE_VARIABLE, |it| Ok(Machine::load(it)?))?;
         let mut team = Team::here(machine.as_ref())?;
         if let Some(workers) = self.workers {
             if !(1..=MAX_WORKERS).contains(&workers) {
@@ -159,16 +156,27 @@ impl Builder {
             team = team.unpinned();
         }
         team.lends = flag(self.lends, LEND_VARIABLE, true)?;
-        let discipline = Discipline::named(self.policy.or(from_environment(POLICY_VARIABLE)?))?;
-        let schedule = match self.schedule.or(from_environment(SCHEDULE_VARIABLE)?) {
-            Some(schedule) => schedule.parse()?,
-            None => Schedule::default(),
-        };
+        let discipline = asked(self.policy, POLICY_VARIABLE, Discipline::named)?.unwrap_or(Discipline::StealKind);
+        let schedule = asked(self.schedule, SCHEDULE_VARIABLE, |it| Ok(it.parse()?))?.unwrap_or_default();
         let trace = self.trace.or(from_environment(TRACE_VARIABLE)?).filter(|file| !file.is_empty());
         let says = flag(self.summary, SUMMARY_VARIABLE, false)?;
         let trace = trace.and_then(|file| Trace::begin(&file));
         Pool::start(team, discipline, schedule, Looking { trace, says })
     }
+}
+
+/// What was asked for, else what the environment says, as `read` understands it.
+fn asked<T>(
+    asked: Option<String>,
+    variable: &'static str,
+    read: impl FnOnce(&str) -> Result<T, PoolError>,
+) -> Result<Option<T>, PoolError> {
+    if let Some(asked) = asked {
+        return read(&asked).map(Some);
+    }
+    let Some(found) = from_environment(variable)? else { return Ok(None) };
+    let in_variable = |source| PoolError::Variable { variable, source: Box::new(source) };
+    read(&found).map(Some).map_err(in_variable)
 }
 
 /// What was asked for, else what the environment says, else `unless_said`.
@@ -177,16 +185,17 @@ fn flag(asked: Option<bool>, variable: &'static str, unless_said: bool) -> Resul
         return Ok(asked);
     }
     match from_environment(variable)?.as_deref() {
-        None | Some("") => Ok(unless_said),
+        None => Ok(unless_said),
         Some("0") => Ok(false),
         Some("1") => Ok(true),
         Some(found) => Err(PoolError::Flag { variable, found: found.into() }),
     }
 }
 
+/// An empty variable says nothing.
 fn from_environment(variable: &'static str) -> Result<Option<String>, PoolError> {
     match std::env::var(variable) {
-        Ok(value) => Ok(Some(value)),
+        Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
         Err(std::env::VarError::NotPresent) => Ok(None),
         Err(std::env::VarError::NotUnicode(_)) => Err(PoolError::NoText(variable)),
     }
@@ -204,16 +213,16 @@ pub enum Discipline {
 }
 
 impl Discipline {
-    fn named(name: Option<String>) -> Result<Self, PoolError> {
+    fn named(name: &str) -> Result<Self, PoolError> {
         const HAS: &str = "fifo, steal, steal-kind, cats";
-        let Some(name) = name else { return Ok(Self::StealKind) };
-        match name.as_str() {
+        let owned = || name.to_owned();
+        match name {
             "steal" => Ok(Self::Steal),
             "steal-kind" => Ok(Self::StealKind),
             "fifo" => Ok(Self::Central("fifo")),
             "cats" => Ok(Self::Central("cats")),
-            _ if graph::find(&name).is_some() => Err(PoolError::PlansGraphs { name, has: HAS }),
-            _ => Err(graph::UnknownGraphPolicy { name }.into()),
+            _ if graph::find(name).is_some() => Err(PoolError::PlansGraphs { name: owned(), has: HAS }),
+            _ => Err(PoolError::NoPolicy { name: owned(), has: HAS }),
         }
     }
 }
@@ -350,27 +359,26 @@ impl Pool {
 
     #[cold]
     fn call_in<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
-        let job = StackJob::new(OutsideLatch::new(), f);
-        self.registry.inject(job.job());
-        // A worker of another pool has lost no core.
-        let elsewhere = |idles: bool| {
-            Worker::with_current(|worker| {
-                if let Some(worker) = worker {
-                    let lending = &worker.registry().lending;
-                    if idles { lending.idles(worker.index) } else { lending.works(worker.index) }
-                }
-            });
-        };
-        elsewhere(true);
-        // It may have come to a worker that loses its core, or is slow, while all others sleep.
-        let long = || {
-            if !self.registry.lending.is_guarded() {
-                self.registry.sleep.wake_one_of_those_asleep()
+        Worker::with_current(|worker| match worker {
+            Some(abroad) => {
+                let job = StackJob::new(AbroadLatch::new(abroad), f);
+                self.registry.inject(job.job());
+                abroad.wait_until(|| job.signal.is_set());
+                job.into_result()
             }
-        };
-        job.signal.wait(LONG, long);
-        elsewhere(false);
-        job.into_result()
+            None => {
+                let job = StackJob::new(OutsideLatch::new(), f);
+                self.registry.inject(job.job());
+                // It may have come to a worker that loses its core, or is slow, while all others sleep.
+                let long = || {
+                    if !self.registry.lending.is_guarded() {
+                        self.registry.sleep.wake_one_of_those_asleep();
+                    }
+                };
+                job.signal.wait(LONG, long);
+                job.into_result()
+            }
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use crate::costs::Label;
 use crate::job::{Head, JobRef};
-use crate::latch::{Latch, OutsideLatch};
+use crate::latch::{AbroadLatch, Latch, OutsideLatch};
 use crate::scope::Payload;
 use crate::trace::What;
 use crate::worker::Worker;
@@ -30,6 +30,14 @@ impl Signal for Latch {
 }
 
 impl Signal for OutsideLatch {
+    const WHAT: What = What::Call;
+
+    fn signal(this: &Self, _worker: &Worker) {
+        Self::set(this);
+    }
+}
+
+impl Signal for AbroadLatch {
     const WHAT: What = What::Call;
 
     fn signal(this: &Self, _worker: &Worker) {

@@ -202,6 +202,40 @@ fn what_takes_long_on_a_slow_core_goes_to_a_fast_one_that_has_nothing_to_do_and_
 }
 
 #[test]
+fn who_has_been_lent_a_core_that_others_have_too_gets_its_own_back() {
+    let _alone = alone();
+    let pool = builder().build().unwrap();
+    let goes_back = || {
+        let is_over = &AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            let (_, went) = elsewhere(&pool, || {
+                let own = sched_getcpu();
+                std::thread::sleep(AWAY);
+                let lent = sched_getcpu();
+                for _ in 0..3 {
+                    threads.spawn(move || {
+                        let mut set = CpuSet::new();
+                        set.set(lent);
+                        sched_setaffinity(None, &set).unwrap();
+                        while !is_over.load(Ordering::Relaxed) {
+                            std::hint::spin_loop();
+                        }
+                    });
+                }
+                let since = Instant::now();
+                while sched_getcpu() != own && since.elapsed() < 20 * AWAY {
+                    std::hint::spin_loop();
+                }
+                (lent != own, sched_getcpu() == own)
+            });
+            is_over.store(true, Ordering::Relaxed);
+            went == (true, true)
+        })
+    };
+    assert!(sometimes(goes_back));
+}
+
+#[test]
 fn who_wakes_its_lender_leaves_that_ones_core_first() {
     let _alone = alone();
     let pool = builder().build().unwrap();

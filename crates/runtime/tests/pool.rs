@@ -294,6 +294,18 @@ fn two_pools_call_each_other() {
 }
 
 #[test]
+fn a_call_that_comes_back_into_a_pool_finds_its_only_worker() {
+    let (one, two) = (pool(1), pool(1));
+    assert_eq!(one.run(|| two.run(|| one.run(|| two.run(|| 1)))), 1);
+    let sum = std::sync::atomic::AtomicU32::new(0);
+    one.for_each(0..8_u32, |i| _ = sum.fetch_add(two.run(|| one.run(|| i)), Ordering::Relaxed));
+    assert_eq!(sum.into_inner(), 28);
+    // And a panic finds its way through both.
+    let text = message(|| one.run(|| two.run(|| one.run(|| panic!("through both")))));
+    assert_eq!(text, "through both");
+}
+
+#[test]
 fn many_threads_call_at_once() {
     let pool = pool(2);
     std::thread::scope(|threads| {
@@ -315,7 +327,10 @@ fn a_pool_keeps_to_as_many_threads_as_it_has_workers() {
 fn what_cannot_be_had_is_named() {
     let message = |result: Result<Pool, PoolError>| result.err().map(|error| error.to_string()).unwrap_or_default();
     assert_eq!(message(Pool::builder().workers(0).build()), "0 workers asked for, expected 1 to 4096");
-    assert!(message(Pool::builder().policy("lifo").build()).starts_with("no graph policy 'lifo'; there are fifo"));
+    let expected = "no policy 'lifo' for tasks; there are fifo, steal, steal-kind, cats";
+    assert_eq!(message(Pool::builder().policy("lifo").build()), expected);
+    // What a `main` ends with that returns it.
+    assert_eq!(format!("{:?}", Pool::builder().policy("lifo").build().err().unwrap()), expected);
     let expected = "'heft' plans whole graphs: record one and name it there (Pool::record_with); for tasks as they come expected one of \
                     fifo, steal, steal-kind, cats";
     assert_eq!(message(Pool::builder().policy("heft").build()), expected);

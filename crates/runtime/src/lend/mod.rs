@@ -9,19 +9,16 @@ use evenkeel_machine::Nanos;
 use self::loan::Until;
 pub use self::seats::Lending;
 use self::seats::{Lent, STILL};
+pub use self::sentry::Guard;
 use crate::trace::What;
 use crate::worker::Worker;
 
 mod loan;
 mod seats;
+mod sentry;
 
 /// Who has waited for so long looks whether those that it may be waiting for run. Most waits are shorter.
 const WAITED: Duration = Duration::from_micros(5);
-/// Who sleeps looks after those at work for the first time after so long, then after twice as long each time, up to so long.
-const FIRST_ROUND: Duration = Duration::from_millis(1);
-const LONGEST_ROUND: Duration = Duration::from_millis(8);
-/// And looks for so long: at some four of them.
-const GLANCE: Duration = Duration::from_micros(20);
 /// How long a lock is tried, which others have for moments only, before its waiter sleeps. Long enough to find out that one of them does not run.
 const TRYING: Duration = Duration::from_micros(20);
 /// Tries between two looks at the clock.
@@ -50,15 +47,6 @@ impl Watch {
     }
 }
 
-/// How a worker looks after the others while it sleeps.
-#[derive(Default)]
-pub struct Guard {
-    /// It does so for the next time after so long. None: it does not.
-    round: Option<Duration>,
-    /// How often in turn nobody was at work.
-    in_vain: u32,
-}
-
 /// To whom a worker is going to lend its core, or has.
 #[derive(Default)]
 pub struct Borrower {
@@ -66,6 +54,8 @@ pub struct Borrower {
     has: Cell<Option<usize>>,
     /// Whether the system did not want a thread to be moved.
     is_refused: Cell<bool>,
+    /// Others have its core, too, as of a while ago.
+    poor_until: Cell<Option<Instant>>,
 }
 
 impl Worker {
@@ -106,16 +96,16 @@ impl Worker {
         false
     }
 
-    /// Lends its core to whom it has found, if it has. From here on it is not sure to have it. False: nobody has it.
-    pub fn lend_core(&self, watch: &Watch) -> bool {
-        let Some(borrower) = self.borrower.next.take() else { return false };
+    /// Lends its core to whom it has found, if it has: to whom. From here on it is not sure to have it. None: nobody has it.
+    fn lend_core(&self, watch: &Watch) -> Option<usize> {
+        let borrower = self.borrower.next.take()?;
         let since = Instant::now();
         let lent = self.registry().lending.lend(self.index, borrower, watch.until);
         match lent {
-            Lent::NotAtHome => return false,
+            Lent::NotAtHome => return None,
             Lent::Refused => {
                 self.borrower.is_refused.set(true);
-                return false;
+                return None;
             }
             Lent::HasIt => self.borrower.has.set(Some(borrower)),
             Lent::WentHome => {}
@@ -124,36 +114,7 @@ impl Worker {
         if let Some(recorder) = self.recorder() {
             recorder.happened(What::Lent(borrower as u32), since);
         }
-        lent == Lent::HasIt
-    }
-
-    /// What it does when it has fallen asleep, and again at the time that this returns: it lends its core, or looks after those that are at work.
-    pub fn stands_guard(&self, watch: &mut Watch, guard: &mut Guard) -> Option<Instant> {
-        let registry = self.registry();
-        if self.lend_core(watch) {
-            return None;
-        }
-        let Some(round) = guard.round else {
-            guard.round = registry.lending.mounts_guard(self.index).then_some(FIRST_ROUND);
-            return guard.round.map(|round| Instant::now() + round);
-        };
-        // Once may be between two things that somebody does.
-        guard.in_vain = if registry.lending.somebody_works(self.index) { 0 } else { guard.in_vain + 1 };
-        let mut ends = guard.in_vain == 2;
-        (watch.is_sentrys, watch.next) = (true, Duration::ZERO);
-        let (since, mut waited) = (Instant::now(), Duration::ZERO);
-        while !ends && waited < GLANCE && registry.sleep.is_asleep(self.index) {
-            ends = self.finds_borrower(watch, waited) && self.lend_core(watch);
-            std::hint::spin_loop();
-            waited = since.elapsed();
-        }
-        if ends {
-            registry.lending.leaves_guard(self.index);
-            return None;
-        }
-        let round = LONGEST_ROUND.min(2 * round);
-        guard.round = Some(round);
-        Some(Instant::now() + round)
+        self.borrower.has.get()
     }
 
     /// Locks what others have for moments only, unless they lose their core meanwhile.

@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
-use evenkeel_machine::{KindId, Nanos, PerKind};
+use evenkeel_machine::{FULL_CAPACITY, KindId, Nanos, PerKind};
 use rustix::thread::CpuSet;
 
 use super::loan::{Loan, Until};
-use crate::os_thread::OsThread;
+use crate::os_thread::{OsThread, Turns};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crate::team::Team;
 
@@ -19,6 +19,8 @@ pub const STILL: Duration = Duration::from_micros(4);
 /// By worker, whether its thread may be lent a core, and is.
 pub struct Lending {
     seats: Box<[CachePadded<Seat>]>,
+    /// By kind, how fast it is.
+    capacities: PerKind<u32>,
     /// By kind, the worker that looks after the others while it sleeps.
     sentries: PerKind<CachePadded<AtomicUsize>>,
 }
@@ -71,7 +73,9 @@ impl Lending {
         };
         let seats = (0..team.places.len()).map(|worker| CachePadded::new(seat(worker))).collect();
         let nobody = |_| CachePadded::new(AtomicUsize::new(NOBODY));
-        Self { seats, sentries: PerKind(std::array::from_fn(nobody)) }
+        let mut capacities = PerKind::all(FULL_CAPACITY);
+        team.kinds.iter().for_each(|kind| capacities[kind.id] = kind.capacity);
+        Self { seats, capacities, sentries: PerKind(std::array::from_fn(nobody)) }
     }
 
     /// This thread is this worker, and keeps to this core, where it could run elsewhere before.
@@ -140,15 +144,15 @@ impl Lending {
     pub fn mounts_guard(&self, worker: usize) -> bool {
         let sentry = &self.sentries[self.seats[worker].kind];
         self.takes_part(worker)
-            && self.somebody_works(worker)
+            && self.at_work(worker).next().is_some()
             && sentry.load(Ordering::Relaxed) == NOBODY
             && sentry.compare_exchange(NOBODY, worker, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether somebody is at work whom it could lend its core.
-    pub fn somebody_works(&self, worker: usize) -> bool {
-        let is_at_work = |other: usize| other != worker && self.seats[other].is_at_work.load(Ordering::Relaxed);
-        self.borrowers(worker).any(is_at_work)
+    /// Who is at work, on its own core, of those that it could lend its to.
+    pub fn at_work(&self, worker: usize) -> impl Iterator<Item = usize> + '_ {
+        let is_at_work = |seat: &Seat| seat.is_at_work.load(Ordering::Relaxed) && seat.loan.is_home();
+        self.borrowers(worker).filter(move |&other| other != worker && is_at_work(&self.seats[other]))
     }
 
     /// It looks after them no more, if it did.
@@ -162,6 +166,24 @@ impl Lending {
     /// Whether somebody looks after those at work.
     pub fn is_guarded(&self) -> bool {
         self.sentries.0.iter().any(|sentry| sentry.load(Ordering::Relaxed) != NOBODY)
+    }
+
+    /// What it has had of cores, its own and others'.
+    pub fn turns(&self, worker: usize) -> Option<Turns> {
+        self.seats[worker].home.get()?.thread.turns()
+    }
+
+    /// Whether it has that one's core.
+    pub fn is_lent_by(&self, worker: usize, lender: usize) -> bool {
+        self.seats[worker].loan.lender() == Some(lender)
+    }
+
+    /// Whether a worker that has had this of another's core got no less done there than three quarters of what it would on its own, if it had that for itself, which it
+    /// need not have.
+    pub fn is_worth_it(&self, lender: usize, borrower: usize, had: Turns) -> bool {
+        let [there, at_home] = [lender, borrower].map(|worker| u128::from(self.capacities[self.seats[worker].kind]));
+        let wanted = u128::from(had.ran.0) + u128::from(had.waited.0);
+        u128::from(had.ran.0) * there * 4 >= wanted * at_home * 3
     }
 
     /// How long it has run, if it may be lent a core.
@@ -197,7 +219,7 @@ impl Lending {
     /// It has woken another. By its own thread.
     pub fn has_woken(&self, worker: usize, other: usize) {
         // Who counts as awake, and as looking, is to be so: not queued behind the one that has its core.
-        if self.seats[worker].loan.lender() == Some(other) {
+        if self.is_lent_by(worker, other) {
             self.goes_home(worker);
         }
     }

@@ -135,6 +135,11 @@ impl Worker {
         &self.registry
     }
 
+    /// The same, for those that need it for longer.
+    pub fn shared(&self) -> Arc<Registry> {
+        Arc::clone(&self.registry)
+    }
+
     /// Where it records what it does, if anybody asked for a trace.
     #[inline]
     pub const fn recorder(&self) -> Option<&Recorder> {
