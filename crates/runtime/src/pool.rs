@@ -123,7 +123,7 @@ impl Builder {
         self
     }
 
-    /// Whether each worker keeps to its core (but [`Builder::lend`]). It does unless told otherwise.
+    /// Whether each worker keeps to its core (but [`Builder::lend`]). It does unless told otherwise; then none lends another its core.
     #[must_use]
     pub const fn pin(mut self, pins: bool) -> Self {
         self.pins = pins;
@@ -231,7 +231,8 @@ impl Pool {
     /// One worker per core that this process may use, pinned, core kinds detected.
     ///
     /// # Errors
-    /// `EVENKEEL_MACHINE`, `EVENKEEL_POLICY` or `EVENKEEL_SCHEDULE` name something that is not there; no threads to be had.
+    /// `EVENKEEL_MACHINE`, `EVENKEEL_POLICY` or `EVENKEEL_SCHEDULE` name something that is not there, `EVENKEEL_LEND` or `EVENKEEL_SUMMARY` is neither 0 nor
+    /// 1; no threads to be had.
     pub fn new() -> Result<Self, PoolError> {
         Self::builder().build()
     }
@@ -300,6 +301,9 @@ impl Pool {
 
     /// Calls `f` on a worker and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program
     /// with many short ones does well to be in a `run` as a whole.
+    ///
+    /// A worker of another pool does that one's other work while it waits, so that pools may call each other: do not call one with a lock in hand that its
+    /// tasks take.
     pub fn run<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         self.on_worker(|_| f())
     }

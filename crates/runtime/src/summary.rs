@@ -38,7 +38,7 @@ pub struct Work {
     pub steals_tried: u64,
     /// Jobs that it has found there.
     pub steals_got: u64,
-    /// Times that it has lent its core to a worker that had work in hand and no core.
+    /// Times that it has lent its core to a worker that had lost its own with work in hand, or was at work on a slower one: [`crate::Builder::lend`].
     pub lent: u64,
     /// At work.
     pub busy: Nanos,
