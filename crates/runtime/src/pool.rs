@@ -366,7 +366,11 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn call_in<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
-        if Worker::with_current(|worker| worker.is_some()) { self.call_from_another(f) } else { self.call_from_outside(f) }
+        if Worker::with_current(|worker| worker.is_some()) {
+            self.call_from_another(f)
+        } else {
+            self.call_from_outside(f)
+        }
     }
 
     /// For a worker of another.
@@ -375,7 +379,7 @@ impl Pool {
             let Some(worker) = worker else { unreachable!("a worker calls") };
             let job = StackJob::new(AbroadLatch::new(worker), f);
             self.registry.inject(job.job());
-            worker.wait_until(|| job.signal.is_set());
+            worker.wait_seldom(&|| job.signal.is_set());
             job.into_result()
         })
     }

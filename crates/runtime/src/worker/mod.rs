@@ -274,6 +274,15 @@ impl Worker {
         self.work_until(done);
     }
 
+    /// The same where that is rare: without a copy of the loop of its own, by which those of others would be less a part of whoever waits.
+    #[cold]
+    pub fn wait_seldom(&self, done: &dyn Fn() -> bool) {
+        if stack::is_short() {
+            return stack::on_another(&|| self.work_until(done));
+        }
+        self.work_until(done);
+    }
+
     #[inline]
     fn work_until(&self, done: impl Fn() -> bool) {
         while !done() {
