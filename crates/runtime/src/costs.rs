@@ -63,13 +63,6 @@ impl Costs {
         self.labels.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A task of this name took at least so long.
-    pub fn learn_at_least(&self, label: Label, kind: KindId, time: Nanos) {
-        if self.of(label, kind).is_none_or(|average| time > average) {
-            self.learn(label, kind, time);
-        }
-    }
-
     /// A task of this name took so long. Two at the same time may count as one: it is an average.
     pub fn learn(&self, label: Label, kind: KindId, time: Nanos) {
         let Some(times) = (label.0 as usize).checked_sub(1).and_then(|label| self.times.get(label)) else { return };
@@ -113,10 +106,6 @@ mod tests {
         let cost = |kind, time| Cost { label: "step", kind: KindId(kind), time: Nanos(time) };
         assert_eq!(costs.all(), [cost(0, 800), cost(2, 2_500)]);
         assert_eq!([0, 1, 2].map(|kind| costs.of(step, KindId(kind))), [Some(Nanos(800)), None, Some(Nanos(2_500))]);
-        costs.learn_at_least(step, KindId(2), Nanos(100));
-        costs.learn_at_least(other, KindId(2), Nanos(100));
-        costs.learn_at_least(other, KindId(2), Nanos(900));
-        assert_eq!([step, other].map(|label| costs.of(label, KindId(2))), [Some(Nanos(2_500)), Some(Nanos(200))]);
         assert_eq!([other, Label(0)].map(|label| costs.of(label, KindId(0))), [None; 2]);
     }
 

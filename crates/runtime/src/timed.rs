@@ -38,7 +38,7 @@ impl Drop for Timed<'_> {
         // What is learnt of a loop is what an iteration costs.
         let units = if let What::Chunk(_, _, count) = self.what { count.max(1) } else { 1 };
         let registry = worker.registry();
-        worker.learn(self.label, Nanos(time / units));
+        registry.costs.learn(self.label, worker.kind, Nanos(time / units));
         if let Some((give_way, before)) = registry.give_way.as_ref().zip(self.before.take()) {
             give_way.ends(worker, before);
         }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use evenkeel::Pool;
 use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
-use support::{by_kind, by_kind_as, here, sleep_by_kind};
+use support::{by_kind, here};
 
 /// Long for whoever waits, who lends its core after some ten microseconds.
 const AWAY: Duration = Duration::from_millis(20);
@@ -97,34 +97,6 @@ fn lent_and_nobody_waits<R: Send>(pool: &Pool, within: impl FnOnce(usize, bool) 
             within(own, sched_getcpu() != own)
         })
     })
-}
-
-#[test]
-fn what_ends_on_a_faster_core_that_was_lent_is_not_learnt_where_more_is_known() {
-    let _alone = alone();
-    // Of the slow worker's second task, which is shorter: whether it ended on its own core, and whether it changed what is known of its name.
-    let ended = |lends: bool| {
-        let pool = by_kind_as(|builder| builder.lend(lends));
-        let (both, own_core) = (Barrier::new(2), AtomicBool::new(false));
-        let costs = [[45_000, 50_000], [5_000, 30_000]].map(|micros| {
-            pool.scope(|s| {
-                for _ in 0..2 {
-                    s.task().label("step").run(|| {
-                        both.wait();
-                        let own = sched_getcpu();
-                        sleep_by_kind(&micros);
-                        if here() == 1 {
-                            own_core.store(sched_getcpu() == own, Ordering::Relaxed);
-                        }
-                    });
-                }
-            });
-            pool.costs().iter().find(|cost| cost.kind.0 == 1).unwrap().time
-        });
-        (own_core.into_inner(), costs[0] != costs[1])
-    };
-    assert!(sometimes(|| ended(true) == (false, false)));
-    assert_eq!(ended(false), (true, true));
 }
 
 #[test]

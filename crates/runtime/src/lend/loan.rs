@@ -51,10 +51,10 @@ impl Loan {
         matches!(self.word() % STATES, UNTIL_UNLOCKED | UNTIL_UNLOCKED_SOON)
     }
 
-    /// Whose core it has, or may have, if not its own.
+    /// Whose core it has, if not its own, and its lender has said so.
     pub fn lender(&self) -> Option<usize> {
         let word = self.word();
-        (is_lent(word) || is_being_lent(word)).then_some((word / STATES) as usize)
+        is_lent(word).then_some((word / STATES) as usize)
     }
 
     fn word(&self) -> u32 {
@@ -165,12 +165,12 @@ mod models {
             self.core.store(core, Ordering::SeqCst);
         }
 
-        fn lend(&self, core: usize) -> bool {
+        fn lend(&self, core: usize, until: Until) -> bool {
             let moves = || {
                 self.move_to(core);
                 true
             };
-            self.loan.lend(core, Until::Idle, moves, || self.move_to(Self::OWN))
+            self.loan.lend(core, until, moves, || self.move_to(Self::OWN))
         }
 
         fn take_back(&self, core: usize) {
@@ -192,7 +192,7 @@ mod models {
                 .map(|core| {
                     let thread = Arc::clone(&thread);
                     thread::spawn(move || {
-                        if thread.lend(core) {
+                        if thread.lend(core, Until::Idle) {
                             thread.take_back(core);
                         }
                     })
@@ -216,17 +216,17 @@ mod models {
     }
 
     #[test]
-    fn who_is_on_its_lenders_core_and_looks_whether_it_is_does_not_stay_there() {
+    fn who_unlocks_on_the_core_of_one_that_waits_for_that_does_not_stay_there() {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(|| {
             let thread = Arc::new(Thread::new());
             let lender = {
                 let thread = Arc::clone(&thread);
-                thread::spawn(move || _ = thread.lend(1))
+                thread::spawn(move || _ = thread.lend(1, Until::Unlocked))
             };
             let is_there = thread.core.load(Ordering::SeqCst) == 1;
-            if thread.loan.lender() == Some(1) {
+            if thread.loan.is_until_unlocked() {
                 thread.goes_home();
             }
             lender.join().unwrap();

@@ -119,12 +119,6 @@ impl Lending {
         self.seats[worker].home.get().is_some()
     }
 
-    /// Whether it has a core of its own kind.
-    pub fn is_on_its_kind(&self, worker: usize) -> bool {
-        let seat = &self.seats[worker];
-        seat.loan.lender().is_none_or(|lender| self.seats[lender].kind == seat.kind)
-    }
-
     /// Whether it has its own core.
     pub fn is_home(&self, worker: usize) -> bool {
         self.seats[worker].loan.is_home()
@@ -218,7 +212,9 @@ impl Lending {
 
     /// It has woken another. By its own thread.
     pub fn has_woken(&self, worker: usize, other: usize) {
-        // Who counts as awake, and as looking, is to be so: not queued behind the one that has its core.
+        // Who counts as awake, and as looking, is to be so: not queued behind the one that has its core. (Not while it is in the midst of lending, as it is where its borrower
+        // came there at once and took the core from it: what that has in hand is done first. Else it went home to a core that others have, in the midst of it: a pipeline
+        // in the lab, ferret, came to 86 % of the ideal in place of 97.)
         if self.is_lent_by(worker, other) {
             self.goes_home(worker);
         }

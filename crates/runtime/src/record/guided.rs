@@ -81,7 +81,7 @@ impl Guided {
     pub fn learn(&self, worker: &Worker, task: TaskId, time: Nanos) {
         let it = &self.graph.tasks[task.index()];
         let label = self.expected.label(it.phase);
-        worker.learn(label, self.expected.of_mean_size(it, time));
+        worker.registry().costs.learn(label, worker.kind, self.expected.of_mean_size(it, time));
     }
 
     /// A worker has done a task in this time, and these have become ready by it: the next for this worker, if it asks.

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crossbeam_deque::Worker as Deque;
 use crossbeam_utils::CachePadded;
-use evenkeel_machine::{KindId, Nanos};
+use evenkeel_machine::KindId;
 
 use crate::arena::Arena;
 use crate::batch::{BatchRef, Batches};
@@ -166,17 +166,6 @@ impl Worker {
         let label = self.registry.costs.label(name);
         remembered.set((name, label));
         label
-    }
-
-    /// Something of this name took so long.
-    pub fn learn(&self, label: Label, time: Nanos) {
-        let registry = &*self.registry;
-        if registry.lending.is_on_its_kind(self.index) {
-            registry.costs.learn(label, self.kind, time);
-        } else {
-            // It has ended on a faster core, which was lent.
-            registry.costs.learn_at_least(label, self.kind, time);
-        }
     }
 
     /// What it pushed last, and nobody has taken.

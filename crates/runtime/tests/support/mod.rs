@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use evenkeel::{Builder, Pool};
+use evenkeel::Pool;
 
 /// The slow kind has a fifth of the fast one's speed.
 pub const MACHINE: &str = r#"
@@ -36,16 +36,11 @@ cores = 1
 
 /// A worker on a fast core and one on a slow one. `pins`: whether they keep to two cores, so that none takes the other's from it when it is woken.
 pub fn by_kind(policy: &str, pins: bool) -> Pool {
-    by_kind_as(|builder| builder.policy(policy).pin(pins))
-}
-
-/// The same, and whatever else is wanted of it.
-pub fn by_kind_as(wanted: impl FnOnce(Builder) -> Builder) -> Pool {
     static FILES: AtomicUsize = AtomicUsize::new(0);
     let number = FILES.fetch_add(1, Ordering::Relaxed);
     let file = std::env::temp_dir().join(format!("evenkeel-two-kinds-{}-{number}.toml", std::process::id()));
     std::fs::write(&file, MACHINE).unwrap();
-    let pool = wanted(Pool::builder().machine(file.to_str().unwrap()).lend(true)).build();
+    let pool = Pool::builder().machine(file.to_str().unwrap()).policy(policy).pin(pins).lend(true).build();
     std::fs::remove_file(file).unwrap();
     let pool = pool.unwrap();
     assert_eq!(pool.places().iter().map(|place| place.kind.0).collect::<Vec<_>>(), [0, 1]);
