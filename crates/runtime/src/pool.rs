@@ -362,26 +362,19 @@ impl Pool {
     }
 
     /// For a thread that is no worker of this pool.
-    // In line it would keep all that calls it from being as short as it is: a join takes a sixth longer.
     #[cold]
-    #[inline(never)]
     fn call_in<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
-        if Worker::with_current(|worker| worker.is_some()) {
-            self.call_from_another(f)
-        } else {
-            self.call_from_outside(f)
-        }
+        Worker::with_current(|worker| match worker {
+            Some(of_another) => self.call_from(of_another, f),
+            None => self.call_from_outside(f),
+        })
     }
 
-    /// For a worker of another.
-    fn call_from_another<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
-        Worker::with_current(|worker| {
-            let Some(worker) = worker else { unreachable!("a worker calls") };
-            let job = StackJob::new(AbroadLatch::new(worker), f);
-            self.registry.inject(job.job());
-            worker.wait_seldom(&|| job.signal.is_set());
-            job.into_result()
-        })
+    fn call_from<R: Send>(&self, worker: &Worker, f: impl FnOnce(&Worker) -> R + Send) -> R {
+        let job = StackJob::new(AbroadLatch::new(worker), f);
+        self.registry.inject(job.job());
+        worker.wait_seldom(&|| job.signal.is_set());
+        job.into_result()
     }
 
     fn call_from_outside<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {

@@ -6,6 +6,7 @@ mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
+use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use evenkeel::Pool;
@@ -36,6 +37,20 @@ fn spin(span: Duration) {
 /// Whatever the environment says.
 fn builder() -> evenkeel::Builder {
     Pool::builder().workers(2).lend(true)
+}
+
+/// Threads that want a core all the time, until told.
+fn take<'scope>(threads: &'scope Scope<'scope, '_>, core: usize, is_over: &'scope AtomicBool) {
+    for _ in 0..3 {
+        threads.spawn(move || {
+            let mut set = CpuSet::new();
+            set.set(core);
+            sched_setaffinity(None, &set).unwrap();
+            while !is_over.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+    }
 }
 
 fn lent(pool: &Pool) -> u64 {
@@ -184,16 +199,7 @@ fn who_has_been_lent_a_core_that_others_have_too_gets_its_own_back() {
                 let own = sched_getcpu();
                 std::thread::sleep(AWAY);
                 let lent = sched_getcpu();
-                for _ in 0..3 {
-                    threads.spawn(move || {
-                        let mut set = CpuSet::new();
-                        set.set(lent);
-                        sched_setaffinity(None, &set).unwrap();
-                        while !is_over.load(Ordering::Relaxed) {
-                            std::hint::spin_loop();
-                        }
-                    });
-                }
+                take(threads, lent, is_over);
                 let since = Instant::now();
                 while sched_getcpu() != own && since.elapsed() < 20 * AWAY {
                     std::hint::spin_loop();
@@ -328,16 +334,7 @@ fn loops_go_on_while_another_program_has_a_core() {
     let core = pool.places()[1].cpu.unwrap() as usize;
     let is_over = AtomicBool::new(false);
     std::thread::scope(|threads| {
-        for _ in 0..3 {
-            threads.spawn(|| {
-                let mut set = CpuSet::new();
-                set.set(core);
-                sched_setaffinity(None, &set).unwrap();
-                while !is_over.load(Ordering::Relaxed) {
-                    std::hint::spin_loop();
-                }
-            });
-        }
+        take(threads, core, &is_over);
         let (since, mut loops, sum) = (Instant::now(), 0, AtomicU64::new(0));
         pool.run(|| {
             while lent(&pool) < 10 && since.elapsed() < Duration::from_secs(60) {

@@ -51,10 +51,10 @@ impl Loan {
         matches!(self.word() % STATES, UNTIL_UNLOCKED | UNTIL_UNLOCKED_SOON)
     }
 
-    /// Whose core it has, if not its own, and its lender has said so.
+    /// Whose core it has, or may have, if not its own.
     pub fn lender(&self) -> Option<usize> {
         let word = self.word();
-        is_lent(word).then_some((word / STATES) as usize)
+        (is_lent(word) || is_being_lent(word)).then_some((word / STATES) as usize)
     }
 
     fn word(&self) -> u32 {
@@ -216,17 +216,23 @@ mod models {
     }
 
     #[test]
-    fn who_unlocks_on_the_core_of_one_that_waits_for_that_does_not_stay_there() {
+    fn who_unlocks_or_wakes_its_lender_on_that_ones_core_does_not_stay_there() {
+        does_not_stay(Until::Unlocked, Loan::is_until_unlocked);
+        does_not_stay(Until::Idle, |loan| loan.lender() == Some(1));
+    }
+
+    /// A thread that is lent a core, and goes home if it sees that it has been.
+    fn does_not_stay(until: Until, sees: fn(&Loan) -> bool) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
-        model.check(|| {
+        model.check(move || {
             let thread = Arc::new(Thread::new());
             let lender = {
                 let thread = Arc::clone(&thread);
-                thread::spawn(move || _ = thread.lend(1, Until::Unlocked))
+                thread::spawn(move || _ = thread.lend(1, until))
             };
             let is_there = thread.core.load(Ordering::SeqCst) == 1;
-            if thread.loan.is_until_unlocked() {
+            if sees(&thread.loan) {
                 thread.goes_home();
             }
             lender.join().unwrap();

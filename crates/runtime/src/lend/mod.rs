@@ -9,7 +9,6 @@ use evenkeel_machine::Nanos;
 use self::loan::Until;
 pub use self::seats::Lending;
 use self::seats::{Lent, STILL};
-pub use self::sentry::Guard;
 use crate::trace::What;
 use crate::worker::Worker;
 

@@ -213,7 +213,6 @@ impl Lending {
     /// It has woken another. By its own thread.
     pub fn has_woken(&self, worker: usize, other: usize) {
         // Who counts as awake, and as looking, is to be so: not queued behind the one that has its core.
-        // (Not while that one is in the midst of lending, as where its borrower has taken the core from it at once: what the borrower has in hand is done first.)
         if self.is_lent_by(worker, other) {
             self.goes_home(worker);
         }

@@ -18,15 +18,21 @@ const LONGEST_TRIAL: Duration = Duration::from_millis(64);
 const POOR: Duration = Duration::from_millis(100);
 
 /// What a worker does while it sleeps.
-#[derive(Default)]
 pub enum Guard {
-    /// It has just fallen asleep.
-    #[default]
-    Begins,
     /// It looks after those at work, the next time after so long; and how often in turn nobody was.
     Rounds(Duration, u32),
     /// It has lent its core.
     Lends(Loaned),
+}
+
+impl Guard {
+    /// When it is to do something.
+    fn next(&self) -> Instant {
+        match self {
+            Self::Rounds(round, _) => Instant::now() + *round,
+            Self::Lends(loaned) => loaned.since + loaned.trial,
+        }
+    }
 }
 
 /// To whom, what that one had had of cores when it looked last, and when it looks again what has come of it.
@@ -38,21 +44,14 @@ pub struct Loaned {
 }
 
 impl Worker {
-    /// What it does when it has fallen asleep, and again at the time that this returns: it lends its core, or looks after those that are at work.
-    pub fn stands_guard(&self, watch: &mut Watch, guard: &mut Guard) -> Option<Instant> {
-        let next = match std::mem::take(guard) {
-            Guard::Begins => self.lends(watch).or_else(|| self.mounts_guard()),
-            Guard::Rounds(round, in_vain) => self.makes_round(watch, round, in_vain),
-            Guard::Lends(loaned) => self.sees_what_came_of(loaned).or_else(|| self.mounts_guard()),
+    /// What it does when it has fallen asleep (`guard`: None), and again at the time that this returns: it lends its core, or looks after those that are at work.
+    pub fn stands_guard(&self, watch: &mut Watch, guard: &mut Option<Guard>) -> Option<Instant> {
+        *guard = match guard.take() {
+            None => self.lends(watch).or_else(|| self.mounts_guard()),
+            Some(Guard::Rounds(round, in_vain)) => self.makes_round(watch, round, in_vain),
+            Some(Guard::Lends(loaned)) => self.sees_what_came_of(&loaned).or_else(|| self.mounts_guard()),
         };
-        let at = match &next {
-            None => return None,
-            Some(Guard::Begins) => Instant::now(),
-            Some(Guard::Rounds(round, _)) => Instant::now() + *round,
-            Some(Guard::Lends(loaned)) => loaned.since + loaned.trial,
-        };
-        *guard = next.unwrap_or_default();
-        Some(at)
+        guard.as_ref().map(Guard::next)
     }
 
     fn mounts_guard(&self) -> Option<Guard> {
@@ -101,9 +100,9 @@ impl Worker {
     }
 
     /// Its core may be one that others have, too: then whom it has lent it to is no better off. None: it is not lent any more.
-    fn sees_what_came_of(&self, loaned: Loaned) -> Option<Guard> {
+    fn sees_what_came_of(&self, loaned: &Loaned) -> Option<Guard> {
         let (lending, now) = (&self.registry().lending, Instant::now());
-        let Loaned { borrower, turns: before, trial, .. } = loaned;
+        let Loaned { borrower, turns: before, trial, .. } = *loaned;
         if !lending.is_lent_by(borrower, self.index) {
             return None;
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::Worker;
 use crate::batch::Stuck;
 use crate::give_way::GiveWay;
-use crate::lend::{Guard, Watch};
+use crate::lend::Watch;
 use crate::stack;
 use crate::trace::What;
 
@@ -103,7 +103,7 @@ impl Worker {
                         || give_way.is_some_and(|it| it.would_give(self.kind))
                         || registry.central.would_give(self.index)
                 };
-                let mut guard = Guard::default();
+                let mut guard = None;
                 sleep.sleep(self.index, due, anything, || self.stands_guard(&mut watch, &mut guard));
                 registry.lending.leaves_guard(self.index);
                 let woken = Instant::now();
