@@ -89,6 +89,7 @@ fn an_interrupted_lab_leaves_nothing_and_a_killed_one_leaves_what_the_next_remov
     let next = booted(&["--cores", "1@50", "--timeout", "1s", "--", "sleep", "600"]).unwrap();
     assert_eq!((next.code, next.text().as_str()), (124, ""), "{}", next.stderr);
     assert!(next.stderr.contains("error: time-out: the command did not end within 1 s"), "{}", next.stderr);
+    assert!(next.stderr.contains("note: in the second after the time was over the cores ran for "), "{}", next.stderr);
     assert_eq!(cgroups(id), 0);
 }
 

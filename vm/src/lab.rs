@@ -17,7 +17,7 @@ use crate::image::{self, Busybox, Tree};
 use crate::kernel::Kernel;
 use crate::machine::machine;
 use crate::relay::Relay;
-use crate::throttle::{Host, Metronome, Rounds, Throttle, bind, places, vcpus};
+use crate::throttle::{Host, Metronome, Rounds, Throttle, bind, places, ran, vcpus};
 
 /// How long a guest may take until it is ready. Seen: 4 s, and 16 s on a host that compiled on all its cores.
 const BOOT: Duration = Duration::from_secs(120);
@@ -30,6 +30,8 @@ const FILES: Duration = Duration::from_secs(300);
 const COARSE: &str = "slow cores may stand still for several ticks of this host at a time: no real-time threads (run it as root, or with CAP_SYS_NICE)";
 /// From when on a pause is spoken of: no quota and no busy host keeps real-time threads off for so long, and the guest's kernel takes notice.
 const NOTABLE_PAUSE: Nanos = Nanos::from_secs(1);
+/// Over how long it is looked what a guest's cores do that has taken too long.
+const LAST_LOOK: Duration = Duration::from_secs(1);
 /// Memory that a guest needs beside its image, MiB, and the image counts twice: packed and unpacked.
 const LEAST_MEMORY_MIB: u64 = 192;
 
@@ -146,6 +148,11 @@ impl Lab {
         let is_refused = || stdout.is_refused() || stderr.is_refused();
         let line = guest.line(Stage::Command, self.timeout, &is_refused);
         let seconds = began.elapsed().as_secs_f64();
+        if let Err(VmError::TimedOut { .. }) = &line
+            && let Some(look) = self.last_look(guest.process())
+        {
+            say(&look);
+        }
         drop(rounds);
         let longest_pause = metronome.map(Metronome::end);
         if let Some(pause) = longest_pause.filter(|pause| *pause >= NOTABLE_PAUSE) {
@@ -171,6 +178,17 @@ impl Lab {
             brought.put(fetch)?;
         }
         Ok(Outcome { exit_code, seconds, longest_pause, result: brought.read(&self.result)?, kernel_log })
+    }
+
+    /// What the cores of a guest do that has taken too long: whether it waits, works on, or is not run any more.
+    fn last_look(&self, process: u32) -> Option<String> {
+        let procfs = Path::new("/proc");
+        let threads = vcpus(procfs, process, self.cores.percents().len()).ok()?;
+        let before = ran(procfs, process, &threads)?;
+        std::thread::sleep(LAST_LOOK);
+        let after = ran(procfs, process, &threads)?;
+        let meanwhile = |(after, before): (u64, u64)| after.saturating_sub(before);
+        Some(described(&after.into_iter().zip(before).map(meanwhile).collect::<Vec<_>>()))
     }
 
     /// The first file system, as a file without a name.
@@ -233,6 +251,16 @@ impl Lab {
     }
 }
 
+/// What is said of cores that have run for so many ns in that time.
+fn described(ran: &[u64]) -> String {
+    if ran.iter().all(|&ns| ns == 0) {
+        // A kernel that has nothing to do has its clock to look after, some times a second.
+        return "the emulator stands still: none of its cores ran in the second after the time was over".to_owned();
+    }
+    let each: Vec<String> = ran.iter().map(|ns| (ns / 1_000_000).to_string()).collect();
+    format!("in the second after the time was over the cores ran for {} ms", each.join(", "))
+}
+
 /// Those of the host that this process may use.
 fn host_cpus() -> Result<Vec<u32>, VmError> {
     allowed_cpus().map_err(VmError::system("cannot tell which CPUs there are"))
@@ -243,4 +271,16 @@ fn written(tree: &Tree) -> std::io::Result<File> {
     let mut writer = BufWriter::with_capacity(1 << 20, image);
     image::write(tree, &mut writer)?;
     writer.into_inner().map_err(std::io::IntoInnerError::into_error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_that_waits_is_told_from_an_emulator_that_stands_still() {
+        let waits = described(&[12_345_678, 999, 0]);
+        assert_eq!(waits, "in the second after the time was over the cores ran for 12, 0, 0 ms");
+        assert!(described(&[0, 0]).starts_with("the emulator stands still: "));
+    }
 }

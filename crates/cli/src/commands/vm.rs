@@ -204,8 +204,9 @@ fn list(store: &Store, is_json: bool) -> Result {
 fn last_words(log: &str) -> Vec<&str> {
     let lines: Vec<&str> = log.lines().collect();
     let last = |count: usize| lines.len().saturating_sub(count);
-    let names_fault =
-        |line: &&str| ["Oops: ", "BUG: ", "general protection fault"].iter().any(|name| line.contains(name));
+    let names_fault = |line: &&str| {
+        ["Oops: ", "BUG: ", "general protection fault", "rcu: INFO: "].iter().any(|name| line.contains(name))
+    };
     let named = lines[last(SHOWN_AT_MOST)..].iter().position(names_fault).map(|place| last(SHOWN_AT_MOST) + place);
     lines[named.map_or(last(SHOWN), |named| named.min(last(SHOWN)))..].to_vec()
 }
