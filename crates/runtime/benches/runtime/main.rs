@@ -10,6 +10,7 @@
 mod cases;
 mod demands;
 mod hog;
+mod line;
 mod measured;
 mod memory;
 mod ours;
@@ -113,6 +114,7 @@ fn measure(rounds: usize, families: &[&Family], systems: &mut [Box<dyn System>])
     let mut measured = Measured::default();
     for round in 0..rounds {
         eprintln!("round {} of {rounds}", round + 1);
+        measured.travels.push(line::travel());
         measured.round(families, systems);
     }
     measured
@@ -124,7 +126,7 @@ fn on_equal_cores(asked: &Asked) -> String {
     let versions: Vec<_> = systems.iter().map(|it| format!("{} {}", it.name(), it.version())).collect();
     let measured = measure(rounds, &families, &mut systems);
     let mut page = report::title(&versions.join(", "), rounds);
-    page.push_str("\n## Equal cores\n\n");
+    let _ = write!(page, "\n## Equal cores\n\n{}\n\n", report::travels(&measured));
     page.push_str(&report::medians(&measured, &families));
     let _ = write!(page, "\n{}", report::demands(&demands::on_equal_cores(&measured)));
     page
@@ -157,8 +159,9 @@ fn in_the_lab(asked: &Asked, measured_ratio: &str) -> String {
     let rounds = asked.rounds(LAB_ROUNDS);
     let measured = measure(rounds, &families, &mut systems(Threads::Pinned));
     let mut page = format!(
-        "Measured by the lab: {ratio:.2}. Share of the ideal in percent, medians of {rounds} rounds; the ideal is the serial time x {ratio:.2} / {:.2}.\n\n",
-        ratio + 1.0
+        "Measured by the lab: {ratio:.2}. Share of the ideal in percent, medians of {rounds} rounds; the ideal is the serial time x {ratio:.2} / {:.2}. {}\n\n",
+        ratio + 1.0,
+        report::travels(&measured)
     );
     page.push_str(&report::shares_of_the_ideal(&measured, &families, ratio));
     let _ = write!(page, "\n{}", report::demands(&demands::in_the_lab(&measured, &families, ratio)));
@@ -176,7 +179,8 @@ fn beside_another(asked: &Asked) -> String {
     };
     let mut page = format!(
         "\n## Beside another program\n\nIt computes without an end, keeps to the second core and has the same weight: one and a half cores are left. Share of the ideal in \
-         percent, medians of {rounds} rounds; the ideal is the serial time, on the first core, x 2 / 3. `free`: the system's threads go where the kernel puts them.\n\n"
+         percent, medians of {rounds} rounds; the ideal is the serial time, on the first core, x 2 / 3. `free`: the system's threads go where the kernel puts them. {}\n\n",
+        report::travels(&measured)
     );
     page.push_str(&report::shares_of_the_ideal(&measured, &families, CORES_SHARED));
     let _ = write!(page, "\n{}", report::demands(&demands::beside_another(&measured, &families, CORES_SHARED)));

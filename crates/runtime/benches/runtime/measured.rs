@@ -13,6 +13,8 @@ pub struct Measured {
     rounds: usize,
     /// In the order of the table's columns.
     pub systems: Vec<String>,
+    /// How long a cache line took from one worker's CPU to the other's before each round, ns.
+    pub travels: Vec<f64>,
 }
 
 impl Measured {

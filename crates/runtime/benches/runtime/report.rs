@@ -54,8 +54,7 @@ pub fn demands(demands: &[Demand]) -> String {
         "| evenkeel, round by round | median | least | greatest | asked for | rounds beyond it | |\n| --- | ---: | ---: | ---: | --- | ---: | --- |\n",
     );
     for demand in demands {
-        let least = demand.values.iter().copied().fold(f64::INFINITY, f64::min);
-        let greatest = demand.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (least, greatest) = extremes(&demand.values);
         let bound = match demand.bound {
             Bound::AtMost(bound) => format!("at most {bound}"),
             Bound::AtLeast(bound) => format!("at least {bound:.2}"),
@@ -77,6 +76,19 @@ pub fn demands(demands: &[Demand]) -> String {
         );
     }
     text
+}
+
+/// How far apart the CPUs were.
+pub fn travels(measured: &Measured) -> String {
+    let (least, greatest) = extremes(&measured.travels);
+    format!(
+        "Before a round a cache line took {:.0} ns from one CPU to the other (median; {least:.0} to {greatest:.0}).",
+        median(&measured.travels)
+    )
+}
+
+fn extremes(values: &[f64]) -> (f64, f64) {
+    values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, greatest), &it| (least.min(it), greatest.max(it)))
 }
 
 fn figure(value: f64) -> String {
