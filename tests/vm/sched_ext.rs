@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use evenkeel_policy::registry;
 use serde_json::Value;
@@ -34,6 +35,8 @@ fn worker() -> PathBuf {
     path
 }
 
+/// How long a session may take.
+const PATIENCE: Duration = Duration::from_secs(540);
 /// How often a run that says nothing of the scheduler is tried again.
 const AGAIN: u32 = 2;
 
@@ -49,18 +52,20 @@ fn guest_of(cores: &str, kernel: &str, script: &[&str]) -> Option<Ended> {
 
 /// The same, with evenkeel where one wants it, and with options of `evenkeel vm`.
 pub fn guest_with(kernel: &str, evenkeel: &str, with: &[&str], script: &[&str]) -> Option<Ended> {
-    let mut ended = guest_once(kernel, evenkeel, with, script)?;
+    let once = || guest_once(kernel, evenkeel, with, script, PATIENCE);
+    let mut ended = once()?;
     for _ in 0..AGAIN {
         let Some(why) = excuse(&ended) else { break };
         println!("once more: {why}");
-        ended = guest_once(kernel, evenkeel, with, script)?;
+        ended = once()?;
     }
     Some(ended)
 }
 
-fn guest_once(kernel: &str, evenkeel: &str, with: &[&str], script: &[&str]) -> Option<Ended> {
+fn guest_once(kernel: &str, evenkeel: &str, with: &[&str], script: &[&str], timeout: Duration) -> Option<Ended> {
     let (evenkeel, worker) = (format!("{}={evenkeel}", stripped().display()), worker());
-    let all = ["--kernel", kernel, "--with", &evenkeel, "--with", worker.to_str().unwrap(), "--timeout", "9min"];
+    let timeout = format!("{}s", timeout.as_secs());
+    let all = ["--kernel", kernel, "--with", &evenkeel, "--with", worker.to_str().unwrap(), "--timeout", &timeout];
     booted(&[&all, with, &["--"], script].concat())
 }
 
@@ -135,7 +140,9 @@ fn mixed_load(kernel: &str, policies: &[&str]) -> Option<Ended> {
     let with = ["--cores", "2@50+2@17", "--with", "chrt", "--file", &file];
     let watchdog = WATCHDOG.to_string();
     let script = [&["sh", "/bin/mixed.sh", SECONDS, &watchdog][..], policies].concat();
-    guest_once(kernel, "/bin/evenkeel", &with, &script)
+    // Each takes some 18 s: a guest that hangs is not to hold up the others for as long as the longest session may.
+    let patience = Duration::from_secs(60 + 40 * policies.len() as u64);
+    guest_once(kernel, "/bin/evenkeel", &with, &script, patience)
 }
 
 /// In two guests at a time: most of it is waiting until ten seconds are over.
