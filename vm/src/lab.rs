@@ -5,8 +5,10 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use evenkeel_linux::counters::ThreadTimes;
 use evenkeel_linux::here::allowed_cpus;
 use evenkeel_linux::program::Signals;
+use evenkeel_linux::watch::Tid;
 use evenkeel_machine::Nanos;
 
 use crate::cores::Cores;
@@ -17,7 +19,7 @@ use crate::image::{self, Busybox, Tree};
 use crate::kernel::Kernel;
 use crate::machine::machine;
 use crate::relay::Relay;
-use crate::throttle::{Host, Metronome, Rounds, Throttle, bind, places, ran, vcpus};
+use crate::throttle::{Host, Metronome, Rounds, Throttle, bind, places, vcpus};
 
 /// How long a guest may take until it is ready. Seen: 4 s, and 16 s on a host that compiled on all its cores.
 const BOOT: Duration = Duration::from_secs(120);
@@ -180,15 +182,17 @@ impl Lab {
         Ok(Outcome { exit_code, seconds, longest_pause, result: brought.read(&self.result)?, kernel_log })
     }
 
-    /// What the cores of a guest do that has taken too long: whether it waits, works on, or is not run any more.
+    /// What the cores of a guest do that has taken too long: whether it waits, works on, or is not run any more. None: it has ended, or this host keeps no accounts.
     fn last_look(&self, process: u32) -> Option<String> {
-        let procfs = Path::new("/proc");
-        let threads = vcpus(procfs, process, self.cores.percents().len()).ok()?;
-        let before = ran(procfs, process, &threads)?;
+        let threads = vcpus(Path::new("/proc"), process, self.cores.percents().len()).ok()?;
+        let number = |id: u32| i32::try_from(id).ok().map(Tid);
+        let account = |thread: u32| ThreadTimes::open(number(process)?, number(thread)?).ok();
+        let accounts = threads.into_iter().map(account).collect::<Option<Vec<_>>>()?;
+        let ran = || accounts.iter().map(|account| Some(account.times().ok()?.run)).collect::<Option<Vec<_>>>();
+        let before = ran()?;
         std::thread::sleep(LAST_LOOK);
-        let after = ran(procfs, process, &threads)?;
-        let meanwhile = |(after, before): (u64, u64)| after.saturating_sub(before);
-        Some(described(&after.into_iter().zip(before).map(meanwhile).collect::<Vec<_>>()))
+        let meanwhile = |(after, before): (Nanos, Nanos)| after.saturating_sub(before);
+        Some(described(&ran()?.into_iter().zip(before).map(meanwhile).collect::<Vec<_>>()))
     }
 
     /// The first file system, as a file without a name.
@@ -251,13 +255,13 @@ impl Lab {
     }
 }
 
-/// What is said of cores that have run for so many ns in that time.
-fn described(ran: &[u64]) -> String {
-    if ran.iter().all(|&ns| ns == 0) {
+/// What is said of cores that have run for so long in that time.
+fn described(ran: &[Nanos]) -> String {
+    if ran.iter().all(|&time| time == Nanos(0)) {
         // A kernel that has nothing to do has its clock to look after, some times a second.
         return "the emulator stands still: none of its cores ran in the second after the time was over".to_owned();
     }
-    let each: Vec<String> = ran.iter().map(|ns| (ns / 1_000_000).to_string()).collect();
+    let each: Vec<String> = ran.iter().map(|time| (time.0 / 1_000_000).to_string()).collect();
     format!("in the second after the time was over the cores ran for {} ms", each.join(", "))
 }
 
@@ -279,8 +283,8 @@ mod tests {
 
     #[test]
     fn a_guest_that_waits_is_told_from_an_emulator_that_stands_still() {
-        let waits = described(&[12_345_678, 999, 0]);
+        let waits = described(&[12_345_678, 999, 0].map(Nanos));
         assert_eq!(waits, "in the second after the time was over the cores ran for 12, 0, 0 ms");
-        assert!(described(&[0, 0]).starts_with("the emulator stands still: "));
+        assert!(described(&[Nanos(0); 2]).starts_with("the emulator stands still: "));
     }
 }

@@ -25,7 +25,7 @@ pub use host::Host;
 pub use metronome::Metronome;
 pub use places::{bind, places};
 pub use rounds::Rounds;
-pub use threads::{ThreadsError, ran, vcpus};
+pub use threads::{ThreadsError, vcpus};
 
 use crate::cores::Quota;
 use crate::error::VmError;

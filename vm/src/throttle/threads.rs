@@ -44,16 +44,6 @@ pub fn vcpus(procfs: &Path, process: u32, count: usize) -> Result<Vec<u32>, Thre
     }
 }
 
-/// How long each of these threads of a process has run so far, ns; `None`: one has gone, or this host does not say.
-pub fn ran(procfs: &Path, process: u32, threads: &[u32]) -> Option<Vec<u64>> {
-    let tasks = procfs.join(process.to_string()).join("task");
-    let of = |thread: &u32| {
-        let text = fs::read_to_string(tasks.join(thread.to_string()).join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse().ok()
-    };
-    threads.iter().map(of).collect()
-}
-
 /// Core and thread of each; `None`: the process is gone.
 fn named(tasks: &Path) -> Option<Vec<(usize, u32)>> {
     let core = |thread: &Path| {
@@ -80,19 +70,5 @@ mod tests {
         }
         assert_eq!(vcpus(procfs.path(), 7, 2), Ok(vec![12, 9]));
         assert_eq!(vcpus(procfs.path(), 8, 2), Err(ThreadsError::Ended));
-    }
-
-    #[test]
-    fn what_a_thread_has_run_is_the_first_figure_of_its_schedstat() {
-        let procfs = tempfile::tempdir().unwrap();
-        for (thread, said) in [(11, "5000 70 3\n"), (12, "0 0 0\n"), (13, "\n")] {
-            let folder = procfs.path().join(format!("7/task/{thread}"));
-            fs::create_dir_all(&folder).unwrap();
-            fs::write(folder.join("schedstat"), said).unwrap();
-        }
-        assert_eq!(ran(procfs.path(), 7, &[12, 11]), Some(vec![0, 5000]));
-        for gone in [13, 14] {
-            assert_eq!(ran(procfs.path(), 7, &[11, gone]), None);
-        }
     }
 }

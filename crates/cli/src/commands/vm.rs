@@ -265,10 +265,14 @@ mod tests {
             all.join("\n")
         };
         for (after, shown) in [(5, SHOWN), (60, 61), (SHOWN_AT_MOST, SHOWN)] {
-            let log = log(500, "[ 67.8] Oops: int3: 0000 [#1] SMP", after);
-            let words = last_words(&log);
-            assert_eq!(words.len(), shown);
-            assert_eq!(words[0].contains("int3"), shown == 61, "{after}");
+            for fault in
+                ["[ 67.8] Oops: int3: 0000 [#1] SMP", "[ 47.0] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:"]
+            {
+                let log = log(500, fault, after);
+                let words = last_words(&log);
+                assert_eq!(words.len(), shown);
+                assert_eq!(words[0] == fault, shown == 61, "{after}");
+            }
         }
         assert_eq!(last_words("one\ntwo"), ["one", "two"]);
     }
