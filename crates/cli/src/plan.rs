@@ -42,6 +42,7 @@ pub struct Set {
 }
 
 /// A policy with its knobs.
+#[derive(Clone)]
 pub struct Chosen {
     /// As asked for.
     pub label: String,

@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     while watcher.alive() > 0 || !seen.is_empty() {
         for one in seen.drain(..) {
             match one {
-                Seen::Started { .. } => started += 1,
+                Seen::Started { .. } | Seen::Found { .. } => started += 1,
                 Seen::Exited { .. } => ended += 1,
                 Seen::Took { .. } => switches += 1,
                 Seen::Exec { .. } | Seen::Left { .. } | Seen::Woke { .. } => {}

@@ -2,6 +2,7 @@
 
 pub mod affinity;
 pub mod calibrate;
+pub mod class;
 pub mod counters;
 pub mod here;
 pub mod lab;

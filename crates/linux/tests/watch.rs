@@ -265,7 +265,11 @@ fn the_whole_machine_is_watched_with_everybody_in_it() {
     let Some((seen, process)) = without_a_gap(attempt) else { return };
     let own = process::id();
     let of = |whose: Tid| {
-        seen.iter().filter(move |one| matches!(one, Seen::Started { process, .. } if *process == whose)).count()
+        let begins = move |one: &&Seen| match one {
+            Seen::Started { process, .. } | Seen::Found { process, .. } => *process == whose,
+            _ => false,
+        };
+        seen.iter().filter(begins).count()
     };
     assert_eq!(of(process), 301);
     assert!(of(Tid(i32::try_from(own).unwrap())) > 0, "whoever was there before is found");

@@ -11,6 +11,8 @@ use crate::parse::{self, PolicySpec, Setting};
 /// What carries policies out on a live machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Backend {
+    /// sched_ext where the kernel has it and this user may load a scheduler, else affinity
+    Auto,
     /// A process beside the threads, with sched_setaffinity and SCHED_IDLE: any Linux
     Affinity,
     /// The kernel's scheduler itself, written in BPF: Linux 6.16 or later, root, a build with the feature sched_ext
@@ -43,9 +45,9 @@ pub struct LiveArgs {
     /// This machine as a file [default: $EVENKEEL_MACHINE, else what `evenkeel detect` finds]
     #[arg(short, long, value_name = "FILE")]
     pub machine: Option<String>,
-    /// What carries the policy out [default: schedule takes sched_ext where it can be had, run takes affinity]
-    #[arg(long, value_enum)]
-    pub backend: Option<Backend>,
+    /// What carries the policy out
+    #[arg(long, value_enum, default_value = "auto")]
+    pub backend: Backend,
     /// Speedup factor of a program, from the slowest kind of core to the fastest, as gzip=3.1; may be repeated
     #[arg(long = "speedup", value_name = "COMMAND=FACTOR", value_parser = parse::named_factor)]
     pub speedups: Vec<(String, f64)>,
@@ -120,7 +122,7 @@ pub struct ScheduleArgs {
     /// How.
     #[command(flatten)]
     pub live: LiveArgs,
-    /// Only this process, its threads, and what they fork; may be repeated
+    /// Only this process and its descendants, with all that they will fork; may be repeated
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with = "cgroup")]
     pub pid: Vec<i32>,
     /// Only the processes of this cgroup and of those below it (its folder)

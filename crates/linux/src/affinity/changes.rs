@@ -70,7 +70,9 @@ impl<K: Kernel> Mechanism<K> {
             self.live.insert(at, thread);
             self.stats[index].state = if runnable { State::Ready } else { State::Blocked };
             self.events.push(Event::Started(thread));
-            if runnable {
+            if runnable && self.threads[index].found {
+                self.loosen(thread);
+            } else if runnable {
                 self.arrivals.push(thread);
             } else if self.interest.wants(Interest::BLOCKED) {
                 // To policies whoever starts is runnable; most of those that were there before sleep.

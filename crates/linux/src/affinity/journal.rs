@@ -23,7 +23,7 @@ use evenkeel_machine::{parse_cpus, write_cpus};
 use rustix::thread::CpuSet;
 
 use super::kernel::{Kernel, stat_field};
-use super::system::Class;
+use crate::class::Class;
 use crate::watch::Tid;
 
 const MAGIC: &str = "evenkeel-masks/1";

@@ -3,10 +3,10 @@
 use std::io;
 
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity, sched_setaffinity};
 
-use super::system;
-pub use super::system::Class;
+use crate::class;
+pub use crate::class::Class;
 use crate::watch::Tid;
 
 /// What the mechanism needs of the kernel.
@@ -73,6 +73,12 @@ impl Linux {
     }
 }
 
+/// Whether this process may place threads of other users: CAP_SYS_NICE.
+#[must_use]
+pub fn can_place_others() -> bool {
+    capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_NICE))
+}
+
 fn pid(thread: Tid) -> io::Result<Pid> {
     Pid::from_raw(thread.0).ok_or_else(|| io::Error::from_raw_os_error(rustix::io::Errno::SRCH.raw_os_error()))
 }
@@ -87,22 +93,17 @@ impl Kernel for Linux {
     }
 
     fn set_class(&mut self, thread: Tid, class: Class) -> io::Result<()> {
-        system::set_class(pid(thread)?, class)
+        class::set_class(pid(thread)?, class)
     }
 
     fn can_park(&mut self) -> bool {
         // What counts for leaving SCHED_IDLE is the other thread's RLIMIT_NICE, not ours: only the capability is sure.
-        const CAP_SYS_NICE: u64 = 1 << 23;
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-        effective
-            .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-            .is_some_and(|mask| mask & CAP_SYS_NICE != 0)
+        can_place_others()
     }
 
     fn standing(&mut self, thread: Tid) -> io::Result<Standing> {
         let pid = pid(thread)?;
-        let class = system::class(pid)?;
+        let class = class::class(pid)?;
         let nice = rustix::process::getpriority_process(Some(pid))?;
         Ok(Standing { nice: nice.clamp(-20, 19) as i8, class })
     }

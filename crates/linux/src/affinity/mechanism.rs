@@ -10,7 +10,7 @@ use rustix::thread::CpuSet;
 use super::journal::Entry;
 use super::kernel::{Class, Kernel};
 use super::queues::{Queue, Service};
-use super::thread::Thread;
+use super::thread::{Mask, Thread};
 use crate::live::milestones::Milestones;
 use crate::live::roster::{Begun, Roster, put};
 use crate::live::speedups::{capacity_ratio, factors_of};
@@ -261,6 +261,11 @@ impl<K: Kernel> Mechanism<K> {
         self.live.iter().map(|&thread| (thread, self.threads[thread.index()].tid))
     }
 
+    /// Whether a thread was there before it was first seen.
+    pub fn was_found(&self, thread: ThreadId) -> bool {
+        self.threads[thread.index()].found
+    }
+
     /// Statistics of all threads, by number.
     pub fn stats(&self) -> &[ThreadStats] {
         &self.stats
@@ -346,6 +351,7 @@ impl<K: Kernel> Mechanism<K> {
 
     /// A thread has been seen for the first time.
     pub(super) fn begin(&mut self, tid: Tid, process: Tid, parent: Option<ThreadId>, at: Nanos) -> ThreadId {
+        let forked_by = parent;
         let parent = parent.or_else(|| self.forebear(process));
         let from = parent.map(|parent| self.stats[parent.index()].app);
         let Begun { thread, app, index_in_app } = self.roster.begin(tid, process, from, at);
@@ -377,18 +383,20 @@ impl<K: Kernel> Mechanism<K> {
         };
         let mut state = Thread::new(tid, process, at);
         let mut affinity = None;
+        if let Some(known) = parent.map(|parent| &self.stats[parent.index()]).filter(|known| known.app == app) {
+            stats.speedup = known.speedup;
+            stats.speedup_offline = known.speedup_offline;
+        }
+        // One that was found has from its kin what we gave that, if anything; the rest is its own.
+        let handed_down = |parent: &ThreadId| self.threads[parent.index()].mask != Mask::Untouched;
         if process.0 == self.own {
             state.foreign = true;
-        } else if let Some(parent) = parent {
+        } else if let Some(parent) = forked_by.or_else(|| parent.filter(handed_down)) {
             let (from, known) = (&self.threads[parent.index()], &self.stats[parent.index()]);
             state.inherit(from);
             affinity.clone_from(&self.affinity[parent.index()]);
             stats.weight = known.weight;
             stats.restricted = known.restricted;
-            if known.app == app {
-                stats.speedup = known.speedup;
-                stats.speedup_offline = known.speedup_offline;
-            }
         } else if let Ok(standing) = self.kernel.standing(tid) {
             stats.weight = standing.weight();
             state.class = standing.class;

@@ -34,7 +34,6 @@ mod observe;
 mod queues;
 mod sampling;
 pub mod session;
-mod system;
 mod thread;
 
 pub use mechanism::{Mechanism, Options};

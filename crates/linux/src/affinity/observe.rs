@@ -11,17 +11,14 @@ impl<K: Kernel> Mechanism<K> {
     pub(super) fn observe(&mut self, seen: &Seen) {
         match *seen {
             Seen::Started { tid, process, parent, at } => {
-                let at = self.since_epoch(at);
-                if let Some(former) = self.known(tid) {
-                    // Its end was missed, or it has been found twice.
-                    if self.threads[former.index()].process == process {
-                        return;
-                    }
-                    self.end(former, at);
-                }
                 let parent = parent.and_then(|parent| self.known(parent));
-                let thread = self.begin(tid, process, parent, at);
-                self.touch(thread);
+                self.starts(tid, process, parent, self.since_epoch(at));
+            }
+            Seen::Found { tid, process, runnable, at } => {
+                if let Some(thread) = self.starts(tid, process, None, self.since_epoch(at)) {
+                    let state = &mut self.threads[thread.index()];
+                    (state.runnable, state.found) = (runnable, true);
+                }
             }
             Seen::Exec { tid, at } => {
                 let grace = self.since_epoch(at).saturating_add(self.options.grace);
@@ -68,6 +65,20 @@ impl<K: Kernel> Mechanism<K> {
                 }
             }
         }
+    }
+
+    /// A thread is there from now on; `None` if it was before.
+    fn starts(&mut self, tid: Tid, process: Tid, parent: Option<ThreadId>, at: Nanos) -> Option<ThreadId> {
+        if let Some(former) = self.known(tid) {
+            // Its end was missed, or it has been found twice.
+            if self.threads[former.index()].process == process {
+                return None;
+            }
+            self.end(former, at);
+        }
+        let thread = self.begin(tid, process, parent, at);
+        self.touch(thread);
+        Some(thread)
     }
 
     /// For sources that do not tell of switches: what a thread has run since it was looked at last, and whether it could go on.

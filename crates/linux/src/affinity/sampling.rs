@@ -87,10 +87,17 @@ impl Sampling {
                 self.threads[thread.index()] = Sampled { tid, ..Sampled::default() };
             }
             if self.times {
+                let was_found = mechanism.was_found(thread);
                 let process = mechanism.roster().apps()[mechanism.stats()[thread.index()].app.index()].process;
                 let sampled = &mut self.threads[thread.index()];
                 if sampled.times.is_none() && !sampled.given_up {
-                    sampled.times = ThreadTimes::open(process, tid).ok().map(|times| (times, Nanos::ZERO));
+                    // What one that was found had run before is none of ours.
+                    let before = |times: &ThreadTimes| match was_found {
+                        true => times.times().ok().map(|times| times.run),
+                        false => Some(Nanos::ZERO),
+                    };
+                    sampled.times =
+                        ThreadTimes::open(process, tid).ok().and_then(|times| before(&times).map(|ran| (times, ran)));
                     sampled.given_up = sampled.times.is_none();
                     self.open.push(thread);
                 }

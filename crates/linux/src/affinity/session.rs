@@ -188,7 +188,11 @@ impl Session {
         for seen in &self.seen {
             let process = match *seen {
                 Seen::Exec { tid, .. } => tid,
-                Seen::Started { tid, process, parent: None, .. } if tid == process => process,
+                Seen::Started { tid, process, parent: None, .. } | Seen::Found { tid, process, .. }
+                    if tid == process =>
+                {
+                    process
+                }
                 _ => continue,
             };
             if let Ok(name) = fs::read_to_string(format!("/proc/{}/comm", process.0)) {
@@ -249,7 +253,7 @@ impl live::Session for Session {
             self.mechanism.look(at, &self.seen);
             self.mechanism.restore();
             // Whoever is forked by a thread that has not been restored yet inherits what that had.
-            if !self.seen.iter().any(|seen| matches!(seen, Seen::Started { .. })) {
+            if !self.seen.iter().any(|seen| matches!(seen, Seen::Started { .. } | Seen::Found { .. })) {
                 break;
             }
         }

@@ -65,6 +65,8 @@ pub struct Thread {
     /// The core that it ran on last.
     pub last: Option<CoreId>,
     pub runnable: bool,
+    /// It was there before it was first seen.
+    pub found: bool,
     /// Up to when its time, runnable or not, has been counted.
     pub since: Nanos,
     /// Time runnable, on a core or not.
@@ -124,6 +126,7 @@ impl Thread {
             counted: at,
             last: None,
             runnable: true,
+            found: false,
             since: at,
             runnable_time: Nanos::ZERO,
             blocked_lately: false,

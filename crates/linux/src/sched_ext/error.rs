@@ -43,6 +43,27 @@ pub enum LoadError {
     Other(String),
 }
 
+impl LoadError {
+    /// The cause alone, for whoever takes another way by itself.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        match self {
+            Self::NoSchedExt => "this kernel has no sched_ext (it takes 6.16 or later)".into(),
+            Self::NotAllowed(what) => format!("loading a scheduler takes {what}, as root has"),
+            Self::Another { name, .. } => format!("another sched_ext scheduler runs already ({name})"),
+            Self::TooManyCpus(cpu) => format!("CPU {cpu} is beyond those that the scheduler has room for"),
+            Self::NoBtf => "this kernel describes its types to nobody (CONFIG_DEBUG_INFO_BTF)".into(),
+            Self::BadBtf(what) => {
+                format!("this kernel's BTF is malformed: no scheduler that asks for {what} can be loaded")
+            }
+            Self::TooOld(what) => format!("this kernel lacks {what} (it takes 6.16 or later)"),
+            Self::Other(why) => {
+                format!("the kernel refuses the scheduler: {}", why.lines().next().unwrap_or_default())
+            }
+        }
+    }
+}
+
 /// Turns what the loader says into one of the causes that are known.
 pub fn explain(error: &libbpf_rs::Error, said: &str) -> LoadError {
     let quoted = |line: &str| line.split('\'').nth(1).unwrap_or("a kernel function").to_owned();

@@ -21,6 +21,7 @@ mod counters;
 mod error;
 mod load;
 mod mechanism;
+pub mod members;
 mod observe;
 mod restarts;
 pub mod session;

@@ -1,8 +1,8 @@
 //! Whether this kernel can have a scheduler of ours, asked before it is tried: so that the answer names the cause.
 
 use std::fs;
-use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use evenkeel_machine::{Nanos, parse_cpus};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
@@ -10,13 +10,17 @@ use rustix::time::{ClockId, clock_getres};
 
 use super::error::LoadError;
 use super::load::NAME;
+use super::members::Whose;
 use super::shared::MAX_CPUS;
-use crate::watch::Tid;
 
 /// Where the kernel tells of sched_ext, below sysfs.
 const FOLDER: &str = "kernel/sched_ext";
 /// What loading takes.
 const NEEDED: [(CapabilitySet, &str); 2] = [(CapabilitySet::BPF, "CAP_BPF"), (CapabilitySet::PERFMON, "CAP_PERFMON")];
+
+/// How often it is looked whether other programs are at work, and how long after one another.
+const SAMPLES: usize = 5;
+const BETWEEN: Duration = Duration::from_millis(2);
 
 /// How often CPUs have come or gone: a scheduler that is loaded for another number than the present one is refused.
 pub fn hotplug_sequence(sysfs: &Path) -> u64 {
@@ -52,20 +56,18 @@ pub fn tick() -> Nanos {
     Nanos(tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64)
 }
 
-/// Puts a thread into SCHED_EXT; whom it forks from then on is there, too. Its nice value stays.
-///
-/// # Errors
-/// No such thread; not allowed.
-#[allow(unsafe_code)]
-pub fn put_into_sched_ext(thread: Tid) -> io::Result<()> {
-    // include/uapi/linux/sched.h; libc has no name for it yet.
-    const SCHED_EXT: i32 = 7;
-    let priority = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the pointer is to a live sched_param, which the kernel only reads.
-    match unsafe { libc::sched_setscheduler(thread.0, SCHED_EXT, &raw const priority) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+/// Whether other threads than this one and `whose` had or waited for a CPU each time that one looked, within some
+/// milliseconds.
+pub fn others_run(whose: Option<&Whose>) -> bool {
+    // proc_loadavg(5): the fourth field begins with the threads that are runnable now, of which one is this.
+    let runnable = || -> Option<usize> {
+        let text = fs::read_to_string("/proc/loadavg").ok()?;
+        text.split_ascii_whitespace().nth(3)?.split('/').next()?.parse().ok()
+    };
+    (0..SAMPLES).all(|_| {
+        std::thread::sleep(BETWEEN);
+        runnable().is_some_and(|all| all > 1 + whose.map_or(0, Whose::runnable))
+    })
 }
 
 /// Gives up what this thread may do beyond what it still needs: loading the scheduler anew when CPUs come or go, its own memory and class,

@@ -28,8 +28,9 @@
 //!   were lost.
 //! - Whom a loss kept from us is found by looking into `/proc` then, among the followed processes and their children; threads
 //!   that began and ended within the loss are not known.
-//! - `parent` is `None` for whoever was found rather than announced, and for threads told by the connector, which names their
-//!   process's parent.
+//! - [`Seen::Started`] is of a thread that may run; [`Seen::Found`] says whether it may, as read from `/proc` once the source
+//!   told of it: most threads that are there already sleep, and no source tells of them before they wake.
+//! - `parent` is `None` where the source does not tell it: the connector names the parent of the thread's process.
 //!
 //! **The odd cases.** If another thread than the first calls exec, it takes over the first one's number, and no source says what
 //! became of its own: it is told as ended, the first as started again if it had ended, and as on the caller's core. A program with
@@ -45,7 +46,7 @@ mod connector;
 mod options;
 mod perf;
 mod poll_set;
-mod proc;
+pub(crate) mod proc;
 mod record;
 mod seen;
 mod tasks;
@@ -53,5 +54,6 @@ mod tracepoint;
 mod watcher;
 
 pub use options::{Options, Source, WatchError};
+pub use proc::Doing;
 pub use seen::{Cpu, Seen, Tid, Waker};
 pub use watcher::{Watcher, now};

@@ -1,8 +1,9 @@
-//! Which threads there are, from `/proc`: read once when we attach, after records were lost, and by the source that polls.
+//! Which threads there are and what they are doing, from `/proc`: read once when we attach, after records were lost, and by
+//! the source that polls.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
-use super::Tid;
+use super::{Cpu, Tid};
 
 fn numbers(directory: &Path) -> Vec<Tid> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
@@ -33,21 +34,42 @@ pub fn process_of(tid: Tid) -> Option<Tid> {
 /// `PF_EXITING`: on its way out; nothing that can be watched comes after that.
 const EXITING: u32 = 0x4;
 
-/// Whether what `/proc/…/stat` says is of a thread that has not ended (a zombie has) and is not about to.
-fn is_alive(stat: &str) -> bool {
-    // The name stands in parentheses and may itself hold some.
-    let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
-    let state = fields.next();
-    let flags = fields.nth(5).and_then(|flags| flags.parse().ok()).unwrap_or(0u32);
-    !matches!(state, None | Some("Z" | "X" | "x")) && flags & EXITING == 0
+/// What a thread that lives was doing when `/proc/…/stat` was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doing {
+    /// It had a core or waited for one; otherwise it was blocked or stopped.
+    pub runnable: bool,
+    /// The CPU that it had, waited for, or was on last.
+    pub cpu: Cpu,
+}
+
+impl Doing {
+    /// What `/proc/…/stat` says (`proc_pid_stat(5)`: fields 3, 9 and 39). `None`: the thread has ended (a zombie has), or is
+    /// about to.
+    #[must_use]
+    pub fn parse(stat: &str) -> Option<Self> {
+        // The name stands in parentheses and may itself hold some.
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let state = fields.next()?;
+        let flags: u32 = fields.nth(5)?.parse().ok()?;
+        let cpu = Cpu(fields.nth(29)?.parse().ok()?);
+        let lives = !matches!(state, "Z" | "X" | "x") && flags & EXITING == 0;
+        lives.then_some(Self { runnable: state == "R", cpu })
+    }
+}
+
+/// What a thread is doing; `None` if it is not there, or on its way out.
+#[must_use]
+pub fn doing(process: Tid, tid: Tid) -> Option<Doing> {
+    // Not text: a name is any bytes.
+    let stat = fs::read(format!("/proc/{}/task/{}/stat", process.0, tid.0)).ok()?;
+    Doing::parse(&String::from_utf8_lossy(&stat))
 }
 
 /// Whether the thread is there, and not on its way out.
 #[must_use]
 pub fn lives(process: Tid, tid: Tid) -> bool {
-    // Not text: a name is any bytes.
-    fs::read(format!("/proc/{}/task/{}/stat", process.0, tid.0))
-        .is_ok_and(|stat| is_alive(&String::from_utf8_lossy(&stat)))
+    doing(process, tid).is_some()
 }
 
 /// The processes that the thread forked and that are still its children. Needs `CONFIG_PROC_CHILDREN`.
@@ -55,6 +77,19 @@ pub fn lives(process: Tid, tid: Tid) -> bool {
 pub fn children(process: Tid, tid: Tid) -> Vec<Tid> {
     let list = fs::read_to_string(format!("/proc/{}/task/{}/children", process.0, tid.0)).unwrap_or_default();
     list.split_ascii_whitespace().filter_map(|number| number.parse().ok()).map(Tid).collect()
+}
+
+/// These processes and their descendants: children, their children, and so on. A process whose parent has ended is not found.
+#[must_use]
+pub fn family(processes: &[Tid]) -> BTreeSet<Tid> {
+    let mut family = BTreeSet::new();
+    let mut next = processes.to_vec();
+    while let Some(process) = next.pop() {
+        if family.insert(process) {
+            next.extend(threads(process).into_iter().flat_map(|tid| children(process, tid)));
+        }
+    }
+    family
 }
 
 /// The threads of a cgroup and of those below it, with their processes.
@@ -82,10 +117,15 @@ mod tests {
 
     #[test]
     fn zombies_and_those_on_their_way_out_do_not_live() {
-        assert!(is_alive("12 (a) Z (b) S 1 2 3 4 5 4194304 0"));
-        assert!(!is_alive("12 (a) Z 1 2 3 4 5 4194304 0"));
-        assert!(!is_alive("12 (a) R 1 2 3 4 5 4194308 0"));
-        assert!(!is_alive(""));
+        let rest = "10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38";
+        let doing = |start: &str| Doing::parse(&format!("{start} {rest} 7 0 0"));
+        let on = |runnable| Some(Doing { runnable, cpu: Cpu(7) });
+        assert_eq!(doing("12 (a) Z (b) S 1 2 3 4 5 4194304"), on(false));
+        assert_eq!(doing("12 (a) R 1 2 3 4 5 4194304"), on(true));
+        assert_eq!(doing("12 (a) Z 1 2 3 4 5 4194304"), None);
+        assert_eq!(doing("12 (a) R 1 2 3 4 5 4194308"), None);
+        assert_eq!(Doing::parse(""), None);
+        assert_eq!(Doing::parse("12 (a) R 1 2 3"), None);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub enum Waker {
 /// Something that a thread did. Times are `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// A thread began: forked by another, or found to be there already (then `parent` is `None`).
+    /// A thread began, and may run.
     Started {
         /// Which.
         tid: Tid,
@@ -30,6 +30,17 @@ pub enum Seen {
         process: Tid,
         /// The thread that forked it, where the source tells.
         parent: Option<Tid>,
+        /// When.
+        at: Nanos,
+    },
+    /// A thread was there already: when the watcher attached, or after records were lost.
+    Found {
+        /// Which.
+        tid: Tid,
+        /// Its process (thread group).
+        process: Tid,
+        /// It had a core or waited for one; otherwise it was blocked or stopped.
+        runnable: bool,
         /// When.
         at: Nanos,
     },

@@ -8,6 +8,7 @@ use evenkeel_machine::Nanos;
 
 use super::{
     Cpu, Seen, Tid,
+    proc::Doing,
     record::{Record, What},
 };
 
@@ -147,22 +148,41 @@ impl Tasks {
 
     /// A thread is one of ours from now on. `state` is what is known of its core.
     fn start(&mut self, tid: Tid, process: Tid, parent: Option<Tid>, state: State, at: Nanos, into: &mut Vec<Seen>) {
+        self.enter(tid, process, state);
+        into.push(Seen::Started { tid, process, parent, at });
+    }
+
+    fn enter(&mut self, tid: Tid, process: Tid, state: State) {
         let slot = self.slot_mut(tid);
         slot.state = state;
         slot.process = process;
         self.slot_mut(process).threads += 1;
         self.alive += 1;
-        into.push(Seen::Started { tid, process, parent, at });
     }
 
     /// A thread was found to be there. True if that is news.
-    pub fn found(&mut self, tid: Tid, process: Tid, at: Nanos, into: &mut Vec<Seen>) -> bool {
-        let news = !self.follows(tid);
-        let at = self.clock(at);
-        if news {
-            self.start(tid, process, None, State::Met, at, into);
+    ///
+    /// `shows_cores`: the source tells of switches. A thread that may run is then taken to have the CPU that it is at: if
+    /// another has it, the next switch there says so.
+    pub fn found(
+        &mut self,
+        (tid, process): (Tid, Tid),
+        doing: Doing,
+        shows_cores: bool,
+        at: Nanos,
+        into: &mut Vec<Seen>,
+    ) -> bool {
+        if self.follows(tid) {
+            return false;
         }
-        news
+        let at = self.clock(at);
+        let on = doing.runnable && shows_cores;
+        self.enter(tid, process, if on { State::On(doing.cpu) } else { State::Met });
+        into.push(Seen::Found { tid, process, runnable: doing.runnable, at });
+        if on {
+            into.push(Seen::Took { tid, cpu: doing.cpu, at });
+        }
+        true
     }
 
     /// A thread ended.
@@ -289,6 +309,7 @@ mod tests {
     use crate::watch::Waker;
 
     const CPUS: u32 = 3;
+    const ASLEEP: Doing = Doing { runnable: false, cpu: Cpu(0) };
 
     fn record(at: u64, what: What) -> Record {
         Record { at: Nanos(at), what }
@@ -306,10 +327,23 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_is_found_has_a_core_if_it_may_run_and_the_source_tells_of_cores() {
+        let (tid, process, at) = (Tid(10), Tid(10), Nanos(5));
+        for (runnable, shows_cores) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut tasks = Tasks::new(Scope::Everybody);
+            let mut seen = Vec::new();
+            assert!(tasks.found((tid, process), Doing { runnable, cpu: Cpu(2) }, shows_cores, at, &mut seen));
+            let took = (runnable && shows_cores).then_some(Seen::Took { tid, cpu: Cpu(2), at });
+            assert_eq!(seen, [Seen::Found { tid, process, runnable, at }].into_iter().chain(took).collect::<Vec<_>>());
+            assert!(!tasks.found((tid, process), ASLEEP, shows_cores, at, &mut seen), "once only");
+        }
+    }
+
+    #[test]
     fn descendants_are_followed_and_strangers_are_not() {
         let mut tasks = Tasks::new(Scope::Descendants);
         let mut seen = Vec::new();
-        tasks.found(Tid(10), Tid(10), Nanos(0), &mut seen);
+        tasks.found((Tid(10), Tid(10)), ASLEEP, true, Nanos(0), &mut seen);
         let whats = [fork(20, 20, 10, 10), fork(21, 20, 20, 20), fork(30, 30, 5, 5), fork(31, 31, 30, 30)];
         admit(&mut tasks, &whats);
         assert_eq!(tasks.threads().map(|(tid, _)| tid.0).collect::<Vec<_>>(), [10, 20, 21]);
@@ -400,10 +434,11 @@ mod tests {
         fn what_comes_out_is_in_order_whatever_goes_in(
             whats in prop::collection::vec((what(), 0u64..50), 0..200),
             scope in prop::sample::select(vec![Scope::Carried, Scope::Everybody, Scope::Descendants]),
+            runnable: bool,
         ) {
             let mut tasks = Tasks::new(scope);
             let mut seen = Vec::new();
-            tasks.found(Tid(1), Tid(1), Nanos(0), &mut seen);
+            tasks.found((Tid(1), Tid(1)), Doing { runnable, cpu: Cpu(0) }, true, Nanos(0), &mut seen);
             for &(what, at) in &whats {
                 tasks.admit(record(at, what), &mut seen);
             }
@@ -411,7 +446,7 @@ mod tests {
             let mut last = Nanos(0);
             for one in &seen {
                 let (tid, at) = match *one {
-                    Seen::Started { tid, at, .. } => {
+                    Seen::Started { tid, at, .. } | Seen::Found { tid, at, .. } => {
                         prop_assert!(alive.insert(tid, None).is_none(), "{:?}", one);
                         (tid, at)
                     }

@@ -62,12 +62,14 @@ pub struct Watcher {
     tasks: Tasks,
     root: Root,
     options: Options,
-    /// Children of the followed processes, and of our own, that were there before and are none of ours.
+    /// Children of our own process that were there before and are not followed.
     strangers: Vec<Tid>,
     /// What was found while attaching, and not told yet.
     early: Vec<Seen>,
     /// Why better sources are not used.
     refused: Vec<WatchError>,
+    /// Descendants of the processes to be followed that may not be watched.
+    left_out: BTreeSet<Tid>,
 }
 
 /// The clock of all times here.
@@ -91,7 +93,7 @@ impl Watcher {
         Self::threads(&[child], options)
     }
 
-    /// Follows running processes, each given by any of its threads: all their threads, and what they fork from now on.
+    /// Follows running processes, each given by any of its threads, with what they have forked and what they will fork.
     ///
     /// # Errors
     /// If one of them is gone, or cannot be watched by the source that was asked for.
@@ -160,6 +162,7 @@ impl Watcher {
             strangers: Vec::new(),
             early: Vec::new(),
             refused,
+            left_out: BTreeSet::new(),
         };
         if matches!(watcher.tap, Tap::Poll) {
             watcher.look_every(options.interval)?;
@@ -251,7 +254,7 @@ impl Watcher {
     fn attach(&mut self) -> Result<(), WatchError> {
         if let Root::Processes(processes) = &self.root {
             let own = Tid(rustix::process::getpid().as_raw_nonzero().get());
-            self.strangers = processes.iter().chain([&own]).flat_map(|&process| children(process)).collect();
+            self.strangers = children(own);
             self.strangers.retain(|child| !processes.contains(child));
             self.strangers.sort_unstable();
         }
@@ -265,11 +268,18 @@ impl Watcher {
                 }
                 let followed = match (&mut self.tap, &self.root) {
                     (Tap::Perf(perf), Root::Processes(processes)) if Some(&tid) != processes.first() => {
-                        perf.follow(Whom::Thread(tid.0), &self.options)?
+                        match perf.follow(Whom::Thread(tid.0), &self.options) {
+                            Err(WatchError::NotAllowed { .. }) if !processes.contains(&process) => {
+                                self.left_out.insert(process);
+                                false
+                            }
+                            followed => followed?,
+                        }
                     }
                     _ => true,
                 };
-                news |= followed && self.tasks.found(tid, process, at, &mut early);
+                // Read once its events are there: what it does from then on they tell.
+                news |= followed && self.find(tid, process, at, &mut early);
             }
             if !news {
                 break;
@@ -285,7 +295,7 @@ impl Watcher {
     fn there(&self) -> Vec<(Tid, Tid)> {
         let of = |process: Tid| proc::threads(process).into_iter().map(move |tid| (tid, process));
         match &self.root {
-            Root::Processes(processes) => processes.iter().flat_map(|&process| of(process)).collect(),
+            Root::Processes(processes) => proc::family(processes).into_iter().flat_map(of).collect(),
             Root::Machine => proc::processes().into_iter().flat_map(of).collect(),
             Root::Cgroup(path) => proc::cgroup(path),
         }
@@ -335,12 +345,17 @@ impl Watcher {
             return self.tasks.ended(tid, at, into);
         }
         let mut bare = vec![(tid, tid)];
+        let mut met = BTreeSet::new();
         let mut followed = true;
         while let Some((tid, process)) = bare.pop() {
+            // One that is about to end is there, and is not to be found again.
+            if !met.insert(tid) {
+                continue;
+            }
             if let Tap::Perf(perf) = &mut self.tap {
                 followed &= perf.follow(Whom::Thread(tid.0), &self.options).unwrap_or(false);
             }
-            self.tasks.found(tid, process, at, into);
+            self.find(tid, process, at, into);
             let threads = proc::threads(process).into_iter().map(|tid| (tid, process));
             let children = children(process)
                 .into_iter()
@@ -355,11 +370,12 @@ impl Watcher {
         }
     }
 
-    /// A thread is there.
-    fn find(&mut self, tid: Tid, process: Tid, at: Nanos, into: &mut Vec<Seen>) {
-        if !self.tasks.follows(tid) && proc::lives(process, tid) {
-            self.tasks.found(tid, process, at, into);
-        }
+    /// Takes in what a thread is doing that is there. True if it was not known.
+    fn find(&mut self, tid: Tid, process: Tid, at: Nanos, into: &mut Vec<Seen>) -> bool {
+        let shows_cores = self.options.switches && matches!(self.tap, Tap::Perf(_) | Tap::Wide(_));
+        !self.tasks.follows(tid)
+            && proc::doing(process, tid)
+                .is_some_and(|doing| self.tasks.found((tid, process), doing, shows_cores, at, into))
     }
 
     /// Takes in what has happened by the time that is returned.
@@ -424,6 +440,12 @@ impl Watcher {
     #[must_use]
     pub fn refused(&self) -> &[WatchError] {
         &self.refused
+    }
+
+    /// Processes that the followed ones had forked before, and that this user may not watch: they are not followed.
+    #[must_use]
+    pub fn left_out(&self) -> &BTreeSet<Tid> {
+        &self.left_out
     }
 
     /// For people: what is used, and what it can and cannot tell.

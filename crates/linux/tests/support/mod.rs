@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use evenkeel_linux::affinity::kernel::{Class, Kernel, Standing};
 use evenkeel_linux::affinity::{Mechanism, Options};
-use evenkeel_linux::watch::{Cpu, Seen, Tid};
+use evenkeel_linux::watch::{Cpu, Doing, Seen, Tid};
 use evenkeel_machine::{Machine, Nanos};
 use evenkeel_policy::Policy;
 use rustix::thread::CpuSet;
@@ -23,6 +23,7 @@ pub const MS: Nanos = Nanos(1_000_000);
 pub enum Habit {
     Spins,
     Naps { works: u64, sleeps: u64 },
+    Sleeps,
 }
 
 #[derive(Clone, Debug)]
@@ -152,6 +153,19 @@ impl Fake {
         tid
     }
 
+    /// A thread is found that was there before: it works, or sleeps for ever.
+    pub fn find(&self, tid: Tid, process: Tid, doing: Doing, speed: &[f64]) {
+        let habit = if doing.runnable { Habit::Spins } else { Habit::Sleeps };
+        self.start(process.0, None, habit, speed);
+        let mut world = self.0.borrow_mut();
+        let at = world.at();
+        world.seen.pop();
+        world.seen.push(Seen::Found { tid, process, runnable: doing.runnable, at });
+        if let Some(worker) = world.workers.last_mut() {
+            worker.tid = tid;
+        }
+    }
+
     /// Whoever forked the last thread is not told.
     pub fn hide_parent(&self) {
         if let Some(Seen::Started { parent, .. }) = self.0.borrow_mut().seen.last_mut() {
@@ -193,6 +207,7 @@ impl Fake {
         for cpu in 0..*cpus {
             let fits = |(index, worker): &(usize, &Worker)| {
                 worker.alive
+                    && !matches!(worker.habit, Habit::Sleeps)
                     && worker.wakes_at.is_none()
                     && worker.mask.is_set(cpu as usize)
                     && chosen.iter().all(|(other, _)| other != index)

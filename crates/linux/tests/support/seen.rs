@@ -8,6 +8,7 @@ use evenkeel_machine::Nanos;
 fn at(seen: &Seen) -> Nanos {
     match *seen {
         Seen::Started { at, .. }
+        | Seen::Found { at, .. }
         | Seen::Exec { at, .. }
         | Seen::Exited { at, .. }
         | Seen::Took { at, .. }
@@ -24,7 +25,9 @@ pub fn is_lawful(seen: &[Seen]) {
         assert!(at(one) >= last, "{one:?} after {last:?}");
         last = at(one);
         match *one {
-            Seen::Started { tid, .. } => assert!(on.insert(tid, None).is_none(), "{one:?} twice"),
+            Seen::Started { tid, .. } | Seen::Found { tid, .. } => {
+                assert!(on.insert(tid, None).is_none(), "{one:?} twice")
+            }
             Seen::Exited { tid, .. } => assert!(on.remove(&tid).is_some(), "{one:?} never started"),
             Seen::Exec { tid, .. } | Seen::Woke { tid, .. } => {
                 assert!(on.contains_key(&tid), "{one:?}: no such thread")
@@ -46,5 +49,9 @@ pub fn is_lawful(seen: &[Seen]) {
 
 /// Those who have started, in order.
 pub fn started(seen: &[Seen]) -> Vec<Tid> {
-    seen.iter().filter_map(|one| if let Seen::Started { tid, .. } = one { Some(*tid) } else { None }).collect()
+    let started = |one: &Seen| match *one {
+        Seen::Started { tid, .. } | Seen::Found { tid, .. } => Some(tid),
+        _ => None,
+    };
+    seen.iter().filter_map(started).collect()
 }

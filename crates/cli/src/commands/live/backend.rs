@@ -4,46 +4,102 @@ use evenkeel_linux::live;
 
 use super::Prepared;
 use crate::args::live::{Backend, LiveArgs};
-use crate::error::{Failure, Result, say};
+#[cfg(feature = "sched_ext")]
+use crate::error::say;
+use crate::error::{Failure, Result};
 use crate::plan::Chosen;
 
-/// What `schedule` takes where nothing is said: sched_ext where it can be had.
-pub fn for_machine(args: &LiveArgs, prepared: &Prepared, whole: bool) -> Backend {
-    if let Some(backend) = args.backend {
-        return backend;
-    }
-    if !whole {
-        return Backend::Affinity;
-    }
-    match obstacle(prepared) {
-        None => Backend::SchedExt,
-        Some(why) => {
-            say("note", &format!("by affinity, for {why}"));
-            Backend::Affinity
+/// Of what a session places threads.
+#[derive(Clone, Debug)]
+pub enum Scope {
+    /// Of the whole machine, or whatever asks for SCHED_EXT by itself.
+    Machine,
+    /// Of a program that has not begun yet.
+    Program,
+    /// Of programs that run; by sched_ext these are put into SCHED_EXT.
+    Running(Whose),
+}
+
+/// A mechanism, and why it was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// A process beside the threads, which sets their CPU masks.
+    Affinity(String),
+    /// The kernel's scheduler itself.
+    SchedExt(String),
+}
+
+impl Choice {
+    /// Name of the mechanism, as `--backend` has it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Affinity(_) => "affinity",
+            Self::SchedExt(_) => "sched_ext",
         }
+    }
+
+    /// For the first line of what is said.
+    pub fn sentence(&self) -> String {
+        let (Self::Affinity(why) | Self::SchedExt(why)) = self;
+        format!("by {}: {why}", self.name())
+    }
+}
+
+/// The mechanism that was asked for, or the better one of those that can be had.
+pub fn choose(args: &LiveArgs, prepared: &Prepared, scope: &Scope) -> Choice {
+    let asked = || "--backend asks for it".to_owned();
+    match args.backend {
+        Backend::Affinity => Choice::Affinity(asked()),
+        Backend::SchedExt => Choice::SchedExt(asked()),
+        Backend::Auto => match obstacle(prepared).or_else(|| busy(scope)) {
+            None => Choice::SchedExt("this kernel has it, and this user may load a scheduler".into()),
+            Some(why) => Choice::Affinity(why),
+        },
     }
 }
 
 #[cfg(feature = "sched_ext")]
 fn obstacle(prepared: &Prepared) -> Option<String> {
-    evenkeel_linux::sched_ext::support::check(&prepared.config.sysfs).err().map(|error| error.to_string())
+    evenkeel_linux::sched_ext::support::check(&prepared.config.sysfs).err().map(|error| error.cause())
 }
 
 #[cfg(not(feature = "sched_ext"))]
 fn obstacle(_: &Prepared) -> Option<String> {
-    Some("this evenkeel was built without sched_ext (docs/schedule.md says how to build it with)".into())
+    Some("this evenkeel was built without sched_ext (docs/schedule.md)".into())
+}
+
+/// Whether other programs would keep a program in SCHED_EXT waiting: the kernel serves those of its own class first.
+#[cfg(feature = "sched_ext")]
+fn busy(scope: &Scope) -> Option<String> {
+    let whose = match scope {
+        Scope::Machine => return None,
+        Scope::Program => None,
+        Scope::Running(whose) => Some(whose),
+    };
+    evenkeel_linux::sched_ext::support::others_run(whose)
+        .then(|| "other programs are at work, and the kernel would serve them before those in SCHED_EXT".into())
+}
+
+#[cfg(not(feature = "sched_ext"))]
+fn busy(_: &Scope) -> Option<String> {
+    None
 }
 
 /// Part of a core that the mechanism may cost unless said.
 #[cfg(feature = "sched_ext")]
 const BUDGET: f64 = 0.04;
 
-/// Begins to schedule: the whole machine, or only threads of SCHED_EXT.
+/// Begins to schedule: the whole machine, or only threads of SCHED_EXT. `None`: the kernel refuses, which has been said, and
+/// the choice was ours.
 ///
 /// # Errors
-/// The policy refuses the machine, the kernel refuses the scheduler.
+/// The policy refuses the machine; the kernel refuses the scheduler that was asked for.
 #[cfg(feature = "sched_ext")]
-pub fn begin_sched_ext(prepared: Prepared, args: &LiveArgs, partial: bool) -> Result<(Box<dyn live::Session>, Chosen)> {
+pub fn begin_sched_ext(
+    prepared: &Prepared,
+    args: &LiveArgs,
+    partial: bool,
+) -> Result<Option<(Box<dyn live::Session>, Chosen)>> {
     use evenkeel_linux::sched_ext::Options;
     use evenkeel_linux::sched_ext::session::{Config, Session, SessionError};
     use evenkeel_machine::write_cpus;
@@ -55,16 +111,21 @@ pub fn begin_sched_ext(prepared: Prepared, args: &LiveArgs, partial: bool) -> Re
         say("note", "--source, --no-park and --grace are for --backend affinity, and change nothing under sched_ext");
     }
     let config = Config {
-        mechanism: Options { factors: config.mechanism.factors, remembers: config.mechanism.remembers },
+        mechanism: Options { factors: config.mechanism.factors.clone(), remembers: config.mechanism.remembers },
         budget: args.budget.unwrap_or(BUDGET),
         partial,
         watchdog: args.watchdog,
-        sysfs: config.sysfs,
+        sysfs: config.sysfs.clone(),
     };
-    let session = Session::begin(machine, (policy.name(), policy.make()?), config).map_err(|error| match error {
-        SessionError::Refused { .. } => Failure::input(error),
-        _ => Failure::Failed(error.into()),
-    })?;
+    let session = match Session::begin(machine.clone(), (policy.name(), policy.make()?), config) {
+        Ok(session) => session,
+        Err(SessionError::Load(error)) if args.backend == Backend::Auto => {
+            say("note", &format!("by affinity: {}", error.cause()));
+            return Ok(None);
+        }
+        Err(error @ SessionError::Refused { .. }) => return Err(Failure::input(error)),
+        Err(error) => return Err(Failure::Failed(error.into())),
+    };
     for note in session.mechanism().notes() {
         say("note", &note);
     }
@@ -72,33 +133,58 @@ pub fn begin_sched_ext(prepared: Prepared, args: &LiveArgs, partial: bool) -> Re
     if !strangers.is_empty() {
         say("note", &format!("CPUs {strangers} are not in the machine: only threads that are bound to them run there"));
     }
-    Ok((Box::new(session), policy))
+    Ok(Some((Box::new(session), policy.clone())))
 }
 
-/// See the other one.
+/// Without the feature there is none.
+///
+/// # Errors
+/// Always.
 #[cfg(not(feature = "sched_ext"))]
-pub fn begin_sched_ext(_: Prepared, _: &LiveArgs, _: bool) -> Result<(Box<dyn live::Session>, Chosen)> {
+pub fn begin_sched_ext(_: &Prepared, _: &LiveArgs, _: bool) -> Result<Option<(Box<dyn live::Session>, Chosen)>> {
     Err(Failure::usage(
         "this evenkeel was built without sched_ext: build it with --features sched_ext (docs/schedule.md), or use --backend affinity",
     ))
 }
 
-/// Puts a program that has not begun yet, and all that it will fork, under the scheduler.
-///
-/// # Errors
-/// Not allowed.
+/// Puts threads that are there, and all that they will fork, under the scheduler.
 #[cfg(feature = "sched_ext")]
-pub fn adopt(process: evenkeel_linux::watch::Tid) -> Result {
-    use anyhow::Context as _;
-    evenkeel_linux::sched_ext::support::put_into_sched_ext(process)
-        .context("cannot put the program into SCHED_EXT")
-        .map_err(Failure::Failed)
-}
+pub use evenkeel_linux::sched_ext::members::{Members, Whose};
 
-/// See the other one.
+/// Without the feature there are none.
 #[cfg(not(feature = "sched_ext"))]
-pub fn adopt(_: evenkeel_linux::watch::Tid) -> Result {
-    Ok(())
+pub use without::{Members, Whose};
+
+/// What stands where nothing of sched_ext is built in: [`begin_sched_ext`] has refused before any of it is reached.
+#[cfg(not(feature = "sched_ext"))]
+mod without {
+    use std::io;
+    use std::path::PathBuf;
+
+    use evenkeel_linux::watch::Tid;
+
+    #[derive(Clone, Debug)]
+    #[allow(dead_code, reason = "nothing reads them")]
+    pub enum Whose {
+        Processes(Vec<Tid>),
+        Cgroup(PathBuf),
+    }
+
+    pub struct Members;
+
+    impl Members {
+        pub fn adopt(_: Whose) -> io::Result<Self> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub fn refused(&self) -> u64 {
+            0
+        }
+
+        pub fn follow(&mut self) {}
+
+        pub fn release(&self) {}
+    }
 }
 
 /// What ended a session, with all that the kernel had to say about it if so asked.

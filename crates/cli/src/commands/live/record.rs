@@ -22,6 +22,17 @@ pub struct Run<'a> {
     pub policy: &'a Chosen,
     /// With a row for every thread.
     pub threads: bool,
+    /// What its time is that of.
+    pub time: Of,
+}
+
+/// Whose time a record's time is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// The program's: until the last of its processes ended.
+    Program,
+    /// The session's: whatever ended meanwhile, others went on.
+    Session,
 }
 
 impl Run<'_> {
@@ -29,8 +40,11 @@ impl Run<'_> {
     pub fn record(&self, finished: &Finished) -> Record {
         let machine = &finished.machine;
         let (totals, wall) = (finished.totals, finished.cost.wall);
-        let makespan =
-            finished.apps.iter().filter_map(|app| app.ended).max().filter(|end| *end <= wall).unwrap_or(wall);
+        let last_end = || finished.apps.iter().filter_map(|app| app.ended).max().filter(|end| *end <= wall);
+        let makespan = match self.time {
+            Of::Program => last_end().unwrap_or(wall),
+            Of::Session => wall,
+        };
         let kinds = machine.kinds.iter().enumerate().map(|(rank, kind)| {
             let cores: Vec<_> = machine.cores_of(KindId(rank as u8)).collect();
             let busy: f64 = cores.iter().map(|core| finished.busy[core.index()].as_secs_f64()).sum();

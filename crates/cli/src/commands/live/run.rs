@@ -10,12 +10,13 @@ use evenkeel_machine::Nanos;
 use evenkeel_report::table as results;
 use rustix::process::{Pid, set_child_subreaper};
 
+use super::backend::{Choice, Members, Scope, Whose};
 use super::energy::Watched;
-use super::record::{Run, shortened};
+use super::record::{Of, Run, shortened};
 use super::{backend, begin, prepare, unwatchable, watch_options};
-use crate::args::live::{Backend, RunLiveArgs};
+use crate::args::live::RunLiveArgs;
 use crate::commands::simulate::threads;
-use crate::error::{Failure, Result};
+use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print_json};
 use crate::table;
 
@@ -45,16 +46,25 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
         .map_err(Failure::Failed)?;
     let process = Tid(held.id() as i32);
     let sysfs = prepared.config.sysfs.clone();
-    let (mut session, policy) = match args.live.backend.unwrap_or(Backend::Affinity) {
-        Backend::Affinity => {
+    let choice = backend::choose(&args.live, &prepared, &Scope::Program);
+    if !args.quiet {
+        say("note", &choice.sentence());
+    }
+    let begun = match choice {
+        Choice::Affinity(_) => None,
+        // The program alone: whatever else runs stays with the kernel's own scheduler, which comes first.
+        Choice::SchedExt(_) => backend::begin_sched_ext(&prepared, &args.live, true)?,
+    };
+    let (mut session, policy) = match begun {
+        Some(begun) => {
+            Members::adopt(Whose::Processes(vec![process]))
+                .context("cannot put the program into SCHED_EXT")
+                .map_err(Failure::Failed)?;
+            begun
+        }
+        None => {
             let watcher = Watcher::program(process, &watch_options(&args.live)).map_err(unwatchable)?;
             begin(prepared, watcher, &args.live)?
-        }
-        Backend::SchedExt => {
-            // The program alone: whatever else runs stays with the kernel's own scheduler, which comes first.
-            let begun = backend::begin_sched_ext(prepared, &args.live, true)?;
-            backend::adopt(process)?;
-            begun
         }
     };
     // Its thread is to have no more privileges than the session has kept.
@@ -88,6 +98,7 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
         workloads: vec![args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")],
         policy: &policy,
         threads: args.threads,
+        time: Of::Program,
     };
     let finished = session.end();
     let mut record = run.record(&finished);
@@ -106,7 +117,7 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
 }
 
 fn not_started(program: &std::ffi::OsStr, error: &io::Error) -> Result<ExitCode> {
-    crate::error::say("error", &format!("cannot run '{}': {error}", program.to_string_lossy()));
+    say("error", &format!("cannot run '{}': {error}", program.to_string_lossy()));
     let missing = error.kind() == io::ErrorKind::NotFound;
     Ok(ExitCode::from(if missing { NOT_FOUND } else { NOT_EXECUTABLE }))
 }

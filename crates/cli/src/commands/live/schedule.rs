@@ -4,23 +4,26 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use evenkeel_linux::affinity::journal::{directory, make_directory};
+use evenkeel_linux::affinity::kernel::can_place_others;
 use evenkeel_linux::program::{Signal, Signals};
-use evenkeel_linux::watch::{Tid, Watcher};
+use evenkeel_linux::watch::{Tid, WatchError, Watcher};
 use evenkeel_machine::Nanos;
 use evenkeel_report::table as results;
 use rustix::fs::{FlockOperation, flock};
 
+use super::backend::{Choice, Members, Scope, Whose};
 use super::energy::Watched;
 use super::listener::Listener;
-use super::record::{Run, shortened};
+use super::record::{Of, Run, shortened};
 use super::statistics::{Identity, Snapshot, Statistics};
 use super::{backend, begin, monitor, prepare, unwatchable, watch_options};
-use crate::args::live::{Backend, ScheduleArgs};
+use crate::args::live::ScheduleArgs;
 use crate::commands::simulate::threads;
 use crate::error::{Failure, Result, say};
 use crate::output::{print, print_json};
@@ -49,26 +52,40 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     let mut listener = Listener::begin(&directory()).map_err(unmonitored).ok();
     let machine = prepared.machine.name.clone();
     let whole = args.pid.is_empty() && args.cgroup.is_none();
-    let chosen = backend::for_machine(&args.live, &prepared, whole);
+    let whose = named(args)?;
+    let scope = whose.clone().map_or(Scope::Machine, Scope::Running);
+    let mut choice = backend::choose(&args.live, &prepared, &scope);
+    if args.partial && matches!(choice, Choice::Affinity(_)) {
+        return Err(Failure::usage(format!(
+            "--partial is of sched_ext, and threads would be placed {}; by affinity, --pid and --cgroup choose",
+            choice.sentence()
+        )));
+    }
+    say("note", &choice.sentence());
     let sysfs = prepared.config.sysfs.clone();
-    let (mut session, policy, what) = match chosen {
-        Backend::Affinity if args.partial => {
-            return Err(Failure::usage("--partial is of --backend sched_ext; by affinity, --pid and --cgroup choose"));
-        }
-        Backend::Affinity => {
-            let (watcher, what) = watcher(args)?;
-            let (session, policy) = begin(prepared, watcher, &args.live)?;
+    let mut members = None;
+    let begun = match choice {
+        Choice::Affinity(_) => None,
+        Choice::SchedExt(_) => backend::begin_sched_ext(&prepared, &args.live, args.partial || !whole)?,
+    };
+    let (mut session, policy, what) = match begun {
+        Some((session, policy)) => {
+            if let Some(whose) = whose {
+                let refused = || format!("{}: cannot be put into SCHED_EXT", scope_of(args));
+                members = Some(Members::adopt(whose).with_context(refused).map_err(Failure::Failed)?);
+            }
+            let what = if args.partial { "threads of SCHED_EXT".to_owned() } else { scope_of(args) };
             (session, policy, what)
         }
-        Backend::SchedExt if !whole => {
-            return Err(Failure::usage(
-                "--pid and --cgroup are of --backend affinity; with sched_ext, --partial leaves the choice to the threads",
-            ));
-        }
-        Backend::SchedExt => {
-            let (session, policy) = backend::begin_sched_ext(prepared, &args.live, args.partial)?;
-            let what = if args.partial { "threads of SCHED_EXT" } else { "the whole machine" };
-            (session, policy, what.to_owned())
+        None => {
+            if args.partial {
+                return Err(Failure::Failed(anyhow::anyhow!("--partial takes sched_ext, which cannot be had here")));
+            }
+            choice = Choice::Affinity(String::new());
+            check_rights(args)?;
+            let watcher = watcher(args)?;
+            let (session, policy) = begin(prepared, watcher, &args.live)?;
+            (session, policy, scope_of(args))
         }
     };
     // Its thread is to have no more privileges than the session has kept.
@@ -82,13 +99,11 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
         policy: policy.label.clone(),
         machine,
         scope: what.clone(),
-        mechanism: match chosen {
-            Backend::Affinity => "affinity".to_owned(),
-            Backend::SchedExt => "sched_ext".to_owned(),
-        },
+        mechanism: choice.name().to_owned(),
         source: session.source(),
     };
     let mut restarts = 0;
+    let mut refusal_told = false;
     let mut go_on = || -> Result<bool> {
         let over = end.is_some_and(|end| Instant::now() >= end) || !args.pid.is_empty() && session.is_over();
         if over || interrupted(&signals)? {
@@ -102,6 +117,13 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
             Nanos(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX))
         });
         session.step(within, &others).map_err(|error| backend::trouble(error, args.live.verbose))?;
+        if let Some(members) = &mut members {
+            members.follow();
+        }
+        if !refusal_told && session.totals().refused > 0 {
+            refusal_told = true;
+            say("note", "some threads are left alone: to place those of other users takes CAP_SYS_NICE");
+        }
         if session.restarts() != restarts {
             restarts = session.restarts();
             say("note", "CPUs came or went: the scheduler was loaded anew");
@@ -123,17 +145,18 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
             Err(error) => break Err(error),
         }
     };
-    let run = Run { workloads: vec![what], policy: &policy, threads: args.threads };
-    // Whatever went wrong: masks are given back first.
+    let run = Run { workloads: vec![what.clone()], policy: &policy, threads: args.threads, time: Of::Session };
+    // Whatever went wrong: masks and classes are given back first.
+    if let Some(members) = &members {
+        members.release();
+    }
     let finished = session.end();
     outcome?;
-    let totals = finished.totals;
-    if totals.refused > 0 {
-        say(
-            "note",
-            &format!("{} threads were left alone: to place those of other users takes CAP_SYS_NICE", totals.refused),
-        );
+    let refused = finished.totals.refused + members.as_ref().map_or(0, Members::refused);
+    if refused > 0 {
+        say("note", &format!("{refused} threads were left alone: to place those of other users takes CAP_SYS_NICE"));
     }
+    let placed_none = refused > 0 && finished.totals.calls <= finished.totals.refused;
     let mut record = run.record(&finished);
     sensors.tell(&mut record, &finished);
     if args.json {
@@ -141,30 +164,96 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     } else {
         print(&(results::simulate(&shortened(&record), table::style()) + &threads(&record)))?;
     }
+    if placed_none {
+        return Err(Failure::Failed(anyhow::anyhow!(
+            "no thread could be placed: {what} is of other users, which takes CAP_SYS_NICE"
+        )));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Watches what is to be scheduled by affinity; and what that is, for people.
-fn watcher(args: &ScheduleArgs) -> Result<(Watcher, String)> {
-    let options = watch_options(&args.live);
-    let (watcher, what) = match (&args.pid[..], &args.cgroup) {
-        ([], None) => (Watcher::machine(&options), "the whole machine".to_owned()),
+/// What is scheduled, for people.
+fn scope_of(args: &ScheduleArgs) -> String {
+    match (&args.pid[..], &args.cgroup) {
+        ([], None) => "the whole machine".to_owned(),
+        ([], Some(cgroup)) => cgroup.display().to_string(),
+        (pids, _) => format!("process {}", pids.iter().map(i32::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// The processes or the control group that are named, looked at beforehand.
+///
+/// # Errors
+/// There is no such process or group.
+fn named(args: &ScheduleArgs) -> Result<Option<Whose>> {
+    Ok(Some(match (&args.pid[..], &args.cgroup) {
+        ([], None) => return Ok(None),
         ([], Some(cgroup)) => {
-            if !cgroup.join("cgroup.procs").is_file() {
-                return Err(Failure::usage(format!(
-                    "{}: no cgroup found, expected a folder with cgroup.procs, as /sys/fs/cgroup/user.slice",
-                    cgroup.display()
-                )));
-            }
-            (Watcher::cgroup(cgroup, &options), cgroup.display().to_string())
+            check_cgroup(cgroup)?;
+            Whose::Cgroup(cgroup.clone())
         }
         (pids, _) => {
-            let tids: Vec<Tid> = pids.iter().map(|&pid| Tid(pid)).collect();
-            let list = pids.iter().map(i32::to_string).collect::<Vec<_>>().join(", ");
-            (Watcher::threads(&tids, &options), format!("process {list}"))
+            let gone = |pid: &&i32| owner(**pid).is_none();
+            if let Some(pid) = pids.iter().find(gone) {
+                return Err(Failure::input(WatchError::Gone(*pid)));
+            }
+            Whose::Processes(pids.iter().map(|&pid| Tid(pid)).collect())
         }
+    }))
+}
+
+fn check_cgroup(cgroup: &Path) -> Result {
+    if cgroup.join("cgroup.procs").is_file() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{}: no cgroup found, expected a folder with cgroup.procs, as /sys/fs/cgroup/user.slice",
+        cgroup.display()
+    )))
+}
+
+/// The user whose a process is, as the kernel compares it with whoever wants to place its threads. `None`: it is gone.
+fn owner(pid: i32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    // Real, effective, saved and file system user.
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    users.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// Says beforehand whose threads cannot be placed.
+///
+/// # Errors
+/// None of the processes that are named may be placed.
+fn check_rights(args: &ScheduleArgs) -> Result {
+    let own = rustix::process::geteuid().as_raw();
+    let foreign: Vec<i32> =
+        args.pid.iter().copied().filter(|&pid| owner(pid).is_some_and(|user| user != own)).collect();
+    if foreign.is_empty() || can_place_others() {
+        return Ok(());
+    }
+    let list = foreign.iter().map(i32::to_string).collect::<Vec<_>>().join(", ");
+    let why = format!("process {list} is of another user: to place its threads takes CAP_SYS_NICE (sudo)");
+    if foreign.len() == args.pid.len() {
+        return Err(Failure::Failed(anyhow::anyhow!("{why}; nothing can be placed")));
+    }
+    say("note", &why);
+    Ok(())
+}
+
+/// Watches what is to be scheduled by affinity.
+fn watcher(args: &ScheduleArgs) -> Result<Watcher> {
+    let options = watch_options(&args.live);
+    let watcher = match (&args.pid[..], &args.cgroup) {
+        ([], None) => Watcher::machine(&options),
+        ([], Some(cgroup)) => Watcher::cgroup(cgroup, &options),
+        (pids, _) => Watcher::threads(&pids.iter().map(|&pid| Tid(pid)).collect::<Vec<_>>(), &options),
     };
-    Ok((watcher.map_err(unwatchable)?, what))
+    let watcher = watcher.map_err(unwatchable)?;
+    if !watcher.left_out().is_empty() {
+        let list = watcher.left_out().iter().map(|process| process.0.to_string()).collect::<Vec<_>>().join(", ");
+        say("note", &format!("process {list} is of another user, and is left alone: to watch it takes CAP_PERFMON"));
+    }
+    Ok(watcher)
 }
 
 /// Whether somebody wants us to end. Every signal that waits is taken: one that was left would be answered when they are held back no longer.

@@ -1,4 +1,4 @@
-//! System calls that no crate wraps: the scheduling class of another thread.
+//! The scheduling class of a thread: system calls that no crate wraps.
 
 #![allow(unsafe_code)]
 
@@ -6,10 +6,13 @@ use std::io;
 
 use rustix::process::Pid;
 
-/// A scheduling class, as far as the mechanism tells them apart.
+/// include/uapi/linux/sched.h; libc has no name for it yet.
+const SCHED_EXT: i32 = 7;
+
+/// A scheduling class, as far as mechanisms tell them apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Class {
-    /// SCHED_OTHER.
+    /// SCHED_OTHER; and SCHED_EXT, which is the same while no sched_ext scheduler is loaded.
     #[default]
     Other,
     /// SCHED_BATCH.
@@ -42,11 +45,10 @@ impl Class {
 /// # Errors
 /// No such thread.
 pub fn class(thread: Pid) -> io::Result<Class> {
-    // SAFETY: takes and returns integers only.
-    let policy = unsafe { libc::sched_getscheduler(thread.as_raw_nonzero().get()) };
-    match policy & !libc::SCHED_RESET_ON_FORK {
+    let policy = policy(thread);
+    match policy {
         _ if policy < 0 => Err(io::Error::last_os_error()),
-        libc::SCHED_OTHER => Ok(Class::Other),
+        libc::SCHED_OTHER | SCHED_EXT => Ok(Class::Other),
         libc::SCHED_BATCH => Ok(Class::Batch),
         libc::SCHED_IDLE => Ok(Class::Idle),
         _ => Ok(Class::Urgent),
@@ -64,6 +66,29 @@ pub fn set_class(thread: Pid, class: Class) -> io::Result<()> {
         Class::Batch => libc::SCHED_BATCH,
         Class::Urgent => return Err(io::ErrorKind::InvalidInput.into()),
     };
+    set_policy(thread, policy)
+}
+
+/// Puts a thread into SCHED_EXT; what it forks from then on is there, too. Its nice value stays.
+///
+/// # Errors
+/// No such thread; not allowed.
+pub fn put_into_sched_ext(thread: Pid) -> io::Result<()> {
+    set_policy(thread, SCHED_EXT)
+}
+
+/// Whether a thread is in SCHED_EXT.
+pub fn is_in_sched_ext(thread: Pid) -> bool {
+    policy(thread) == SCHED_EXT
+}
+
+fn policy(thread: Pid) -> i32 {
+    // SAFETY: takes and returns integers only.
+    let policy = unsafe { libc::sched_getscheduler(thread.as_raw_nonzero().get()) };
+    if policy < 0 { policy } else { policy & !libc::SCHED_RESET_ON_FORK }
+}
+
+fn set_policy(thread: Pid, policy: i32) -> io::Result<()> {
     let priority = libc::sched_param { sched_priority: 0 };
     // SAFETY: the pointer is to a live sched_param, which the kernel only reads.
     match unsafe { libc::sched_setscheduler(thread.as_raw_nonzero().get(), policy, &raw const priority) } {
