@@ -3,6 +3,8 @@
 //! in a line, and pass; with `EVENKEEL_VM=required`, as in CI, they fail.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+#[cfg(feature = "sched_ext")]
+mod attach;
 mod bad_input;
 mod boots;
 mod ends;

@@ -1,6 +1,7 @@
 //! Programs whose progress can be told, for the tests and benchmarks of whoever places threads.
 //!
 //! - `worker spin N MS`: N threads that work for MS; prints how many units of work each has done, one a line;
+//! - `worker halves N MS`: N threads that work for MS and N that sleep meanwhile;
 //! - `worker nice LEVELS MS`: as `spin`, a thread for each of these nice levels, as 0,0,5;
 //! - `worker paced MS`: a thread whose unit of work takes a millisecond on any core, like a program that waits for memory: its speedup
 //!   factor is 1; prints its units;
@@ -434,6 +435,16 @@ fn carry_out(words: &[&str]) -> Result<(), Box<dyn Error>> {
             return Err(thread::spawn(move || command.exec()).join().map_err(|_| "the thread has panicked")?.into());
         }
         ["spin", threads, time] => spin(threads.parse()?, ms(time)?),
+        ["halves", threads, time] => {
+            let time = ms(time)?;
+            thread::scope(|scope| {
+                for _ in 0..threads.parse()? {
+                    scope.spawn(move || thread::sleep(time));
+                    scope.spawn(move || work(time));
+                }
+                Ok::<(), std::num::ParseIntError>(())
+            })?;
+        }
         ["nice", levels, time] => {
             nice(&levels.split(',').map(str::parse).collect::<Result<Vec<_>, _>>()?, ms(time)?)?;
         }

@@ -1,7 +1,9 @@
 //! A kernel made of plain data, and threads that run on it: what the mechanism can be tested with, whole, without a machine.
 //!
 //! Every millisecond each CPU runs one thread that may run there: of the normal class before SCHED_IDLE, among equals the one that has not run
-//! for longest. Threads work, or work and sleep in turn, and get done what their CPU's speed lets them.
+//! for longest ([`Model::OneQueue`]); or each CPU has a queue of its own, as Linux has, and believes all CPUs equal
+//! ([`Model::QueuePerCpu`]). Threads work, work and sleep in turn, or work and meet at barriers, and get done what their CPU's
+//! speed lets them.
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
@@ -24,6 +26,17 @@ pub enum Habit {
     Spins,
     Naps { works: u64, sleeps: u64 },
     Sleeps,
+    /// Works for so many milliseconds of the fastest CPU, then waits for all others of its process; and again. `spins`: it
+    /// waits at work.
+    Meets { works: f64, spins: bool },
+}
+
+/// How the kernel shares out CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Model {
+    #[default]
+    OneQueue,
+    QueuePerCpu,
 }
 
 #[derive(Clone, Debug)]
@@ -46,6 +59,19 @@ pub struct Worker {
     wakes_at: Option<u64>,
     /// How often its mask was set from outside.
     pub masks_set: u64,
+    /// Barriers that it has passed, and what it has done since.
+    pub met: u64,
+    since_met: f64,
+    waits: bool,
+    /// The CPU whose queue it is in.
+    home: u32,
+}
+
+impl Worker {
+    fn is_runnable(&self) -> bool {
+        let blocked = self.waits && matches!(self.habit, Habit::Meets { spins: false, .. });
+        self.alive && !blocked && self.wakes_at.is_none() && !matches!(self.habit, Habit::Sleeps)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -54,6 +80,7 @@ pub struct World {
     pub now_ms: u64,
     pub workers: Vec<Worker>,
     pub may_park: bool,
+    pub model: Model,
     seen: Vec<Seen>,
 }
 
@@ -77,6 +104,79 @@ impl World {
 
     fn at(&self) -> Nanos {
         Nanos(self.now_ms * MS.0)
+    }
+}
+
+/// Each CPU takes the thread that may run there and has not run for longest.
+fn one_queue(workers: &[Worker], cpus: u32) -> Vec<(usize, u32)> {
+    let mut chosen: Vec<(usize, u32)> = Vec::new();
+    for cpu in 0..cpus {
+        let fits = |(index, worker): &(usize, &Worker)| {
+            worker.is_runnable()
+                && worker.mask.is_set(cpu as usize)
+                && chosen.iter().all(|(other, _)| other != index)
+        };
+        let order = |(_, worker): &(usize, &Worker)| (worker.class == Class::Idle, worker.ran_at, worker.mask.count());
+        if let Some((index, _)) = workers.iter().enumerate().filter(fits).min_by_key(order) {
+            chosen.push((index, cpu));
+        }
+    }
+    chosen
+}
+
+/// Each CPU has a queue. Whoever wakes goes where it was if that idles, else to an idle CPU, else to the shortest queue; a CPU
+/// that idles takes a thread that waits elsewhere.
+fn queue_per_cpu(workers: &mut [Worker], cpus: u32) -> Vec<(usize, u32)> {
+    let load = |workers: &[Worker], cpu: u32, but: usize| {
+        let here = |(index, worker): &(usize, &Worker)| *index != but && worker.is_runnable() && worker.home == cpu;
+        workers.iter().enumerate().filter(here).map(|(_, worker)| if worker.class == Class::Idle { 1 } else { 1000 }).sum::<u32>()
+    };
+    for index in 0..workers.len() {
+        let worker = &workers[index];
+        let woken = worker.is_runnable() && worker.on.is_none() && load(workers, worker.home, index) > 0;
+        if !worker.mask.is_set(worker.home as usize) || woken {
+            let allowed = (0..cpus).filter(|&cpu| worker.mask.is_set(cpu as usize));
+            let home = worker.home;
+            let least = allowed.min_by_key(|&cpu| (load(workers, cpu, index), cpu != home));
+            workers[index].home = least.unwrap_or(home);
+        }
+    }
+    let mut chosen: Vec<(usize, u32)> = Vec::new();
+    for pull in [false, true] {
+        for cpu in 0..cpus {
+            if chosen.iter().any(|&(_, taken)| taken == cpu) {
+                continue;
+            }
+            let fits = |(index, worker): &(usize, &Worker)| {
+                worker.is_runnable()
+                    && (worker.home == cpu || pull)
+                    && worker.mask.is_set(cpu as usize)
+                    && chosen.iter().all(|(other, _)| other != index)
+            };
+            let order = |(_, worker): &(usize, &Worker)| (worker.class == Class::Idle, worker.ran_at);
+            if let Some((index, _)) = workers.iter().enumerate().filter(fits).min_by_key(order) {
+                workers[index].home = cpu;
+                chosen.push((index, cpu));
+            }
+        }
+    }
+    chosen.sort_unstable_by_key(|&(_, cpu)| cpu);
+    chosen
+}
+
+/// Whoever waits for its process's others goes on once all wait.
+fn meet(workers: &mut [Worker]) {
+    let processes: Vec<Tid> = workers.iter().map(|worker| worker.process).collect();
+    for process in processes {
+        let of = |worker: &&mut Worker| worker.alive && worker.process == process;
+        let meets = |worker: &Worker| matches!(worker.habit, Habit::Meets { .. });
+        if workers.iter_mut().filter(of).all(|worker| worker.waits && meets(worker)) {
+            for worker in workers.iter_mut().filter(of) {
+                worker.waits = false;
+                worker.since_met = 0.0;
+                worker.met += 1;
+            }
+        }
     }
 }
 
@@ -147,6 +247,10 @@ impl Fake {
             stretch: 0,
             wakes_at: None,
             masks_set: 0,
+            met: 0,
+            since_met: 0.0,
+            waits: false,
+            home: 0,
         });
         let at = world.at();
         world.seen.push(Seen::Started { tid, process: Tid(process), parent, at });
@@ -198,26 +302,15 @@ impl Fake {
     /// One millisecond passes.
     pub fn step(&self) {
         let mut world = self.0.borrow_mut();
-        let World { cpus, now_ms, workers, seen, .. } = &mut *world;
+        let World { cpus, now_ms, workers, seen, model, .. } = &mut *world;
         let at = Nanos(*now_ms * MS.0);
         for worker in workers.iter_mut() {
             worker.wakes_at = worker.wakes_at.filter(|wakes_at| *wakes_at > *now_ms);
         }
-        let mut chosen: Vec<(usize, u32)> = Vec::new();
-        for cpu in 0..*cpus {
-            let fits = |(index, worker): &(usize, &Worker)| {
-                worker.alive
-                    && !matches!(worker.habit, Habit::Sleeps)
-                    && worker.wakes_at.is_none()
-                    && worker.mask.is_set(cpu as usize)
-                    && chosen.iter().all(|(other, _)| other != index)
-            };
-            let order =
-                |(_, worker): &(usize, &Worker)| (worker.class == Class::Idle, worker.ran_at, worker.mask.count());
-            if let Some((index, _)) = workers.iter().enumerate().filter(fits).min_by_key(order) {
-                chosen.push((index, cpu));
-            }
-        }
+        let chosen = match model {
+            Model::OneQueue => one_queue(workers, *cpus),
+            Model::QueuePerCpu => queue_per_cpu(workers, *cpus),
+        };
         for (index, worker) in workers.iter_mut().enumerate() {
             let on = chosen.iter().find(|(other, _)| *other == index).map(|(_, cpu)| *cpu);
             if worker.alive
@@ -246,7 +339,20 @@ impl Fake {
                 worker.wakes_at = Some(*now_ms + sleeps);
                 seen.push(Seen::Left { tid: worker.tid, cpu: Cpu(cpu), at: end, preempted: false });
             }
+            if let Habit::Meets { works, spins } = worker.habit
+                && !worker.waits
+            {
+                worker.since_met += worker.speed[cpu as usize];
+                if worker.since_met >= works {
+                    worker.waits = true;
+                    if !spins {
+                        worker.on = None;
+                        seen.push(Seen::Left { tid: worker.tid, cpu: Cpu(cpu), at: end, preempted: false });
+                    }
+                }
+            }
         }
+        meet(workers);
     }
 
     /// What has happened since it was last asked.

@@ -105,7 +105,9 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     let mut restarts = 0;
     let mut refusal_told = false;
     let mut go_on = || -> Result<bool> {
-        let over = end.is_some_and(|end| Instant::now() >= end) || !args.pid.is_empty() && session.is_over();
+        // A session may know nothing yet of threads that are there: those that have just been put into SCHED_EXT.
+        let is_empty = || session.is_over() && args.pid.iter().all(|&pid| owner(pid).is_none());
+        let over = end.is_some_and(|end| Instant::now() >= end) || !args.pid.is_empty() && is_empty();
         if over || interrupted(&signals)? {
             return Ok(false);
         }
@@ -212,9 +214,12 @@ fn check_cgroup(cgroup: &Path) -> Result {
     )))
 }
 
-/// The user whose a process is, as the kernel compares it with whoever wants to place its threads. `None`: it is gone.
+/// The user whose a process is, as the kernel compares it with whoever wants to place its threads. `None`: it has ended.
 fn owner(pid: i32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    if status.lines().any(|line| line.starts_with("State:\tZ") || line.starts_with("State:\tX")) {
+        return None;
+    }
     // Real, effective, saved and file system user.
     let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     users.split_ascii_whitespace().nth(1)?.parse().ok()

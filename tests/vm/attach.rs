@@ -1,0 +1,134 @@
+//! `schedule`, attached to programs that run, gives them the time on each kind of core that `run` gives them from their start.
+//!
+//! The two begin to know of a program at different times, and must come to the same. Of each the share of its CPU time on
+//! fast cores is compared, as medians of up to five. One pair is enough where it agrees.
+
+use std::collections::BTreeMap;
+
+use evenkeel_policy::registry;
+use serde_json::Value;
+
+use crate::sched_ext::guest_with;
+
+/// Shares may differ by so much.
+const WITHIN: f64 = 0.10;
+/// Pairs at most.
+const PAIRS: usize = 5;
+
+/// Between the records.
+const MARK: &str = "=====";
+
+/// Programs, by name; `$1` is for how long they work, in seconds.
+const PROGRAMS: [(&str, &str); 4] = [
+    ("one busy and one sleeping thread", "worker spin 1 ${1}000"),
+    ("eight threads of which half sleep", "worker halves 4 ${1}000"),
+    ("a pipeline", "yes | tr y n | timeout $1 wc -c"),
+    ("a shell with children", "worker spin 1 ${1}000 & worker spin 1 ${1}000 & wait"),
+];
+
+/// How `run` and `schedule` are had in the guest: each prints its record after a line that names it. What is scheduled works
+/// for longer than a scheduler may take to be loaded there, and is killed.
+const WAYS: &str = r#"
+own() {
+    echo "===== run $1 $2 $3"
+    evenkeel run --backend $1 --json -p $2 -- sh /tmp/program$3 2 2>/tmp/log | sed -n '/^{/,$p'
+}
+attached() {
+    setsid sh /tmp/program$3 100 >/dev/null 2>&1 & target=$!; sleep 1
+    echo "===== schedule $1 $2 $3"
+    evenkeel schedule --backend $1 --json -p $2 --pid $target --duration 1500ms 2>/tmp/log || cat /tmp/log >&2
+    kill -9 -$target; wait $target 2>/dev/null
+}
+"#;
+
+/// A policy and a program that it is tried with.
+type Case = (&'static str, usize);
+
+/// All policies that place real threads: some on all programs, the others on the first.
+fn cases() -> Vec<Case> {
+    let everywhere = ["acfs", "hsp", "age", "gts"];
+    let names = registry::ENTRIES.iter().map(|entry| entry.name).filter(|name| *name != "opt-unfairness");
+    names
+        .flat_map(|policy| {
+            let programs = if everywhere.contains(&policy) { PROGRAMS.len() } else { 1 };
+            (0..programs).map(move |program| (policy, program))
+        })
+        .collect()
+}
+
+/// Share of the CPU time that all of a record's programs had on the fastest kind.
+fn share(record: &str) -> Option<f64> {
+    let record: Value = serde_json::from_str(record).ok()?;
+    let on = |kind: &str| -> f64 {
+        let apps = record["apps"].as_array().into_iter().flatten();
+        apps.filter_map(|app| app["time_on_kind_s"][kind].as_f64()).sum()
+    };
+    let (fast, slow) = (on("fast"), on("slow"));
+    (fast + slow > 0.0).then(|| fast / (fast + slow))
+}
+
+fn median(shares: &[f64]) -> f64 {
+    let mut shares = shares.to_vec();
+    shares.sort_by(f64::total_cmp);
+    shares.get(shares.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Shares of `run` and of `schedule`, by case.
+type Seen = BTreeMap<Case, [Vec<f64>; 2]>;
+
+/// A boot in which each case has its turn, once.
+fn once(backend: &str, cases: &[Case], seen: &mut Seen) -> Option<()> {
+    let programs: String =
+        PROGRAMS.iter().enumerate().map(|(at, (_, program))| format!("echo '{program}' >/tmp/program{at}\n")).collect();
+    let turns: String = cases
+        .iter()
+        .map(|(policy, program)| format!("own {backend} {policy} {program}\nattached {backend} {policy} {program}\n"))
+        .collect();
+    let ended = guest_with("6.18", "/bin/evenkeel", &["--cores", "2@60+2@20", "--with", "timeout"], &["sh", "-c", &format!("{programs}{WAYS}{turns}")])?;
+    let text = ended.text();
+    for part in text.split(MARK).skip(1) {
+        let (head, record) = part.split_once('\n').unwrap_or((part, ""));
+        let words: Vec<&str> = head.split_whitespace().collect();
+        let [way, _, policy, program] = words[..] else { panic!("{head}: {text}{}", ended.stderr) };
+        let case = cases.iter().find(|case| case.0 == policy && case.1.to_string() == program).unwrap();
+        let share = share(record).unwrap_or_else(|| panic!("{head}: {record}\n{}", ended.stderr));
+        seen.entry(*case).or_default()[usize::from(way == "schedule")].push(share);
+    }
+    Some(())
+}
+
+fn differs([own, attached]: &[Vec<f64>; 2]) -> bool {
+    // Not a number is no agreement.
+    !((median(own) - median(attached)).abs() <= WITHIN)
+}
+
+fn as_run_gives(backend: &str) {
+    let mut open = cases();
+    let mut seen = Seen::new();
+    for _ in 0..PAIRS {
+        if once(backend, &open, &mut seen).is_none() {
+            return;
+        }
+        open.retain(|case| seen.get(case).is_none_or(differs));
+        if open.is_empty() {
+            break;
+        }
+    }
+    for ((policy, program), [own, attached]) in &seen {
+        println!("{backend} {policy}, {}: run {own:.3?}, schedule {attached:.3?}", PROGRAMS[*program].0);
+    }
+    let apart: Vec<_> = seen.iter().filter(|(_, shares)| differs(shares)).collect();
+    assert!(apart.is_empty(), "{apart:?}");
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn a_program_that_runs_has_the_kinds_of_core_by_affinity_that_it_has_from_its_start() {
+    as_run_gives("affinity");
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make vm-test"]
+fn a_program_that_runs_has_the_kinds_of_core_by_sched_ext_that_it_has_from_its_start() {
+    as_run_gives("sched_ext");
+}
