@@ -84,7 +84,12 @@ fn once(backend: &str, cases: &[Case], seen: &mut Seen) -> Option<()> {
         .iter()
         .map(|(policy, program)| format!("own {backend} {policy} {program}\nattached {backend} {policy} {program}\n"))
         .collect();
-    let ended = guest_with("6.18", "/bin/evenkeel", &["--cores", "2@60+2@20", "--with", "timeout"], &["sh", "-c", &format!("{programs}{WAYS}{turns}")])?;
+    let ended = guest_with(
+        "6.18",
+        "/bin/evenkeel",
+        &["--cores", "2@60+2@20", "--with", "timeout"],
+        &["sh", "-c", &format!("{programs}{WAYS}{turns}")],
+    )?;
     let text = ended.text();
     for part in text.split(MARK).skip(1) {
         let (head, record) = part.split_once('\n').unwrap_or((part, ""));

@@ -238,6 +238,7 @@ impl<K: Kernel> Mechanism<K> {
             }
             // Most threads of a machine sleep, and never come to need a core of ours.
             Place::Nowhere if state.mask == Mask::Untouched => None,
+            Place::Nowhere if self.late => Some((self.everywhere, false)),
             Place::Nowhere => Some((self.homes[queue.index()], false)),
         }
     }

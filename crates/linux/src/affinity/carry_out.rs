@@ -1,6 +1,6 @@
 //! Directives, carried out. One that names what is not there (any more) is dropped: it came late.
 
-use evenkeel_machine::{CoreId, Nanos};
+use evenkeel_machine::{Core, CoreId, Nanos};
 use evenkeel_policy::{Directive, Order, QueueId, State, ThreadId, Tier};
 
 use super::kernel::Kernel;
@@ -114,20 +114,21 @@ impl<K: Kernel> Mechanism<K> {
         self.find_homes();
     }
 
-    /// Where the threads of each queue may wait: cores that have it in the first tier; where there are none, that have it in any;
-    /// where there are none, everywhere. Cores that are offline do not count.
+    /// Where the threads of each queue may wait: cores that have it in the first tier, and those that are faster and have it in
+    /// any; where there are none, everywhere. Cores that are offline do not count.
+    ///
+    /// Who waits or sleeps is not looked at again before it runs: the kernel is to have a fast core for it that idles then.
     pub(super) fn find_homes(&mut self) {
         for queue in (0..self.queues.len() as u32).map(QueueId) {
+            let online = || self.machine.cores.iter().filter(|core| self.cores[core.id.index()].online);
+            let first = |core: &&Core| self.services[core.id.index()].serves_first(queue);
+            let fastest = online().filter(first).map(|core| core.kind).min();
             let mut home = rustix::thread::CpuSet::new();
-            for first in [true, false] {
-                for core in self.machine.cores.iter().filter(|core| self.cores[core.id.index()].online) {
-                    let service = &self.services[core.id.index()];
-                    if if first { service.serves_first(queue) } else { service.serves(queue) } {
-                        home.set(core.cpu as usize);
-                    }
-                }
-                if home.count() > 0 {
-                    break;
+            for core in online() {
+                let service = &self.services[core.id.index()];
+                let faster = fastest.is_none_or(|kind| core.kind < kind);
+                if service.serves_first(queue) || faster && service.serves(queue) {
+                    home.set(core.cpu as usize);
                 }
             }
             self.homes[queue.index()] = if home.count() > 0 { home } else { self.everywhere };

@@ -20,6 +20,10 @@ use crate::watch::{Cpu, Seen, Tid};
 /// How often, at most, an answer to what a dispatch brought about is dispatched again in one look.
 const ROUNDS: usize = 4;
 
+/// Where a look comes this long after what it is to answer, or later, a thread that sleeps may wake on any CPU: it would run and
+/// sleep again where it was confined to, whatever idles meanwhile, before anybody sees it. Four looks of an idle machine; ours.
+const LATE: Nanos = Nanos::from_millis(16);
+
 /// How the mechanism works.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -80,6 +84,8 @@ pub struct Mechanism<K> {
     pub(super) busy: Vec<Nanos>,
     pub(super) idle_told: Vec<bool>,
     pub(super) sequence: u64,
+    /// Looks are too far apart to follow threads that sleep between them.
+    pub(super) late: bool,
 
     /// Who may have changed since the last look.
     pub(super) touched: Vec<ThreadId>,
@@ -162,6 +168,7 @@ impl<K: Kernel> Mechanism<K> {
             busy: vec![Nanos::ZERO; count],
             idle_told: vec![true; count],
             sequence: 0,
+            late: false,
             touched: Vec::new(),
             loose: Vec::new(),
             arrivals: Vec::new(),
@@ -235,6 +242,14 @@ impl<K: Kernel> Mechanism<K> {
             self.tell();
         }
         self.apply();
+    }
+
+    /// Says how long after an event the next look may be.
+    pub fn reacts_within(&mut self, time: Nanos) {
+        let late = time >= LATE;
+        if std::mem::replace(&mut self.late, late) != late {
+            self.changed.extend_from_slice(&self.live);
+        }
     }
 
     /// When the next look is due, at the latest (`CLOCK_MONOTONIC`), if nothing happens.

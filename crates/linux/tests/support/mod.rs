@@ -24,11 +24,17 @@ pub const MS: Nanos = Nanos(1_000_000);
 #[derive(Clone, Copy, Debug)]
 pub enum Habit {
     Spins,
-    Naps { works: u64, sleeps: u64 },
+    Naps {
+        works: u64,
+        sleeps: u64,
+    },
     Sleeps,
     /// Works for so many milliseconds of the fastest CPU, then waits for all others of its process; and again. `spins`: it
     /// waits at work.
-    Meets { works: f64, spins: bool },
+    Meets {
+        works: f64,
+        spins: bool,
+    },
 }
 
 /// How the kernel shares out CPUs.
@@ -65,7 +71,12 @@ pub struct Worker {
     waits: bool,
     /// The CPU whose queue it is in.
     home: u32,
+    /// Milliseconds since it got the CPU that it is on.
+    turn: u64,
 }
+
+/// Slice of the kernel's (`base_slice_ns` of EEVDF on a few CPUs is 2.8 ms).
+const SLICE_MS: u64 = 3;
 
 impl Worker {
     fn is_runnable(&self) -> bool {
@@ -112,9 +123,7 @@ fn one_queue(workers: &[Worker], cpus: u32) -> Vec<(usize, u32)> {
     let mut chosen: Vec<(usize, u32)> = Vec::new();
     for cpu in 0..cpus {
         let fits = |(index, worker): &(usize, &Worker)| {
-            worker.is_runnable()
-                && worker.mask.is_set(cpu as usize)
-                && chosen.iter().all(|(other, _)| other != index)
+            worker.is_runnable() && worker.mask.is_set(cpu as usize) && chosen.iter().all(|(other, _)| other != index)
         };
         let order = |(_, worker): &(usize, &Worker)| (worker.class == Class::Idle, worker.ran_at, worker.mask.count());
         if let Some((index, _)) = workers.iter().enumerate().filter(fits).min_by_key(order) {
@@ -129,7 +138,12 @@ fn one_queue(workers: &[Worker], cpus: u32) -> Vec<(usize, u32)> {
 fn queue_per_cpu(workers: &mut [Worker], cpus: u32) -> Vec<(usize, u32)> {
     let load = |workers: &[Worker], cpu: u32, but: usize| {
         let here = |(index, worker): &(usize, &Worker)| *index != but && worker.is_runnable() && worker.home == cpu;
-        workers.iter().enumerate().filter(here).map(|(_, worker)| if worker.class == Class::Idle { 1 } else { 1000 }).sum::<u32>()
+        workers
+            .iter()
+            .enumerate()
+            .filter(here)
+            .map(|(_, worker)| if worker.class == Class::Idle { 1 } else { 1000 })
+            .sum::<u32>()
     };
     for index in 0..workers.len() {
         let worker = &workers[index];
@@ -153,7 +167,10 @@ fn queue_per_cpu(workers: &mut [Worker], cpus: u32) -> Vec<(usize, u32)> {
                     && worker.mask.is_set(cpu as usize)
                     && chosen.iter().all(|(other, _)| other != index)
             };
-            let order = |(_, worker): &(usize, &Worker)| (worker.class == Class::Idle, worker.ran_at);
+            let order = |(_, worker): &(usize, &Worker)| {
+                let goes_on = worker.on == Some(cpu) && worker.turn < SLICE_MS;
+                (worker.class == Class::Idle, !goes_on, worker.ran_at)
+            };
             if let Some((index, _)) = workers.iter().enumerate().filter(fits).min_by_key(order) {
                 workers[index].home = cpu;
                 chosen.push((index, cpu));
@@ -251,6 +268,7 @@ impl Fake {
             since_met: 0.0,
             waits: false,
             home: 0,
+            turn: 0,
         });
         let at = world.at();
         world.seen.push(Seen::Started { tid, process: Tid(process), parent, at });
@@ -324,7 +342,9 @@ impl Fake {
         let end = Nanos(*now_ms * MS.0);
         for (index, cpu) in chosen {
             let worker = &mut workers[index];
-            if worker.on.replace(cpu) != Some(cpu) {
+            let goes_on = worker.on.replace(cpu) == Some(cpu);
+            worker.turn = if goes_on { worker.turn % SLICE_MS + 1 } else { 1 };
+            if !goes_on {
                 seen.push(Seen::Took { tid: worker.tid, cpu: Cpu(cpu), at });
             }
             worker.ran += 1;
@@ -409,6 +429,7 @@ pub fn machine(kinds: &[(f64, u32)]) -> Machine {
 
 /// So many milliseconds pass, with a look every `tick`.
 pub fn run(fake: &Fake, mechanism: &mut Mechanism<Fake>, ms: u64, tick: u64) {
+    mechanism.reacts_within(Nanos::from_millis(tick));
     for step in 0..ms {
         fake.step();
         if step % tick == 0 {
