@@ -31,12 +31,12 @@ const PROGRAMS: [(&str, &str); 4] = [
 const WAYS: &str = r#"
 own() {
     echo "===== run $1 $2 $3"
-    evenkeel run --backend $1 --json -p $2 -- sh /tmp/program$3 2 2>/tmp/log | sed -n '/^{/,$p'
+    evenkeel run --backend $1 --json -p $2 -- sh /tmp/program$3 1 2>/tmp/log | sed -n '/^{/,$p'
 }
 attached() {
-    setsid sh /tmp/program$3 100 >/dev/null 2>&1 & target=$!; sleep 1
+    setsid sh /tmp/program$3 100 >/dev/null 2>&1 & target=$!; sleep 0.5
     echo "===== schedule $1 $2 $3"
-    evenkeel schedule --backend $1 --json -p $2 --pid $target --duration 1500ms 2>/tmp/log || cat /tmp/log >&2
+    evenkeel schedule --backend $1 --json -p $2 --pid $target --duration 1s 2>/tmp/log || cat /tmp/log >&2
     kill -9 -$target; wait $target 2>/dev/null
 }
 "#;
@@ -44,16 +44,17 @@ attached() {
 /// A policy and a program that it is tried with.
 type Case = (&'static str, usize);
 
-/// All policies that place real threads: some on all programs, the others on the first.
-fn cases() -> Vec<Case> {
-    let everywhere = ["acfs", "hsp", "age", "gts"];
+/// Policies that are tried on all programs.
+const EVERYWHERE: [&str; 4] = ["acfs", "hsp", "age", "gts"];
+
+fn everywhere() -> Vec<Case> {
+    EVERYWHERE.iter().flat_map(|policy| (0..PROGRAMS.len()).map(move |program| (*policy, program))).collect()
+}
+
+/// All other policies that place real threads, on the first program.
+fn others() -> Vec<Case> {
     let names = registry::ENTRIES.iter().map(|entry| entry.name).filter(|name| *name != "opt-unfairness");
-    names
-        .flat_map(|policy| {
-            let programs = if everywhere.contains(&policy) { PROGRAMS.len() } else { 1 };
-            (0..programs).map(move |program| (policy, program))
-        })
-        .collect()
+    names.filter(|name| !EVERYWHERE.contains(name)).map(|name| (name, 0)).collect()
 }
 
 /// Share of the CPU time that all of a record's programs had on the fastest kind.
@@ -107,8 +108,8 @@ fn differs([own, attached]: &[Vec<f64>; 2]) -> bool {
     !((median(own) - median(attached)).abs() <= WITHIN)
 }
 
-fn as_run_gives(backend: &str) {
-    let mut open = cases();
+fn as_run_gives(backend: &str, cases: Vec<Case>) {
+    let mut open = cases;
     let mut seen = Seen::new();
     for _ in 0..PAIRS {
         if once(backend, &open, &mut seen).is_none() {
@@ -129,11 +130,17 @@ fn as_run_gives(backend: &str) {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn a_program_that_runs_has_the_kinds_of_core_by_affinity_that_it_has_from_its_start() {
-    as_run_gives("affinity");
+    as_run_gives("affinity", [everywhere(), others()].concat());
 }
 
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn a_program_that_runs_has_the_kinds_of_core_by_sched_ext_that_it_has_from_its_start() {
-    as_run_gives("sched_ext");
+    as_run_gives("sched_ext", everywhere());
+}
+
+#[test]
+#[ignore = "boots a virtual machine, and takes long: make vm-test-long"]
+fn a_program_that_runs_has_the_same_kinds_by_sched_ext_under_every_policy_in_the_longer_run() {
+    as_run_gives("sched_ext", others());
 }

@@ -21,7 +21,7 @@ use super::kernel::{Kernel, Linux};
 use super::sampling::Sampling;
 use super::{Mechanism, Options};
 use crate::live::pace::Pace;
-use crate::live::{self, Cost, Finished, Totals};
+use crate::live::{self, Cost, Finished, Totals, stay_on_fast_cores};
 use crate::watch::{Seen, WatchError, Watcher, now};
 
 /// Time between looks while threads come and go on cores; also how many paces lie before a look that nobody's start asks for.
@@ -106,6 +106,7 @@ impl Session {
         (name, policy): (&str, Box<dyn Policy>),
         mut config: Config,
     ) -> Result<Self, SessionError> {
+        stay_on_fast_cores(&machine);
         let path = directory();
         let failed = |error| SessionError::Journal { path: path.clone(), error };
         make_directory(&path).map_err(failed)?;

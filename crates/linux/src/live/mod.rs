@@ -9,9 +9,10 @@ pub mod speedups;
 use std::error::Error;
 use std::os::fd::AsFd;
 
-use evenkeel_machine::{Machine, Nanos};
+use evenkeel_machine::{KindId, Machine, Nanos};
 use evenkeel_policy::{Interest, ThreadStats};
 pub use roster::{App, Forgotten, Sums};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::watch::Tid;
 
@@ -124,6 +125,16 @@ pub struct Finished {
     /// From the start of each thread to its first placement, ascending; without the first threads of programs, which may be left
     /// their CPUs at first.
     pub reactions: Vec<Nanos>,
+}
+
+/// Keeps this thread on fast cores: a look is short, and the thread that it interrupts waits several times as long for it on a
+/// slow core.
+pub fn stay_on_fast_cores(machine: &Machine) {
+    let mut fast = CpuSet::new();
+    let cores = machine.cores.iter().filter(|core| core.kind == KindId(0));
+    cores.map(|core| core.cpu as usize).filter(|&cpu| cpu < CpuSet::MAX_CPU).for_each(|cpu| fast.set(cpu));
+    // Where that is not allowed, it runs where it may.
+    let _ = sched_setaffinity(None, &fast);
 }
 
 #[cfg(test)]

@@ -14,11 +14,10 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use evenkeel_machine::{CoreId, KindId, Machine, Nanos};
+use evenkeel_machine::{CoreId, Machine, Nanos};
 use evenkeel_policy::{Interest, Policy};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mm::{MlockAllFlags, mlockall};
-use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::load::{Ended, KernelSide, Setup};
 use super::mechanism::{Mechanism, Options};
@@ -27,7 +26,7 @@ use super::shared::pending;
 use super::support::hotplug_sequence;
 use super::{LoadError, counters, support};
 use crate::live::pace::Pace;
-use crate::live::{self, Cost, Finished, Totals};
+use crate::live::{self, Cost, Finished, Totals, stay_on_fast_cores};
 use crate::watch::now;
 
 /// Time between looks while there is something to see.
@@ -276,15 +275,6 @@ fn setup(config: &Config, machine: &Machine) -> Setup {
         hotplug: hotplug_sequence(&config.sysfs),
         counters: counters::open(&config.sysfs, machine),
     }
-}
-
-/// This thread has soon done what it wakes for, and whom it interrupts waits for it: on a slow core that takes several times as long.
-fn stay_on_fast_cores(machine: &Machine) {
-    let mut fast = CpuSet::new();
-    let cores = machine.cores.iter().filter(|core| core.kind == KindId(0));
-    cores.map(|core| core.cpu as usize).filter(|&cpu| cpu < CpuSet::MAX_CPU).for_each(|cpu| fast.set(cpu));
-    // Where that is not allowed, it runs where it may.
-    let _ = sched_setaffinity(None, &fast);
 }
 
 /// Whether anything was readable before the time was over.
