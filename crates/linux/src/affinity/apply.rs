@@ -3,8 +3,8 @@
 //! | where the mechanism has put it | CPUs | class |
 //! | --- | --- | --- |
 //! | on a core | that one | as it was |
-//! | in a queue | those of the cores that serve the queue first | SCHED_IDLE, where we may |
-//! | nowhere (blocked, loose), and placed before | those of the cores that serve its queue first | as it was |
+//! | in a queue | those of the cores that serve the queue first, and of faster ones that serve it at all | SCHED_IDLE, where we may |
+//! | nowhere (blocked, loose), and placed before | the same; all, where looks are far apart | as it was |
 //! | nowhere, and never placed | as they were | as it was |
 //!
 //! Before a mask is changed for the first time the original goes to the journal. A thread whose mask is not the one that we gave it has chosen

@@ -70,7 +70,7 @@ pub struct Mechanism<K> {
     pub(super) waiting: Vec<u32>,
     pub(super) queues: Vec<Queue>,
     pub(super) services: Vec<Service>,
-    /// By queue: CPUs of the cores whose first tier has it.
+    /// By queue: CPUs of the cores whose first tier has it, and of faster ones that serve it at all.
     pub(super) homes: Vec<CpuSet>,
     /// By core: who was put there.
     pub(super) placed: Vec<Option<ThreadId>>,
