@@ -86,15 +86,15 @@ fn four_threads(size: usize, policy: Option<&str>) -> Given {
 pub const PROGRAMS: [Program; 14] = [
     Program {
         name: "x264",
-        told: "ffmpeg encodes a test picture of 640x360 by libx264",
+        told: "ffmpeg encodes a test picture of 320x180 by libx264",
         commands: &["ffmpeg"],
         packages: "ffmpeg",
-        size: Size { host: 900.0, vm: 24.0 },
+        size: Size { host: 1600.0, vm: 12.0 },
         is_variant: false,
         output: Output::At("x264.h264"),
         given: |size, threads| Given {
             words: words(&format!(
-                "ffmpeg -nostdin -v error -y -f lavfi -i testsrc2=size=640x360:rate=30 -frames:v {size} -c:v libx264 \
+                "ffmpeg -nostdin -v error -y -f lavfi -i testsrc2=size=320x180:rate=30 -frames:v {size} -c:v libx264 \
                  -preset medium {} -fflags +bitexact -flags +bitexact -f h264 x264.h264",
                 or(threads, |number| format!("-threads {number}"), "")
             )),
@@ -103,14 +103,14 @@ pub const PROGRAMS: [Program; 14] = [
     },
     Program {
         name: "xz",
-        told: "xz -6, blocks of 1 MiB of text",
+        told: "xz -6, blocks of 128 KiB of text",
         commands: &["xz"],
         packages: "xz-utils",
-        size: Size { host: 16384.0, vm: 2048.0 },
+        size: Size { host: 7168.0, vm: 640.0 },
         is_variant: false,
         output: Output::Printed,
         given: |size, threads| Given {
-            words: words(&format!("xz -6 -c --block-size=512KiB -T{} xz.txt", or(threads, |it| it.to_string(), "0"))),
+            words: words(&format!("xz -6 -c --block-size=128KiB -T{} xz.txt", or(threads, |it| it.to_string(), "0"))),
             inputs: text("xz.txt", size),
             ..Given::default()
         },
@@ -120,7 +120,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "pigz -9 of text",
         commands: &["pigz"],
         packages: "pigz",
-        size: Size { host: 65536.0, vm: 8192.0 },
+        size: Size { host: 17408.0, vm: 6144.0 },
         is_variant: false,
         output: Output::Printed,
         given: |size, threads| Given {
@@ -131,14 +131,14 @@ pub const PROGRAMS: [Program; 14] = [
     },
     Program {
         name: "zstd",
-        told: "zstd -15, jobs of 1 MiB of text",
+        told: "zstd -6, jobs of 512 KiB of text",
         commands: &["zstd"],
         packages: "zstd",
-        size: Size { host: 32768.0, vm: 4096.0 },
+        size: Size { host: 65536.0, vm: 4096.0 },
         is_variant: false,
         output: Output::Printed,
         given: |size, threads| Given {
-            words: words(&format!("zstd -15 -q -c -B1MiB -T{} zstd.txt", or(threads, |it| it.to_string(), "0"))),
+            words: words(&format!("zstd -6 -q -c -B512KiB -T{} zstd.txt", or(threads, |it| it.to_string(), "0"))),
             inputs: text("zstd.txt", size),
             ..Given::default()
         },
@@ -148,7 +148,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "7z a -mx=5 (LZMA2) of text",
         commands: &["7z"],
         packages: "p7zip-full",
-        size: Size { host: 24576.0, vm: 2048.0 },
+        size: Size { host: 4096.0, vm: 448.0 },
         is_variant: false,
         output: Output::At("text.7z"),
         given: |size, threads| Given {
@@ -166,7 +166,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "gcc -O2 -c of many small files, by xargs -P",
         commands: &["xargs", "gcc"],
         packages: "gcc",
-        size: Size { host: 60.0, vm: 8.0 },
+        size: Size { host: 64.0, vm: 8.0 },
         is_variant: false,
         output: Output::At("objects"),
         given: |size, threads| Given {
@@ -188,7 +188,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "a loop with a static schedule and 50 barriers, libgomp, as many threads as CPUs, which spin as they wait",
         commands: &["static_loop"],
         packages: "gcc, libgomp1",
-        size: Size { host: 60000.0, vm: 8000.0 },
+        size: Size { host: 300_000.0, vm: 100_000.0 },
         is_variant: false,
         output: Output::Printed,
         given: |size, threads| {
@@ -200,7 +200,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "the same, 4 threads",
         commands: &["static_loop"],
         packages: "gcc, libgomp1",
-        size: Size { host: 60000.0, vm: 8000.0 },
+        size: Size { host: 300_000.0, vm: 100_000.0 },
         is_variant: true,
         output: Output::Printed,
         given: |size, _| four_threads(size, None),
@@ -210,7 +210,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "the same, 4 threads that sleep as they wait (OMP_WAIT_POLICY=passive)",
         commands: &["static_loop"],
         packages: "gcc, libgomp1",
-        size: Size { host: 60000.0, vm: 8000.0 },
+        size: Size { host: 300_000.0, vm: 100_000.0 },
         is_variant: true,
         output: Output::Printed,
         given: |size, _| four_threads(size, Some("passive")),
@@ -220,11 +220,11 @@ pub const PROGRAMS: [Program; 14] = [
         told: "NumPy's products of matrices on OpenBLAS",
         commands: &["/usr/bin/python3"],
         packages: "python3-numpy, libopenblas0-pthread",
-        size: Size { host: 30.0, vm: 0.3 },
+        size: Size { host: 1100.0, vm: 120.0 },
         is_variant: false,
         output: Output::Printed,
         given: |size, threads| Given {
-            words: words(&format!("/usr/bin/python3 matmul.py 1200 {size}")),
+            words: words(&format!("/usr/bin/python3 matmul.py {size} 10")),
             environment: threads.map(|it| ("OPENBLAS_NUM_THREADS", it.to_string())).into_iter().collect(),
             ..Given::default()
         },
@@ -234,7 +234,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "sysbench threads: 8 threads that yield and take turns at 8 locks",
         commands: &["sysbench"],
         packages: "sysbench",
-        size: Size { host: 4000.0, vm: 100.0 },
+        size: Size { host: 4000.0, vm: 300.0 },
         is_variant: false,
         output: Output::Varies,
         given: |size, _| Given {
@@ -247,11 +247,11 @@ pub const PROGRAMS: [Program; 14] = [
         told: "Python's multiprocessing.Pool counts primes",
         commands: &["/usr/bin/python3"],
         packages: "python3",
-        size: Size { host: 80.0, vm: 12.0 },
+        size: Size { host: 800.0, vm: 32.0 },
         is_variant: false,
         output: Output::Printed,
         given: |size, threads| Given {
-            words: words(&format!("/usr/bin/python3 pool.py {size} 2000 {}", or(threads, |it| it.to_string(), ""))),
+            words: words(&format!("/usr/bin/python3 pool.py {size} 1000 {}", or(threads, |it| it.to_string(), ""))),
             ..Given::default()
         },
     },
@@ -260,7 +260,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "hugo, a Go program, makes a site of many pages",
         commands: &["hugo"],
         packages: "hugo",
-        size: Size { host: 2000.0, vm: 60.0 },
+        size: Size { host: 800.0, vm: 50.0 },
         is_variant: false,
         output: Output::At("site/public"),
         given: |size, threads| Given {
@@ -275,7 +275,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "sqlite3 fills, indexes and asks a table: one thread",
         commands: &["sqlite3"],
         packages: "sqlite3",
-        size: Size { host: 500_000.0, vm: 40_000.0 },
+        size: Size { host: 500_000.0, vm: 24_000.0 },
         is_variant: false,
         output: Output::Printed,
         given: |size, _| Given {

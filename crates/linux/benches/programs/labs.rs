@@ -156,7 +156,7 @@ impl Host {
                     "--memory",
                     "4G",
                     "--timeout",
-                    "10h",
+                    "600min",
                 ]);
                 let mut inside = order.clone();
                 "/bin/evenkeel".clone_into(&mut inside.evenkeel);
@@ -186,7 +186,9 @@ impl Host {
             }
             "gcc" => {
                 let compiler = printed("gcc", &["-print-prog-name=cc1"])?;
-                [same(Path::new("/usr/bin/gcc")), same(Path::new(&compiler)), same(Path::new("/usr/bin/as"))].concat()
+                let header = file(Path::new("/usr/include/stdc-predef.h"));
+                [same(Path::new("/usr/bin/gcc")), same(Path::new(&compiler)), same(Path::new("/usr/bin/as")), header]
+                    .concat()
             }
             "/usr/bin/python3" => {
                 let asked = "import sys, sysconfig, os; print(sysconfig.get_path('stdlib')); \

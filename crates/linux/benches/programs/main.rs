@@ -210,6 +210,10 @@ impl Session {
                 eprintln!("{} lab: round {round}, {} of {} complete", lab.name(), complete(), self.rounds);
                 if let Err(error) = self.round(lab, round, of_one) {
                     eprintln!("{} lab: round {round} failed: {error}", lab.name());
+                    // Nothing was had: it will be no other the next time.
+                    if !self.rows(lab).iter().any(|row| row.round == round) {
+                        break;
+                    }
                 }
                 self.write_page();
             }

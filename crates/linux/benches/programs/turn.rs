@@ -16,6 +16,8 @@ use super::ways::{Candidate, How, Way};
 
 /// How long a scheduler may take to begin (seconds in the VM lab), and to end.
 const SCHEDULER: Duration = Duration::from_secs(120);
+/// How long `schedule --pid` may go on after its processes.
+const BY_ITSELF: Duration = Duration::from_secs(10);
 /// `attach`: so long after the program began.
 const ATTACHED_AFTER: Duration = Duration::from_secs(1);
 /// How often it is looked whether something has ended. Times do not depend on it: `timed` takes them.
@@ -209,14 +211,17 @@ struct Scheduler {
 impl Scheduler {
     /// Ends it; an error if it has ended before, or not well.
     fn end(mut self) -> Result<(), String> {
-        // One of some processes ends by itself, with them.
-        let early = if self.is_of_pids { None } else { self.child.try_wait().ok().flatten() };
+        // That of some processes ends by itself, with them.
+        let early = if self.is_of_pids {
+            ended_by(&mut self.child, Instant::now() + BY_ITSELF)
+        } else {
+            self.child.try_wait().ok().flatten()
+        };
         if early.is_none() {
             signal(&self.child, Signal::INT);
         }
-        let status = early.or_else(|| ended_by(&mut self.child, Instant::now() + SCHEDULER));
-        match status {
-            Some(status) if early.is_none() && status.success() => Ok(()),
+        match early.or_else(|| ended_by(&mut self.child, Instant::now() + SCHEDULER)) {
+            Some(status) if status.success() && (self.is_of_pids || early.is_none()) => Ok(()),
             Some(status) => Err(format!("evenkeel schedule: {status}: {}", last_line(&self.log))),
             None => {
                 end(&mut self.child);
