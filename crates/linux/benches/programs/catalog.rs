@@ -86,16 +86,16 @@ fn four_threads(size: usize, policy: Option<&str>) -> Given {
 pub const PROGRAMS: [Program; 14] = [
     Program {
         name: "x264",
-        told: "ffmpeg encodes a test picture of 320x180 by libx264",
+        told: "ffmpeg encodes a test picture of 320x180 by libx264 (veryfast)",
         commands: &["ffmpeg"],
         packages: "ffmpeg",
-        size: Size { host: 1600.0, vm: 12.0 },
+        size: Size { host: 4000.0, vm: 16.0 },
         is_variant: false,
         output: Output::At("x264.h264"),
         given: |size, threads| Given {
             words: words(&format!(
                 "ffmpeg -nostdin -v error -y -f lavfi -i testsrc2=size=320x180:rate=30 -frames:v {size} -c:v libx264 \
-                 -preset medium {} -fflags +bitexact -flags +bitexact -f h264 x264.h264",
+                 -preset veryfast {} -fflags +bitexact -flags +bitexact -f h264 x264.h264",
                 or(threads, |number| format!("-threads {number}"), "")
             )),
             ..Given::default()
@@ -106,7 +106,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "xz -6, blocks of 128 KiB of text",
         commands: &["xz"],
         packages: "xz-utils",
-        size: Size { host: 7168.0, vm: 640.0 },
+        size: Size { host: 9216.0, vm: 640.0 },
         is_variant: false,
         output: Output::Printed,
         given: |size, threads| Given {
@@ -134,7 +134,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "zstd -6, jobs of 512 KiB of text",
         commands: &["zstd"],
         packages: "zstd",
-        size: Size { host: 65536.0, vm: 4096.0 },
+        size: Size { host: 131_072.0, vm: 3072.0 },
         is_variant: false,
         output: Output::Printed,
         given: |size, threads| Given {
@@ -166,7 +166,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "gcc -O2 -c of many small files, by xargs -P",
         commands: &["xargs", "gcc"],
         packages: "gcc",
-        size: Size { host: 64.0, vm: 8.0 },
+        size: Size { host: 64.0, vm: 4.0 },
         is_variant: false,
         output: Output::At("objects"),
         given: |size, threads| Given {
@@ -220,7 +220,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "NumPy's products of matrices on OpenBLAS",
         commands: &["/usr/bin/python3"],
         packages: "python3-numpy, libopenblas0-pthread",
-        size: Size { host: 1100.0, vm: 120.0 },
+        size: Size { host: 1100.0, vm: 110.0 },
         is_variant: false,
         output: Output::Printed,
         given: |size, threads| Given {
@@ -234,7 +234,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "sysbench threads: 8 threads that yield and take turns at 8 locks",
         commands: &["sysbench"],
         packages: "sysbench",
-        size: Size { host: 4000.0, vm: 300.0 },
+        size: Size { host: 5000.0, vm: 300.0 },
         is_variant: false,
         output: Output::Varies,
         given: |size, _| Given {
@@ -260,7 +260,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "hugo, a Go program, makes a site of many pages",
         commands: &["hugo"],
         packages: "hugo",
-        size: Size { host: 800.0, vm: 50.0 },
+        size: Size { host: 1100.0, vm: 50.0 },
         is_variant: false,
         output: Output::At("site/public"),
         given: |size, threads| Given {
@@ -275,7 +275,7 @@ pub const PROGRAMS: [Program; 14] = [
         told: "sqlite3 fills, indexes and asks a table: one thread",
         commands: &["sqlite3"],
         packages: "sqlite3",
-        size: Size { host: 500_000.0, vm: 24_000.0 },
+        size: Size { host: 800_000.0, vm: 24_000.0 },
         is_variant: false,
         output: Output::Printed,
         given: |size, _| Given {
