@@ -162,8 +162,11 @@ impl<'a> Measured<'a> {
         for mechanism in Mechanism::ALL {
             if let Some((candidate, mean)) = best(mechanism) {
                 let worse = self.with(candidate, Verdict::Worse);
-                let worse =
-                    if worse.is_empty() { "none is worse".to_owned() } else { format!("worse: {}", worse.join(", ")) };
+                let worse = match (mean.verdict(), worse.is_empty()) {
+                    (Verdict::TooFewRounds, _) => "which are worse cannot be said".to_owned(),
+                    (_, true) => "none is told to be worse".to_owned(),
+                    (_, false) => format!("worse: {}", worse.join(", ")),
+                };
                 said.push(format!(
                     " by {} `{} -p {}` comes to {:.2} of the kernel's time in the geometric mean ({}); {worse}",
                     mechanism.name(),
@@ -182,7 +185,7 @@ impl<'a> Measured<'a> {
     }
 
     fn section(&self) -> String {
-        let mut text = format!("\n## {}, {} rounds\n\n", capital(&self.name()), self.rounds());
+        let mut text = format!("\n## {}, rounds: {}\n\n", capital(&self.name()), self.rounds());
         let mechanisms: BTreeSet<Mechanism> = self.candidates.iter().map(|candidate| candidate.mechanism).collect();
         if self.lab == Lab::Affinity && !mechanisms.contains(&Mechanism::SchedExt) {
             text += "Without sched_ext: this host's kernel has none, or the binary was built without it.\n\n";
