@@ -17,7 +17,7 @@ SCHED_EXT = $$(for clang in $$BPF_CLANG clang clang-21 clang-20 clang-19 clang-1
 	version=$$($$clang -dumpversion 2>/dev/null) && [ "$${version%%.*}" -ge 18 ] && test -e /usr/include/libelf.h \
 	&& echo --features sched_ext && break; done)
 
-.PHONY: demo test install-c race apps-test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-vm-lab bench-runtime lint fmt man
+.PHONY: demo test install-c race apps-test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-runtime lint fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -96,6 +96,16 @@ bench-vm:
 	$(CARGO) build --release -p evenkeel-linux --examples
 	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_PEERS=$(CURDIR)/target/peers/bin EVENKEEL_CACHE=$(CURDIR)/target/vm-cache \
 		EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-vm.md $(CARGO) bench -p evenkeel-linux --bench vm
+
+# Twelve programs that Debian ships, under the kernel alone and under policies, in both labs: hours on a quiet machine, in rounds of which each is kept. It can be
+# broken off and gone on with, and crates/linux/benches/programs/main.rs says what can be chosen. Writes docs/benchmarks-programs.md, and what it
+# is made of beside it. `make bench-programs QUICK=1`: one small round into target/bench-programs. `make bench-programs PAGE=1`: the page alone.
+bench-programs:
+	./tests/setup-vm.sh
+	./tests/setup-programs.sh
+	$(CARGO) build --release -p evenkeel-cli $(SCHED_EXT)
+	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_CACHE=$${EVENKEEL_CACHE:-$(CURDIR)/target/vm-cache} \
+		EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-programs.md $(CARGO) bench -p evenkeel-linux --bench programs -- $(if $(QUICK),--quick) $(if $(PAGE),--page)
 
 # How steady the cores of evenkeel vm are, and what the kernel's own scheduler makes of them: some five minutes on a quiet machine, as root.
 bench-vm-lab:

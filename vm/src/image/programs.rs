@@ -31,10 +31,10 @@ impl Programs {
         Self { path: std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()), libraries }
     }
 
-    /// The file of a program: a path, or a name in one of the folders of `PATH`.
+    /// The file of a program or of a shared library: a path, or a program's name in one of the folders of `PATH`.
     ///
     /// # Errors
-    /// There is none, or it cannot be executed.
+    /// There is none, or it is neither executable nor an ELF file.
     pub fn find(&self, program: &OsStr) -> Result<PathBuf, VmError> {
         let refused =
             |why: &str| VmError::Program { program: program.to_string_lossy().into_owned(), why: why.to_owned() };
@@ -43,7 +43,8 @@ impl Programs {
             let metadata = fs::metadata(&file).map_err(|_| refused("there is no such file"))?;
             return match (metadata.is_file(), metadata.permissions().mode() & 0o111) {
                 (false, _) => Err(refused("it is no file")),
-                (true, 0) => Err(refused("it is not executable")),
+                // Shared libraries need not be.
+                (true, 0) if !matches!(elf::needs(&file), Ok(Some(_))) => Err(refused("it is not executable")),
                 _ => Ok(file),
             };
         }
@@ -171,6 +172,18 @@ mod tests {
         assert!(tree.at(Path::new("/usr/lib/x86_64-linux-gnu/libc.so.6")).is_some());
         programs().put(&mut tree, own.as_os_str(), Some(Path::new("/opt/it"))).unwrap();
         assert!(tree.at(Path::new("/opt/it")).is_some());
+    }
+
+    #[test]
+    fn a_shared_library_brings_those_that_it_needs() {
+        let host = tempfile::tempdir().unwrap();
+        let library = host.path().join("plugin.so");
+        fs::copy(std::env::current_exe().unwrap(), &library).unwrap();
+        fs::set_permissions(&library, fs::Permissions::from_mode(0o644)).unwrap();
+        let mut tree = Tree::default();
+        programs().put(&mut tree, library.as_os_str(), Some(Path::new("/opt/plugin.so"))).unwrap();
+        assert!(tree.at(Path::new("/opt/plugin.so")).is_some());
+        assert!(tree.at(Path::new("/usr/lib/x86_64-linux-gnu/libc.so.6")).is_some());
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct VmArgs {
     /// Configuration of the kernel, where it is not beside its vmlinuz
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Program to have in the guest, with its shared libraries; may be repeated
+    /// Program or shared library to have in the guest, with the shared libraries that it needs; may be repeated
     #[arg(long, value_name = "BINARY[=GUEST-PATH]", value_parser = parse::guest_program)]
     pub with: Vec<GuestCopy>,
     /// File or folder to have in the guest; may be repeated
