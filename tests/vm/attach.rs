@@ -28,7 +28,12 @@ const PROGRAMS: [(&str, &str); 4] = [
 
 /// How `run` and `schedule` are had in the guest: each prints its record after a line that names it. What is scheduled works
 /// for longer than a scheduler may take to be loaded there, and is killed.
+///
+/// The lab has no power model, and some policies go by one: as of some big and little cores.
 const WAYS: &str = r#"
+sed -e 's/^operating_points/idle_power_w = 0.01\n&/' -e '/"fast"/,/^]/ s/capacity = [0-9.]*/&, power_w = 1.6, cluster_power_w = 0.4/' \
+    -e '/"slow"/,/^]/ s/capacity = [0-9.]*/&, power_w = 0.14, cluster_power_w = 0.1/' "$EVENKEEL_MACHINE" >/tmp/powered.toml
+export EVENKEEL_MACHINE=/tmp/powered.toml
 own() {
     echo "===== run $1 $2 $3"
     evenkeel run --backend $1 --json -p $2 -- sh /tmp/program$3 1 2>/tmp/log | sed -n '/^{/,$p'

@@ -76,13 +76,16 @@ impl Lab {
     }
 
     fn of(listener: Listener) -> Self {
-        let (kernel, notes) = by_hand::kernel(SLOTS);
         let told = Arc::clone(&listener.told);
-        let machine = Machine::preset("quickia").unwrap();
-        let mut mechanism =
-            Mechanism::new(kernel, machine, Box::new(listener), Options::default(), Nanos::ZERO).unwrap();
+        Self { told, ..Self::under(Box::new(listener), "quickia") }
+    }
+
+    fn under(policy: Box<dyn Policy>, machine: &str) -> Self {
+        let (kernel, notes) = by_hand::kernel(SLOTS);
+        let machine = Machine::preset(machine).unwrap();
+        let mut mechanism = Mechanism::new(kernel, machine, policy, Options::default(), Nanos::ZERO).unwrap();
         mechanism.attach().unwrap();
-        Self { mechanism, notes, told, now: 0 }
+        Self { mechanism, notes, told: Arc::default(), now: 0 }
     }
 
     fn cores(&self) -> u32 {
@@ -485,6 +488,45 @@ proptest! {
         hear(told, &lab)?;
         for slot in (1..6).filter(|&slot| started[slot as usize]) {
             prop_assert_eq!(runnable[slot as usize], lab.state(slot) != state::BLOCKED, "slot {}", slot);
+        }
+    }
+}
+
+/// Programs a second after their start: of each thread its process and `/proc/PROCESS/task/THREAD/stat`.
+const RECORDINGS: [&str; 4] = [
+    include_str!("../../tests/attach/busy-and-sleeper.stat"),
+    include_str!("../../tests/attach/half-asleep.stat"),
+    include_str!("../../tests/attach/pipeline.stat"),
+    include_str!("../../tests/attach/shell.stat"),
+];
+
+#[test]
+fn a_thread_that_sleeps_at_attach_is_blocked_under_every_policy() {
+    let policies = evenkeel_policy::registry::ENTRIES.iter().map(|entry| entry.name);
+    for policy in policies.filter(|name| *name != "opt-unfairness") {
+        for recording in RECORDINGS {
+            let mut lab = Lab::under(evenkeel_policy::registry::make(policy, &[]).unwrap(), "odroid-xu3");
+            let mut busy = Vec::new();
+            for (slot, line) in (1..).zip(recording.lines()) {
+                let (_, stat) = line.split_once(' ').unwrap();
+                // As the kernel tells of whoever is there when a scheduler is loaded: all come asleep, and those that may run wake.
+                lab.enable(slot, TID_OF_SLOT + slot as i32);
+                if crate::watch::Doing::parse(stat).unwrap().runnable {
+                    lab.wake(slot);
+                    lab.run(slot, busy.len() as u32);
+                    busy.push(slot as usize - 1);
+                }
+            }
+            for _ in 0..10 {
+                lab.look();
+            }
+            let stats = lab.mechanism.stats();
+            assert_eq!(stats.len(), recording.lines().count(), "{policy}");
+            for (index, stats) in stats.iter().enumerate() {
+                assert_eq!(stats.runnable(), busy.contains(&index), "{policy}: {index} of {recording}");
+                assert!(stats.runnable() || stats.waiting == Nanos::ZERO, "{policy}: {index} of {recording}");
+                assert!(stats.queue.is_some(), "{policy}: {index} of {recording}");
+            }
         }
     }
 }
