@@ -207,6 +207,10 @@ fn an_interrupted_schedule_gives_cpus_back_and_a_second_one_is_refused_meanwhile
     let mut said = String::new();
     let mut stderr = BufReader::new(schedule.stderr.take().unwrap());
     stderr.read_line(&mut said).unwrap();
+    assert!(said.starts_with("note: by affinity: "), "which mechanism comes first: {said}");
+    said.clear();
+    stderr.read_line(&mut said).unwrap();
+    assert!(said.starts_with(&format!("note: scheduling process {pid} under pinned; ")), "{said}");
     let second = Ended::of(live(folder.path(), &["schedule", "-p", "linux", "--pid", &pid]).output().unwrap());
     assert_eq!(second.code, 1);
     assert!(second.stderr.contains(&format!("(process {})", schedule.id())), "{}", second.stderr);
@@ -220,6 +224,95 @@ fn an_interrupted_schedule_gives_cpus_back_and_a_second_one_is_refused_meanwhile
     assert!(ended.status.success());
     assert_valid(&serde_json::from_slice(&ended.stdout).unwrap());
     assert_eq!(cpus_of(program.id()), Some(own_cpus()));
+}
+
+/// A machine file that says that the first CPU of ours is fast and the second a third as fast; they are alike.
+fn fast_and_slow(folder: &Path) -> Option<String> {
+    let cpus = evenkeel_machine::parse_cpus(&own_cpus()).unwrap();
+    let [fast, slow] = cpus.get(..2)? else { return None };
+    let cluster = |kind: &str, cpu: &u32| format!("[[clusters]]\nkind = \"{kind}\"\ncores = 1\ncpus = \"{cpu}\"\n");
+    let kind = |name: &str, capacity: u32| {
+        format!("[[kinds]]\nname = \"{name}\"\noperating_points = [{{ mhz = 1000, capacity = {capacity} }}]\n")
+    };
+    let head = "name = \"made-up\"\ndescription = \"for a test\"\nsource = \"a test\"\n";
+    let kinds = kind("fast", 1024) + &kind("slow", 341);
+    let path = folder.join("made-up.toml");
+    fs::write(&path, format!("{head}{kinds}{}{}", cluster("fast", fast), cluster("slow", slow))).unwrap();
+    Some(path.display().to_string())
+}
+
+#[test]
+fn a_thread_that_sleeps_when_schedule_attaches_leaves_the_fast_core_to_the_one_that_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(machine) = fast_and_slow(folder.path()) else { return println!("skipped: needs two CPUs") };
+    for source in ["perf", "connector", "poll"] {
+        for policy in ["acfs", "hsp", "age", "gts"] {
+            // Its first thread sleeps until the other has worked.
+            let mut program =
+                Command::new(example("worker")).args(["spin", "1", "60000"]).stdout(Stdio::null()).spawn().unwrap();
+            let process = program.id();
+            let works = |tid: &String| {
+                let stat = fs::read_to_string(format!("/proc/{process}/task/{tid}/stat")).unwrap_or_default();
+                *tid != process.to_string() && stat.contains(") R ")
+            };
+            let threads = || -> Vec<String> {
+                let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+                tasks.map(|task| task.file_name().into_string().unwrap()).collect()
+            };
+            eventually("one of two threads works", || threads().len() == 2 && threads().iter().any(works));
+            let (args, pid) = (["schedule", "--backend", "affinity", "--json", "--threads"], process.to_string());
+            let args = [&args[..], &["-m", &machine, "-p", policy, "--source", source, "--pid", &pid]].concat();
+            let ended = live(folder.path(), &[&args[..], &["--duration", "600ms"]].concat()).output().unwrap();
+            let cpus = cpus_of(process);
+            program.kill().unwrap();
+            program.wait().unwrap();
+            let ended = Ended::of(ended);
+            if ended.code == 1 && source != "poll" {
+                println!("skipped: {source}: {}", ended.stderr.trim());
+                break;
+            }
+            let record: Value = serde_json::from_str(&ended.done().stdout).unwrap();
+            assert_valid(&record);
+            let of = |thread: &Value, kind: &str| thread["time_on_kind_s"][kind].as_f64().unwrap();
+            for thread in record["threads"].as_array().unwrap() {
+                let (fast, slow) = (of(thread, "fast"), of(thread, "slow"));
+                if thread["name"] == pid.as_str() {
+                    assert!(fast + slow == 0.0 && thread["wait_s"] == 0.0, "{policy}, {source}: it sleeps: {thread}");
+                } else {
+                    // Until it is placed it is where the kernel has it.
+                    assert!(fast > 0.8 * (fast + slow), "{policy}, {source}: it works: {thread}");
+                }
+            }
+            assert_eq!(record["live"]["changes"], 1, "{policy}, {source}: one mask was set");
+            assert!(record["makespan_s"].as_f64().unwrap() >= 0.6, "{policy}, {source}: the session's time");
+            assert_eq!(cpus, Some(own_cpus()), "{policy}, {source}");
+        }
+    }
+}
+
+#[test]
+fn who_may_not_place_the_threads_of_others_is_told_so() {
+    let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let folder = tempfile::tempdir().unwrap();
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    if !is_root || Command::new("setpriv").arg("--version").output().is_err() {
+        return println!("skipped: needs root and setpriv");
+    }
+    // One that others may execute, wherever this is built.
+    let binary = folder.path().join("evenkeel");
+    fs::copy(env!("CARGO_BIN_EXE_evenkeel"), &binary).unwrap();
+    Command::new("chmod").args(["-R", "a+rx"]).arg(folder.path()).status().unwrap();
+    let ended = Command::new(nobody[0])
+        .args(&nobody[1..])
+        .arg(&binary)
+        .args(["schedule", "-p", "acfs", "--backend", "affinity", "--pid", "1", "--duration", "1s"])
+        .env("EVENKEEL_RUNTIME_DIR", "/tmp/evenkeel-test-of-nobody")
+        .output()
+        .unwrap();
+    let ended = Ended::of(ended);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let why = "error: process 1 is of another user: to place its threads takes CAP_SYS_NICE (sudo); nothing can be placed";
+    assert_eq!(ended.stderr.lines().last(), Some(why));
 }
 
 #[test]
