@@ -78,6 +78,13 @@ pub struct Record {
     pub error: Option<String>,
 }
 
+impl Record {
+    /// Whether a set duration ended the run or an application of it: then its time says nothing of the policy.
+    pub fn is_timed(&self) -> bool {
+        self.apps.iter().any(|app| app.cut_at_s.is_some())
+    }
+}
+
 /// The value of a knob.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -100,6 +107,9 @@ pub struct AppRow {
     /// Completion time / completion time alone with all the fastest cores; of one that was cut, by progress. `None` of a live run: what
     /// it would have taken alone is not known.
     pub slowdown: Option<f64>,
+    /// After how long a set duration, its own or the run's, ended it, seconds; `None`: it was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_at_s: Option<f64>,
     /// Completion time alone with all the fastest cores, seconds.
     #[serde(default)]
     pub alone_fast_s: f64,
