@@ -10,14 +10,14 @@ BUILT     = $(abspath $(or $(CARGO_TARGET_DIR),target))
 # (workloads/rtapp-mixed.json).
 PROGRAMS  = blackscholes bodytrack canneal dedup facesim ferret fluidanimate streamcluster swaptions
 WORKLOADS = $(PROGRAMS) 4STH-2STM-2STL rtapp-mixed
-POLICIES  = pinned,linux,gts,hsp,acfs,age
+POLICIES  = linux,pinned,gts,hsp,acfs,age
 
 # The mechanism in BPF takes clang 18 or later and libelf: looked for when it is needed, tests/setup-vm.sh may have installed them.
 SCHED_EXT = $$(for clang in $$BPF_CLANG clang clang-21 clang-20 clang-19 clang-18; do \
 	version=$$($$clang -dumpversion 2>/dev/null) && [ "$${version%%.*}" -ge 18 ] && test -e /usr/include/libelf.h \
 	&& echo --features sched_ext && break; done)
 
-.PHONY: demo test install-c race apps-test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-runtime lint fmt man
+.PHONY: demo test install-c race apps-test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-runtime lint docs-check docs-update fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -120,7 +120,7 @@ bench-runtime:
 		$(if $(QUICK),,EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-runtime.md) $(CARGO) bench -p evenkeel --bench runtime $(if $(QUICK),-- --quick)
 
 # With and without the mechanism in BPF, where it can be built.
-lint:
+lint: docs-check
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
@@ -129,6 +129,14 @@ lint:
 		&& $(CARGO) clippy -p evenkeel-linux -p evenkeel-cli $(SCHED_EXT) --all-targets -- -D warnings \
 		&& RUSTDOCFLAGS="-D warnings" $(CARGO) doc -p evenkeel-linux -p evenkeel-cli $(SCHED_EXT) --no-deps; \
 	else echo "without the feature sched_ext: it takes clang 18 or later, and libelf (tests/setup-vm.sh)"; fi
+
+# Blocks of README and docs that say by which command they are made are what it prints now (tests/docs).
+docs-check:
+	$(CARGO) test --quiet -p evenkeel-cli --test docs
+
+# Writes them anew. Look at the prose around them.
+docs-update:
+	$(CARGO) test --quiet -p evenkeel-cli --test docs -- --update
 
 fmt:
 	$(CARGO) fmt --all

@@ -145,16 +145,74 @@ fn over_several_workloads_policies_are_set_in_relation_to_the_baseline() {
     let policies = "linux,gts:up=600,gts:up=900";
     let args = small("compare", &["-w", "ferret", "--each", "-p", policies, "--baseline", "gts:up=900"]);
     let text = evenkeel(&args).done().stdout;
-    let (_, means) = text.split_once("Geometric mean over workloads, gts up=900 = 1").expect(&text);
+    let means = means(&text, "gts up=900");
+    assert_eq!(means[0].split_whitespace().collect::<Vec<_>>(), ["policy", "time", "energy", "EDP"]);
+    assert_eq!(means[1].split_whitespace().collect::<Vec<_>>(), ["of", "2", "of", "2", "of", "2"]);
     let row = |policy: &str| -> Vec<String> {
-        let line = means.lines().find_map(|line| line.strip_prefix(policy)).expect(&text);
+        let line = means.iter().find_map(|line| line.strip_prefix(policy)).expect(&text);
         line.split_whitespace().map(str::to_owned).collect()
     };
-    assert_eq!(row("gts up=900"), ["1.000", "1.000", "1.000", "2"], "time, energy, EDP, workloads");
+    assert_eq!(row("gts up=900"), ["1.000", "1.000", "1.000"], "time, energy, EDP");
     let records = evenkeel(&[&args[..], &["--json"]].concat()).done().json();
     let time = |index: usize| records[index]["makespan_s"].as_f64().unwrap();
     let mean = (time(0) / time(2) * time(3) / time(5)).sqrt();
     assert_eq!(row("linux")[0], format!("{mean:.3}"));
+}
+
+/// The lines of the table of means.
+fn means<'a>(text: &'a str, baseline: &str) -> Vec<&'a str> {
+    let title = format!("Geometric means over the workloads to which a measure applies, {baseline} = 1\n");
+    text.split_once(&title).expect(text).1.lines().collect()
+}
+
+#[test]
+fn a_mean_says_of_how_many_workloads_it_is_and_what_does_not_apply_is_left_out() {
+    let beat = tempfile::NamedTempFile::new().unwrap();
+    let endless = r#"{ "tasks": { "beat": { "loop": -1, "run": 2000, "timer": { "ref": "t", "period": 10000 } } },
+                       "global": { "duration": 1 } }"#;
+    std::fs::write(beat.path(), endless).unwrap();
+    let beat = beat.path().to_str().unwrap();
+    let mix = "2STH-2STL";
+    let args = small("compare", &["-w", mix, "-w", beat, "--each", "-p", "pinned,linux,acfs"]);
+    let text = evenkeel(&args).done().stdout;
+    let means = means(&text, "linux");
+    let heads = ["policy", "time", "energy", "EDP", "wake", "p99", "unfairness", "STP"];
+    assert_eq!(means[0].split_whitespace().collect::<Vec<_>>(), heads, "{text}");
+    let of: Vec<&str> = means[1].split_whitespace().filter(|word| *word != "of").collect();
+    assert_eq!(of, ["2", "3", "2", "1", "1", "1"], "a set duration has no time, one application no unfairness\n{text}");
+    let row = |policy: &str| means.iter().find_map(|line| line.strip_prefix(policy)).expect(&text);
+    assert!(row("linux").split_whitespace().all(|cell| cell == "1.000"), "{text}");
+}
+
+#[test]
+fn the_last_line_says_in_a_sentence_what_the_comparison_comes_to() {
+    let last = |more: &[&str]| {
+        let text = evenkeel(&small("compare", more)).done().stdout;
+        text.rsplit("\n\n").next().unwrap().replace('\n', " ").trim().to_owned()
+    };
+    let said = last(&["-p", "pinned,gts,linux", "-w", "ferret"]);
+    assert!(said.contains("than linux") && said.ends_with('.'), "{said}");
+    let said = last(&["-p", "pinned,gts", "--baseline", "gts"]);
+    assert!(said.contains("gts") && said.ends_with('.'), "{said}");
+    let said = last(&["-p", "linux,gts", "--workers", "1", "--cores", "1big"]);
+    assert!(said.starts_with("No policy differs from linux by more than 0.5 %"), "{said}");
+    assert!(!evenkeel(&small("compare", &["-p", "linux,gts", "--csv"])).done().stdout.contains("than linux"));
+}
+
+#[test]
+fn runs_of_a_set_duration_are_not_compared_by_time() {
+    let beat = tempfile::NamedTempFile::new().unwrap();
+    let endless = r#"{ "tasks": { "beat": { "instance": 3, "loop": -1, "run": 2000, "sleep": 5000 } } }"#;
+    std::fs::write(beat.path(), endless).unwrap();
+    let path = beat.path().to_str().unwrap();
+    let args = ["compare", "-m", MACHINE, "-w", path, "-p", "linux,pinned,gts", "--duration", "1s"];
+    let text = evenkeel(&args).done().stdout;
+    let said = text.rsplit("\n\n").next().unwrap();
+    assert!(!said.contains("time,") && !said.contains("less time"), "{text}");
+    assert!(said.contains("latency") || said.contains("energy"), "{text}");
+    let json = evenkeel(&[&args[..], &["--json"]].concat()).done().json();
+    json.as_array().unwrap().iter().for_each(assert_valid);
+    assert_eq!(json[0]["apps"][0]["cut_at_s"], 1.0);
 }
 
 #[test]
@@ -179,6 +237,15 @@ fn a_run_that_fails_is_a_record_and_the_others_go_on() {
     records.as_array().unwrap().iter().for_each(assert_valid);
     assert!(records[0].get("error").is_none());
     assert!(records[1]["error"].as_str().unwrap().contains("deadlock"), "{records:#}");
+    let figures = ["makespan_s", "energy_j", "edp_js", "migrations", "swaps", "context_switches"];
+    assert!(figures.iter().all(|name| records[1][name].is_null()), "what it does not have is null: {records:#}");
+    let csv = evenkeel(&small("compare", &["-w", path, "--each", "-p", "pinned", "--csv"])).stdout;
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let (header, _, failed) = (lines.next().unwrap(), lines.next().unwrap(), lines.next().unwrap());
+    for name in figures {
+        let column = header.iter().position(|title| *title == name).unwrap();
+        assert_eq!(failed[column], "", "{name} of a run that failed is empty: {csv}");
+    }
     let alone = evenkeel(&["simulate", "-m", MACHINE, "-w", path, "-p", "pinned", "--json"]);
     assert_eq!(alone.code, 1);
     assert_valid(&alone.json());

@@ -385,7 +385,7 @@ pub struct CompareArgs {
     /// Run every workload for itself instead of all together
     #[arg(long)]
     pub each: bool,
-    /// Policy that others are set in relation to [default: the first]
+    /// Policy that others are set in relation to [default: linux if it is among them, else the first]
     #[arg(long, value_name = "POLICY")]
     pub baseline: Option<String>,
     /// Runs at a time.

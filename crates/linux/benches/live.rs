@@ -205,9 +205,11 @@ fn write(file: &str) {
     let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap();
     let model = cpus.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("an unnamed processor");
     let model = model.trim_start_matches(['\t', ' ', ':']);
+    // The flag that x86 processors show to guests.
+    let virtual_machine = if cpus.contains(" hypervisor") { " of a virtual machine" } else { "" };
     let date = output_line(&["date", "+%F"]);
     let text = format!(
-        "# Benchmarks on real threads\n\nWritten by `make bench-live` on {date}, on {model} ({} CPUs). Medians of {ROUNDS} rounds, the cases in \
+        "# Benchmarks on real threads\n\nWritten by `make bench-live` on {date}, on {model} ({} CPUs{virtual_machine}). Medians of {ROUNDS} rounds, the cases in \
          turn. A bare sleep of 4 ms and waking up costs {:.0} us of CPU time on this machine, and so does each look around; the \
          budget of 1 % of a core spaces the looks.\n\n{body}",
         std::thread::available_parallelism().unwrap(),

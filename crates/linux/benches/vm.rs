@@ -305,8 +305,11 @@ fn write_page(schedulers: &[&str], rounds: &[Round]) {
     let absent: Vec<&str> = PEERS.into_iter().chain(POLICIES).filter(|it| !schedulers.contains(it)).collect();
     let absent = if absent.is_empty() { String::new() } else { format!(" Not measured: {}.", absent.join(", ")) };
     let date = Command::new("date").arg("+%F").output().unwrap().stdout;
+    let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    // The flag that x86 processors show to guests.
+    let virtual_machine = if cpus.contains(" hypervisor") { " of a virtual machine" } else { "" };
     let text = format!(
-        "# Schedulers in the hybrid VM lab\n\nWritten by `make bench-vm` on {}: Linux {KERNEL} in QEMU on this host's {} cores, {CORES}; {}, \
+        "# Schedulers in the hybrid VM lab\n\nWritten by `make bench-vm` on {}: Linux {KERNEL} in QEMU on this host's {} cores{virtual_machine}, {CORES}; {}, \
          in which the schedulers take turns{others}. \"kernel\" is EEVDF.{absent}\n\n{}",
         String::from_utf8_lossy(&date).trim(),
         std::thread::available_parallelism().unwrap(),

@@ -144,6 +144,7 @@ impl Subject<'_> {
             threads: outcome.apps[app].threads,
             completion_s: here.shown().as_secs_f64(),
             slowdown: Some(slowdown),
+            cut_at_s: outcome.apps[app].cut_at.map(Nanos::as_secs_f64),
             alone_fast_s: alone.fast.shown().as_secs_f64(),
             alone_slow_s: alone.slow.shown().as_secs_f64(),
             time_on_kind_s: self.times(|kind| time_on[kind]),

@@ -16,4 +16,4 @@ pub use progress::Progress;
 pub use record::{
     AppRow, GraphRow, KindRow, Knob, LatencySummary, LiveRow, Record, SCHEMA, SensorRow, ThreadRow, WakeupLatency,
 };
-pub use summary::{Relative, relative};
+pub use summary::{Mean, Relative, relative};

@@ -4,13 +4,16 @@
 //! `wakeup_latency_us`.
 
 use indexmap::IndexMap;
-use serde::{Deserialize, Serialize};
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 /// The version of the schema that a record follows.
 pub const SCHEMA: &str = "evenkeel.result/1";
 
 /// What one run came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Record {
     /// [`SCHEMA`].
     pub schema: String,
@@ -27,7 +30,8 @@ pub struct Record {
     pub workloads: Vec<String>,
     /// Seed.
     pub seed: u64,
-    /// From the start to the end of the run, seconds; 0 where the run failed.
+    /// From the start to the end of the run, seconds; 0 where the run failed, which is written as null.
+    #[serde(deserialize_with = "or_default")]
     pub makespan_s: f64,
     /// Time on one core of the slowest kind / makespan, for a single application.
     #[serde(default)]
@@ -47,10 +51,13 @@ pub struct Record {
     /// Average normalised turnaround time: mean slowdown (Eyerman and Eeckhout, IEEE Micro 2008).
     pub antt: Option<f64>,
     /// A thread resumed on another core than its last.
+    #[serde(deserialize_with = "or_default")]
     pub migrations: u64,
     /// Pairs of threads that traded places.
+    #[serde(deserialize_with = "or_default")]
     pub swaps: u64,
     /// A core took up another thread than it ran before.
+    #[serde(deserialize_with = "or_default")]
     pub context_switches: u64,
     /// By application.
     pub apps: Vec<AppRow>,
@@ -78,6 +85,40 @@ pub struct Record {
     pub error: Option<String>,
 }
 
+/// Figures that a run that failed does not have, and that are no `Option`.
+const FIGURES: [&str; 4] = ["makespan_s", "migrations", "swaps", "context_switches"];
+
+impl Serialize for Record {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.error.is_none() {
+            return Self::serialize(self, serializer);
+        }
+        let mut written = Self::serialize(self, serde_json::value::Serializer).map_err(S::Error::custom)?;
+        for name in FIGURES {
+            written[name] = Value::Null;
+        }
+        written.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Record {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
+}
+
+/// What is written, or the default in place of null.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+impl Record {
+    /// Whether a set duration ended the run or an application of it: then its time says nothing of the policy.
+    pub fn is_timed(&self) -> bool {
+        self.apps.iter().any(|app| app.cut_at_s.is_some())
+    }
+}
+
 /// The value of a knob.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -100,6 +141,9 @@ pub struct AppRow {
     /// Completion time / completion time alone with all the fastest cores; of one that was cut, by progress. `None` of a live run: what
     /// it would have taken alone is not known.
     pub slowdown: Option<f64>,
+    /// After how long a set duration, its own or the run's, ended it, seconds; `None`: it was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_at_s: Option<f64>,
     /// Completion time alone with all the fastest cores, seconds.
     #[serde(default)]
     pub alone_fast_s: f64,

@@ -6,43 +6,57 @@
 use crate::measures::geometric_mean;
 use crate::record::Record;
 
-/// One policy over all workloads, each measure over those where both it and the baseline have it. `None`: there is none.
+/// A geometric mean of ratios, and how many workloads it is of.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Relative {
-    /// Workloads that count: those on which both this policy and the baseline came to an end.
+pub struct Mean {
+    /// Measure of the policy / measure of the baseline.
+    pub ratio: f64,
+    /// Workloads to which the measure applies and on which both came to an end.
     pub workloads: usize,
-    /// Time of the policy / time of the baseline.
-    pub time: Option<f64>,
-    /// Energy, likewise.
-    pub energy: Option<f64>,
-    /// Energy-delay product, likewise.
-    pub edp: Option<f64>,
-    /// Unfairness, likewise.
-    pub unfairness: Option<f64>,
-    /// System throughput, likewise; of an application by itself it would only say the time again.
-    pub stp: Option<f64>,
 }
 
-/// Compares `policy` with `baseline`: runs on the same workloads in the same order. A workload on which either failed
-/// counts for neither.
-pub fn relative(policy: &[&Record], baseline: &[&Record]) -> Relative {
-    let done: Vec<(&Record, &Record)> = policy
-        .iter()
-        .zip(baseline)
-        .filter(|(here, there)| here.error.is_none() && there.error.is_none())
-        .map(|(here, there)| (*here, *there))
-        .collect();
-    let mean = |measure: fn(&Record) -> Option<f64>| -> Option<f64> {
-        let of = |record| measure(record).filter(|value| *value > 0.0);
-        geometric_mean(done.iter().filter_map(|(here, there)| Some(of(here)? / of(there)?)))
+/// One policy over all workloads, each measure over those to which it applies. `None`: it applies to none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Relative {
+    /// Workloads on which both this policy and the baseline came to an end.
+    pub workloads: usize,
+    /// Time of the policy / time of the baseline; not where a set duration ended both.
+    pub time: Option<Mean>,
+    /// Energy, likewise; also where a set duration ended both.
+    pub energy: Option<Mean>,
+    /// Energy-delay product, where the time counts.
+    pub edp: Option<Mean>,
+    /// Unfairness, of several applications that run together.
+    pub unfairness: Option<Mean>,
+    /// System throughput, of several applications: of one it would only say the time again.
+    pub stp: Option<Mean>,
+    /// Wake-up latency that 99 % do not exceed, where a set duration ended both.
+    pub wake_p99: Option<Mean>,
+}
+
+/// Compares a policy with a baseline by pairs of runs of the same workload, the policy's first. A workload on which
+/// either failed counts for neither.
+pub fn relative<'a>(pairs: impl IntoIterator<Item = (&'a Record, &'a Record)>) -> Relative {
+    let done: Vec<(&Record, &Record)> =
+        pairs.into_iter().filter(|(here, there)| here.error.is_none() && there.error.is_none()).collect();
+    let mean = |counts: fn(&Record, &Record) -> bool, measure: fn(&Record) -> Option<f64>| -> Option<Mean> {
+        let of = |record| measure(record).filter(|value| *value > 0.0 && value.is_finite());
+        let counted = done.iter().filter(|(here, there)| counts(here, there));
+        let ratios: Vec<f64> = counted.filter_map(|(here, there)| Some(of(here)? / of(there)?)).collect();
+        Some(Mean { ratio: geometric_mean(ratios.iter().copied())?, workloads: ratios.len() })
     };
+    let always = |_: &Record, _: &Record| true;
+    let timed = |here: &Record, there: &Record| here.is_timed() && there.is_timed();
+    let untimed = |here: &Record, there: &Record| !(here.is_timed() && there.is_timed());
+    let several = |here: &Record, _: &Record| here.apps.len() > 1;
     Relative {
         workloads: done.len(),
-        time: mean(|record| Some(record.makespan_s)),
-        energy: mean(|record| record.energy_j),
-        edp: mean(|record| record.edp_js),
-        unfairness: mean(|record| record.unfairness),
-        stp: mean(|record| record.stp.filter(|_| record.apps.len() > 1)),
+        time: mean(untimed, |record| Some(record.makespan_s)),
+        energy: mean(always, |record| record.energy_j),
+        edp: mean(untimed, |record| record.edp_js),
+        unfairness: mean(several, |record| record.unfairness),
+        stp: mean(several, |record| record.stp),
+        wake_p99: mean(timed, |record| record.wakeup_latency_us.as_ref().map(|wake| wake.all.p99)),
     }
 }
 
@@ -55,21 +69,37 @@ mod tests {
 
     use super::*;
     use crate::build::Subject;
+    use crate::record::AppRow;
+
+    fn app(cut_at_s: Option<f64>) -> AppRow {
+        AppRow {
+            cut_at_s,
+            ..serde_json::from_str(r#"{"name":"a","threads":1,"completion_s":1,"slowdown":1}"#).unwrap()
+        }
+    }
 
     fn records(times_s: &[f64]) -> Vec<Record> {
         let machine = Machine::preset("quickia").unwrap();
         let subject = Subject { machine: &machine, policy: "p", knobs: &Knobs::default(), workloads: &[], seed: 1 };
-        let record =
-            |&makespan_s: &f64| Record { makespan_s, error: None, ..subject.failure(String::new(), Duration::ZERO) };
+        let record = |&makespan_s: &f64| Record {
+            makespan_s,
+            error: None,
+            apps: vec![app(None)],
+            ..subject.failure(String::new(), Duration::ZERO)
+        };
         times_s.iter().map(record).collect()
+    }
+
+    fn compared(here: &[Record], there: &[Record]) -> Relative {
+        relative(here.iter().zip(there))
     }
 
     #[test]
     fn a_long_workload_counts_no_more_than_a_short_one() {
-        let (here, there) = (records(&[200.0, 1.0]), records(&[100.0, 2.0]));
-        let means = relative(&here.iter().collect::<Vec<_>>(), &there.iter().collect::<Vec<_>>());
-        assert_eq!(means.workloads, 2);
-        assert!((means.time.unwrap() - 1.0).abs() < 1e-12);
+        let means = compared(&records(&[200.0, 1.0]), &records(&[100.0, 2.0]));
+        let time = means.time.unwrap();
+        assert_eq!((means.workloads, time.workloads), (2, 2));
+        assert!((time.ratio - 1.0).abs() < 1e-12);
         assert_eq!(means.energy, None, "quickia has no power model");
     }
 
@@ -77,8 +107,34 @@ mod tests {
     fn a_workload_on_which_one_failed_counts_for_neither() {
         let (mut here, there) = (records(&[3.0, 0.0]), records(&[1.0, 5.0]));
         here[1].error = Some("deadlock".into());
-        let means = relative(&here.iter().collect::<Vec<_>>(), &there.iter().collect::<Vec<_>>());
-        assert_eq!(means.workloads, 1);
-        assert!((means.time.unwrap() - 3.0).abs() < 1e-12);
+        let time = compared(&here, &there).time.unwrap();
+        assert_eq!(time.workloads, 1);
+        assert!((time.ratio - 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_weighs_applications_is_of_those_workloads_that_have_several() {
+        let (mut here, mut there) = (records(&[1.0, 1.0]), records(&[1.0, 1.0]));
+        for (record, unfairness) in [(&mut here[1], 1.5), (&mut there[1], 3.0)] {
+            record.apps.push(app(None));
+            (record.unfairness, record.stp) = (Some(unfairness), Some(1.0));
+        }
+        (here[0].stp, there[0].stp) = (Some(9.0), Some(1.0));
+        let means = compared(&here, &there);
+        assert_eq!(means.unfairness, Some(Mean { ratio: 0.5, workloads: 1 }));
+        assert_eq!(means.stp, Some(Mean { ratio: 1.0, workloads: 1 }));
+        assert_eq!(means.time.unwrap().workloads, 2);
+    }
+
+    #[test]
+    fn a_run_that_its_duration_ended_says_nothing_by_its_time_unless_another_was_done_before() {
+        let (mut here, mut there) = (records(&[10.0, 9.0]), records(&[10.0, 10.0]));
+        for record in [&mut here[0], &mut there[0], &mut there[1]] {
+            record.apps = vec![app(Some(10.0))];
+        }
+        let time = compared(&here, &there).time.unwrap();
+        assert_eq!(time.workloads, 1);
+        assert!((time.ratio - 0.9).abs() < 1e-12);
+        assert_eq!(compared(&here[..1], &there[..1]).time, None);
     }
 }

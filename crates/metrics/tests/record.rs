@@ -192,3 +192,17 @@ fn one_application_is_set_against_one_slow_core() {
     assert_eq!(record.unfairness, None);
     check(&record).unwrap();
 }
+
+#[test]
+fn a_run_that_failed_has_null_for_every_figure_and_can_be_read_back() {
+    let machine = Machine::preset("odroid-xu3").unwrap();
+    let knobs = Knobs::default();
+    let subject = Subject { machine: &machine, policy: "p", knobs: &knobs, workloads: &[], seed: 1 };
+    let failed = subject.failure("deadlock".into(), Duration::ZERO);
+    check(&failed).unwrap();
+    let written = serde_json::to_value(&failed).unwrap();
+    for name in ["makespan_s", "energy_j", "edp_js", "migrations", "swaps", "context_switches"] {
+        assert!(written[name].is_null(), "{name}: {written:#}");
+    }
+    assert_eq!(serde_json::from_value::<Record>(written).unwrap(), failed);
+}

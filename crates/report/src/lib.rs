@@ -8,7 +8,9 @@ mod labels;
 pub mod perfetto;
 pub mod table;
 mod timeline;
+mod verdict;
 
 pub use exhibit::study;
 pub use labels::policies as policy_labels;
 pub use timeline::{MOST_STRETCHES, Stretch, Timeline, TimelineThread};
+pub use verdict::{BASELINE, default_baseline, verdict};

@@ -247,7 +247,7 @@ fn widest(table: &str) -> usize {
 }
 
 /// Text in lines of at most `width`, broken at spaces where there are any.
-pub(crate) fn wrapped(text: &str, width: usize) -> String {
+pub fn wrapped(text: &str, width: usize) -> String {
     let mut lines = String::new();
     let mut length = 0;
     for word in text.split_whitespace() {

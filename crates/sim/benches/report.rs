@@ -188,5 +188,7 @@ fn host() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": an unknown processor");
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    format!("{} ({cores} cores)", model.trim_start_matches([' ', '\t', ':']))
+    // The flag that x86 processors show to guests.
+    let virtual_machine = if info.contains(" hypervisor") { " of a virtual machine" } else { "" };
+    format!("{} ({cores} cores{virtual_machine})", model.trim_start_matches([' ', '\t', ':']))
 }

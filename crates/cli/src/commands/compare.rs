@@ -1,7 +1,7 @@
 //! `evenkeel compare`: the same workloads under several policies.
 
-use evenkeel_metrics::{Record, Relative, relative};
-use evenkeel_report::{Timeline, csv, policy_labels, table as results};
+use evenkeel_metrics::{Mean, Record, Relative, relative};
+use evenkeel_report::{BASELINE, Timeline, csv, policy_labels, table as results, verdict};
 use evenkeel_sim::Deaf;
 
 use crate::args::CompareArgs;
@@ -44,14 +44,21 @@ pub fn run(args: &CompareArgs) -> Result {
         csv::write(&records, &mut text).map_err(|error| Failure::Failed(error.into()))?;
         print(&String::from_utf8_lossy(&text))?;
     } else {
-        print(&(results::compare(&records, table::style()) + &means(&plan, &records, baseline)))?;
+        let style = table::style();
+        let labels = policy_labels(&records);
+        let verdict = verdict(&records, labels.get(baseline).map(String::as_str));
+        let verdict =
+            verdict.map_or(String::new(), |sentence| format!("\n{}", results::wrapped(&sentence, style.width)));
+        print(&(results::compare(&records, style) + &means(&plan, &records, baseline) + &verdict))?;
     }
     if records.iter().any(|record| record.error.is_some()) { Err(Failure::Said) } else { Ok(()) }
 }
 
-/// Index of the policy that others are set in relation to.
+/// Index of the policy that others are set in relation to: the one asked for, else [`BASELINE`], else the first.
 fn baseline(args: &CompareArgs, plan: &Plan) -> Result<usize> {
-    let Some(wanted) = &args.baseline else { return Ok(0) };
+    let Some(wanted) = &args.baseline else {
+        return Ok(plan.policies.iter().position(|policy| policy.name() == BASELINE).unwrap_or(0));
+    };
     plan.policies.iter().position(|policy| policy.label == *wanted).ok_or_else(|| {
         let labels: Vec<&str> = plan.policies.iter().map(|policy| policy.label.as_str()).collect();
         Failure::usage(format!("--baseline {wanted}: it is not among the policies {}", labels.join(", ")))
@@ -73,34 +80,38 @@ fn carry_out(args: &CompareArgs, plan: &Plan, timelines: bool) -> Result<Vec<(Fi
 }
 
 /// A title, and what stands under it.
-type Measure = (&'static str, fn(&Relative) -> Option<f64>);
+type Measure = (&'static str, fn(&Relative) -> Option<Mean>);
 
-/// Over several workloads: geometric means in relation to the baseline.
+/// Over several workloads: geometric means in relation to the baseline, each column of the workloads to which it applies.
 fn means(plan: &Plan, records: &[Record], baseline: usize) -> String {
     let policies = plan.policies.len();
     if plan.sets.len() < 2 || policies < 2 {
         return String::new();
     }
-    let of = |policy: usize| -> Vec<&Record> { records.iter().skip(policy).step_by(policies).collect() };
-    let base = of(baseline);
+    let of = |policy: usize| records.iter().skip(policy).step_by(policies);
     let labels = policy_labels(records);
-    let means: Vec<Relative> = (0..policies).map(|policy| relative(&of(policy), &base)).collect();
-    let all: [Measure; 5] = [
+    let means: Vec<Relative> = (0..policies).map(|policy| relative(of(policy).zip(of(baseline)))).collect();
+    let all: [Measure; 6] = [
         ("time", |mean| mean.time),
         ("energy", |mean| mean.energy),
         ("EDP", |mean| mean.edp),
+        ("wake p99", |mean| mean.wake_p99),
         ("unfairness", |mean| mean.unfairness),
         ("STP", |mean| mean.stp),
     ];
-    let shown: Vec<_> = all.into_iter().filter(|(_, of)| means.iter().any(|mean| of(mean).is_some())).collect();
-    let titles = ["policy"].into_iter().chain(shown.iter().map(|(title, _)| *title)).chain(["workloads"]);
-    let mut rows = table::figures(titles.map(str::to_owned).collect(), 1);
+    // A column is of as many workloads as the policy has that failed on fewest; who failed on more says so in its cells.
+    let most = |(_, of): &Measure| means.iter().filter_map(of).map(|mean| mean.workloads).max();
+    let shown: Vec<_> = all.into_iter().filter_map(|measure| Some((measure, most(&measure)?))).collect();
+    let titles = shown.iter().map(|((title, _), of)| format!("{title}\nof {of}"));
+    let mut rows = table::figures(["policy".to_owned()].into_iter().chain(titles).collect(), 1);
     for (label, mean) in labels.iter().zip(&means) {
-        let ratio =
-            |(_, of): &(&str, fn(&Relative) -> Option<f64>)| of(mean).map_or("-".into(), |it| format!("{it:.3}"));
-        let row = [label.clone()].into_iter().chain(shown.iter().map(ratio)).chain([mean.workloads.to_string()]);
-        rows.add_row(row.collect::<Vec<_>>());
+        let cell = |((_, of), most): &(Measure, usize)| match of(mean) {
+            None => "-".to_owned(),
+            Some(Mean { ratio, workloads }) if workloads < *most => format!("{ratio:.3} (of {workloads})"),
+            Some(Mean { ratio, .. }) => format!("{ratio:.3}"),
+        };
+        rows.add_row([label.clone()].into_iter().chain(shown.iter().map(cell)).collect::<Vec<_>>());
     }
     let label = &labels[baseline];
-    format!("\nGeometric mean over workloads, {label} = 1\n{}", table::text(rows))
+    format!("\nGeometric means over the workloads to which a measure applies, {label} = 1\n{}", table::text(rows))
 }

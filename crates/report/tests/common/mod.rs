@@ -116,6 +116,7 @@ pub fn record(policy: &str, workloads: &[&str], makespan_s: f64, energy_j: Optio
         threads: 8,
         completion_s: makespan_s * (1.0 - 0.15 * number as f64),
         slowdown: Some(1.2 + 0.5 * number as f64),
+        cut_at_s: None,
         alone_fast_s: makespan_s / 1.2,
         alone_slow_s: makespan_s * 2.0,
         time_on_kind_s: [("big".to_owned(), makespan_s * 3.0), ("little".to_owned(), makespan_s * 2.5)]

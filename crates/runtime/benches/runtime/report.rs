@@ -104,8 +104,10 @@ pub fn title(systems: &str, rounds: usize) -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": an unknown processor");
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    // The flag that x86 processors show to guests.
+    let virtual_machine = if info.contains(" hypervisor") { " of a virtual machine" } else { "" };
     format!(
-        "# Benchmarks of the runtime\n\nWritten by `make bench-runtime` on {}, on {} ({cores} cores). {systems}. Two workers in all systems, each kept on a core of its own \
+        "# Benchmarks of the runtime\n\nWritten by `make bench-runtime` on {}, on {} ({cores} cores{virtual_machine}). {systems}. Two workers in all systems, each kept on a core of its own \
          unless said otherwise. Medians of rounds in one run ({rounds} on equal cores), the systems in turn, case by case; who is not measured stands still. These machines are \
          noisy: compare ratios, not figures of different runs.\n",
         today(),

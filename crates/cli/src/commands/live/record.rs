@@ -89,6 +89,7 @@ impl Run<'_> {
             threads,
             completion_s: took.as_secs_f64(),
             slowdown: None,
+            cut_at_s: None,
             alone_fast_s: 0.0,
             alone_slow_s: 0.0,
             time_on_kind_s: on_kinds(finished, &had.time_on),

@@ -1,0 +1,243 @@
+//! What a comparison of policies comes to, in one sentence: the last line of `compare`, the first of a page.
+
+use std::collections::BTreeMap;
+
+use evenkeel_metrics::{Mean, Record, Relative, relative};
+
+use crate::labels;
+
+/// The policy that others are set in relation to where none is named and it is among them.
+pub const BASELINE: &str = "linux";
+
+/// Ratios that are nearer to 1 than this are taken for equal. Ours.
+const TELLING: f64 = 0.005;
+
+/// Which of these policies others are set in relation to where none is named: [`BASELINE`], else the first.
+pub fn default_baseline(records: &[Record]) -> Option<String> {
+    let labels = labels::policies(records);
+    let among = |wanted: &str| named(records, &labels, wanted).map(str::to_owned);
+    among(BASELINE).or_else(|| labels.first().cloned())
+}
+
+/// The label that `wanted` is, or else the first of a record of the policy of that name.
+fn named<'a>(records: &[Record], labels: &'a [String], wanted: &str) -> Option<&'a str> {
+    let by_label = labels.iter().find(|label| *label == wanted);
+    let by_name = || records.iter().zip(labels).find(|(record, _)| record.policy == wanted).map(|(_, label)| label);
+    by_label.or_else(by_name).map(String::as_str)
+}
+
+/// What a comparison comes to: `acfs: 12 % less time than linux, 4 % more energy, fairest.`
+///
+/// `baseline` is a label or the name of a policy; without one it is [`default_baseline`]. The policy that is named first
+/// takes the least time of those that ran everything, or has the least wake-up latency where a set duration ended
+/// every run. Where no policy is better by that, one that is better by another measure is named, and where none is
+/// better by any, the sentence says so. `None`: there are no two policies to compare.
+pub fn verdict(records: &[Record], baseline: Option<&str>) -> Option<String> {
+    let labels = labels::policies(records);
+    let default = default_baseline(records);
+    let base = baseline.and_then(|wanted| named(records, &labels, wanted)).or(default.as_deref())?;
+    let runs = by_policy(records, &labels);
+    let (_, base_runs) = runs.iter().find(|(label, _)| *label == base)?;
+    let others: Vec<Compared<'_>> = runs
+        .iter()
+        .filter(|(label, _)| *label != base)
+        .map(|(label, runs)| Compared { label, of: relative(pairs(runs, base_runs)) })
+        .collect();
+    if others.is_empty() {
+        return None;
+    }
+    let workloads = others.iter().map(|other| other.of.workloads).max().unwrap_or(0);
+    let failed = failures(&runs);
+    if workloads == 0 {
+        return Some(format!("No policy can be set beside {base}{failed}."));
+    }
+    // A mean over fewer workloads, those that did not fail, is no match for one over all.
+    let whole: Vec<Compared<'_>> = others.into_iter().filter(|other| other.of.workloads == workloads).collect();
+    Some(Contest { base, whole, workloads }.sentence() + &failed + ".")
+}
+
+/// A policy beside the baseline.
+struct Compared<'a> {
+    label: &'a str,
+    of: Relative,
+}
+
+type Key<'a> = (&'a str, &'a str, &'a [String], u64);
+
+/// The runs of each policy, by what was run, policies in order of first appearance.
+fn by_policy<'a>(records: &'a [Record], labels: &'a [String]) -> Vec<(&'a str, BTreeMap<Key<'a>, &'a Record>)> {
+    let mut all: Vec<(&str, BTreeMap<Key<'_>, &Record>)> =
+        labels::distinct(labels.iter().map(String::as_str)).into_iter().map(|label| (label, BTreeMap::new())).collect();
+    for (record, label) in records.iter().zip(labels) {
+        let key = (record.machine.as_str(), record.cores.as_str(), record.workloads.as_slice(), record.seed);
+        if let Some((_, runs)) = all.iter_mut().find(|(known, _)| known == label) {
+            runs.entry(key).or_insert(record);
+        }
+    }
+    all
+}
+
+fn pairs<'a>(
+    policy: &BTreeMap<Key<'a>, &'a Record>,
+    baseline: &BTreeMap<Key<'a>, &'a Record>,
+) -> Vec<(&'a Record, &'a Record)> {
+    policy.iter().filter_map(|(key, here)| Some((*here, *baseline.get(key)?))).collect()
+}
+
+/// Which policies failed on how many runs, behind a semicolon; empty where none did.
+fn failures(runs: &[(&str, BTreeMap<Key<'_>, &Record>)]) -> String {
+    let failed = runs.iter().filter_map(|(label, runs)| {
+        let failed = runs.values().filter(|run| run.error.is_some()).count();
+        (failed > 0).then(|| format!("; {label} failed on {failed} of {}", runs.len()))
+    });
+    failed.collect()
+}
+
+/// What is compared, less is better of each.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Measure {
+    Time,
+    Wakeup,
+    Energy,
+    Unfairness,
+}
+
+impl Measure {
+    /// In the order in which one is looked for by which a policy is better.
+    const ALL: [Self; 4] = [Self::Time, Self::Wakeup, Self::Energy, Self::Unfairness];
+
+    fn of(self, relative: &Relative) -> Option<Mean> {
+        match self {
+            Self::Time => relative.time,
+            Self::Wakeup => relative.wake_p99,
+            Self::Energy => relative.energy,
+            Self::Unfairness => relative.unfairness,
+        }
+    }
+
+    const fn noun(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Wakeup => "wake-up latency",
+            Self::Energy => "energy",
+            Self::Unfairness => "unfairness",
+        }
+    }
+}
+
+/// Policies that ran all that the baseline ran.
+struct Contest<'a> {
+    base: &'a str,
+    whole: Vec<Compared<'a>>,
+    workloads: usize,
+}
+
+impl Contest<'_> {
+    /// Without a full stop.
+    fn sentence(&self) -> String {
+        let has = |measure: &Measure| self.whole.iter().any(|other| measure.of(&other.of).is_some());
+        let measures: Vec<Measure> = Measure::ALL.into_iter().filter(has).collect();
+        let base = self.base;
+        let differs = |measure: &Measure| {
+            let all = self.whole.iter().filter_map(|other| measure.of(&other.of));
+            all.into_iter().any(|mean| (mean.ratio - 1.0).abs() > TELLING)
+        };
+        if !measures.iter().any(differs) {
+            let nouns: Vec<&str> = measures.iter().map(|measure| measure.noun()).collect();
+            let tolerance = TELLING * 100.0;
+            return format!("No policy differs from {base} by more than {tolerance} % in {}", either(&nouns));
+        }
+        let better = |measure: &Measure| self.least(*measure).is_some_and(|least| least < 1.0 - TELLING);
+        let Some(by) = measures.iter().position(better) else {
+            let nouns: Vec<&str> = measures.iter().map(|measure| measure.noun()).collect();
+            return format!("No policy has less {} than {base}{}", either(&nouns), self.over());
+        };
+        let not_by: Vec<&str> = measures[..by].iter().map(|measure| measure.noun()).collect();
+        let head = if not_by.is_empty() {
+            String::new()
+        } else {
+            format!("No policy has less {} than {base}; ", either(&not_by))
+        };
+        let (winner, ties) = self.winner(measures[by]);
+        let mut clauses = vec![self.clause(measures[by], winner, true)];
+        let rest = measures.iter().filter(|measure| **measure != measures[by]);
+        clauses.extend(rest.map(|measure| self.clause(*measure, winner, false)));
+        clauses.retain(|clause| !clause.is_empty());
+        format!("{head}{}{ties}: {}{}", winner.label, clauses.join(", "), self.over())
+    }
+
+    fn least(&self, measure: Measure) -> Option<f64> {
+        self.whole.iter().filter_map(|other| Some(measure.of(&other.of)?.ratio)).reduce(f64::min)
+    }
+
+    /// The best by `measure`, of equals the one with the least energy; and which others are its equals.
+    fn winner(&self, measure: Measure) -> (&Compared<'_>, String) {
+        let least = self.least(measure).unwrap_or(1.0);
+        let ratio = |other: &Compared<'_>, measure: Measure| measure.of(&other.of).map_or(f64::MAX, |mean| mean.ratio);
+        let mut equals: Vec<&Compared<'_>> =
+            self.whole.iter().filter(|other| ratio(other, measure) <= least * (1.0 + TELLING)).collect();
+        equals.sort_by(|a, b| ratio(a, Measure::Energy).total_cmp(&ratio(b, Measure::Energy)));
+        let ties: Vec<&str> = equals[1..].iter().map(|other| other.label).collect();
+        let ties = if ties.is_empty() { String::new() } else { format!(" (and, as good, {})", ties.join(", ")) };
+        (equals[0], ties)
+    }
+
+    /// What the winner has of a measure beside the baseline; empty: it has none, or not telling more or less.
+    fn clause(&self, measure: Measure, winner: &Compared<'_>, first: bool) -> String {
+        let Some(mean) = measure.of(&winner.of) else { return String::new() };
+        let than = if first { format!(" than {}", self.base) } else { String::new() };
+        let on = self.on(measure, mean);
+        if measure == Measure::Unfairness {
+            let fairest = self.least(measure).is_some_and(|least| mean.ratio <= least) && mean.ratio < 1.0 - TELLING;
+            return match mean.ratio {
+                _ if fairest => format!("fairest{on}"),
+                ratio if ratio > 1.0 + TELLING => format!("less fair{than}{on}"),
+                ratio if ratio < 1.0 - TELLING => format!("fairer{than}{on}"),
+                _ => String::new(),
+            };
+        }
+        let noun = measure.noun();
+        match mean.ratio {
+            ratio if ratio < 1.0 - TELLING => format!("{} % less {noun}{than}{on}", percent(1.0 - ratio)),
+            ratio if ratio >= 2.0 => format!("{} times the {noun}{on}", factor(ratio)),
+            ratio if ratio > 1.0 + TELLING => format!("{} % more {noun}{than}{on}", percent(ratio - 1.0)),
+            _ => format!("the same {noun}{on}"),
+        }
+    }
+
+    /// Of which workloads a measure is, where that is not all.
+    fn on(&self, measure: Measure, mean: Mean) -> String {
+        if mean.workloads == self.workloads {
+            return String::new();
+        }
+        let which = match measure {
+            Measure::Unfairness => "with several applications",
+            Measure::Wakeup => "of a set duration",
+            Measure::Time | Measure::Energy => "that have it",
+        };
+        format!(" on the {} {which}", mean.workloads)
+    }
+
+    fn over(&self) -> String {
+        if self.workloads == 1 { String::new() } else { format!(" (geometric means of {} workloads)", self.workloads) }
+    }
+}
+
+/// `a`, `a or b`, `a, b or c`.
+fn either(nouns: &[&str]) -> String {
+    match nouns {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [most @ .., last] => format!("{} or {last}", most.join(", ")),
+    }
+}
+
+/// Two figures that tell, and no decimal that is 0.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 9.95 { format!("{percent:.1}").trim_end_matches(".0").to_owned() } else { format!("{percent:.0}") }
+}
+
+fn factor(ratio: f64) -> String {
+    if ratio < 9.95 { format!("{ratio:.1}").trim_end_matches(".0").to_owned() } else { format!("{ratio:.0}") }
+}
