@@ -311,7 +311,8 @@ fn who_may_not_place_the_threads_of_others_is_told_so() {
         .unwrap();
     let ended = Ended::of(ended);
     assert_eq!(ended.code, 1, "{}", ended.stderr);
-    let why = "error: process 1 is of another user: to place its threads takes CAP_SYS_NICE (sudo); nothing can be placed";
+    let why =
+        "error: process 1 is of another user: to place its threads takes CAP_SYS_NICE (sudo); nothing can be placed";
     assert_eq!(ended.stderr.lines().last(), Some(why));
 }
 

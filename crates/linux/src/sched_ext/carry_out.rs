@@ -109,7 +109,27 @@ impl Mechanism {
         slot.queue_generation.store(state.queue_generation, Release);
         if self.waits(thread) {
             self.order(command::REQUEUE, thread, NONE);
+        } else if known.is_none()
+            && let Some(core) = self.runs_elsewhere(thread, queue)
+        {
+            self.preempt(core);
         }
+    }
+
+    /// The core on which a thread runs that has its first queue now, if that queue is for other kinds of core.
+    ///
+    /// It runs where the kernel had it, or by the queue of its parent. The policy takes it for one that waits, and so does not
+    /// say that it is to move.
+    fn runs_elsewhere(&self, thread: ThreadId, queue: QueueId) -> Option<CoreId> {
+        let slot = &self.kernel.slots[self.threads[thread.index()].slot? as usize];
+        let core =
+            self.core_of(slot.cpu.load(Relaxed)).filter(|_| slot.state.load(Relaxed) == shared::state::RUNNING)?;
+        let first = &self.kernel.queues[queue.index()].served_first;
+        let serve_it_first = |cpu: u32| first[cpu as usize / 64].load(Relaxed) >> (cpu % 64) & 1 == 1;
+        let mut kinds =
+            self.machine.cores.iter().filter(|core| serve_it_first(core.cpu)).map(|core| core.kind).peekable();
+        kinds.peek()?;
+        (!kinds.any(|kind| kind == self.kind(core))).then_some(core)
     }
 
     /// Whether it waits, although it may be shown as running where it has made room for us.

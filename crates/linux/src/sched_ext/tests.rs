@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::load::by_hand::{self, Notes};
 use super::mechanism::{Mechanism, Options};
-use super::shared::{NONE, pending, rule, start, state};
+use super::shared::{NONE, command, pending, rule, start, state};
 use crate::watch::Tid;
 
 const SLOTS: usize = 16;
@@ -528,5 +528,22 @@ fn a_thread_that_sleeps_at_attach_is_blocked_under_every_policy() {
                 assert!(stats.queue.is_some(), "{policy}: {index} of {recording}");
             }
         }
+    }
+}
+
+#[test]
+fn a_thread_that_runs_on_a_core_that_its_first_queue_is_not_for_makes_way_to_one_that_it_is_for() {
+    // gts puts a new thread on an idle big core, where it believes it from then on.
+    for (cpu, preempts) in [(0, true), (4, false)] {
+        let mut lab = Lab::under(evenkeel_policy::registry::make("gts", &[]).unwrap(), "odroid-xu3");
+        let kind = lab.mechanism.machine().cores[cpu as usize].kind;
+        assert_eq!(kind != evenkeel_machine::KindId(0), preempts, "Linux numbers the little cores first");
+        lab.enable(1, TID_OF_SLOT);
+        lab.wake(1);
+        lab.run(1, cpu);
+        lab.look();
+        let ordered = &lab.mechanism.kernel().commands[0];
+        let is_preempted = ordered.kind.load(Relaxed) == command::PREEMPT && ordered.other.load(Relaxed) == cpu;
+        assert_eq!(is_preempted, preempts, "CPU {cpu}");
     }
 }
