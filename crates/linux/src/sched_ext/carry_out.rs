@@ -109,27 +109,53 @@ impl Mechanism {
         slot.queue_generation.store(state.queue_generation, Release);
         if self.waits(thread) {
             self.order(command::REQUEUE, thread, NONE);
-        } else if known.is_none()
-            && let Some(core) = self.runs_elsewhere(thread, queue)
-        {
-            self.preempt(core);
+        } else if known.is_none() && self.runs_elsewhere(thread, queue) {
+            self.take_up_anew(thread, queue);
         }
     }
 
-    /// The core on which a thread runs that has its first queue now, if that queue is for other kinds of core.
+    /// Whether a thread that has its first queue now runs on a core of another kind than that queue is for.
     ///
     /// It runs where the kernel had it, or by the queue of its parent. The policy takes it for one that waits, and so does not
     /// say that it is to move.
-    fn runs_elsewhere(&self, thread: ThreadId, queue: QueueId) -> Option<CoreId> {
-        let slot = &self.kernel.slots[self.threads[thread.index()].slot? as usize];
-        let core =
-            self.core_of(slot.cpu.load(Relaxed)).filter(|_| slot.state.load(Relaxed) == shared::state::RUNNING)?;
-        let first = &self.kernel.queues[queue.index()].served_first;
-        let serve_it_first = |cpu: u32| first[cpu as usize / 64].load(Relaxed) >> (cpu % 64) & 1 == 1;
-        let mut kinds =
-            self.machine.cores.iter().filter(|core| serve_it_first(core.cpu)).map(|core| core.kind).peekable();
-        kinds.peek()?;
-        (!kinds.any(|kind| kind == self.kind(core))).then_some(core)
+    fn runs_elsewhere(&self, thread: ThreadId, queue: QueueId) -> bool {
+        let Some(slot) = self.threads[thread.index()].slot else { return false };
+        let slot = &self.kernel.slots[slot as usize];
+        let core = self.core_of(slot.cpu.load(Relaxed)).filter(|_| slot.state.load(Relaxed) == shared::state::RUNNING);
+        let mut kinds = self.cores_served_first(queue).map(|core| self.kind(core)).peekable();
+        core.is_some_and(|core| kinds.peek().is_some() && kinds.all(|kind| kind != self.kind(core)))
+    }
+
+    /// The cores that have a queue in their first tier, in the order in which it prefers them.
+    fn cores_served_first(&self, queue: QueueId) -> impl Iterator<Item = CoreId> + '_ {
+        let queue = &self.kernel.queues[queue.index()];
+        let serves = |&cpu: &u32| queue.served_first[cpu as usize / 64].load(Relaxed) >> (cpu % 64) & 1 == 1;
+        let preferred = queue.preferred.iter().take(queue.preferred_count.load(Relaxed) as usize);
+        let preferred = preferred.map(|cpu| u32::from(cpu.load(Relaxed)));
+        let all = self.machine.cores.iter().map(|core| core.cpu);
+        preferred.chain(all).filter(serves).filter_map(|cpu| self.core_of(cpu))
+    }
+
+    /// Sends a thread to the core that it would have been given had it waited: an idle one. Without one it makes room where it
+    /// runs, and waits where its queue is served.
+    fn take_up_anew(&mut self, thread: ThreadId, queue: QueueId) {
+        // Where only this process runs, or the kernel, the core is soon idle again.
+        let is_free = |core: CoreId| {
+            let cpu = self.cpu(core);
+            let shown = &self.cores[core.index()];
+            shown.online
+                && shown.running.is_none()
+                && !self.orders.iter().any(|order| order.kind == command::MOVE && order.other == cpu)
+        };
+        let idle = self.cores_served_first(queue).find(|&core| self.allowed(thread, core) && is_free(core));
+        if let Some(core) = idle {
+            self.order(command::MOVE, thread, self.cpu(core));
+            self.note_sent(thread);
+        } else if let Some(slot) = self.threads[thread.index()].slot
+            && let Some(core) = self.core_of(self.kernel.slots[slot as usize].cpu.load(Relaxed))
+        {
+            self.preempt(core);
+        }
     }
 
     /// Whether it waits, although it may be shown as running where it has made room for us.

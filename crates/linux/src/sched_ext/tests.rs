@@ -532,18 +532,27 @@ fn a_thread_that_sleeps_at_attach_is_blocked_under_every_policy() {
 }
 
 #[test]
-fn a_thread_that_runs_on_a_core_that_its_first_queue_is_not_for_makes_way_to_one_that_it_is_for() {
+fn a_thread_that_runs_on_a_core_that_its_first_queue_is_not_for_goes_to_one_that_it_is_for() {
     // gts puts a new thread on an idle big core, where it believes it from then on.
-    for (cpu, preempts) in [(0, true), (4, false)] {
+    let of_kinds =
+        |lab: &Lab| -> Vec<usize> { lab.mechanism.machine().cores.iter().map(|core| core.kind.index()).collect() };
+    for (cpu, idles, wanted) in [(0, true, Some(command::MOVE)), (0, false, None), (4, true, None)] {
         let mut lab = Lab::under(evenkeel_policy::registry::make("gts", &[]).unwrap(), "odroid-xu3");
-        let kind = lab.mechanism.machine().cores[cpu as usize].kind;
-        assert_eq!(kind != evenkeel_machine::KindId(0), preempts, "Linux numbers the little cores first");
+        assert_eq!(of_kinds(&lab), [1, 1, 1, 1, 0, 0, 0, 0], "Linux numbers the little cores first");
+        for big in (4..8).filter(|_| !idles) {
+            lab.enable(big, TID_OF_SLOT + big as i32);
+            lab.wake(big);
+            lab.run(big, big);
+        }
+        lab.look();
         lab.enable(1, TID_OF_SLOT);
         lab.wake(1);
         lab.run(1, cpu);
         lab.look();
         let ordered = &lab.mechanism.kernel().commands[0];
-        let is_preempted = ordered.kind.load(Relaxed) == command::PREEMPT && ordered.other.load(Relaxed) == cpu;
-        assert_eq!(is_preempted, preempts, "CPU {cpu}");
+        let (kind, other) = (ordered.kind.load(Relaxed), ordered.other.load(Relaxed));
+        let ordered = (lab.mechanism.kernel().board().command_count.load(Relaxed) > 0).then_some(kind);
+        assert_eq!(ordered, wanted, "CPU {cpu}, big cores idle: {idles}");
+        assert!(wanted.is_none() || other >= 4, "to CPU {other}");
     }
 }
