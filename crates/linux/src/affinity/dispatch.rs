@@ -9,7 +9,7 @@ use evenkeel_policy::{Choose, Event, Interest, Order, QueueId, Slice, State, Thr
 
 use super::kernel::Kernel;
 use super::mechanism::Mechanism;
-use super::thread::Place;
+use super::thread::{Mask, Place};
 
 impl<K: Kernel> Mechanism<K> {
     /// One round.
@@ -151,7 +151,9 @@ impl<K: Kernel> Mechanism<K> {
 
     fn find_core(&mut self, thread: ThreadId) {
         let Some(queue) = self.stats[thread.index()].queue else { return };
-        let here = self.threads[thread.index()].on;
+        let state = &self.threads[thread.index()];
+        // Where one that was found runs says nothing: it is to have the core that it would have been given at its start.
+        let here = state.on.filter(|_| !(state.found && state.mask == Mask::Untouched));
         let fits = |core: CoreId| {
             let service = &self.services[core.index()];
             let free = self.on_core[core.index()].is_none_or(|other| other == thread);
