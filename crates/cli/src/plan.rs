@@ -206,13 +206,6 @@ impl Plan {
         }
     }
 
-    /// Workloads of the sets that end at a set time, by `--duration` or by their own files.
-    pub fn timed(&self) -> Vec<Vec<String>> {
-        let ends = |app: &Application| app.duration.or(self.config.duration).is_some();
-        let timed = self.sets.iter().filter(|set| set.apps.iter().all(ends));
-        timed.map(|set| set.workloads.clone()).collect()
-    }
-
     /// What was accepted but has no meaning here, or another one than it may seem to have, each once.
     pub fn notes(&self) -> IndexSet<String> {
         let apps = self.sets.iter().flat_map(|set| &set.apps);

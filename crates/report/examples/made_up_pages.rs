@@ -130,11 +130,12 @@ fn timed() -> String {
             let mut record = common::record(policy, &[workload], 5.0, Some(4.0 + rank as f64));
             let p99 = [32.3, 1376.0, 40.2, 32.3, 55.0][rank];
             let all = LatencySummary { p50: 4.0, p99, max: 4.0 * p99, least: 1.0, mean: 8.0 };
+            record.apps[0].cut_at_s = Some(5.0);
             record.wakeup_latency_us = Some(WakeupLatency { all, kinds: Default::default() });
             records.push(record);
         }
     }
-    page(&records, &[], &Meta { timed: WORKLOADS.map(|name| vec![name.to_owned()]).to_vec(), ..meta() })
+    page(&records, &[], &meta())
 }
 
 /// More policies than there are colours.

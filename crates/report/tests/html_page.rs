@@ -24,7 +24,6 @@ fn names_from_outside_stay_text() {
         made_by: NAME.into(),
         command: NAME.into(),
         answer: NAME.into(),
-        timed: vec![vec![NAME.into()]],
     };
     let html = page(&records, &[timeline], &meta);
     assert_eq!(html.matches("</script").count(), 3, "only the page's own scripts end");

@@ -49,7 +49,6 @@ pub fn write(plan: &Plan, records: &[Record], timelines: &[Timeline], baseline: 
         policies: policies(plan),
         made_by: concat!("evenkeel ", env!("CARGO_PKG_VERSION")).into(),
         command: command(),
-        timed: plan.timed(),
         ..Meta::default()
     };
     file.finish_with(page(records, timelines, &meta).as_bytes())

@@ -9,11 +9,10 @@ use serde::Serialize;
 use super::Meta;
 use crate::labels;
 use crate::timeline::Timeline;
+use crate::verdict::BASELINE;
 
 /// Stretches of all timelines together, so that a page stays small.
 const MOST_STRETCHES_IN_ALL: usize = 100_000;
-/// The policy that others are compared with where none is named.
-const BASELINE: &str = "linux";
 /// Ticks in the longest run of a page: finer than any screen.
 const TICKS: u64 = 1_000_000;
 
@@ -39,7 +38,7 @@ pub(super) struct Data {
 pub(super) struct Workload {
     /// Short: the workloads alone where all is of one machine.
     pub name: String,
-    /// Every run of it ended at the same set time.
+    /// A set duration ended every run of it.
     pub timed: bool,
 }
 
@@ -138,10 +137,10 @@ impl Data {
             groups.first().is_some_and(|first| (&first.machine, &first.cores) == (&group.machine, &group.cores))
         });
         let workload = |group: labels::Group| {
-            let runs = || group.records.iter().map(|&record| &records[record]).filter(|run| run.error.is_none());
-            // A run that was done before the set time has a time that tells something.
-            let same = runs().all(|run| runs().next().is_some_and(|first| first.makespan_s == run.makespan_s));
-            let timed = same && runs().any(|run| meta.timed.contains(&run.workloads));
+            // A run that was done before its duration was over has a time that tells something.
+            let mut runs = group.records.iter().map(|&record| &records[record]).filter(|run| run.error.is_none());
+            let first = runs.next();
+            let timed = first.is_some_and(Record::is_timed) && runs.all(Record::is_timed);
             Workload { name: if one_machine { group.workload } else { group.title() }, timed }
         };
         let groups = groups.into_iter().map(workload).collect();

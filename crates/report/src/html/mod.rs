@@ -29,12 +29,10 @@ const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");
 pub struct Meta {
     /// Heading; empty: made from the records.
     pub title: String,
-    /// What the runs have shown, in a sentence, which the page says first; empty: what a single run came to, else nothing.
+    /// What the runs have shown, in a sentence, which the page says first; empty: [`crate::verdict`] of the records.
     pub answer: String,
     /// The policy that others are compared with; `None`, or not among the records: `linux`, or the first record's.
     pub baseline: Option<String>,
-    /// Workloads, as records have them, that end at a set time: their time and what is derived of it tell nothing.
-    pub timed: Vec<Vec<String>>,
     /// Machines that records name.
     pub machines: Vec<Described>,
     /// Workloads that records name.
@@ -65,7 +63,7 @@ pub struct Described {
 pub fn page(records: &[Record], timelines: &[Timeline], meta: &Meta) -> String {
     let data = Data::new(records, timelines, meta);
     let title = if meta.title.is_empty() { parts::title(records) } else { meta.title.clone() };
-    let header = parts::answer(records, &data, &meta.answer) + &parts::setting(records, &data);
+    let header = parts::answer(records, &data, meta) + &parts::setting(records, &data);
     let main = [
         glance::summary(&data),
         parts::plots(&data),

@@ -10,6 +10,7 @@ use super::{Described, Meta};
 use crate::columns::{Best, Column, shown};
 use crate::labels::{self, distinct};
 use crate::table::{is_best, number};
+use crate::verdict;
 
 /// Columns that a sheet of paper takes without smaller letters.
 pub(super) const COLUMNS_ON_PAPER: usize = 9;
@@ -81,11 +82,14 @@ fn distinct_seeds(records: &[Record]) -> usize {
 }
 
 /// What the page says first: what the runs have shown, or what a single one came to.
-pub(super) fn answer(records: &[Record], data: &Data, given: &str) -> String {
+pub(super) fn answer(records: &[Record], data: &Data, meta: &Meta) -> String {
     let said = match records {
-        _ if !given.is_empty() => given.to_owned(),
+        _ if !meta.answer.is_empty() => meta.answer.clone(),
         [run] if run.error.is_none() => of_one(run, data),
-        _ => return String::new(),
+        _ => match verdict(records, meta.baseline.as_deref()) {
+            Some(sentence) => sentence,
+            None => return String::new(),
+        },
     };
     format!("<p class=\"answer\">{}</p>\n", text(&said))
 }
