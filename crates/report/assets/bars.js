@@ -17,15 +17,25 @@ const bars = (() => {
 
   const tick = (value) => (value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(0) : value.toLocaleString("en", { maximumSignificantDigits: 3 }));
 
-  // The axis of values: linear; broken where a few names would squeeze the others into a quarter; logarithmic where many would.
-  function scaleOf({ values, line = 0, logarithmic = false }) {
+  // Whether a few of these squeeze the others into a quarter, or many do, and the greatest that does not.
+  function squeeze(maxima, line) {
+    const sorted = maxima.filter(Number.isFinite).sort((a, b) => a - b);
+    const [most, median] = [sorted.at(-1) ?? 1, sorted[(sorted.length - 1) >> 1] ?? 1];
+    const inside = sorted.filter((value) => value <= Math.max(OUTLYING * median, line));
+    const isFew = sorted.length - inside.length <= Math.max(1, sorted.length * MOST_OUTLYING);
+    return { by: median <= 0 || median >= most / 4 ? "none" : isFew ? "few" : "many", limit: inside.at(-1) };
+  }
+
+  // The axis of `values`, of each name those of all series: linear; broken where a few names, or `bySeries` a few series, would squeeze
+  // the others into a quarter; logarithmic where many names would.
+  function scaleOf({ values, line = 0, logarithmic = false, bySeries = false }) {
     const all = values.flat().filter((value) => value !== null);
     const least = Math.min(0, ...all);
-    const maxima = values.map((of) => Math.max(...of.filter((value) => value !== null))).filter(Number.isFinite).sort((a, b) => a - b);
-    const [most, median] = [maxima.at(-1) ?? 1, maxima[(maxima.length - 1) >> 1] ?? 1];
-    const inside = maxima.filter((value) => value <= Math.max(OUTLYING * median, line));
-    const isSqueezed = !logarithmic && least === 0 && median > 0 && median < most / 4;
-    const isBroken = isSqueezed && maxima.length - inside.length <= Math.max(1, maxima.length * MOST_OUTLYING);
+    const greatest = (of) => Math.max(...of.filter((value) => value !== null));
+    const names = squeeze(values.map(greatest), line);
+    const series = squeeze((values[0] ?? []).map((_, number) => greatest(values.map((of) => of[number]))), line);
+    const few = least < 0 ? undefined : names.by === "few" ? names : bySeries && series.by === "few" ? series : undefined;
+    const [isBroken, isSqueezed] = [few !== undefined && !logarithmic, least === 0 && names.by === "many"];
     if (logarithmic || (isSqueezed && !isBroken)) {
       const above = all.filter((value) => value > 0);
       const [low, high] = above.length ? [Math.min(...above), Math.max(...above)] : [1, 1];
@@ -33,7 +43,7 @@ const bars = (() => {
       const min = 10 ** (Math.ceil(Math.log10(low)) - 1);
       return { kind: "logarithmic", min, max: 10 ** Math.ceil(Math.log10(high * 1.0001)) };
     }
-    const top = Math.max(line, isBroken ? inside.at(-1) : Math.max(0, ...all));
+    const top = Math.max(line, isBroken ? few.limit : Math.max(0, ...all));
     const interval = pace((top - least) / 4 || 1);
     const [min, end] = [Math.floor(least / interval) * interval, Math.ceil(top / interval - 1e-9) * interval || interval];
     // A broken bar leaves a gap beyond the last label, and ends after it.
@@ -45,8 +55,8 @@ const bars = (() => {
 
   // `names` stand along the axis, `series` beside each other at a name: `{ name, color, decal, values, colors, decals }`, a value for each
   // name or null. `title` names the values, `line` is drawn across all, `called` writes the series on its bars, `bold` is the index of
-  // a name that weighs more. `scale` of several plots that are to be compared.
-  function drawBars(element, { names, series, title, line, called = false, bold = -1, scale, paper, along = "" }) {
+  // a name that weighs more, `bySeries` as in scaleOf. `scale` of several plots that are to be compared.
+  function drawBars(element, { names, series, title, line, called = false, bold = -1, bySeries = false, scale, paper, along = "" }) {
     const width = widthOf(element, paper);
     const { VALUE, THICK, THIN, APART } = isPrinting() ? PAPER : SCREEN;
     const { ink, soft, paper: ground } = theme();
@@ -54,7 +64,7 @@ const bars = (() => {
     const beside = series.length;
     const written = (value, of) => (value === null ? "" : called ? `${brief(value)} ${of.name}` : brief(value));
     const byName = names.map((_, at) => series.map((of) => of.values[at]));
-    const { kind, min, max, end, interval, cuts } = scale ?? scaleOf({ values: byName, line });
+    const { kind, min, max, end, interval, cuts } = scale ?? scaleOf({ values: byName, line, bySeries });
     const isLogarithmic = kind === "logarithmic";
     const widest = Math.max(0, ...series.flatMap((of) => of.values.map((value) => textWidth(written(value, of), VALUE))));
     const titled = kind === "linear" ? title : kind === "broken" ? `${title} (axis broken after ${tick(end)})` : `${title} (logarithmic axis)`;

@@ -43,7 +43,7 @@
       const found = other && (one || !isRatio) ? value(other, one) : null;
       return Number.isFinite(found) && (found > 0 || !isRatio) ? found : null;
     };
-    const shared = { title, line: isRatio ? 1 : undefined, paper: paperOf(element) };
+    const shared = { title, line: isRatio ? 1 : undefined, paper: paperOf(element), bySeries: true };
     if (groups.length === 1) {
       const shown = policies.filter((policy) => of(groups[0], policy) !== null);
       const series = [{ name: "", values: shown.map((policy) => of(groups[0], policy)), colors: shown.map(color), decals: shown.map(decal) }];
@@ -76,15 +76,16 @@
       if (heap) heap.push(at);
       else heaps.push([at]);
     }
-    const named = (heap) => heap.map((at) => data.policies[at.policy]).join(", ");
+    const width = isPrinting() ? PAPER_WIDTH : element.clientWidth;
+    const named = (heap) => wrapped(heap.map((at) => data.policies[at.policy]).join(", "), width * 0.3, 4);
     const items = heaps.flatMap((heap) => heap.map((at, place) => ({
       policy: at.policy,
       value: [x(at), at.unfairness],
       group: at.group,
       symbolOffset: [place * 8, 0],
-      label: { show: isNamed && place === 0, formatter: () => named(heap), distance: 5 + 8 * (heap.length - 1) },
+      label: { show: isNamed && place === 0, formatter: () => named(heap).join("\n"), distance: 5 + 8 * (heap.length - 1) },
     })));
-    const room = isNamed ? Math.max(...heaps.map((heap) => textWidth(named(heap)) + 8 * heap.length)) + 14 : 14;
+    const room = isNamed ? Math.max(...heaps.map((heap) => Math.max(...named(heap).map((line) => textWidth(line))) + 8 * heap.length)) + 14 : 14;
     const series = data.policies.map((name, policy) => ({
       type: "scatter",
       name,

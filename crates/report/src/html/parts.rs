@@ -97,10 +97,9 @@ pub(super) fn answer(records: &[Record], data: &Data, meta: &Meta) -> String {
 /// A run in a sentence.
 fn of_one(run: &Record, data: &Data) -> String {
     let took = if data.any_free() { "took" } else { "ran for" };
-    let mut said = format!("{} {took} {} s under {}", labels::workloads(run), number(run.makespan_s), run.policy);
-    if let Some(joules) = run.energy_j {
-        let _ = write!(said, " and {} J", number(joules));
-    }
+    let energy = run.energy_j.map_or(String::new(), |joules| format!(" and {} J", number(joules)));
+    let workloads = labels::workloads(run);
+    let mut said = format!("{workloads} {took} {} s{energy} under {}", number(run.makespan_s), run.policy);
     if let Some(wake) = run.wakeup_latency_us.as_ref().filter(|_| !data.any_free()) {
         let _ = write!(said, "; 99 % of its wake-ups ran within {} µs", number(wake.all.p99));
     }
