@@ -1,6 +1,6 @@
-// Opens pages from disk in headless Chromium, on a desktop, on a phone, in the dark, on paper and without scripts. Fails on an error
-// on the console, a request to anything but the page, a plot that is not drawn, bars that hang in the air, or a page wider than its
-// window.
+// Opens pages from disk in headless Chromium: at 1400 and 390 pixels, in the light and in the dark, on paper and without
+// scripts. Fails on an error on the console, a request to anything but the page, a plot that is not drawn, bars that hang in
+// the air, have no value or are squeezed by another, text that is cut, or a page wider than its window or its paper.
 //
 // Usage: node html_page.mjs PICTURES PAGE...
 
@@ -17,12 +17,17 @@ if (!pages.length) {
 }
 mkdirSync(pictures, { recursive: true });
 
+const PHONE = { viewport: { width: 390, height: 800 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
+const DESKTOP = { viewport: { width: 1400, height: 900 } };
 const VIEWS = [
-  { name: "desktop", viewport: { width: 1280, height: 900 } },
-  { name: "desktop-dark", viewport: { width: 1280, height: 900 }, colorScheme: "dark" },
-  { name: "phone", viewport: { width: 360, height: 740 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
-  { name: "no-script", viewport: { width: 360, height: 740 }, javaScriptEnabled: false },
+  { name: "desktop", ...DESKTOP },
+  { name: "desktop-dark", ...DESKTOP, colorScheme: "dark" },
+  { name: "phone", ...PHONE },
+  { name: "phone-dark", ...PHONE, colorScheme: "dark" },
+  { name: "no-script", viewport: PHONE.viewport, javaScriptEnabled: false },
 ];
+// A4 less the margins of @page, in CSS pixels.
+const PAPER = { width: 688, height: 1016 };
 
 const faults = [];
 const browser = await chromium.launch({
@@ -74,10 +79,12 @@ async function look(path, { name: view, ...options }) {
     const records = name === "empty" ? 0 : 1;
     if (rows < records) fault("no table without scripts");
   } else {
-    for (const what of await page.evaluate(undrawn)) fault(what);
-    for (const what of await page.evaluate(afloat)) fault(what);
+    for (const check of [undrawn, afloat, unvalued, squeezed, cut]) for (const what of await page.evaluate(check)) fault(what);
     if (view === "desktop") await use(page, fault);
     await page.emulateMedia({ media: "print", colorScheme: "light" });
+    await page.setViewportSize(PAPER);
+    await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+    for (const what of await page.evaluate(offPaper)) fault(`on paper, ${what}`);
     if (view === "desktop") await page.pdf({ path: join(pictures, `${name}.pdf`), preferCSSPageSize: true, printBackground: true });
   }
   await context.close();
@@ -141,6 +148,89 @@ function afloat() {
   return faults;
 }
 
+// Bars without a value on them: of a study's figures and of speedups, as the page's data has them.
+function unvalued() {
+  const faults = [];
+  const brief = (value) => {
+    const size = Math.abs(value);
+    if (value === 0) return "0";
+    if (size < 1e-3 || size >= 1e6) return value.toExponential(1);
+    return size >= 100 ? String(Math.round(value)) : value.toPrecision(3);
+  };
+  const { figures = [], points = [], groups = [], policies = [], baseline } = JSON.parse(document.getElementById("data").textContent);
+  const values = ({ plot, figure, panel }) => {
+    if (plot === "figure") return figures[figure].shape === "bars" ? figures[figure].panels[panel].points.flat().map(({ y }) => y) : [];
+    if (plot !== "speedup") return [];
+    const time = (group, policy) => points.find((at) => at.group === group && at.policy === policy)?.time_s;
+    const others = policies.map((_, policy) => policy).filter((policy) => policy !== baseline);
+    const free = groups.map((_, group) => group).filter((group) => !groups[group].timed);
+    return free.flatMap((group) => others.map((policy) => time(group, baseline) / time(group, policy))).filter((ratio) => ratio > 0 && ratio < Infinity);
+  };
+  for (const plot of document.querySelectorAll("[data-plot]")) {
+    const said = [...plot.querySelectorAll("svg text")].map((text) => text.textContent.split(" ")[0]);
+    const missing = values(plot.dataset).filter((value) => {
+      const at = said.indexOf(brief(value));
+      if (at >= 0) said.splice(at, 1);
+      return at < 0;
+    });
+    if (missing.length) faults.push(`plot ${plot.dataset.plot}: no value on ${missing.length} bars, as ${missing[0]}`);
+  }
+  return faults;
+}
+
+// Plots in which half of the bars take less than a quarter of the longest, and axes that do not say that they are not linear.
+function squeezed() {
+  const faults = [];
+  for (const plot of document.querySelectorAll("[data-axis]")) {
+    const said = [...plot.querySelectorAll("svg text")].map((text) => text.textContent).join(" ");
+    const { axis } = plot.dataset;
+    if (axis === "broken" && !/axis broken after/.test(said)) faults.push(`plot ${plot.dataset.plot} does not say that its axis is broken`);
+    if (axis === "logarithmic" && !/logarithmic/.test(said)) faults.push(`plot ${plot.dataset.plot} does not say that its axis is logarithmic`);
+    const { figures = [], groups, points } = JSON.parse(document.getElementById("data").textContent);
+    if (axis !== "linear" || !["speedup", "energy", "edp"].includes(plot.dataset.plot) || figures.length || groups.length < 4) continue;
+    // Bars lie: what is left of the longest is the axis.
+    const widths = [...plot.querySelectorAll("svg path")].filter((path) => getComputedStyle(path).fill !== "none").map((path) => path.getBBox().width).filter((width) => width > 2).sort((a, b) => a - b);
+    const most = widths.at(-1) ?? 0;
+    if (widths.length > 8 && widths[Math.floor(widths.length * 0.6)] < most / 4) faults.push(`plot ${plot.dataset.plot} is squeezed by an outlier`);
+  }
+  return faults;
+}
+
+// Text that is cut: labels that leave their plot or end in an ellipsis, and what scrolls without a sign of it.
+function cut() {
+  const faults = [];
+  const data = JSON.parse(document.getElementById("data").textContent);
+  // Names that no plot has room for.
+  const tooLong = JSON.stringify(data).match(/"[^"]{60,}"/);
+  for (const svg of document.querySelectorAll("[data-plot] svg")) {
+    const { plot } = svg.closest("[data-plot]").dataset;
+    const frame = svg.getBoundingClientRect();
+    for (const label of svg.querySelectorAll("text")) {
+      const box = label.getBoundingClientRect();
+      const over = Math.max(frame.left - box.left, box.right - frame.right, frame.top - box.top, box.bottom - frame.bottom);
+      if (over > 2) faults.push(`plot ${plot}: "${label.textContent}" is cut by ${Math.round(over)} px`);
+      if (label.textContent.endsWith("…") && !tooLong) faults.push(`plot ${plot}: "${label.textContent}" is shortened`);
+    }
+  }
+  for (const element of document.querySelectorAll("body *:not(svg, svg *, select, option)")) {
+    if (element.scrollWidth <= element.clientWidth + 1 || getComputedStyle(element).overflowX === "visible") continue;
+    const isSigned = !["none", '""'].includes(getComputedStyle(element, "::before").content);
+    const isPlot = element.closest("[data-plot]");
+    if (!isSigned && !isPlot) faults.push(`${element.tagName.toLowerCase()}.${element.className} is cut without a sign that it scrolls`);
+  }
+  return faults;
+}
+
+// What is wider than paper.
+function offPaper() {
+  const faults = [];
+  for (const wide of document.querySelectorAll("table, svg, canvas")) {
+    const { right } = wide.getBoundingClientRect();
+    if (right > innerWidth + 1) faults.push(`${wide.tagName.toLowerCase()} is cut by ${Math.round(right - innerWidth)} px`);
+  }
+  return faults;
+}
+
 // Every choice redraws, a pointer over a plot shows a tooltip, and the slider of the last timeline zooms the first.
 async function use(page, fault) {
   for (const choice of await page.locator("[data-choice]").all()) {
@@ -148,7 +238,7 @@ async function use(page, fault) {
     await choice.selectOption(last);
     for (const what of await page.evaluate(undrawn)) fault(`after a choice, ${what}`);
   }
-  for (const kind of ["speedup", "kinds", "figure"]) {
+  for (const kind of ["speedup", "wake-p99", "kinds", "figure"]) {
     const plot = page.locator(`[data-plot="${kind}"] svg`).first();
     if (!(await plot.count())) continue;
     await plot.scrollIntoViewIfNeeded();
@@ -166,7 +256,8 @@ async function use(page, fault) {
     const box = await lanes.last().boundingBox();
     // From the slider's left end to the middle.
     const y = box.y + box.height - 15;
-    await page.mouse.move(box.x + 111, y);
+    const { slider } = await lanes.last().evaluate((canvas) => canvas.closest("[data-slider]").dataset);
+    await page.mouse.move(box.x + Number(slider), y);
     await page.mouse.down();
     await page.mouse.move(box.x + box.width / 2, y, { steps: 5 });
     await page.mouse.up();

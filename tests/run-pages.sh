@@ -13,4 +13,5 @@ evenkeel compare -m odroid-xu3-paper --each -w swaptions -w ferret -w workloads/
 evenkeel compare -m quickia -w gamess -w gobmk --size 0.05 -p linux,hsp,acfs --html "$place/mix.html"
 evenkeel simulate -m odroid-xu3 --cores 1big+2little -w bodytrack --size 0.02 -p gts --html "$place/one.html"
 evenkeel reproduce amc-maturity --quick --html "$place/maturity.html"
-exec ./tests/run-browser.sh "$place/study.html" "$place/mix.html" "$place/one.html" "$place/maturity.html"
+evenkeel compare -m odroid-xu3-paper -w workloads/rtapp-mixed.json --duration 2s -p linux,gts,hsp,acfs --html "$place/timed.html"
+exec ./tests/run-browser.sh "$place/study.html" "$place/mix.html" "$place/timed.html" "$place/one.html" "$place/maturity.html"

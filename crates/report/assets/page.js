@@ -2,7 +2,8 @@
 // text only, through esc() where a tooltip wants HTML.
 "use strict";
 (() => {
-  const { PAPER_WIDTH, HUES, SYMBOLS, isPrinting, esc, short, narrow, theme, figures, base, start, keyOf, shaded, inkOn, drawBy } = frame;
+  const { PAPER_WIDTH, HUES, SYMBOLS, isPrinting, esc, narrow, theme, textWidth, wrapped, figures, base, start, keyOf, shaded, inkOn, drawBy } = frame;
+  const { drawBars } = bars;
   const data = JSON.parse(document.getElementById("data").textContent);
   const BASELINE = "#8a8f96";
   const others = data.policies.map((_, policy) => policy).filter((policy) => policy !== data.baseline);
@@ -20,92 +21,44 @@
   }
 
   function symbol(policy) {
-    return policy === data.baseline ? "emptyCircle" : SYMBOLS[others.indexOf(policy) % SYMBOLS.length];
+    // Another mark each time that the colours begin anew.
+    const number = others.indexOf(policy);
+    return policy === data.baseline ? "emptyDiamond" : SYMBOLS[(number + Math.floor(number / HUES.length)) % SYMBOLS.length];
   }
 
   const point = (group, policy) => data.points.find((at) => at.group === group && at.policy === policy);
 
-  // Ratios to the baseline: bars by workload, then their geometric mean.
-  function ratios(element, name, ratio) {
-    const { ink, soft } = theme();
-    const { axis, ...options } = base();
-    const groups = data.groups.map((_, group) => group);
-    const rows = others.map((policy) => {
-      const values = groups.map((group) => {
-        const [one, other] = [point(group, data.baseline), point(group, policy)];
-        const value = one && other ? ratio(one, other) : null;
-        return Number.isFinite(value) && value > 0 ? value : null;
-      });
-      const known = values.filter((value) => value !== null);
-      const mean = known.length ? Math.exp(known.reduce((sum, value) => sum + Math.log(value), 0) / known.length) : null;
-      return groups.length > 1 ? [...values, mean] : values;
-    });
-    const full = data.groups.map((group) => group.name);
-    if (groups.length > 1) full.push("geometric mean");
-    // "geometric mean" takes two lines where labels stand side by side.
-    const letters = Math.max(9, ...data.groups.map((group) => group.name.length));
-    const width = isPrinting() ? PAPER_WIDTH : element.clientWidth;
-    const sideways = narrow() || full.length * Math.min(letters, 18) * 7 > width || full.length * others.length * 7 > width;
-    const labels = full.map((label) => short(label, narrow() ? 14 : 24));
-    const categories = {
-      ...axis,
-      type: "category",
-      data: labels,
-      inverse: sideways,
-      splitLine: { show: false },
-      axisLabel: {
-        ...axis.axisLabel,
-        interval: 0,
-        hideOverlap: false,
-        formatter: (label, index) => {
-          if (index < groups.length) return label;
-          return sideways ? `{mean|${label}}` : label.split(" ").map((word) => `{mean|${word}}`).join("\n");
-        },
-        rich: { mean: { fontWeight: 600, color: ink, fontSize: 12, lineHeight: 15 } },
-      },
+  const mean = (values) => (values.length ? Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length) : null);
+
+  // Half of the paper for figures that stand beside each other.
+  const paperOf = (element) => (element.closest(".plots").children.length > 1 ? Math.floor(PAPER_WIDTH / 2) - 10 : PAPER_WIDTH);
+
+  // Bars by workload, and the geometric mean of ratios; of a single workload by policy. `value` is of a policy's point and the baseline's,
+  // `wanted` says which workloads the measure applies to.
+  function byWorkload(element, { title, value, wanted, isRatio }) {
+    const groups = data.groups.map((_, group) => group).filter((group) => wanted(data.groups[group]));
+    const policies = isRatio ? others : data.policies.map((_, policy) => policy);
+    const of = (group, policy) => {
+      const [one, other] = [point(group, data.baseline), point(group, policy)];
+      const found = other && (one || !isRatio) ? value(other, one) : null;
+      return Number.isFinite(found) && (found > 0 || !isRatio) ? found : null;
     };
-    // The dashed line at 1 is always there, and on a line of the grid.
-    const most = Math.max(1, ...rows.flat());
-    const interval = most <= 1.5 ? 0.25 : most <= 4 ? 0.5 : most <= 8 ? 1 : undefined;
-    const max = interval && Math.ceil((most * 1.02) / interval) * interval;
-    const values = { ...axis, type: "value", min: 0, max, interval, name, nameLocation: "middle", nameGap: sideways ? 28 : 40 };
-    const line = {
-      silent: true,
-      symbol: "none",
-      animation: false,
-      lineStyle: { color: soft, type: "dashed", width: 1.5 },
-      label: { show: false },
-      data: [sideways ? { xAxis: 1 } : { yAxis: 1 }],
-    };
-    const height = sideways ? 62 + full.length * (others.length * (others.length > 5 || isPrinting() ? 8 : 11) + (isPrinting() ? 8 : 12)) : isPrinting() ? 190 : 270;
-    start(element, height, "svg").setOption({
-      ...options,
-      grid: sideways
-        ? { left: 4, right: 16, top: 6, bottom: 28, containLabel: true }
-        : { left: 42, right: 8, top: 12, bottom: 4, containLabel: true },
-      xAxis: sideways ? values : categories,
-      yAxis: sideways ? categories : values,
-      tooltip: {
-        ...options.tooltip,
-        trigger: "axis",
-        axisPointer: { type: "shadow" },
-        formatter: (bars) => {
-          const at = bars[0].dataIndex;
-          const lines = bars.map((bar) => `${bar.marker}${esc(bar.seriesName)}: <b>${bar.value == null ? "–" : figures(bar.value)}</b>`);
-          return [`<b>${esc(full[at])}</b>`, ...lines].join("<br>");
-        },
-      },
-      series: others.map((policy, row) => ({
-        type: "bar",
-        name: data.policies[policy],
-        data: rows[row],
-        barMaxWidth: 34,
-        barGap: "8%",
-        barCategoryGap: "24%",
-        itemStyle: { color: color(policy), decal: decal(policy) },
-        markLine: row === 0 ? line : undefined,
-      })),
+    const shared = { title, line: isRatio ? 1 : undefined, paper: paperOf(element), bySeries: true };
+    if (groups.length === 1) {
+      const shown = policies.filter((policy) => of(groups[0], policy) !== null);
+      const series = [{ name: "", values: shown.map((policy) => of(groups[0], policy)), colors: shown.map(color), decals: shown.map(decal) }];
+      drawBars(element, { ...shared, names: shown.map((policy) => data.policies[policy]), series });
+      return;
+    }
+    const names = groups.map((group) => data.groups[group].name);
+    const series = policies.map((policy) => {
+      const values = groups.map((group) => of(group, policy));
+      const all = isRatio ? [...values, mean(values.filter((at) => at !== null))] : values;
+      return { name: data.policies[policy], color: color(policy), decal: decal(policy), values: all };
     });
+    // More policies than there are colours are told apart by name.
+    const called = others.length > HUES.length;
+    drawBars(element, { ...shared, names: isRatio ? [...names, "geometric mean"] : names, bold: isRatio ? names.length : -1, series, called });
   }
 
   function fairness(element) {
@@ -113,19 +66,39 @@
     const asp = data.points.some((at) => at.asp !== null);
     const x = (at) => (asp ? at.asp : at.stp);
     const shown = data.points.filter((at) => at.unfairness !== null && x(at) !== null);
+    const isNamed = shown.length <= 10;
+    // Points that lie on each other stand side by side, and the first has all their names.
+    const span = (of) => Math.max(...shown.map(of)) - Math.min(...shown.map(of)) || 1;
+    const isNear = (a, b) => Math.abs(x(a) - x(b)) < span(x) * 0.03 && Math.abs(a.unfairness - b.unfairness) < span((at) => at.unfairness) * 0.05;
+    const heaps = [];
+    for (const at of shown) {
+      const heap = heaps.find(([first]) => isNear(first, at));
+      if (heap) heap.push(at);
+      else heaps.push([at]);
+    }
+    const width = isPrinting() ? PAPER_WIDTH : element.clientWidth;
+    const named = (heap) => wrapped(heap.map((at) => data.policies[at.policy]).join(", "), width * 0.3, 4);
+    const items = heaps.flatMap((heap) => heap.map((at, place) => ({
+      policy: at.policy,
+      value: [x(at), at.unfairness],
+      group: at.group,
+      symbolOffset: [place * 8, 0],
+      label: { show: isNamed && place === 0, formatter: () => named(heap).join("\n"), distance: 5 + 8 * (heap.length - 1) },
+    })));
+    const room = isNamed ? Math.max(...heaps.map((heap) => Math.max(...named(heap).map((line) => textWidth(line))) + 8 * heap.length)) + 14 : 14;
     const series = data.policies.map((name, policy) => ({
       type: "scatter",
       name,
       symbol: symbol(policy),
       symbolSize: 11,
-      itemStyle: { color: color(policy), opacity: 0.9 },
-      label: { show: shown.length <= 10 && !narrow(), formatter: () => short(name, 14), position: "right", color: theme().ink, fontSize: 12 },
+      itemStyle: { color: color(policy), opacity: 0.85 },
+      label: { position: "right", color: theme().ink, fontSize: 12 },
       labelLayout: { hideOverlap: true },
-      data: shown.filter((at) => at.policy === policy).map((at) => ({ value: [x(at), at.unfairness], group: at.group })),
+      data: items.filter((at) => at.policy === policy),
     }));
-    start(element, narrow() || isPrinting() ? 320 : 400, "svg").setOption({
+    start(element, narrow() || isPrinting() ? 320 : 380, "svg").setOption({
       ...options,
-      grid: { left: 42, right: shown.length <= 10 && !narrow() ? 110 : 14, top: 14, bottom: 26, containLabel: true },
+      grid: { left: 62, right: room, top: 14, bottom: 46 },
       xAxis: { ...axis, type: "value", scale: true, name: asp ? "ASP (more is better →)" : "STP (more is better →)", nameLocation: "middle", nameGap: 28 },
       yAxis: { ...axis, type: "value", scale: true, name: "unfairness (← less is better)", nameLocation: "middle", nameGap: 42 },
       tooltip: {
@@ -150,6 +123,12 @@
     const policies = data.policies.map((_, policy) => policy).filter((policy) => of(policy).length === wanted);
     const total = (policy, kind, part) => of(policy).reduce((sum, at) => sum + (at.kinds[kind]?.[part] ?? 0), 0);
     const used = data.kinds.map((_, kind) => kind).filter((kind) => policies.some((policy) => total(policy, kind, 0) + total(policy, kind, 1) > 0));
+    const busy = (policy, kind) => {
+      const [worked, idle] = [total(policy, kind, 0), total(policy, kind, 1)];
+      return worked + idle > 0 ? `${Math.round((100 * worked) / (worked + idle))} % busy` : "";
+    };
+    const labels = policies.map((policy) => wrapped(data.policies[policy], 0.35 * (isPrinting() ? PAPER_WIDTH : element.clientWidth)));
+    const labelWidth = Math.max(...labels.flat().map((text) => textWidth(text)));
     const series = used.flatMap((kind, place) => {
       const shade = shades[Math.min(place, shades.length - 1)];
       const bar = (part, style) => ({
@@ -161,22 +140,24 @@
         barGap: "15%",
         barCategoryGap: "30%",
         itemStyle: style,
+        // The idle part ends where both do.
+        label: { show: part === 1, position: "right", formatter: ({ dataIndex: at }) => busy(policies[at], kind), color: ink, fontSize: 10 },
       });
       return [
         bar(0, { color: shade, borderColor: shade, borderWidth: 1 }),
-        bar(1, { color: shade, opacity: 0.22, borderColor: shade, borderWidth: 1 }),
+        bar(1, { color: `${shade}38`, borderColor: shade, borderWidth: 1 }),
       ];
     });
     start(element, 92 + policies.length * (used.length * 16 + 10), "svg").setOption({
       ...options,
-      grid: { left: 4, right: 22, top: 8, bottom: 30, containLabel: true },
+      grid: { left: labelWidth + 12, right: 66, top: 8, bottom: 46 },
       xAxis: { ...axis, type: "value", name: "core-seconds", nameLocation: "middle", nameGap: 28 },
       yAxis: {
         ...axis,
         type: "category",
         inverse: true,
-        data: policies.map((policy) => short(data.policies[policy], narrow() ? 14 : 28)),
-        axisLabel: { ...axis.axisLabel, interval: 0, hideOverlap: false },
+        data: policies.map((policy) => data.policies[policy]),
+        axisLabel: { ...axis.axisLabel, interval: 0, hideOverlap: false, margin: 6, lineHeight: 14, formatter: (_, at) => labels[at].join("\n") },
         splitLine: { show: false },
       },
       tooltip: {
@@ -273,18 +254,21 @@
       return item;
     };
     const labels = timeline.lanes.map((label) => (narrow() ? label.replace(/^core /, "") : label));
+    const labelWidth = Math.min(Math.max(...labels.map((label) => textWidth(label, 11))), narrow() ? 120 : 240);
+    const left = labelWidth + 8;
     const height = count * lane + (last ? 84 : 30);
     const chart = start(place, height, "canvas");
     const touch = matchMedia("(pointer: coarse)").matches;
     const zooms = [{ type: "inside", filterMode: "weakFilter", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false, moveOnMouseMove: !touch, zoomLock: false, preventDefaultMouseMove: false, throttle: 30 }];
     if (last && !isPrinting()) {
-      zooms.push({ type: "slider", filterMode: "weakFilter", bottom: 4, height: 22, showDataShadow: false, brushSelect: false, labelFormatter: (value) => `${figures(value)} ${unit[0]}`, textStyle: { color: theme().ink }, left: narrow() ? 60 : 110, right: 60 });
+      place.dataset.slider = left + 6;
+      zooms.push({ type: "slider", filterMode: "weakFilter", bottom: 4, height: 22, showDataShadow: false, brushSelect: false, labelFormatter: (value) => `${figures(value)} ${unit[0]}`, textStyle: { color: theme().ink }, left: left + 6, right: 60 });
     } else {
       zooms.push({ type: "slider", show: false, filterMode: "weakFilter" });
     }
     chart.setOption({
       ...options,
-      grid: { left: narrow() ? 68 : 104, right: 18, top: 4, height: count * lane },
+      grid: { left, right: 18, top: 4, height: count * lane },
       xAxis: {
         ...axis,
         type: "value",
@@ -303,7 +287,7 @@
         inverse: true,
         data: labels,
         axisLine: { show: false },
-        axisLabel: { ...axis.axisLabel, interval: lane < 12 ? "auto" : 0, fontSize: 11, width: narrow() ? 60 : 96, overflow: "truncate" },
+        axisLabel: { ...axis.axisLabel, interval: lane < 12 ? "auto" : 0, margin: 6, fontSize: 11, width: labelWidth, overflow: "truncate" },
         splitLine: { show: false },
       },
       dataZoom: zooms,
@@ -323,10 +307,15 @@
     return chart;
   }
 
+  const [isFree, isTimed] = [({ timed }) => !timed, ({ timed }) => timed];
+  const ratio = (title, value, wanted = () => true) => (element) => byWorkload(element, { title, value, wanted, isRatio: true });
+  const latency = (title, value) => (element) => byWorkload(element, { title, value, wanted: isTimed, isRatio: false });
   const PLOTS = {
-    speedup: (element) => ratios(element, "speedup", (one, other) => one.time_s / other.time_s),
-    energy: (element) => ratios(element, "relative energy", (one, other) => other.energy_j / one.energy_j),
-    edp: (element) => ratios(element, "relative EDP", (one, other) => other.edp_js / one.edp_js),
+    speedup: ratio("speedup", (other, one) => one.time_s / other.time_s, isFree),
+    energy: ratio("relative energy", (other, one) => other.energy_j / one.energy_j),
+    edp: ratio("relative EDP", (other, one) => other.edp_js / one.edp_js, isFree),
+    "wake-p99": latency("latency, µs", (of) => of.wake_p99_us),
+    "wake-max": latency("latency, µs", (of) => of.wake_max_us),
     fairness,
     kinds,
     timeline: timelines,

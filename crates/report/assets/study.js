@@ -2,140 +2,113 @@
 // text only, through esc() where a tooltip wants HTML.
 "use strict";
 (() => {
-  const { PAPER_WIDTH, SYMBOLS, isPrinting, esc, short, narrow, theme, figures, base, start, keyOf, shaded, drawBy } = frame;
+  const { PAPER_WIDTH, SYMBOLS, isPrinting, esc, theme, textWidth, wrapped, figures, base, start, keyOf, shaded, drawBy } = frame;
+  const { drawBars, scaleOf, tick } = bars;
   const data = JSON.parse(document.getElementById("data").textContent);
-  // Room for the title of a vertical axis and labels of a few digits.
-  const LEFT = 40;
-  // Between a label and its axis.
-  const MARGIN = 8;
+  // Between a label and what it belongs to, and a line of a label.
+  const [GAP, LINE] = [6, 14];
   // Panels or figures that stand beside each other on paper.
   const ABREAST = 2;
-  // Pixels that a letter of a label takes.
-  const LETTER = 7;
+  // Points that can all be named.
+  const FEW = 14;
+  // Lines are told apart by colour, mark and dashes; one that lies under others is wider than they are.
+  const DASHES = ["solid", [7, 4], [2, 3], [10, 3, 2, 3]];
+  const [LEAST_WIDTH, MOST_WIDTH, STEP] = [1.6, 5, 1];
+
+  const style = (drawing, series) => ({
+    color: shaded(series),
+    symbol: SYMBOLS[series % SYMBOLS.length],
+    dash: drawing.shape === "lines" ? DASHES[series % DASHES.length] : undefined,
+    width: Math.min(MOST_WIDTH, LEAST_WIDTH + STEP * (drawing.series.length - 1 - series)),
+  });
 
   // The panels of a figure have one scale, so that they can be compared.
-  function range(drawing) {
-    const values = drawing.panels.flatMap((panel) => panel.points.flat().map(({ y }) => y));
-    if (drawing.log_y) {
-      const above = values.filter((y) => y > 0);
-      const [least, most] = above.length ? [Math.min(...above), Math.max(...above)] : [1, 1];
-      // Below the least value, so that every bar can be seen; bars begin at 1 unless told otherwise.
-      const min = 10 ** (Math.ceil(Math.log10(least)) - 1);
-      return { min, max: 10 ** Math.ceil(Math.log10(most * 1.0001)), startValue: min };
-    }
-    const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)];
-    if (drawing.panels.length === 1) return least < 0 ? {} : { min: 0 };
-    const step = pace((most - least) / 4 || 1);
-    return { min: Math.floor(least / step) * step, max: Math.ceil(most / step) * step, interval: step };
-  }
-
-  // The round figure that is not below this.
-  function pace(step) {
-    const ten = 10 ** Math.floor(Math.log10(step));
-    return [1, 2, 2.5, 5, 10].map((digit) => digit * ten).find((round) => round >= step * 0.9999);
-  }
-
-  // Room for the labels of a vertical axis.
-  function labelled(drawing) {
-    const { min, max } = range(drawing);
-    const ends = drawing.log_y ? [min, max] : drawing.panels.flatMap((panel) => panel.points.flat().map(({ y }) => Math.round(y)));
-    const digits = Math.max(...ends.map((end) => end.toLocaleString("en", { maximumSignificantDigits: 1 }).length));
-    return Math.max(LEFT, MARGIN + digits * LETTER);
-  }
-
-  const style = (series) => ({ color: shaded(series), symbol: SYMBOLS[series % SYMBOLS.length] });
-
-  // A value of which a logarithm is not to be had has no bar: it is written where the bar would begin.
-  function written(y, foot, sideways) {
-    const { ink } = theme();
-    return { value: foot, y, label: { show: true, position: sideways ? "right" : "top", distance: 1, formatter: figures(y), color: ink, fontSize: 10 } };
-  }
-
-  function seriesOf(drawing, panel, sideways) {
-    const { ink } = theme();
-    const { startValue: foot } = range(drawing);
-    const bar = (y) => (y === undefined ? null : drawing.log_y && y <= 0 ? written(y, foot, sideways) : y);
-    return drawing.series.map((name, number) => {
-      const points = panel.points[number];
-      const { color, symbol } = style(number);
-      if (drawing.shape === "lines" || drawing.shape === "points") {
-        const few = panel.points.flat().length <= 14;
-        return {
-          type: drawing.shape === "lines" ? "line" : "scatter",
-          name,
-          symbol,
-          symbolSize: drawing.shape === "lines" ? (points.length > 40 ? 3 : 7) : 9,
-          showAllSymbol: true,
-          itemStyle: { color, opacity: drawing.shape === "lines" ? 1 : 0.85 },
-          lineStyle: { color, width: 2 },
-          label: { show: drawing.shape === "points" && few && !narrow(), formatter: ({ data: at }) => short(at.name, 16), position: "right", color: ink, fontSize: 11 },
-          labelLayout: { hideOverlap: true },
-          data: points.map(({ x, y, name: called }) => ({ value: [x, y], name: called })),
-        };
-      }
-      return {
-        type: "bar",
-        name,
-        barMaxWidth: 30,
-        barGap: "6%",
-        barCategoryGap: "22%",
-        itemStyle: { color },
-        data: panel.names.map((_, place) => bar(points.find(({ x }) => x === place)?.y)),
-      };
-    });
+  function scale(drawing) {
+    const at = (panel) => [...new Set(panel.points.flat().map(({ x }) => x))];
+    const values = drawing.panels.flatMap((panel) => at(panel).map((x) => panel.points.map((points) => points.find((of) => of.x === x)?.y ?? null)));
+    if (drawing.shape === "bars" || drawing.log_y) return scaleOf({ values, logarithmic: drawing.log_y });
+    const all = values.flat().filter((value) => value !== null);
+    // Lines and points are not broken: a line that leaves the axes could not be followed.
+    return scaleOf({ values: [[Math.min(...all), Math.max(...all)]] });
   }
 
   function draw(element) {
     const drawing = data.figures[element.dataset.figure];
     const panel = drawing.panels[element.dataset.panel];
     const paper = element.closest(".whole .wide") ? PAPER_WIDTH : Math.floor(PAPER_WIDTH / ABREAST) - 10;
+    if (drawing.shape === "bars") {
+      const values = (points) => panel.names.map((_, place) => points.find(({ x }) => x === place)?.y ?? null);
+      const series = drawing.series.map((name, number) => ({ name: drawing.series.length > 1 ? name : "", color: shaded(number), values: values(panel.points[number]) }));
+      drawBars(element, { names: panel.names, series, title: drawing.y_title, scale: scale(drawing), paper, along: drawing.x_title });
+      return;
+    }
     const width = isPrinting() ? paper : element.clientWidth;
     const { axis, ...options } = base();
-    const bars = drawing.shape === "bars";
-    const abreast = bars ? drawing.series.length : 1;
-    const letters = panel.names ? Math.max(...panel.names.map((name) => Math.min(name.length, 18))) : 0;
-    // Bars lie where their names would stand in each other's way.
-    const sideways = bars && (panel.names.length * (letters + 1) * LETTER > width - LEFT || panel.names.length * abreast * 7 > width - LEFT);
-    const names = panel.names && {
+    const isLines = drawing.shape === "lines";
+    const { kind, min, max, interval } = scale(drawing);
+    const isLogarithmic = kind === "logarithmic";
+    const tall = isPrinting() ? 190 : width > 700 ? 300 : 250;
+    const title = wrapped(isLogarithmic ? `${drawing.y_title} (logarithmic axis)` : drawing.y_title, tall - 50);
+    const ticks = Math.max(...[min, max, max - (interval ?? 0)].map((value) => textWidth(tick(value))));
+    const left = ticks + GAP + title.length * LINE + GAP;
+    const named = !isLines && panel.points.flat().length <= FEW;
+    const nameWidth = named ? Math.min(width * 0.35, Math.max(...panel.points.flat().map(({ name }) => textWidth(name, 11)))) : 0;
+    const room = (width - left) / (panel.names?.length ?? 1);
+    const labels = panel.names?.map((name) => wrapped(name, room - GAP));
+    const lines = labels ? Math.max(...labels.map((of) => of.length)) : 1;
+    const along = {
       ...axis,
-      type: "category",
-      data: panel.names.map((name) => short(name, narrow() ? 16 : 26)),
-      inverse: sideways,
-      splitLine: { show: false },
-      axisLabel: { ...axis.axisLabel, interval: bars ? 0 : "auto", hideOverlap: !bars },
-    };
-    const numbers = { ...axis, type: "value", scale: true, splitLine: { show: false }, axisTick: { show: true } };
-    const along = { ...(names ?? numbers), name: sideways ? "" : drawing.x_title, nameLocation: "middle", nameGap: 26 };
-    const up = {
-      ...axis,
-      ...range(drawing),
-      type: drawing.log_y ? "log" : "value",
-      name: drawing.y_title,
+      ...(labels
+        ? { type: "category", data: panel.names, splitLine: { show: false }, axisLabel: { ...axis.axisLabel, lineHeight: LINE, margin: GAP, formatter: (_, at) => labels[at].join("\n") } }
+        : { type: "value", scale: true, splitLine: { show: false }, axisTick: { show: true } }),
+      name: drawing.x_title,
       nameLocation: "middle",
-      nameGap: sideways ? 26 : labelled(drawing),
+      nameGap: 12 + LINE * lines,
     };
-    const height = sideways ? 54 + panel.names.length * (abreast * (isPrinting() ? 7 : 9) + 9) : isPrinting() ? 190 : width > 700 ? 300 : 250;
-    start(element, height, "svg", paper).setOption({
+    start(element, tall, "svg", paper).setOption({
       ...options,
-      grid: sideways ? { left: 4, right: 18, top: 6, bottom: 28, containLabel: true } : { left: LEFT + 4, right: 14, top: 12, bottom: 26, containLabel: true },
-      xAxis: sideways ? up : along,
-      yAxis: sideways ? along : up,
-      tooltip: {
-        ...options.tooltip,
-        ...(drawing.shape === "points" ? {} : { trigger: "axis", axisPointer: { type: bars ? "shadow" : "line" } }),
-        formatter: (hit) => tip(drawing, panel, hit),
+      grid: { left, right: Math.max(16, nameWidth + 10), top: 12, bottom: 24 + LINE * (lines + 0.3) },
+      xAxis: along,
+      yAxis: {
+        ...axis,
+        type: isLogarithmic ? "log" : "value",
+        min,
+        max,
+        interval,
+        axisLabel: { ...axis.axisLabel, margin: GAP, formatter: tick },
+        name: title.join("\n"),
+        nameLocation: "middle",
+        nameGap: ticks + GAP + 4,
+        nameTextStyle: { ...axis.nameTextStyle, lineHeight: LINE },
       },
-      series: seriesOf(drawing, panel, sideways),
+      tooltip: { ...options.tooltip, ...(isLines ? { trigger: "axis", axisPointer: { type: "line" } } : {}), formatter: (hit) => tip(drawing, panel, hit) },
+      series: drawing.series.map((name, number) => {
+        const points = panel.points[number];
+        const { color, symbol, dash, width: lineWidth } = style(drawing, number);
+        return {
+          type: isLines ? "line" : "scatter",
+          name,
+          symbol,
+          symbolSize: isLines ? (points.length > 40 ? 3 : 7) : 9,
+          showAllSymbol: true,
+          itemStyle: { color, opacity: isLines ? 1 : 0.85 },
+          lineStyle: { color, width: lineWidth, type: dash },
+          label: { show: named, formatter: ({ data: at }) => wrapped(at.name, nameWidth, 1, 11)[0], position: "right", color: theme().ink, fontSize: 11 },
+          labelLayout: { hideOverlap: true },
+          data: points.map(({ x, y, name: called }) => ({ value: [x, y], name: called })),
+        };
+      }),
     });
+    element.dataset.axis = kind;
   }
 
   function tip(drawing, panel, hit) {
-    const y = ({ value, data: at }) => (Array.isArray(value) ? value[1] : (at?.y ?? value));
+    const y = ({ value }) => value[1];
     const many = (of) => (drawing.series.length > 1 ? `${esc(of.seriesName)}: ` : "");
     const at = (x) => (panel.names ? esc(panel.names[x]) : `${esc(drawing.x_title)} ${Number.isInteger(x) ? x : figures(x)}`);
     if (Array.isArray(hit)) {
       const rows = hit.filter((of) => y(of) != null).map((of) => `${of.marker}${many(of)}<b>${figures(y(of))}</b>`);
-      return [`<b>${at(Array.isArray(hit[0].value) ? hit[0].value[0] : hit[0].dataIndex)}</b>`, ...rows].join("<br>");
+      return [`<b>${at(hit[0].value[0])}</b>`, ...rows].join("<br>");
     }
     const called = hit.data.name ? `<b>${esc(hit.data.name)}</b><br>` : "";
     return `${called}${hit.marker}${many(hit)}${at(hit.value[0])}, ${esc(drawing.y_title)} <b>${figures(hit.value[1])}</b>`;
@@ -144,7 +117,9 @@
   drawBy(() => {
     for (const element of document.querySelectorAll("[data-plot]")) draw(element);
     for (const place of document.querySelectorAll("[data-key]")) {
-      const key = keyOf(data.figures[place.dataset.key].series.map((label, series) => ({ label, style: `background:${style(series).color}` })), 40);
+      const drawing = data.figures[place.dataset.key];
+      const look = (series) => (drawing.shape === "bars" ? { style: `background:${shaded(series)}` } : { line: style(drawing, series) });
+      const key = keyOf(drawing.series.map((label, series) => ({ label, ...look(series) })), 40);
       place.replaceChildren(...key.childNodes);
     }
   });

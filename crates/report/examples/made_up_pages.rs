@@ -7,7 +7,7 @@ mod common;
 
 use std::path::Path;
 
-use evenkeel_metrics::{Knob, Record};
+use evenkeel_metrics::{Knob, LatencySummary, Record, WakeupLatency};
 use evenkeel_report::Timeline;
 use evenkeel_report::html::{self, Described, Meta, page};
 
@@ -27,6 +27,9 @@ fn main() {
     write("pairs.html", pairs());
     write("one-run.html", one_run());
     write("no-power.html", no_power());
+    write("outlier.html", outlier());
+    write("timed.html", timed());
+    write("many-policies.html", many_policies());
     write("hostile.html", hostile());
     write("made-up-study.html", html::study(&common::study::study("hsp"), "evenkeel reproduce made-up"));
     write(
@@ -104,6 +107,53 @@ fn no_power() -> String {
     page(&records, &[], &meta())
 }
 
+/// One workload on which all policies are dozens of times as fast as the baseline.
+fn outlier() -> String {
+    let mut dice = common::Dice(11);
+    let mut records = vec![];
+    for (number, program) in PROGRAMS.into_iter().chain(["a-mix/of-four_programs-with-a-long-name"]).enumerate() {
+        for (rank, policy) in POLICIES.into_iter().enumerate() {
+            let outlying = if number == PROGRAMS.len() && rank == 0 { 60.0 } else { 1.0 };
+            let time = (4.0 + dice.roll(200) as f64 / 100.0) * outlying;
+            records.push(common::record(policy, &[program], time, Some(time * 5.0)));
+        }
+    }
+    page(&records, &[], &Meta { answer: "acfs is the fastest.".into(), ..meta() })
+}
+
+/// Workloads that end at a set time, by themselves: their latencies are what differs.
+fn timed() -> String {
+    const WORKLOADS: [&str; 2] = ["workloads/rtapp-mixed.json", "audio.json"];
+    let mut records = vec![];
+    for workload in WORKLOADS {
+        for (rank, policy) in POLICIES.into_iter().enumerate() {
+            let mut record = common::record(policy, &[workload], 5.0, Some(4.0 + rank as f64));
+            let p99 = [32.3, 1376.0, 40.2, 32.3, 55.0][rank];
+            let all = LatencySummary { p50: 4.0, p99, max: 4.0 * p99, least: 1.0, mean: 8.0 };
+            record.apps[0].cut_at_s = Some(5.0);
+            record.wakeup_latency_us = Some(WakeupLatency { all, kinds: Default::default() });
+            records.push(record);
+        }
+    }
+    page(&records, &[], &meta())
+}
+
+/// More policies than there are colours.
+fn many_policies() -> String {
+    let (machine, mut dice) = (common::machine(4), common::Dice(13));
+    let (mut records, mut timelines) = (vec![], vec![]);
+    for program in &PROGRAMS[..2] {
+        for number in 0..20 {
+            let policy = if number == 0 { "linux".into() } else { format!("policy-{number}") };
+            let time = 4.0 + dice.roll(200) as f64 / 100.0;
+            records.push(common::record(&policy, &[program], time, Some(time * 5.0)));
+            let log = common::log(&machine, 1, 8, 60, number);
+            timelines.push(Timeline::new(records.len() - 1, &machine, &[(*program).into()], &log));
+        }
+    }
+    page(&records, &timelines, &meta())
+}
+
 fn hostile() -> String {
     const NAMES: [&str; 2] = ["</script><b>bold</b><script>alert(1)</script>", "<img src=x onerror=alert(2)>&amp;\"'"];
     let machine = common::machine(2);
@@ -124,7 +174,8 @@ fn hostile() -> String {
         policies: all.to_vec(),
         command: NAMES[1].into(),
         made_by: NAMES[0].into(),
-        baseline: None,
+        answer: NAMES[1].into(),
+        ..Meta::default()
     };
     page(&records, &[timeline], &meta)
 }

@@ -3,8 +3,9 @@
 
 mod common;
 
+use evenkeel_metrics::{LatencySummary, Record, WakeupLatency};
 use evenkeel_report::html::{Described, Meta, page};
-use evenkeel_report::{MOST_STRETCHES, Timeline};
+use evenkeel_report::{MOST_STRETCHES, Timeline, verdict};
 
 #[test]
 fn names_from_outside_stay_text() {
@@ -23,6 +24,7 @@ fn names_from_outside_stay_text() {
         policies: vec![described],
         made_by: NAME.into(),
         command: NAME.into(),
+        answer: NAME.into(),
     };
     let html = page(&records, &[timeline], &meta);
     assert_eq!(html.matches("</script").count(), 3, "only the page's own scripts end");
@@ -66,6 +68,56 @@ fn a_policy_is_compared_by_the_geometric_mean_of_its_ratios() {
     };
     assert!(glance("linux").contains("gts</th><td class=\"best\">2.000"));
     assert!(glance("gts").contains("linux</th><td>0.500"));
+}
+
+/// A run that a duration of 5 s ended.
+fn timed(policy: &str, p99: f64) -> Record {
+    let mut record = common::record(policy, &["ui"], 5.0, Some(4.0));
+    record.apps[0].cut_at_s = Some(5.0);
+    let all = LatencySummary { p50: 1.0, p99, max: 2.0 * p99, least: 1.0, mean: 1.0 };
+    record.wakeup_latency_us = Some(WakeupLatency { all, kinds: Default::default() });
+    record
+}
+
+#[test]
+fn runs_of_a_set_duration_lead_with_latency_and_have_no_speedup() {
+    let html = page(&[timed("linux", 1376.0), timed("gts", 32.0)], &[], &Meta::default());
+    let own = html.split("<script>").next().unwrap();
+    assert!(own.contains("<h2>Latency and energy</h2>") && own.contains("<td class=\"best\">32.00</td>"));
+    let places: Vec<usize> =
+        ["wake-p99", "wake-max", "energy"].map(|plot| own.find(&format!("data-plot=\"{plot}\"")).unwrap()).to_vec();
+    assert!(places.is_sorted(), "latency comes first");
+    for absent in ["data-plot=\"speedup\"", "data-plot=\"edp\"", "<th>speedup", "<th>EDP", "<th>time"] {
+        assert!(!own.contains(absent), "{absent}");
+    }
+}
+
+#[test]
+fn each_column_says_of_how_many_workloads_it_is() {
+    let records = [
+        timed("linux", 1376.0),
+        timed("gts", 32.0),
+        common::record("linux", &["ep"], 2.0, Some(3.0)),
+        common::record("gts", &["ep"], 1.0, Some(3.0)),
+    ];
+    let html = page(&records, &[], &Meta::default());
+    assert!(html.contains("<th>speedup<small>more is better<br>of 1 workload</small>"));
+    assert!(html.contains("<th>energy<small>less is better<br>of 2 workloads</small>"));
+    assert!(html.contains("<h2>Speed, energy, EDP and latency</h2>"));
+}
+
+#[test]
+fn the_page_answers_first_as_compare_does_last() {
+    let records =
+        ["gts", "linux"].map(|policy| common::record(policy, &["ep"], policy.len() as f64, Some(policy.len() as f64)));
+    let verdict = verdict(&records, None).unwrap();
+    let answer = |meta: &Meta| {
+        let html = page(&records, &[], meta);
+        html.split("<p class=\"answer\">").nth(1).unwrap().split("</p>").next().unwrap().to_owned()
+    };
+    assert_eq!(answer(&Meta::default()), verdict);
+    assert_eq!(answer(&Meta { answer: "Take gts.".into(), ..Meta::default() }), "Take gts.");
+    assert!(page(&records[..1], &[], &Meta::default()).contains("ep took 3.000 s and 3.000 J under gts."));
 }
 
 #[test]

@@ -43,13 +43,13 @@ pub fn timeline(index: usize, plan: &Plan, record: &Record, log: &Log) -> Option
 /// The file cannot be written.
 pub fn write(plan: &Plan, records: &[Record], timelines: &[Timeline], baseline: usize, file: OutputFile) -> Result {
     let meta = Meta {
-        title: String::new(),
         baseline: policy_labels(records).into_iter().nth(baseline),
         machines: vec![described(&plan.used.name, &plan.used.description, &plan.used.source)],
         workloads: workloads(plan),
         policies: policies(plan),
         made_by: concat!("evenkeel ", env!("CARGO_PKG_VERSION")).into(),
         command: command(),
+        ..Meta::default()
     };
     file.finish_with(page(records, timelines, &meta).as_bytes())
 }

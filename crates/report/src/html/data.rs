@@ -6,8 +6,10 @@ use evenkeel_metrics::Record;
 use evenkeel_metrics::measures::geometric_mean;
 use serde::Serialize;
 
+use super::Meta;
 use crate::labels;
 use crate::timeline::Timeline;
+use crate::verdict::BASELINE;
 
 /// Stretches of all timelines together, so that a page stays small.
 const MOST_STRETCHES_IN_ALL: usize = 100_000;
@@ -36,6 +38,8 @@ pub(super) struct Data {
 pub(super) struct Workload {
     /// Short: the workloads alone where all is of one machine.
     pub name: String,
+    /// A set duration ended every run of it.
+    pub timed: bool,
 }
 
 /// One policy on one group: the mean over seeds where there are several.
@@ -50,6 +54,9 @@ pub(super) struct Point {
     pub unfairness: Option<f64>,
     pub asp: Option<f64>,
     pub stp: Option<f64>,
+    /// From wake-up to running, microseconds: what 99 % do not exceed, and the greatest.
+    pub wake_p99_us: Option<f64>,
+    pub wake_max_us: Option<f64>,
     /// Busy and idle core-seconds by kind.
     pub kinds: Vec<Option<(f64, f64)>>,
 }
@@ -73,8 +80,8 @@ pub(super) struct Lanes {
 }
 
 impl Data {
-    /// Of records that did not fail. `baseline` by name; the first policy where there is none of this name.
-    pub fn new(records: &[Record], timelines: &[Timeline], baseline: Option<&str>) -> Self {
+    /// Of records that did not fail.
+    pub fn new(records: &[Record], timelines: &[Timeline], meta: &Meta) -> Self {
         let labels = labels::policies(records);
         let mut policies: Vec<String> = vec![];
         let policy_of: Vec<usize> = labels
@@ -92,7 +99,7 @@ impl Data {
                 .position(|label| label == wanted)
                 .or_else(|| records.iter().position(|record| record.policy == wanted).map(|record| policy_of[record]))
         };
-        let baseline = baseline.and_then(named).unwrap_or(0);
+        let baseline = meta.baseline.as_deref().and_then(named).or_else(|| named(BASELINE)).unwrap_or(0);
 
         let mut kinds: Vec<String> = vec![];
         for kind in records.iter().flat_map(|record| record.kinds.keys()) {
@@ -129,10 +136,14 @@ impl Data {
         let one_machine = groups.iter().all(|group| {
             groups.first().is_some_and(|first| (&first.machine, &first.cores) == (&group.machine, &group.cores))
         });
-        let groups = groups
-            .into_iter()
-            .map(|group| Workload { name: if one_machine { group.workload } else { group.title() } })
-            .collect();
+        let workload = |group: labels::Group| {
+            // A run that was done before its duration was over has a time that tells something.
+            let mut runs = group.records.iter().map(|&record| &records[record]).filter(|run| run.error.is_none());
+            let first = runs.next();
+            let timed = first.is_some_and(Record::is_timed) && runs.all(Record::is_timed);
+            Workload { name: if one_machine { group.workload } else { group.title() }, timed }
+        };
+        let groups = groups.into_iter().map(workload).collect();
         Self { policies, baseline, groups, points, kinds, timelines }
     }
 
@@ -147,15 +158,32 @@ impl Data {
         self.points.iter().any(|point| measure(point).is_some())
     }
 
-    /// The geometric mean, over all groups in which both have it, of a policy's measure divided by the baseline's.
-    /// `None` where there is no such group.
-    pub fn against_baseline(&self, policy: usize, measure: impl Fn(&Point) -> Option<f64>) -> Option<f64> {
+    /// Whether a measure of runs that are over when their work is done applies to any workload.
+    pub fn any_free(&self) -> bool {
+        self.groups.iter().any(|group| !group.timed)
+    }
+
+    /// Whether any workload ended at a set time, and has latencies.
+    pub fn any_timed(&self) -> bool {
+        self.points.iter().any(|point| self.groups[point.group].timed && point.wake_p99_us.is_some())
+    }
+
+    /// The geometric mean, over those `groups` in which both have it, of a policy's measure divided by the baseline's, and
+    /// how many these are. `None` where there is no such group.
+    pub fn against_baseline(
+        &self,
+        policy: usize,
+        groups: impl Fn(&Workload) -> bool,
+        measure: impl Fn(&Point) -> Option<f64>,
+    ) -> Option<(f64, usize)> {
         let of = |group: usize, policy: usize| {
             let point = self.points.iter().find(|point| (point.group, point.policy) == (group, policy));
             point.and_then(&measure).filter(|value| *value > 0.0)
         };
-        let ratios = (0..self.groups.len()).filter_map(|group| Some(of(group, policy)? / of(group, self.baseline)?));
-        geometric_mean(ratios)
+        let wanted = (0..self.groups.len()).filter(|group| groups(&self.groups[*group]));
+        let ratios: Vec<f64> =
+            wanted.filter_map(|group| Some(of(group, policy)? / of(group, self.baseline)?)).collect();
+        Some((geometric_mean(ratios.iter().copied())?, ratios.len()))
     }
 }
 
@@ -179,6 +207,8 @@ impl Point {
             unfairness: mean(&|run| run.unfairness),
             asp: mean(&|run| run.asp),
             stp: mean(&|run| run.stp),
+            wake_p99_us: mean(&|run| Some(run.wakeup_latency_us.as_ref()?.all.p99)),
+            wake_max_us: mean(&|run| Some(run.wakeup_latency_us.as_ref()?.all.max)),
             kinds: kinds.iter().map(kind).collect(),
         }
     }

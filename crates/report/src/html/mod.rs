@@ -5,6 +5,7 @@
 mod data;
 mod drawing;
 mod escape;
+mod glance;
 mod parts;
 mod study;
 
@@ -19,6 +20,7 @@ use escape::{json, text};
 
 const STYLE: &str = include_str!("../../assets/page.css");
 const FRAME: &str = include_str!("../../assets/frame.js");
+const BARS: &str = include_str!("../../assets/bars.js");
 const PLOTS: &str = include_str!("../../assets/page.js");
 const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");
 
@@ -27,7 +29,9 @@ const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");
 pub struct Meta {
     /// Heading; empty: made from the records.
     pub title: String,
-    /// The policy that others are compared with; `None`, or not among the records: the first record's.
+    /// What the runs have shown, in a sentence, which the page says first; empty: [`crate::verdict`] of the records.
+    pub answer: String,
+    /// The policy that others are compared with; `None`, or not among the records: `linux`, or the first record's.
     pub baseline: Option<String>,
     /// Machines that records name.
     pub machines: Vec<Described>,
@@ -57,14 +61,14 @@ pub struct Described {
 /// The same input gives the same bytes. Timelines together show at most some 60,000 stretches; the page says where one is
 /// coarser than the run.
 pub fn page(records: &[Record], timelines: &[Timeline], meta: &Meta) -> String {
-    let data = Data::new(records, timelines, meta.baseline.as_deref());
+    let data = Data::new(records, timelines, meta);
     let title = if meta.title.is_empty() { parts::title(records) } else { meta.title.clone() };
-    let header = parts::setting(records, &data);
+    let header = parts::answer(records, &data, meta) + &parts::setting(records, &data);
     let main = [
-        parts::summary(&data),
+        glance::summary(&data),
         parts::plots(&data),
-        parts::runs(records),
-        parts::measures(records),
+        parts::runs(records, &data),
+        parts::measures(records, &data),
         parts::sources(meta),
     ];
     document(&title, &header, &main.concat(), &parts::footer(&meta.made_by, &meta.command), &data, PLOTS)
@@ -85,6 +89,8 @@ fn document(title: &str, header: &str, main: &str, footer: &str, data: &impl Ser
     page.push_str(&format!("<header>\n<h1>{}</h1>\n{header}</header>\n", text(title)));
     page.push_str(&format!("<main>\n{main}</main>\n<footer>{footer}</footer>\n"));
     page.push_str(&format!("<script type=\"application/json\" id=\"data\">{}</script>\n", json(data)));
-    page.push_str(&format!("<script>\n{ECHARTS}</script>\n<script>\n{FRAME}{script}</script>\n</body>\n</html>\n"));
+    page.push_str(&format!(
+        "<script>\n{ECHARTS}</script>\n<script>\n{FRAME}{BARS}{script}</script>\n</body>\n</html>\n"
+    ));
     page
 }

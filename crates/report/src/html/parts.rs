@@ -7,9 +7,13 @@ use evenkeel_metrics::Record;
 use super::data::{Data, Point};
 use super::escape::text;
 use super::{Described, Meta};
-use crate::columns::{Best, shown};
+use crate::columns::{Best, Column, shown};
 use crate::labels::{self, distinct};
 use crate::table::{is_best, number};
+use crate::verdict;
+
+/// Columns that a sheet of paper takes without smaller letters.
+pub(super) const COLUMNS_ON_PAPER: usize = 9;
 
 /// A heading for records.
 pub(super) fn title(records: &[Record]) -> String {
@@ -50,6 +54,15 @@ pub(super) fn setting(records: &[Record], data: &Data) -> String {
     if data.policies.len() > 1 {
         let _ = write!(lead, " The baseline is <b>{}</b>.", text(&data.policies[data.baseline]));
     }
+    let timed: Vec<&str> = data.groups.iter().filter(|group| group.timed).map(|group| group.name.as_str()).collect();
+    if !timed.is_empty() {
+        let ends = counted(timed.len(), "ends", "end");
+        let _ = write!(
+            lead,
+            " {} {ends} at a set time: what tells policies apart is latency and energy, not speed.",
+            listed(&timed, 4)
+        );
+    }
     if seeds > 1 {
         let _ = write!(lead, " {seeds} seeds: plots show their mean, tables each.");
     }
@@ -68,59 +81,38 @@ fn distinct_seeds(records: &[Record]) -> usize {
     records.iter().map(|record| record.seed).collect::<std::collections::BTreeSet<_>>().len()
 }
 
-/// Each policy against the baseline in a table; nothing for a single policy.
-pub(super) fn summary(data: &Data) -> String {
-    if data.policies.len() < 2 {
-        return String::new();
-    }
-    /// Name, whether more is better, value.
-    type Measure = (&'static str, bool, fn(&Point) -> Option<f64>);
-    let measures: [Measure; 4] = [
-        ("speedup", true, |point| Some(1.0 / point.time_s).filter(|rate| rate.is_finite())),
-        ("energy", false, |point| point.energy_j),
-        ("EDP", false, |point| point.edp_js),
-        ("unfairness", false, |point| point.unfairness),
-    ];
-    let shown: Vec<_> = measures.into_iter().filter(|measure| data.any(measure.2)).collect();
-    if shown.is_empty() {
-        return String::new();
-    }
-    let values: Vec<Vec<Option<f64>>> = (0..data.policies.len())
-        .map(|policy| shown.iter().map(|measure| data.against_baseline(policy, measure.2)).collect())
-        .collect();
-    let mut table = String::from("<table class=\"figures\">\n<thead><tr><th>policy</th>");
-    for (name, greater, _) in &shown {
-        let hint = if *greater { "more is better" } else { "less is better" };
-        let _ = write!(table, "<th>{name}<small>{hint}</small></th>");
-    }
-    table.push_str("</tr></thead>\n<tbody>\n");
-    for (policy, name) in data.policies.iter().enumerate() {
-        let _ = write!(table, "<tr><th>{}{}</th>", swatch(data, policy), text(name));
-        for (column, (_, greater, _)) in shown.iter().enumerate() {
-            let all = || values.iter().filter_map(|row| row[column]);
-            let most = if *greater { all().reduce(f64::max) } else { all().reduce(f64::min) };
-            let shown = |value: Option<f64>| value.map_or("–".into(), |value| format!("{value:.3}"));
-            let value = shown(values[policy][column]);
-            let best = value == shown(most) && all().any(|other| shown(Some(other)) != value);
-            let class = if best { " class=\"best\"" } else { "" };
-            let _ = write!(table, "<td{class}>{value}</td>");
-        }
-        table.push_str("</tr>\n");
-    }
-    table.push_str("</tbody>\n</table>\n");
-    let over = match data.groups.len() {
-        1 => String::new(),
-        groups => format!("; geometric mean over {groups} workloads"),
+/// What the page says first: what the runs have shown, or what a single one came to.
+pub(super) fn answer(records: &[Record], data: &Data, meta: &Meta) -> String {
+    let said = match records {
+        _ if !meta.answer.is_empty() => meta.answer.clone(),
+        [run] if run.error.is_none() => of_one(run, data),
+        _ => match verdict(records, meta.baseline.as_deref()) {
+            Some(sentence) => sentence,
+            None => return String::new(),
+        },
     };
-    let baseline = text(&data.policies[data.baseline]);
-    format!(
-        "<section>\n<h2>At a glance</h2>\n<p>Relative to {baseline}, which is 1{over}. Best values are bold.</p>\n\
-         <div class=\"scroll\">{table}</div>\n</section>\n"
-    )
+    format!("<p class=\"answer\">{}</p>\n", text(&said))
+}
+
+/// A run in a sentence.
+fn of_one(run: &Record, data: &Data) -> String {
+    let took = if data.any_free() { "took" } else { "ran for" };
+    let energy = run.energy_j.map_or(String::new(), |joules| format!(" and {} J", number(joules)));
+    let workloads = labels::workloads(run);
+    let mut said = format!("{workloads} {took} {} s{energy} under {}", number(run.makespan_s), run.policy);
+    if let Some(wake) = run.wakeup_latency_us.as_ref().filter(|_| !data.any_free()) {
+        let _ = write!(said, "; 99 % of its wake-ups ran within {} µs", number(wake.all.p99));
+    }
+    said + "."
+}
+
+/// A table in a place of its own that scrolls where there is no room for it.
+pub(super) fn scroll(table: &str) -> String {
+    format!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">{table}</div>\n")
 }
 
 /// The colour of a policy; the script gives it.
-fn swatch(data: &Data, policy: usize) -> String {
+pub(super) fn swatch(data: &Data, policy: usize) -> String {
     if data.policies.len() < 2 { String::new() } else { format!("<i class=\"swatch\" data-policy=\"{policy}\"></i>") }
 }
 
@@ -132,24 +124,8 @@ pub(super) fn plots(data: &Data) -> String {
     let mut html = String::from(
         "<noscript><p class=\"note\">The plots need JavaScript; the tables below have all figures.</p></noscript>\n",
     );
-    let baseline = text(&data.policies[data.baseline]);
     if data.policies.len() > 1 {
-        html.push_str(&section(
-            "Speed, energy and EDP",
-            &format!("Each policy divided by {baseline}; the dashed line is {baseline}."),
-        ));
-        html.push_str(&legend(data, true));
-        html.push_str("<div class=\"plots\">\n");
-        html.push_str(&figure("speedup", &format!("Speedup over {baseline} (more is better)")));
-        if data.any(|point| point.energy_j) {
-            html.push_str(&figure("energy", &format!("Energy relative to {baseline} (less is better)")));
-            html.push_str(&figure("edp", &format!("Energy-delay product relative to {baseline} (less is better)")));
-        }
-        html.push_str("</div>\n");
-        if !data.any(|point| point.energy_j) {
-            html.push_str("<p class=\"note\">This machine has no power model: there is no energy to show.</p>\n");
-        }
-        html.push_str("</section>\n");
+        html.push_str(&comparison(data));
     }
 
     let throughput = |point: &Point| point.asp.or(point.stp);
@@ -178,6 +154,67 @@ pub(super) fn plots(data: &Data) -> String {
     }
     html.push_str(&timelines(data));
     html
+}
+
+/// Figures of all policies beside each other, of the measures that apply to what ran.
+fn comparison(data: &Data) -> String {
+    let baseline = text(&data.policies[data.baseline]);
+    let has_energy = data.any(|point| point.energy_j);
+    let timed = data.any_timed();
+    let speed = data.any_free();
+    let parts = [
+        (timed && !speed, "latency"),
+        (speed, "speed"),
+        (has_energy, "energy"),
+        (has_energy && speed, "EDP"),
+        (timed && speed, "latency"),
+    ];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| part.0).map(|part| part.1).collect();
+    let title = headed(&parts);
+    let which = if data.any_free() { "Of workloads that end at a set time." } else { "" };
+    let mut latency = String::new();
+    if timed {
+        latency.push_str(&figure("wake-p99", "Wake-up latency, p99 (less is better)", which));
+        latency.push_str(&figure("wake-max", "Longest wake-up latency (less is better)", which));
+    }
+    let mut ratios = String::new();
+    if data.any_free() {
+        ratios.push_str(&figure("speedup", &format!("Speedup over {baseline} (more is better)"), ""));
+    }
+    if has_energy {
+        ratios.push_str(&figure("energy", &format!("Energy relative to {baseline} (less is better)"), ""));
+        if data.any_free() {
+            let caption = format!("EDP relative to {baseline} (less is better)");
+            ratios.push_str(&figure("edp", &caption, ""));
+        }
+    }
+    let both = if data.any_free() { ratios + &latency } else { latency + &ratios };
+    let what = format!("Each policy divided by {baseline}; the dashed line is {baseline}. Latencies are not divided.");
+    let what = if timed { what.as_str() } else { what.trim_end_matches(" Latencies are not divided.") };
+    let mut html = section(&title, what);
+    // Bars of a single workload have their policies' names.
+    if data.groups.len() > 1 {
+        html.push_str(&legend(data, !timed));
+    }
+    let _ = write!(html, "<div class=\"plots\">\n{both}</div>\n");
+    if !has_energy {
+        html.push_str("<p class=\"note\">This machine has no power model: there is no energy to show.</p>\n");
+    }
+    html.push_str("</section>\n");
+    html
+}
+
+/// A heading of these parts.
+fn headed(parts: &[&str]) -> String {
+    let mut heading = match parts {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+    };
+    if let Some(first) = heading.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    heading
 }
 
 fn timelines(data: &Data) -> String {
@@ -214,8 +251,10 @@ fn section(heading: &str, what: &str) -> String {
     format!("<section>\n<h2>{heading}</h2>\n{what}")
 }
 
-fn figure(name: &str, caption: &str) -> String {
-    format!("<figure><figcaption>{caption}</figcaption>{}</figure>\n", plot(name, caption))
+/// `which` says what it is of, where that is not all; may be empty.
+fn figure(name: &str, caption: &str, which: &str) -> String {
+    let which = if which.is_empty() { String::new() } else { format!("<small>{which}</small>") };
+    format!("<figure><figcaption>{caption}{which}</figcaption>{}</figure>\n", plot(name, caption))
 }
 
 fn plot(name: &str, what: &str) -> String {
@@ -251,59 +290,77 @@ fn choice(data: &Data, plot: &str, groups: Vec<usize>, all: Option<&str>) -> Str
 }
 
 /// All records in tables, one for each group.
-pub(super) fn runs(records: &[Record]) -> String {
+pub(super) fn runs(records: &[Record], data: &Data) -> String {
     if records.is_empty() {
         return String::new();
     }
     let names = labels::policies(records);
-    let shown = shown(&records.iter().collect::<Vec<_>>());
+    let shown = applying(records, data);
     let seeds = distinct_seeds(records) > 1;
     let compared = labels::groups(records).iter().any(|group| group.records.len() > 1);
     let mut html = section("All runs", if compared { "Best values of each workload are bold." } else { "" });
-    html.push_str("<div class=\"scroll\"><table class=\"figures\">\n<thead><tr><th>policy</th>");
+    let many = if shown.len() + usize::from(seeds) >= COLUMNS_ON_PAPER { " many" } else { "" };
+    let mut table = format!("<table class=\"figures{many}\">\n<thead><tr><th>policy</th>");
     if seeds {
-        html.push_str("<th>seed</th>");
+        table.push_str("<th>seed</th>");
     }
     for column in &shown {
         let unit = if column.unit.is_empty() { "&nbsp;" } else { column.unit };
-        let _ = write!(html, "<th>{}<small>{unit}</small></th>", column.title);
+        let _ = write!(table, "<th>{}<small>{unit}</small></th>", column.title);
     }
-    html.push_str("</tr></thead>\n");
+    table.push_str("</tr></thead>\n");
     let width = shown.len() + 1 + usize::from(seeds);
     for group in labels::groups(records) {
         let rows: Vec<&Record> = group.records.iter().map(|&record| &records[record]).collect();
         let _ = writeln!(
-            html,
+            table,
             "<tbody>\n<tr class=\"group\"><th colspan=\"{width}\"><span>{}</span></th></tr>",
             text(&group.title())
         );
         for &record in &group.records {
-            let _ = write!(html, "<tr><th>{}</th>", text(&names[record]));
+            let _ = write!(table, "<tr><th>{}</th>", text(&names[record]));
             let record = &records[record];
             if seeds {
-                let _ = write!(html, "<td>{}</td>", record.seed);
+                let _ = write!(table, "<td>{}</td>", record.seed);
             }
             if let Some(error) = &record.error {
-                let _ =
-                    writeln!(html, "<td class=\"error\" colspan=\"{}\">failed: {}</td></tr>", shown.len(), text(error));
+                let _ = writeln!(
+                    table,
+                    "<td class=\"error\" colspan=\"{}\">failed: {}</td></tr>",
+                    shown.len(),
+                    text(error)
+                );
                 continue;
             }
             for column in &shown {
                 let class = if is_best(column, record, &rows) { " class=\"best\"" } else { "" };
                 let value = column.value(record).map_or("–".into(), |value| column.format(value));
-                let _ = write!(html, "<td{class}>{value}</td>");
+                let _ = write!(table, "<td{class}>{value}</td>");
             }
-            html.push_str("</tr>\n");
+            table.push_str("</tr>\n");
         }
-        html.push_str("</tbody>\n");
+        table.push_str("</tbody>\n");
     }
-    html.push_str("</table></div>\n</section>\n");
+    table.push_str("</table>");
+    html.push_str(&scroll(&table));
+    html.push_str("</section>\n");
     html
 }
 
+/// The measures that the records have, less those that tell nothing where all runs end at a set time.
+fn applying(records: &[Record], data: &Data) -> Vec<&'static Column> {
+    const OF_TIME: [&str; 3] = ["speedup", "EDP", "time"];
+    let mut shown = shown(&records.iter().collect::<Vec<_>>());
+    if !data.any_free() && !data.groups.is_empty() {
+        shown.retain(|column| !OF_TIME.contains(&column.title));
+        shown.sort_by_key(|column| !column.title.starts_with("wake"));
+    }
+    shown
+}
+
 /// What the measures mean, of those that the records have.
-pub(super) fn measures(records: &[Record]) -> String {
-    let shown = shown(&records.iter().collect::<Vec<_>>());
+pub(super) fn measures(records: &[Record], data: &Data) -> String {
+    let shown = applying(records, data);
     let mut list = String::new();
     for column in shown {
         let unit = if column.unit.is_empty() { String::new() } else { format!(" ({})", column.unit) };

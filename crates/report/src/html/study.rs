@@ -12,9 +12,6 @@ use crate::exhibit::{cells, is_text, quick};
 
 const PLOTS: &str = include_str!("../../assets/study.js");
 
-/// Columns that a sheet of paper takes without smaller letters.
-const COLUMNS_ON_PAPER: usize = 9;
-
 /// What the page's plots are drawn from.
 #[derive(Default, Serialize)]
 struct Data {
@@ -56,12 +53,19 @@ fn header(study: &Reproduction) -> String {
         let number = experiment.number;
         let _ = writeln!(
             html,
-            "<li value=\"{number}\"><a href=\"#experiment-{number}\">{}</a></li>",
-            text(experiment.title)
+            "<li value=\"{number}\"><a href=\"#experiment-{number}\">{}</a>{}</li>",
+            text(experiment.title),
+            finding(experiment)
         );
     }
     html.push_str("</ol></nav>\n");
     html
+}
+
+/// What an experiment has shown, in its first remark; empty where it has none.
+fn finding(experiment: &CarriedOut) -> String {
+    let remark = experiment.tables.iter().flat_map(|exhibit| &exhibit.remarks).next();
+    remark.map_or(String::new(), |remark| format!("<small>{}</small>", text(remark)))
 }
 
 fn section(experiment: &CarriedOut, data: &mut Data) -> String {
@@ -137,8 +141,8 @@ fn table(exhibit: &Exhibit) -> String {
     let is_left: Vec<bool> = (0..exhibit.columns.len()).map(|column| is_text(exhibit, column)).collect();
     let class = |column: usize| if is_left.get(column) == Some(&true) { " class=\"text\"" } else { "" };
     let units = exhibit.columns.iter().any(|column| !column.unit.is_empty());
-    let many = if exhibit.columns.len() > COLUMNS_ON_PAPER { " many" } else { "" };
-    let mut html = format!("<div class=\"scroll\"><table class=\"figures{many}\">\n<thead><tr>");
+    let many = if exhibit.columns.len() > parts::COLUMNS_ON_PAPER { " many" } else { "" };
+    let mut html = format!("<table class=\"figures{many}\">\n<thead><tr>");
     for (number, column) in exhibit.columns.iter().enumerate() {
         let unit = match column.unit {
             "" if units => "<small>&nbsp;</small>".into(),
@@ -156,8 +160,8 @@ fn table(exhibit: &Exhibit) -> String {
         }
         html.push_str("</tr>\n");
     }
-    html.push_str("</tbody>\n</table></div>\n");
-    html
+    html.push_str("</tbody>\n</table>");
+    parts::scroll(&html)
 }
 
 fn remarks(exhibit: &Exhibit) -> String {

@@ -1,0 +1,124 @@
+//! The table that sets all policies in relation to the baseline.
+
+use std::fmt::Write;
+
+use super::data::{Data, Point};
+use super::escape::text;
+use super::parts::{scroll, swatch};
+use crate::table::number;
+
+/// A column of the table of all policies.
+struct Glance {
+    name: &'static str,
+    /// Its unit where it is no ratio, and which way is better.
+    hint: String,
+    greater: bool,
+    /// By policy, with the number of workloads that it is of.
+    values: Vec<Option<(f64, usize)>>,
+    shown: fn(f64) -> String,
+}
+
+impl Glance {
+    /// The most workloads that any value is of.
+    fn workloads(&self) -> usize {
+        self.values.iter().flatten().map(|value| value.1).max().unwrap_or(0)
+    }
+
+    fn cell(&self, policy: usize) -> Option<String> {
+        self.values.get(policy).copied().flatten().map(|(value, _)| (self.shown)(value))
+    }
+
+    fn is_best(&self, policy: usize) -> bool {
+        let all = || self.values.iter().flatten().map(|value| value.0);
+        let best = if self.greater { all().reduce(f64::max) } else { all().reduce(f64::min) };
+        let best = best.map(self.shown);
+        let cell = self.cell(policy);
+        cell.is_some() && cell == best && all().any(|other| Some((self.shown)(other)) != best)
+    }
+}
+
+/// The columns that apply to what ran; those of workloads that end at a set time come first where there is nothing else.
+fn glances(data: &Data) -> Vec<Glance> {
+    /// Name, whether more is better, whether it tells something of workloads that end at a set time, value.
+    type Measure = (&'static str, bool, bool, fn(&Point) -> Option<f64>);
+    const MEASURES: [Measure; 4] = [
+        ("speedup", true, false, |point| Some(1.0 / point.time_s).filter(|rate| rate.is_finite())),
+        ("energy", false, true, |point| point.energy_j),
+        ("EDP", false, false, |point| point.edp_js),
+        ("unfairness", false, true, |point| point.unfairness),
+    ];
+    const LATENCIES: [Measure; 2] = [
+        ("wake-up p99", false, true, |point| point.wake_p99_us),
+        ("longest wake-up", false, true, |point| point.wake_max_us),
+    ];
+    let policies = || 0..data.policies.len();
+    let ratios = MEASURES.map(|(name, greater, always, measure)| Glance {
+        name,
+        greater,
+        hint: if greater { "more is better".into() } else { "less is better".into() },
+        values: policies()
+            .map(|policy| data.against_baseline(policy, |group| always || !group.timed, measure))
+            .collect(),
+        shown: |value| format!("{value:.3}"),
+    });
+    let latencies = LATENCIES.map(|(name, greater, _, measure)| {
+        let timed: Vec<&Point> = data.points.iter().filter(|point| data.groups[point.group].timed).collect();
+        let only = data.groups.iter().filter(|group| group.timed).count() == 1;
+        let of_only =
+            |policy: usize| timed.iter().find(|point| point.policy == policy).and_then(|point| measure(point));
+        let mean = |policy: usize| data.against_baseline(policy, |group| group.timed, measure);
+        let value = |policy: usize| if only { of_only(policy).map(|value| (value, 1)) } else { mean(policy) };
+        Glance {
+            name,
+            greater,
+            hint: if only { "µs, less is better".into() } else { "less is better".into() },
+            values: policies().map(value).collect(),
+            shown: if only { number } else { |value| format!("{value:.3}") },
+        }
+    });
+    let mut all: Vec<Glance> = latencies.into_iter().chain(ratios).collect();
+    all.retain(|glance| glance.workloads() > 0);
+    if data.any_free() {
+        // Latencies are of some workloads only.
+        all.sort_by_key(|glance| LATENCIES.iter().any(|latency| latency.0 == glance.name));
+    }
+    all
+}
+
+/// Each policy against the baseline in a table; nothing for a single policy.
+pub(super) fn summary(data: &Data) -> String {
+    let shown = glances(data);
+    if data.policies.len() < 2 || shown.is_empty() {
+        return String::new();
+    }
+    let several = data.groups.len() > 1;
+    let mut table = String::from("<table class=\"figures\">\n<thead><tr><th>policy</th>");
+    for glance in &shown {
+        let of = match glance.workloads() {
+            _ if !several => String::new(),
+            1 => "<br>of 1 workload".into(),
+            workloads => format!("<br>of {workloads} workloads"),
+        };
+        let _ = write!(table, "<th>{}<small>{}{of}</small></th>", glance.name, glance.hint);
+    }
+    table.push_str("</tr></thead>\n<tbody>\n");
+    for (policy, name) in data.policies.iter().enumerate() {
+        let _ = write!(table, "<tr><th>{}{}</th>", swatch(data, policy), text(name));
+        for glance in &shown {
+            let class = if glance.is_best(policy) { " class=\"best\"" } else { "" };
+            let fewer = glance.values[policy].filter(|value| value.1 < glance.workloads());
+            let fewer = fewer.map_or(String::new(), |value| format!(" <small>of {}</small>", value.1));
+            let _ = write!(table, "<td{class}>{}{fewer}</td>", glance.cell(policy).unwrap_or("–".into()));
+        }
+        table.push_str("</tr>\n");
+    }
+    table.push_str("</tbody>\n</table>\n");
+    let over = if several { "; geometric means" } else { "" };
+    let baseline = text(&data.policies[data.baseline]);
+    let but = if shown.iter().any(|glance| glance.hint.starts_with("µs")) { ", but for latencies" } else { "" };
+    format!(
+        "<section>\n<h2>At a glance</h2>\n<p>Relative to {baseline}, which is 1{but}{over}. Best values are bold.</p>\n\
+         {}</section>\n",
+        scroll(&table)
+    )
+}
