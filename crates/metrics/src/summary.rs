@@ -40,9 +40,8 @@ pub fn relative<'a>(pairs: impl IntoIterator<Item = (&'a Record, &'a Record)>) -
     let done: Vec<(&Record, &Record)> =
         pairs.into_iter().filter(|(here, there)| here.error.is_none() && there.error.is_none()).collect();
     let mean = |counts: fn(&Record, &Record) -> bool, measure: fn(&Record) -> Option<f64>| -> Option<Mean> {
-        let of = |record| measure(record).filter(|value| *value > 0.0 && value.is_finite());
         let counted = done.iter().filter(|(here, there)| counts(here, there));
-        let ratios: Vec<f64> = counted.filter_map(|(here, there)| Some(of(here)? / of(there)?)).collect();
+        let ratios: Vec<f64> = counted.filter_map(|(here, there)| ratio(measure(here)?, measure(there)?)).collect();
         Some(Mean { ratio: geometric_mean(ratios.iter().copied())?, workloads: ratios.len() })
     };
     let always = |_: &Record, _: &Record| true;
@@ -57,6 +56,15 @@ pub fn relative<'a>(pairs: impl IntoIterator<Item = (&'a Record, &'a Record)>) -
         unfairness: mean(several, |record| record.unfairness),
         stp: mean(several, |record| record.stp),
         wake_p99: mean(timed, |record| record.wakeup_latency_us.as_ref().map(|wake| wake.all.p99)),
+    }
+}
+
+/// `None` where there is no ratio that a geometric mean could be of. Equal values have one, also where they are 0.
+fn ratio(here: f64, there: f64) -> Option<f64> {
+    match here / there {
+        _ if here == there => Some(1.0),
+        ratio if ratio > 0.0 && ratio.is_finite() => Some(ratio),
+        _ => None,
     }
 }
 

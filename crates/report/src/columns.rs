@@ -2,6 +2,7 @@
 
 use evenkeel_metrics::Record;
 
+use crate::labels::OVER_ONE_SLOW;
 use crate::table::number;
 
 /// Which value of a measure is best.
@@ -19,7 +20,7 @@ pub(crate) enum Best {
 pub(crate) struct Column {
     /// Name.
     pub title: &'static str,
-    /// Unit; empty: a ratio or a count.
+    /// Unit, or what a ratio is over; empty: a ratio or a count.
     pub unit: &'static str,
     /// Which value is best.
     pub best: Best,
@@ -59,7 +60,7 @@ fn columns() -> &'static [Column] {
     const ALL: &[Column] = &[
         measure("time", "s", Least, 0, |r| Some(r.makespan_s))
             .means("From the start of a run to the end of its last application."),
-        measure("speedup", "", Greatest, 1, |r| r.speedup)
+        measure("speedup", OVER_ONE_SLOW, Greatest, 1, |r| r.speedup)
             .means("Time on one core of the slowest kind, divided by the time. Only where a single application runs."),
         measure("SLR", "", Least, 1, |r| r.graph.as_ref()?.slr).means(
             "Schedule length ratio of a task graph: the time, divided by its critical path with each task on the core that is fastest for it.",

@@ -11,6 +11,9 @@ pub(crate) fn core(machine: &Machine, core: CoreId) -> String {
     }
 }
 
+/// What the speedup of a record is over: its unit in tables and pages.
+pub(crate) const OVER_ONE_SLOW: &str = "over 1 slow";
+
 /// The workloads that ran together.
 pub(crate) fn workloads(record: &Record) -> String {
     record.workloads.join(" + ")

@@ -139,8 +139,8 @@ impl Contest<'_> {
         let measures: Vec<Measure> = Measure::ALL.into_iter().filter(has).collect();
         let base = self.base;
         let differs = |measure: &Measure| {
-            let all = self.whole.iter().filter_map(|other| measure.of(&other.of));
-            all.into_iter().any(|mean| (mean.ratio - 1.0).abs() > TELLING)
+            let mut all = self.whole.iter().filter_map(|other| measure.of(&other.of));
+            all.any(|mean| (mean.ratio - 1.0).abs() > TELLING)
         };
         if !measures.iter().any(differs) {
             let nouns: Vec<&str> = measures.iter().map(|measure| measure.noun()).collect();

@@ -133,7 +133,7 @@ const CORES: &str = "cores";
 const WAY: &str = "scheduler";
 /// Column, unit, and what an axis says.
 const MEASURES: [(&str, &str, &str); 4] = [
-    ("speedup", "", "speedup over one little core"),
+    ("speedup", "over 1 little", "speedup over one little core"),
     ("power", "W", "mean power (W)"),
     ("energy", "", "energy, pinned on four little = 1"),
     ("EDP", "", "EDP, pinned on four little = 1"),
