@@ -6,6 +6,7 @@ mod bad_input;
 mod commands;
 mod detect;
 mod files;
+mod habits;
 mod lab;
 mod live;
 mod profile;

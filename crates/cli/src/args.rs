@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 use evenkeel_machine::Nanos;
 use evenkeel_sim::{Estimator, Governor};
 
+use crate::commands::workloads::MADE_FOR;
 use crate::parse::{self, PolicySpec, Setting};
 
 /// Schedulers for uneven cores, compared on models of real machines.
@@ -58,16 +59,15 @@ Examples:
   evenkeel workloads --json | jq -r '.[].name'")]
     Workloads(ListArgs),
     /// Describe one machine, workload or policy
-    #[command(
-        subcommand,
-        after_help = "\
+    #[command(after_help = "\
 Examples:
-  evenkeel show machine pixel6
+  evenkeel show pixel6
   evenkeel show machine my-board.toml --json
   evenkeel show workload bodytrack --workers 4
-  evenkeel show policy gts"
-    )]
-    Show(ShowCommand),
+  evenkeel show policy gts
+
+Without the word it is found out what NAME is: a machine, a workload, a policy, or a file.")]
+    Show(ShowArgs),
     /// Find out what this machine is: kinds of core, clusters, clocks, sensors, and where each figure comes from
     #[command(after_help = "\
 Examples:
@@ -243,6 +243,20 @@ pub struct DetectArgs {
     pub json: bool,
 }
 
+/// Of `show`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct ShowArgs {
+    /// What to describe, and what sort of thing it is
+    #[command(subcommand)]
+    pub what: Option<ShowCommand>,
+    /// Name of a machine, a workload or a policy, or a file
+    pub name: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// What to describe.
 #[derive(Debug, Subcommand)]
 pub enum ShowCommand {
@@ -262,7 +276,7 @@ pub enum ShowCommand {
         /// Name or file
         workload: String,
         /// Machine that it is made for: the number of its cores is that of worker threads
-        #[arg(short, long, default_value = "odroid-xu3-paper")]
+        #[arg(short, long, default_value = MADE_FOR)]
         machine: String,
         /// How it is scaled.
         #[command(flatten)]
@@ -298,16 +312,22 @@ pub struct ScaleArgs {
     pub seed: u64,
 }
 
+impl Default for ScaleArgs {
+    fn default() -> Self {
+        Self { size: 1.0, workers: None, seed: 1 }
+    }
+}
+
 /// What is run, and how: all but the policy.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
-    /// Machine: a name (`evenkeel machines`), a file, or `here` for this machine
+    /// Machine: a name (`evenkeel machines`), a file, `here` for this machine, or - for stdin
     #[arg(short, long)]
     pub machine: Option<String>,
     /// Use a part of the machine only, as 2big+4little
     #[arg(long, value_name = "CORES")]
     pub cores: Option<String>,
-    /// Workload: a name (`evenkeel workloads`) or a file; may be repeated
+    /// Workload: a name (`evenkeel workloads`), a file, or - for stdin; may be repeated
     #[arg(short, long = "workload", alias = "workloads", value_name = "WORKLOAD")]
     pub workloads: Vec<String>,
     /// How workloads are made.
@@ -326,13 +346,13 @@ pub struct RunArgs {
     #[arg(long, value_name = "GOVERNOR", default_value = "performance", value_parser = parse::governor)]
     pub governor: Governor,
     /// What a policy says takes effect this much later, as 50us
-    #[arg(long, value_name = "TIME", default_value = "0us", value_parser = parse::time)]
+    #[arg(long, value_name = "TIME", default_value = "0us", value_parser = parse::time, allow_hyphen_values = true)]
     pub decision_latency: Nanos,
     /// What one core's tasks hand to another's (volumes of task graphs) takes time, at this rate, as 1GB/s [default: none, they share a memory]
     #[arg(long, value_name = "RATE", value_parser = parse::rate)]
     pub link: Option<f64>,
     /// End each run after this, whatever still runs, as 10s
-    #[arg(long, value_name = "TIME", value_parser = parse::positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse::positive_time, allow_hyphen_values = true)]
     pub duration: Option<Nanos>,
     /// Context switches and migrations cost nothing, as in analytical studies
     #[arg(long)]
@@ -360,8 +380,11 @@ pub struct SimulateArgs {
     /// Print the result record as CSV, a header and one row
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
+    /// Write the result record there, too: JSON, or with --csv CSV
+    #[arg(short, long, value_name = "FILE", value_parser = parse::result_file)]
+    pub output: Option<PathBuf>,
     /// Write a page with plots, for any browser, without a network
-    #[arg(short = 'o', long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
 
@@ -386,7 +409,7 @@ pub struct CompareArgs {
     #[arg(long)]
     pub each: bool,
     /// Policy that others are set in relation to [default: linux if it is among them, else the first]
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", value_parser = parse::policy_label)]
     pub baseline: Option<String>,
     /// Runs at a time.
     #[command(flatten)]
@@ -397,8 +420,11 @@ pub struct CompareArgs {
     /// Print the result records as CSV
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
+    /// Write the result records there, too: JSON, or with --csv CSV
+    #[arg(short, long, value_name = "FILE", value_parser = parse::result_file)]
+    pub output: Option<PathBuf>,
     /// Write a page with plots, for any browser, without a network
-    #[arg(short = 'o', long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
 
@@ -406,10 +432,10 @@ pub struct CompareArgs {
 #[derive(Debug, Args)]
 pub struct SensorsArgs {
     /// Measure for so long, as 10s, and say the energy
-    #[arg(long, value_name = "TIME", value_parser = parse::positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse::positive_time, allow_hyphen_values = true)]
     pub duration: Option<Nanos>,
     /// Read the sensors so often while measuring, from 1ms on
-    #[arg(long, value_name = "TIME", default_value = "270ms", value_parser = parse::interval, requires = "duration")]
+    #[arg(long, value_name = "TIME", default_value = "270ms", value_parser = parse::interval, allow_hyphen_values = true, requires = "duration")]
     pub interval: Nanos,
     /// Print one JSON array
     #[arg(long)]
@@ -426,14 +452,14 @@ pub struct LabArgs {
     #[arg(long, conflicts_with = "command")]
     pub measure: bool,
     /// How long to measure, as 3s: so much slowed time
-    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse::positive_time, requires = "measure")]
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse::positive_time, allow_hyphen_values = true, requires = "measure")]
     pub duration: Nanos,
     /// Print what was measured as one JSON array
     #[arg(long, requires = "measure")]
     pub json: bool,
     /// The slow CPU is taken away once in so long, as 250us: what is shorter does not see a slow CPU, but one that comes and goes (50us to 20ms)
     /// [default: 500us to 4ms, by what switching costs]
-    #[arg(long, value_name = "TIME", value_parser = parse::lab_period)]
+    #[arg(long, value_name = "TIME", value_parser = parse::lab_period, allow_hyphen_values = true)]
     pub period: Option<Nanos>,
     /// Go on where a CPU cannot be held within 2 % of what was asked
     #[arg(long)]

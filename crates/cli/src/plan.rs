@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use crate::args::{RunArgs, ScaleArgs};
 use crate::commands::{machines, workloads};
-use crate::error::{Failure, Result, say};
+use crate::error::{Failure, Result, causes, say};
 use crate::parse::{PolicySpec, Setting};
 
 /// Everything that one command runs: each set of applications under each policy.
@@ -146,6 +146,7 @@ impl Plan {
             duration: args.duration,
             ..Config::default()
         };
+        let names: Vec<String> = args.workloads.iter().map(|name| workloads::canonical(name)).collect();
         let set = |names: &[String]| -> Result<Set> {
             let set = Set { workloads: names.to_vec(), apps: load(names, &args.scale)?, profile: None };
             check_graphs(&set, &policies)?;
@@ -155,9 +156,9 @@ impl Plan {
             Ok(Set { profile: Some(Arc::new(profile)), ..set })
         };
         let sets = if each {
-            args.workloads.iter().map(|name| set(std::slice::from_ref(name))).collect::<Result<_>>()?
+            names.iter().map(|name| set(std::slice::from_ref(name))).collect::<Result<_>>()?
         } else {
-            vec![set(&args.workloads)?]
+            vec![set(&names)?]
         };
         Ok(Self { whole, used, sets, policies, config, per_thread: args.threads, alone: AloneCache::default() })
     }
@@ -203,7 +204,7 @@ impl Plan {
                 },
                 notes: outcome.notes.iter().map(|note| of(&policy.name, note)).collect(),
             },
-            Err(error) => Finished { record: subject.failure(format!("{error:#}"), wall), notes: Vec::new() },
+            Err(error) => Finished { record: subject.failure(causes(&error), wall), notes: Vec::new() },
         }
     }
 

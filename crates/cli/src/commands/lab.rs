@@ -27,7 +27,7 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
     let slow = parse_slow(&args.slow).map_err(failure)?;
     let cpus = Cpus::of_this_process(&sysfs()).map_err(failure)?;
     if let Some(program) = args.command.first() {
-        program::find(program, std::env::var_os("PATH")).map_err(|error| not_started(program, error))?;
+        program::find(program, std::env::var_os("PATH")).map_err(|error| Failure::not_started(program, error))?;
     }
     // Signals first: thieves do what the first thread does with them.
     let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
@@ -54,7 +54,8 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
         Some((program, rest)) => {
             let mut command = Command::new(program);
             command.args(rest).envs(environment);
-            let program = Program::start(command, Bond::Tied, &signals).map_err(|error| not_started(program, error))?;
+            let program =
+                Program::start(command, Bond::Tied, &signals).map_err(|error| Failure::not_started(program, error))?;
             let status = program.wait().context("cannot wait for the command").map_err(Failure::Failed)?;
             Ok(ExitCode::from(program::exit_code(status)))
         }
@@ -184,10 +185,6 @@ fn insist_on_bounds(calibrated: &[Calibrated], force: bool) -> Result {
 
 fn failure(error: LabError) -> Failure {
     if error.is_usage() { Failure::Usage(error.into()) } else { Failure::Failed(error.into()) }
-}
-
-fn not_started(program: &std::ffi::OsStr, error: std::io::Error) -> Failure {
-    Failure::Usage(anyhow::Error::from(error).context(format!("cannot start '{}'", program.to_string_lossy())))
 }
 
 /// For a shell.

@@ -1,12 +1,15 @@
 //! Runs, several at a time, with a progress bar on a terminal.
 
+use evenkeel_report::Timeline;
+use evenkeel_sim::Deaf;
 use indicatif::{ParallelProgressIterator as _, ProgressBar, ProgressStyle};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use crate::args::JobsArgs;
+use crate::commands::page;
 use crate::error::{Failure, Result};
-use crate::plan::{Chosen, Plan, Set};
+use crate::plan::{Chosen, Finished, Plan, Set};
 
 /// Each set of applications under each policy of a plan, in that order, given the number of the run. Which thread a run comes on does not show in what it
 /// comes to.
@@ -28,6 +31,22 @@ pub fn in_parallel<T: Send>(
     });
     bar.finish_and_clear();
     Ok(finished)
+}
+
+/// All runs of a plan, each with its timeline where there is to be a page.
+///
+/// # Errors
+/// Threads that cannot be had.
+pub fn with_timelines(plan: &Plan, jobs: JobsArgs, wanted: bool) -> Result<Vec<(Finished, Option<Timeline>)>> {
+    in_parallel(plan, jobs, |index, set, policy| {
+        if !wanted {
+            return (plan.carry_out(set, policy, &mut Deaf), None);
+        }
+        let mut runs = page::Runs::default();
+        let finished = plan.carry_out(set, policy, &mut runs);
+        let timeline = runs.timeline(index, plan, &finished.record);
+        (finished, timeline)
+    })
 }
 
 /// As many as asked for; one per processor where none were.

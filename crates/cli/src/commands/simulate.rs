@@ -4,14 +4,15 @@ use std::io::BufWriter;
 
 use anyhow::Context as _;
 use evenkeel_metrics::Record;
-use evenkeel_report::{csv, perfetto, table as results};
+use evenkeel_report::{perfetto, table as results};
 use evenkeel_sim::{Deaf, Log};
 
 use crate::args::SimulateArgs;
+use crate::commands::{page, records};
 use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print, print_json};
 use crate::plan::{Plan, say_notes};
-use crate::{commands::page, table};
+use crate::table;
 
 /// Carries it out and reports it.
 ///
@@ -22,6 +23,7 @@ pub fn run(args: &SimulateArgs) -> Result {
     let plan = Plan::new(&args.run, vec![policy], false)?;
     let trace = args.trace.as_deref().map(OutputFile::begin).transpose()?;
     let html = args.html.as_deref().map(OutputFile::begin).transpose()?;
+    let output = args.output.as_deref().map(OutputFile::begin).transpose()?;
     let mut notes = plan.notes();
 
     let (set, policy) = (&plan.sets[0], &plan.policies[0]);
@@ -48,12 +50,14 @@ pub fn run(args: &SimulateArgs) -> Result {
         let timeline = log.as_ref().and_then(|log| page::timeline(0, &plan, &record, log));
         page::write(&plan, std::slice::from_ref(&record), timeline.as_slice(), 0, file)?;
     }
+    if args.csv {
+        let text = records::as_csv(std::slice::from_ref(&record))?;
+        output.map(|file| file.finish_with(text.as_bytes())).transpose()?;
+        return print(&text);
+    }
+    records::write_json(output, &record)?;
     if args.json {
         print_json(&record)
-    } else if args.csv {
-        let mut text = Vec::new();
-        csv::write(std::slice::from_ref(&record), &mut text).map_err(|error| Failure::Failed(error.into()))?;
-        print(&String::from_utf8_lossy(&text))
     } else {
         print(&(results::simulate(&record, table::style()) + &threads(&record)))
     }
