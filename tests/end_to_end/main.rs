@@ -14,6 +14,7 @@ mod record;
 mod reproduce;
 mod same_bytes;
 mod sensors;
+mod width;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -6,6 +6,8 @@ mod error;
 mod output;
 mod parse;
 mod plan;
+mod progress;
+mod proportion;
 mod stdin;
 mod table;
 

@@ -15,6 +15,7 @@ use crate::args::{RunArgs, ScaleArgs};
 use crate::commands::{machines, workloads};
 use crate::error::{Failure, Result, causes, say};
 use crate::parse::{PolicySpec, Setting};
+use crate::proportion::{self, Size};
 
 /// Everything that one command runs: each set of applications under each policy.
 pub struct Plan {
@@ -161,6 +162,15 @@ impl Plan {
             vec![set(&names)?]
         };
         Ok(Self { whole, used, sets, policies, config, per_thread: args.threads, alone: AloneCache::default() })
+    }
+
+    /// Says on stderr that the runs take long, and why, where they do. So many are carried out at a time.
+    pub fn warn_of_length(&self, jobs: usize) {
+        let sizes: Vec<Size> =
+            self.sets.iter().map(|set| Size::of(&set.apps, &self.used, self.config.duration)).collect();
+        if let Some(warning) = proportion::warning(&sizes, self.policies.len(), jobs) {
+            say("warning", &warning);
+        }
     }
 
     /// Carries out the runs alone that all sets need, as many at a time as there are threads for it. One that fails fails

@@ -169,7 +169,7 @@ fn text(machine: &Machine) -> String {
     for kind in &machine.kinds {
         text.push_str(&format!("\n{}: capacity {}, idle {} W\n", kind.name, kind.capacity, power(kind.idle_power)));
         if !kind.source.is_empty() {
-            text.push_str(&format!("from {}\n", kind.source));
+            text.push_str(&table::wrapped(&format!("from {}\n", kind.source), 5));
         }
         let mut points = table::figures(["MHz", "capacity", "busy W", "cluster W"].map(str::to_owned).to_vec(), 0);
         for opp in &kind.opps {

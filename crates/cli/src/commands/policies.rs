@@ -41,7 +41,8 @@ pub fn list(args: &ListArgs) -> Result {
     }
     let schedules = table::fitted(schedules, &[2], all);
     let named = "\nThese are part of the workload: -w swaptions:loop-aid-static, or \"schedule\" in a workload file.\n";
-    print(&(table::fitted(rows, &[3, 2], all) + more + "\n" + &tasks + both + "\n" + &schedules + named))
+    let [more, both, named] = [more, both, named].map(|text| table::wrapped(text, 0));
+    print(&(table::fitted(rows, &[3, 2], all) + &more + "\n" + &tasks + &both + "\n" + &schedules + &named))
 }
 
 /// Describes one.

@@ -12,7 +12,7 @@ use crate::commands::{page, records};
 use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print, print_json};
 use crate::plan::{Plan, say_notes};
-use crate::table;
+use crate::{progress, table};
 
 /// Carries it out and reports it.
 ///
@@ -28,10 +28,13 @@ pub fn run(args: &SimulateArgs) -> Result {
 
     let (set, policy) = (&plan.sets[0], &plan.policies[0]);
     let mut log = (trace.is_some() || html.is_some()).then(Log::default);
+    plan.warn_of_length(1);
+    let progress = progress::line(&format!("simulating {} under {}", set.workloads.join(" + "), policy.label));
     let finished = match &mut log {
         Some(log) => plan.carry_out(set, policy, log),
         None => plan.carry_out(set, policy, &mut Deaf),
     };
+    progress.finish_and_clear();
     notes.extend(finished.notes);
     say_notes(&notes);
 

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::args::vm::VmArgs;
 use crate::error::{Failure, Result, say};
 use crate::output::{self, OutputFile};
-use crate::table;
+use crate::{progress, table};
 
 /// Exit code of a command that took too long, as timeout(1) gives it.
 const TIMED_OUT: u8 = 124;
@@ -72,11 +72,16 @@ pub fn run(args: &VmArgs) -> Result<ExitCode> {
         timeout: args.timeout.map(|time| Duration::from_nanos(time.0)),
     };
     let (stdout, stderr) = (Captured::default(), Captured::default());
+    let progress = progress::line("booting the guest");
+    let shown = progress.clone();
+    let booted = Box::new(move || shown.finish_and_clear());
     let streams = match args.json {
-        true => Streams { stdout: Box::new(stdout.clone()), stderr: Box::new(stderr.clone()) },
-        false => Streams { stdout: Box::new(io::stdout()), stderr: Box::new(io::stderr()) },
+        true => Streams { booted, stdout: Box::new(stdout.clone()), stderr: Box::new(stderr.clone()) },
+        false => Streams { booted, stdout: Box::new(io::stdout()), stderr: Box::new(io::stderr()) },
     };
-    let outcome = match lab.run(&busybox, &signals, streams, &tell) {
+    let outcome = lab.run(&busybox, &signals, streams, &|what| progress.suspend(|| tell(what)));
+    progress.finish_and_clear();
+    let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(VmError::NoProgram { program, error }) if args.command.first() == Some(&program) => {
             return Err(Failure::not_started(&program, error));

@@ -28,7 +28,7 @@ pub fn list(args: &ListArgs) -> Result {
         rows.add_row([info.name, &info.summary, &info.shapes.join(" "), &knobs.join(" "), info.source]);
     }
     let how = "\nAsk for a shape and knobs after a colon: -w NAME:SHAPE,KNOB=VALUE. A file may stand for a name.\n";
-    print(&(table::fitted(rows, &[4, 2, 3], "--json has all") + how))
+    print(&(table::fitted(rows, &[4, 2, 3], "--json has all") + &table::wrapped(how, 0)))
 }
 
 fn describe(info: &WorkloadInfo) -> serde_json::Value {

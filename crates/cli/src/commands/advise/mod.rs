@@ -108,12 +108,12 @@ pub fn run(args: &AdviseArgs) -> Result {
     } else {
         let mut text = drawn(&runs, &ranking);
         for LeftOut { policy, why } in &left_out {
-            text += &format!("{policy} left out: {why}\n");
+            text += &table::wrapped(&format!("{policy} left out: {why}\n"), 2);
         }
         for (run, error) in failed {
             text += &format!("{} failed: {error}\n", run.label);
         }
-        print(&format!("{text}\n{why}\n"))
+        print(&(text + &table::wrapped(&format!("\n{why}\n"), 0)))
     }
 }
 
@@ -142,5 +142,6 @@ fn drawn(runs: &[Run], ranking: &[Ranked]) -> String {
     }
     let title = format!("{} on {} ({})", first.workloads.join(" + "), first.machine, first.cores);
     let of = "* Pareto set: no other is as good in all of time, energy and unfairness and better in one. (n): place by that measure.";
-    format!("{title}\n\n{}\n{of}\n", table::text(rows))
+    let [title, of] = [format!("{title}\n\n"), format!("\n{of}\n")].map(|text| table::wrapped(&text, 2));
+    title + &table::text(rows) + &of
 }

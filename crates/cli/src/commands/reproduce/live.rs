@@ -20,6 +20,7 @@ use crate::args::reproduce::ReproduceArgs;
 use crate::commands::live::machine;
 use crate::commands::runs;
 use crate::error::{Failure, Result, say};
+use crate::progress;
 
 /// The study whose programs the mini-apps are.
 const STUDY: &str = "amc-maturity";
@@ -97,7 +98,7 @@ fn time_all(apps: &[&'static App], machine: &Machine, size: Size, repetitions: u
     let mut cases = cases(apps, machine, size, &file);
     let mut copies: Vec<Copies> = apps.iter().map(|app| Copies::of(app, machine, size, &file)).collect();
     let sampler = sensors();
-    let bar = runs::bar(u64::from(repetitions) * (cases.len() + copies.len()) as u64);
+    let bar = progress::bar(u64::from(repetitions) * (cases.len() + copies.len()) as u64, "runs");
     for _ in 0..repetitions {
         for copies in &mut copies {
             for case in cases.iter_mut().filter(|case| case.app.name == copies.app.name) {

@@ -11,7 +11,7 @@ use crate::args::reproduce::ReproduceArgs;
 use crate::commands::{page, records, runs};
 use crate::error::{Failure, Result};
 use crate::output::{OutputFile, print, print_json};
-use crate::table;
+use crate::{progress, table};
 
 /// What carries studies out.
 const MADE_BY: &str = concat!("evenkeel ", env!("CARGO_PKG_VERSION"));
@@ -34,7 +34,7 @@ pub fn run(args: &ReproduceArgs) -> Result {
     let experiments = study.chosen(&args.experiments).map_err(|unknown| no_experiment(study, unknown))?;
     let files = Files::begin(args)?;
 
-    let bar = runs::bar(0);
+    let bar = progress::bar(0, "runs");
     let advanced = |done: u64, of: u64| {
         bar.set_length(of);
         bar.set_position(done);
