@@ -250,7 +250,7 @@ fn show_finds_out_what_a_name_is() {
     let json = |name: &str| evenkeel(&["show", name, "--json"]).done().json();
     assert_eq!(json("pixel6")["cores"], "2prime+2big+4little");
     assert_eq!(json("Pixel6")["name"], "pixel6");
-    assert_eq!(json("ferret:tasks")["applications"][0]["name"], "ferret");
+    assert_eq!(json("ferret:tasks")["applications"][0]["name"], "ferret:tasks");
     assert_eq!(json("gts")["chooses"], "threads");
     assert_eq!(json("heft")["chooses"], "tasks");
     assert_eq!(json("machines/pixel6.toml")["name"], "pixel6");

@@ -71,7 +71,7 @@ fn blank() -> Table {
     table
 }
 
-/// With two spaces between columns, and none at the end of a line, which no one sees and every `diff` does.
+/// With three spaces between columns, and none at the end of a line, which no one sees and every `diff` does.
 pub fn text(mut table: Table) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -86,7 +86,8 @@ pub fn fitted(table: Table, droppable: &[usize], instead: &str) -> String {
 }
 
 fn fitted_to(mut table: Table, droppable: &[usize], instead: &str, width: Option<usize>) -> String {
-    const BETWEEN: usize = 2;
+    // The padding that `text` sets, and the separator.
+    const BETWEEN: usize = 3;
     let widths = table.column_max_content_widths();
     let mut needed: usize = widths.iter().map(|&width| usize::from(width) + BETWEEN).sum::<usize>() - BETWEEN;
     let mut left_out = Vec::new();
@@ -138,9 +139,9 @@ mod tests {
             table
         };
         let drawn = |width| fitted_to(table(), &[2, 1], "--json has all", width);
-        assert_eq!(drawn(None), drawn(Some(64)));
-        assert!(drawn(Some(64)).contains("two") && !drawn(Some(64)).contains("narrow"));
-        let narrow = drawn(Some(63));
+        assert_eq!(drawn(None), drawn(Some(66)));
+        assert!(drawn(Some(66)).contains("two") && !drawn(Some(66)).contains("narrow"));
+        let narrow = drawn(Some(65));
         assert!(narrow.contains("1111") && !narrow.contains("2222"), "{narrow}");
         assert!(narrow.ends_with("\nToo narrow for two: --json has all.\n"), "{narrow}");
         assert!(drawn(Some(30)).ends_with("Too narrow for two, one: --json has all.\n"));

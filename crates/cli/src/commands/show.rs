@@ -95,7 +95,7 @@ fn named(name: &str, as_json: bool) -> Result {
             }
         }
         // A file comes before a name that is written otherwise.
-        if Path::new(name).exists() {
+        if Path::new(name).try_exists().unwrap_or(true) {
             return file(name, as_json);
         }
     }

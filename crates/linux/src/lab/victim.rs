@@ -76,7 +76,7 @@ pub fn measure(
 ) -> Result<Vec<Vec<Window>>, LabError> {
     let together = Barrier::new(thieves.len());
     let (tell, told) = mpsc::channel();
-    thread::scope(|scope| {
+    let windows = thread::scope(|scope| {
         // Nobody may wait at the barrier for one that is not there: they start when all are ready. Where that fails, the
         // channels that they wait for are dropped.
         let (mut starts, mut victims) = (Vec::new(), Vec::new());
@@ -110,9 +110,9 @@ pub fn measure(
         for start in starts {
             start.send(()).map_err(|_| LabError::Panicked)?;
         }
-        victims.into_iter().map(|victim| victim.join().map_err(|_| LabError::Panicked)).collect()
-    })
-    .and_then(|windows| if control.is_ending() { Err(LabError::Interrupted) } else { Ok(windows) })
+        victims.into_iter().map(|victim| victim.join().map_err(|_| LabError::Panicked)).collect::<Result<_, _>>()
+    })?;
+    if control.is_ending() { Err(LabError::Interrupted) } else { Ok(windows) }
 }
 
 /// Work done, and the time that it took.

@@ -73,15 +73,17 @@ pub struct Request {
 impl Request {
     /// For these CPUs, on this machine.
     pub fn new(asked: &[Slow], period: Option<Nanos>) -> Self {
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let system = rustix::system::uname();
+        let kernel = |name: &str| {
+            let text = fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).unwrap_or_default();
+            text.trim().to_owned()
+        };
         let cpus: Vec<String> = asked.iter().map(|slow| format!("{}={}", slow.cpu.0, slow.ratio)).collect();
         let text = format!(
             "evenkeel {} on {} {} boot {}: {} period {}",
             env!("CARGO_PKG_VERSION"),
-            system.nodename().to_string_lossy(),
-            system.release().to_string_lossy(),
-            boot.trim(),
+            kernel("hostname"),
+            kernel("osrelease"),
+            kernel("random/boot_id"),
             cpus.join(","),
             period.map_or("chosen".to_owned(), |period| period.0.to_string()),
         );
