@@ -6,6 +6,7 @@ mod bad_input;
 mod commands;
 mod detect;
 mod files;
+mod habits;
 mod lab;
 mod live;
 mod profile;
@@ -13,6 +14,7 @@ mod record;
 mod reproduce;
 mod same_bytes;
 mod sensors;
+mod width;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -54,7 +54,7 @@ fn places_and_sizes_that_are_none() {
     refused(&["--file", "a=/proc/a", "--", "true"], 2, "expected HOST=GUEST-PATH");
     refused(&["--fetch", "a=b", "--", "true"], 2, "expected GUEST-PATH=HOST");
     refused(&["--memory", "lots", "--", "true"], 2, "expected a size, as 512M or 2G");
-    refused(&["--timeout", "1", "--", "true"], 2, "expected a time with a unit");
+    refused(&["--timeout", "soon", "--", "true"], 2, "expected a duration");
     refused(&["--result", "x", "--", "true"], 2, "expected an absolute path");
     refused(&[], 2, "CMD");
 }
@@ -70,9 +70,11 @@ fn programs_that_are_not_there() {
     // All of a core is no limit, and needs no leave.
     let cores = ["--cores", "1@100"];
     let one = |more: &[&str], said: &str| refused(&[&cores[..], more].concat(), 2, said);
-    one(&["--", "no-such-program"], "no program 'no-such-program' for the guest: it is not in PATH");
+    let command = |program: &str, code: i32, said: &str| refused(&[&cores[..], &["--", program]].concat(), code, said);
+    command("no-such-program", 127, "cannot run 'no-such-program': no such program in PATH");
+    command("/etc/passwd", 126, "cannot run '/etc/passwd': permission denied");
     one(&["--with", "no-such-program", "--", "true"], "no program 'no-such-program' for the guest");
-    one(&["--with", "/etc/passwd", "--", "true"], "it is not executable");
+    one(&["--with", "/etc/passwd", "--", "true"], "'/etc/passwd' for the guest: permission denied");
     one(&["--file", "/no/such=/x", "--", "true"], "/no/such: No such file");
     one(&["--memory", "64M", "--", "true"], "does not fit a memory of 64 MiB: --memory");
     one(&["--with", "/bin/ls=/x", "--with", "/bin/cat=/x", "--", "true"], "are both to be /x in the guest");

@@ -249,7 +249,8 @@ fn in_lab(cores: &Cores, words: &[String]) -> Vec<Vec<u64>> {
         timeout: Some(Duration::from_secs(300)),
     };
     let text = Text::default();
-    let streams = Streams { stdout: Box::new(text.clone()), stderr: Box::new(std::io::stderr()) };
+    let streams =
+        Streams { booted: Box::new(|| ()), stdout: Box::new(text.clone()), stderr: Box::new(std::io::stderr()) };
     let signals = Signals::hold().unwrap();
     let outcome = lab.run(&busybox, &signals, streams, &say).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(outcome.exit_code, 0);

@@ -1,5 +1,6 @@
 //! What can go wrong in a lab.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -97,6 +98,14 @@ pub enum VmError {
         program: &'static str,
         /// The Debian package that has it.
         package: &'static str,
+    },
+    /// A program that is to run in the guest is not there, or may not be executed.
+    #[error("no program '{}' for the guest: {error}", program.display())]
+    NoProgram {
+        /// Its name or path.
+        program: OsString,
+        /// Why.
+        error: io::Error,
     },
     /// A program that is to run in the guest cannot be had.
     #[error("no program '{program}' for the guest: {why}")]

@@ -57,6 +57,8 @@ pub struct Lab {
 
 /// Who takes the command's output.
 pub struct Streams {
+    /// Called once the guest has booted, before the command's first output.
+    pub booted: Box<dyn Fn()>,
     /// Its standard output.
     pub stdout: Box<dyn Write + Send>,
     /// Its standard error.
@@ -145,6 +147,7 @@ impl Lab {
             }
             None => None,
         };
+        (streams.booted)();
         guest.go_on()?;
         let began = Instant::now();
         let is_refused = || stdout.is_refused() || stderr.is_refused();

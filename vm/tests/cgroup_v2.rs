@@ -52,7 +52,8 @@ fn run(cache: &Path) -> Result<u8, VmError> {
         timeout: Some(Duration::from_secs(120)),
     };
     let signals = Signals::hold().unwrap();
-    let streams = Streams { stdout: Box::new(std::io::stdout()), stderr: Box::new(std::io::stderr()) };
+    let streams =
+        Streams { booted: Box::new(|| ()), stdout: Box::new(std::io::stdout()), stderr: Box::new(std::io::stderr()) };
     Ok(lab.run(&busybox, &signals, streams, &say)?.exit_code)
 }
 

@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 use evenkeel_machine::Nanos;
 use evenkeel_sim::{Estimator, Governor};
 
+use crate::commands::workloads::MADE_FOR;
 use crate::parse::{self, PolicySpec, Setting};
 
 /// Schedulers for uneven cores, compared on models of real machines.
@@ -25,9 +26,11 @@ Examples:
   evenkeel machines
   evenkeel show machine odroid-xu3
   evenkeel simulate -m odroid-xu3-paper -w bodytrack -p gts
-  evenkeel compare -m odroid-xu3-paper -w bodytrack -p pinned,linux,gts --html report.html
+  evenkeel compare -m odroid-xu3-paper -w bodytrack -p pinned,linux,gts \\
+      --html report.html
 
-Exit codes: 0 done, 1 a run failed, 2 wrong usage or bad input."
+Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 128 + signal when ended by one (141: whoever read the output \
+has gone). run, lab, record and vm pass the program's own code on; 127: it is not there, 126: it cannot be executed."
 )]
 pub struct Cli {
     /// What to do.
@@ -58,60 +61,68 @@ Examples:
   evenkeel workloads --json | jq -r '.[].name'")]
     Workloads(ListArgs),
     /// Describe one machine, workload or policy
-    #[command(
-        subcommand,
-        after_help = "\
+    #[command(after_help = "\
 Examples:
-  evenkeel show machine pixel6
+  evenkeel show pixel6
   evenkeel show machine my-board.toml --json
   evenkeel show workload bodytrack --workers 4
-  evenkeel show policy gts"
-    )]
-    Show(ShowCommand),
+  evenkeel show policy gts
+
+Without the word it is found out what NAME is: a machine, a workload, a policy, or a file.")]
+    Show(ShowArgs),
     /// Find out what this machine is: kinds of core, clusters, clocks, sensors, and where each figure comes from
     #[command(after_help = "\
 Examples:
   evenkeel detect
   evenkeel detect --calibrate
-  evenkeel detect -o this.toml && evenkeel simulate -m this.toml -w ferret -p gts
+  evenkeel detect -o this.toml && evenkeel simulate -m this.toml -w ferret \\
+      -p gts
   evenkeel detect --json | jq '.report.kinds[] | {name, cpus, capacity}'
 
--m here, wherever a machine is named, is this machine as detected.
+-m here, wherever a machine is named, is this machine as detected. \
 EVENKEEL_SYSFS=FOLDER is read in place of /sys. EVENKEEL_CPUS=0-3 stands for the CPUs that may be used.")]
     Detect(DetectArgs),
     /// Run workloads together on a machine under one policy
     #[command(after_help = "\
 Examples:
   evenkeel simulate -m odroid-xu3-paper -w bodytrack -p gts
-  evenkeel simulate -m odroid-xu3 --cores 2big+4little -w video.json -p linux --duration 10s
+  evenkeel simulate -m odroid-xu3 --cores 2big+4little -w video.json -p linux \\
+      --duration 10s
   evenkeel simulate -m quickia -w gamess -w gobmk -p hsp --json
-  evenkeel simulate -m odroid-xu3-paper -w ferret -p gts --set up=600 --trace run.pftrace
+  evenkeel simulate -m odroid-xu3-paper -w ferret -p gts --set up=600 \\
+      --trace run.pftrace
 
-A MACHINE or WORKLOAD is the name of something built in, or a file; the format is told from its content.
+A MACHINE or WORKLOAD is the name of something built in, or a file; the format is told from its content. \
 With -w more than once the workloads run together, each an application.")]
     Simulate(SimulateArgs),
     /// Run the same workloads under several policies, side by side
     #[command(after_help = "\
 Examples:
   evenkeel compare -m odroid-xu3-paper -w bodytrack -p pinned,linux,gts
-  evenkeel compare -m odroid-xu3-paper --each -w ferret -w dedup -p pinned,gts --html report.html
-  evenkeel compare -m quickia -w gamess -w gobmk -p hsp,acfs:uf=1.1,acfs:uf=1.5 --csv > runs.csv
-  evenkeel compare -m odroid-xu3-paper -w ferret -p linux,gts --set gts.up=600 --json
-  evenkeel compare -m odroid-xu3-paper -w wfcommons-mosaic -p heft,cpop,cats,steal-kind,gts+fifo
+  evenkeel compare -m odroid-xu3-paper --each -w ferret -w dedup \\
+      -p pinned,gts --html report.html
+  evenkeel compare -m quickia -w gamess -w gobmk \\
+      -p hsp,acfs:uf=1.1,acfs:uf=1.5 --csv > runs.csv
+  evenkeel compare -m odroid-xu3-paper -w ferret -p linux,gts \\
+      --set gts.up=600 --json
+  evenkeel compare -m odroid-xu3-paper -w wfcommons-mosaic \\
+      -p heft,cpop,cats,steal-kind,gts+fifo
 
-With -w more than once the workloads run together; with --each every one has runs of its own.
+With -w more than once the workloads run together; with --each every one has runs of its own. \
 The output is the same bytes for any number of --jobs, but for wall_s, the time that a run took here.")]
     Compare(CompareArgs),
     /// Try all policies that apply, and say which is best, by what measure, and why
     #[command(after_help = "\
 Examples:
   evenkeel advise -m odroid-xu3-paper -w bodytrack --size 0.2
-  evenkeel advise -m odroid-xu3 -w 4STH-2STM-2STL --rank-by unfairness --estimator sampled
+  evenkeel advise -m odroid-xu3 -w 4STH-2STM-2STL --rank-by unfairness \\
+      --estimator sampled
   evenkeel advise -m pixel6 -w wfcommons-mosaic --among heft,peft,cats,gts+fifo
-  evenkeel advise -m odroid-xu3-paper -w ferret --rank-by energy --json | jq -r '.ranking[] | select(.pareto).policy'
+  evenkeel advise -m odroid-xu3-paper -w ferret --rank-by energy --json \\
+      | jq -r '.ranking[] | select(.pareto).policy'
 
-Ranked by time, energy, energy-delay product and unfairness, as far as machine and workload have them. A policy is in the Pareto set
-where no other is as good in time, energy and unfairness and better in one of them. With -w more than once the workloads run together.
+Ranked by time, energy, energy-delay product and unfairness, as far as machine and workload have them. A policy is in the Pareto set \
+where no other is as good in time, energy and unfairness and better in one of them. With -w more than once the workloads run together. \
 A run that fails is listed as failed; the command fails where all do.")]
     Advise(advise::AdviseArgs),
     /// Carry out a published study again, in the simulator or on this machine: its tables and figures
@@ -125,35 +136,41 @@ Examples:
   evenkeel lab --slow 1=3 --measure             how slow, and how steadily
   evenkeel lab --slow 1=3                       until interrupted
 
-A real-time thread takes each CPU for a part of every half millisecond or so. How large a part is found by measuring, which
-takes some seconds; what came of it is said on stderr. The command has the lab's machine file in EVENKEEL_MACHINE and the
-measured ratios in EVENKEEL_LAB. Needs CAP_SYS_NICE. The exit code is the command's.")]
+A real-time thread takes each CPU for a part of every half millisecond or so. How large a part is found by measuring, which \
+takes five seconds or less on a quiet machine; what came of it is said on stderr, and kept for an hour for the same request. The command has the lab's machine file in EVENKEEL_MACHINE and the \
+measured ratios in EVENKEEL_LAB. Needs CAP_SYS_NICE.
+
+Exit codes: the command's, 128 + signal where one ended it or the calibration, 127 where it is not there, 126 where it cannot be \
+executed, 1 where a CPU cannot be slowed, 2 for wrong usage.")]
     Lab(LabArgs),
     /// Run a command under an unmodified kernel on cores that really are slower, in a virtual machine
     #[command(after_help = "\
 Examples:
   sudo evenkeel vm -- sh -c 'uname -r; nproc'
   sudo evenkeel vm --cores 1@60+1@40+2@20 --with ./worker -- worker spin 4 5000
-  sudo evenkeel vm --kernel 7.2 --with scx_bpfland --with ./load -- sh -c 'scx_bpfland & sleep 2; load'
-  sudo evenkeel vm --with ./load --fetch /tmp/out=results --timeout 5min --json -- load -o /tmp/out
+  sudo evenkeel vm --kernel 7.2 --with scx_bpfland --with ./load \\
+      -- sh -c 'scx_bpfland & sleep 2; load'
+  sudo evenkeel vm --with ./load --fetch /tmp/out=results --timeout 5min --json \\
+      -- load -o /tmp/out
   evenkeel vm --list-kernels
 
-Needs QEMU (apt install qemu-system-x86), no hardware virtualisation, and leave to make cgroups. Kernels are Debian's, fetched once
-into $EVENKEEL_CACHE, $XDG_CACHE_HOME/evenkeel or ~/.cache/evenkeel. The guest has busybox, and the command's own program unless busybox
-has one of that name; what else it is to have, --with and --file say. The command finds the lab's machine file in EVENKEEL_MACHINE.
+Needs QEMU (apt install qemu-system-x86), no hardware virtualisation, and leave to make cgroups. Kernels are Debian's, fetched once \
+into $EVENKEEL_CACHE, $XDG_CACHE_HOME/evenkeel or ~/.cache/evenkeel. The guest has busybox, and the command's own program unless busybox \
+has one of that name; what else it is to have, --with and --file say. The command finds the lab's machine file in EVENKEEL_MACHINE. \
 docs/vm.md says what the lab models.
 
-Exit codes: the command's, 124 time-out, 125 the guest died, 1 a kernel could not be fetched or a file not brought back, 2 wrong usage or
-something missing on this host.")]
+Exit codes: the command's, 127 where it is not there, 126 where it cannot be executed, 124 time-out, 125 the guest died, 1 a kernel could not be fetched or a file not brought back, 2 wrong usage or \
+something missing on this host, 128 + signal where one ended it.")]
     Vm(Box<vm::VmArgs>),
     /// List the power sensors of this machine, and read them
     #[command(after_help = "\
 Examples:
   evenkeel sensors
   evenkeel sensors --duration 10s --interval 270ms
-  evenkeel sensors --duration 1s --json | jq '[.[] | select(.in_total).measured.energy_j] | add'
+  evenkeel sensors --duration 1s --json \\
+      | jq '[.[] | select(.in_total).measured.energy_j] | add'
 
-Of nested sensors, and of several sources, one counts towards the total: nothing is counted twice. RAPL counters are
+Of nested sensors, and of several sources, one counts towards the total: nothing is counted twice. RAPL counters are \
 root's to read on most systems.")]
     Sensors(SensorsArgs),
     /// Run a program and write down what its threads did, as a workload for simulate and compare
@@ -166,18 +183,21 @@ Examples:
   evenkeel record --from perf.data --comm firefox -o run.json
 
 Needs CAP_PERFMON and to read tracefs: be root, or `setcap cap_perfmon,cap_dac_read_search+ep` on evenkeel; --from needs nothing.
-The exit code is the command's.")]
+
+Exit codes: the command's, 128 + signal where one ended it, 127 where it is not there, 126 where it cannot be executed, \
+1 where recording is not allowed, 2 for wrong usage or bad input.")]
     Record(RecordArgs),
     /// Run a program under a policy, on this machine
     #[command(after_help = "\
 Examples:
   evenkeel run -p acfs -- ./program --its-flags
-  evenkeel run -p hsp --speedup gzip=3.2 --speedup sort=1.4 -- sh -c 'gzip -9 a & sort b >c & wait'
+  evenkeel run -p hsp --speedup gzip=3.2 --speedup sort=1.4 \\
+      -- sh -c 'gzip -9 a & sort b >c & wait'
   sudo evenkeel lab --slow 1=3 -- evenkeel run -p age -- ./program
   evenkeel run -p age -o run.json --quiet -- make -j8
 
-The program keeps the terminal, gets the signals, and its exit code is ours. What the run came to goes to stderr, or as JSON to a
-file (-o), or to stdout after the program's own output (--json). No privilege is needed; with CAP_SYS_NICE waiting threads are held
+The program keeps the terminal, gets the signals, and its exit code is ours. What the run came to goes to stderr, or as JSON to a \
+file (-o), or to stdout after the program's own output (--json). No privilege is needed; with CAP_SYS_NICE waiting threads are held \
 back so that the policy's order holds exactly. docs/live.md says how it works.
 
 Exit codes: the program's, 128 + signal where one ended it, 127 where it is not there, 126 where it cannot be executed, 2 for wrong usage.")]
@@ -187,12 +207,13 @@ Exit codes: the program's, 128 + signal where one ended it, 127 where it is not 
 Examples:
   sudo evenkeel schedule -p acfs --stats 5
   evenkeel schedule -p age --pid 4711
-  sudo evenkeel schedule -p gts --cgroup /sys/fs/cgroup/user.slice --duration 10min
+  sudo evenkeel schedule -p gts --cgroup /sys/fs/cgroup/user.slice \\
+      --duration 10min
   sudo evenkeel schedule --monitor 1
 
-Evenkeel is the kernel's scheduler (sched_ext) where that can be had: as root, in a build with it (docs/schedule.md). Else threads
-are placed by their CPU masks, which takes CAP_PERFMON for the whole machine and for cgroups, and CAP_SYS_NICE for threads of other
-users. The first line says which of the two it is, and why. Every thread gets its CPUs and its class back at the end; its CPUs also
+Evenkeel is the kernel's scheduler (sched_ext) where that can be had: as root, in a build with it (docs/schedule.md). Else threads \
+are placed by their CPU masks, which takes CAP_PERFMON for the whole machine and for cgroups, and CAP_SYS_NICE for threads of other \
+users. The first line says which of the two it is, and why. Every thread gets its CPUs and its class back at the end; its CPUs also \
 when evenkeel is killed: then at its next start.
 
 Exit codes: 0 at the end, 1 where it failed or the kernel ended it, 3 where somebody had the kernel end it (Alt-SysRq-S), 2 for wrong usage.")]
@@ -200,7 +221,8 @@ Exit codes: 0 at the end, 1 where it failed or the kernel ended it, 3 where some
     /// Print the completion script for a shell
     #[command(after_help = "\
 Examples:
-  evenkeel completions bash > ~/.local/share/bash-completion/completions/evenkeel
+  evenkeel completions bash \\
+      > ~/.local/share/bash-completion/completions/evenkeel
   evenkeel completions zsh > ~/.zfunc/_evenkeel
   evenkeel completions fish > ~/.config/fish/completions/evenkeel.fish")]
     Completions {
@@ -243,6 +265,20 @@ pub struct DetectArgs {
     pub json: bool,
 }
 
+/// Of `show`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct ShowArgs {
+    /// What to describe, and what sort of thing it is
+    #[command(subcommand)]
+    pub what: Option<ShowCommand>,
+    /// Name of a machine, a workload or a policy, or a file
+    pub name: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// What to describe.
 #[derive(Debug, Subcommand)]
 pub enum ShowCommand {
@@ -262,7 +298,7 @@ pub enum ShowCommand {
         /// Name or file
         workload: String,
         /// Machine that it is made for: the number of its cores is that of worker threads
-        #[arg(short, long, default_value = "odroid-xu3-paper")]
+        #[arg(short, long, default_value = MADE_FOR)]
         machine: String,
         /// How it is scaled.
         #[command(flatten)]
@@ -298,16 +334,22 @@ pub struct ScaleArgs {
     pub seed: u64,
 }
 
+impl Default for ScaleArgs {
+    fn default() -> Self {
+        Self { size: 1.0, workers: None, seed: 1 }
+    }
+}
+
 /// What is run, and how: all but the policy.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
-    /// Machine: a name (`evenkeel machines`), a file, or `here` for this machine
+    /// Machine: a name (`evenkeel machines`), a file, `here` for this machine, or - for stdin
     #[arg(short, long)]
     pub machine: Option<String>,
     /// Use a part of the machine only, as 2big+4little
     #[arg(long, value_name = "CORES")]
     pub cores: Option<String>,
-    /// Workload: a name (`evenkeel workloads`) or a file; may be repeated
+    /// Workload: a name (`evenkeel workloads`), a file, or - for stdin; may be repeated
     #[arg(short, long = "workload", alias = "workloads", value_name = "WORKLOAD")]
     pub workloads: Vec<String>,
     /// How workloads are made.
@@ -326,13 +368,13 @@ pub struct RunArgs {
     #[arg(long, value_name = "GOVERNOR", default_value = "performance", value_parser = parse::governor)]
     pub governor: Governor,
     /// What a policy says takes effect this much later, as 50us
-    #[arg(long, value_name = "TIME", default_value = "0us", value_parser = parse::time)]
+    #[arg(long, value_name = "TIME", default_value = "0us", value_parser = parse::time, allow_hyphen_values = true)]
     pub decision_latency: Nanos,
     /// What one core's tasks hand to another's (volumes of task graphs) takes time, at this rate, as 1GB/s [default: none, they share a memory]
     #[arg(long, value_name = "RATE", value_parser = parse::rate)]
     pub link: Option<f64>,
     /// End each run after this, whatever still runs, as 10s
-    #[arg(long, value_name = "TIME", value_parser = parse::positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse::positive_time, allow_hyphen_values = true)]
     pub duration: Option<Nanos>,
     /// Context switches and migrations cost nothing, as in analytical studies
     #[arg(long)]
@@ -360,8 +402,11 @@ pub struct SimulateArgs {
     /// Print the result record as CSV, a header and one row
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
+    /// Write the result record there, too: JSON, or with --csv CSV
+    #[arg(short, long, value_name = "FILE", value_parser = parse::result_file)]
+    pub output: Option<PathBuf>,
     /// Write a page with plots, for any browser, without a network
-    #[arg(short = 'o', long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
 
@@ -386,7 +431,7 @@ pub struct CompareArgs {
     #[arg(long)]
     pub each: bool,
     /// Policy that others are set in relation to [default: linux if it is among them, else the first]
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", value_parser = parse::policy_label)]
     pub baseline: Option<String>,
     /// Runs at a time.
     #[command(flatten)]
@@ -397,8 +442,11 @@ pub struct CompareArgs {
     /// Print the result records as CSV
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
+    /// Write the result records there, too: JSON, or with --csv CSV
+    #[arg(short, long, value_name = "FILE", value_parser = parse::result_file)]
+    pub output: Option<PathBuf>,
     /// Write a page with plots, for any browser, without a network
-    #[arg(short = 'o', long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
 
@@ -406,10 +454,10 @@ pub struct CompareArgs {
 #[derive(Debug, Args)]
 pub struct SensorsArgs {
     /// Measure for so long, as 10s, and say the energy
-    #[arg(long, value_name = "TIME", value_parser = parse::positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse::positive_time, allow_hyphen_values = true)]
     pub duration: Option<Nanos>,
     /// Read the sensors so often while measuring, from 1ms on
-    #[arg(long, value_name = "TIME", default_value = "270ms", value_parser = parse::interval, requires = "duration")]
+    #[arg(long, value_name = "TIME", default_value = "270ms", value_parser = parse::interval, allow_hyphen_values = true, requires = "duration")]
     pub interval: Nanos,
     /// Print one JSON array
     #[arg(long)]
@@ -426,15 +474,18 @@ pub struct LabArgs {
     #[arg(long, conflicts_with = "command")]
     pub measure: bool,
     /// How long to measure, as 3s: so much slowed time
-    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse::positive_time, requires = "measure")]
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse::positive_time, allow_hyphen_values = true, requires = "measure")]
     pub duration: Nanos,
     /// Print what was measured as one JSON array
     #[arg(long, requires = "measure")]
     pub json: bool,
     /// The slow CPU is taken away once in so long, as 250us: what is shorter does not see a slow CPU, but one that comes and goes (50us to 20ms)
     /// [default: 500us to 4ms, by what switching costs]
-    #[arg(long, value_name = "TIME", value_parser = parse::lab_period)]
+    #[arg(long, value_name = "TIME", value_parser = parse::lab_period, allow_hyphen_values = true)]
     pub period: Option<Nanos>,
+    /// Calibrate anew: else a calibration of the last hour for the same CPUs, ratios and period is used
+    #[arg(long)]
+    pub recalibrate: bool,
     /// Go on where a CPU cannot be held within 2 % of what was asked
     #[arg(long)]
     pub force: bool,

@@ -1,11 +1,13 @@
 //! How a command ends when it does not end well, and what it says then: one line.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
+use evenkeel_linux::program::{Signal, not_started};
 
 use crate::args::Cli;
 
@@ -21,8 +23,17 @@ pub enum Failure {
     Dismissed(anyhow::Error),
     /// It has been said already what failed: exit code 1.
     Said,
-    /// Who reads our output has gone; that is their right.
+    /// Whoever read our output has gone: exit code 141, that of a program that SIGPIPE ended.
     ClosedPipe,
+    /// A signal ended it: exit code 128 + signal.
+    Interrupted(i32),
+    /// The program that was to be run cannot be: exit code 127 where it is not there, 126 where it is.
+    NotStarted {
+        /// Its name or path.
+        program: String,
+        /// Why.
+        error: io::Error,
+    },
 }
 
 /// Of a command.
@@ -39,6 +50,11 @@ impl Failure {
         Self::Usage(error.into())
     }
 
+    /// A program that cannot be started.
+    pub fn not_started(program: &OsStr, error: io::Error) -> Self {
+        Self::NotStarted { program: program.to_string_lossy().into_owned(), error }
+    }
+
     /// Writing to stdout failed.
     pub fn stdout(error: io::Error) -> Self {
         match error.kind() {
@@ -49,24 +65,37 @@ impl Failure {
 
     /// Says it on stderr, where there is something to say.
     pub fn report(&self) -> ExitCode {
-        match self {
-            Self::Usage(error) => {
-                say("error", &format!("{error:#}"));
-                ExitCode::from(2)
-            }
-            Self::Failed(error) => {
-                say("error", &format!("{error:#}"));
-                ExitCode::FAILURE
-            }
+        let (error, code) = match self {
+            Self::Usage(error) => (causes(error), 2),
+            Self::Failed(error) => (causes(error), 1),
             #[cfg(feature = "sched_ext")]
-            Self::Dismissed(error) => {
-                say("error", &format!("{error:#}"));
-                ExitCode::from(3)
-            }
-            Self::Said => ExitCode::FAILURE,
-            Self::ClosedPipe => ExitCode::SUCCESS,
+            Self::Dismissed(error) => (causes(error), 3),
+            Self::NotStarted { program, error } => (format!("cannot run '{program}': {error}"), not_started(error)),
+            Self::Said => return ExitCode::FAILURE,
+            Self::ClosedPipe => return ExitCode::from(ended_by(Signal::SIGPIPE as i32)),
+            Self::Interrupted(signal) => return ExitCode::from(ended_by(*signal)),
+        };
+        say("error", &error);
+        ExitCode::from(code)
+    }
+}
+
+/// The exit code of a process that this signal ended, as shells give it.
+pub fn ended_by(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}
+
+/// An error and what caused it, each said once: messages of libraries often have their cause in them already.
+pub fn causes(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if line.is_empty() {
+            line = cause;
+        } else if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
         }
     }
+    line
 }
 
 /// Says something on stderr, in one line, whatever it is made of. Nothing can be done where stderr is gone.
@@ -99,11 +128,8 @@ pub fn one_line(error: &clap::Error) -> String {
     }
     if error.kind() == ErrorKind::InvalidSubcommand {
         // Clap knows them by their usage only, which does not name them.
-        let is_of_show = text.contains("Usage: evenkeel show");
         let commands = Cli::command();
-        let parent = if is_of_show { commands.find_subcommand("show") } else { Some(&commands) };
-        let names: Vec<&str> =
-            parent.into_iter().flat_map(clap::Command::get_subcommands).map(clap::Command::get_name).collect();
+        let names: Vec<&str> = commands.get_subcommands().map(clap::Command::get_name).collect();
         line.push_str(&format!("; expected {}", names.join(", ")));
     }
     line
@@ -115,13 +141,21 @@ mod tests {
     use clap::{Arg, Command};
 
     #[test]
+    fn each_cause_is_said_once() {
+        let cause = || io::Error::other("permission denied");
+        let bare = anyhow::Error::from(cause()).context("cannot write x");
+        assert_eq!(causes(&bare), "cannot write x: permission denied");
+        let twice = anyhow::Error::from(cause()).context("x: permission denied; try sudo").context("cannot write x");
+        assert_eq!(causes(&twice), "cannot write x: x: permission denied; try sudo");
+    }
+
+    #[test]
     fn a_wrong_command_is_told_which_there_are() {
         let line = |args: &[&str]| one_line(&Cli::command().try_get_matches_from(args).unwrap_err());
         assert!(line(&["evenkeel", "list"]).ends_with(
             "; expected machines, policies, workloads, show, detect, simulate, compare, advise, reproduce, lab, vm, sensors, record, \
              run, schedule, completions, man"
         ));
-        assert!(line(&["evenkeel", "show", "pixel6"]).ends_with("; expected machine, workload, policy"));
     }
 
     #[test]

@@ -6,6 +6,9 @@ mod error;
 mod output;
 mod parse;
 mod plan;
+mod progress;
+mod proportion;
+mod stdin;
 mod table;
 
 use std::process::ExitCode;
@@ -25,7 +28,7 @@ fn main() -> ExitCode {
         Command::Machines(args) => commands::machines::list(&args),
         Command::Policies(args) => commands::policies::list(&args),
         Command::Workloads(args) => commands::workloads::list(&args),
-        Command::Show(what) => commands::show(&what),
+        Command::Show(args) => commands::show::run(&args),
         Command::Detect(args) => commands::detect::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
@@ -48,12 +51,12 @@ fn main() -> ExitCode {
 /// Help and version are not mistakes; they come this way, too.
 fn not_parsed(error: &clap::Error) -> ExitCode {
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // Nothing is lost where the reader has gone.
-            let _ = error.print();
-            ExitCode::SUCCESS
-        }
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print().map_err(Failure::stdout) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => failure.report(),
+        },
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // It goes to stderr: nothing can be done where that is gone.
             let _ = error.print();
             ExitCode::from(2)
         }

@@ -10,12 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
 
 use anyhow::Context as _;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use tempfile::NamedTempFile;
 
-use crate::error::{Failure, Result};
-
-/// Exit code of a process that SIGINT ended, as shells give it.
-const INTERRUPTED: i32 = 130;
+use crate::error::{Failure, Result, ended_by};
 
 /// Temporaries that exist now.
 static TEMPORARIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -117,19 +116,31 @@ fn permissions() -> std::fs::Permissions {
     std::fs::Permissions::default()
 }
 
-/// Without a handler, that is where there is no file to lose, SIGINT ends the process at once.
+/// Without a handler, that is where there is no file to lose, these signals end the process at once. One that is ignored,
+/// as SIGHUP under nohup, stays ignored.
 fn clean_up_when_interrupted() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        let ignored = ignored();
+        let ending = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
         // Where a handler cannot be set there is nothing better to do than to go without.
-        let _ = ctrlc::set_handler(|| {
+        let Ok(mut signals) = Signals::new(ending) else { return };
+        std::thread::spawn(move || {
+            let Some(signal) = signals.forever().next() else { return };
             let living = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
             for path in living.iter() {
                 let _ = std::fs::remove_file(path);
             }
-            std::process::exit(INTERRUPTED);
+            std::process::exit(ended_by(signal).into());
         });
     });
+}
+
+/// The signals that this process ignores, a bit each from signal 1 on; none where the kernel does not say.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Prints text on stdout, with a newline at its end where it has none.

@@ -2,24 +2,58 @@
 
 use std::path::{Path, PathBuf};
 
-use evenkeel_machine::{Nanos, split_time};
+use evenkeel_machine::Nanos;
 use evenkeel_sim::{Estimator, Governor};
 use evenkeel_vm::Cores;
 use evenkeel_vm::fetch::Fetch;
 
-/// A time with a unit: `50us`, `1.5ms`, `10s`.
+/// A duration in the usual forms: `90` (seconds), `500ms`, `1.5s`, `2min`, `1h30m`.
 ///
 /// # Errors
 /// What would do instead.
 pub fn time(text: &str) -> Result<Nanos, String> {
-    const EXPECTED: &str = "expected a time with a unit: 500ns, 50us, 1.5ms, 10s or 2min";
-    let (number, ns_per_unit) = split_time(text.trim_end()).ok_or(EXPECTED)?;
-    // Neither signs nor exponents, which a number may have otherwise.
-    let number =
-        Some(number).filter(|it| it.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')).ok_or(EXPECTED)?;
-    let ns = number.parse::<f64>().map_err(|_| EXPECTED)? * ns_per_unit;
+    const EXPECTED: &str = "expected a duration: 90 (seconds), 500ms, 50us, 1.5s, 2min, 1h or 1h30m";
+    if text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.')) {
+        return Err(format!("{text} is a negative duration; {EXPECTED}"));
+    }
+    let mut rest = text.trim();
+    let mut total = 0.0;
+    let mut last = f64::INFINITY;
+    loop {
+        let (number, after) =
+            rest.split_at(rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len()));
+        let after = after.trim_start();
+        let (unit, after) = after.split_at(after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len()));
+        let is_alone = last.is_infinite() && after.is_empty();
+        let unit = if unit.is_empty() && is_alone { Some(1e9) } else { unit_ns(unit) };
+        // Units descend, and none comes twice: 1h30m, and not 30m1h.
+        let unit = unit.filter(|unit| *unit < last).ok_or(EXPECTED)?;
+        total += number.parse::<f64>().map_err(|_| EXPECTED)? * unit;
+        (last, rest) = (unit, after.trim_start());
+        if rest.is_empty() {
+            break;
+        }
+    }
     // Past 2^63 ns, 292 years, sums of times would no longer fit.
-    if ns < (1_u64 << 63) as f64 { Ok(Nanos(ns.round() as u64)) } else { Err(format!("{text} is too long a time")) }
+    if total < (1_u64 << 63) as f64 {
+        Ok(Nanos(total.round() as u64))
+    } else {
+        Err(format!("{text} is too long a time"))
+    }
+}
+
+/// Nanoseconds of a unit of time.
+fn unit_ns(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" | "sec" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3_600e9,
+        "d" => 86_400e9,
+        _ => return None,
+    })
 }
 
 /// A time that is more than nothing.
@@ -41,6 +75,18 @@ pub fn lab_period(text: &str) -> Result<Nanos, String> {
     const LEAST: Nanos = Nanos::from_micros(50);
     const GREATEST: Nanos = Nanos::from_millis(20);
     Some(time(text)?).filter(|period| (LEAST..=GREATEST).contains(period)).ok_or("expected 50us to 20ms".into())
+}
+
+/// A duration of whole seconds, up to a day.
+///
+/// # Errors
+/// What would do instead.
+pub fn seconds(text: &str) -> Result<u32, String> {
+    const SECOND: u64 = 1_000_000_000;
+    const MOST: u64 = 86_400;
+    let time = time(text)?;
+    let seconds = Some(time.0 / SECOND).filter(|seconds| time.0 % SECOND == 0 && (1..=MOST).contains(seconds));
+    seconds.and_then(|seconds| u32::try_from(seconds).ok()).ok_or("expected whole seconds, 1 to 86400".into())
 }
 
 /// For how long the kernel may let a thread wait: as long as it takes at most (SCX_WATCHDOG_MAX_TIMEOUT, kernel/sched/ext.c), and longer than a slow machine
@@ -81,6 +127,16 @@ pub fn interval(text: &str) -> Result<Nanos, String> {
         interval if interval >= LEAST => Ok(interval),
         _ => Err("expected at least 1ms".into()),
     }
+}
+
+/// The file of `-o`, which has results and no page.
+///
+/// # Errors
+/// The name of a page.
+pub fn result_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let is_page = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("html") || it.eq_ignore_ascii_case("htm"));
+    if is_page { Err("-o writes results as JSON or CSV; --html FILE writes a page".into()) } else { Ok(path) }
 }
 
 /// A factor greater than 0.
@@ -271,7 +327,7 @@ pub fn setting(text: &str) -> Result<Setting, String> {
     let expected = || "expected KNOB=VALUE or POLICY.KNOB=VALUE".to_owned();
     let (name, value) = text.split_once('=').ok_or_else(expected)?;
     let (policy, knob) = match name.split_once('.') {
-        Some((policy, knob)) => (Some(policy.to_owned()), knob),
+        Some((policy, knob)) => (Some(policy.to_ascii_lowercase()), knob),
         None => (None, name),
     };
     if knob.is_empty() || value.is_empty() || policy.as_deref() == Some("") {
@@ -307,7 +363,9 @@ pub fn policies(text: &str) -> Result<Vec<PolicySpec>, String> {
             if name.is_empty() || name.contains('=') {
                 return Err(format!("expected POLICY or POLICY:KNOB=VALUE, found '{item}'"));
             }
-            specs.push(PolicySpec { label: name.into(), name: name.into(), set: Vec::new() });
+            // All that there are are written in lower case: a test of the registry looks.
+            let name = name.to_ascii_lowercase();
+            specs.push(PolicySpec { label: name.clone(), name, set: Vec::new() });
         }
         let Some(knob) = knob else { continue };
         let spec = specs.last_mut().ok_or_else(|| format!("knob '{knob}' before any policy"))?;
@@ -319,6 +377,17 @@ pub fn policies(text: &str) -> Result<Vec<PolicySpec>, String> {
         spec.set.push((name.into(), value.into()));
     }
     Ok(specs)
+}
+
+/// One policy, as its label is written elsewhere.
+///
+/// # Errors
+/// None, several, or not a policy.
+pub fn policy_label(text: &str) -> Result<String, String> {
+    match policies(text)?.as_slice() {
+        [one] => Ok(one.label.clone()),
+        _ => Err(format!("expected one policy, found '{text}'")),
+    }
 }
 
 /// Several such lists, one after the other.
@@ -343,13 +412,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_need_a_unit() {
-        assert_eq!(time("50us"), Ok(Nanos(50_000)));
-        assert_eq!(time("1.5ms"), Ok(Nanos(1_500_000)));
-        assert_eq!(time("0s"), Ok(Nanos(0)));
-        for bad in ["50", "", "us", "-1s", "1e3s", "5 parsecs", "99999999999999999999s", "1.2.3s"] {
+    fn durations_are_taken_in_the_usual_forms() {
+        let second = 1_000_000_000;
+        for (text, ns) in [
+            ("50us", 50_000),
+            ("1.5ms", 1_500_000),
+            ("0s", 0),
+            ("90", 90 * second),
+            ("0.5", second / 2),
+            ("2min", 120 * second),
+            ("1h", 3600 * second),
+            ("1h30m", 5400 * second),
+            ("1h 30min 5s", 5405 * second),
+            ("1d", 86_400 * second),
+            (" 1.5 h ", 5400 * second),
+        ] {
+            assert_eq!(time(text), Ok(Nanos(ns)), "{text}");
+        }
+        for bad in ["", "us", "1e3s", "5 parsecs", "99999999999999999999s", "1.2.3s", "30m1h", "1h30", "1s2s", "--json"]
+        {
             assert!(time(bad).is_err(), "{bad}");
         }
+        for negative in ["-5s", "-1", "-.5h"] {
+            assert!(time(negative).unwrap_err().contains("is a negative duration"), "{negative}");
+        }
+        assert_eq!((seconds("5"), seconds("2min")), (Ok(5), Ok(120)));
+        assert!(["0", "500ms", "1.5", "2d"].iter().all(|bad| seconds(bad).is_err()));
         assert!(positive_time("0s").is_err());
         assert_eq!((watchdog("1s"), watchdog("30s")), (Ok(Nanos::from_secs(1)), Ok(Nanos::from_secs(30))));
         assert!(watchdog("999ms").is_err() && watchdog("31s").is_err());

@@ -13,8 +13,9 @@ use rayon::prelude::*;
 
 use crate::args::{RunArgs, ScaleArgs};
 use crate::commands::{machines, workloads};
-use crate::error::{Failure, Result, say};
+use crate::error::{Failure, Result, causes, say};
 use crate::parse::{PolicySpec, Setting};
+use crate::proportion::{self, Size};
 
 /// Everything that one command runs: each set of applications under each policy.
 pub struct Plan {
@@ -146,6 +147,7 @@ impl Plan {
             duration: args.duration,
             ..Config::default()
         };
+        let names: Vec<String> = args.workloads.iter().map(|name| workloads::canonical(name)).collect();
         let set = |names: &[String]| -> Result<Set> {
             let set = Set { workloads: names.to_vec(), apps: load(names, &args.scale)?, profile: None };
             check_graphs(&set, &policies)?;
@@ -155,11 +157,20 @@ impl Plan {
             Ok(Set { profile: Some(Arc::new(profile)), ..set })
         };
         let sets = if each {
-            args.workloads.iter().map(|name| set(std::slice::from_ref(name))).collect::<Result<_>>()?
+            names.iter().map(|name| set(std::slice::from_ref(name))).collect::<Result<_>>()?
         } else {
-            vec![set(&args.workloads)?]
+            vec![set(&names)?]
         };
         Ok(Self { whole, used, sets, policies, config, per_thread: args.threads, alone: AloneCache::default() })
+    }
+
+    /// Says on stderr that the runs take long, and why, where they do. So many are carried out at a time.
+    pub fn warn_of_length(&self, jobs: usize) {
+        let sizes: Vec<Size> =
+            self.sets.iter().map(|set| Size::of(&set.apps, &self.used, self.config.duration)).collect();
+        if let Some(warning) = proportion::warning(&sizes, self.policies.len(), jobs) {
+            say("warning", &warning);
+        }
     }
 
     /// Carries out the runs alone that all sets need, as many at a time as there are threads for it. One that fails fails
@@ -203,7 +214,7 @@ impl Plan {
                 },
                 notes: outcome.notes.iter().map(|note| of(&policy.name, note)).collect(),
             },
-            Err(error) => Finished { record: subject.failure(format!("{error:#}"), wall), notes: Vec::new() },
+            Err(error) => Finished { record: subject.failure(causes(&error), wall), notes: Vec::new() },
         }
     }
 

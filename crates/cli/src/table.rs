@@ -12,10 +12,47 @@ const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 pub fn plain<const N: usize>(header: [&str; N]) -> Table {
     let mut table = blank();
     table.set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
-    if let Some((width, _)) = terminal_size::terminal_size() {
-        table.set_width(width.0);
+    if let Some(width) = width() {
+        table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
     }
     table
+}
+
+/// How many columns there are: as `COLUMNS` says, else as the terminal does; none: not known, as in a pipe.
+pub fn width() -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse::<usize>().ok());
+    let said = said.filter(|columns| *columns > 0);
+    said.or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0.into()))
+}
+
+/// Text as wide as the terminal: each line is broken between words, and goes on behind `indent` blanks.
+pub fn wrapped(text: &str, indent: usize) -> String {
+    wrapped_to(text, indent, width())
+}
+
+/// A word that is longer than a line is left whole: it may be a path or a command.
+fn wrapped_to(text: &str, indent: usize, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let mut out = String::new();
+    for line in text.split_inclusive('\n') {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        let mut column = 0;
+        for (index, word) in line.split(' ').enumerate() {
+            let length = word.chars().count();
+            if index > 0 && column + 1 + length > width && column > indent {
+                out.push('\n');
+                out.extend(std::iter::repeat_n(' ', indent));
+                column = indent;
+            } else if index > 0 {
+                out.push(' ');
+                column += 1;
+            }
+            out.push_str(word);
+            column += length;
+        }
+        out.push_str(end);
+    }
+    out
 }
 
 /// A table of figures: all columns but the first few are aligned to the right.
@@ -34,7 +71,7 @@ fn blank() -> Table {
     table
 }
 
-/// With two spaces between columns, and none at the end of a line, which no one sees and every `diff` does.
+/// With three spaces between columns, and none at the end of a line, which no one sees and every `diff` does.
 pub fn text(mut table: Table) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -45,12 +82,12 @@ pub fn text(mut table: Table) -> String {
 /// As [`text`], but where the terminal is narrower than the table, columns of `droppable` are left out, in that order, until
 /// it fits, and a line says which and that `instead` has them.
 pub fn fitted(table: Table, droppable: &[usize], instead: &str) -> String {
-    let width = terminal_size::terminal_size().map(|(width, _)| width.0.into());
-    fitted_to(table, droppable, instead, width)
+    fitted_to(table, droppable, instead, width())
 }
 
 fn fitted_to(mut table: Table, droppable: &[usize], instead: &str, width: Option<usize>) -> String {
-    const BETWEEN: usize = 2;
+    // The padding that `text` sets, and the separator.
+    const BETWEEN: usize = 3;
     let widths = table.column_max_content_widths();
     let mut needed: usize = widths.iter().map(|&width| usize::from(width) + BETWEEN).sum::<usize>() - BETWEEN;
     let mut left_out = Vec::new();
@@ -66,25 +103,33 @@ fn fitted_to(mut table: Table, droppable: &[usize], instead: &str, width: Option
     }
     let note = match left_out.as_slice() {
         [] => String::new(),
-        titles => format!("\nToo narrow for {}: {instead}.\n", titles.join(", ")),
+        titles => wrapped_to(&format!("\nToo narrow for {}: {instead}.\n", titles.join(", ")), 0, width),
     };
     text(table) + &note
 }
 
 /// How tables of results look here.
 pub fn style() -> Style {
-    terminal_size::terminal_size().map_or_else(Style::default, |(width, _)| Style { width: width.0.into() })
+    width().map_or_else(Style::default, |width| Style { width })
 }
 
 /// A name and what is said of it, one line each, the names in a column.
 pub fn facts(facts: &[(&str, &dyn Display)]) -> String {
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 2;
-    facts.iter().map(|(name, value)| format!("{name:<width$}{value}\n")).collect()
+    facts.iter().map(|(name, value)| wrapped(&format!("{name:<width$}{value}\n"), width)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_broken_between_words_and_go_on_indented() {
+        let text = "name  one two three\nlong/path/that/is/one/word\n";
+        assert_eq!(wrapped_to(text, 6, None), text);
+        assert_eq!(wrapped_to(text, 6, Some(14)), "name  one two\n      three\nlong/path/that/is/one/word\n");
+        assert_eq!(wrapped_to("a\n\n b c", 2, Some(3)), "a\n\n b\n  c");
+    }
 
     #[test]
     fn columns_that_do_not_fit_are_left_out_in_order_and_named() {
@@ -94,9 +139,9 @@ mod tests {
             table
         };
         let drawn = |width| fitted_to(table(), &[2, 1], "--json has all", width);
-        assert_eq!(drawn(None), drawn(Some(64)));
-        assert!(drawn(Some(64)).contains("two") && !drawn(Some(64)).contains("narrow"));
-        let narrow = drawn(Some(63));
+        assert_eq!(drawn(None), drawn(Some(66)));
+        assert!(drawn(Some(66)).contains("two") && !drawn(Some(66)).contains("narrow"));
+        let narrow = drawn(Some(65));
         assert!(narrow.contains("1111") && !narrow.contains("2222"), "{narrow}");
         assert!(narrow.ends_with("\nToo narrow for two: --json has all.\n"), "{narrow}");
         assert!(drawn(Some(30)).ends_with("Too narrow for two, one: --json has all.\n"));

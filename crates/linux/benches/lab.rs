@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use evenkeel_linux::lab::{Cpus, Figures, Lab, Slow};
+use evenkeel_linux::lab::{Control, Cpus, Figures, Lab, Slow};
 use evenkeel_linux::watch::Cpu;
 use evenkeel_machine::Nanos;
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -38,8 +38,8 @@ fn main() {
             Ok(lab) => lab,
             Err(error) => return println!("not measured: {error}"),
         };
-        lab.calibrate().unwrap();
-        let (measured, _) = lab.measure(MEASURED).unwrap();
+        lab.calibrate(&Control::default()).unwrap();
+        let (measured, _) = lab.measure(MEASURED, &Control::default()).unwrap();
         let ordinary = as_an_ordinary_thread_sees(&lab, cpu, ratio);
         let cpu = &measured[0];
         println!(

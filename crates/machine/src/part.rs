@@ -35,6 +35,16 @@ pub enum SubsetError {
         /// Its kinds and their cores: `4big+4little`.
         known: String,
     },
+    /// A kind in another case than any that the machine has, and more than one is meant by it.
+    #[error("cores '{spec}': kind '{kind}' may be {}: expected one of them as it is written", meant.join(" or "))]
+    Ambiguous {
+        /// What was asked for.
+        spec: String,
+        /// The kind.
+        kind: String,
+        /// Those that differ from it by case.
+        meant: Vec<String>,
+    },
     /// A kind more than once.
     #[error("cores '{spec}': kind '{kind}' is named twice")]
     Twice {
@@ -67,11 +77,12 @@ pub enum SubsetError {
 
 impl Machine {
     /// The part that `spec` names: counts and kinds joined by `+`, such as `2big+4little`. Kinds that it does not name
-    /// are left out, as are those with count 0. Blanks round a term are allowed.
+    /// are left out, as are those with count 0. Blanks round a term are allowed. A kind may be named in another case
+    /// where only one is meant by that.
     ///
     /// # Errors
-    /// A term that is no count and kind, a kind that the machine has not or that is named twice, more cores than there
-    /// are, no core at all.
+    /// A term that is no count and kind, a kind that the machine has not, that is named twice or that may be one of
+    /// several, more cores than there are, no core at all.
     pub fn subset(&self, spec: &str) -> Result<Self, SubsetError> {
         let mut wanted: Vec<Option<usize>> = vec![None; self.kinds.len()];
         for term in spec.split('+').map(str::trim) {
@@ -80,7 +91,12 @@ impl Machine {
                 let example = self.kinds.first().map_or_else(String::new, |kind| kind.name.clone());
                 return Err(SubsetError::Term { spec: spec.to_owned(), term: term.to_owned(), example });
             }
-            let Some(rank) = self.kinds.iter().position(|known| known.name == kind) else {
+            let Some(rank) = self.kind_named(kind).map_err(|meant| SubsetError::Ambiguous {
+                spec: spec.to_owned(),
+                kind: kind.to_owned(),
+                meant,
+            })?
+            else {
                 return Err(SubsetError::UnknownKind {
                     spec: spec.to_owned(),
                     kind: kind.to_owned(),
@@ -111,6 +127,20 @@ impl Machine {
             return Err(SubsetError::None { spec: spec.to_owned() });
         }
         Ok(self.part(&counts))
+    }
+
+    /// The rank of the kind of this name, else of the only one that differs from it by case; `Err`: several do.
+    fn kind_named(&self, name: &str) -> Result<Option<usize>, Vec<String>> {
+        if let Some(rank) = self.kinds.iter().position(|kind| kind.name == name) {
+            return Ok(Some(rank));
+        }
+        let alike = |(rank, kind): (usize, &Kind)| kind.name.eq_ignore_ascii_case(name).then_some(rank);
+        let ranks: Vec<usize> = self.kinds.iter().enumerate().filter_map(alike).collect();
+        match ranks[..] {
+            [] => Ok(None),
+            [rank] => Ok(Some(rank)),
+            _ => Err(ranks.into_iter().map(|rank| self.kinds[rank].name.clone()).collect()),
+        }
     }
 
     /// The part with all cores of a kind of this machine.

@@ -63,29 +63,32 @@ pub const fn presets() -> &'static [Preset] {
 }
 
 impl Machine {
-    /// A machine that is built in.
+    /// A machine that is built in, whatever the case of its name.
     ///
     /// # Errors
     /// [`MachineError::Unknown`] where there is none of that name.
     pub fn preset(name: &str) -> Result<Self, MachineError> {
-        match PRESETS.iter().find(|preset| preset.name == name) {
-            Some(preset) => Self::parse(preset.text, &format!("machines/{name}.toml")),
+        // No two of them differ by case only: a test looks.
+        match PRESETS.iter().find(|preset| preset.name.eq_ignore_ascii_case(name)) {
+            Some(preset) => Self::parse(preset.text, &format!("machines/{}.toml", preset.name)),
             None => Err(MachineError::Unknown { name: name.to_owned(), near: near(name) }),
         }
     }
 
-    /// A machine by the name of a preset, else by the path of a machine file.
+    /// A machine by the name of a preset, else by the path of a machine file, else by a preset's name in another case.
     ///
     /// # Errors
     /// Neither a preset nor a file; a file that cannot be read, is not text, is longer than [`MAX_FILE_BYTES`], or
     /// describes no machine.
     pub fn load(name_or_path: &str) -> Result<Self, MachineError> {
-        match Self::preset(name_or_path) {
-            Err(unknown @ MachineError::Unknown { .. }) => match read(Path::new(name_or_path)) {
-                Err(MachineError::Read { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Err(unknown),
-                text => Self::parse(&text?, name_or_path),
-            },
-            found => found,
+        if PRESETS.iter().any(|preset| preset.name == name_or_path) {
+            return Self::preset(name_or_path);
+        }
+        match read(Path::new(name_or_path)) {
+            Err(MachineError::Read { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                Self::preset(name_or_path)
+            }
+            text => Self::parse(&text?, name_or_path),
         }
     }
 }
@@ -107,7 +110,8 @@ fn near(name: &str) -> Vec<&'static str> {
     if name.len() > LONGEST_NAME {
         return Vec::new();
     }
-    let similarity = |preset: &Preset| (strsim::jaro_winkler(name, preset.name), preset.name);
+    let lower = name.to_ascii_lowercase();
+    let similarity = |preset: &Preset| (strsim::jaro_winkler(&lower, preset.name), preset.name);
     let mut near: Vec<(f64, &'static str)> = PRESETS.iter().map(similarity).filter(|(near, _)| *near >= NEAR).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     near.into_iter().take(MENTIONED).map(|(_, name)| name).collect()

@@ -115,6 +115,11 @@ mod tests {
     fn every_policy_can_be_made_with_its_defaults_and_has_a_name_of_its_own() {
         for (i, entry) in ENTRIES.iter().enumerate() {
             assert!(make(entry.name, &[]).is_ok(), "{}", entry.name);
+            assert_eq!(
+                entry.name,
+                entry.name.to_ascii_lowercase(),
+                "names in another case are found by their lower case"
+            );
             assert!(ENTRIES[..i].iter().all(|other| other.name != entry.name), "{}", entry.name);
         }
     }

@@ -63,7 +63,7 @@ pub struct Emulator<'a> {
 /// There is none.
 pub fn look() -> Result<(), VmError> {
     let missing = |_| VmError::NotInstalled { program: QEMU, package: PACKAGE };
-    evenkeel_linux::program::find(QEMU.as_ref(), std::env::var_os("PATH")).map_err(missing)
+    evenkeel_linux::program::find(QEMU.as_ref(), std::env::var_os("PATH")).map(drop).map_err(missing)
 }
 
 /// What is known to be wrong with the emulator that there is, where guests die of it.

@@ -2,9 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+
+use evenkeel_linux::program;
 
 use super::busybox::Busybox;
 use super::elf::{self, Libraries};
@@ -36,22 +38,17 @@ impl Programs {
     /// # Errors
     /// There is none, or it is neither executable nor an ELF file.
     pub fn find(&self, program: &OsStr) -> Result<PathBuf, VmError> {
-        let refused =
-            |why: &str| VmError::Program { program: program.to_string_lossy().into_owned(), why: why.to_owned() };
-        if program.as_bytes().contains(&b'/') {
-            let file = PathBuf::from(program);
-            let metadata = fs::metadata(&file).map_err(|_| refused("there is no such file"))?;
-            return match (metadata.is_file(), metadata.permissions().mode() & 0o111) {
-                (false, _) => Err(refused("it is no file")),
-                // Shared libraries need not be.
-                (true, 0) if !matches!(elf::needs(&file), Ok(Some(_))) => Err(refused("it is not executable")),
-                _ => Ok(file),
-            };
+        match program::find(program, Some(self.path.clone())) {
+            // Shared libraries need not be executable.
+            Err(error)
+                if error.kind() == io::ErrorKind::PermissionDenied
+                    && program.as_bytes().contains(&b'/')
+                    && matches!(elf::needs(Path::new(program)), Ok(Some(_))) =>
+            {
+                Ok(program.into())
+            }
+            found => found.map_err(|error| VmError::NoProgram { program: program.to_owned(), error }),
         }
-        let is_program =
-            |file: &PathBuf| fs::metadata(file).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0);
-        let found = std::env::split_paths(&self.path).map(|folder| folder.join(program)).find(is_program);
-        found.ok_or_else(|| refused("it is not in PATH"))
     }
 
     /// Puts a program into the image with all that it needs: at `guest`, or under its name where the shell finds it.

@@ -1,5 +1,7 @@
 //! Flags of `advise`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -41,6 +43,12 @@ pub struct AdviseArgs {
     /// Print the result records as CSV, the best first
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
+    /// Write the result there, too: JSON, or with --csv CSV
+    #[arg(short, long, value_name = "FILE", value_parser = parse::result_file)]
+    pub output: Option<PathBuf>,
+    /// Write a page with plots, for any browser, without a network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 impl AdviseArgs {

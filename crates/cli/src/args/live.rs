@@ -58,10 +58,10 @@ pub struct LiveArgs {
     #[arg(long)]
     pub no_park: bool,
     /// Leave a program all its CPUs for so long after it began: it may be counting them (affinity) [default: 50ms]
-    #[arg(long, value_name = "TIME", value_parser = parse::time)]
+    #[arg(long, value_name = "TIME", value_parser = parse::time, allow_hyphen_values = true)]
     pub grace: Option<Nanos>,
     /// The kernel ends the scheduler when a thread that could run has not run for so long, 1s to 30s (sched_ext) [default: 20s]
-    #[arg(long, value_name = "TIME", value_parser = parse::watchdog)]
+    #[arg(long, value_name = "TIME", value_parser = parse::watchdog, allow_hyphen_values = true)]
     pub watchdog: Option<Nanos>,
     /// What looking after threads may cost, percent of one core [default: 1 by affinity, 4 by sched_ext]
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
@@ -132,13 +132,13 @@ pub struct ScheduleArgs {
     #[arg(long, conflicts_with_all = ["pid", "cgroup"])]
     pub partial: bool,
     /// End after this
-    #[arg(long, value_name = "TIME", value_parser = parse::positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse::positive_time, allow_hyphen_values = true)]
     pub duration: Option<Nanos>,
     /// Print a line of statistics every so many seconds (with --json on stderr)
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", value_parser = parse::seconds, allow_hyphen_values = true)]
     pub stats: Option<u32>,
     /// Schedule nothing: print such a line of the evenkeel that schedules already, every so many seconds until it ends
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400), conflicts_with_all = NOT_MONITORED)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse::seconds, allow_hyphen_values = true, conflicts_with_all = NOT_MONITORED)]
     pub monitor: Option<u32>,
     /// Print the result record as one JSON object at the end; with --monitor, a JSON object in place of each line
     #[arg(long)]

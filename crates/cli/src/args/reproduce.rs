@@ -33,7 +33,7 @@ pub struct ReproduceArgs {
     #[arg(long, value_enum, default_value = "medium", requires = "live")]
     pub size: Size,
     /// List the studies and their experiments; with STUDY its own
-    #[arg(long, conflicts_with_all = ["experiments", "quick", "html"])]
+    #[arg(long, conflicts_with_all = ["experiments", "quick", "html", "output"])]
     pub list: bool,
     /// Runs at a time.
     #[command(flatten)]
@@ -44,8 +44,11 @@ pub struct ReproduceArgs {
     /// Print one JSON object; with --list one JSON array
     #[arg(long)]
     pub json: bool,
+    /// Write the result there, too, as JSON
+    #[arg(short, long, value_name = "FILE", value_parser = parse::result_file)]
+    pub output: Option<PathBuf>,
     /// Write a page with figures and tables, for any browser, without a network
-    #[arg(short = 'o', long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
 

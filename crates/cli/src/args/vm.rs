@@ -40,7 +40,7 @@ pub struct VmArgs {
     #[arg(long, value_name = "FILE")]
     pub kernel_log: Option<PathBuf>,
     /// End the command after this, with exit code 124
-    #[arg(long, value_name = "TIME", value_parser = parse::positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse::positive_time, allow_hyphen_values = true)]
     pub timeout: Option<Nanos>,
     /// Memory of the guest
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse::mebibytes)]

@@ -1,14 +1,13 @@
 //! `evenkeel compare`: the same workloads under several policies.
 
 use evenkeel_metrics::{Mean, Record, Relative, relative};
-use evenkeel_report::{BASELINE, Timeline, csv, policy_labels, table as results, verdict};
-use evenkeel_sim::Deaf;
+use evenkeel_report::{BASELINE, policy_labels, table as results, verdict};
 
 use crate::args::CompareArgs;
-use crate::commands::{page, runs};
+use crate::commands::{page, records as forms, runs};
 use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print, print_json};
-use crate::plan::{Finished, Plan, say_notes};
+use crate::plan::{Plan, say_notes};
 use crate::table;
 
 /// Carries out all runs and reports them, in the order asked for: each workload under each policy.
@@ -19,10 +18,11 @@ pub fn run(args: &CompareArgs) -> Result {
     let plan = Plan::new(&args.run, args.policies().map_err(Failure::usage)?, args.each)?;
     let baseline = baseline(args, &plan)?;
     let html = args.html.as_deref().map(OutputFile::begin).transpose()?;
+    let output = args.output.as_deref().map(OutputFile::begin).transpose()?;
     let mut notes = plan.notes();
 
     let (mut records, mut timelines) = (Vec::new(), Vec::new());
-    for (run, timeline) in carry_out(args, &plan, html.is_some())? {
+    for (run, timeline) in runs::with_timelines(&plan, args.jobs, html.is_some())? {
         notes.extend(run.notes);
         records.push(run.record);
         timelines.extend(timeline);
@@ -37,13 +37,16 @@ pub fn run(args: &CompareArgs) -> Result {
     if let Some(file) = html {
         page::write(&plan, &records, &timelines, baseline, file)?;
     }
+    if args.csv {
+        let text = forms::as_csv(&records)?;
+        output.map(|file| file.finish_with(text.as_bytes())).transpose()?;
+        print(&text)?;
+    } else {
+        forms::write_json(output, &records)?;
+    }
     if args.json {
         print_json(&records)?;
-    } else if args.csv {
-        let mut text = Vec::new();
-        csv::write(&records, &mut text).map_err(|error| Failure::Failed(error.into()))?;
-        print(&String::from_utf8_lossy(&text))?;
-    } else {
+    } else if !args.csv {
         let style = table::style();
         let labels = policy_labels(&records);
         let verdict = verdict(&records, labels.get(baseline).map(String::as_str));
@@ -62,20 +65,6 @@ fn baseline(args: &CompareArgs, plan: &Plan) -> Result<usize> {
     plan.policies.iter().position(|policy| policy.label == *wanted).ok_or_else(|| {
         let labels: Vec<&str> = plan.policies.iter().map(|policy| policy.label.as_str()).collect();
         Failure::usage(format!("--baseline {wanted}: it is not among the policies {}", labels.join(", ")))
-    })
-}
-
-/// All runs, with a timeline of each where there is to be a page.
-fn carry_out(args: &CompareArgs, plan: &Plan, timelines: bool) -> Result<Vec<(Finished, Option<Timeline>)>> {
-    runs::in_parallel(plan, args.jobs, |index, set, policy| {
-        if timelines {
-            let mut runs = page::Runs::default();
-            let finished = plan.carry_out(set, policy, &mut runs);
-            let timeline = runs.timeline(index, plan, &finished.record);
-            (finished, timeline)
-        } else {
-            (plan.carry_out(set, policy, &mut Deaf), None)
-        }
     })
 }
 

@@ -12,7 +12,7 @@ use crate::args::DetectArgs;
 use crate::commands::machines;
 use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print, print_json};
-use crate::table;
+use crate::{progress, table};
 
 /// The name by which commands know the machine that they run on.
 pub const HERE: &str = "here";
@@ -59,7 +59,10 @@ pub fn here() -> Result<Machine> {
 }
 
 fn find(measure: bool) -> Result<Here> {
-    here::detect(measure).map_err(|error| match error {
+    let progress = measure.then(|| progress::line("measuring how fast each CPU is, up to some 12 s"));
+    let found = here::detect(measure);
+    progress.inspect(indicatif::ProgressBar::finish_and_clear);
+    found.map_err(|error| match error {
         HereError::Calibrate(_) | HereError::Mask(_) => Failure::Failed(error.into()),
         _ => Failure::input(error),
     })
@@ -116,9 +119,10 @@ fn text(found: &Here, file: Option<&std::path::Path>) -> String {
         Some(file) => {
             let _ = writeln!(text, "\nWritten to {}: -m takes it.", file.display());
         }
-        None => text.push_str(
+        None => text.push_str(&table::wrapped(
             "\nevenkeel detect -o FILE writes a machine file; -m here is this machine wherever one is named.\n",
-        ),
+            0,
+        )),
     }
     text
 }
@@ -181,18 +185,18 @@ fn measured(calibration: &Calibration) -> String {
             format!("{:.0}", cpu.share * 1e2),
         ]);
     }
-    format!(
-        "\nMeasured by an integer spin, {} rounds of {} ms on each CPU in turn; medians, the fastest is 1:\n{}",
+    let how = format!(
+        "\nMeasured by an integer spin, {} rounds of {} ms on each CPU in turn; medians, the fastest is 1:\n",
         calibration.rounds,
         calibration.window.as_millis(),
-        table::text(rows)
-    )
+    );
+    table::wrapped(&how, 0) + &table::text(rows)
 }
 
 fn section(title: &str, lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+    let lines: String = lines.iter().map(|line| table::wrapped(&format!("  {line}\n"), 4)).collect();
     format!("\n{title}:\n{lines}")
 }

@@ -1,13 +1,13 @@
 //! `evenkeel machines`, `evenkeel show machine`.
 
-use evenkeel_machine::{Cluster, KindId, Machine, MicroWatts, Nanos, write_cpus};
+use evenkeel_machine::{Cluster, KindId, MAX_FILE_BYTES, Machine, MicroWatts, Nanos, write_cpus};
 use serde_json::json;
 
 use crate::args::ListArgs;
 use crate::commands::detect;
 use crate::error::{Failure, Result};
 use crate::output::{print, print_json};
-use crate::table;
+use crate::{stdin, table};
 
 /// Lists those that are built in.
 ///
@@ -39,12 +39,21 @@ pub fn list(args: &ListArgs) -> Result {
     print(&table::fitted(rows, &[4], "`evenkeel show machine NAME` and --json have it"))
 }
 
-/// The machine of this name or in this file; `here` is the one that this runs on.
+/// The machine of this name or in this file; `here` is the one that this runs on, `-` the one that stdin describes.
 ///
 /// # Errors
 /// There is none.
 pub fn load(name: &str) -> Result<Machine> {
-    if name == detect::HERE { detect::here() } else { Machine::load(name).map_err(Failure::input) }
+    match name {
+        detect::HERE => detect::here(),
+        stdin::NAME => {
+            let bytes = stdin::read("machine", MAX_FILE_BYTES)?;
+            let text = std::str::from_utf8(bytes);
+            let text = text.map_err(|error| Failure::usage(format!("{}: {error}", stdin::CALLED)))?;
+            Machine::parse(text, stdin::CALLED).map_err(Failure::input)
+        }
+        _ => Machine::load(name).map_err(Failure::input),
+    }
 }
 
 /// All of a machine, or the part of it that `--cores` names.
@@ -160,7 +169,7 @@ fn text(machine: &Machine) -> String {
     for kind in &machine.kinds {
         text.push_str(&format!("\n{}: capacity {}, idle {} W\n", kind.name, kind.capacity, power(kind.idle_power)));
         if !kind.source.is_empty() {
-            text.push_str(&format!("from {}\n", kind.source));
+            text.push_str(&table::wrapped(&format!("from {}\n", kind.source), 5));
         }
         let mut points = table::figures(["MHz", "capacity", "busy W", "cluster W"].map(str::to_owned).to_vec(), 0);
         for opp in &kind.opps {

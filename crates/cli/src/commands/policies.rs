@@ -41,7 +41,8 @@ pub fn list(args: &ListArgs) -> Result {
     }
     let schedules = table::fitted(schedules, &[2], all);
     let named = "\nThese are part of the workload: -w swaptions:loop-aid-static, or \"schedule\" in a workload file.\n";
-    print(&(table::fitted(rows, &[3, 2], all) + more + "\n" + &tasks + both + "\n" + &schedules + named))
+    let [more, both, named] = [more, both, named].map(|text| table::wrapped(text, 0));
+    print(&(table::fitted(rows, &[3, 2], all) + &more + "\n" + &tasks + &both + "\n" + &schedules + &named))
 }
 
 /// Describes one.
@@ -49,6 +50,8 @@ pub fn list(args: &ListArgs) -> Result {
 /// # Errors
 /// There is no such policy.
 pub fn show(name: &str, as_json: bool) -> Result {
+    // All are written in lower case: a test of the registry looks.
+    let name = &name.to_ascii_lowercase();
     if graph::find(name).is_none() && loops::ENTRIES.iter().all(|entry| entry.name != name) {
         // Also says what is nearest to a name that is not there.
         registry::knobs(name, &[]).map_err(Failure::input)?;
@@ -73,6 +76,17 @@ pub fn show(name: &str, as_json: bool) -> Result {
     text.push('\n');
     text.push_str(&table::text(rows));
     print(&text)
+}
+
+/// Names of all that have an entry of their own: for threads, tasks and loops.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let threads = registry::ENTRIES.iter().map(|entry| entry.name);
+    threads.chain(graph::names()).chain(loops::NAMES.iter().copied())
+}
+
+/// Whether it is a combination, which has no entry of its own.
+pub fn is_combination(name: &str) -> bool {
+    Choices::from_name(&name.to_ascii_lowercase()).is_some()
 }
 
 /// What people see of a policy.

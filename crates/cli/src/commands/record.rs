@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Context as _;
 use evenkeel_linux::lab::{LAB_VARIABLE, MACHINE_VARIABLE};
-use evenkeel_linux::program::{Signals, exit_code};
+use evenkeel_linux::program::{Signals, exit_code, find};
 use evenkeel_linux::record::{self, RecordError};
 use evenkeel_machine::Machine;
 use evenkeel_workload::recorded::{Places, Recorded, Selection, Tid, infer};
@@ -70,6 +70,7 @@ fn from_command(args: &RecordArgs) -> Result<ExitCode> {
     let Some((program, rest)) = args.command.split_first() else {
         return Err(Failure::usage("no command: give one after --, or --from FILE"));
     };
+    find(program, std::env::var_os("PATH")).map_err(|error| Failure::not_started(program, error))?;
     let mut command = Command::new(program);
     command.args(rest);
     if args.json {
@@ -77,7 +78,7 @@ fn from_command(args: &RecordArgs) -> Result<ExitCode> {
         command.stdout(Stdio::from(std::io::stderr()));
     }
     let recording = record::record(command, Some(&signals)).map_err(|error| match error {
-        RecordError::Start { .. } => Failure::Usage(error.into()),
+        RecordError::Start { source, .. } => Failure::not_started(program, source),
         _ => Failure::Failed(error.into()),
     })?;
     let recorded = infer(recording.facts, &places, &recording.name);

@@ -1,12 +1,16 @@
 //! Runs, several at a time, with a progress bar on a terminal.
 
-use indicatif::{ParallelProgressIterator as _, ProgressBar, ProgressStyle};
+use evenkeel_report::Timeline;
+use evenkeel_sim::Deaf;
+use indicatif::ParallelProgressIterator as _;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use crate::args::JobsArgs;
+use crate::commands::page;
 use crate::error::{Failure, Result};
-use crate::plan::{Chosen, Plan, Set};
+use crate::plan::{Chosen, Finished, Plan, Set};
+use crate::progress;
 
 /// Each set of applications under each policy of a plan, in that order, given the number of the run. Which thread a run comes on does not show in what it
 /// comes to.
@@ -19,8 +23,9 @@ pub fn in_parallel<T: Send>(
     carry_out: impl Fn(usize, &Set, &Chosen) -> T + Sync,
 ) -> Result<Vec<T>> {
     let threads = threads(jobs)?;
+    plan.warn_of_length(threads.current_num_threads());
     let runs: Vec<_> = plan.sets.iter().flat_map(|set| plan.policies.iter().map(move |policy| (set, policy))).collect();
-    let bar = bar(runs.len() as u64);
+    let bar = progress::bar(runs.len() as u64, "runs");
     let finished = threads.install(|| {
         plan.measure_alone();
         let runs = runs.into_par_iter().enumerate();
@@ -30,6 +35,22 @@ pub fn in_parallel<T: Send>(
     Ok(finished)
 }
 
+/// All runs of a plan, each with its timeline where there is to be a page.
+///
+/// # Errors
+/// Threads that cannot be had.
+pub fn with_timelines(plan: &Plan, jobs: JobsArgs, wanted: bool) -> Result<Vec<(Finished, Option<Timeline>)>> {
+    in_parallel(plan, jobs, |index, set, policy| {
+        if !wanted {
+            return (plan.carry_out(set, policy, &mut Deaf), None);
+        }
+        let mut runs = page::Runs::default();
+        let finished = plan.carry_out(set, policy, &mut runs);
+        let timeline = runs.timeline(index, plan, &finished.record);
+        (finished, timeline)
+    })
+}
+
 /// As many as asked for; one per processor where none were.
 ///
 /// # Errors
@@ -37,14 +58,4 @@ pub fn in_parallel<T: Send>(
 pub fn threads(jobs: JobsArgs) -> Result<ThreadPool> {
     let jobs = jobs.jobs.map_or(0, |jobs| jobs as usize);
     rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| Failure::Failed(error.into()))
-}
-
-/// How far runs are, behind what its prefix says.
-pub fn bar(runs: u64) -> ProgressBar {
-    let bar = ProgressBar::new(runs);
-    // A template that does not parse is no reason to go without runs.
-    match ProgressStyle::with_template("{prefix}{wide_bar} {pos}/{len} runs, {eta} left") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }

@@ -4,14 +4,15 @@ use std::io::BufWriter;
 
 use anyhow::Context as _;
 use evenkeel_metrics::Record;
-use evenkeel_report::{csv, perfetto, table as results};
+use evenkeel_report::{perfetto, table as results};
 use evenkeel_sim::{Deaf, Log};
 
 use crate::args::SimulateArgs;
+use crate::commands::{page, records};
 use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print, print_json};
 use crate::plan::{Plan, say_notes};
-use crate::{commands::page, table};
+use crate::{progress, table};
 
 /// Carries it out and reports it.
 ///
@@ -22,14 +23,18 @@ pub fn run(args: &SimulateArgs) -> Result {
     let plan = Plan::new(&args.run, vec![policy], false)?;
     let trace = args.trace.as_deref().map(OutputFile::begin).transpose()?;
     let html = args.html.as_deref().map(OutputFile::begin).transpose()?;
+    let output = args.output.as_deref().map(OutputFile::begin).transpose()?;
     let mut notes = plan.notes();
 
     let (set, policy) = (&plan.sets[0], &plan.policies[0]);
     let mut log = (trace.is_some() || html.is_some()).then(Log::default);
+    plan.warn_of_length(1);
+    let progress = progress::line(&format!("simulating {} under {}", set.workloads.join(" + "), policy.label));
     let finished = match &mut log {
         Some(log) => plan.carry_out(set, policy, log),
         None => plan.carry_out(set, policy, &mut Deaf),
     };
+    progress.finish_and_clear();
     notes.extend(finished.notes);
     say_notes(&notes);
 
@@ -48,12 +53,14 @@ pub fn run(args: &SimulateArgs) -> Result {
         let timeline = log.as_ref().and_then(|log| page::timeline(0, &plan, &record, log));
         page::write(&plan, std::slice::from_ref(&record), timeline.as_slice(), 0, file)?;
     }
+    if args.csv {
+        let text = records::as_csv(std::slice::from_ref(&record))?;
+        output.map(|file| file.finish_with(text.as_bytes())).transpose()?;
+        return print(&text);
+    }
+    records::write_json(output, &record)?;
     if args.json {
         print_json(&record)
-    } else if args.csv {
-        let mut text = Vec::new();
-        csv::write(std::slice::from_ref(&record), &mut text).map_err(|error| Failure::Failed(error.into()))?;
-        print(&String::from_utf8_lossy(&text))
     } else {
         print(&(results::simulate(&record, table::style()) + &threads(&record)))
     }

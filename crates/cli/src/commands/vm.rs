@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::args::vm::VmArgs;
 use crate::error::{Failure, Result, say};
 use crate::output::{self, OutputFile};
-use crate::table;
+use crate::{progress, table};
 
 /// Exit code of a command that took too long, as timeout(1) gives it.
 const TIMED_OUT: u8 = 124;
@@ -54,6 +54,8 @@ pub fn run(args: &VmArgs) -> Result<ExitCode> {
     let busybox = Busybox::find(&store, &tell).map_err(failure)?;
     // Others may fetch while this lab runs.
     drop(store);
+    // Before any thread is made, that of output files among them: see `Signals`.
+    let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
     let log = args.kernel_log.as_deref().map(OutputFile::begin).transpose()?;
 
     let lab = Lab {
@@ -70,13 +72,20 @@ pub fn run(args: &VmArgs) -> Result<ExitCode> {
         timeout: args.timeout.map(|time| Duration::from_nanos(time.0)),
     };
     let (stdout, stderr) = (Captured::default(), Captured::default());
+    let progress = progress::line("booting the guest");
+    let shown = progress.clone();
+    let booted = Box::new(move || shown.finish_and_clear());
     let streams = match args.json {
-        true => Streams { stdout: Box::new(stdout.clone()), stderr: Box::new(stderr.clone()) },
-        false => Streams { stdout: Box::new(io::stdout()), stderr: Box::new(io::stderr()) },
+        true => Streams { booted, stdout: Box::new(stdout.clone()), stderr: Box::new(stderr.clone()) },
+        false => Streams { booted, stdout: Box::new(io::stdout()), stderr: Box::new(io::stderr()) },
     };
-    let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
-    let outcome = match lab.run(&busybox, &signals, streams, &tell) {
+    let outcome = lab.run(&busybox, &signals, streams, &|what| progress.suspend(|| tell(what)));
+    progress.finish_and_clear();
+    let outcome = match outcome {
         Ok(outcome) => outcome,
+        Err(VmError::NoProgram { program, error }) if args.command.first() == Some(&program) => {
+            return Err(Failure::not_started(&program, error));
+        }
         Err(error) => return failed(error, log),
     };
     if let Some(log) = log {
@@ -227,7 +236,7 @@ fn failed(error: VmError, log: Option<OutputFile>) -> Result<ExitCode> {
     let code = match &error {
         VmError::TimedOut { stage: Stage::Command, .. } => TIMED_OUT,
         VmError::TimedOut { .. } | VmError::Died { .. } => LAB_FAILED,
-        VmError::Interrupted { signal } => return Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(LAB_FAILED))),
+        VmError::Interrupted { signal } => return Err(Failure::Interrupted(*signal)),
         _ => return Err(failure(error)),
     };
     if let (VmError::Died { .. }, Some(fault)) = (&error, known_fault()) {

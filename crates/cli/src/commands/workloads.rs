@@ -1,5 +1,7 @@
 //! `evenkeel workloads`, `evenkeel show workload`.
 
+use std::path::Path;
+
 use evenkeel_machine::{KindId, Machine};
 use evenkeel_workload::programs::{self, Context, KnobInfo, WorkloadInfo};
 use evenkeel_workload::{Application, Phase, Repeat, ThreadSpec, native};
@@ -9,7 +11,7 @@ use crate::args::{ListArgs, ScaleArgs};
 use crate::commands::machines;
 use crate::error::{Failure, Result, say};
 use crate::output::{print, print_json};
-use crate::table;
+use crate::{stdin, table};
 
 /// Lists those that are built in.
 ///
@@ -26,7 +28,7 @@ pub fn list(args: &ListArgs) -> Result {
         rows.add_row([info.name, &info.summary, &info.shapes.join(" "), &knobs.join(" "), info.source]);
     }
     let how = "\nAsk for a shape and knobs after a colon: -w NAME:SHAPE,KNOB=VALUE. A file may stand for a name.\n";
-    print(&(table::fitted(rows, &[4, 2, 3], "--json has all") + how))
+    print(&(table::fitted(rows, &[4, 2, 3], "--json has all") + &table::wrapped(how, 0)))
 }
 
 fn describe(info: &WorkloadInfo) -> serde_json::Value {
@@ -40,12 +42,27 @@ fn describe(info: &WorkloadInfo) -> serde_json::Value {
     })
 }
 
-/// The applications of this name or in this file, as made for this machine.
+/// The machine that a workload is described for unless said.
+pub const MADE_FOR: &str = "odroid-xu3-paper";
+
+/// A name as it is spelt in the list, where it is one in another case; anything else as it is.
+pub fn canonical(name: &str) -> String {
+    match programs::find(name) {
+        Some(info) if !Path::new(name).exists() => format!("{}{}", info.name, &name[info.name.len()..]),
+        _ => name.to_owned(),
+    }
+}
+
+/// The applications of this name or in this file, or on stdin (`-`), as made for this machine.
 ///
 /// # Errors
 /// There is none, or it is not one.
 pub fn load(name: &str, scale: &ScaleArgs, machine: &Machine) -> Result<Vec<Application>> {
     let context = Context { machine, threads: scale.workers, size: scale.size, seed: scale.seed };
+    if name == stdin::NAME {
+        let bytes = stdin::read("workload", programs::MOST_FILE_BYTES)?;
+        return programs::parse(bytes, stdin::CALLED, &context).map_err(Failure::input);
+    }
     programs::load(name, &context).map_err(Failure::input)
 }
 

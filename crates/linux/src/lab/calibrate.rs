@@ -14,11 +14,12 @@
 use evenkeel_machine::Nanos;
 
 use super::LabError;
+use super::control::Control;
 use super::figures::Figures;
 use super::limits::Budget;
 use super::slow::Slow;
 use super::thief::Thief;
-use super::victim::{Window, measure};
+use super::victim::{Length, Window, measure};
 
 /// How far the ratio may be off, and how far it may spread, for the lab to be one. Source: issue 3.
 pub const BOUND: f64 = 0.02;
@@ -26,12 +27,16 @@ pub const BOUND: f64 = 0.02;
 const CLOSE: f64 = 0.005;
 /// Good enough to end with.
 const GOOD: f64 = 0.01;
-/// Windows between adjustments.
+/// Short windows that tell what switching costs at the shortest period, from which the period follows.
+const FIRST: usize = 2;
+/// Short windows between adjustments.
 const ROUND: usize = 3;
 /// Windows of the last measurement, the one that is reported.
-const REPORT: usize = 7;
+const REPORT: usize = 5;
+/// Windows of a calibration that finds its shares at once. They take up to five seconds: see [`Length`].
+pub const LEAST_WINDOWS: usize = FIRST + ROUND + REPORT;
 /// Adjustments before a report, at most.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 3;
 /// Reports at most; the last one counts, whatever it says.
 const REPORTS: usize = 2;
 /// Windows whose loss is remembered.
@@ -84,22 +89,23 @@ impl Calibrated {
 /// the next, if it has been said.
 ///
 /// # Errors
-/// Threads cannot be made, or not be made real-time.
+/// Threads cannot be made, or not be made real-time; `control` has it end.
 pub fn calibrate(
     thieves: &[Thief],
     asked: &[Slow],
     period: Option<Nanos>,
     budget: &Budget,
+    control: &Control,
 ) -> Result<Vec<Calibrated>, LabError> {
     let mut losses: Vec<Losses> = thieves.iter().map(|_| Losses::default()).collect();
     match period {
         Some(period) => thieves.iter().for_each(|thief| thief.set_period(period)),
-        None => choose_periods(thieves, asked, budget, &mut losses)?,
+        None => choose_periods(thieves, asked, budget, &mut losses, control)?,
     }
     let mut calibrated = Vec::new();
     for _ in 0..REPORTS {
-        let shares = approach(thieves, asked, budget, &mut losses)?;
-        let windows = measure(thieves, asked, &shares, REPORT, budget)?;
+        let shares = approach(thieves, asked, budget, &mut losses, control)?;
+        let windows = measure(thieves, asked, &shares, (REPORT, Length::Whole), budget, control)?;
         learn(thieves, &mut losses, &shares, &windows);
         calibrated = report(thieves, asked, &shares, &windows);
         if calibrated.iter().all(|cpu| cpu.deviation() <= GOOD && cpu.ratio.spread <= BOUND) {
@@ -118,17 +124,24 @@ pub fn measure_again(
     calibrated: &[Calibrated],
     windows: usize,
     budget: &Budget,
+    control: &Control,
 ) -> Result<(Vec<Calibrated>, Vec<Vec<Window>>), LabError> {
     let shares: Vec<f64> = calibrated.iter().map(|cpu| cpu.share).collect();
     let asked: Vec<Slow> = calibrated.iter().map(|cpu| cpu.asked).collect();
-    let windows = measure(thieves, &asked, &shares, windows, budget)?;
+    let windows = measure(thieves, &asked, &shares, (windows, Length::Whole), budget, control)?;
     Ok((report(thieves, &asked, &shares, &windows), windows))
 }
 
 /// Finds out what switching costs, and has each thief's turns so far apart that it does not matter much.
-fn choose_periods(thieves: &[Thief], asked: &[Slow], budget: &Budget, losses: &mut [Losses]) -> Result<(), LabError> {
+fn choose_periods(
+    thieves: &[Thief],
+    asked: &[Slow],
+    budget: &Budget,
+    losses: &mut [Losses],
+    control: &Control,
+) -> Result<(), LabError> {
     let tried = shares(thieves, asked, budget, losses);
-    let windows = measure(thieves, asked, &tried, ROUND, budget)?;
+    let windows = measure(thieves, asked, &tried, (FIRST, Length::Short), budget, control)?;
     learn(thieves, losses, &tried, &windows);
     for ((thief, slow), losses) in thieves.iter().zip(asked).zip(losses) {
         thief.set_period(losses.period(slow.ratio));
@@ -137,10 +150,16 @@ fn choose_periods(thieves: &[Thief], asked: &[Slow], budget: &Budget, losses: &m
 }
 
 /// Adjusts the shares until a round of windows is close.
-fn approach(thieves: &[Thief], asked: &[Slow], budget: &Budget, losses: &mut [Losses]) -> Result<Vec<f64>, LabError> {
+fn approach(
+    thieves: &[Thief],
+    asked: &[Slow],
+    budget: &Budget,
+    losses: &mut [Losses],
+    control: &Control,
+) -> Result<Vec<f64>, LabError> {
     for _ in 0..ROUNDS {
         let tried = shares(thieves, asked, budget, losses);
-        let windows = measure(thieves, asked, &tried, ROUND, budget)?;
+        let windows = measure(thieves, asked, &tried, (ROUND, Length::Short), budget, control)?;
         learn(thieves, losses, &tried, &windows);
         let is_close = |(windows, slow): (&Vec<Window>, &Slow)| {
             let ratio = Figures::of(windows.iter().map(Window::ratio));

@@ -109,6 +109,9 @@ pub enum LabError {
     /// No thread.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
+    /// It was told to end ([`super::Control::end`]).
+    #[error("interrupted")]
+    Interrupted,
     /// A bug of ours.
     #[error("a thread of the lab has panicked")]
     Panicked,

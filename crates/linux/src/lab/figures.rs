@@ -1,7 +1,9 @@
 //! Median, spread and percentiles of what was measured.
 
+use serde::{Deserialize, Serialize};
+
 /// What a series of measurements comes to.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// The middle one.
     pub median: f64,

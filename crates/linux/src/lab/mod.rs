@@ -13,6 +13,7 @@
 //! Threads die with their process: nothing of a lab outlives it but, when it is killed, a small file (`handout`).
 
 mod calibrate;
+mod control;
 mod error;
 mod figures;
 mod handout;
@@ -23,7 +24,8 @@ mod stolen;
 mod thief;
 mod victim;
 
-pub use calibrate::{BOUND, Calibrated};
+pub use calibrate::{BOUND, Calibrated, LEAST_WINDOWS};
+pub use control::Control;
 pub use error::LabError;
 pub use figures::Figures;
 pub use handout::{Handout, MACHINE_VARIABLE};
@@ -69,26 +71,48 @@ impl Lab {
         self.period = Some(period);
     }
 
-    /// Finds out how much the thieves must take, and measures what that comes to. Takes some seconds, in which the CPUs
-    /// are mostly taken.
+    /// Finds out how much the thieves must take, and measures what that comes to. Takes five seconds or less on a quiet
+    /// machine, in which the CPUs are mostly taken.
     ///
     /// # Errors
-    /// Threads cannot be made.
-    pub fn calibrate(&mut self) -> Result<&[Calibrated], LabError> {
+    /// Threads cannot be made; it was told to end.
+    pub fn calibrate(&mut self, control: &Control) -> Result<&[Calibrated], LabError> {
         if !self.thieves.is_empty() {
-            self.calibrated = calibrate::calibrate(&self.thieves, &self.asked, self.period, &self.budget)?;
+            self.calibrated = calibrate::calibrate(&self.thieves, &self.asked, self.period, &self.budget, control)?;
         }
         Ok(&self.calibrated)
+    }
+
+    /// Goes by what an earlier calibration of the same CPUs found, in place of one. Returns whether it fits: else nothing
+    /// is changed.
+    pub fn take_up(&mut self, earlier: Vec<Calibrated>) -> bool {
+        let is_asked = earlier.iter().map(|cpu| cpu.asked).eq(self.asked.iter().copied());
+        let can_be = |cpu: &Calibrated| (0.0..1.0).contains(&cpu.share) && cpu.period > Nanos::ZERO;
+        if !is_asked || !earlier.iter().all(can_be) {
+            return false;
+        }
+        self.thieves.iter().zip(&earlier).for_each(|(thief, cpu)| thief.set_period(cpu.period));
+        self.calibrated = earlier;
+        true
     }
 
     /// Measures anew, in so many windows that the slowest CPU is slow for this long; of each CPU its windows, too.
     ///
     /// # Errors
     /// As [`Lab::calibrate`].
-    pub fn measure(&self, time: Nanos) -> Result<(Vec<Calibrated>, Vec<Vec<Window>>), LabError> {
+    pub fn measure(&self, time: Nanos, control: &Control) -> Result<(Vec<Calibrated>, Vec<Vec<Window>>), LabError> {
+        calibrate::measure_again(&self.thieves, &self.calibrated, self.windows(time), &self.budget, control)
+    }
+
+    /// How many windows [`Lab::measure`] takes for this time.
+    pub fn windows(&self, time: Nanos) -> usize {
         let slowest = self.asked.iter().map(|slow| slow.ratio).fold(1.0, f64::max);
-        let windows = usize::try_from(time.0.div_ceil(victim::window_time(slowest).0)).unwrap_or(usize::MAX);
-        calibrate::measure_again(&self.thieves, &self.calibrated, windows, &self.budget)
+        usize::try_from(time.0.div_ceil(victim::window_time(slowest).0)).unwrap_or(usize::MAX)
+    }
+
+    /// The CPUs that thieves sit on, with what was asked of each.
+    pub fn asked(&self) -> &[Slow] {
+        &self.asked
     }
 
     /// From now on the CPUs are slow.

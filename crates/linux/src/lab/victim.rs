@@ -1,8 +1,9 @@
 //! What a slowed CPU is worth: the work that a thread gets done on it, with the thief and without.
 //!
 //! The two alternate in short slices, and a *window* is a few slices of each: whatever slows both alike (a falling clock, a
-//! busy host) cancels in the window's ratio. In a window the victim has [`WORK`] of CPU time of either sort, however slow the
-//! CPU is: with less, the ratio would say more of the host's own unrest than of the thief.
+//! busy host) cancels in the window's ratio. In a window the victim has [`WORK`] of CPU time of either sort: with less, the
+//! ratio would say more of the host's own unrest than of the thief. On a CPU that is very slow that would take seconds a
+//! window: it has less there ([`LONGEST`]), and half as much where a window only shows the way ([`Length`]).
 //!
 //! The victim is real-time as well, below the thief, so that the ordinary load of a machine does not reach it. After each
 //! slice it sleeps, which keeps both together under the real-time throttle and leaves something to everyone else.
@@ -15,13 +16,16 @@ use std::thread;
 use evenkeel_machine::Nanos;
 
 use super::LabError;
+use super::control::Control;
 use super::limits::Budget;
 use super::slow::Slow;
 use super::thief::Thief;
 use crate::realtime::{become_fifo, now, pin_to};
 
-/// What a victim works in a window without the thief, and about what it works with it.
+/// What a victim works in a window without the thief, and about what it works with it, at most.
 const WORK: Nanos = Nanos::from_millis(100);
+/// Slowed time in a window, at most. Ours: ten windows of a calibration are to take five seconds at any ratio.
+const LONGEST: Nanos = Nanos::from_millis(300);
 /// Slices of either sort in a window.
 const SLICES: u64 = 8;
 /// Turns of the thief that are not counted at the start of a slice.
@@ -43,26 +47,36 @@ impl Window {
     }
 }
 
-/// Slowed time in a window of a CPU that is this many times slower.
-pub fn window_time(ratio: f64) -> Nanos {
-    Nanos((WORK.0 as f64 * ratio) as u64)
+/// How long a window is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// As a measurement takes it.
+    Whole,
+    /// Half of that: it shows the way to a share that is measured afterwards.
+    Short,
 }
 
-/// Measures the CPUs of all thieves at the same time, as they will be used, in as many windows each. `shares` are for
-/// [`Thief::take`], none 0; `asked` are about what they come to. Afterwards no thief takes anything.
+/// Slowed time in a whole window of a CPU that is this many times slower.
+pub fn window_time(ratio: f64) -> Nanos {
+    Nanos((WORK.0 as f64 * ratio) as u64).min(LONGEST)
+}
+
+/// Measures the CPUs of all thieves at the same time, as they will be used, in as many windows each of a length. `shares`
+/// are for [`Thief::take`], none 0; `asked` are about what they come to. Afterwards no thief takes anything.
 ///
 /// # Errors
-/// The victims cannot be made.
+/// The victims cannot be made; `control` has it end.
 pub fn measure(
     thieves: &[Thief],
     asked: &[Slow],
     shares: &[f64],
-    windows: usize,
+    (windows, length): (usize, Length),
     budget: &Budget,
+    control: &Control,
 ) -> Result<Vec<Vec<Window>>, LabError> {
     let together = Barrier::new(thieves.len());
     let (tell, told) = mpsc::channel();
-    thread::scope(|scope| {
+    let windows = thread::scope(|scope| {
         // Nobody may wait at the barrier for one that is not there: they start when all are ready. Where that fails, the
         // channels that they wait for are dropped.
         let (mut starts, mut victims) = (Vec::new(), Vec::new());
@@ -75,7 +89,16 @@ pub fn measure(
                 if tell.send(ready).is_err() || started.recv().is_err() {
                     return Vec::new();
                 }
-                (0..windows).map(|_| window(thief, slow.ratio, share, together, budget)).collect()
+                let victim = Victim { thief, together, budget, control };
+                let one = |_| {
+                    let window = victim.window(slow.ratio, share, length);
+                    // Windows are counted once, and not for each CPU.
+                    if thief.cpu() == thieves[0].cpu() {
+                        control.count_window();
+                    }
+                    window
+                };
+                (0..windows).map(one).collect()
             };
             let name = format!("lab-victim-{}", thief.cpu().0);
             victims.push(thread::Builder::new().name(name).spawn_scoped(scope, life).map_err(LabError::Thread)?);
@@ -87,8 +110,9 @@ pub fn measure(
         for start in starts {
             start.send(()).map_err(|_| LabError::Panicked)?;
         }
-        victims.into_iter().map(|victim| victim.join().map_err(|_| LabError::Panicked)).collect()
-    })
+        victims.into_iter().map(|victim| victim.join().map_err(|_| LabError::Panicked)).collect::<Result<_, _>>()
+    })?;
+    if control.is_ending() { Err(LabError::Interrupted) } else { Ok(windows) }
 }
 
 /// Work done, and the time that it took.
@@ -117,24 +141,42 @@ impl Done {
     }
 }
 
-fn window(thief: &Thief, ratio: f64, share: f64, together: &Barrier, budget: &Budget) -> Window {
-    let (mut unslowed, mut slowed) = (Done::default(), Done::default());
-    // Whole turns, so that no slice has a part of a turn more than another.
-    let turns = (window_time(ratio).0 / SLICES).div_ceil(thief.period().0);
-    for _ in 0..SLICES {
-        together.wait();
-        let began = now();
-        let until = began + Nanos(WORK.0 / SLICES);
-        unslowed.add(thief, |time, _| time < until);
-        let first = thief.turns() + FIRST_TURNS;
-        thief.take(share);
-        // Waits on the CPU and not off it: it is from this thread that the thief takes.
-        Done::default().add(thief, |_, taken| taken < first);
-        slowed.add(thief, |_, taken| taken < first + turns);
-        thief.take(0.0);
-        thread::sleep(budget.pause_after(now().saturating_sub(began)));
+/// What measures on one CPU.
+struct Victim<'a> {
+    thief: &'a Thief,
+    together: &'a Barrier,
+    budget: &'a Budget,
+    control: &'a Control,
+}
+
+impl Victim<'_> {
+    /// One window. When it is to end, nothing is done but to meet the others: nobody may wait for one that has gone.
+    fn window(&self, ratio: f64, share: f64, length: Length) -> Window {
+        let Self { thief, together, budget, control } = *self;
+        let (mut unslowed, mut slowed) = (Done::default(), Done::default());
+        let whole = window_time(ratio);
+        let slowed_time = if length == Length::Short { Nanos(whole.0 / 2) } else { whole };
+        let unslowed_time = Nanos((slowed_time.0 as f64 / ratio) as u64);
+        // Whole turns, so that no slice has a part of a turn more than another.
+        let turns = (slowed_time.0 / SLICES).div_ceil(thief.period().0);
+        for _ in 0..SLICES {
+            together.wait();
+            if control.is_ending() {
+                continue;
+            }
+            let began = now();
+            let until = began + Nanos(unslowed_time.0 / SLICES);
+            unslowed.add(thief, |time, _| time < until && !control.is_ending());
+            let first = thief.turns() + FIRST_TURNS;
+            thief.take(share);
+            // Waits on the CPU and not off it: it is from this thread that the thief takes.
+            Done::default().add(thief, |_, taken| taken < first && !control.is_ending());
+            slowed.add(thief, |_, taken| taken < first + turns && !control.is_ending());
+            thief.take(0.0);
+            thread::sleep(budget.pause_after(now().saturating_sub(began)));
+        }
+        Window { unslowed: unslowed.speed(), slowed: slowed.speed() }
     }
-    Window { unslowed: unslowed.speed(), slowed: slowed.speed() }
 }
 
 /// Some 200 ns of arithmetic, each step waiting for the one before: its speed is the clock's, and a neighbour's cache

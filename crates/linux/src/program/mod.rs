@@ -13,16 +13,15 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
-use nix::unistd::Pid;
+use nix::unistd::{AccessFlags, Pid, access};
 
 pub use held::Held;
 pub use nix::sys::signal::Signal;
@@ -213,26 +212,48 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     u8::try_from(code).unwrap_or(1)
 }
 
+/// Exit code of shells for a program that is not there.
+pub const NOT_FOUND: u8 = 127;
+/// Exit code of shells for a program that is there and cannot be executed.
+pub const NOT_EXECUTABLE: u8 = 126;
+
+/// The exit code by which a shell would tell that a program could not be started.
+pub fn not_started(error: &io::Error) -> u8 {
+    if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
+}
+
 /// Looks whether there is such a program, before long preparations for it: a path, or a name in one of the folders of
-/// `PATH`.
+/// `PATH`. A file of that name which may not be executed counts only if no other folder has one that may. Returns its
+/// path.
 ///
 /// # Errors
 /// There is none, or it cannot be executed.
-pub fn find(program: &OsStr, path: Option<OsString>) -> io::Result<()> {
-    let check = |file: &Path| -> io::Result<()> {
-        let metadata = fs::metadata(file)?;
-        match (metadata.is_dir(), metadata.permissions().mode() & 0o111) {
-            (true, _) => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
-            (false, 0) => Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is not executable")),
-            _ => Ok(()),
-        }
-    };
+pub fn find(program: &OsStr, path: Option<OsString>) -> io::Result<PathBuf> {
     if program.as_encoded_bytes().contains(&b'/') {
-        return check(Path::new(program));
+        return check(Path::new(program)).map(|()| program.into());
     }
     let folders = path.unwrap_or_else(|| "/bin:/usr/bin".into());
-    let found = std::env::split_paths(&folders).any(|folder| check(&folder.join(program)).is_ok());
-    if found { Ok(()) } else { Err(io::Error::new(io::ErrorKind::NotFound, "no such program in PATH")) }
+    let mut refused = io::Error::new(io::ErrorKind::NotFound, "no such program in PATH");
+    for folder in std::env::split_paths(&folders) {
+        let file = folder.join(program);
+        match check(&file) {
+            Ok(()) => return Ok(file),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && file.is_file() => refused = error,
+            Err(_) => {}
+        }
+    }
+    Err(refused)
+}
+
+/// Whether this process may execute a file.
+fn check(file: &Path) -> io::Result<()> {
+    if fs::metadata(file)?.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
+    }
+    access(file, AccessFlags::X_OK).map_err(|error| match error {
+        nix::errno::Errno::EACCES => io::Error::new(io::ErrorKind::PermissionDenied, "permission denied"),
+        error => error.into(),
+    })
 }
 
 #[cfg(test)]
@@ -247,6 +268,10 @@ mod tests {
         assert_eq!(find("no-such-program".as_ref(), path()).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(find("/".as_ref(), None).unwrap_err().kind(), io::ErrorKind::IsADirectory);
         assert_eq!(find("/proc/self/status".as_ref(), None).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        // In PATH, what may not be executed is told from what is not there.
+        let refused = find("status".as_ref(), Some("/nowhere:/proc/self".into())).unwrap_err();
+        assert_eq!((refused.kind(), not_started(&refused)), (io::ErrorKind::PermissionDenied, NOT_EXECUTABLE));
+        assert!(find("sh".as_ref(), Some("/proc/self:/bin".into())).is_ok());
     }
 
     #[test]

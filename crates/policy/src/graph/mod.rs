@@ -287,6 +287,7 @@ mod tests {
     #[test]
     fn every_name_makes_a_policy_and_another_is_named_in_the_error() {
         for (i, name) in names().enumerate() {
+            assert_eq!(name, name.to_ascii_lowercase());
             assert!(make(name, 1).is_ok() && names().skip(i + 1).all(|other| other != name), "{name}");
         }
         let error = make("lifo", 1).err().map(|error| error.to_string()).unwrap_or_default();

@@ -18,4 +18,4 @@ mod system;
 pub use build::Context;
 pub use error::WorkloadError;
 pub use parsec::big_little_ratio;
-pub use registry::{KnobInfo, MOST_FILE_BYTES, WorkloadInfo, list, load};
+pub use registry::{KnobInfo, MOST_FILE_BYTES, WorkloadInfo, find, list, load, parse};

@@ -86,27 +86,79 @@ pub fn list() -> &'static [WorkloadInfo] {
     &REGISTRY.infos
 }
 
+/// The built-in workload that a specification begins with, whatever its case.
+pub fn find(spec: &str) -> Option<&'static WorkloadInfo> {
+    exact(head(spec)).or_else(|| folded(head(spec))).map(|index| &REGISTRY.infos[index])
+}
+
+/// Of a specification, what stands before shape and knobs.
+fn head(spec: &str) -> &str {
+    spec.split(':').next().unwrap_or(spec)
+}
+
+fn exact(name: &str) -> Option<usize> {
+    REGISTRY.infos.iter().position(|info| info.name == name)
+}
+
+/// No two of them differ by case only: a test looks.
+fn folded(name: &str) -> Option<usize> {
+    REGISTRY.infos.iter().position(|info| info.name.eq_ignore_ascii_case(name))
+}
+
 /// Makes a workload from the name of a built-in one with its arguments, or from a file, whose format is told from its
-/// content. The result is deterministic: equal specifications and contexts give equal applications.
+/// content. A name in another case comes after a file. The result is deterministic: equal specifications and contexts
+/// give equal applications.
 ///
 /// # Errors
 /// See [`WorkloadError`].
 pub fn load(spec: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
-    if !(ctx.size > 0.0 && ctx.size <= MOST_SIZE) {
-        return Err(WorkloadError::Size { found: ctx.size, most: MOST_SIZE });
+    check_size(ctx)?;
+    if let Some(index) = exact(head(spec)) {
+        return built_in(index, spec, ctx);
     }
-    let head = spec.split(':').next().unwrap_or(spec);
-    if let Some(index) = REGISTRY.infos.iter().position(|info| info.name == head) {
-        let (info, build) = (&REGISTRY.infos[index], REGISTRY.builds[index]);
-        let args = Args::parse(spec)?.without_defaults_in_words(info.knobs);
-        let knobs: Vec<_> = info.knobs.iter().map(|knob| knob.name).collect();
-        args.check(info.shapes, &knobs)?;
-        return build(&args, ctx);
+    let path = Path::new(spec);
+    match std::fs::metadata(path) {
+        Ok(_) => return load_file(path, ctx),
+        // It may be there: whoever looks for it is to know why it is not found.
+        Err(source) if source.kind() == std::io::ErrorKind::PermissionDenied => {
+            return Err(WorkloadError::Io { path: path.to_owned(), source });
+        }
+        Err(_) => {}
     }
-    if Path::new(spec).exists() {
-        return load_file(Path::new(spec), ctx);
+    match folded(head(spec)) {
+        Some(index) => built_in(index, spec, ctx),
+        None => Err(WorkloadError::Unknown { name: spec.to_owned(), hint: hint(head(spec)) }),
     }
-    Err(WorkloadError::Unknown { name: spec.to_owned(), hint: hint(head) })
+}
+
+/// Makes a workload from the content of a file, whose format is told from it. `name`: of the file, in messages.
+///
+/// # Errors
+/// As [`load`] of a file.
+pub fn parse(bytes: &[u8], name: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
+    check_size(ctx)?;
+    let path = Path::new(name);
+    if bytes.len() as u64 > MOST_FILE_BYTES {
+        return Err(WorkloadError::FileTooLong { path: path.to_owned(), most: MOST_FILE_BYTES });
+    }
+    read(bytes, path, ctx)
+}
+
+fn check_size(ctx: &Context) -> Result<(), WorkloadError> {
+    if ctx.size > 0.0 && ctx.size <= MOST_SIZE {
+        return Ok(());
+    }
+    Err(WorkloadError::Size { found: ctx.size, most: MOST_SIZE })
+}
+
+fn built_in(index: usize, spec: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
+    let (info, build) = (&REGISTRY.infos[index], REGISTRY.builds[index]);
+    // As it is spelt in the list, whatever its case was.
+    let spec = format!("{}{}", info.name, &spec[head(spec).len()..]);
+    let args = Args::parse(&spec)?.without_defaults_in_words(info.knobs);
+    let knobs: Vec<_> = info.knobs.iter().map(|knob| knob.name).collect();
+    args.check(info.shapes, &knobs)?;
+    build(&args, ctx)
 }
 
 fn load_file(path: &Path, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
@@ -177,6 +229,17 @@ mod tests {
             let shaped = info.shapes.iter().map(|shape| format!("{}:{shape}", info.name));
             std::iter::once(info.name.to_owned()).chain(shaped)
         })
+    }
+
+    #[test]
+    fn names_differ_by_more_than_case_and_are_found_in_any() {
+        for (i, info) in list().iter().enumerate() {
+            assert!(list()[..i].iter().all(|other| !other.name.eq_ignore_ascii_case(info.name)), "{}", info.name);
+            assert_eq!(find(&info.name.to_uppercase()).map(|found| found.name), Some(info.name));
+        }
+        let machine = Machine::preset("odroid-xu3-paper").unwrap();
+        let ctx = Context { size: 0.02, ..Context::new(&machine) };
+        assert_eq!(load("Ferret:tasks", &ctx).unwrap(), load("ferret:tasks", &ctx).unwrap());
     }
 
     #[test]

@@ -5,20 +5,21 @@ mod because;
 mod ranking;
 
 use evenkeel_metrics::Record;
-use evenkeel_report::csv;
 use evenkeel_report::table::number;
-use evenkeel_sim::Deaf;
 use serde::Serialize;
 
 use crate::args::advise::{AdviseArgs, Measure};
-use crate::commands::runs;
+use crate::commands::{page, records, runs};
 use crate::error::{Failure, Result, say};
-use crate::output::{print, print_json};
+use crate::output::{OutputFile, print, print_json};
 use crate::plan::say_notes;
 use crate::table;
 
 use applies::LeftOut;
 use ranking::{Ranked, Run};
+
+/// The policy that the page sets others in relation to, where it is among them.
+const BASELINE: &str = "linux";
 
 /// What the command has to say.
 #[derive(Serialize)]
@@ -50,11 +51,14 @@ struct Failed<'a> {
 pub fn run(args: &AdviseArgs) -> Result {
     let (plan, left_out) = applies::plan(&args.run, args.among().map_err(Failure::usage)?)?;
     let mut notes = plan.notes();
-    let mut runs = Vec::new();
-    let finished = runs::in_parallel(&plan, args.jobs, |_, set, policy| plan.carry_out(set, policy, &mut Deaf))?;
-    for (policy, finished) in plan.policies.iter().zip(finished) {
+    let html = args.html.as_deref().map(OutputFile::begin).transpose()?;
+    let output = args.output.as_deref().map(OutputFile::begin).transpose()?;
+    let (mut runs, mut timelines) = (Vec::new(), Vec::new());
+    let finished = runs::with_timelines(&plan, args.jobs, html.is_some())?;
+    for (policy, (finished, timeline)) in plan.policies.iter().zip(finished) {
         notes.extend(finished.notes);
         runs.push(Run { label: policy.label.clone(), record: finished.record });
+        timelines.extend(timeline);
     }
     say_notes(&notes);
     if runs.iter().all(|run| run.record.error.is_some()) {
@@ -72,39 +76,44 @@ pub fn run(args: &AdviseArgs) -> Result {
     let why = because::sentence(&runs, &ranking, measure);
     let best_first: Vec<&Run> = ranking.iter().map(|ranked| &runs[ranked.run]).collect();
     let failed: Vec<_> = runs.iter().filter_map(|run| Some((run, run.record.error.as_deref()?))).collect();
+    if let Some(file) = html {
+        // In the order of the plan, which the page goes by.
+        let records: Vec<Record> = runs.iter().map(|run| run.record.clone()).collect();
+        let baseline = plan.policies.iter().position(|policy| policy.name() == BASELINE).unwrap_or(0);
+        page::write(&plan, &records, &timelines, baseline, file)?;
+    }
     if args.csv {
         let records: Vec<Record> = best_first.iter().map(|run| run.record.clone()).collect();
-        let mut text = Vec::new();
-        csv::write(&records, &mut text).map_err(|error| Failure::Failed(error.into()))?;
-        print(&String::from_utf8_lossy(&text))
-    } else if args.json {
-        let first = &best_first[0].record;
-        print_json(&Advice {
-            machine: &first.machine,
-            cores: &first.cores,
-            workloads: &first.workloads,
-            seed: first.seed,
-            rank_by: measure,
-            winner: &best_first[0].label,
-            why: &why,
-            ranking: &ranking,
-            left_out: &left_out,
-            failed: failed.iter().map(|(run, error)| Failed { policy: &run.label, error }).collect(),
-            records: best_first
-                .iter()
-                .map(|run| &run.record)
-                .chain(failed.iter().map(|(run, _)| &run.record))
-                .collect(),
-        })
+        let text = records::as_csv(&records)?;
+        output.map(|file| file.finish_with(text.as_bytes())).transpose()?;
+        return print(&text);
+    }
+    let first = &best_first[0].record;
+    let advice = Advice {
+        machine: &first.machine,
+        cores: &first.cores,
+        workloads: &first.workloads,
+        seed: first.seed,
+        rank_by: measure,
+        winner: &best_first[0].label,
+        why: &why,
+        ranking: &ranking,
+        left_out: &left_out,
+        failed: failed.iter().map(|(run, error)| Failed { policy: &run.label, error }).collect(),
+        records: best_first.iter().map(|run| &run.record).chain(failed.iter().map(|(run, _)| &run.record)).collect(),
+    };
+    records::write_json(output, &advice)?;
+    if args.json {
+        print_json(&advice)
     } else {
         let mut text = drawn(&runs, &ranking);
         for LeftOut { policy, why } in &left_out {
-            text += &format!("{policy} left out: {why}\n");
+            text += &table::wrapped(&format!("{policy} left out: {why}\n"), 2);
         }
         for (run, error) in failed {
             text += &format!("{} failed: {error}\n", run.label);
         }
-        print(&format!("{text}\n{why}\n"))
+        print(&(text + &table::wrapped(&format!("\n{why}\n"), 0)))
     }
 }
 
@@ -133,5 +142,6 @@ fn drawn(runs: &[Run], ranking: &[Ranked]) -> String {
     }
     let title = format!("{} on {} ({})", first.workloads.join(" + "), first.machine, first.cores);
     let of = "* Pareto set: no other is as good in all of time, energy and unfairness and better in one. (n): place by that measure.";
-    format!("{title}\n\n{}\n{of}\n", table::text(rows))
+    let [title, of] = [format!("{title}\n\n"), format!("\n{of}\n")].map(|text| table::wrapped(&text, 2));
+    title + &table::text(rows) + &of
 }

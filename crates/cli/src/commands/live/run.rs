@@ -1,6 +1,6 @@
 //! `evenkeel run`: a program under a policy.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
@@ -20,10 +20,6 @@ use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print_json};
 use crate::table;
 
-/// Exit codes of shells for programs that are not there, or cannot be executed.
-const NOT_FOUND: u8 = 127;
-const NOT_EXECUTABLE: u8 = 126;
-
 /// Runs it, and ends as it ends.
 ///
 /// # Errors
@@ -34,9 +30,7 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     let prepared = prepare(&args.live, usize::MAX)?;
     let file = args.output.as_deref().map(OutputFile::begin).transpose()?;
     let Some((program, rest)) = args.command.split_first() else { return Err(Failure::usage("no program to run")) };
-    if let Err(error) = find(program, std::env::var_os("PATH")) {
-        return not_started(program, &error);
-    }
+    find(program, std::env::var_os("PATH")).map_err(|error| Failure::not_started(program, error))?;
     let mut command = Command::new(program);
     command.args(rest);
     let held = Held::new(command, &signals).context("cannot start a process").map_err(Failure::Failed)?;
@@ -73,7 +67,7 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
         Ok(program) => program,
         Err(error) => {
             session.end();
-            return not_started(program, &error);
+            return Err(Failure::not_started(program, error));
         }
     };
     let mut status = None;
@@ -111,13 +105,8 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
         print_json(&record)?;
     } else if !args.quiet {
         let text = results::simulate(&shortened(&record), table::style()) + &threads(&record);
-        eprint!("{text}");
+        // Nothing can be done where stderr is gone.
+        let _ = io::stderr().write_all(text.as_bytes());
     }
     Ok(status.map_or(ExitCode::FAILURE, |status| ExitCode::from(exit_code(status))))
-}
-
-fn not_started(program: &std::ffi::OsStr, error: &io::Error) -> Result<ExitCode> {
-    say("error", &format!("cannot run '{}': {error}", program.to_string_lossy()));
-    let missing = error.kind() == io::ErrorKind::NotFound;
-    Ok(ExitCode::from(if missing { NOT_FOUND } else { NOT_EXECUTABLE }))
 }

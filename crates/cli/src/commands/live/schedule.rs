@@ -205,8 +205,12 @@ fn named(args: &ScheduleArgs) -> Result<Option<Whose>> {
 }
 
 fn check_cgroup(cgroup: &Path) -> Result {
-    if cgroup.join("cgroup.procs").is_file() {
-        return Ok(());
+    match fs::metadata(cgroup.join("cgroup.procs")) {
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(Failure::usage(format!("{}: {error}", cgroup.display())));
+        }
+        Err(_) => {}
     }
     Err(Failure::usage(format!(
         "{}: no cgroup found, expected a folder with cgroup.procs, as /sys/fs/cgroup/user.slice",

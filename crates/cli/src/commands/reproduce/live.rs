@@ -15,12 +15,12 @@ use evenkeel_studies::live::{self, Cores, SERIAL, Timed};
 use evenkeel_studies::{Runs, Study};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{MADE_BY, tell};
+use super::{Files, MADE_BY, tell};
 use crate::args::reproduce::ReproduceArgs;
 use crate::commands::live::machine;
 use crate::commands::runs;
 use crate::error::{Failure, Result, say};
-use crate::output::OutputFile;
+use crate::progress;
 
 /// The study whose programs the mini-apps are.
 const STUDY: &str = "amc-maturity";
@@ -40,14 +40,14 @@ pub fn run(study: &Study, args: &ReproduceArgs) -> Result {
     }
     let apps = chosen(&args.programs)?;
     let machine = machine(args.machine.as_deref())?;
-    let page = args.html.as_deref().map(OutputFile::begin).transpose()?;
+    let files = Files::begin(args)?;
     let repetitions = if args.quick { REPETITIONS_QUICK } else { REPETITIONS };
     let timed = time_all(&apps, &machine, args.size, repetitions)?;
     let runs_of_study = Runs::new(args.quick, args.seed, &|_, _| ());
     let threads = runs::threads(args.jobs)?;
     let reproduction =
         threads.install(|| live::reproduction(&machine, &timed, args.size.name(), &runs_of_study, MADE_BY));
-    tell(&reproduction.map_err(|error| Failure::Failed(error.into()))?, args.json, page)
+    tell(&reproduction.map_err(|error| Failure::Failed(error.into()))?, args.json, files)
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static App>> {
@@ -98,7 +98,7 @@ fn time_all(apps: &[&'static App], machine: &Machine, size: Size, repetitions: u
     let mut cases = cases(apps, machine, size, &file);
     let mut copies: Vec<Copies> = apps.iter().map(|app| Copies::of(app, machine, size, &file)).collect();
     let sampler = sensors();
-    let bar = runs::bar(u64::from(repetitions) * (cases.len() + copies.len()) as u64);
+    let bar = progress::bar(u64::from(repetitions) * (cases.len() + copies.len()) as u64, "runs");
     for _ in 0..repetitions {
         for copies in &mut copies {
             for case in cases.iter_mut().filter(|case| case.app.name == copies.app.name) {

@@ -2,14 +2,16 @@
 
 mod live;
 
+use std::path::PathBuf;
+
 use evenkeel_report::{html, study as tables};
 use evenkeel_studies::{Experiment, Reproduction, Runs, STUDIES, Study, find};
 
 use crate::args::reproduce::ReproduceArgs;
-use crate::commands::{page, runs};
+use crate::commands::{page, records, runs};
 use crate::error::{Failure, Result};
 use crate::output::{OutputFile, print, print_json};
-use crate::table;
+use crate::{progress, table};
 
 /// What carries studies out.
 const MADE_BY: &str = concat!("evenkeel ", env!("CARGO_PKG_VERSION"));
@@ -30,9 +32,9 @@ pub fn run(args: &ReproduceArgs) -> Result {
         return live::run(study, args);
     }
     let experiments = study.chosen(&args.experiments).map_err(|unknown| no_experiment(study, unknown))?;
-    let page = args.html.as_deref().map(OutputFile::begin).transpose()?;
+    let files = Files::begin(args)?;
 
-    let bar = runs::bar(0);
+    let bar = progress::bar(0, "runs");
     let advanced = |done: u64, of: u64| {
         bar.set_length(of);
         bar.set_position(done);
@@ -46,12 +48,26 @@ pub fn run(args: &ReproduceArgs) -> Result {
     let reproduction = threads.install(|| study.carry_out(&experiments, &of_study, MADE_BY, begun));
     bar.finish_and_clear();
     let reproduction = reproduction.map_err(|error| Failure::Failed(error.into()))?;
-    tell(&reproduction, args.json, page)
+    tell(&reproduction, args.json, files)
 }
 
-/// Writes the page, where one was asked for, and prints.
-fn tell(reproduction: &Reproduction, as_json: bool, page: Option<OutputFile>) -> Result {
-    if let Some(file) = page {
+/// Files that were asked for.
+struct Files {
+    page: Option<OutputFile>,
+    output: Option<OutputFile>,
+}
+
+impl Files {
+    fn begin(args: &ReproduceArgs) -> Result<Self> {
+        let begin = |path: &Option<PathBuf>| path.as_deref().map(OutputFile::begin).transpose();
+        Ok(Self { page: begin(&args.html)?, output: begin(&args.output)? })
+    }
+}
+
+/// Writes the files that were asked for, and prints.
+fn tell(reproduction: &Reproduction, as_json: bool, files: Files) -> Result {
+    records::write_json(files.output, reproduction)?;
+    if let Some(file) = files.page {
         file.finish_with(html::study(reproduction, &page::command()).as_bytes())?;
     }
     if as_json { print_json(reproduction) } else { print(&tables(reproduction, table::style())) }
@@ -60,7 +76,8 @@ fn tell(reproduction: &Reproduction, as_json: bool, page: Option<OutputFile>) ->
 fn chosen(name: Option<&str>) -> Result<&'static Study> {
     let expected = || STUDIES.map(|study| study.name).join(", ");
     let name = name.ok_or_else(|| Failure::usage(format!("no study: expected one of {}", expected())))?;
-    find(name).ok_or_else(|| Failure::usage(format!("no study '{name}': expected one of {}", expected())))
+    find(&name.to_ascii_lowercase())
+        .ok_or_else(|| Failure::usage(format!("no study '{name}': expected one of {}", expected())))
 }
 
 fn no_experiment(study: &Study, unknown: u32) -> Failure {

@@ -1,23 +1,28 @@
 //! `evenkeel lab`: makes some CPUs slow, for a command or until interrupted.
 
+mod kept;
+
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
+use std::thread;
 
 use anyhow::Context as _;
 use evenkeel_linux::here::sysfs;
 use evenkeel_linux::lab::{
-    BOUND, Calibrated, Cpus, Handout, LAB_VARIABLE, Lab, LabError, MACHINE_VARIABLE, Window, equal_cores, parse_slow,
-    slowed_machine,
+    BOUND, Calibrated, Control, Cpus, Handout, LAB_VARIABLE, LEAST_WINDOWS, Lab, LabError, MACHINE_VARIABLE, Window,
+    equal_cores, parse_slow, slowed_machine,
 };
 use evenkeel_linux::program::{self, Bond, Program, Signals};
 use evenkeel_linux::watch::Cpu;
-use evenkeel_machine::Machine;
 use evenkeel_machine::discover::{Given, discover};
+use evenkeel_machine::{Machine, write_cpus};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use crate::args::LabArgs;
 use crate::error::{Failure, Result, say};
-use crate::{output, table};
+use crate::{output, progress, table};
+use kept::Request;
 
 /// `evenkeel lab`. The exit code is the command's.
 ///
@@ -27,7 +32,7 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
     let slow = parse_slow(&args.slow).map_err(failure)?;
     let cpus = Cpus::of_this_process(&sysfs()).map_err(failure)?;
     if let Some(program) = args.command.first() {
-        program::find(program, std::env::var_os("PATH")).map_err(|error| not_started(program, error))?;
+        program::find(program, std::env::var_os("PATH")).map_err(|error| Failure::not_started(program, error))?;
     }
     // Signals first: thieves do what the first thread does with them.
     let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
@@ -37,14 +42,14 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
     if slow.len() == usable.len() {
         say("note", "all CPUs are slowed: none is left at full speed");
     }
+    let calibrated = calibrate(&mut lab, args, &signals)?;
     if args.measure {
-        return measure(&mut lab, args).map(|()| ExitCode::SUCCESS);
+        return measure(&lab, args, &signals).map(|()| ExitCode::SUCCESS);
     }
-    let calibrated = lab.calibrate().map_err(failure)?;
-    for cpu in calibrated {
+    for cpu in &calibrated {
         say(&format!("CPU {}", cpu.asked.cpu.0), &told(cpu));
     }
-    insist_on_bounds(calibrated, args.force)?;
+    insist_on_bounds(&calibrated, args.force)?;
     let machine = slowed_machine(&base(&usable), &lab.slowed()).map_err(failure)?;
     let handout = Handout::write(&machine, &std::env::temp_dir()).map_err(failure)?;
     let environment =
@@ -54,11 +59,72 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
         Some((program, rest)) => {
             let mut command = Command::new(program);
             command.args(rest).envs(environment);
-            let program = Program::start(command, Bond::Tied, &signals).map_err(|error| not_started(program, error))?;
+            let program =
+                Program::start(command, Bond::Tied, &signals).map_err(|error| Failure::not_started(program, error))?;
             let status = program.wait().context("cannot wait for the command").map_err(Failure::Failed)?;
             Ok(ExitCode::from(program::exit_code(status)))
         }
         None => hold(&environment, &signals),
+    }
+}
+
+/// Calibrates, or takes up what was found for the same request within the last hour. What is within bounds is kept.
+fn calibrate(lab: &mut Lab, args: &LabArgs, signals: &Signals) -> Result<Vec<Calibrated>> {
+    let asked = lab.asked().to_vec();
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let request = Request::new(&asked, args.period);
+    if let Some((kept, age_s)) = request.find().filter(|_| !args.recalibrate)
+        && lab.take_up(kept.clone())
+    {
+        let minutes = age_s / 60;
+        say("note", &format!("a calibration of {minutes} min ago is used; --recalibrate measures anew"));
+        return Ok(kept);
+    }
+    let cpus = write_cpus(asked.iter().map(|slow| slow.cpu.0));
+    say("note", &format!("calibrating CPU {cpus}: how much must be taken of it is measured, which takes some 5 s"));
+    let windows = LEAST_WINDOWS as u64;
+    let calibrated =
+        watched(signals, windows, "calibration ", |control| Ok(lab.calibrate(control).map_err(failure)?.to_vec()))?;
+    if calibrated.iter().all(|cpu| cpu.holds() || cpu.is_as_steady_as_the_machine()) {
+        request.keep(&calibrated);
+    }
+    Ok(calibrated)
+}
+
+/// Does what takes seconds on a thread of its own, so that a signal ends it at once, and a bar shows how far it is.
+fn watched<T: Send>(
+    signals: &Signals,
+    windows: u64,
+    what: &str,
+    work: impl FnOnce(&Control) -> Result<T> + Send,
+) -> Result<T> {
+    const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    let control = Control::default();
+    let bar = progress::bar(windows, "windows").with_prefix(what.to_owned());
+    let mut ended_by = None;
+    let done = thread::scope(|scope| {
+        let worker = scope.spawn(|| work(&control));
+        while !worker.is_finished() {
+            // Whatever comes of it, the signals are looked for.
+            let _ = poll(&mut [PollFd::new(signals, PollFlags::IN)], Some(&LOOK));
+            while let Some(caught) = signals.poll().context("cannot read signals").map_err(Failure::Failed)? {
+                if caught.is_to_end() {
+                    control.end();
+                    ended_by = Some(caught.signal);
+                }
+            }
+            let windows_done = control.windows() as u64;
+            bar.set_length(windows.max(windows_done));
+            bar.set_position(windows_done);
+        }
+        worker.join().map_err(|_| failure(LabError::Panicked))?
+    });
+    bar.finish_and_clear();
+    match ended_by {
+        Some(signal) => Err(Failure::Interrupted(signal as i32)),
+        None => done,
     }
 }
 
@@ -115,10 +181,11 @@ impl Row {
     }
 }
 
-/// Calibrates, measures for as long as asked, and says what came of it.
-fn measure(lab: &mut Lab, args: &LabArgs) -> Result {
-    lab.calibrate().map_err(failure)?;
-    let (calibrated, windows) = lab.measure(args.duration).map_err(failure)?;
+/// Measures for as long as asked, and says what came of it.
+fn measure(lab: &Lab, args: &LabArgs, signals: &Signals) -> Result {
+    let windows = lab.windows(args.duration) as u64;
+    let (calibrated, windows) =
+        watched(signals, windows, "measurement ", |control| lab.measure(args.duration, control).map_err(failure))?;
     let rows: Vec<Row> = calibrated.iter().zip(&windows).map(|(cpu, windows)| Row::new(cpu, windows)).collect();
     if args.json {
         output::print_json(&rows)?;
@@ -184,10 +251,6 @@ fn insist_on_bounds(calibrated: &[Calibrated], force: bool) -> Result {
 
 fn failure(error: LabError) -> Failure {
     if error.is_usage() { Failure::Usage(error.into()) } else { Failure::Failed(error.into()) }
-}
-
-fn not_started(program: &std::ffi::OsStr, error: std::io::Error) -> Failure {
-    Failure::Usage(anyhow::Error::from(error).context(format!("cannot start '{}'", program.to_string_lossy())))
 }
 
 /// For a shell.

@@ -1,0 +1,178 @@
+//! Whether runs are out of proportion: how much is to be simulated, and roughly how long that takes here.
+//!
+//! The estimate is made before anything runs, from what the workloads say: work over the speed of the cores, or the
+//! duration asked for; a scheduling event for each core every few milliseconds of that, and one for each step of a thread.
+//! It is right to within a factor of three or so, which is enough for a warning.
+
+use evenkeel_machine::{Machine, Nanos};
+use evenkeel_workload::{Application, Step};
+
+/// Simulated time between two scheduling events of a busy core: the slice of the fair policies. Ours.
+const SLICE_S: f64 = 3e-3;
+/// What an event takes of one host core: docs/benchmarks.md has 2 to 13 million a second, by policy; sparse runs have more
+/// to do for each. Ours.
+const EVENT_S: f64 = 0.4e-6;
+/// Events that a thread takes to be made, started and accounted for. Ours.
+const EVENTS_PER_THREAD: f64 = 20.0;
+/// What takes longer than this is announced. Ours.
+const LONG_S: f64 = 30.0;
+
+/// What runs of some applications together come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Size {
+    /// Of the machine's time; 0: not known beforehand.
+    simulated_s: f64,
+    /// Steps of threads and tasks of graphs.
+    steps: f64,
+    threads: f64,
+    /// Of the machine.
+    cores: f64,
+}
+
+impl Size {
+    /// Of these applications on a machine.
+    pub fn of(apps: &[Application], machine: &Machine, duration: Option<Nanos>) -> Self {
+        let cores = machine.cores.len() as f64;
+        let longest = apps.iter().map(|app| time_s(app, machine)).fold(0.0, f64::max);
+        let sum: f64 = apps.iter().map(|app| alone_s(app, machine)).sum();
+        let mut simulated_s = longest.max(sum / speed(machine));
+        if let Some(end) = duration.map(Nanos::as_secs_f64) {
+            // What never ends by itself, or cannot be told beforehand, goes on until then.
+            simulated_s = if simulated_s > 0.0 { simulated_s.min(end) } else { end };
+        }
+        let threads = apps.iter().map(|app| app.threads.len() + app.templates.len()).sum::<usize>() as f64;
+        Self { simulated_s, steps: apps.iter().map(|app| steps(app, simulated_s)).sum(), threads, cores }
+    }
+
+    fn events(&self) -> f64 {
+        self.simulated_s * self.cores / SLICE_S + self.steps + self.threads * EVENTS_PER_THREAD
+    }
+}
+
+/// What there is to be said before runs of these sizes under so many policies, `jobs` at a time; none: they are short.
+pub fn warning(sizes: &[Size], policies: usize, jobs: usize) -> Option<String> {
+    let runs = sizes.len() * policies;
+    let jobs = jobs.clamp(1, runs.max(1)) as f64;
+    let seconds = sizes.iter().map(|size| size.events() * EVENT_S).sum::<f64>() * policies as f64 / jobs;
+    let largest = sizes.iter().max_by(|a, b| a.events().total_cmp(&b.events())).filter(|_| seconds > LONG_S)?;
+    let of_time = largest.simulated_s * largest.cores / SLICE_S;
+    let of_threads = largest.threads * EVENTS_PER_THREAD;
+    let why = if of_time >= largest.steps.max(of_threads) {
+        let time = time(largest.simulated_s);
+        format!(
+            "{time} of {} cores are simulated, with a scheduling event on each every few milliseconds",
+            largest.cores
+        )
+    } else if largest.steps >= of_threads {
+        format!("its threads take some {} steps", count(largest.steps))
+    } else {
+        format!("it has {} threads", largest.threads)
+    };
+    let several = if runs > 1 { format!(" in the largest of {runs} runs") } else { String::new() };
+    Some(format!(
+        "this takes roughly {}: {why}{several}; --size 0.1 makes a built-in workload smaller, --duration TIME ends each run",
+        time(seconds)
+    ))
+}
+
+/// How fast all cores are together, the fastest kind being 1.
+fn speed(machine: &Machine) -> f64 {
+    let fastest = machine.kinds.iter().map(|kind| kind.capacity).max().unwrap_or(1);
+    let each = machine.cores.iter().map(|core| f64::from(machine.kinds[core.kind.index()].capacity));
+    each.sum::<f64>() / f64::from(fastest)
+}
+
+/// What an application takes on one core of the fastest kind; 0: not known beforehand.
+fn alone_s(app: &Application, machine: &Machine) -> f64 {
+    let Some(work) = app.work_by_phase() else { return 0.0 };
+    let Some(capacity) = machine.kinds.iter().map(|kind| kind.top().capacity).reduce(f64::max) else { return 0.0 };
+    let of_phase = |(work, phase): (&evenkeel_machine::Work, &evenkeel_workload::Phase)| {
+        work.0 as f64 / phase.speed(machine, capacity).max(f64::MIN_POSITIVE)
+    };
+    work.iter().zip(&app.phases).map(of_phase).sum::<f64>() / 1e9
+}
+
+/// How long it runs at least: with fewer threads than cores it has no use of all.
+fn time_s(app: &Application, machine: &Machine) -> f64 {
+    let threads = (app.threads.len() + app.templates.len()).max(1) as f64;
+    let work = alone_s(app, machine) / threads.min(machine.cores.len() as f64);
+    work.max(app.duration.map_or(0.0, Nanos::as_secs_f64))
+}
+
+fn steps(app: &Application, simulated_s: f64) -> f64 {
+    let of_thread = |program: Option<&evenkeel_workload::Program>| {
+        program.map_or(0.0, |program| passed(app, &program.steps, simulated_s))
+    };
+    app.threads.iter().map(|thread| of_thread(app.programs.get(thread.program.index()))).sum()
+}
+
+/// How many steps a pass through these is.
+fn passed(app: &Application, all: &[Step], simulated_s: f64) -> f64 {
+    let one = |step: &Step| match step {
+        Step::Loop { times: Some(times), body } => *times as f64 * passed(app, body, simulated_s),
+        Step::Loop { times: None, body } => {
+            // As often as its timer lets it; without one that is not known beforehand.
+            let period = body.iter().find_map(|step| match step {
+                Step::Timer { period, .. } => Some(period.as_secs_f64()),
+                _ => None,
+            });
+            period.map_or(0.0, |period| simulated_s / period.max(1e-9) * passed(app, body, simulated_s))
+        }
+        Step::RunTasks(id) => {
+            let tasks = app.graphs.get(id.index()).map_or(0, |graph| graph.tasks.len());
+            // All threads share them.
+            tasks as f64 / app.threads.len().max(1) as f64
+        }
+        _ => 1.0,
+    };
+    all.iter().map(one).sum()
+}
+
+/// `40 s`, `12 min`, `3.2 h`.
+fn time(seconds: f64) -> String {
+    match seconds {
+        ..100.0 => format!("{seconds:.0} s"),
+        ..6_000.0 => format!("{:.0} min", seconds / 60.0),
+        ..360_000.0 => format!("{:.1} h", seconds / 3_600.0),
+        _ => format!("{:.0} days", seconds / 86_400.0),
+    }
+}
+
+fn count(number: f64) -> String {
+    if number < 1e9 { format!("{:.0} million", number / 1e6) } else { format!("{:.1} billion", number / 1e9) }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_workload::programs::{Context, load};
+
+    use super::*;
+
+    fn size(spec: &str, size: f64, duration: Option<Nanos>) -> Size {
+        let machine = Machine::preset("odroid-xu3-paper").unwrap();
+        let ctx = Context { size, ..Context::new(&machine) };
+        Size::of(&load(spec, &ctx).unwrap(), &machine, duration)
+    }
+
+    #[test]
+    fn ordinary_runs_are_not_announced() {
+        for spec in evenkeel_workload::programs::list() {
+            assert_eq!(warning(&[size(spec.name, 1.0, None)], 6, 2), None, "{}", spec.name);
+        }
+    }
+
+    #[test]
+    fn a_run_of_days_is_announced_with_the_reason_and_a_shorter_one_is_not() {
+        let long = warning(&[size("swaptions", 1_000.0, None)], 20, 1).unwrap();
+        assert!(long.contains(" of 8 cores are simulated, ") && long.contains("of 20 runs"), "{long}");
+        assert_eq!(warning(&[size("swaptions", 1_000.0, Some(Nanos::from_secs(5)))], 20, 1), None);
+    }
+
+    #[test]
+    fn threads_and_steps_are_reasons_too() {
+        let of = |steps, threads| Size { simulated_s: 1.0, steps, threads, cores: 2.0 };
+        assert!(warning(&[of(1e9, 2.0)], 1, 1).unwrap().contains("some 1.0 billion steps"));
+        assert!(warning(&[of(1e3, 1e7)], 1, 1).unwrap().contains("it has 10000000 threads"));
+        assert_eq!(warning(&[of(1e6, 1e4)], 1, 1), None);
+    }
+}
