@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_run_that_its_duration_ended_says_nothing_by_its_time_unless_another_was_done_before() {
         let (mut here, mut there) = (records(&[10.0, 9.0]), records(&[10.0, 10.0]));
-        for record in [&mut here[0], &mut there[0], &mut there[1]] {
+        for record in here[..1].iter_mut().chain(&mut there) {
             record.apps = vec![app(Some(10.0))];
         }
         let time = compared(&here, &there).time.unwrap();

@@ -146,6 +146,8 @@ impl Programs {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn programs() -> Programs {
@@ -202,10 +204,10 @@ mod tests {
         let put = |program: &OsStr| {
             programs().put(&mut Tree::default(), program, Some(Path::new("/x"))).unwrap_err().to_string()
         };
-        assert_eq!(put("no-such-program".as_ref()), "no program 'no-such-program' for the guest: it is not in PATH");
-        assert!(put("/no/such".as_ref()).contains("there is no such file"));
-        assert!(put("/".as_ref()).contains("it is no file"));
-        assert!(put("/proc/self/status".as_ref()).contains("it is not executable"));
+        assert_eq!(put("no-such-program".as_ref()), "no program 'no-such-program' for the guest: no such program in PATH");
+        assert!(put("/no/such".as_ref()).contains("No such file or directory"));
+        assert!(put("/".as_ref()).contains("it is a folder"));
+        assert!(put("/proc/self/status".as_ref()).contains("permission denied"));
         assert!(put(script("echo\n").as_os_str()).contains("neither an ELF file nor a script"));
         assert!(put(script("#!/no/such\n").as_os_str()).contains("/no/such is not there"));
         assert!(put(script("#!\n").as_os_str()).contains("neither"));
