@@ -5,6 +5,7 @@ mod because;
 mod ranking;
 
 use evenkeel_metrics::Record;
+use evenkeel_report::BASELINE;
 use evenkeel_report::table::number;
 use serde::Serialize;
 
@@ -17,9 +18,6 @@ use crate::table;
 
 use applies::LeftOut;
 use ranking::{Ranked, Run};
-
-/// The policy that the page sets others in relation to, where it is among them.
-const BASELINE: &str = "linux";
 
 /// What the command has to say.
 #[derive(Serialize)]
