@@ -204,7 +204,10 @@ mod tests {
         let put = |program: &OsStr| {
             programs().put(&mut Tree::default(), program, Some(Path::new("/x"))).unwrap_err().to_string()
         };
-        assert_eq!(put("no-such-program".as_ref()), "no program 'no-such-program' for the guest: no such program in PATH");
+        assert_eq!(
+            put("no-such-program".as_ref()),
+            "no program 'no-such-program' for the guest: no such program in PATH"
+        );
         assert!(put("/no/such".as_ref()).contains("No such file or directory"));
         assert!(put("/".as_ref()).contains("it is a folder"));
         assert!(put("/proc/self/status".as_ref()).contains("permission denied"));
