@@ -81,8 +81,11 @@ fn busy(scope: &Scope) -> Option<String> {
 }
 
 #[cfg(not(feature = "sched_ext"))]
-fn busy(_: &Scope) -> Option<String> {
-    None
+fn busy(scope: &Scope) -> Option<String> {
+    // Nothing but sched_ext goes by it.
+    match scope {
+        Scope::Machine | Scope::Program | Scope::Running(Whose::Processes(_) | Whose::Cgroup(_)) => None,
+    }
 }
 
 /// Part of a core that the mechanism may cost unless said.
