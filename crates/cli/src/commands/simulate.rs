@@ -8,10 +8,11 @@ use evenkeel_report::{csv, perfetto, table as results};
 use evenkeel_sim::{Deaf, Log};
 
 use crate::args::SimulateArgs;
+use crate::commands::{advise::applies::refusal, page};
 use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print, print_json};
 use crate::plan::{Plan, say_notes};
-use crate::{commands::page, table};
+use crate::table;
 
 /// Carries it out and reports it.
 ///
@@ -20,6 +21,9 @@ use crate::{commands::page, table};
 pub fn run(args: &SimulateArgs) -> Result {
     let policy = args.policy().map_err(Failure::usage)?;
     let plan = Plan::new(&args.run, vec![policy], false)?;
+    if let Some(why) = refusal(&plan.policies[0], &plan.used)? {
+        return Err(Failure::usage(why));
+    }
     let trace = args.trace.as_deref().map(OutputFile::begin).transpose()?;
     let html = args.html.as_deref().map(OutputFile::begin).transpose()?;
     let mut notes = plan.notes();
