@@ -3,6 +3,7 @@
 
 mod advise;
 mod bad_input;
+mod baselines;
 mod commands;
 mod detect;
 mod files;

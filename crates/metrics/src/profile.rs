@@ -6,7 +6,7 @@ use evenkeel_sim::{Config, Deaf, Profile, SimError};
 use evenkeel_workload::Application;
 
 /// The policy of the run that is profiled: one that knows nothing of cores or of threads.
-const UNAWARE: &str = "linux";
+const UNAWARE: &str = "cfs-unaware";
 
 /// Why a program could not be profiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,7 +14,7 @@ pub enum ProfileError {
     /// The run failed.
     #[error("profile: {0}")]
     Run(#[from] SimError),
-    /// No `linux` to run it under.
+    /// No `cfs-unaware` to run it under.
     #[error(transparent)]
     Policy(#[from] registry::MakeError),
 }

@@ -38,6 +38,7 @@ pub enum MakeError {
 pub static ENTRIES: &[Entry] = &[
     // Baselines.
     os::pinned::ENTRY,
+    os::cfs_unaware::ENTRY,
     os::linux::ENTRY,
     os::gts::ENTRY,
     os::eas::ENTRY,

@@ -68,6 +68,7 @@ macro_rules! view {
             answer: $bench.answers,
             carried_out: $bench.answers,
             machine: &$bench.machine,
+            schedutil: $bench.schedutil,
             cores: &$bench.cores,
             threads: &$bench.threads,
             live: &$bench.live,
@@ -86,6 +87,8 @@ pub struct Bench {
     pub machine: Machine,
     /// Time, as the view tells it; the test moves it.
     pub now: Nanos,
+    /// Whether the governor is schedutil, as the view tells it.
+    pub schedutil: bool,
     /// Statistics by core; the test may change them.
     pub cores: Vec<CoreStats>,
     /// Statistics by thread; the test may change them.
@@ -119,11 +122,17 @@ impl Bench {
 
     /// A policy on any machine, or why it refuses.
     pub fn try_on(machine: Machine, policy: Box<dyn Policy>) -> Result<Self, String> {
+        Self::governed(machine, false, policy)
+    }
+
+    /// The same under a governor that is schedutil, or another.
+    pub fn governed(machine: Machine, schedutil: bool, policy: Box<dyn Policy>) -> Result<Self, String> {
         let count = machine.cores.len();
         let mut bench = Self {
             answers: 0,
             machine,
             now: Nanos::ZERO,
+            schedutil,
             cores: vec![CoreStats { online: true, running: None, utilisation: 0 }; count],
             threads: Vec::new(),
             said: Vec::new(),

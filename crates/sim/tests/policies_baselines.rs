@@ -10,8 +10,21 @@ use evenkeel_workload::{
     Application, BarrierId, LockId, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec, TimerId, TimerMode,
 };
 
-const BASELINES: [&str; 12] =
-    ["pinned", "linux", "gts", "cs", "iks", "bfs", "mclas", "lin", "scaled-load", "rr", "fca-age", "age"];
+const BASELINES: [&str; 13] = [
+    "pinned",
+    "cfs-unaware",
+    "linux",
+    "gts",
+    "cs",
+    "iks",
+    "bfs",
+    "mclas",
+    "lin",
+    "scaled-load",
+    "rr",
+    "fca-age",
+    "age",
+];
 const BIG: KindId = KindId(0);
 const LITTLE: KindId = KindId(1);
 
@@ -117,7 +130,7 @@ fn every_policy_finishes_any_number_of_busy_threads_and_a_barrier_program_with_a
 fn no_core_idles_while_as_many_threads_as_cores_are_left() {
     let machine = board("4big+4little");
     let app = app((1..=20).map(|i| vec![compute(20_000_000 * i)]).collect());
-    for name in ["linux", "gts", "bfs", "lin", "scaled-load", "rr", "fca-age", "age"] {
+    for name in ["cfs-unaware", "linux", "gts", "bfs", "lin", "scaled-load", "rr", "fca-age", "age"] {
         let (outcome, log) = plain(&machine, &app, name);
         let mut ends: Vec<_> = outcome.threads.iter().filter_map(|thread| thread.ended).collect();
         ends.sort_unstable();
@@ -141,7 +154,7 @@ fn a_busy_thread_stays_on_its_core_while_others_wake_beside_it() {
     let light = (0..2).map(|i| periodic(i, 1_000_000));
     let gone = (2..7).map(|_| vec![compute(1_000)]);
     let app = app(light.chain(gone).chain([vec![compute(2_000_000_000)]]).collect());
-    for name in ["linux", "lin"] {
+    for name in ["cfs-unaware", "linux", "lin"] {
         let (outcome, _) = plain(&board("4big+4little"), &app, name);
         assert_eq!(outcome.threads[7].migrations, 0, "{name}");
     }
@@ -326,8 +339,8 @@ fn a_newcomer_has_no_more_than_its_share_beside_one_that_has_run_alone_however_l
 fn eight_threads_of_alder_lake_have_eight_physical_fast_cores() {
     let mut machine = Machine::preset("alder-lake").unwrap();
     machine.costs = Costs::FREE;
-    for name in ["pinned", "linux", "gts", "fca-age", "hsp", "acfs", "round-robin"] {
-        let set: &[(&str, &str)] = if name == "linux" { &[("first", "fast")] } else { &[] };
+    for name in ["pinned", "cfs-unaware", "gts", "fca-age", "hsp", "acfs", "round-robin"] {
+        let set: &[(&str, &str)] = if name == "cfs-unaware" { &[("first", "fast")] } else { &[] };
         let app = app(vec![vec![compute(10_000_000)]; 8]);
         let (_, log) = simulate(&machine, &app, name, set, &Config::default());
         let first: BTreeSet<_> = stretches(&log).filter(|(_, from, _)| *from == Nanos::ZERO).collect();

@@ -66,7 +66,7 @@ fn eas_packs_small_loads_on_the_little_cluster_for_less_energy_than_linux_whatev
             assert!(share > 0.95, "{governor:?}, thread {thread}: {share}");
         }
         for first in ["slow", "fast"] {
-            let linux = simulate(&machine, &app, "linux", &[("first", first)], governor);
+            let linux = simulate(&machine, &app, "cfs-unaware", &[("first", first)], governor);
             let ratio = joules(&eas) / joules(&linux);
             assert!(ratio < 0.6, "{governor:?}, first={first}: {} J and {} J", joules(&eas), joules(&linux));
             let work = |outcome: &Outcome| outcome.apps[0].retired.0 as f64;

@@ -8,7 +8,7 @@ use evenkeel_report::{perfetto, table as results};
 use evenkeel_sim::{Deaf, Log};
 
 use crate::args::SimulateArgs;
-use crate::commands::{page, records};
+use crate::commands::{advise::applies::refusal, page, records};
 use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print, print_json};
 use crate::plan::{Plan, say_notes};
@@ -21,6 +21,9 @@ use crate::{progress, table};
 pub fn run(args: &SimulateArgs) -> Result {
     let policy = args.policy().map_err(Failure::usage)?;
     let plan = Plan::new(&args.run, vec![policy], false)?;
+    if let Some(why) = refusal(&plan.policies[0], &plan.used)? {
+        return Err(Failure::usage(why));
+    }
     let trace = args.trace.as_deref().map(OutputFile::begin).transpose()?;
     let html = args.html.as_deref().map(OutputFile::begin).transpose()?;
     let output = args.output.as_deref().map(OutputFile::begin).transpose()?;

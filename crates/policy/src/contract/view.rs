@@ -192,6 +192,8 @@ pub struct View<'a> {
     pub carried_out: u64,
     /// The machine: kinds are ranked, 0 the fastest.
     pub machine: &'a Machine,
+    /// Whether clocks follow utilisation as Linux's governor schedutil has them. Live mechanisms do not know.
+    pub schedutil: bool,
     /// By core.
     pub cores: &'a [CoreStats],
     /// By thread; those that ended stay, with [`State::Exited`], until their number is given again ([`ThreadId`]).

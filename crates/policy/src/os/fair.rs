@@ -119,22 +119,24 @@ pub fn balance_by(
 ) {
     homes.sync(view, |thread| view.thread(thread).weight);
     for class in 0..homes.classes() {
-        let loads = homes.open_queues(class).map(|queue| (homes.load(queue), capacity(queue)));
-        if may_help(loads, homes.lightest(), 0) {
-            balance_class(homes, class, &capacity, &may, view, say);
-        }
+        let queues = homes.open_queues(class).collect();
+        balance_among(homes, queues, &capacity, &may, view, say);
     }
 }
 
-fn balance_class(
+/// The same of these queues among themselves, where `homes` is up to date.
+pub fn balance_among(
     homes: &mut Homes,
-    class: usize,
+    mut queues: Vec<QueueId>,
     capacity: impl Fn(QueueId) -> u64,
     may: impl Fn(ThreadId, QueueId) -> bool,
     view: &View<'_>,
     say: &mut Directives,
 ) {
-    let mut queues: Vec<_> = homes.open_queues(class).collect();
+    let loads = queues.iter().map(|&queue| (homes.load(queue), capacity(queue)));
+    if !may_help(loads, homes.lightest(), 0) {
+        return;
+    }
     // Of queues with equal loads the first by number gives, and gets.
     queues.sort_unstable();
     let mut place = vec![None; homes.len()];

@@ -12,7 +12,7 @@
 //! Two kinds: up is big, down is little, and loads are judged at little-core scale. More kinds: ranked by capacity, each
 //! adjacent pair by the same rule.
 //!
-//! Within a kind it is as [`super::linux`]: fair queues per core, idle pull, balance by weight. With `offload`, as the HMP patches do
+//! Within a kind it is as [`super::cfs_unaware`]: fair queues per core, idle pull, balance by weight. With `offload`, as the HMP patches do
 //! it, an idle core also takes threads that wait (not those that run) for a busy faster kind, so that no thread waits
 //! while a slower core idles. A thread taken so is not sent up again at a tick as long as the least loaded core
 //! above has no fewer threads than its own: else the two rules would pass it to and fro.

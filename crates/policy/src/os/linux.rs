@@ -1,195 +1,491 @@
-//! `linux`: a fair scheduler that does not know that cores differ, as Linux's CFS on a machine without asymmetry in its domains.
+//! `linux`: the scheduler that a Linux of today gives a machine whose cores differ: kernel/sched/fair.c of Linux 6.12.
 //!
 //! ```text
-//! starts      core = argmin load(c),  load(c) = sum of W_t over its runnable threads;   ties: lowest number,
-//!                                                                          second siblings of SMT cores last
-//! wakes       previous core if idle, else an idle core (nearest first), else the previous
-//! idles       the core takes a thread that waits at the core with the greatest load of waiting threads, and keeps it
-//! every tick  waiting threads go from the greatest load to the least while W_d + w < W_s
-//! on a core   virtual time += run x 1024 / W_t; least first; slice = max(3 ms / runnable, 0.75 ms)
-//!             who wakes starts at most 3 ms behind, and preempts one that is more than 1 ms ahead
+//! util(t)     PELT of runnable time (crate::pelt), scaled by capacity and clock; a new thread begins at
+//!             (capacity - util of what runs there) / 2                                  post_init_entity_util_avg
+//! est(t)      max(util(t), e);  when t blocks  e = util if util > e, else e + (util - e)/4        util_est_update
+//! fits(u, c)  <=>  1280 u < 1024 capacity(c)                                                       fits_capacity
+//!
+//! starts      the cluster with most idle cores, of these the least used, then the parent's; there the parent's core
+//!             if idle, else an idle one. No core idle: the least  sum of W / capacity,  but the parent's cluster
+//!             within 17 %; there the core with the least W           sched_balance_find_dst_group, _group_cpu
+//! wakes       EAS in force: see below. Else the previous core if idle and fits(est), else the first idle core after
+//!             it that fits, else the idle one of the greatest capacity, else the previous
+//!                                                                select_idle_sibling, select_idle_capacity
+//! idles       takes a thread that waits in its cluster, else elsewhere (the greatest W waiting); else the heaviest
+//!             misfit; checked at once, and by idle cores every n ms      sched_balance_newidle, sched_balance_domains
+//! misfit      t that runs alone to its core, not fits(est(t), c), may run on a greater one   update_misfit_status
+//!             goes to an idle core whose capacity is more than 5 % greater, though it runs   active_load_balance_cpu_stop
+//! busy        waiting threads go from the greatest  sum of W / capacity  to the least while that levels them:
+//!             in a cluster of n cores every 16 n ms, among all likewise          get_sd_balance_interval
+//! on a core   virtual time += run x 1024 / W;  least first; slice 0.75 ms (1 + log2 min(n, 8)); who wakes waits
+//!             for the end of the slice                                   sched_update_scaling, RUN_TO_PARITY
 //! ```
 //!
-//! Source: kernel/sched/fair.c of Linux up to 6.5 (CFS). Not modelled: domains' hierarchy and load averages in balance (the present
-//! weights are taken), and active balance of running threads. Kinds do not count at all, so any number of them will do.
+//! Energy-aware placement (`energy`): in force where the machine has a power model, the governor is schedutil, kinds
+//! differ and there is no SMT, while no core is over-utilised: `find_energy_efficient_cpu`.
 //!
-//! Knobs: `first` (slow), whether the lowest numbers belong to the slowest or the fastest kind, since an unaware scheduler may meet either;
-//! `balance` (8 ms), the time between balances (Linux: as many ms as the domain has cores).
+//! Kinds with SMT (Intel's hybrids) have priorities in place of capacities (`SD_ASYM_PACKING`): a core that idles
+//! together with its sibling takes what runs on a slower kind, else one of two that share a core. Nobody is a
+//! misfit there, and threads wake on an idle physical core first. Equal cores: neither.
+//!
+//! Source: kernel/sched/fair.c of Linux 6.12, by the functions named above. Not modelled: groups (cgroups), utilisation
+//! clamps, NUMA, the waker's core (`wake_affine`), `balance_interval` growing to twice its least, idle states,
+//! EEVDF's lag and eligibility (a thread that comes starts at its queue's floor), migration of cache-hot threads.
+//! Time that a thread waits counts as if it ran. Busy cores are balanced all at once, not each by its own clock.
+//!
+//! Knobs: `tick` (4 ms: 250 Hz). Any number of kinds: the rule speaks of capacities. Live mechanisms take every
+//! core to run at its highest clock, know no governor (so EAS is not in force), and their answer to a wake-up
+//! counts for the next.
 
-use evenkeel_machine::{CoreId, Nanos};
+use evenkeel_machine::{CoreId, Machine, Nanos};
 
+use super::TICK;
 use super::fair;
 use super::homes::Homes;
-use crate::contract::{Directives, Event, Interest, Knob, Knobs, Policy, QueueId, ThreadId, Tier, View};
+use crate::contract::{
+    Clock, Directives, Event, Interest, Knobs, Order, Policy, QueueId, Slice, Start, ThreadId, Tier, View,
+};
 use crate::registry::Entry;
+
+pub(super) mod energy;
+mod utilisation;
+
+use energy::cheapest;
+use utilisation::Utilisation;
 
 /// In the list of policies.
 pub const ENTRY: Entry = Entry {
     name: "linux",
-    summary: "fair and unaware of asymmetry: least load, idle pull, periodic balance",
-    source: "Linux CFS (kernel/sched/fair.c up to 6.5)",
-    knobs: &[
-        Knob::Word {
-            name: "first",
-            words: &["slow", "fast"],
-            about: "which kind has the lowest core numbers: ties go to it",
-        },
-        Knob::Number {
-            name: "balance",
-            default: 8.0,
-            bounds: (0.1, 10_000.0),
-            unit: "ms",
-            about: "time between balances; Linux: as many ms as the domain has cores, 8 on a 4+4 board",
-        },
-    ],
-    make: |knobs| Box::new(Linux::new(knobs)),
+    summary: "Linux 6.12 on unequal cores: fair queues, misfits go up, energy-aware under schedutil",
+    source: "kernel/sched/fair.c of Linux 6.12 (EEVDF, misfit migration, energy-aware scheduling)",
+    knobs: &[TICK],
+    make: |knobs| Box::new(Linux::new(knobs, PowerModel::WithSchedutil)),
 };
 
-/// See the file's head.
+/// A core takes a misfit of another only if its capacity is greater by more than this: `capacity_greater` (1078 / 1024).
+const GREATER: f64 = 1078.0 / 1024.0;
+/// A new thread leaves its parent's cluster, where no core idles, for one with a load less by more than this: `imbalance_pct`.
+const IMBALANCE: f64 = 1.17;
+/// Between balances of a core with something to do, in balances of an idle one: `sd->busy_factor`.
+const BUSY_FACTOR: u64 = 16;
+/// `sysctl_sched_base_slice` of one core, which grows by the logarithm of their number up to [`SLICE_CORES`].
+const BASE_SLICE: Nanos = Nanos::from_micros(750);
+/// `get_update_sysctl_factor`.
+const SLICE_CORES: usize = 8;
+
+/// When the power model is in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PowerModel {
+    /// As in the kernel.
+    WithSchedutil,
+    /// Whatever the governor, at the clock that schedutil would choose, or at the highest: `eas`.
+    Always {
+        /// At the highest.
+        at_top: bool,
+    },
+}
+
+/// How the kernel was told that cores differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asymmetry {
+    None,
+    /// `SD_ASYM_CPUCAPACITY`.
+    Capacity,
+    /// `SD_ASYM_PACKING`.
+    Priority,
+}
+
+/// Linux's scheduler. Queue `q` is core `q`'s.
 #[derive(Debug)]
-pub struct Linux {
-    fast_first: bool,
-    balance: Nanos,
-    /// Queue `q` is core `q`'s.
+pub(super) struct Linux {
+    model: PowerModel,
+    tick: Nanos,
+    slice: Slice,
+    asymmetry: Asymmetry,
+    /// Whether energy decides while no core is over-utilised.
+    energy_aware: bool,
+    over_utilised: bool,
+    /// In one class per cluster. What idle cores take themselves shows there at the next tick.
     homes: Homes,
+    /// By core: the last answer, from 1, that placed a thread there.
+    promised: Vec<u64>,
+    utilisation: Utilisation,
+    /// In the kernel's order, which is that of the system's numbers.
+    cpus: Vec<CoreId>,
+    /// By core: its place in `cpus`.
+    places: Vec<u32>,
+    /// By core: when it was last balanced as an idle one.
+    balanced: Vec<Nanos>,
+    /// By cluster, and last the whole machine: when busy cores were last balanced.
+    levelled: Vec<Nanos>,
+    /// When it was last asked whether the machine is over-utilised still.
+    relaxed: Nanos,
 }
 
 impl Linux {
-    fn new(knobs: &Knobs) -> Self {
-        Self { fast_first: knobs.word("first") == "fast", balance: knobs.millis("balance"), homes: Homes::default() }
+    pub(super) fn new(knobs: &Knobs, model: PowerModel) -> Self {
+        Self {
+            model,
+            tick: knobs.millis("tick"),
+            slice: Slice::of(BASE_SLICE),
+            asymmetry: Asymmetry::None,
+            energy_aware: false,
+            over_utilised: false,
+            homes: Homes::default(),
+            promised: Vec::new(),
+            utilisation: Utilisation::default(),
+            cpus: Vec::new(),
+            places: Vec::new(),
+            balanced: Vec::new(),
+            levelled: Vec::new(),
+            relaxed: Nanos::ZERO,
+        }
     }
 
-    fn least_loaded(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
-        self.homes.least(0, |queue| view.allowed(thread, CoreId(queue.0))).map(|(_, queue)| queue)
+    /// Whether wake-ups go by energy, and nobody is pulled or balanced.
+    fn saves_energy(&self) -> bool {
+        self.energy_aware && !self.over_utilised
+    }
+
+    fn serve(&self, view: &View<'_>, say: &mut Directives) {
+        for core in &view.machine.cores {
+            let own = QueueId(core.id.0);
+            let mut tiers = vec![Tier::least_key([own])];
+            if !self.saves_energy() {
+                let others = self.cpus.iter().filter(|&&other| other != core.id);
+                let (near, far): (Vec<_>, Vec<_>) =
+                    others.partition(|other| view.machine.cores[other.index()].cluster == core.cluster);
+                let queues = |cores: Vec<&CoreId>| cores.into_iter().map(|core| QueueId(core.0)).collect::<Vec<_>>();
+                let lists = [near, far].map(queues);
+                tiers.extend(lists.into_iter().filter(|queues| !queues.is_empty()).map(Tier::most_loaded));
+            }
+            say.serve(core.id, tiers, Some(own));
+        }
+    }
+
+    fn may(&self, thread: ThreadId, core: CoreId, view: &View<'_>) -> bool {
+        view.cores[core.index()].online && view.allowed(thread, core)
+    }
+
+    /// Whether nobody runs there or is about to.
+    fn idles(&self, core: CoreId, view: &View<'_>) -> bool {
+        let stats = view.cores[core.index()];
+        stats.online && stats.running.is_none() && self.homes.load(QueueId(core.0)) == 0
+    }
+
+    /// Whether the whole physical core idles.
+    fn idles_whole(&self, core: CoreId, view: &View<'_>) -> bool {
+        let sibling = view.machine.cores[core.index()].sibling;
+        self.idles(core, view) && sibling.is_none_or(|sibling| view.cores[sibling.index()].running.is_none())
+    }
+
+    /// Utilisation by what runs there, as a place for a thread that starts.
+    fn running_utilisation(&self, core: CoreId, view: &View<'_>) -> f64 {
+        view.cores[core.index()].running.map_or(0.0, |thread| self.utilisation.of(thread, view))
+    }
+
+    /// Where threads are, of which idle cores have taken some themselves.
+    fn see(&mut self, view: &View<'_>) {
+        self.homes.sync(view, |thread| view.thread(thread).weight);
+    }
+
+    /// Where a thread starts: `sched_balance_find_dst_cpu`.
+    fn first_place(&self, thread: ThreadId, view: &View<'_>) -> Option<CoreId> {
+        let parent = view.thread(thread).parent.and_then(|parent| view.threads.get(parent.index()));
+        let parents = parent.filter(|parent| parent.runs > 0).map_or(*self.cpus.first()?, |parent| parent.core);
+        let home = view.machine.cores[parents.index()].cluster.index();
+        let allowed = |cluster: usize| {
+            let cores = view.machine.clusters[cluster].cores.iter().copied();
+            cores.filter(|&core| self.may(thread, core, view))
+        };
+        // (cluster, idle cores, utilisation or load by capacity), the parent's cluster first of equals.
+        let mut idlest: Option<(usize, usize, f64)> = None;
+        let away = (0..view.machine.clusters.len()).filter(|&cluster| cluster != home);
+        for cluster in [home].into_iter().chain(away) {
+            if allowed(cluster).next().is_none() {
+                continue;
+            }
+            let idle = allowed(cluster).filter(|&core| self.idles(core, view)).count();
+            let measure: f64 = if idle > 0 {
+                allowed(cluster).map(|core| self.running_utilisation(core, view)).sum()
+            } else {
+                let load: u64 = allowed(cluster).map(|core| self.homes.load(QueueId(core.0))).sum();
+                let capacity: f64 = allowed(cluster).map(|core| self.utilisation.capacity(core)).sum();
+                load as f64 / capacity
+            };
+            let better = idlest.is_none_or(|(best, most, least)| {
+                let margin = if idle == 0 && best == home { IMBALANCE } else { 1.0 };
+                idle > most || idle == most && measure * margin < least
+            });
+            if better {
+                idlest = Some((cluster, idle, measure));
+            }
+        }
+        let (cluster, idle, _) = idlest?;
+        if idle > 0 {
+            let mut places = allowed(cluster).filter(|&core| self.idles(core, view));
+            return places.clone().find(|&core| core == parents).or_else(|| places.next());
+        }
+        allowed(cluster).min_by_key(|core| self.homes.load(QueueId(core.0)))
+    }
+
+    /// Where a thread wakes, by idle cores: `select_idle_sibling`.
+    fn idle_place(&self, thread: ThreadId, previous: CoreId, view: &View<'_>) -> CoreId {
+        let needs = self.utilisation.estimate(thread, view);
+        let fits = |core: CoreId| self.asymmetry != Asymmetry::Capacity || self.utilisation.fits(needs, core);
+        let idle = |core: CoreId| self.idles(core, view) && view.allowed(thread, core);
+        if idle(previous) && fits(previous) {
+            return previous;
+        }
+        let from = self.places[previous.index()] as usize;
+        let wrapped = self.cpus[from..].iter().chain(&self.cpus[..from]).copied();
+        let mut best: Option<(f64, CoreId)> = None;
+        for core in wrapped.filter(|&core| idle(core)) {
+            let rank = match self.asymmetry {
+                Asymmetry::Capacity if fits(core) => return core,
+                Asymmetry::Capacity => self.utilisation.capacity(core),
+                // Only where a last-level cache is shared, as an Intel hybrid's is by all; whole physical cores first.
+                _ if self.asymmetry == Asymmetry::None && view.machine.distance(previous, core) > 1 => continue,
+                _ => f64::from(u8::from(self.idles_whole(core, view))),
+            };
+            if best.is_none_or(|(greatest, _)| rank > greatest) {
+                best = Some((rank, core));
+            }
+        }
+        best.map_or(previous, |(_, core)| core)
+    }
+
+    fn woke(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
+        let stats = view.thread(thread);
+        self.homes.leave(thread);
+        let Some(previous) = stats.queue.filter(|_| stats.runnable()).map(|queue| CoreId(queue.0)) else { return };
+        let needs = self.utilisation.estimate(thread, view);
+        self.utilisation.count(thread, None);
+        let core = if self.saves_energy() {
+            let at_top = self.model == PowerModel::Always { at_top: true };
+            cheapest(&self.utilisation, at_top, thread, needs, previous, view)
+        } else {
+            self.idle_place(thread, previous, view)
+        };
+        if core == previous {
+            self.utilisation.count(thread, Some((core, needs)));
+            self.homes.put(thread, QueueId(core.0), stats.weight);
+        } else {
+            self.place(thread, core, needs, view, say);
+        }
+    }
+
+    /// How heavy a thread is that runs on a core too small for it: `misfit_task_load`.
+    fn misfit_on(&self, core: CoreId, view: &View<'_>) -> Option<(f64, ThreadId)> {
+        let thread = view.cores[core.index()].running?;
+        let needs = self.utilisation.estimate(thread, view);
+        // It may have been promised to another core in this instant.
+        let is_misfit = !self.utilisation.fits(needs, core) && self.homes.of(thread) == Some(QueueId(core.0));
+        let load = needs * f64::from(view.thread(thread).weight) / self.utilisation.capacity(core);
+        is_misfit.then_some((load, thread))
+    }
+
+    /// Who runs elsewhere and would be better off on this idle core, and of these the one that the kernel takes.
+    fn better_here(&self, core: CoreId, view: &View<'_>) -> Option<ThreadId> {
+        let others = self.cpus.iter().copied().filter(|&other| other != core);
+        match self.asymmetry {
+            Asymmetry::None => None,
+            Asymmetry::Capacity => {
+                let enough = self.utilisation.capacity(core) / GREATER;
+                let smaller = others.filter(|&other| self.utilisation.capacity(other) < enough);
+                let mut heaviest: Option<(f64, ThreadId)> = None;
+                for (load, thread) in smaller.filter_map(|other| self.misfit_on(other, view)) {
+                    if view.allowed(thread, core) && heaviest.is_none_or(|(most, _)| load > most) {
+                        heaviest = Some((load, thread));
+                    }
+                }
+                heaviest.map(|(_, thread)| thread)
+            }
+            Asymmetry::Priority => {
+                if !self.idles_whole(core, view) {
+                    return None;
+                }
+                let runs = |other: CoreId| {
+                    let thread = view.cores[other.index()].running?;
+                    (self.homes.of(thread) == Some(QueueId(other.0)) && view.allowed(thread, core)).then_some(thread)
+                };
+                let shared = |other: CoreId| {
+                    let sibling = view.machine.cores[other.index()].sibling;
+                    sibling.filter(|&sibling| sibling < other).is_some_and(|sibling| runs(sibling).is_some())
+                };
+                let slower = others.clone().filter(|&other| view.kind(other) > view.kind(core));
+                let mut shared = others.filter(|&other| shared(other));
+                slower.filter_map(runs).next().or_else(|| shared.find_map(runs))
+            }
+        }
+    }
+
+    /// A thread belongs to a core from now on.
+    fn place(&mut self, thread: ThreadId, core: CoreId, needs: f64, view: &View<'_>, say: &mut Directives) {
+        say.assign(thread, QueueId(core.0));
+        self.homes.put(thread, QueueId(core.0), view.thread(thread).weight);
+        self.utilisation.count(thread, Some((core, needs)));
+        self.promised[core.index()] = view.answer + 1;
+    }
+
+    /// Moves one that runs elsewhere to an idle core that suits it better, if there is one.
+    fn pull(&mut self, core: CoreId, view: &View<'_>, say: &mut Directives) {
+        if self.idles(core, view)
+            && let Some(thread) = self.better_here(core, view)
+        {
+            self.place(thread, core, self.utilisation.estimate(thread, view), view, say);
+            say.move_to(thread, core);
+        }
+    }
+
+    /// Whether an interval of so many milliseconds is over; it begins anew then.
+    fn is_due(last: &mut Nanos, cores: usize, factor: u64, now: Nanos) -> bool {
+        let due = now.saturating_sub(*last) >= Nanos::from_millis(cores as u64 * factor);
+        if due {
+            *last = now;
+        }
+        due
+    }
+
+    /// Over-utilised as soon as one core is, and no more only at a balance: `update_overutilized_status`, `update_sd_lb_stats`.
+    fn look_at_utilisation(&mut self, view: &View<'_>, say: &mut Directives) {
+        if !self.energy_aware {
+            return;
+        }
+        self.utilisation.count_all(view);
+        let was = self.over_utilised;
+        let balances = Self::is_due(&mut self.relaxed, self.cpus.len(), 1, view.now);
+        self.over_utilised = self.utilisation.is_over_utilised(view) || was && !balances;
+        if was != self.over_utilised {
+            self.serve(view, say);
+        }
+    }
+
+    /// Waiting threads from the greatest load by capacity to the least, in clusters and then among all.
+    fn level(&mut self, view: &View<'_>, say: &mut Directives) {
+        let clusters = self.homes.classes();
+        let everyone = clusters.saturating_sub(usize::from(clusters == 1));
+        for group in 0..=everyone {
+            let queues: Vec<_> = if group < clusters {
+                self.homes.open_queues(group).collect()
+            } else {
+                (0..clusters).flat_map(|cluster| self.homes.open_queues(cluster)).collect()
+            };
+            if Self::is_due(&mut self.levelled[group], queues.len(), BUSY_FACTOR, view.now) {
+                let capacity = |queue: QueueId| self.utilisation.capacity(CoreId(queue.0)) as u64;
+                let may = |thread, queue: QueueId| view.allowed(thread, CoreId(queue.0));
+                fair::balance_among(&mut self.homes, queues, capacity, may, view, say);
+            }
+        }
+    }
+
+    fn tick(&mut self, view: &View<'_>, say: &mut Directives) {
+        self.see(view);
+        self.look_at_utilisation(view, say);
+        if !self.saves_energy() {
+            self.level(view, say);
+        }
+        for place in 0..self.cpus.len() {
+            let core = self.cpus[place];
+            if Self::is_due(&mut self.balanced[core.index()], self.cpus.len(), 1, view.now) {
+                self.pull(core, view, say);
+            }
+        }
+    }
+
+    /// What the machine is to the kernel.
+    fn learn(&mut self, machine: &Machine, schedutil: bool) {
+        let has_smt = machine.cores.iter().any(|core| core.sibling.is_some());
+        let always = self.model != PowerModel::WithSchedutil;
+        self.asymmetry = match machine.kinds.len() {
+            0 | 1 => Asymmetry::None,
+            _ if has_smt && !always => Asymmetry::Priority,
+            _ => Asymmetry::Capacity,
+        };
+        self.energy_aware = always || schedutil && machine.has_power_model() && self.asymmetry == Asymmetry::Capacity;
+        self.cpus = machine.cores.iter().map(|core| core.id).collect();
+        self.cpus.sort_by_key(|core| machine.cores[core.index()].cpu);
+        self.places = fair::places(&self.cpus);
+        self.homes = Homes::new(machine.cores.iter().map(|core| (core.cluster.index(), self.places[core.id.index()])));
+        self.utilisation.start(machine);
+        self.promised = vec![0; machine.cores.len()];
+        self.balanced = vec![Nanos::ZERO; machine.cores.len()];
+        self.levelled = vec![Nanos::ZERO; machine.clusters.len() + 1];
+        let doublings = machine.cores.len().clamp(1, SLICE_CORES).ilog2();
+        self.slice = Slice::of(Nanos(BASE_SLICE.0 * (1 + u64::from(doublings))));
     }
 }
 
 impl Policy for Linux {
     fn interest(&self) -> Interest {
-        Interest::WOKE.and(Interest::BLOCKED)
+        let events = Interest::WOKE.and(Interest::BLOCKED).and(Interest::CORE_IDLE);
+        events.and(Interest::LOAD).and(Interest::CLOCK)
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
-        let mut cores = fair::fast_first(view.machine);
-        if !self.fast_first {
-            cores.sort_by_key(|core| std::cmp::Reverse(view.kind(*core)));
+        let machine = view.machine;
+        if self.model != PowerModel::WithSchedutil && !machine.has_power_model() {
+            return Err(format!(
+                "eas goes by a power model, and {} has none: the power of idle cores, of busy ones and of clusters at every operating point",
+                machine.name
+            ));
         }
-        // An idle sibling of a busy core is taken last: Linux knows that much of a machine whose kinds it does not tell apart.
-        cores.sort_by_key(|core| fair::is_second_sibling(view.machine, *core));
-        self.homes = Homes::new(fair::places(&cores).into_iter().map(|place| (0, place)));
-        let queues: Vec<_> = cores.iter().map(|_| fair::make_queue(say)).collect();
-        for (core, &own) in view.machine.cores.iter().zip(&queues) {
-            let others: Vec<_> =
-                cores.iter().filter(|&&other| other != core.id).map(|other| QueueId(other.0)).collect();
-            say.serve(core.id, vec![Tier::least_key([own]), Tier::most_loaded(others)], Some(own));
-            say.prefer(own, fair::nearest_first(view.machine, core.id, &cores));
+        self.learn(machine, view.schedutil);
+        let queues: Vec<_> = machine.cores.iter().map(|_| say.make_queue(Clock::Own)).collect();
+        for (core, &own) in machine.cores.iter().zip(&queues) {
+            say.prefer(own, fair::nearest_first(machine, core.id, &self.cpus));
             self.homes.open(own, view.cores[core.id.index()].online);
         }
-        say.timer(self.balance);
+        self.serve(view, say);
+        say.timer(self.tick);
         Ok(())
     }
 
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         match event {
             Event::Started(thread) => {
-                if let Some(queue) = self.least_loaded(thread, view) {
-                    fair::settle(&mut self.homes, thread, queue, view, say);
+                self.utilisation.forget(thread);
+                let Some(core) = self.first_place(thread, view) else { return };
+                let weight = view.thread(thread).weight;
+                let spare = self.utilisation.capacity(core) - self.running_utilisation(core, view);
+                self.utilisation.starts(thread, spare / 2.0, view);
+                self.place(thread, core, self.utilisation.of(thread, view), view, say);
+                say.order(thread, Order::VirtualTime { weight, start: Start::Floor });
+                say.slice(thread, self.slice);
+            }
+            Event::Woke(thread) => self.woke(thread, view, say),
+            Event::Blocked(thread) => {
+                self.homes.leave(thread);
+                self.utilisation.blocks(thread, view);
+            }
+            Event::Exited(thread) => {
+                self.homes.leave(thread);
+                self.utilisation.forget(thread);
+            }
+            Event::CoreIdle(core) => {
+                let taken = self.homes.load(QueueId(core.0)) > 0 && self.promised[core.index()] <= view.carried_out;
+                if taken {
+                    self.see(view);
                 }
+                self.pull(core, view, say);
             }
-            Event::Woke(thread) => fair::recount(&mut self.homes, thread, view),
-            Event::Blocked(thread) | Event::Exited(thread) => self.homes.leave(thread),
-            Event::Timer => {
-                fair::balance(&mut self.homes, |thread, queue| view.allowed(thread, CoreId(queue.0)), view, say);
-            }
+            Event::Timer => self.tick(view, say),
             Event::CoreOnline(core) => self.homes.open(QueueId(core.0), true),
             Event::CoreOffline(core) => {
                 self.homes.open(QueueId(core.0), false);
                 for thread in fair::at_home(core, view) {
-                    if let Some(queue) = self.least_loaded(thread, view) {
-                        fair::rehome(&mut self.homes, thread, queue, view, say);
+                    if let Some(core) = self.first_place(thread, view) {
+                        fair::rehome(&mut self.homes, thread, QueueId(core.0), view, say);
                     }
                 }
             }
-            _ => {}
+            Event::Milestone(_) | Event::CriticalSection(_) | Event::Picked(..) | Event::SliceUsed(..) => {}
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::contract::Directive;
-    use crate::registry::make;
-    use crate::testing::Bench;
-
-    fn bench(big: u32, little: u32, first: &str) -> Bench {
-        let set = [("first".to_string(), first.to_string())];
-        Bench::start(big, little, make("linux", &set).unwrap())
-    }
-
-    fn queues(bench: &Bench, threads: &[ThreadId]) -> Vec<u32> {
-        threads.iter().filter_map(|&thread| bench.queue_of(thread)).map(|queue| queue.0).collect()
-    }
-
-    #[test]
-    fn threads_that_start_at_once_spread_and_ties_go_to_the_kind_that_comes_first() {
-        for (first, expected) in [("slow", [2, 3, 0, 1, 2]), ("fast", [0, 1, 2, 3, 0])] {
-            let mut bench = bench(2, 2, first);
-            let threads: Vec<_> = (0..5).map(|_| bench.spawn(0)).collect();
-            assert_eq!(queues(&bench, &threads), expected, "first={first}");
-        }
-    }
-
-    #[test]
-    fn a_core_that_its_thread_left_is_the_least_loaded_again() {
-        let mut bench = bench(1, 1, "fast");
-        let first = bench.spawn(0);
-        bench.block(first);
-        let second = bench.spawn(0);
-        assert_eq!(queues(&bench, &[second]), [0]);
-        bench.wake(first);
-        let third = bench.spawn(0);
-        assert_eq!(queues(&bench, &[third]), [1]);
-    }
-
-    #[test]
-    fn a_heavy_thread_counts_for_as_much_as_it_weighs() {
-        let mut bench = bench(2, 0, "fast");
-        let heavy = bench.spawn(0);
-        bench.exit(heavy);
-        let heavy = bench.spawn(0);
-        bench.threads[heavy.index()].weight = 3 * 1024;
-        bench.deliver(Event::Woke(heavy));
-        let light: Vec<_> = (0..3).map(|_| bench.spawn(0)).collect();
-        assert_eq!(queues(&bench, &light), [1, 1, 1]);
-    }
-
-    #[test]
-    fn balance_moves_who_waits_and_leaves_who_runs() {
-        let mut bench = bench(2, 0, "fast");
-        let threads: Vec<_> = (0..4).map(|_| bench.spawn(0)).collect();
-        for &thread in &threads {
-            bench.threads[thread.index()].queue = Some(QueueId(0));
-        }
-        bench.run(threads[0], CoreId(0));
-        bench.deliver(Event::Timer);
-        let on_first = queues(&bench, &threads).iter().filter(|&&queue| queue == 0).count();
-        assert_eq!((on_first, bench.queue_of(threads[0])), (2, Some(QueueId(0))));
-        assert_eq!(bench.deliver(Event::Timer), [], "level queues are left alone");
-    }
-
-    #[test]
-    fn an_idle_core_takes_from_every_other_after_its_own() {
-        let bench = bench(1, 2, "fast");
-        assert_eq!(bench.serves(CoreId(1)), [1, 0, 2].map(QueueId));
-        assert!(bench.said_at_start.contains(&Directive::Timer(Nanos::from_millis(8))));
-    }
-
-    #[test]
-    fn threads_of_a_core_that_leaves_go_to_the_others() {
-        let mut bench = bench(1, 1, "fast");
-        let thread = bench.spawn(0);
-        bench.set_online(CoreId(0), false);
-        assert_eq!(queues(&bench, &[thread]), [1]);
-    }
-}
+mod energy_tests;
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,7 @@ mod tournament;
 pub mod a_dwrr;
 pub mod acfs;
 pub mod bfs;
+pub mod cfs_unaware;
 pub mod combination;
 pub mod cs;
 pub mod eas;

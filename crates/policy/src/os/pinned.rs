@@ -1,16 +1,19 @@
-//! `pinned`: static threading, what a program does that binds thread `i` to core `i`.
+//! `pinned`: static threading: each thread is bound to a core of its own while there are any, in the order of start.
 //!
 //! ```text
-//! core(thread) = F[index in its application mod cores],   F = cores, fastest kind first, first siblings of SMT cores
-//!                                                              before second ones, then by number
+//! core(thread) = argmin over F of the number of threads bound there,  ties: first of F, when the thread starts
+//! F            = cores, fastest kind first, first siblings of SMT cores before second ones, then by number
 //! ```
 //!
-//! Nobody moves: no stealing, no balance. A thread goes elsewhere only when its core leaves, or when its affinity forbids the core, in which case it
-//! takes the next core of `F` that is allowed. Threads that share a core take turns: virtual time by weight, slices of 3 ms
-//! divided by their number (at least 0.75 ms), as in [`super::linux`].
+//! Whatever application a thread is of: two programs do not share a core while another has none. One program alone has
+//! its thread `i` on core `i`; more threads than cores go round again. A thread that ends gives its core back.
+//!
+//! Nobody moves: no stealing, no balance. A thread is elsewhere only while its core has left, on the next of `F` that it
+//! may run on; one that may not run on a core is not bound to it. Threads that share a core take turns: virtual time by
+//! weight, slices of 3 ms divided by their number (at least 0.75 ms), as in [`super::cfs_unaware`].
 //!
 //! Source: the usual baseline of the field, for instance Becchi and Crowley, Computing Frontiers 2006, "static assignment".
-//! Any number of kinds: only the order of capacities counts. No knobs.
+//! Any number of kinds: only the order of capacities counts. No knobs. A start costs O(cores).
 
 use evenkeel_machine::CoreId;
 
@@ -21,33 +24,57 @@ use crate::registry::Entry;
 /// In the list of policies.
 pub const ENTRY: Entry = Entry {
     name: "pinned",
-    summary: "thread i of an application on core i, fast cores first; nobody moves",
+    summary: "each thread on a core of its own, fast cores first; nobody moves",
     source: "Becchi and Crowley, Computing Frontiers 2006 (static assignment)",
     knobs: &[],
     make: |_: &Knobs| Box::new(Pinned::default()),
 };
 
-/// See the file's head.
+/// Static threading.
 #[derive(Debug, Default)]
 pub struct Pinned {
     /// Cores, fastest first. Queue `q` is core `q`'s.
     fast_first: Vec<CoreId>,
+    /// By core: how many threads are bound to it.
+    bound: Vec<u32>,
+    /// By thread: the place in `fast_first` of the core that it is bound to.
+    places: Vec<Option<usize>>,
 }
 
 impl Pinned {
-    /// The first core from `index` on, in `fast_first` taken as a ring, that is there and allowed.
+    /// Binds a thread to the core that has the fewest, of those that are there and allowed.
+    fn bind(&mut self, thread: ThreadId, view: &View<'_>) {
+        let places = self.fast_first.iter().enumerate();
+        let may = places.filter(|&(_, &core)| view.cores[core.index()].online && view.allowed(thread, core));
+        let place = may.min_by_key(|&(_, core)| self.bound[core.index()]).map(|(place, _)| place);
+        if let Some(place) = place {
+            self.bound[self.fast_first[place].index()] += 1;
+        }
+        if self.places.len() <= thread.index() {
+            self.places.resize(thread.index() + 1, None);
+        }
+        self.places[thread.index()] = place;
+    }
+
+    /// A thread has ended.
+    fn release(&mut self, thread: ThreadId) {
+        if let Some(place) = self.places.get_mut(thread.index()).and_then(Option::take) {
+            self.bound[self.fast_first[place].index()] -= 1;
+        }
+    }
+
+    /// The core that a thread is bound to, or, while that has left, the next in `fast_first` taken as a ring.
     fn core_for(&self, thread: ThreadId, view: &View<'_>) -> Option<CoreId> {
-        let cores = self.fast_first.len();
-        let first = view.thread(thread).index_in_app as usize;
-        (0..cores)
-            .map(|step| self.fast_first[(first + step) % cores])
-            .find(|&core| view.cores[core.index()].online && view.allowed(thread, core))
+        let first = self.places.get(thread.index()).copied().flatten()?;
+        let mut ring = self.fast_first[first..].iter().chain(&self.fast_first[..first]).copied();
+        ring.find(|&core| view.cores[core.index()].online && view.allowed(thread, core))
     }
 }
 
 impl Policy for Pinned {
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
         self.fast_first = fair::fast_first(view.machine);
+        self.bound = vec![0; view.machine.cores.len()];
         for core in &view.machine.cores {
             let own = fair::make_queue(say);
             say.serve(core.id, vec![Tier::least_key([own])], None);
@@ -59,10 +86,13 @@ impl Policy for Pinned {
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         match event {
             Event::Started(thread) => {
+                self.release(thread);
+                self.bind(thread, view);
                 if let Some(core) = self.core_for(thread, view) {
                     fair::enter(thread, QueueId(core.0), view, say);
                 }
             }
+            Event::Exited(thread) => self.release(thread),
             Event::CoreOffline(_) | Event::CoreOnline(_) => {
                 for &thread in view.live {
                     if let Some(core) = self.core_for(thread, view) {
@@ -86,6 +116,22 @@ mod tests {
         let threads: Vec<_> = (0..5).map(|_| bench.spawn(0)).collect();
         let cores: Vec<_> = threads.iter().map(|&thread| bench.queue_of(thread)).collect();
         assert_eq!(cores, [0, 1, 2, 3, 0].map(|queue| Some(QueueId(queue))));
+    }
+
+    #[test]
+    fn threads_of_two_applications_do_not_share_a_core_while_another_has_none() {
+        let mut bench = Bench::start(2, 2, Box::new(Pinned::default()));
+        let threads = [0, 1, 1, 0].map(|app| bench.spawn(app));
+        assert_eq!(threads.map(|thread| bench.queue_of(thread)), [0, 1, 2, 3].map(|queue| Some(QueueId(queue))));
+    }
+
+    #[test]
+    fn the_core_of_a_thread_that_ended_is_the_next_that_is_given() {
+        let mut bench = Bench::start(2, 2, Box::new(Pinned::default()));
+        let threads = [0; 3].map(|app| bench.spawn(app));
+        bench.exit(threads[1]);
+        let next = [1, 1].map(|app| bench.spawn(app));
+        assert_eq!(next.map(|thread| bench.queue_of(thread)), [1, 3].map(|queue| Some(QueueId(queue))));
     }
 
     #[test]

@@ -14,7 +14,7 @@
 //! Threads that may run on none of the working cores are the exception to "one kind at a time": they would wait for ever. From the first such
 //! thread on, cores that are switched off serve a queue for those alone.
 //!
-//! Within the working cores threads are shared as in [`super::linux`].
+//! Within the working cores threads are shared as in [`super::cfs_unaware`].
 
 use std::ops::Range;
 

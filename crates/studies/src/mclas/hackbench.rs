@@ -110,7 +110,7 @@ mod tests {
         let machine = Machine::preset(MACHINE).unwrap();
         let outcome = |mode: &str| {
             let apps = runs.load(&machine, &format!("hackbench:groups=4,start=forked,{mode}"), 1.0).unwrap();
-            runs.case(&machine, apps, "linux").carry_out().unwrap()
+            runs.case(&machine, apps, "cfs-unaware").carry_out().unwrap()
         };
         let (threads, processes) = (outcome("mode=thread"), outcome("mode=process"));
         let set_up = |outcome: &Outcome| outcome.makespan.as_secs_f64() - time_s(outcome, Start::Forked);

@@ -38,4 +38,4 @@ pub const STUDY: Study = Study {
 const MACHINE: &str = "odroid-xu3-mclas";
 
 /// What is compared, by the study's names, and the policies here.
-const SCHEDULERS: [(&str, &str); 3] = [("cfs", "linux"), ("bfs", "bfs"), ("mclas", "mclas")];
+const SCHEDULERS: [(&str, &str); 3] = [("cfs", "cfs-unaware"), ("bfs", "bfs"), ("mclas", "mclas")];

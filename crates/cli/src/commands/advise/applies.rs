@@ -65,13 +65,14 @@ fn specs_of_graphs() -> Result<Vec<PolicySpec>> {
 }
 
 /// Why a policy does not take a machine, if it does not.
-fn refusal(policy: &Chosen, machine: &Machine) -> Result<Option<String>> {
+pub fn refusal(policy: &Chosen, machine: &Machine) -> Result<Option<String>> {
     let cores = vec![CoreStats { online: true, ..CoreStats::default() }; machine.cores.len()];
     let view = View {
         now: evenkeel_machine::Nanos::ZERO,
         answer: 0,
         carried_out: 0,
         machine,
+        schedutil: false,
         cores: &cores,
         threads: &[],
         live: &[],

@@ -1,6 +1,6 @@
 //! `evenkeel advise`: all policies that apply, ranked, with the Pareto set marked and the reason why the winner wins.
 
-mod applies;
+pub mod applies;
 mod because;
 mod ranking;
 
