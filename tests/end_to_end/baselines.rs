@@ -37,7 +37,8 @@ fn eas_refuses_a_machine_without_a_power_model_in_a_sentence() {
 
 #[test]
 fn pinned_threads_of_two_programs_do_not_share_a_core_while_others_idle() {
-    let args = ["simulate", "-m", "odroid-xu3", "-w", "gamess", "-w", "gobmk", "--size", "0.05", "-p", "pinned", "--json"];
+    let args =
+        ["simulate", "-m", "odroid-xu3", "-w", "gamess", "-w", "gobmk", "--size", "0.05", "-p", "pinned", "--json"];
     let record = evenkeel(&args).done().json();
     assert_eq!(record["migrations"], 0);
     let busy = record["kinds"]["little"]["busy_s"].as_f64().unwrap();

@@ -78,14 +78,17 @@ fn eas_packs_small_loads_on_the_little_cluster_for_less_energy_than_linux_whatev
 #[test]
 fn over_utilised_heavy_threads_move_to_the_big_cores_as_they_become_free() {
     let machine = free_odroid("2big+4little");
-    // Four that never sleep; the first two end early, and the other two take their places.
+    // Four that never sleep; the first two end early, and by then the other two have big cores. Which of the four go up first is
+    // not the point: the short ones are done, on little cores if need be, in 0.2 s by their capacity, and then a tick follows.
     let speed = Phase::new("work", Scaling::Capacity).speed(&machine, machine.reference.fastest_capacity);
     let programs = [0.2, 0.2, 1e3, 1e3].map(|seconds| vec![compute(speed * seconds * 1e9)]);
     let app = app(&machine, programs.into());
     let eas = simulate(&machine, &app, "eas", &[], Governor::Performance);
     for thread in [2, 3] {
         let on_little = eas.threads[thread].time_on[LITTLE].as_secs_f64();
-        assert!((0.15..0.25).contains(&on_little), "thread {thread}: {on_little} s on little cores");
+        let latest =
+            0.2 / (machine.kinds[LITTLE.index()].capacity as f64 / machine.kinds[BIG.index()].capacity as f64) + 0.05;
+        assert!(on_little < latest, "thread {thread}: {on_little} s on little cores, {latest} at the latest");
         assert!(share_on(&eas, thread, BIG) > 0.94, "thread {thread}: {:?}", eas.threads[thread].time_on);
     }
 }
