@@ -148,7 +148,8 @@ pub fn balance_among(
     for &thread in view.live {
         let stats = view.thread(thread);
         if stats.state == State::Ready
-            && let Some(lot) = stats.queue.and_then(|queue| place.get(queue.index()).copied().flatten())
+            // Not where the view has it: it may have been sent on in this answer.
+            && let Some(lot) = homes.of(thread).and_then(|queue| place.get(queue.index()).copied().flatten())
         {
             lots[lot].movable.push((stats.weight, thread));
         }
