@@ -61,6 +61,8 @@ async function look(path, { name: view, ...options }) {
   const url = pathToFileURL(resolve(path)).href;
   const name = basename(path, ".html");
   const context = await browser.newContext(options);
+  // A busy machine is no fault of the page.
+  context.setDefaultTimeout(180_000);
   const page = await context.newPage();
   const fault = (what) => faults.push(`${name}, ${view}: ${what}`);
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && fault(`console: ${message.text()}`));

@@ -77,7 +77,7 @@
       else heaps.push([at]);
     }
     const width = isPrinting() ? PAPER_WIDTH : element.clientWidth;
-    const named = (heap) => wrapped(heap.map((at) => data.policies[at.policy]).join(", "), width * 0.3, 4);
+    const named = (heap) => wrapped(heap.map((at) => data.policies[at.policy]).join(", "), width * 0.3, 2);
     const items = heaps.flatMap((heap) => heap.map((at, place) => ({
       policy: at.policy,
       value: [x(at), at.unfairness],
@@ -92,13 +92,13 @@
       symbol: symbol(policy),
       symbolSize: 11,
       itemStyle: { color: color(policy), opacity: 0.85 },
-      label: { position: "right", color: theme().ink, fontSize: 12 },
+      label: { position: "right", color: theme().ink, fontSize: 12, lineHeight: 15 },
       labelLayout: { hideOverlap: true },
       data: items.filter((at) => at.policy === policy),
     }));
     start(element, narrow() || isPrinting() ? 320 : 380, "svg").setOption({
       ...options,
-      grid: { left: 62, right: room, top: 14, bottom: 46 },
+      grid: { left: 62, right: room, top: 20, bottom: 46 },
       xAxis: { ...axis, type: "value", scale: true, name: asp ? "ASP (more is better →)" : "STP (more is better →)", nameLocation: "middle", nameGap: 28 },
       yAxis: { ...axis, type: "value", scale: true, name: "unfairness (← less is better)", nameLocation: "middle", nameGap: 42 },
       tooltip: {

@@ -2,7 +2,7 @@
 // text only, through esc() where a tooltip wants HTML.
 "use strict";
 (() => {
-  const { PAPER_WIDTH, SYMBOLS, isPrinting, esc, theme, textWidth, wrapped, figures, base, start, keyOf, shaded, drawBy } = frame;
+  const { PAPER_WIDTH, SYMBOLS, isPrinting, esc, narrow, theme, textWidth, wrapped, figures, base, start, keyOf, shaded, drawBy } = frame;
   const { drawBars, scaleOf, tick } = bars;
   const data = JSON.parse(document.getElementById("data").textContent);
   // Between a label and what it belongs to, and a line of a label.
@@ -51,7 +51,7 @@
     const title = wrapped(isLogarithmic ? `${drawing.y_title} (logarithmic axis)` : drawing.y_title, tall - 50);
     const ticks = Math.max(...[min, max, max - (interval ?? 0)].map((value) => textWidth(tick(value))));
     const left = ticks + GAP + title.length * LINE + GAP;
-    const named = !isLines && panel.points.flat().length <= FEW;
+    const named = !isLines && !narrow() && panel.points.flat().length <= FEW;
     const nameWidth = named ? Math.min(width * 0.35, Math.max(...panel.points.flat().map(({ name }) => textWidth(name, 11)))) : 0;
     const room = (width - left) / (panel.names?.length ?? 1);
     const labels = panel.names?.map((name) => wrapped(name, room - GAP));
@@ -60,14 +60,14 @@
       ...axis,
       ...(labels
         ? { type: "category", data: panel.names, splitLine: { show: false }, axisLabel: { ...axis.axisLabel, lineHeight: LINE, margin: GAP, formatter: (_, at) => labels[at].join("\n") } }
-        : { type: "value", scale: true, splitLine: { show: false }, axisTick: { show: true } }),
+        : { type: "value", scale: true, splitLine: { show: false }, axisTick: { show: true }, axisLabel: { ...axis.axisLabel, margin: 12 } }),
       name: drawing.x_title,
       nameLocation: "middle",
-      nameGap: 12 + LINE * lines,
+      nameGap: 15 + LINE * lines,
     };
     start(element, tall, "svg", paper).setOption({
       ...options,
-      grid: { left, right: Math.max(16, nameWidth + 10), top: 12, bottom: 24 + LINE * (lines + 0.3) },
+      grid: { left, right: Math.max(16, nameWidth + 10), top: 12, bottom: 28 + LINE * (lines + 0.3) },
       xAxis: along,
       yAxis: {
         ...axis,
