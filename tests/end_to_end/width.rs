@@ -21,9 +21,11 @@ fn fits(args: &[&str]) {
     }
     let known: BTreeSet<&str> = wide.split_whitespace().collect();
     // What is left out is said in words of its own, up to where it says that something has it.
-    let (before, after) = narrow.split_once("Too narrow for ").unwrap_or((&narrow, ""));
-    let after = after.split_once(" have ").map_or("", |(_, after)| after.split_once('.').map_or("", |it| it.1));
-    for word in before.split_whitespace().chain(after.split_whitespace()).filter(|word| !word.contains('─')) {
+    let said = narrow.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut parts = said.split("Too narrow for ");
+    let mut shown = vec![parts.next().unwrap_or_default()];
+    shown.extend(parts.filter_map(|part| part.split_once(" have ")?.1.split_once('.')).map(|(_, after)| after));
+    for word in shown.into_iter().flat_map(str::split_whitespace).filter(|word| !word.contains('─')) {
         assert!(known.contains(word), "{args:?}: '{word}' is part of a word in: {narrow}");
     }
 }

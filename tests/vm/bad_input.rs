@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{Ended, cache, vm};
+use crate::{Ended, cache, root, vm};
 
 /// A cache with a kernel that is not one.
 fn with_kernel() -> tempfile::TempDir {
@@ -72,7 +72,8 @@ fn programs_that_are_not_there() {
     let one = |more: &[&str], said: &str| refused(&[&cores[..], more].concat(), 2, said);
     let command = |program: &str, code: i32, said: &str| refused(&[&cores[..], &["--", program]].concat(), code, said);
     command("no-such-program", 127, "cannot run 'no-such-program': no such program in PATH");
-    command("/etc/passwd", 126, "cannot run '/etc/passwd': permission denied");
+    let text = root().join("README.md").canonicalize().unwrap().display().to_string();
+    command(&text, 126, &format!("cannot run '{text}': permission denied"));
     one(&["--with", "no-such-program", "--", "true"], "no program 'no-such-program' for the guest");
     one(&["--with", "/etc/passwd", "--", "true"], "'/etc/passwd' for the guest: permission denied");
     one(&["--file", "/no/such=/x", "--", "true"], "/no/such: No such file");

@@ -39,7 +39,7 @@ fn wrapped_to(text: &str, indent: usize, width: Option<usize>) -> String {
         let mut column = 0;
         for (index, word) in line.split(' ').enumerate() {
             let length = word.chars().count();
-            if index > 0 && column + 1 + length > width && column > indent {
+            if index > 0 && column + 1 + length > width && column >= indent {
                 out.push('\n');
                 out.extend(std::iter::repeat_n(' ', indent));
                 column = indent;
@@ -144,6 +144,6 @@ mod tests {
         let narrow = drawn(Some(65));
         assert!(narrow.contains("1111") && !narrow.contains("2222"), "{narrow}");
         assert!(narrow.ends_with("\nToo narrow for two: --json has all.\n"), "{narrow}");
-        assert!(drawn(Some(30)).ends_with("Too narrow for two, one: --json has all.\n"));
+        assert!(drawn(Some(30)).ends_with("\nToo narrow for two, one:\n--json has all.\n"));
     }
 }
