@@ -33,7 +33,7 @@ const FIRST: usize = 2;
 const ROUND: usize = 3;
 /// Windows of the last measurement, the one that is reported.
 const REPORT: usize = 5;
-/// Windows of a calibration that finds its shares at once. They take up to five seconds: see [`Length`].
+/// Windows of a calibration that finds its shares at once. They take up to five seconds: see `Length`.
 pub const LEAST_WINDOWS: usize = FIRST + ROUND + REPORT;
 /// Adjustments before a report, at most.
 const ROUNDS: usize = 3;
