@@ -137,14 +137,14 @@ fn as_run_gives(backend: &str, cases: Vec<Case>) {
 }
 
 #[test]
-#[ignore = "boots a virtual machine: make vm-test"]
-fn a_program_that_runs_has_the_kinds_of_core_by_affinity_that_it_has_from_its_start() {
+#[ignore = "boots a virtual machine, and takes long: make vm-test-long"]
+fn a_program_that_runs_has_the_kinds_by_affinity_that_it_has_from_its_start_in_the_longer_run() {
     as_run_gives("affinity", [everywhere(), others()].concat());
 }
 
 #[test]
-#[ignore = "boots a virtual machine: make vm-test"]
-fn a_program_that_runs_has_the_kinds_of_core_by_sched_ext_that_it_has_from_its_start() {
+#[ignore = "boots a virtual machine, and takes long: make vm-test-long"]
+fn a_program_that_runs_has_the_kinds_by_sched_ext_that_it_has_from_its_start_in_the_longer_run() {
     as_run_gives("sched_ext", everywhere());
 }
 
