@@ -99,8 +99,8 @@
     start(element, narrow() || isPrinting() ? 320 : 380, "svg").setOption({
       ...options,
       grid: { left: 62, right: room, top: 20, bottom: 46 },
-      xAxis: { ...axis, type: "value", scale: true, name: asp ? "ASP (more is better →)" : "STP (more is better →)", nameLocation: "middle", nameGap: 28 },
-      yAxis: { ...axis, type: "value", scale: true, name: "unfairness (← less is better)", nameLocation: "middle", nameGap: 42 },
+      xAxis: { ...axis, axisLabel: { ...axis.axisLabel, alignMinLabel: "left", alignMaxLabel: "right" }, boundaryGap: ["5%", "5%"], type: "value", scale: true, name: asp ? "ASP (more is better →)" : "STP (more is better →)", nameLocation: "middle", nameGap: 28 },
+      yAxis: { ...axis, boundaryGap: ["10%", "5%"], type: "value", scale: true, name: "unfairness (← less is better)", nameLocation: "middle", nameGap: 42 },
       tooltip: {
         ...options.tooltip,
         formatter: (at) =>
