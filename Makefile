@@ -24,7 +24,7 @@ SCHED_EXT = $$(for clang in $$BPF_CLANG clang clang-21 clang-20 clang-19 clang-1
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
 	@mkdir -p $(DEMO)
-	@echo "Building evenkeel, some two minutes the first time, then six policies on eleven workloads"
+	@echo "Building evenkeel, a minute or two the first time, then six policies on eleven workloads"
 	$(CARGO) build --profile demo -p evenkeel-cli
 	$(DEMO_RUN) compare -m odroid-xu3-paper --each $(WORKLOADS:%=-w %) -p $(POLICIES) --html report.html
 	@$(DEMO_RUN) simulate -m odroid-xu3-paper -w bodytrack --size 0.1 -p gts --trace $(DEMO)/bodytrack.pftrace >$(DEMO)/bodytrack.txt
