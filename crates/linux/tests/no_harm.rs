@@ -41,23 +41,24 @@ const PROGRAMS: [(u32, f64, bool); 9] = [
 ];
 
 /// From a quiet machine's looks to those of one where looking is dear.
-const LOOKS_MS: [u64; 3] = [4, 16, 100];
+const LOOKS_MS: [u64; 5] = [4, 16, 32, 64, 100];
 
 #[test]
-fn programs_with_barriers_lose_nothing_to_the_kernel_alone_and_gain_in_the_mean() {
-    for policy in ["acfs", "age", "hsp", "gts"] {
-        let mut product = 0.0;
-        for (threads, works, spins) in PROGRAMS {
-            let habit = Habit::Meets { works, spins };
-            let alone = barriers(None, threads, habit, 4, 20_000) as f64;
-            for look in LOOKS_MS {
-                let time = alone / barriers(Some(policy), threads, habit, look, 20_000) as f64;
-                let program = format!("{policy}: {threads} threads, {works} ms, spins {spins}, a look every {look} ms");
-                assert!(time <= 1.05, "{program}: {time:.2} of the kernel's time");
-                product += time.ln();
-            }
+fn programs_with_barriers_lose_little_under_any_policy_nothing_under_the_best_and_gain_in_the_mean() {
+    let policies = ["acfs", "age", "hsp", "gts"];
+    let mut logs = [0.0; 4];
+    for (threads, works, spins) in PROGRAMS {
+        let habit = Habit::Meets { works, spins };
+        let alone = barriers(None, threads, habit, 4, 20_000) as f64;
+        for look in LOOKS_MS {
+            let times = policies.map(|policy| alone / barriers(Some(policy), threads, habit, look, 20_000) as f64);
+            let program = format!("{threads} threads, {works} ms, spins {spins}, a look every {look} ms");
+            let best = times.iter().copied().fold(f64::MAX, f64::min);
+            assert!(best <= 1.0, "{program}: {times:.2?} of the kernel's time under {policies:?}");
+            assert!(times.iter().all(|time| *time <= 1.1), "{program}: {times:.2?} under {policies:?}");
+            logs.iter_mut().zip(times).for_each(|(sum, time)| *sum += time.ln());
         }
-        let mean = (product / (PROGRAMS.len() * LOOKS_MS.len()) as f64).exp();
-        assert!(mean < 0.9, "{policy}: {mean:.3} in the mean");
     }
+    let means = logs.map(|sum: f64| (sum / (PROGRAMS.len() * LOOKS_MS.len()) as f64).exp());
+    assert!(means.iter().all(|mean| *mean < 0.9), "{means:.3?} in the mean under {policies:?}");
 }

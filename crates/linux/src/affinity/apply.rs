@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | on a core | that one | as it was |
 //! | in a queue | those of the cores that serve the queue first, and of faster ones that serve it at all | SCHED_IDLE, where we may |
-//! | nowhere (blocked, loose), and placed before | the same; all, where looks are far apart | as it was |
+//! | nowhere (blocked, loose), and placed before | the same | as it was |
 //! | nowhere, and never placed | as they were | as it was |
 //!
 //! Before a mask is changed for the first time the original goes to the journal. A thread whose mask is not the one that we gave it has chosen
@@ -238,7 +238,6 @@ impl<K: Kernel> Mechanism<K> {
             }
             // Most threads of a machine sleep, and never come to need a core of ours.
             Place::Nowhere if state.mask == Mask::Untouched => None,
-            Place::Nowhere if self.late => Some((self.everywhere, false)),
             Place::Nowhere => Some((self.homes[queue.index()], false)),
         }
     }

@@ -20,10 +20,6 @@ use crate::watch::{Cpu, Seen, Tid};
 /// How often, at most, an answer to what a dispatch brought about is dispatched again in one look.
 const ROUNDS: usize = 4;
 
-/// Where a look comes this long after what it is to answer, or later, a thread that sleeps may wake on any CPU: it would run and
-/// sleep again where it was confined to, whatever idles meanwhile, before anybody sees it. Four looks of an idle machine; ours.
-const LATE: Nanos = Nanos::from_millis(16);
-
 /// How the mechanism works.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -84,8 +80,6 @@ pub struct Mechanism<K> {
     pub(super) busy: Vec<Nanos>,
     pub(super) idle_told: Vec<bool>,
     pub(super) sequence: u64,
-    /// Looks are too far apart to follow threads that sleep between them.
-    pub(super) late: bool,
 
     /// Who may have changed since the last look.
     pub(super) touched: Vec<ThreadId>,
@@ -168,7 +162,6 @@ impl<K: Kernel> Mechanism<K> {
             busy: vec![Nanos::ZERO; count],
             idle_told: vec![true; count],
             sequence: 0,
-            late: false,
             touched: Vec::new(),
             loose: Vec::new(),
             arrivals: Vec::new(),
@@ -243,14 +236,6 @@ impl<K: Kernel> Mechanism<K> {
             self.tell();
         }
         self.apply();
-    }
-
-    /// Says how long after an event the next look may be.
-    pub fn reacts_within(&mut self, time: Nanos) {
-        let late = time >= LATE;
-        if std::mem::replace(&mut self.late, late) != late {
-            self.changed.extend_from_slice(&self.live);
-        }
     }
 
     /// When the next look is due, at the latest (`CLOCK_MONOTONIC`), if nothing happens.
@@ -403,7 +388,7 @@ impl<K: Kernel> Mechanism<K> {
             stats.speedup = known.speedup;
             stats.speedup_offline = known.speedup_offline;
         }
-        // One that was found has from its kin what we gave that, if anything; the rest is its own.
+        // A thread that was found inherits from another of its family only if that was given a mask: all else is its own.
         let handed_down = |parent: &ThreadId| self.threads[parent.index()].mask != Mask::Untouched;
         if process.0 == self.own {
             state.foreign = true;

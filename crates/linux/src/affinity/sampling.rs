@@ -91,7 +91,7 @@ impl Sampling {
                 let process = mechanism.roster().apps()[mechanism.stats()[thread.index()].app.index()].process;
                 let sampled = &mut self.threads[thread.index()];
                 if sampled.times.is_none() && !sampled.given_up {
-                    // What one that was found had run before is none of ours.
+                    // What a found thread ran before the session began does not count.
                     let before = |times: &ThreadTimes| match was_found {
                         true => times.times().ok().map(|times| times.run),
                         false => Some(Nanos::ZERO),

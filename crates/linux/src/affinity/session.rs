@@ -148,7 +148,6 @@ impl Session {
         self.quiet = if self.seen.is_empty() { Nanos((self.quiet.0 * 2).min(QUIET.0)) } else { LOOK };
         self.last = now();
         self.sampling.sample(&mut self.mechanism, self.last);
-        self.mechanism.reacts_within(LOOK.max(Nanos(self.pace.least().0 * PACES)));
         self.mechanism.look(self.last, &self.seen);
         self.name_programs();
         let path = directory();

@@ -139,7 +139,7 @@ impl Mechanism {
     /// Sends a thread to the core that it would have been given had it waited: an idle one. Without one it makes room where it
     /// runs, and waits where its queue is served.
     fn take_up_anew(&mut self, thread: ThreadId, queue: QueueId) {
-        // Where only this process runs, or the kernel, the core is soon idle again.
+        // A core that runs only this process, or the kernel, is soon idle again.
         let is_free = |core: CoreId| {
             let cpu = self.cpu(core);
             let shown = &self.cores[core.index()];

@@ -429,7 +429,6 @@ pub fn machine(kinds: &[(f64, u32)]) -> Machine {
 
 /// So many milliseconds pass, with a look every `tick`.
 pub fn run(fake: &Fake, mechanism: &mut Mechanism<Fake>, ms: u64, tick: u64) {
-    mechanism.reacts_within(Nanos::from_millis(tick));
     for step in 0..ms {
         fake.step();
         if step % tick == 0 {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::output::OutputFile;
 
-/// For how long one is kept, seconds. Source: issue 36.
+/// For how long one is kept, seconds. Ours.
 const KEPT_S: u64 = 3_600;
 /// How many are kept at most: the oldest go.
 const MOST: usize = 32;

@@ -54,7 +54,7 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     let whole = args.pid.is_empty() && args.cgroup.is_none();
     let whose = named(args)?;
     let scope = whose.clone().map_or(Scope::Machine, Scope::Running);
-    let mut choice = backend::choose(&args.live, &prepared, &scope);
+    let choice = backend::choose(&args.live, &prepared, &scope);
     if args.partial && matches!(choice, Choice::Affinity(_)) {
         return Err(Failure::usage(format!(
             "--partial is of sched_ext, and threads would be placed {}; by affinity, --pid and --cgroup choose",
@@ -68,6 +68,8 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
         Choice::Affinity(_) => None,
         Choice::SchedExt(_) => backend::begin_sched_ext(&prepared, &args.live, args.partial || !whole)?,
     };
+    // The kernel may have refused what was chosen.
+    let mechanism = if begun.is_some() { "sched_ext" } else { "affinity" };
     let (mut session, policy, what) = match begun {
         Some((session, policy)) => {
             if let Some(whose) = whose {
@@ -81,7 +83,6 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
             if args.partial {
                 return Err(Failure::Failed(anyhow::anyhow!("--partial takes sched_ext, which cannot be had here")));
             }
-            choice = Choice::Affinity(String::new());
             check_rights(args)?;
             let watcher = watcher(args)?;
             let (session, policy) = begin(prepared, watcher, &args.live)?;
@@ -99,7 +100,7 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
         policy: policy.label.clone(),
         machine,
         scope: what.clone(),
-        mechanism: choice.name().to_owned(),
+        mechanism: mechanism.to_owned(),
         source: session.source(),
     };
     let mut restarts = 0;

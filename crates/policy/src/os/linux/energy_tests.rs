@@ -27,7 +27,7 @@ fn bench(big: u32, little: u32) -> Bench {
 }
 
 /// A thread of this load that sleeps, last on this core.
-fn asleep(bench: &mut Bench, core: u32, load: u16) -> ThreadId {
+pub(super) fn asleep(bench: &mut Bench, core: u32, load: u16) -> ThreadId {
     let thread = bench.spawn(0);
     let stats = &mut bench.threads[thread.index()];
     (stats.queue, stats.core, stats.load) = (Some(QueueId(core)), CoreId(core), load);
@@ -37,11 +37,11 @@ fn asleep(bench: &mut Bench, core: u32, load: u16) -> ThreadId {
 }
 
 /// As much later as it takes for what threads were given at their start to be gone.
-fn settle(bench: &mut Bench) {
+pub(super) fn settle(bench: &mut Bench) {
     bench.now += Nanos::from_secs(1);
 }
 
-fn tick(bench: &mut Bench) -> Vec<Directive> {
+pub(super) fn tick(bench: &mut Bench) -> Vec<Directive> {
     bench.now += Nanos::from_millis(4);
     bench.deliver(Event::Timer).to_vec()
 }

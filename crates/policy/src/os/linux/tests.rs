@@ -2,7 +2,7 @@
 
 use evenkeel_machine::{CoreId, Machine, Nanos};
 
-use super::energy_tests::machine;
+use super::energy_tests::{asleep, machine, settle, tick};
 use crate::contract::{Directive, Event, QueueId, ThreadId};
 use crate::registry::make;
 use crate::testing::{self, Bench};
@@ -20,29 +20,9 @@ fn core_of(bench: &Bench, thread: ThreadId) -> u32 {
     bench.queue_of(thread).unwrap().0
 }
 
-fn tick(bench: &mut Bench) -> Vec<Directive> {
-    bench.now += Nanos::from_millis(4);
-    bench.deliver(Event::Timer).to_vec()
-}
-
 /// A tick before any balance is due: the policy sees where threads are.
 fn look(bench: &mut Bench) {
     bench.deliver(Event::Timer);
-}
-
-/// As much later as it takes for what threads were given at their start to be gone.
-fn settle(bench: &mut Bench) {
-    bench.now += Nanos::from_secs(1);
-}
-
-/// A thread of this load that sleeps, last on this core.
-fn asleep(bench: &mut Bench, core: u32, load: u16) -> ThreadId {
-    let thread = bench.spawn(0);
-    let stats = &mut bench.threads[thread.index()];
-    (stats.queue, stats.core, stats.load) = (Some(QueueId(core)), CoreId(core), load);
-    settle(bench);
-    bench.block(thread);
-    thread
 }
 
 /// Two kinds whose slower one has the lowest numbers of the system, as on most boards.
