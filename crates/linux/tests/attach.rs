@@ -10,7 +10,7 @@ use evenkeel_linux::affinity::Mechanism;
 use evenkeel_linux::watch::{Cpu, Doing, Seen, Source, Tid};
 use evenkeel_machine::Nanos;
 use evenkeel_policy::{State, registry};
-use support::{Fake, all, mechanism};
+use support::{Fake, Habit, all, mechanism};
 
 /// Fast cores, then slow ones of a third of their speed.
 const KINDS: &[(f64, u32)] = &[(3.0, 2), (1.0, 2)];
@@ -67,7 +67,7 @@ impl Attached {
                 let worker = self.fake.worker(tid);
                 let before = self.asked.insert(tid, worker.ran).unwrap_or(0);
                 let ran = Nanos::from_millis(worker.ran - before);
-                let runnable = matches!(worker.habit, support::Habit::Spins);
+                let runnable = matches!(worker.habit, Habit::Spins);
                 self.mechanism.sampled(tid, Cpu(worker.on.unwrap_or(0)), ran, runnable, self.fake.now());
             }
         }
@@ -137,4 +137,22 @@ fn the_only_busy_thread_at_attach_has_a_fast_core_from_then_on() {
             }
         }
     }
+}
+
+#[test]
+fn a_thread_that_slept_at_attach_is_kept_to_its_queues_cpus_once_it_wakes_however_shortly() {
+    let fake = Fake::new(4, true);
+    let asleep = Doing { runnable: false, cpu: Cpu(3) };
+    // Never at work when somebody looks.
+    fake.find_with(Habit::Naps { works: 1, sleeps: 20 }, Tid(70), Tid(70), asleep, SPEEDS);
+    let mut attached = Attached {
+        mechanism: mechanism(&fake, "pinned", KINDS, &[]),
+        fake,
+        source: Source::Perf,
+        asked: BTreeMap::new(),
+    };
+    attached.look();
+    assert_eq!(attached.fake.worker(Tid(70)).masks_set, 0, "it sleeps");
+    attached.run(100);
+    assert_eq!(attached.fake.worker(Tid(70)).mask.count(), 1, "its queue is a core's");
 }

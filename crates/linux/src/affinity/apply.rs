@@ -4,8 +4,8 @@
 //! | --- | --- | --- |
 //! | on a core | that one | as it was |
 //! | in a queue | those of the cores that serve the queue first, and of faster ones that serve it at all | SCHED_IDLE, where we may |
-//! | nowhere (blocked, loose), and placed before | the same | as it was |
-//! | nowhere, and never placed | as they were | as it was |
+//! | nowhere (blocked, loose) | the same | as it was |
+//! | nowhere, and asleep since before the session | as they were | as it was |
 //!
 //! Before a mask is changed for the first time the original goes to the journal. A thread whose mask is not the one that we gave it has chosen
 //! its own, and keeps it: the policy is told where it may run, and nothing is asked of the kernel for it again.
@@ -236,8 +236,8 @@ impl<K: Kernel> Mechanism<K> {
                 let parked = self.options.park && state.class != Class::Idle && !state.overdue;
                 Some((self.homes[queue.index()], parked))
             }
-            // Most threads of a machine sleep, and never come to need a core of ours.
-            Place::Nowhere if state.mask == Mask::Untouched => None,
+            // Most threads of a machine sleep for as long as a session lasts.
+            Place::Nowhere if !state.has_woken && state.mask == Mask::Untouched => None,
             Place::Nowhere => Some((self.homes[queue.index()], false)),
         }
     }

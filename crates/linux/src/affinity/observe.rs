@@ -17,7 +17,7 @@ impl<K: Kernel> Mechanism<K> {
             Seen::Found { tid, process, runnable, at } => {
                 if let Some(thread) = self.starts(tid, process, None, self.since_epoch(at)) {
                     let state = &mut self.threads[thread.index()];
-                    (state.runnable, state.found) = (runnable, true);
+                    (state.runnable, state.found, state.has_woken) = (runnable, true, false);
                 }
             }
             Seen::Exec { tid, at } => {
@@ -126,7 +126,12 @@ impl<K: Kernel> Mechanism<K> {
             return;
         }
         self.count(thread, at);
-        self.threads[thread.index()].runnable = true;
+        let state = &mut self.threads[thread.index()];
+        state.runnable = true;
+        let had_woken = std::mem::replace(&mut state.has_woken, true);
+        if !had_woken {
+            self.change(thread);
+        }
         self.stats[thread.index()].since = at;
         self.touch(thread);
         if self.milestones.woke(self.stats[thread.index()].app, thread, at) {

@@ -67,6 +67,8 @@ pub struct Thread {
     pub runnable: bool,
     /// It was there before it was first seen.
     pub found: bool,
+    /// It has woken since it was first seen, or began then.
+    pub has_woken: bool,
     /// Up to when its time, runnable or not, has been counted.
     pub since: Nanos,
     /// Time runnable, on a core or not.
@@ -127,6 +129,7 @@ impl Thread {
             last: None,
             runnable: true,
             found: false,
+            has_woken: true,
             since: at,
             runnable_time: Nanos::ZERO,
             blocked_lately: false,

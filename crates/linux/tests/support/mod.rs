@@ -278,6 +278,11 @@ impl Fake {
     /// A thread is found that was there before: it works, or sleeps for ever.
     pub fn find(&self, tid: Tid, process: Tid, doing: Doing, speed: &[f64]) {
         let habit = if doing.runnable { Habit::Spins } else { Habit::Sleeps };
+        self.find_with(habit, tid, process, doing, speed);
+    }
+
+    /// The same, of any habit from then on.
+    pub fn find_with(&self, habit: Habit, tid: Tid, process: Tid, doing: Doing, speed: &[f64]) {
         self.start(process.0, None, habit, speed);
         let mut world = self.0.borrow_mut();
         let at = world.at();
