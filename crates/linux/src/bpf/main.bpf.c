@@ -358,7 +358,13 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 	if (is_used_up(slot))
 		use_up(slot, at, now);
 	raise_floor(slot);
-	task_set_slice(p, slot->granted == NEVER ? grant(slot, cpu) : chunk_of(slot));
+	if (slot->granted != NEVER)
+		return task_set_slice(p, chunk_of(slot));
+	/* As if it had gone back to its queue and this CPU had picked it: it may have begun here, for a queue that others serve first. */
+	change(slot);
+	adopt(slot, cpu);
+	change(slot);
+	task_set_slice(p, grant(slot, cpu));
 }
 
 SEC("struct_ops/stopping")
