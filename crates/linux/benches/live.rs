@@ -71,7 +71,7 @@ fn equal_threads() {
 /// Blocks between barriers, equal and a hundred milliseconds long on the slow core.
 fn barriers() {
     let (evenkeel, worker) = (evenkeel(), example("worker"));
-    let hows = ["pinned", "kernel", "linux", "rr", "age", "acfs"];
+    let hows = ["pinned", "kernel", "cfs-unaware", "rr", "age", "acfs"];
     let mut times: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for _ in 0..ROUNDS {
         for how in hows {

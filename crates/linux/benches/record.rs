@@ -65,7 +65,7 @@ fn rows(program: &Path, machine: &[&str], label: &str) {
             let done = Command::new(binary())
                 .arg("simulate")
                 .args(machine)
-                .args(["-p", "linux", "--json", "-w"])
+                .args(["-p", "cfs-unaware", "--json", "-w"])
                 .arg(&file)
                 .output()
                 .unwrap();

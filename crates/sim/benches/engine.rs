@@ -48,7 +48,7 @@ fn main() {
         if !quick {
             table.add("simcore 0.1, its authors' ping-pong", "events/s", peers::simcore_events_per_second());
         }
-        for policy in ["linux", "hsp"] {
+        for policy in ["cfs-unaware", "hsp"] {
             table.add(&format!("64 threads on 8 cores, {policy}"), "switches/s", small.rate(policy));
         }
         table.add("10,000 threads on 1,024 cores, acfs", "switches/s", large.rate("acfs"));
