@@ -6,9 +6,10 @@
 //! est(t)      max(util(t), e);  when t blocks  e = util if util > e, else e + (util - e)/4        util_est_update
 //! fits(u, c)  <=>  1280 u < 1024 capacity(c)                                                       fits_capacity
 //!
-//! starts      the cluster with most idle cores, of these the least used, then the parent's; there the parent's core
-//!             if idle, else an idle one. No core idle: the least  sum of W / capacity,  but the parent's cluster
+//! starts      the group with most idle cores, of these the least used, then the parent's; there the parent's core
+//!             if idle, else an idle one. No core idle: the least  sum of W / capacity,  but the parent's group
 //!             within 17 %; there the core with the least W           sched_balance_find_dst_group, _group_cpu
+//!             a group is a cluster, or, of a cluster with SMT, a physical core
 //! wakes       EAS in force: see below. Else the previous core if idle and fits(est), else the first idle core after
 //!             it that fits, else the idle one of the greatest capacity, else the previous
 //!                                                                select_idle_sibling, select_idle_capacity
@@ -18,8 +19,9 @@
 //!             goes to an idle core whose capacity is more than 5 % greater, though it runs   active_load_balance_cpu_stop
 //! busy        waiting threads go from the greatest  sum of W / capacity  to the least while that levels them:
 //!             in a cluster of n cores every 16 n ms, among all likewise          get_sd_balance_interval
-//! on a core   virtual time += run x 1024 / W;  least first; slice 0.75 ms (1 + log2 min(n, 8)); who wakes waits
-//!             for the end of the slice                                   sched_update_scaling, RUN_TO_PARITY
+//! on a core   virtual time += run x 1024 / W;  least first; slice 0.75 ms (1 + log2 min(n, 8)); a thread that wakes
+//!             waits for the end of the slice, unless the running one is more than a slice of nice 0 ahead of it, as
+//!             one of SCHED_IDLE is at once           sched_update_scaling, RUN_TO_PARITY, check_preempt_wakeup_fair
 //! ```
 //!
 //! Energy-aware placement (`energy`): in force where the machine has a power model, the governor is schedutil, kinds
@@ -35,8 +37,7 @@
 //! Time that a thread waits counts as if it ran. Busy cores are balanced all at once, not each by its own clock.
 //!
 //! Knobs: `tick` (4 ms: 250 Hz). Any number of kinds: the rule speaks of capacities. Live mechanisms take every
-//! core to run at its highest clock, know no governor (so EAS is not in force), and their answer to a wake-up
-//! counts for the next.
+//! core to run at its highest clock, and their answer to a wake-up counts for the next.
 
 use evenkeel_machine::{CoreId, Machine, Nanos};
 
@@ -44,7 +45,8 @@ use super::TICK;
 use super::fair;
 use super::homes::Homes;
 use crate::contract::{
-    Clock, Directives, Event, Interest, Knobs, Order, Policy, QueueId, Slice, Start, ThreadId, Tier, View,
+    Clock, Directive, Directives, Event, Interest, Knobs, Order, Policy, Preemption, QueueId, Slice, Start, ThreadId,
+    Tier, View,
 };
 use crate::registry::Entry;
 
@@ -111,6 +113,8 @@ pub(super) struct Linux {
     /// By core: the last answer, from 1, that placed a thread there.
     promised: Vec<u64>,
     utilisation: Utilisation,
+    /// Among which a thread that starts is placed: clusters, or physical cores where there is SMT; in the kernel's order.
+    groups: Vec<Vec<CoreId>>,
     /// In the kernel's order, which is that of the system's numbers.
     cpus: Vec<CoreId>,
     /// By core: its place in `cpus`.
@@ -135,6 +139,7 @@ impl Linux {
             homes: Homes::default(),
             promised: Vec::new(),
             utilisation: Utilisation::default(),
+            groups: Vec::new(),
             cpus: Vec::new(),
             places: Vec::new(),
             balanced: Vec::new(),
@@ -194,24 +199,24 @@ impl Linux {
     fn first_place(&self, thread: ThreadId, view: &View<'_>) -> Option<CoreId> {
         let parent = view.thread(thread).parent.and_then(|parent| view.threads.get(parent.index()));
         let parents = parent.filter(|parent| parent.runs > 0).map_or(*self.cpus.first()?, |parent| parent.core);
-        let home = view.machine.cores[parents.index()].cluster.index();
-        let allowed = |cluster: usize| {
-            let cores = view.machine.clusters[cluster].cores.iter().copied();
+        let home = self.groups.iter().position(|group| group.contains(&parents))?;
+        let allowed = |group: usize| {
+            let cores = self.groups[group].iter().copied();
             cores.filter(|&core| self.may(thread, core, view))
         };
-        // (cluster, idle cores, utilisation or load by capacity), the parent's cluster first of equals.
+        // (group, idle cores, utilisation or load by capacity), the parent's group first of equals.
         let mut idlest: Option<(usize, usize, f64)> = None;
-        let away = (0..view.machine.clusters.len()).filter(|&cluster| cluster != home);
-        for cluster in [home].into_iter().chain(away) {
-            if allowed(cluster).next().is_none() {
+        let away = (0..self.groups.len()).filter(|&group| group != home);
+        for group in [home].into_iter().chain(away) {
+            if allowed(group).next().is_none() {
                 continue;
             }
-            let idle = allowed(cluster).filter(|&core| self.idles(core, view)).count();
+            let idle = allowed(group).filter(|&core| self.idles(core, view)).count();
             let measure: f64 = if idle > 0 {
-                allowed(cluster).map(|core| self.running_utilisation(core, view)).sum()
+                allowed(group).map(|core| self.running_utilisation(core, view)).sum()
             } else {
-                let load: u64 = allowed(cluster).map(|core| self.homes.load(QueueId(core.0))).sum();
-                let capacity: f64 = allowed(cluster).map(|core| self.utilisation.capacity(core)).sum();
+                let load: u64 = allowed(group).map(|core| self.homes.load(QueueId(core.0))).sum();
+                let capacity: f64 = allowed(group).map(|core| self.utilisation.capacity(core)).sum();
                 load as f64 / capacity
             };
             let better = idlest.is_none_or(|(best, most, least)| {
@@ -219,15 +224,15 @@ impl Linux {
                 idle > most || idle == most && measure * margin < least
             });
             if better {
-                idlest = Some((cluster, idle, measure));
+                idlest = Some((group, idle, measure));
             }
         }
-        let (cluster, idle, _) = idlest?;
+        let (group, idle, _) = idlest?;
         if idle > 0 {
-            let mut places = allowed(cluster).filter(|&core| self.idles(core, view));
+            let mut places = allowed(group).filter(|&core| self.idles(core, view));
             return places.clone().find(|&core| core == parents).or_else(|| places.next());
         }
-        allowed(cluster).min_by_key(|core| self.homes.load(QueueId(core.0)))
+        allowed(group).min_by_key(|core| self.homes.load(QueueId(core.0)))
     }
 
     /// Where a thread wakes, by idle cores: `select_idle_sibling`.
@@ -407,6 +412,7 @@ impl Linux {
         self.cpus = machine.cores.iter().map(|core| core.id).collect();
         self.cpus.sort_by_key(|core| machine.cores[core.index()].cpu);
         self.places = fair::places(&self.cpus);
+        self.groups = groups(machine, &self.cpus);
         self.homes = Homes::new(machine.cores.iter().map(|core| (core.cluster.index(), self.places[core.id.index()])));
         self.utilisation.start(machine);
         self.promised = vec![0; machine.cores.len()];
@@ -415,6 +421,25 @@ impl Linux {
         let doublings = machine.cores.len().clamp(1, SLICE_CORES).ilog2();
         self.slice = Slice::of(Nanos(BASE_SLICE.0 * (1 + u64::from(doublings))));
     }
+}
+
+/// The groups of the domain that spans the machine (kernel/sched/topology.c), each in the order of `cpus`.
+fn groups(machine: &Machine, cpus: &[CoreId]) -> Vec<Vec<CoreId>> {
+    let core = |core: CoreId| &machine.cores[core.index()];
+    let has_smt =
+        |of: CoreId| machine.clusters[core(of).cluster.index()].cores.iter().any(|&it| core(it).sibling.is_some());
+    let together = |a: CoreId, b: CoreId| match has_smt(a) {
+        true => a == b || core(a).sibling == Some(b),
+        false => core(a).cluster == core(b).cluster,
+    };
+    let mut groups: Vec<Vec<CoreId>> = Vec::new();
+    for &cpu in cpus {
+        match groups.iter_mut().find(|group| together(group[0], cpu)) {
+            Some(group) => group.push(cpu),
+            None => groups.push(vec![cpu]),
+        }
+    }
+    groups
 }
 
 impl Policy for Linux {
@@ -434,6 +459,8 @@ impl Policy for Linux {
         self.learn(machine, view.schedutil);
         let queues: Vec<_> = machine.cores.iter().map(|_| say.make_queue(Clock::Own)).collect();
         for (core, &own) in machine.cores.iter().zip(&queues) {
+            let slice = self.slice.time[core.kind].0;
+            say.say(Directive::Preemption(own, Some(Preemption::beyond(slice))));
             say.prefer(own, fair::nearest_first(machine, core.id, &self.cpus));
             self.homes.open(own, view.cores[core.id.index()].online);
         }

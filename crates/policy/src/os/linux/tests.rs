@@ -287,3 +287,21 @@ fn threads_of_a_core_that_leaves_go_to_the_others() {
     bench.set_online(CoreId(0), false);
     assert_eq!(core_of(&bench, thread), 1);
 }
+
+#[test]
+fn on_a_hybrid_threads_start_on_physical_cores_and_clusters_with_most_idle_cores_and_no_sibling_of_a_busy_one() {
+    let mut bench = Bench::on(hybrid(2, 4), linux());
+    let threads: Vec<_> = (0..6).map(|_| bench.spawn(0)).collect();
+    let cores: Vec<_> = threads.iter().map(|&thread| core_of(&bench, thread)).collect();
+    // Four idle slow cores are more than two threads of a fast one, and then three; with two each the parent's comes first.
+    assert_eq!(cores, [4, 5, 0, 2, 6, 1]);
+}
+
+#[test]
+fn a_running_thread_is_preempted_only_if_it_is_a_slice_ahead() {
+    for (big, little, slice) in [(1, 1, 1_500_000), (4, 4, 3_000_000)] {
+        let bench = bench(big, little);
+        let margin = Directive::Preemption(QueueId(0), Some(crate::contract::Preemption::beyond(slice)));
+        assert!(bench.said_at_start.contains(&margin));
+    }
+}
