@@ -33,6 +33,10 @@ fn eas_refuses_a_machine_without_a_power_model_in_a_sentence() {
     let ended = evenkeel(&["simulate", "-m", "quickia", "-w", "swaptions", "--size", "0.05", "-p", "eas"]);
     assert_eq!(ended.code, 2, "{}", ended.stderr);
     assert!(ended.stderr.contains("eas goes by a power model, and quickia has none"), "{}", ended.stderr);
+    let ended =
+        evenkeel(&["compare", "-m", "quickia", "-w", "swaptions", "--size", "0.05", "-p", "pinned,eas", "--json"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "before anything runs: {}", ended.stderr);
+    assert!(ended.stderr.contains("policy eas: eas goes by a power model"), "{}", ended.stderr);
 }
 
 #[test]

@@ -354,6 +354,18 @@ fn eight_threads_of_alder_lake_have_eight_physical_fast_cores() {
 }
 
 #[test]
+fn under_linux_no_thread_of_alder_lake_starts_on_the_sibling_of_a_busy_core_while_others_idle() {
+    let mut machine = Machine::preset("alder-lake").unwrap();
+    machine.costs = Costs::FREE;
+    let (_, log) = plain(&machine, &app(vec![vec![compute(10_000_000)]; 8]), "linux");
+    let first: BTreeSet<_> =
+        stretches(&log).filter(|(_, from, _)| *from == Nanos::ZERO).map(|(core, ..)| core).collect();
+    assert_eq!(first.len(), 8);
+    let shares = |core: &&CoreId| machine.cores[core.index()].sibling.is_some_and(|sibling| first.contains(&sibling));
+    assert_eq!(first.iter().find(shares), None, "{first:?}");
+}
+
+#[test]
 fn age_counts_critical_sections_as_milestones_under_bcjt_and_not_under_bt() {
     let locked = [Step::Lock(LockId(0)), compute(1_000_000), Step::Unlock(LockId(0))];
     let mut app = app(vec![vec![rounds(3_000, locked.to_vec())], vec![compute(3_000_000_000)]]);

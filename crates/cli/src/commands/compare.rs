@@ -4,6 +4,7 @@ use evenkeel_metrics::{Mean, Record, Relative, relative};
 use evenkeel_report::{BASELINE, policy_labels, table as results, verdict};
 
 use crate::args::CompareArgs;
+use crate::commands::advise::applies::refusal;
 use crate::commands::{page, records as forms, runs};
 use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print, print_json};
@@ -16,6 +17,11 @@ use crate::table;
 /// Bad input; a run failed (the others go on); an output could not be written.
 pub fn run(args: &CompareArgs) -> Result {
     let plan = Plan::new(&args.run, args.policies().map_err(Failure::usage)?, args.each)?;
+    for policy in &plan.policies {
+        if let Some(why) = refusal(policy, &plan.used)? {
+            return Err(Failure::usage(format!("policy {}: {why}", policy.label)));
+        }
+    }
     let baseline = baseline(args, &plan)?;
     let html = args.html.as_deref().map(OutputFile::begin).transpose()?;
     let output = args.output.as_deref().map(OutputFile::begin).transpose()?;

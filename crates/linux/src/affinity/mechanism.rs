@@ -34,6 +34,8 @@ pub struct Options {
     pub factors: Vec<(String, f64)>,
     /// How many threads that have ended are remembered, for the record.
     pub remembers: usize,
+    /// Whether schedutil sets the clocks of all CPUs.
+    pub schedutil: bool,
 }
 
 /// See the file's head. Times inside are since `epoch`.
@@ -175,13 +177,13 @@ impl<K: Kernel> Mechanism<K> {
             totals: Totals::default(),
             machine,
         };
-        let Self { policy, say, machine, cores, .. } = &mut mechanism;
+        let Self { policy, say, machine, options, cores, .. } = &mut mechanism;
         let view = View {
             now: Nanos::ZERO,
             answer: 0,
             carried_out: 0,
             machine,
-            schedutil: false,
+            schedutil: options.schedutil,
             cores,
             threads: &[],
             live: &[],
@@ -443,13 +445,13 @@ impl<K: Kernel> Mechanism<K> {
     fn tell(&mut self) {
         let mut events = std::mem::take(&mut self.events);
         for event in events.drain(..) {
-            let Self { policy, say, machine, cores, stats, live, waiting, affinity, .. } = self;
+            let Self { policy, say, machine, options, cores, stats, live, waiting, affinity, .. } = self;
             let view = View {
                 now: self.now,
                 answer: self.answers,
                 carried_out: self.answers,
                 machine,
-                schedutil: false,
+                schedutil: options.schedutil,
                 cores,
                 threads: stats,
                 live,

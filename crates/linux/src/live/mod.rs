@@ -1,6 +1,7 @@
 //! What live mechanisms have in common: they place real threads of a Linux machine, tell a policy of them, and account for what they
 //! did.
 
+pub mod governor;
 pub mod milestones;
 pub mod pace;
 pub mod roster;

@@ -31,6 +31,8 @@ pub struct Options {
     pub factors: Vec<(String, f64)>,
     /// How many threads that have ended are remembered, for the record.
     pub remembers: usize,
+    /// Whether schedutil sets the clocks of all CPUs.
+    pub schedutil: bool,
 }
 
 /// A thread that has been sent to a core, and in which answer.
@@ -109,7 +111,7 @@ macro_rules! view {
             answer: $mechanism.answers,
             carried_out: $mechanism.sent.iter().map(|sent| sent.answer).min().unwrap_or($mechanism.answers),
             machine: &$mechanism.machine,
-            schedutil: false,
+            schedutil: $mechanism.options.schedutil,
             cores: &$mechanism.cores,
             threads: &$mechanism.stats,
             live: &$mechanism.live,
@@ -180,13 +182,13 @@ impl Mechanism {
             freed: 0,
         };
         mechanism.lay_out();
-        let Self { policy, say, machine, cores, .. } = &mut mechanism;
+        let Self { policy, say, machine, options, cores, .. } = &mut mechanism;
         let view = View {
             now: Nanos::ZERO,
             answer: 0,
             carried_out: 0,
             machine,
-            schedutil: false,
+            schedutil: options.schedutil,
             cores,
             threads: &[],
             live: &[],

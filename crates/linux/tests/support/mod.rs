@@ -408,6 +408,7 @@ pub fn mechanism_of(
         stolen: Vec::new(),
         factors: factors.iter().map(|(name, factor)| ((*name).to_owned(), *factor)).collect(),
         remembers: 0,
+        schedutil: false,
     };
     Mechanism::new(fake.clone(), machine(kinds), policy, options, fake.now()).unwrap()
 }

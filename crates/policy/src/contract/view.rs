@@ -192,7 +192,7 @@ pub struct View<'a> {
     pub carried_out: u64,
     /// The machine: kinds are ranked, 0 the fastest.
     pub machine: &'a Machine,
-    /// Whether clocks follow utilisation as Linux's governor schedutil has them. Live mechanisms do not know.
+    /// Whether clocks follow utilisation as Linux's governor schedutil has them, on all cores.
     pub schedutil: bool,
     /// By core.
     pub cores: &'a [CoreStats],

@@ -114,7 +114,11 @@ pub fn begin_sched_ext(
         say("note", "--source, --no-park and --grace are for --backend affinity, and change nothing under sched_ext");
     }
     let config = Config {
-        mechanism: Options { factors: config.mechanism.factors.clone(), remembers: config.mechanism.remembers },
+        mechanism: Options {
+            factors: config.mechanism.factors.clone(),
+            remembers: config.mechanism.remembers,
+            schedutil: config.mechanism.schedutil,
+        },
         budget: args.budget.unwrap_or(BUDGET),
         partial,
         watchdog: args.watchdog,

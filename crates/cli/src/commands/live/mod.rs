@@ -57,6 +57,7 @@ fn prepare(args: &LiveArgs, remembers: usize) -> Result<Prepared> {
         stolen: ratios,
         factors: args.speedups.clone(),
         remembers,
+        schedutil: live::governor::is_schedutil(&machine, &here::sysfs()),
     };
     let budget = args.budget.unwrap_or(AFFINITY_BUDGET);
     Ok(Prepared { policy, machine, config: Config { mechanism, budget, sysfs: here::sysfs() } })
