@@ -33,7 +33,8 @@
 //!
 //! Source: kernel/sched/fair.c of Linux 6.12, by the functions named above. Not modelled: groups (cgroups), utilisation
 //! clamps, NUMA, the waker's core (`wake_affine`), `balance_interval` growing to twice its least, idle states,
-//! EEVDF's lag and eligibility (a thread that comes starts at its queue's floor), migration of cache-hot threads.
+//! EEVDF's lag and eligibility (a thread that comes starts at its queue's floor), the first slice of a thread of low
+//! weight, which the kernel protects from preemption, migration of cache-hot threads.
 //! Time that a thread waits counts as if it ran. Busy cores are balanced all at once, not each by its own clock.
 //!
 //! Knobs: `tick` (4 ms: 250 Hz). Any number of kinds: the rule speaks of capacities. Live mechanisms take every
