@@ -46,8 +46,8 @@ fn a_run_that_fails_leaves_no_file() {
 fn an_interrupt_leaves_no_temporary() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("run.pftrace");
-    // Long enough to be still there when it is interrupted.
-    let args = ["simulate", "-m", crate::MACHINE, "-w", "ferret", "-p", "linux", "--size", "1000", "--trace"];
+    // Long enough to be still there when it is interrupted, and soon begun.
+    let args = ["simulate", "-m", crate::MACHINE, "-w", "gamess", "-p", "linux", "--size", "1000", "--trace"];
     let mut child = command(&args).arg(&trace).stdout(Stdio::null()).spawn().unwrap();
     let begun = || std::fs::read_dir(folder.path()).unwrap().count() > 0;
     while !begun() {

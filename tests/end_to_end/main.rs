@@ -13,6 +13,7 @@ mod live;
 mod profile;
 mod record;
 mod reproduce;
+mod rtapp;
 mod same_bytes;
 mod sensors;
 mod width;

@@ -332,11 +332,14 @@ pub struct ScaleArgs {
     /// Seed of whatever chance plays in
     #[arg(long, default_value = "1", value_parser = parse::seed, allow_negative_numbers = true)]
     pub seed: u64,
+    /// Whether programs of rt-app files tell of their iterations.
+    #[arg(skip)]
+    pub iterations: bool,
 }
 
 impl Default for ScaleArgs {
     fn default() -> Self {
-        Self { size: 1.0, workers: None, seed: 1 }
+        Self { size: 1.0, workers: None, seed: 1, iterations: false }
     }
 }
 
@@ -396,6 +399,9 @@ pub struct SimulateArgs {
     /// Write a Perfetto trace of the run (open it at ui.perfetto.dev)
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// Write what rt-app would: a log for each task of an rt-app file, and trace.txt with its markers
+    #[arg(long, value_name = "DIR")]
+    pub rtapp_log: Option<PathBuf>,
     /// Print the result record as one JSON object
     #[arg(long)]
     pub json: bool,

@@ -134,9 +134,7 @@ fn alone_config(apps: &[Application], config: &Config) -> Config {
 
 fn run_alone(machine: &Machine, app: &Application, config: &Config) -> Result<Progress, AloneError> {
     let mut app = Application { repeat: Repeat::Once, ..app.clone() };
-    for thread in app.threads.iter_mut().chain(&mut app.templates) {
-        thread.affinity = None;
-    }
+    app.unbind();
     let failed = |source| AloneError::Run { app: app.name.clone(), cores: machine.cores_label(), source };
     let mut policy = registry::make("pinned", &[])?;
     let outcome =

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use evenkeel_machine::{FemtoJoules, KindId, Machine, Nanos, PerKind};
 use evenkeel_policy::{Knobs, Value};
-use evenkeel_sim::{Latencies, Outcome, ThreadOutcome};
+use evenkeel_sim::{Latencies, Outcome, Periods, ThreadOutcome};
 use indexmap::IndexMap;
 
 use crate::alone::Alone;
 use crate::measures::{antt, asp, stp, unfairness};
 use crate::progress::Progress;
-use crate::record::{AppRow, KindRow, Knob, LatencySummary, Record, SCHEMA, SensorRow, ThreadRow, WakeupLatency};
+use crate::record::{
+    AppRow, KindRow, Knob, LatencySummary, Record, SCHEMA, SensorRow, ThreadRow, TimerRow, WakeupLatency,
+};
 
 /// What was run: the part of a record that is known beforehand.
 #[derive(Clone, Debug)]
@@ -65,6 +67,7 @@ impl Subject<'_> {
             kinds: self.kinds(outcome, makespan_s),
             threads: per_thread.then(|| outcome.threads.iter().map(|thread| self.thread(outcome, thread)).collect()),
             wakeup_latency_us: self.wakeups(&outcome.wakeup_latency),
+            timers: timers(outcome.threads.iter()),
             sensor: outcome.sensors.as_ref().map(|sensors| SensorRow {
                 interval_s: sensors.interval.as_secs_f64(),
                 readings: sensors.readings() as u64,
@@ -108,6 +111,7 @@ impl Subject<'_> {
             kinds: IndexMap::new(),
             threads: None,
             wakeup_latency_us: None,
+            timers: None,
             sensor: None,
             graph: None,
             live: None,
@@ -151,6 +155,7 @@ impl Subject<'_> {
             wait_s: waiting.as_secs_f64(),
             blocked_s: blocked.as_secs_f64(),
             migrations,
+            timers: timers(outcome.threads.iter().filter(|thread| thread.app.index() == app)),
         }
     }
 
@@ -166,6 +171,7 @@ impl Subject<'_> {
             retired: thread.retired.0,
             migrations: thread.migrations,
             runs: thread.runs,
+            timers: timers([thread].into_iter()),
         }
     }
 
@@ -202,6 +208,21 @@ impl Subject<'_> {
             kinds: kinds.filter_map(|(latencies, kind)| Some((kind.name.clone(), summary(latencies)?))).collect(),
         })
     }
+}
+
+/// How some threads kept their periods.
+fn timers<'a>(threads: impl Iterator<Item = &'a ThreadOutcome>) -> Option<TimerRow> {
+    let mut all = Periods::default();
+    threads.filter_map(|thread| thread.periods.as_ref()).for_each(|periods| all.merge(periods));
+    let us = |ns: f64| ns / 1e3;
+    (all.waits > 0).then(|| TimerRow {
+        waits: all.waits,
+        missed: all.missed,
+        least_slack_us: us(all.least_slack as f64),
+        mean_slack_us: us(all.slack as f64 / all.waits as f64),
+        mean_latency_us: (all.woken > 0).then(|| us(all.latency.0 as f64 / all.woken as f64)),
+        greatest_latency_us: (all.woken > 0).then(|| us(all.greatest_latency.0 as f64)),
+    })
 }
 
 /// Of all cores and clusters; `None`: no power model.

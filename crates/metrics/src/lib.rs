@@ -14,6 +14,7 @@ pub use build::Subject;
 pub use profile::{ProfileError, profile};
 pub use progress::Progress;
 pub use record::{
-    AppRow, GraphRow, KindRow, Knob, LatencySummary, LiveRow, Record, SCHEMA, SensorRow, ThreadRow, WakeupLatency,
+    AppRow, GraphRow, KindRow, Knob, LatencySummary, LiveRow, Record, SCHEMA, SensorRow, ThreadRow, TimerRow,
+    WakeupLatency,
 };
 pub use summary::{Mean, Relative, relative};

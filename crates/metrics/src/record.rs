@@ -1,6 +1,6 @@
 //! The result record, `schema/result.schema.json`: what one run came to, in the order and the words of the schema.
 //!
-//! Beyond the schema, as properties of its own: `sensor`, and the least, the mean and the kinds of
+//! Beyond the schema, as properties of its own: `sensor`, `timers`, and the least, the mean and the kinds of
 //! `wakeup_latency_us`.
 
 use indexmap::IndexMap;
@@ -69,6 +69,9 @@ pub struct Record {
     /// From wake-up to running, microseconds; `None`: no thread woke.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wakeup_latency_us: Option<WakeupLatency>,
+    /// How threads kept the periods of timers; `None`: none waited for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timers: Option<TimerRow>,
     /// The energy as the machine's sensor sees it; `None`: none described.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensor: Option<SensorRow>,
@@ -162,6 +165,9 @@ pub struct AppRow {
     /// Times that a thread of it resumed on another core.
     #[serde(default)]
     pub migrations: u64,
+    /// How its threads kept the periods of timers; `None`: none waited for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timers: Option<TimerRow>,
 }
 
 /// One kind of core in a run.
@@ -200,6 +206,26 @@ pub struct ThreadRow {
     pub migrations: u64,
     /// Times that it was picked.
     pub runs: u64,
+    /// How it kept the periods of timers; `None`: it waited for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timers: Option<TimerRow>,
+}
+
+/// How the periods of timers were kept, in rt-app's words.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TimerRow {
+    /// Waits for a timer.
+    pub waits: u64,
+    /// Those that began after their timer had expired: missed deadlines.
+    pub missed: u64,
+    /// Least slack, microseconds: time from the beginning of a wait to the expiry. Less than 0 where one was missed.
+    pub least_slack_us: f64,
+    /// Mean slack, microseconds.
+    pub mean_slack_us: f64,
+    /// From expiry to running again, in the mean of waits that were not missed, microseconds; `None`: there are none.
+    pub mean_latency_us: Option<f64>,
+    /// The greatest of these.
+    pub greatest_latency_us: Option<f64>,
 }
 
 /// Latencies, microseconds.

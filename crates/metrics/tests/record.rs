@@ -74,6 +74,7 @@ fn thread(apps: u32) -> impl Strategy<Value = ThreadOutcome> {
             retired: Work(migrations * 1_000),
             migrations,
             runs: migrations + 1,
+            periods: None,
         },
     )
 }

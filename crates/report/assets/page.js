@@ -314,6 +314,7 @@
     speedup: ratio("speedup", (other, one) => one.time_s / other.time_s, isFree),
     energy: ratio("relative energy", (other, one) => other.energy_j / one.energy_j),
     edp: ratio("relative EDP", (other, one) => other.edp_js / one.edp_js, isFree),
+    missed: latency("missed deadlines, %", (of) => of.missed_percent),
     "wake-p99": latency("latency, µs", (of) => of.wake_p99_us),
     "wake-max": latency("latency, µs", (of) => of.wake_max_us),
     fairness,

@@ -6,6 +6,7 @@ mod exhibit;
 pub mod html;
 mod labels;
 pub mod perfetto;
+pub mod rtapp;
 pub mod table;
 mod timeline;
 mod verdict;

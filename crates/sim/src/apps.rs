@@ -192,11 +192,12 @@ impl<L: Listener> Mechanism<'_, L> {
             let name = self.name_of(id).into_boxed_str();
             self.apps[app].by_name.entry(name).or_insert(id);
         }
-        if spec.delay == Nanos::ZERO {
+        let starts = self.apps[app].began.saturating_add(spec.delay);
+        if starts <= self.now {
             self.begin(id);
         } else {
             let slot = self.thread_slot(id);
-            self.calendar.set(slot, self.now.saturating_add(spec.delay), priority::HAPPENS);
+            self.calendar.set(slot, starts, priority::HAPPENS);
         }
         id
     }

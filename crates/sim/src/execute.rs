@@ -1,15 +1,15 @@
 //! Threads go through their programs: every step that takes no time, until one computes, waits or ends.
 
-use evenkeel_machine::{Nanos, Work};
+use evenkeel_machine::{CoreId, Nanos, Work};
 use evenkeel_policy::{AppId, Event, Interest, ThreadId};
-use evenkeel_workload::TimerMode;
+use evenkeel_workload::{PhaseId, TimerMode};
 
 use crate::config::Estimator;
 use crate::mechanism::{Mechanism, priority};
 use crate::objects::Objects;
 use crate::program::{self, Op, Row};
 use crate::thread::{Part, WaitsFor};
-use crate::trace::Listener;
+use crate::trace::{Did, Listener};
 
 /// What a thread does after its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +64,28 @@ impl<L: Listener> Mechanism<'_, L> {
         Some(Next::Computes)
     }
 
+    /// Tells whoever listens what a thread begins.
+    fn hear_step(&mut self, core: usize, thread: ThreadId, did: Did) {
+        if L::HEARS {
+            self.listener.stepped(self.now, thread, CoreId(core as u32), did);
+        }
+    }
+
     fn step(&mut self, core: usize, thread: ThreadId, app: AppId) -> Option<Next> {
         let pc = self.threads[thread.index()].pc as usize;
         self.threads[thread.index()].pc += 1;
+        if L::HEARS {
+            match self.ops[pc] {
+                // Told of where more is known of them.
+                Op::Timer { .. } | Op::Expired | Op::Iteration(_) => {}
+                Op::Compute { work, row } => {
+                    let phase = PhaseId(row - self.apps[app.index()].first_row);
+                    self.hear_step(core, thread, Did::Compute { work: Work(work), phase });
+                }
+                Op::Busy { time, .. } => self.hear_step(core, thread, Did::Busy(time)),
+                _ => self.hear_step(core, thread, Did::Other),
+            }
+        }
         match self.ops[pc] {
             Op::Compute { work: 0, .. } | Op::Busy { time: Nanos::ZERO, .. } => None,
             Op::Compute { work, row } => self.compute(thread, work, row, Part::Step),
@@ -81,6 +100,16 @@ impl<L: Listener> Mechanism<'_, L> {
             Op::Sleep(Nanos::ZERO) => None,
             Op::Sleep(time) => self.sleep_until(core, thread, self.now.saturating_add(time)),
             Op::Timer { timer, period, mode } => self.timer(core, thread, app, timer, period, mode),
+            Op::Expired => {
+                let now = self.now;
+                let latency = self.periods.get_mut(&thread).and_then(|periods| periods.goes_on(now));
+                self.hear_step(core, thread, Did::Expired(latency));
+                None
+            }
+            Op::Iteration(iteration) => {
+                self.hear_step(core, thread, Did::Iteration(iteration));
+                None
+            }
             Op::Barrier(barrier) => self.barrier(core, thread, app, barrier),
             Op::Lock(lock) => self.lock(core, thread, app, lock),
             Op::Unlock(lock) => self.unlock(thread, app, lock),
@@ -222,7 +251,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let now = self.now;
         let first = match self.threads[thread.index()].parent {
             None => self.stats[thread.index()].started,
-            Some(_) => self.apps[app.index()].began,
+            Some(_) => self.apps[app.index()].began.saturating_add(self.spec_of(thread).delay),
         };
         let shared = self.specs[app.index()].timers;
         let next = if timer < shared {
@@ -240,6 +269,8 @@ impl<L: Listener> Mechanism<'_, L> {
             TimerMode::Relative => due.max(now),
             TimerMode::Absolute => due,
         });
+        let slack = self.periods.entry(thread).or_default().wait(due, now);
+        self.hear_step(core, thread, Did::Timer { period, slack });
         if due <= now { None } else { self.sleep_until(core, thread, due) }
     }
 

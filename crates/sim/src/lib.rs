@@ -20,6 +20,7 @@ mod loads;
 mod mechanism;
 mod objects;
 mod outcome;
+mod periods;
 mod placing;
 mod power;
 mod profile;
@@ -36,8 +37,9 @@ mod urgent;
 pub use config::{Config, Estimator, Governor};
 pub use latency::Latencies;
 pub use outcome::{AppOutcome, CoreOutcome, Outcome, SensorLog, ThreadOutcome};
+pub use periods::Periods;
 pub use profile::Profile;
-pub use trace::{Deaf, Entry, Listener, Log};
+pub use trace::{Deaf, Did, Entry, Listener, Log};
 
 use evenkeel_machine::Machine;
 use evenkeel_policy::Policy;

@@ -13,7 +13,7 @@
 //! due, has the last round to itself: a policy that looks around finds every core with its thread, also where slices end
 //! just then.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use evenkeel_machine::{CoreId, KindId, Machine, MicroWatts, Nanos, PerKind, Work};
@@ -29,6 +29,7 @@ use crate::engine::{Calendar, Slot};
 use crate::latency::Latencies;
 use crate::loads::Loads;
 use crate::outcome::{Outcome, SensorLog};
+use crate::periods::Periods;
 use crate::power::Meter;
 use crate::program::Op;
 use crate::ran::Ran;
@@ -259,6 +260,8 @@ pub struct Mechanism<'a, L> {
     pub swaps: u64,
     pub context_switches: u64,
     pub latency: Vec<Latencies>,
+    /// Of threads that wait for timers.
+    pub periods: BTreeMap<ThreadId, Periods>,
     pub sensors: Option<SensorLog>,
     pub has_power: bool,
     /// Whether loads of threads are kept.
@@ -346,6 +349,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             swaps: 0,
             context_switches: 0,
             latency: vec![Latencies::default(); machine.kinds.len()],
+            periods: BTreeMap::new(),
             sensors: machine.sensor_interval.map(|interval| {
                 let microwatts = vec![Vec::new(); machine.clusters.len()];
                 SensorLog { interval, microwatts }

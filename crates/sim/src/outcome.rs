@@ -4,6 +4,7 @@ use evenkeel_machine::{CoreId, FemtoJoules, Nanos, PerKind, Work};
 use evenkeel_policy::AppId;
 
 use crate::latency::Latencies;
+use crate::periods::Periods;
 
 /// Totals of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,6 +75,8 @@ pub struct ThreadOutcome {
     pub migrations: u64,
     /// Times that it was picked.
     pub runs: u64,
+    /// How it kept the periods of timers; `None`: it waited for none.
+    pub periods: Option<Periods>,
 }
 
 /// Totals of one core.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use evenkeel_machine::{CoreId, Nanos, Work};
-use evenkeel_workload::{Application, Class, GraphId, LoopId, PhaseId, ProgramId, Step, TimerMode};
+use evenkeel_workload::{Application, Class, GraphId, Iteration, LoopId, PhaseId, ProgramId, Step, TimerMode};
 
 /// A character of work: a phase of one application, dense over all applications of a run.
 pub type Row = u32;
@@ -26,6 +26,8 @@ pub enum Op {
         period: Nanos,
         mode: TimerMode,
     },
+    /// A wait for a timer is over, and the thread runs.
+    Expired,
     Barrier(u32),
     Lock(u32),
     Unlock(u32),
@@ -75,6 +77,7 @@ pub enum Op {
     ParallelFor(u32),
     RunTasks(u32),
     Milestone,
+    Iteration(Iteration),
     SetClass(Class),
     SetNice(i8),
     SetAffinity(Option<Arc<[CoreId]>>),
@@ -196,7 +199,10 @@ impl Layout<'_> {
             }
             Step::Busy { time, phase } => Op::Busy { time, row: self.first_row + phase.0 },
             Step::Sleep(time) => Op::Sleep(time),
-            Step::Timer { timer, period, mode } => Op::Timer { timer: timer.0, period, mode },
+            Step::Timer { timer, period, mode } => {
+                self.ops.push(Op::Timer { timer: timer.0, period, mode });
+                Op::Expired
+            }
             Step::Barrier(barrier) => {
                 self.milestone(rounds);
                 Op::Barrier(barrier.0)
@@ -239,6 +245,7 @@ impl Layout<'_> {
                 self.milestone(rounds);
                 Op::Milestone
             }
+            Step::Iteration(iteration) => Op::Iteration(iteration),
             Step::SetClass(class) => Op::SetClass(class),
             Step::SetNice(nice) => Op::SetNice(nice),
             Step::SetAffinity(ref cores) => Op::SetAffinity(cores.clone()),

@@ -2,6 +2,7 @@
 
 use evenkeel_machine::{ClusterId, CoreId, MicroWatts, Nanos, Work};
 use evenkeel_policy::{AppId, ThreadId};
+use evenkeel_workload::{Iteration, PhaseId};
 
 /// Hears what happens, in order of time.
 pub trait Listener {
@@ -21,6 +22,71 @@ pub trait Listener {
     fn power(&mut self, _at: Nanos, _core: CoreId, _power: MicroWatts) {}
     /// Two threads traded places.
     fn swapped(&mut self, _at: Nanos, _a: ThreadId, _b: ThreadId) {}
+    /// A thread went on to its next step: what it did before is over.
+    fn stepped(&mut self, _at: Nanos, _thread: ThreadId, _core: CoreId, _did: Did) {}
+}
+
+/// A step that a thread begins, as far as a log of its periods needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Did {
+    /// Work of a phase of its application.
+    Compute {
+        /// In the phase's units.
+        work: Work,
+        /// Which.
+        phase: PhaseId,
+    },
+    /// Work for a time.
+    Busy(Nanos),
+    /// A wait for a timer.
+    Timer {
+        /// Its period.
+        period: Nanos,
+        /// From now to its expiry, nanoseconds; less than 0: it has expired already.
+        slack: i64,
+    },
+    /// It runs again so long after the expiry that it waited for; `None`: it had not to wait.
+    Expired(Option<Nanos>),
+    /// An iteration begins or ends.
+    Iteration(Iteration),
+    /// Anything else.
+    Other,
+}
+
+/// Both hear.
+impl<A: Listener, B: Listener> Listener for (&mut A, &mut B) {
+    fn started(&mut self, at: Nanos, thread: ThreadId, app: AppId, name: &str) {
+        self.0.started(at, thread, app, name);
+        self.1.started(at, thread, app, name);
+    }
+    fn ended(&mut self, at: Nanos, thread: ThreadId) {
+        self.0.ended(at, thread);
+        self.1.ended(at, thread);
+    }
+    fn ran(&mut self, thread: ThreadId, core: CoreId, from: Nanos, to: Nanos, retired: Work) {
+        self.0.ran(thread, core, from, to, retired);
+        self.1.ran(thread, core, from, to, retired);
+    }
+    fn woke(&mut self, at: Nanos, thread: ThreadId, by: Option<ThreadId>) {
+        self.0.woke(at, thread, by);
+        self.1.woke(at, thread, by);
+    }
+    fn frequency(&mut self, at: Nanos, cluster: ClusterId, khz: u64) {
+        self.0.frequency(at, cluster, khz);
+        self.1.frequency(at, cluster, khz);
+    }
+    fn power(&mut self, at: Nanos, core: CoreId, power: MicroWatts) {
+        self.0.power(at, core, power);
+        self.1.power(at, core, power);
+    }
+    fn swapped(&mut self, at: Nanos, a: ThreadId, b: ThreadId) {
+        self.0.swapped(at, a, b);
+        self.1.swapped(at, a, b);
+    }
+    fn stepped(&mut self, at: Nanos, thread: ThreadId, core: CoreId, did: Did) {
+        self.0.stepped(at, thread, core, did);
+        self.1.stepped(at, thread, core, did);
+    }
 }
 
 /// Hears nothing.

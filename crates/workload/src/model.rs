@@ -130,7 +130,7 @@ pub struct ThreadSpec {
     pub class: Class,
     /// Cores that it may run on; `None`: all.
     pub affinity: Option<Vec<CoreId>>,
-    /// When it starts, after its application did.
+    /// When it starts, after its application did. A thread that is forked later than that starts at once.
     pub delay: Nanos,
     /// Utilisation clamps (uclamp), 0 to 1024.
     pub util_min: u32,
@@ -210,7 +210,8 @@ pub enum Step {
     /// Off the core for this long.
     Sleep(Nanos),
     /// Waits for the next multiple of the period: drift-free. No sleep where that is in the past. The first use of a timer
-    /// counts from when the thread that uses it started (after its delay); for a forked thread, from when the application did.
+    /// counts from when the thread that uses it started (after its delay); for a forked thread, from when the application did
+    /// and its delay was over.
     Timer {
         /// Which.
         timer: TimerId,
@@ -290,6 +291,8 @@ pub enum Step {
     RunTasks(GraphId),
     /// Declares a milestone: a point where the thread would wait for its peers.
     Milestone,
+    /// Tells whoever listens to a run of an iteration; nothing else.
+    Iteration(Iteration),
     /// Changes the thread's scheduling class from here on.
     SetClass(Class),
     /// Changes the thread's nice value from here on, -20 to 19.
@@ -302,6 +305,22 @@ pub enum Step {
         util_min: Option<u32>,
         /// Upper clamp.
         util_max: Option<u32>,
+    },
+}
+
+/// An iteration of a phase of a periodic task, as rt-app logs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Iteration {
+    /// It begins.
+    Begins,
+    /// It ends.
+    Ends {
+        /// Number of the phase.
+        phase: u32,
+        /// How many phases there are.
+        of: u32,
+        /// How many iterations the phase has; `None`: it never ends.
+        loops: Option<u64>,
     },
 }
 

@@ -13,6 +13,25 @@ pub fn ideal_speedup(ratio: f64, big: u32, little: u32) -> f64 {
 }
 
 impl Application {
+    /// Lets every thread run on all cores, at its start and in every step of its program.
+    pub fn unbind(&mut self) {
+        fn lift(steps: &mut [Step]) {
+            for step in steps {
+                match step {
+                    Step::SetAffinity(cores) => *cores = None,
+                    Step::Loop { body, .. } => lift(body),
+                    _ => {}
+                }
+            }
+        }
+        for thread in self.threads.iter_mut().chain(&mut self.templates) {
+            thread.affinity = None;
+        }
+        for program in &mut self.programs {
+            lift(&mut program.steps);
+        }
+    }
+
     /// The work that one execution of this application asks for, by phase: steps, parallel loops and tasks; not what taking chunks
     /// or creating and taking tasks costs, and not `Busy`, which is time and not work. `None` where it cannot be
     /// told beforehand: forked threads, or an endless loop that no queue ends.

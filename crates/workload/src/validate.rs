@@ -123,7 +123,8 @@ impl Application {
             | Step::Suspend
             | Step::Resume(_)
             | Step::Yield
-            | Step::Milestone => Ok(()),
+            | Step::Milestone
+            | Step::Iteration(_) => Ok(()),
         }
     }
 
@@ -162,6 +163,7 @@ impl Application {
             | Step::Resume(_)
             | Step::Yield
             | Step::Milestone
+            | Step::Iteration(_)
             | Step::SetClass(_)
             | Step::SetNice(_)
             | Step::SetAffinity(_)

@@ -52,6 +52,8 @@ fn said(bytes: &[u8]) -> String {
 fn what_is_wrong_with_a_file_is_told_in_a_line() {
     assert_eq!(said(b""), "p: not perf data that can be read: it does not begin as a file of perf does");
     assert_eq!(said(&FOUR[..50]), "p: not perf data that can be read: it ends within the header, after 50 bytes");
+    let pipe = said(&[b"PERFILE2".as_slice(), &16_u64.to_le_bytes()].concat());
+    assert!(pipe.contains("what perf writes to a pipe") && pipe.contains("perf sched record -o FILE"), "{pipe}");
     let short = said(&FOUR[..FOUR.len() / 2]);
     assert_eq!(short, "p: not perf data that can be read: the section that byte 40 tells of reaches beyond the end");
     let mut renamed = FOUR.to_vec();

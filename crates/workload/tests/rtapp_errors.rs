@@ -72,13 +72,19 @@ fn values_out_of_type_or_range_are_refused() {
 }
 
 #[test]
-fn unknown_words_are_told_with_those_that_look_alike() {
+fn words_that_were_probably_meant_as_known_ones_are_told_with_those() {
     let cases = [
         ("\"Run\": 1", "1: task 't': Run: unknown key or event; do you mean 'run' or 'runtime'?"),
         ("\"run\": 1, \"prioritty\": 1", "11: task 't': prioritty: unknown key or event; do you mean 'priority'?"),
-        ("\"qqq\": 1", "1: task 't': qqq: unknown key or event"),
+        ("\"run\": 1, \"prio\": 1", "11: task 't': prio: unknown key or event; do you mean 'priority'?"),
+        ("\"run\": 1, \"cpu\": [1]", "11: task 't': cpu: unknown key or event; do you mean 'cpus'?"),
+        ("\"run\": 1, \"util-max\": 1", "11: task 't': util-max: unknown key or event; do you mean 'util_max'?"),
         ("\"run\": 1, \"fork\": \"tt\"", "19: task 't': fork: \"tt\": unknown task; do you mean 't'?"),
         ("\"timer\": {\"perod\": 1}", "11: task 't': perod: unknown key of a timer; do you mean 'period'?"),
+        (
+            "\"memrun\": {\"type\": \"read\", \"cnt\": 1}",
+            "28: task 't': cnt: unknown key of a memrun; do you mean 'count'?",
+        ),
     ];
     for (body, expected) in cases {
         assert_eq!(in_task(body), expected);

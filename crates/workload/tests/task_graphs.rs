@@ -38,6 +38,9 @@ fn stg_has_a_task_a_line_with_or_without_its_dummies() {
     assert_eq!(times(&app), [0, 5_000, 7_000, 0]);
     assert_eq!(edges(&app), [(0, 1, None), (0, 2, None), (1, 3, None), (2, 3, None)]);
     assert_eq!(times(&read("2\n0 3 0\n1 4 1 0\n")), [3_000, 4_000]);
+    let with_processors = read("# made by hand\n2 4\n0 3 0\n1 4 1 0\n");
+    assert_eq!(times(&with_processors), [3_000, 4_000]);
+    assert_eq!(with_processors.notes, ["STG: the machine says how many cores there are, not the file (4)"]);
 }
 
 #[test]
@@ -122,6 +125,28 @@ fn a_workflow_hands_over_the_files_that_one_task_puts_out_and_the_next_takes_in(
     assert_eq!(app.notes.len(), 1);
 }
 
+/// A workflow as before version 1.5.
+fn older(version: &str, tasks: &str) -> String {
+    format!(r#"{{"schemaVersion": "{version}", "workflow": {{"executedAt": "x", "tasks": [{tasks}]}}}}"#)
+}
+
+#[test]
+fn workflows_of_older_versions_have_all_of_a_task_in_one_place() {
+    let parts = |time: &str, size: &str| {
+        format!(
+            r#"{{"name": "a_1", "id": "1", "type": "compute", "parents": [], "{time}": 2.5, "cores": 4,
+                "files": [{{"name": "in", "link": "input", "{size}": 7}}, {{"name": "out", "link": "output", "{size}": 9}}]}},
+               {{"name": "b_2", "id": "2", "type": "compute", "parents": ["a_1"], "{time}": 1,
+                "files": [{{"name": "out", "link": "input", "{size}": 9}}]}}"#
+        )
+    };
+    for text in [older("1.3", &parts("runtime", "size")), older("1.4", &parts("runtimeInSeconds", "sizeInBytes"))] {
+        let app = read(&text);
+        assert_eq!((times(&app), edges(&app)), (vec![2_500_000, 1_000_000], vec![(0, 1, Some(9))]));
+        assert_eq!(app.notes, ["WfFormat: a task that had several cores (coreCount) has one here, for as long"]);
+    }
+}
+
 #[test]
 fn faults_of_a_workflow_name_the_key() {
     let a = r#"{"id": "a", "runtimeInSeconds": 1}"#;
@@ -141,8 +166,12 @@ fn faults_of_a_workflow_name_the_key() {
         refused(&workflow(r#"{"id": "a"}, {"id": "a"}"#, "", a)),
         "graph.txt: workflow.specification.tasks[1].id: 'a' found twice"
     );
-    let old = workflow("", "", "").replace("1.5", "1.3");
-    assert_eq!(refused(&old), "graph.txt: schemaVersion: '1.3' found, expected '1.5'");
+    let old = workflow("", "", "").replace("1.5", "1.2");
+    assert_eq!(refused(&old), "graph.txt: schemaVersion: '1.2' found, expected 1.3, 1.4, 1.5 or 1.6");
+    let none = older("1.4", r#"{"name": "a", "files": []}"#);
+    assert_eq!(refused(&none), "graph.txt: workflow.tasks[0]: neither 'runtimeInSeconds' nor 'runtime' found");
+    let twice = older("1.3", r#"{"name": "a", "runtime": 1}, {"name": "a", "runtime": 1}"#);
+    assert_eq!(refused(&twice), "graph.txt: workflow.tasks[1].id: 'a' found twice");
     assert!(refused("{\"schemaVersion\": \"1.5\",\n \"workflow\": {}}").starts_with("graph.txt:2:"));
 }
 

@@ -56,6 +56,15 @@ pub(super) struct Point {
     pub stp: Option<f64>,
     /// From wake-up to running, microseconds: what 99 % do not exceed, and the greatest.
     pub wake_p99_us: Option<f64>,
+    /// Waits for timers, and those that began too late.
+    #[serde(skip)]
+    pub timer_waits: Option<f64>,
+    #[serde(skip)]
+    pub missed: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missed_percent: Option<f64>,
+    #[serde(skip)]
+    pub least_slack_us: Option<f64>,
     pub wake_max_us: Option<f64>,
     /// Busy and idle core-seconds by kind.
     pub kinds: Vec<Option<(f64, f64)>>,
@@ -207,6 +216,10 @@ impl Point {
             unfairness: mean(&|run| run.unfairness),
             asp: mean(&|run| run.asp),
             stp: mean(&|run| run.stp),
+            timer_waits: mean(&|run| Some(run.timers?.waits as f64)),
+            missed: mean(&|run| Some(run.timers?.missed as f64)),
+            missed_percent: mean(&|run| run.timers.map(|it| 100.0 * it.missed as f64 / it.waits as f64)),
+            least_slack_us: mean(&|run| Some(run.timers?.least_slack_us)),
             wake_p99_us: mean(&|run| Some(run.wakeup_latency_us.as_ref()?.all.p99)),
             wake_max_us: mean(&|run| Some(run.wakeup_latency_us.as_ref()?.all.max)),
             kinds: kinds.iter().map(kind).collect(),

@@ -13,6 +13,8 @@ struct Glance {
     /// Its unit where it is no ratio, and which way is better.
     hint: String,
     greater: bool,
+    /// Whether it is of workloads that end at a set time.
+    of_timed: bool,
     /// By policy, with the number of workloads that it is of.
     values: Vec<Option<(f64, usize)>>,
     shown: fn(f64) -> String,
@@ -55,6 +57,7 @@ fn glances(data: &Data) -> Vec<Glance> {
     let ratios = MEASURES.map(|(name, greater, always, measure)| Glance {
         name,
         greater,
+        of_timed: false,
         hint: if greater { "more is better".into() } else { "less is better".into() },
         values: policies()
             .map(|policy| data.against_baseline(policy, |group| always || !group.timed, measure))
@@ -71,18 +74,55 @@ fn glances(data: &Data) -> Vec<Glance> {
         Glance {
             name,
             greater,
+            of_timed: true,
             hint: if only { "µs, less is better".into() } else { "less is better".into() },
             values: policies().map(value).collect(),
             shown: if only { number } else { |value| format!("{value:.3}") },
         }
     });
-    let mut all: Vec<Glance> = latencies.into_iter().chain(ratios).collect();
+    let kept = periods(data);
+    let mut all: Vec<Glance> = kept.into_iter().chain(latencies).chain(ratios).collect();
     all.retain(|glance| glance.workloads() > 0);
     if data.any_free() {
         // Latencies are of some workloads only.
-        all.sort_by_key(|glance| LATENCIES.iter().any(|latency| latency.0 == glance.name));
+        all.sort_by_key(|glance| glance.of_timed);
     }
     all
+}
+
+/// How the periods of timers were kept in workloads that end at a set time, all of them together: no ratios.
+fn periods(data: &Data) -> [Glance; 2] {
+    let of = |policy: usize| {
+        let points = data.points.iter().filter(move |point| point.policy == policy && data.groups[point.group].timed);
+        points.filter(|point| point.timer_waits.is_some()).collect::<Vec<_>>()
+    };
+    let values = |value: &dyn Fn(&[&Point]) -> Option<f64>| {
+        let value = |policy: usize| value(&of(policy)).map(|it| (it, of(policy).len()));
+        (0..data.policies.len()).map(value).collect()
+    };
+    let missed = |points: &[&Point]| {
+        let sum = |part: fn(&Point) -> Option<f64>| points.iter().filter_map(|point| part(point)).sum::<f64>();
+        (!points.is_empty()).then(|| 100.0 * sum(|point| point.missed) / sum(|point| point.timer_waits))
+    };
+    let slack = |points: &[&Point]| points.iter().filter_map(|point| point.least_slack_us).reduce(f64::min);
+    [
+        Glance {
+            name: "missed deadlines",
+            hint: "%, less is better".into(),
+            greater: false,
+            of_timed: true,
+            values: values(&missed),
+            shown: number,
+        },
+        Glance {
+            name: "least slack",
+            hint: "µs, more is better".into(),
+            greater: true,
+            of_timed: true,
+            values: values(&slack),
+            shown: number,
+        },
+    ]
 }
 
 /// Each policy against the baseline in a table; nothing for a single policy.
@@ -115,7 +155,8 @@ pub(super) fn summary(data: &Data) -> String {
     table.push_str("</tbody>\n</table>\n");
     let over = if several { "; geometric means" } else { "" };
     let baseline = text(&data.policies[data.baseline]);
-    let but = if shown.iter().any(|glance| glance.hint.starts_with("µs")) { ", but for latencies" } else { "" };
+    let absolute = |glance: &Glance| ["µs", "%"].iter().any(|unit| glance.hint.starts_with(unit));
+    let but = if shown.iter().any(absolute) { ", but where a unit is given" } else { "" };
     format!(
         "<section>\n<h2>At a glance</h2>\n<p>Relative to {baseline}, which is 1{but}{over}. Best values are bold.</p>\n\
          {}</section>\n",

@@ -103,6 +103,12 @@ fn of_one(run: &Record, data: &Data) -> String {
     if let Some(wake) = run.wakeup_latency_us.as_ref().filter(|_| !data.any_free()) {
         let _ = write!(said, "; 99 % of its wake-ups ran within {} µs", number(wake.all.p99));
     }
+    if let Some(timers) = run.timers.filter(|_| !data.any_free()) {
+        let missed =
+            if timers.missed == 0 { "no".to_owned() } else { format!("{} of {}", timers.missed, timers.waits) };
+        let deadlines = if timers.missed == 0 { "deadline was missed" } else { "deadlines were missed" };
+        let _ = write!(said, "; {missed} {deadlines}, the least slack was {} µs", number(timers.least_slack_us));
+    }
     said + "."
 }
 
@@ -173,6 +179,9 @@ fn comparison(data: &Data) -> String {
     let title = headed(&parts);
     let which = if data.any_free() { "Of workloads that end at a set time." } else { "" };
     let mut latency = String::new();
+    if timed && data.any(|point| point.missed.filter(|missed| *missed > 0.0)) {
+        latency.push_str(&figure("missed", "Missed deadlines, % (less is better)", which));
+    }
     if timed {
         latency.push_str(&figure("wake-p99", "Wake-up latency, p99 (less is better)", which));
         latency.push_str(&figure("wake-max", "Longest wake-up latency (less is better)", which));

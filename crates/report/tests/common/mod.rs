@@ -125,6 +125,7 @@ pub fn record(policy: &str, workloads: &[&str], makespan_s: f64, energy_j: Optio
         wait_s: makespan_s * 0.25,
         blocked_s: makespan_s * 0.5,
         migrations: 40 + number as u64,
+        timers: None,
     };
     let kind = |busy: f64, share: f64| KindRow {
         busy_s: makespan_s * 4.0 * busy,
@@ -157,6 +158,7 @@ pub fn record(policy: &str, workloads: &[&str], makespan_s: f64, energy_j: Optio
         kinds: [("big".to_owned(), kind(0.9, 0.8)), ("little".to_owned(), kind(0.7, 0.2))].into_iter().collect(),
         threads: None,
         wakeup_latency_us: None,
+        timers: None,
         sensor: None,
         graph: None,
         live: None,

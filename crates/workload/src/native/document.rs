@@ -187,6 +187,13 @@ pub enum Step {
     ParallelFor(u32),
     RunTasks(u32),
     Milestone,
+    IterationBegins,
+    IterationEnds {
+        phase: u32,
+        of: u32,
+        #[serde(default, skip_serializing_if = "is_default")]
+        loops: Option<u64>,
+    },
     SetClass(Class),
     SetNice(i8),
     /// `null`: all cores.

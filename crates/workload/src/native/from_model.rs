@@ -2,7 +2,7 @@
 
 use super::document as doc;
 use crate::graph::{TaskGraph, TaskId};
-use crate::model::{Application, Channel, Class, Repeat, Step, ThreadSpec, TimerMode};
+use crate::model::{Application, Channel, Class, Iteration, Repeat, Step, ThreadSpec, TimerMode};
 use crate::phase::{Phase, ReferenceCore, Scaling};
 
 /// All that an application is.
@@ -135,6 +135,10 @@ fn step(step: &Step) -> doc::Step {
         Step::ParallelFor(parallel) => doc::Step::ParallelFor(parallel.0),
         Step::RunTasks(graph) => doc::Step::RunTasks(graph.0),
         Step::Milestone => doc::Step::Milestone,
+        Step::Iteration(Iteration::Begins) => doc::Step::IterationBegins,
+        Step::Iteration(Iteration::Ends { phase, of, loops }) => {
+            doc::Step::IterationEnds { phase: *phase, of: *of, loops: *loops }
+        }
         Step::SetClass(it) => doc::Step::SetClass(class(*it)),
         Step::SetNice(nice) => doc::Step::SetNice(*nice),
         Step::SetAffinity(cores) => {

@@ -7,8 +7,8 @@ use evenkeel_machine::{CoreId, Nanos, Work};
 use super::document as doc;
 use crate::graph::{BadEdge, Task, TaskGraph, TaskId};
 use crate::model::{
-    Application, BarrierId, Channel, ChannelId, Class, ConditionId, DeviceId, GraphId, LockId, LoopId, ParallelLoop,
-    PhaseId, Program, ProgramId, Repeat, SemaphoreId, Step, ThreadSpec, TimerId, TimerMode,
+    Application, BarrierId, Channel, ChannelId, Class, ConditionId, DeviceId, GraphId, Iteration, LockId, LoopId,
+    ParallelLoop, PhaseId, Program, ProgramId, Repeat, SemaphoreId, Step, ThreadSpec, TimerId, TimerMode,
 };
 use crate::phase::{Phase, ReferenceCore, Scaling};
 
@@ -144,6 +144,8 @@ fn step(step: doc::Step) -> Step {
         doc::Step::ParallelFor(parallel) => Step::ParallelFor(LoopId(parallel)),
         doc::Step::RunTasks(graph) => Step::RunTasks(GraphId(graph)),
         doc::Step::Milestone => Step::Milestone,
+        doc::Step::IterationBegins => Step::Iteration(Iteration::Begins),
+        doc::Step::IterationEnds { phase, of, loops } => Step::Iteration(Iteration::Ends { phase, of, loops }),
         doc::Step::SetClass(it) => Step::SetClass(class(&it)),
         doc::Step::SetNice(nice) => Step::SetNice(nice),
         doc::Step::SetAffinity(cores) => Step::SetAffinity(cores.map(|cores| cores.into_iter().map(CoreId).collect())),

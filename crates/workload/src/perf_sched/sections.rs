@@ -9,7 +9,11 @@ const DATA: usize = 40;
 const FEATURES: usize = 72;
 const HEADER: usize = 104;
 
+const HEADER_SIZE: usize = 8;
 const ATTRIBUTE_SIZE: usize = 16;
+
+/// The size of a header in a pipe: `struct perf_pipe_file_header`.
+const PIPE: usize = 16;
 
 /// Bytes of `struct perf_event_attr` in its first version.
 const LEAST_ATTRIBUTE: usize = 64;
@@ -29,15 +33,20 @@ pub fn check(bytes: &[u8]) -> Result<(), String> {
     if !super::looks_like_perf_data(bytes) {
         return Err("it does not begin as a file of perf does".to_owned());
     }
-    if bytes.len() < HEADER {
-        return Err(format!("it ends within the header, after {} bytes", bytes.len()));
-    }
     // The magic is a number, too: as text it is the other way round on a machine of the other order.
     let little_endian = bytes.starts_with(b"PERFILE2");
     let number = |at: usize| {
         let word = bytes.get(at..at + 8)?.try_into().ok()?;
         usize::try_from(if little_endian { u64::from_le_bytes(word) } else { u64::from_be_bytes(word) }).ok()
     };
+    if number(HEADER_SIZE) == Some(PIPE) {
+        return Err("it is what perf writes to a pipe (perf record -o -), which has no table of its parts: record \
+                    to a file (perf sched record -o FILE)"
+            .to_owned());
+    }
+    if bytes.len() < HEADER {
+        return Err(format!("it ends within the header, after {} bytes", bytes.len()));
+    }
     let end = |at: usize| number(at)?.checked_add(number(at + 8)?).filter(|&end| end <= bytes.len());
     for at in SECTIONS {
         end(at).ok_or_else(|| format!("the section that byte {at} tells of reaches beyond the end"))?;

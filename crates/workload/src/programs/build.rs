@@ -33,12 +33,14 @@ pub struct Context<'a> {
     pub size: f64,
     /// Seeds what is irregular in a program (the lengths of short phases).
     pub seed: u64,
+    /// Whether programs of rt-app files tell of the iterations of their phases.
+    pub iterations: bool,
 }
 
 impl<'a> Context<'a> {
     /// At full size, with as many threads as cores.
     pub fn new(machine: &'a Machine) -> Self {
-        Self { machine, threads: None, size: 1.0, seed: 1 }
+        Self { machine, threads: None, size: 1.0, seed: 1, iterations: false }
     }
 
     /// Worker threads by default.

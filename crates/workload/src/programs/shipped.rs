@@ -61,7 +61,7 @@ fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> 
 
 /// An rt-app file says itself how much it does: a size changes nothing, and that is noted.
 pub(super) fn rt_app(bytes: &[u8], file_name: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
-    let mut app = rtapp::parse(bytes, file_name)?;
+    let mut app = rtapp::read(bytes, file_name, ctx.iterations)?;
     if ctx.size != 1.0 {
         app.notes.push(format!("{}: a size does not change what an rt-app file asks for", app.name));
     }

@@ -101,6 +101,33 @@ impl Near {
     }
 }
 
+/// How many letters a known name of so many may be away from one that is meant as it.
+fn slips(length: usize) -> usize {
+    if length <= 4 { 1 } else { 2 }
+}
+
+/// The least beginning of a name that is taken for it.
+const BEGINNING: usize = 3;
+
+impl Near {
+    /// The (at most three) of `known` that `name` is probably meant as: letters slipped, the case is another, or its end is missing.
+    pub(super) fn misses<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let name = cut(name).to_lowercase();
+        let distance = |candidate: &str| {
+            let begins = name.len() >= BEGINNING && candidate.starts_with(&name);
+            if begins { 0 } else { strsim::osa_distance(&name, candidate) }
+        };
+        let known = known.into_iter().map(|candidate| (distance(candidate), candidate));
+        let mut near: Vec<(usize, &str)> =
+            known.filter(|&(distance, candidate)| distance <= slips(candidate.len())).collect();
+        near.sort_unstable();
+        near.dedup();
+        let nearest = near.first().map(|(distance, _)| *distance);
+        near.retain(|(distance, _)| Some(*distance) == nearest);
+        Self(near.into_iter().take(3).map(|(_, candidate)| candidate.to_owned()).collect())
+    }
+}
+
 /// A problem with its place in the text, before that is turned into line and column.
 #[derive(Debug)]
 pub(super) struct Fault {

@@ -7,7 +7,7 @@ use evenkeel_machine::{Nanos, Work};
 use super::error::{Fault, Near, Problem};
 use super::global::{Global, Notes};
 use super::json::Member;
-use super::keys::Event;
+use super::keys::{self, Event};
 use super::memory::{self, Access};
 use super::names::{Names, Resources};
 use super::place::{GREATEST, Given, Place};
@@ -35,6 +35,8 @@ pub struct Events<'t> {
     /// Tasks that some event forks, in the order of their templates.
     pub forked: Vec<usize>,
     templates: BTreeMap<usize, u32>,
+    /// Whether programs tell of the iterations of their phases.
+    pub iterations: bool,
 }
 
 /// A phase that events share.
@@ -78,6 +80,7 @@ impl<'t> Events<'t> {
             tasks,
             forked: Vec::new(),
             templates: BTreeMap::new(),
+            iterations: false,
         };
         // Phase 0, in which threads start whether they run or not.
         events.run_phase();
@@ -223,7 +226,9 @@ impl<'t> Events<'t> {
         let (mut name, mut period, mut absolute) = (UNNAMED, 0, false);
         let mut given = Given::default();
         for part in place.object(member, "an object with ref and period")? {
-            given.once(place, part)?;
+            if !given.is_known(place, part, "key of a timer", keys::TIMER, &mut self.notes)? {
+                continue;
+            }
             match part.key.as_str() {
                 "ref" => name = place.text(part, "the name of a timer")?,
                 "period" => period = place.natural(part, MICROSECONDS)?,
@@ -234,7 +239,7 @@ impl<'t> Events<'t> {
                         _ => return Err(place.wrong(part, "relative or absolute")),
                     }
                 }
-                _ => return Err(place.unknown(part, "key of a timer", ["ref", "period", "mode"])),
+                _ => {}
             }
         }
         let timer = if name.starts_with("unique") {
@@ -260,11 +265,13 @@ impl<'t> Events<'t> {
         let (mut condition, mut mutex) = (UNNAMED, None);
         let mut given = Given::default();
         for part in place.object(member, "an object with ref and mutex")? {
-            given.once(place, part)?;
+            if !given.is_known(place, part, "key of a wait", keys::WAIT, &mut self.notes)? {
+                continue;
+            }
             match part.key.as_str() {
                 "ref" => condition = place.text(part, "the name of a condition")?,
                 "mutex" => mutex = Some(place.text(part, "the name of a mutex")?),
-                _ => return Err(place.unknown(part, "key of a wait", ["ref", "mutex"])),
+                _ => {}
             }
         }
         let condition = ConditionId(self.resources.condition(condition));
@@ -285,19 +292,21 @@ impl<'t> Events<'t> {
 
     fn memrun(&mut self, member: &Member, place: Place<'_>, steps: &mut Vec<Step>) -> Result<(), Fault> {
         const KINDS: &str = "read, write or chase";
-        let (mut kind, mut count) = (None, None);
+        let (mut kind, mut count, mut buffer) = (None, None, None);
         let (mut bytes, mut stride, mut prefetched) = (self.global.buffer_bytes, memory::LINE_BYTES, false);
         let mut given = Given::default();
         for part in place.object(member, "an object with type, size and count")? {
-            given.once(place, part)?;
+            if !given.is_known(place, part, "key of a memrun", keys::MEMRUN, &mut self.notes)? {
+                continue;
+            }
             let positive = || place.integer(part, 1..=GREATEST, "a number from 1").map(i64::unsigned_abs);
             match part.key.as_str() {
                 "type" => {
-                    kind = Some(match place.text(part, KINDS)? {
-                        "read" | "write" => false,
-                        "chase" => true,
-                        _ => return Err(place.wrong(part, KINDS)),
-                    });
+                    let text = place.text(part, KINDS)?;
+                    if !["read", "write", "chase"].contains(&text) {
+                        return Err(place.wrong(part, KINDS));
+                    }
+                    kind = Some(text);
                 }
                 "size" => bytes = positive()?,
                 "stride" => stride = positive()?,
@@ -309,15 +318,22 @@ impl<'t> Events<'t> {
                     }
                 }
                 "count" => count = Some(place.natural(part, "a number of accesses")?),
-                _ => {
-                    let known = ["type", "size", "stride", "pattern", "count"];
-                    return Err(place.unknown(part, "key of a memrun", known));
-                }
+                "ref" => buffer = Some(place.text(part, "the name of a buffer")?),
+                _ => {}
             }
         }
         let missing = |what| place.fault_of(member.value_at(), &member.key, Problem::Missing(what));
-        let chase = kind.ok_or_else(|| missing("the key 'type'"))?;
+        let kind = kind.ok_or_else(|| missing("the key 'type'"))?;
+        let chase = kind == "chase";
         let count = count.ok_or_else(|| missing("the key 'count'"))?;
+        // Readers and writers have a buffer each, whatever its name. Of them stride and pattern say nothing.
+        let layout = if chase { (bytes, stride, prefetched) } else { (bytes, 0, false) };
+        if let Some(name) = buffer
+            && *self.resources.buffers.entry((kind.to_owned(), name.to_owned())).or_insert(layout) != layout
+        {
+            let what = format!("'{name}' is shared, and was of another size, stride or pattern before");
+            return Err(place.fault_of(member.value_at(), &member.key, Problem::Contradiction(what)));
+        }
         // A long stride leaves lines of the buffer untouched.
         let touched = if chase { bytes.min(bytes.div_ceil(stride) * memory::LINE_BYTES) } else { bytes };
         let access = if chase { Access::Chase { prefetched } } else { Access::Touch };

@@ -4,25 +4,58 @@ use evenkeel_machine::{CoreId, Nanos};
 
 use super::error::{Fault, Problem};
 use super::json::{Member, Value};
-use super::keys::GLOBAL;
+use super::keys::{GLOBAL, RESOURCE};
 use super::memory::DEFAULT_BUFFER_BYTES;
 use super::names::Resources;
 use super::place::{GREATEST, Given, Place};
 use super::schedule::Policy;
 
-/// Things that a file asks for and that have no meaning in a simulator. One note a kind, however often it is met.
+/// Things that a file asks for and that have no meaning in a simulator, or in rt-app. One note a kind, however often it is met.
 #[derive(Debug, Default)]
-pub struct Notes(Vec<&'static str>);
+pub struct Notes {
+    kinds: Vec<&'static str>,
+    /// Keys that rt-app does not know, with their places: the first few.
+    ignored: Vec<String>,
+    /// How many more there are.
+    more: u64,
+    /// Line and column of what follows the file's first value.
+    rest: Option<(usize, usize)>,
+}
+
+const LOGS: &str = "global.logdir, log_basename, log_size: logs are written where --rtapp-log says";
+
+/// As many ignored keys are named.
+const NAMED: usize = 4;
 
 impl Notes {
+    /// Of a file with text behind its first value, from this line and column on.
+    pub fn of(rest: Option<(usize, usize)>) -> Self {
+        Self { rest, ..Self::default() }
+    }
+
     pub fn add(&mut self, note: &'static str) {
-        if !self.0.contains(&note) {
-            self.0.push(note);
+        if !self.kinds.contains(&note) {
+            self.kinds.push(note);
+        }
+    }
+
+    pub fn ignored(&mut self, key: String) {
+        match self.ignored.len() {
+            _ if self.ignored.contains(&key) => {}
+            NAMED.. => self.more += 1,
+            _ => self.ignored.push(key),
         }
     }
 
     pub fn into_strings(self) -> Vec<String> {
-        self.0.into_iter().map(str::to_owned).collect()
+        let more = if self.more > 0 { format!(", and {} more", self.more) } else { String::new() };
+        let ignored = (!self.ignored.is_empty()).then(|| {
+            format!("keys that rt-app does not know are ignored, as by rt-app: {}{more}", self.ignored.join(", "))
+        });
+        let rest = self.rest.map(|(line, column)| {
+            format!("what follows the end of the file's first value, from line {line}, column {column} on, is ignored, as by rt-app")
+        });
+        self.kinds.into_iter().map(str::to_owned).chain(ignored).chain(rest).collect()
     }
 }
 
@@ -56,8 +89,8 @@ impl Global {
         let mut global = Self::default();
         let mut given = Given::default();
         for member in Place::Root.object(section, "an object of settings")? {
-            if GLOBAL.contains(&member.key.as_str()) {
-                given.once(PLACE, member)?;
+            if !given.is_known(PLACE, member, "key", GLOBAL, notes)? {
+                continue;
             }
             match member.key.as_str() {
                 "duration" => {
@@ -77,28 +110,22 @@ impl Global {
                         notes.add("global.io_device: nothing is written; iorun waits for a device that moves 200 MB/s");
                     }
                 }
-                "pi_enabled" => {
-                    if PLACE.boolean(member)? {
-                        notes.add("global.pi_enabled: locks pass no priority on to their holders");
-                    }
+                "pi_enabled" if PLACE.boolean(member)? => {
+                    notes.add("global.pi_enabled: locks pass no priority on to their holders");
                 }
-                "lock_pages" => {
-                    if PLACE.boolean(member)? {
-                        notes.add("global.lock_pages: there are no page faults that it would spare");
-                    }
+                "lock_pages" if PLACE.boolean(member)? => {
+                    notes.add("global.lock_pages: there are no page faults that it would spare");
                 }
                 "cumulative_slack" => {
                     PLACE.boolean(member)?;
-                    notes.add("global.cumulative_slack: no slack log is written");
+                    notes.add("global.cumulative_slack: the slack of an iteration is that of its last timer");
                 }
-                "gnuplot" => {
-                    if PLACE.boolean(member)? {
-                        notes.add("global.gnuplot: no plots are written");
-                    }
+                "gnuplot" if PLACE.boolean(member)? => {
+                    notes.add("global.gnuplot: no plots are written");
                 }
                 "logdir" | "log_basename" => {
                     PLACE.text(member, "a string")?;
-                    notes.add("global.logdir, log_basename, log_size: no rt-app log is written");
+                    notes.add(LOGS);
                 }
                 "log_size" => {
                     match member.value.as_ref().map(|node| &node.value) {
@@ -107,7 +134,7 @@ impl Global {
                             PLACE.natural(member, "a number of megabytes, or \"file\", \"disable\" or \"auto\"")?;
                         }
                     }
-                    notes.add("global.logdir, log_basename, log_size: no rt-app log is written");
+                    notes.add(LOGS);
                 }
                 "ftrace" => {
                     let traces = match member.value.as_ref().map(|node| &node.value) {
@@ -115,13 +142,13 @@ impl Global {
                         _ => PLACE.text(member, "categories in a string, or true or false")? != "none",
                     };
                     if traces {
-                        notes.add("global.ftrace: nothing is written to ftrace");
+                        notes.add("global.ftrace: its markers are in trace.txt of --rtapp-log");
                     }
                 }
                 "frag" | "fragment" | "spacing" => {
                     notes.add("global.frag, fragment, spacing: of older versions, without effect")
                 }
-                _ => return Err(PLACE.unknown(member, "key", GLOBAL)),
+                _ => {}
             }
         }
         Ok(global)
@@ -141,7 +168,7 @@ fn calibration(member: &Member, notes: &mut Notes) -> Result<Option<CoreId>, Fau
 }
 
 /// The section `resources`: a number (the oldest files), or an object of typed resources.
-pub fn read_resources(section: &Member, resources: &mut Resources) -> Result<(), Fault> {
+pub fn read_resources(section: &Member, resources: &mut Resources, notes: &mut Notes) -> Result<(), Fault> {
     if let Some(Value::Integer(_)) = section.value.as_ref().map(|node| &node.value) {
         return Place::Root.natural(section, "a number of resources").map(|_| ());
     }
@@ -150,11 +177,13 @@ pub fn read_resources(section: &Member, resources: &mut Resources) -> Result<(),
         let (mut kind, mut target) = (None, None);
         let mut given = Given::default();
         for member in Place::Root.object(resource, "an object with a type")? {
-            given.once(place, member)?;
+            if !given.is_known(place, member, "key", RESOURCE, notes)? {
+                continue;
+            }
             match member.key.as_str() {
                 "type" => kind = Some((place.text(member, KINDS_EXPECTED)?, member)),
                 "target" => target = Some(place.text(member, "the name of another resource")?),
-                _ => return Err(place.unknown(member, "key", ["type", "target"])),
+                _ => {}
             }
         }
         let (kind, member) = kind.ok_or_else(|| place.fault(resource.at, Problem::Missing("the key 'type'")))?;

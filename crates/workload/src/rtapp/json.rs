@@ -61,16 +61,13 @@ impl Member {
     }
 }
 
-/// Reads one value that takes up the whole text.
-pub fn read(text: &str) -> Result<Node, Fault> {
+/// Reads the first value of a text, and tells where there is more behind it, which rt-app does not look at.
+pub fn read(text: &str) -> Result<(Node, Option<usize>), Fault> {
     let mut reader = Reader { text, at: 0 };
     reader.skip_blank()?;
     let root = reader.value(0)?;
-    reader.skip_blank()?;
-    if reader.peek().is_some() {
-        return Err(reader.unexpected("the end of the file"));
-    }
-    Ok(root)
+    let is_more = reader.skip_blank().is_err() || reader.peek().is_some();
+    Ok((root, is_more.then_some(reader.at)))
 }
 
 struct Reader<'a> {
@@ -338,7 +335,7 @@ mod tests {
     use super::*;
 
     fn keys(text: &str) -> Vec<String> {
-        match read(text).map(|node| node.value) {
+        match read(text).map(|(node, _)| node.value) {
             Ok(Value::Object(members)) => members.into_iter().map(|member| member.key).collect(),
             other => panic!("{other:?}"),
         }
@@ -365,7 +362,7 @@ mod tests {
     fn escapes_stand_for_their_characters() {
         let text = r#"["\u00e9\n\"\\", "\ud83d\ude00", "\ud83d", "it's"]"#;
         let texts = ["é\n\"\\", "😀", "\u{fffd}", "it's"];
-        match read(text).map(|node| node.value) {
+        match read(text).map(|(node, _)| node.value) {
             Ok(Value::Array(nodes)) => {
                 for (node, expected) in nodes.iter().zip(texts) {
                     assert_eq!(node.value, Value::Text(expected.to_owned()));
@@ -378,9 +375,9 @@ mod tests {
     #[test]
     fn numbers_that_are_no_64_bit_whole_numbers_keep_their_text() {
         for text in ["1.5", "1e3", "99999999999999999999"] {
-            assert_eq!(read(text).map(|node| node.value).ok(), Some(Value::Number(text.to_owned())));
+            assert_eq!(read(text).map(|(node, _)| node.value).ok(), Some(Value::Number(text.to_owned())));
         }
-        assert_eq!(read("-12").map(|node| node.value).ok(), Some(Value::Integer(-12)));
+        assert_eq!(read("-12").map(|(node, _)| node.value).ok(), Some(Value::Integer(-12)));
     }
 
     #[test]
@@ -388,12 +385,19 @@ mod tests {
         assert_eq!(fault("{\"a\": 1\n  \"b\": 2}"), "f:2:3: '\"' found, expected ',' or '}'");
         assert_eq!(fault("{\"é\": tru}"), "f:1:7: 'tru' found, expected a value");
         assert_eq!(fault("{\"a\": \"b\n\"}"), "f:1:7: a string that does not end on its line found, expected a quote");
-        assert_eq!(fault("{} /* x"), "f:1:4: a comment without an end found, expected '*/'");
         assert_eq!(fault("{\"a\": 1"), "f:1:8: the end of the file found, expected ',' or '}'");
         assert_eq!(fault("{a: 1}"), "f:1:2: 'a' found, expected a key in quotes or '}'");
         assert_eq!(fault("{\"a\": -}"), "f:1:8: '}' found, expected a digit");
-        assert_eq!(fault("{} {}"), "f:1:4: '{' found, expected the end of the file");
         assert_eq!(fault("[\u{1}]"), "f:1:2: the character U+0001 found, expected a value");
+    }
+
+    #[test]
+    fn what_follows_the_first_value_is_told() {
+        let more = |text: &str| read(text).map(|(_, more)| more).unwrap_or_else(|fault| panic!("{fault:?}"));
+        assert_eq!(more("{} // end\n"), None);
+        assert_eq!(more("{} {}"), Some(3));
+        assert_eq!(more("{},"), Some(2));
+        assert_eq!(more("{} /* x"), Some(3));
     }
 
     #[test]

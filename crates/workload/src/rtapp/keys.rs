@@ -106,15 +106,38 @@ pub const MEMBIND_OF_THE_TUTORIAL: &str = "membind_nodes";
 /// Properties of a task only. `period` and `deadline` are older names of `dl-period` and `dl-deadline`.
 pub const TASK: [&str; 5] = ["instance", "delay", "phases", "period", "deadline"];
 
-/// Everything that may stand in a task, to suggest where something else does.
-pub fn of_a_task() -> impl Iterator<Item = &'static str> {
-    TASK.into_iter().chain(of_a_phase())
+/// Keys of a timer, of a wait, of a memory access.
+pub const TIMER: [&str; 3] = ["ref", "period", "mode"];
+pub const WAIT: [&str; 2] = ["ref", "mutex"];
+pub const MEMRUN: [&str; 6] = ["type", "size", "stride", "pattern", "count", "ref"];
+
+/// Keys of a resource of older files.
+pub const RESOURCE: [&str; 2] = ["type", "target"];
+
+/// Everything that may stand in a task, or in a phase, where what belongs to a task is refused.
+pub fn of_a_task() -> impl Iterator<Item = &'static str> + Clone {
+    let events = EVENTS.iter().map(|&(name, _)| name);
+    TASK.into_iter().chain(SHARED).chain([MEMBIND_OF_THE_TUTORIAL]).chain(events)
 }
 
-/// Everything that may stand in a phase.
-pub fn of_a_phase() -> impl Iterator<Item = &'static str> {
-    SHARED.into_iter().chain(EVENTS.iter().map(|&(name, _)| name))
-}
+/// Keys that change nothing here: a word that looks like one of them may be ignored.
+pub const WITHOUT_EFFECT: [&str; 15] = [
+    "pi_enabled",
+    "lock_pages",
+    "logdir",
+    "log_basename",
+    "log_size",
+    "ftrace",
+    "gnuplot",
+    "cumulative_slack",
+    "frag",
+    "fragment",
+    "spacing",
+    "taskgroup",
+    "dl-reclaim",
+    "nodes_membind",
+    MEMBIND_OF_THE_TUTORIAL,
+];
 
 #[cfg(test)]
 mod tests {

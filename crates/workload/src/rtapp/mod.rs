@@ -38,15 +38,24 @@ pub(crate) use json::has_object_member;
 use place::{Given, Place};
 
 use crate::model::Application;
+use crate::text::behind;
 
 /// Reads an rt-app file. `file_name` is for messages, and its stem names the application.
 ///
 /// # Errors
 /// The first fault, with line and column, the task, phase and key that it is about, what was found and what was expected.
 pub fn parse(text: impl AsRef<[u8]>, file_name: &str) -> Result<Application, RtAppError> {
-    let bytes = without_mark(text.as_ref());
+    read(text.as_ref(), file_name, false)
+}
+
+/// The same; with `iterations`, programs tell of the iterations of their phases ([`crate::Step::Iteration`]).
+///
+/// # Errors
+/// As [`parse`].
+pub fn read(text: &[u8], file_name: &str, iterations: bool) -> Result<Application, RtAppError> {
+    let bytes = without_mark(text);
     let name = std::path::Path::new(file_name).file_stem().map_or(file_name.into(), |stem| stem.to_string_lossy());
-    application(bytes, &name).map_err(|fault| fault.within(file_name, bytes))
+    application(bytes, &name, iterations).map_err(|fault| fault.within(file_name, bytes))
 }
 
 /// Whether a file is meant as rt-app's, told from its content: an object with a member `tasks` that is an object. Faults
@@ -60,31 +69,32 @@ fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
 }
 
-fn application(bytes: &[u8], name: &str) -> Result<Application, Fault> {
+fn application(bytes: &[u8], name: &str, iterations: bool) -> Result<Application, Fault> {
     let text = std::str::from_utf8(bytes).map_err(|error| Fault::text(error.valid_up_to(), P::NotUtf8))?;
-    let root = json::read(text)?;
+    let (root, rest) = json::read(text)?;
     let Value::Object(members) = root.value else {
         let problem = P::Syntax { found: "another value".to_owned(), expected: "an object with 'tasks'" };
         return Err(Fault::text(root.at, problem));
     };
     let mut given = Given::default();
+    let mut notes = global::Notes::of(rest.map(|at| behind(&text[..at])));
     let (mut tasks, mut global, mut resources) = (None, None, None);
     for member in &members {
+        if !given.is_known(Place::Root, member, "section", keys::SECTIONS, &mut notes)? {
+            continue;
+        }
         let slot: &mut Option<&Member> = match member.key.as_str() {
             "tasks" => &mut tasks,
             "global" => &mut global,
-            "resources" => &mut resources,
-            _ => return Err(Place::Root.unknown(member, "section", keys::SECTIONS)),
+            _ => &mut resources,
         };
-        given.once(Place::Root, member)?;
         *slot = Some(member);
     }
     let tasks = tasks.ok_or_else(|| Place::Root.fault(root.at, P::Missing("the section 'tasks'")))?;
-    let mut notes = global::Notes::default();
     let global = global.map_or(Ok(global::Global::default()), |section| global::Global::read(section, &mut notes))?;
     let mut named = names::Resources::default();
     if let Some(section) = resources {
-        global::read_resources(section, &mut named)?;
+        global::read_resources(section, &mut named, &mut notes)?;
     }
-    task::read(name, tasks, global, named, notes)
+    task::read(name, tasks, global, named, notes, iterations)
 }

@@ -46,6 +46,8 @@ pub struct Resources {
     barrier_names: Names,
     /// Shared timers that some event uses as absolute: they are so for all.
     pub absolute_timers: BTreeSet<u32>,
+    /// Size, stride and whether in order, of buffers that memory accesses share, by their type and name.
+    pub buffers: BTreeMap<(String, String), (u64, u64, bool)>,
     /// Names of signals that stand for a condition of another name (older files).
     aliases: BTreeMap<String, String>,
 }

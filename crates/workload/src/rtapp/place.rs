@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::error::{Fault, Near, Problem};
+use super::global::Notes;
 use super::json::{Member, Node, Value};
+use super::keys::WITHOUT_EFFECT;
 use crate::text::cut;
 
 /// The greatest whole number that rt-app holds (32 bits); it would silently take a greater one for this.
@@ -22,14 +24,18 @@ pub enum Place<'a> {
 
 impl Place<'_> {
     pub fn fault(self, at: usize, problem: Problem) -> Fault {
-        let place = match self {
+        Fault { at, place: self.shown(), problem }
+    }
+
+    /// As a message begins with it.
+    pub fn shown(self) -> String {
+        match self {
             Self::Root => String::new(),
             Self::Global => "global: ".to_owned(),
             Self::Resource(name) => format!("resource '{}': ", cut(name)),
             Self::Task(task) => format!("task '{}': ", cut(task)),
             Self::Phase(task, phase) => format!("task '{}', phase '{}': ", cut(task), cut(phase)),
-        };
-        Fault { at, place, problem }
+        }
     }
 
     /// A fault of a key of this part.
@@ -41,11 +47,6 @@ impl Place<'_> {
 
     pub fn contradiction(self, member: &Member, what: impl Into<String>) -> Fault {
         self.fault_of(member.value_at(), &member.key, Problem::Contradiction(what.into()))
-    }
-
-    pub fn unknown<'k>(self, member: &Member, what: &'static str, known: impl IntoIterator<Item = &'k str>) -> Fault {
-        let near = Near::matches(&member.key, known);
-        self.fault_of(member.at, &member.key, Problem::Unknown { what, near })
     }
 
     pub fn wrong(self, member: &Member, expected: &'static str) -> Fault {
@@ -103,7 +104,25 @@ fn value(member: &Member) -> Option<&Value> {
 pub struct Given<'a>(BTreeSet<&'a str>);
 
 impl<'a> Given<'a> {
-    pub fn once(&mut self, place: Place<'_>, member: &'a Member) -> Result<(), Fault> {
-        if self.0.insert(&member.key) { Ok(()) } else { Err(place.fault_of(member.at, &member.key, Problem::Twice)) }
+    /// Whether a key is one of the `known`. Another is noted and ignored, as rt-app ignores it; one that was probably meant as
+    /// one that changes what happens is refused.
+    pub fn is_known<'k>(
+        &mut self,
+        place: Place<'_>,
+        member: &'a Member,
+        what: &'static str,
+        known: impl IntoIterator<Item = &'k str> + Clone,
+        notes: &mut Notes,
+    ) -> Result<bool, Fault> {
+        let fault = |problem| Err(place.fault_of(member.at, &member.key, problem));
+        if known.clone().into_iter().any(|known| known == member.key) {
+            return if self.0.insert(&member.key) { Ok(true) } else { fault(Problem::Twice) };
+        }
+        let near = Near::misses(&member.key, known.into_iter().filter(|known| !WITHOUT_EFFECT.contains(known)));
+        if !near.0.is_empty() {
+            return fault(Problem::Unknown { what, near });
+        }
+        notes.ignored(format!("{}{}", place.shown(), cut(&member.key)));
+        Ok(false)
     }
 }

@@ -37,7 +37,7 @@ fn members(member: &Member) -> &[Member] {
 /// Every word that a file uses, after where it stands: `event run`, `global duration`, `value SCHED_RR`, `syntax bare member`.
 fn words(text: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
-    let root = json::read(text).unwrap_or_else(|fault| panic!("{fault:?}"));
+    let (root, _) = json::read(text).unwrap_or_else(|fault| panic!("{fault:?}"));
     let root = Member { at: 0, key: "root".to_owned(), value: Some(root) };
     for section in members(&root) {
         words.insert(format!("section {}", section.key));

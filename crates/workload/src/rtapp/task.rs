@@ -13,7 +13,7 @@ use super::keys::{self, Event};
 use super::names::Resources;
 use super::place::{GREATEST, Given, Place};
 use super::schedule::{Parameters, Schedule};
-use crate::model::{Application, Program, ProgramId, Step, ThreadSpec, TimerMode};
+use crate::model::{Application, Iteration, Program, ProgramId, Step, ThreadSpec, TimerMode};
 
 /// The most threads that a file may start: 65,536.
 pub const MAX_THREADS: u64 = 1 << 16;
@@ -40,6 +40,7 @@ pub fn read(
     global: Global,
     resources: Resources,
     notes: Notes,
+    iterations: bool,
 ) -> Result<Application, Fault> {
     let members = Place::Root.object(section, "an object of tasks")?;
     let mut names = BTreeMap::new();
@@ -48,6 +49,7 @@ pub fn read(
     }
     let mut app = Application { name: name.to_owned(), duration: global.duration, ..Application::default() };
     let mut events = Events::new(global, resources, notes, names);
+    events.iterations = iterations;
     let mut tasks = Vec::new();
     let (mut threads, mut affinity_entries) = (0_u64, 0_u64);
     for (index, member) in members.iter().enumerate() {
@@ -153,8 +155,8 @@ fn read_task<'t>(
     let mut given = Given::default();
     for member in object {
         let is_event = Event::of(&member.key).is_some();
-        if !is_event {
-            given.once(place, member)?;
+        if !is_event && !given.is_known(place, member, "key or event", keys::of_a_task(), &mut events.notes)? {
+            continue;
         }
         match member.key.as_str() {
             "instance" => instances = place.natural(member, "a number of threads from 0")? as u32,
@@ -163,9 +165,8 @@ fn read_task<'t>(
             "phases" => phases = Some(place.object(member, "an object of phases")?),
             "runtime" => parameters.take_older_runtime(place, member, inline)?,
             _ if parameters.take(place, member, &mut events.notes)? => {}
-            _ if is_event && inline => {}
-            _ if is_event => return Err(place.contradiction(member, "an event beside 'phases' would never run")),
-            _ => return Err(place.unknown(member, "key or event", keys::of_a_task())),
+            _ if inline => {}
+            _ => return Err(place.contradiction(member, "an event beside 'phases' would never run")),
         }
     }
     let mut schedule = Schedule::of_task(&parameters, events.global.policy, place, member.at, &mut events.notes)?;
@@ -184,7 +185,8 @@ fn read_task<'t>(
         None => {
             let body = read_events(events, object, place, &mut task, member)?;
             // rt-app reads the loop of a task without phases as that of its one phase.
-            looped(times.map_or(Times::Endless, Times::of_phase), body)
+            let times = times.map_or(Times::Endless, Times::of_phase);
+            looped(times, events.told(body, (0, 1), times))
         }
         Some(phases) => {
             let (body, first_cores) = read_phases(events, phases, &mut schedule, &mut task, member)?;
@@ -218,7 +220,7 @@ fn read_phases(
     };
     let moves = phases.iter().any(gives_cores);
     let (mut steps, mut first_cores) = (Vec::new(), None);
-    for phase in phases {
+    for (number, phase) in phases.iter().enumerate() {
         let place = Place::Phase(&task_member.key, &phase.key);
         let object = Place::Task(&task_member.key).object(phase, "an object that describes a phase")?;
         let mut parameters = Parameters::default();
@@ -229,14 +231,16 @@ fn read_phases(
             if Event::of(key).is_some() {
                 continue;
             }
-            given.once(place, member)?;
+            if !given.is_known(place, member, "key or event", keys::of_a_task(), &mut events.notes)? {
+                continue;
+            }
             if keys::TASK.contains(&key) {
                 return Err(place.contradiction(member, "belongs to a task, not to a phase"));
             }
             if key == "loop" {
                 times = Times::of_phase(loops(place, member)?);
-            } else if !parameters.take(place, member, &mut events.notes)? {
-                return Err(place.unknown(member, "key or event", keys::of_a_phase()));
+            } else {
+                parameters.take(place, member, &mut events.notes)?;
             }
         }
         if moves {
@@ -246,7 +250,7 @@ fn read_phases(
         }
         steps.extend(schedule.enter_phase(&parameters, place, phase.at, &mut events.notes)?);
         let body = read_events(events, object, place, task, phase)?;
-        steps.extend(looped(times, body));
+        steps.extend(looped(times, events.told(body, (number, phases.len()), times)));
     }
     Ok((steps, first_cores))
 }
@@ -271,6 +275,19 @@ fn read_events(
 
 fn loops(place: Place<'_>, member: &Member) -> Result<i64, Fault> {
     place.integer(member, -GREATEST..=GREATEST, "a number of times, or -1 for ever")
+}
+
+impl Events<'_> {
+    /// An iteration of a phase, given its number and how many there are: with its beginning and end, where they are to be told.
+    fn told(&self, body: Vec<Step>, (phase, of): (usize, usize), times: Times) -> Vec<Step> {
+        if !self.iterations {
+            return body;
+        }
+        let loops = if let Times::Finite(times) = times { Some(times) } else { None };
+        let ends = Iteration::Ends { phase: phase as u32, of: of as u32, loops };
+        let begins = [Step::Iteration(Iteration::Begins)].into_iter();
+        begins.chain(body).chain([Step::Iteration(ends)]).collect()
+    }
 }
 
 /// How often something runs.

@@ -1,7 +1,8 @@
 //! The Standard Task Graph Set (Kasahara Laboratory, Waseda University; Tobita and Kasahara, Journal of Scheduling 5(5), 2002).
 //!
 //! ```text
-//! 3                      tasks, the dummies at the beginning and at the end not counted
+//! 3                      tasks, the dummies at the beginning and at the end not counted; some write the number of
+//!                        processors behind it
 //! 0   0   0              task, processing time, number of predecessors, predecessors
 //! 1   5   1   0
 //! …
@@ -22,12 +23,15 @@ const UNIT_NS: f64 = 1e6;
 /// A number and where it stands.
 type Number = (u64, Place);
 
-/// Whether the first line that says something is one whole number, and the next begins with two.
+/// Whether the first line that says something is one whole number and the next begins with two, or two and the next is task 0's.
 pub fn looks_like(text: &str) -> bool {
     let lines = text.lines().map(without_comment).filter(|line| !line.trim().is_empty());
-    let mut lines = lines.map(|line| line.split_whitespace().map(|it| it.parse::<u64>().is_ok()).collect::<Vec<_>>());
-    lines.next().is_some_and(|numbers| numbers == [true])
-        && lines.next().is_some_and(|numbers| matches!(numbers[..], [true, true, ..]))
+    let mut lines = lines.map(|line| line.split_whitespace().map(|it| it.parse::<u64>().ok()).collect::<Vec<_>>());
+    matches!(
+        (lines.next().as_deref(), lines.next().as_deref()),
+        (Some([Some(_)]), Some([Some(_), Some(_), ..]))
+            | (Some([Some(_), Some(_)]), Some([Some(0), Some(_), Some(_), ..]))
+    )
 }
 
 fn without_comment(line: &str) -> &str {
@@ -43,14 +47,22 @@ pub fn read(text: &str) -> Result<Draft, Fault> {
     let (number, line) =
         lines.next().ok_or_else(|| Fault::of("nothing found, expected the number of tasks".to_owned()))?;
     let first = numbers(number, line)?;
-    let &[(count, at)] = first.as_slice() else {
-        let at = first.get(1).map_or(Place::new(number + 1, 1), |&(_, at)| at);
-        return Err(at.error(format!("{} numbers found, expected one, the number of tasks", first.len())));
+    let (count, at, processors) = match *first.as_slice() {
+        [(count, at)] => (count, at, None),
+        [(count, at), (processors, _)] => (count, at, Some(processors)),
+        _ => {
+            let at = first.get(2).map_or(Place::new(number + 1, 1), |&(_, at)| at);
+            let expected = "expected the number of tasks, and perhaps of processors";
+            return Err(at.error(format!("{} numbers found, {expected}", first.len())));
+        }
     };
     if count > MOST_TASKS as u64 {
         return Err(at.error(format!("{count} tasks found, expected at most {MOST_TASKS}")));
     }
     let mut draft = Draft::default();
+    if let Some(processors) = processors {
+        draft.notes.push(format!("STG: the machine says how many cores there are, not the file ({processors})"));
+    }
     let mut waits_for: Vec<Vec<Number>> = Vec::new();
     for (number, line) in lines {
         waits_for.push(task(&mut draft, &numbers(number, line)?, Place::new(number + 1, 1))?);

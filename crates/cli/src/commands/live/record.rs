@@ -96,6 +96,7 @@ impl Run<'_> {
             wait_s: had.waiting.as_secs_f64(),
             blocked_s: had.blocked.as_secs_f64(),
             migrations: had.migrations,
+            timers: None,
         };
         let mut rows: Vec<AppRow> = finished
             .apps
@@ -143,6 +144,7 @@ impl Run<'_> {
                 retired: stats.retired.0,
                 migrations,
                 runs: stats.runs,
+                timers: None,
             }
         };
         finished.stats.iter().enumerate().map(row).collect()

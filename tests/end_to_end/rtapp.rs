@@ -1,0 +1,144 @@
+//! rt-app files as they are met: what rt-app takes is taken, and means what it means there.
+
+use serde_json::Value;
+
+use crate::{Ended, evenkeel};
+
+/// By gts, which starts threads on big cores.
+fn simulate(text: &str, more: &[&str]) -> Ended {
+    let workload = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(workload.path(), text).unwrap();
+    let path = workload.path().to_str().unwrap();
+    evenkeel(&[&["simulate", "-m", "odroid-xu3", "-w", path, "-p", "gts"], more].concat())
+}
+
+fn record(text: &str, more: &[&str]) -> Value {
+    simulate(text, &[more, &["--json"]].concat()).done().json()
+}
+
+#[track_caller]
+fn assert_near(found: &Value, expected: f64) {
+    let found = found.as_f64().unwrap();
+    assert!((found / expected - 1.0).abs() < 0.01, "{found} s, expected {expected} s");
+}
+
+#[test]
+fn a_phase_that_names_cpus_runs_and_is_measured_alone_on_parts_of_the_machine_without_them() {
+    let text = r#"{"tasks": {"a": {"loop": 1, "phases": {"p": {"cpus": [1], "loop": 5, "run": 8000,
+        "timer": {"ref": "t", "period": 16000}}}}}, "global": {"duration": -1, "calibration": "CPU1"}}"#;
+    assert_near(&record(text, &[])["makespan_s"], 0.080);
+    let shipped = evenkeel(&["simulate", "-m", "pixel6", "-w", "workloads/rtapp-policies.json", "-p", "linux"]);
+    assert_eq!(shipped.code, 0, "{}", shipped.stderr);
+}
+
+#[test]
+fn the_delay_of_a_forked_thread_counts_from_the_start_of_the_run() {
+    let text = r#"{"tasks": {"f": {"instance": 0, "loop": 2, "delay": 20000, "runtime": 1000,
+        "timer": {"ref": "unique", "period": 10000}},
+        "a": {"loop": 1, "phases": {"p": {"sleep": 50000}, "q": {"fork": "f"}}}},
+        "global": {"duration": 2, "calibration": 100}}"#;
+    assert_near(&record(text, &["--free-costs"])["makespan_s"], 0.061);
+}
+
+#[test]
+fn memory_accesses_may_share_a_buffer_by_its_name() {
+    let of = |part: &str| {
+        let memrun = |size: u32| {
+            format!(r#"{{"loop": 1, "memrun": {{"type": "read", "size": {size}, "count": 1000000{part}}}}}"#)
+        };
+        (
+            format!(r#"{{"tasks": {{"a": {}, "b": {}}}, "global": {{"duration": 1}}}}"#, memrun(1000), memrun(1000)),
+            format!(r#"{{"tasks": {{"a": {}, "b": {}}}, "global": {{"duration": 1}}}}"#, memrun(1000), memrun(2000)),
+        )
+    };
+    let (shared, disagreeing) = of(r#", "ref": "shared""#);
+    let (own, _) = of("");
+    assert_eq!(record(&shared, &[])["makespan_s"], record(&own, &[])["makespan_s"]);
+    assert_near(&record(&shared, &["--cores", "2big"])["makespan_s"], 0.001);
+    let ended = simulate(&disagreeing, &[]);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("'shared' is shared, and was of another size"), "{}", ended.stderr);
+}
+
+#[test]
+fn what_follows_the_files_first_value_is_noted() {
+    let text = "{\"tasks\":{\"a\":{\"loop\":1,\"run\":1000}},\"global\":{\"duration\":1}},\n";
+    let ended = simulate(text, &["--json"]).done();
+    assert_near(&ended.json()["makespan_s"], 0.001);
+    assert!(ended.stderr.contains("from line 1, column 62 on, is ignored"), "{}", ended.stderr);
+}
+
+#[test]
+fn keys_that_rt_app_does_not_know_are_noted_and_those_that_look_like_known_ones_refused() {
+    let with = |task: &str, global: &str| {
+        format!(
+            r#"{{"tasks": {{"a": {{"loop": 1, "run": 1000{task}}}}}, "global": {{"duration": 1{global}}}, "_made_by": "x"}}"#
+        )
+    };
+    let ended = simulate(&with(r#", "_comment": {"any": [1]}"#, r#", "logstats": false"#), &["--json"]).done();
+    assert_near(&ended.json()["makespan_s"], 0.001);
+    assert!(
+        ended.stderr.contains("ignored, as by rt-app: _made_by, global: logstats, task 'a': _comment"),
+        "{}",
+        ended.stderr
+    );
+    // One that changes nothing may look like what it likes.
+    simulate(&with("", r#", "ftraces": "none""#), &[]).done();
+    let ended = simulate(&with(r#", "prioritty": 3"#, ""), &[]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("prioritty: unknown key or event; do you mean 'priority'?"), "{}", ended.stderr);
+}
+
+/// Rows of a log, as numbers.
+fn rows(log: &str) -> Vec<Vec<i64>> {
+    let lines = log.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| line.split_whitespace().map(|it| it.parse().unwrap()).collect()).collect()
+}
+
+#[test]
+fn rt_apps_own_output_comes_out() {
+    let text = r#"{"tasks": {
+        "a": {"loop": 2, "phases": {"p": {"loop": 3, "run": 2000, "timer": {"ref": "t", "period": 10000}},
+                                    "q": {"loop": 1, "runtime": 14000, "timer": {"ref": "t", "period": 10000}}}},
+        "b/c": {"loop": 1, "policy": "SCHED_FIFO", "priority": 7, "cpus": [5], "sleep": 1000}}}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let into = folder.path().join("made/logs");
+    let args = ["--free-costs", "--rtapp-log", into.to_str().unwrap(), "--threads", "--json"];
+    let record = simulate(text, &args).done().json();
+    let log = std::fs::read_to_string(into.join("rt-app-a-0.log")).unwrap();
+    let header = "#idx     perf      run   period           start             end          rel_st      slack \
+                  c_duration   c_period     wu_lat";
+    assert_eq!(log.lines().take(2).collect::<Vec<_>>(), ["# Policy : SCHED_OTHER priority : 0", header]);
+    let rows = rows(&log);
+    assert_eq!(rows.len(), 8);
+    // idx perf run period start end rel_st slack c_duration c_period wu_lat
+    assert_eq!(rows[0], [0, 2000, 2000, 10000, 0, 10000, 0, 8000, 2000, 10000, 0]);
+    assert_eq!(rows[3], [0, 14000, 14000, 14000, 30000, 44000, 30000, -4000, 14000, 10000, 0]);
+    // Who comes late goes on at once, and the next period counts from then.
+    assert_eq!(rows[4][3..6], [10000, 44000, 54000]);
+    let other = std::fs::read_to_string(into.join("rt-app-b_c-1.log")).unwrap();
+    assert!(other.starts_with("# Policy : SCHED_FIFO priority : 7\n"), "{other}");
+    let trace = std::fs::read_to_string(into.join("trace.txt")).unwrap();
+    let marks: Vec<&str> = trace.lines().filter(|line| line.contains(" a-0-")).collect();
+    let of = |mark: &str| marks.iter().filter(|line| line.contains(&format!("tracing_mark_write: {mark}"))).count();
+    assert_eq!((of("rtapp_task: event="), of("rtapp_stats: "), of("rtapp_loop: event=start")), (2, 8, 8));
+    assert_eq!(of("rtapp_loop: event=end thread_loop=1 phase=1 phase_loop=0"), 1);
+    assert_eq!((of("rtapp_phase: event=start"), of("rtapp_phase: event=end")), (4, 4));
+    assert_eq!(of("rtapp_stats: period=14000 run=14000 wu_lat=0 slack=-4000 c_period=10000 c_run=14000"), 2);
+    assert!(marks[1].ends_with(": rtapp_phase: event=start thread_loop=0 phase=0"), "{}", marks[1]);
+
+    let timers = &record["timers"];
+    assert_eq!(
+        (&timers["waits"], &timers["missed"], &timers["least_slack_us"]),
+        (&8.into(), &2.into(), &(-4000.0).into())
+    );
+    assert_eq!(record["threads"][0]["timers"], *timers);
+    assert!(record["threads"][1].get("timers").is_none());
+    crate::assert_valid(&record);
+
+    let table = simulate(text, &["--free-costs", "--threads"]).done().stdout;
+    assert!(table.contains("missed") && table.contains("2 of 8"), "{table}");
+    let refused = evenkeel(&["simulate", "-m", "odroid-xu3", "-w", "swaptions", "-p", "gts", "--rtapp-log", "/tmp/no"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("none of the workloads is an rt-app file"), "{}", refused.stderr);
+}
