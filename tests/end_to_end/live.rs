@@ -466,3 +466,38 @@ fn what_cannot_be_run_or_scheduled_is_refused_in_one_line() {
         assert_eq!(ended.stdout, "", "{args:?}");
     }
 }
+
+#[test]
+fn threads_that_switch_all_the_time_are_asked_how_long_they_ran_in_place_of_being_told_of() {
+    // Two threads that hand a byte to and fro.
+    let program = "import os, threading, time\n\
+                   a, b = os.pipe(), os.pipe()\n\
+                   end = time.time() + 1.5\n\
+                   def play(read, write):\n    \
+                       while time.time() < end: os.write(write, b'x'); os.read(read, 1)\n    \
+                       os.write(write, b'x')\n\
+                   t = threading.Thread(target=play, args=(a[0], b[1])); t.start(); play(b[0], a[1]); t.join()\n\
+                   open(os.environ['CPU_TIME'], 'w').write(str(time.process_time()))\n";
+    if !Path::new("/usr/bin/python3").exists() {
+        println!("skipped: no python3");
+        return;
+    }
+    let cpu_time = tempfile::NamedTempFile::new().unwrap();
+    let run = |program: &str| {
+        let args = ["run", "--backend", "affinity", "-p", "acfs", "--json", "--", "/usr/bin/python3", "-c", program];
+        Ended::of(command(&args).env("CPU_TIME", cpu_time.path()).output().unwrap()).done().json()
+    };
+    let quiet = run("import time\nfor i in range(20): time.sleep(0.05)");
+    let source = |record: &Value| record["live"]["source"].as_str().unwrap().to_owned();
+    if !source(&quiet).contains("every time a thread gets or leaves a core") {
+        println!("skipped: perf's records of switches are not to be had here: {}", source(&quiet));
+        return;
+    }
+    let record = run(program);
+    assert!(source(&record).contains("no switches between threads"), "{record:#}");
+    let app = &record["apps"][0];
+    let had: f64 = app["time_on_kind_s"].as_object().unwrap().values().map(|time| time.as_f64().unwrap()).sum();
+    // What they had is known all the same.
+    let used: f64 = fs::read_to_string(cpu_time.path()).unwrap().parse().unwrap();
+    assert!((0.8 * used..1.3 * used + 0.1).contains(&had), "{had} s, and it used {used} s: {record:#}");
+}

@@ -50,6 +50,7 @@ mod central;
 mod costs;
 mod counts;
 mod error;
+mod fork;
 mod give_way;
 mod job;
 mod join;

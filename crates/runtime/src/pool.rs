@@ -11,6 +11,7 @@ use evenkeel_policy::graph;
 
 use crate::costs::{Cost, Label};
 use crate::error::PoolError;
+use crate::fork;
 use crate::latch::{AbroadLatch, OutsideLatch};
 use crate::loops::Schedule;
 use crate::registry::Registry;
@@ -44,12 +45,17 @@ pub const MAX_WORKERS: usize = 4096;
 /// Workers that run tasks and loops: one per core that this process may use, each kept on its core, but for moments in which another one's is lent to it
 /// ([`Builder::lend`]).
 ///
+/// A pool is of the process that made it. In a child that a fork has made a scope or a loop on it panics, dropping it does nothing, and a pool of the
+/// child's own works.
+///
 /// Dropping it joins its threads.
 pub struct Pool {
     pub(crate) registry: Arc<Registry>,
     threads: Vec<JoinHandle<()>>,
     /// Whether it says at its end what it has done.
     says: bool,
+    /// [`fork::forks`] when it was made.
+    forks: u32,
 }
 
 /// For whoever looks on.
@@ -72,7 +78,8 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// So many workers: on the fastest cores, and round again where they are more than cores. Else one per core.
+    /// So many workers: on the fastest cores, and round again where they are more than cores. Else one per core, but no more
+    /// than the CPUs' worth of time that a control group lets the process have (`cpu.max`, or `cpu.cfs_quota_us`).
     #[must_use]
     pub const fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
@@ -151,6 +158,8 @@ impl Builder {
                 return Err(PoolError::Workers { found: workers.to_string(), most: MAX_WORKERS });
             }
             team = team.with_workers(workers);
+        } else {
+            team = team.within(std::thread::available_parallelism().map_or(usize::MAX, usize::from));
         }
         if !self.pins {
             team = team.unpinned();
@@ -258,7 +267,8 @@ impl Pool {
         registry.learns |= looking.says || looking.trace.is_some();
         registry.trace = looking.trace;
         // From here on dropping it ends those threads that there are.
-        let mut pool = Self { registry: Arc::new(registry), threads: Vec::new(), says: looking.says };
+        let forks = fork::begin_to_count();
+        let mut pool = Self { registry: Arc::new(registry), threads: Vec::new(), says: looking.says, forks };
         for (worker, deque) in deques.into_iter().enumerate() {
             let registry = Arc::clone(&pool.registry);
             let thread = std::thread::Builder::new().name(format!("evenkeel-{worker}")).stack_size(stack::BYTES);
@@ -355,6 +365,9 @@ impl Pool {
 
     /// On this thread, if it is a worker of this pool; else on one that is.
     pub(crate) fn on_worker<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
+        if self.forks != fork::forks() {
+            fork::refuse();
+        }
         Worker::with_current_of(&self.registry, |worker| match worker {
             Some(worker) => f(worker),
             None => self.call_in(f),
@@ -393,6 +406,11 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        if self.forks != fork::forks() {
+            // There are no workers here that could be told, or waited for.
+            std::mem::forget(std::mem::take(&mut self.threads));
+            return;
+        }
         if self.says {
             // Whether anybody hears it is not a question of this pool's.
             let _ = write!(std::io::stderr(), "{}", self.summary());

@@ -98,6 +98,12 @@ impl Team {
         self
     }
 
+    /// At most so many workers, on the fastest cores.
+    #[must_use]
+    pub fn within(self, most: usize) -> Self {
+        if self.places.len() > most { self.with_workers(most.max(1)) } else { self }
+    }
+
     /// Whether a worker has a core that no other worker is on.
     pub fn has_own_core(&self, worker: usize) -> bool {
         let cpu = self.places[worker].cpu;
@@ -131,6 +137,14 @@ mod tests {
         assert_eq!(team.places.len(), 8);
         assert!(team.places.is_sorted_by_key(|place| place.kind) && team.kinds.len() > 1);
         assert_eq!(team.places[0].cpu, Some(4), "rk3588: the big cores are CPUs 4 to 7");
+    }
+
+    #[test]
+    fn a_quota_leaves_the_fastest_cores_and_adds_none() {
+        let team = Team::of(&machine(), &|_| true);
+        let bounded = team.clone().within(3);
+        assert_eq!(bounded.places, team.places[..3]);
+        assert_eq!((team.clone().within(0).places.len(), team.clone().within(99)), (1, team));
     }
 
     #[test]

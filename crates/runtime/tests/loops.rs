@@ -78,6 +78,23 @@ fn ranges_of_all_types_begin_where_they_say() {
     pool.for_each(u64::MAX - 2..u64::MAX, |i| _ = sum.fetch_add(u64::MAX - i, Ordering::Relaxed));
     pool.for_each(10..12_u32, |i| _ = sum.fetch_add(u64::from(i), Ordering::Relaxed));
     assert_eq!(sum.into_inner(), 12 + 3 + 21);
+    let count = AtomicU64::new(0);
+    let one = || _ = count.fetch_add(1, Ordering::Relaxed);
+    pool.for_each(i8::MIN..i8::MAX, |_| one());
+    pool.for_each(0..u8::MAX, |_| one());
+    pool.for_each(-300..300_i16, |_| one());
+    pool.for_each(0..40_000_u16, |_| one());
+    pool.for_each(-500..500, |i| assert!((-500..500).contains(&i)));
+    pool.for_each(-2..2_isize, |_| one());
+    pool.for_each(i128::MIN..i128::MIN + 3, |_| one());
+    pool.for_each(u128::MAX - 2..u128::MAX, |i| assert!(i >= u128::MAX - 2));
+    assert_eq!(count.into_inner(), 255 + 255 + 600 + 40_000 + 4 + 3);
+    // More than half of its type: as many as there are, not as many as the type could tell the difference of.
+    let chunks = AtomicU64::new(0);
+    pool.over(i32::MIN..i32::MAX)
+        .schedule(schedule("static,1073741824"))
+        .for_each_chunk(|chunk| _ = chunks.fetch_add(chunk.len() as u64, Ordering::Relaxed));
+    assert_eq!(chunks.into_inner(), u64::from(u32::MAX));
     let whole = AtomicU64::new(0);
     pool.over(i64::MIN..i64::MAX)
         .schedule(schedule("static,4611686018427387904"))

@@ -85,7 +85,9 @@ impl<K: Kernel> Mechanism<K> {
     pub fn sampled(&mut self, tid: Tid, cpu: crate::watch::Cpu, ran: Nanos, runnable: bool, at: Nanos) {
         let Some(thread) = self.known(tid) else { return };
         let at = self.since_epoch(at);
-        self.becomes_runnable_if(thread, ran > Nanos::ZERO || runnable, at);
+        // One that slept when it was last looked at ran at the end of the time since: else all of that would be lost.
+        let began = at.saturating_sub(ran).max(self.threads[thread.index()].since).min(at);
+        self.becomes_runnable_if(thread, ran > Nanos::ZERO || runnable, began);
         if let Some(core) = self.core_of(cpu)
             && ran > Nanos::ZERO
         {
@@ -102,6 +104,16 @@ impl<K: Kernel> Mechanism<K> {
         }
         if !runnable {
             self.becomes_blocked(thread, at);
+        }
+    }
+
+    /// No switches are told any more: who is on which core is not known from now on.
+    pub fn forget_cores(&mut self, at: Nanos) {
+        let at = self.since_epoch(at);
+        for core in 0..self.on_core.len() {
+            if let Some(thread) = self.on_core[core] {
+                self.leaves_core(thread, at);
+            }
         }
     }
 

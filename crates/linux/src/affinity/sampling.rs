@@ -71,6 +71,31 @@ impl Sampling {
         }
     }
 
+    /// From now on run times must be asked for, of the threads that there are too: no switches are told any more.
+    pub fn begin_to_ask<K: Kernel>(&mut self, mechanism: &Mechanism<K>) {
+        self.times = true;
+        self.threads.resize_with(mechanism.stats().len(), Sampled::default);
+        for (thread, tid) in mechanism.live() {
+            if self.threads[thread.index()].tid != tid {
+                self.threads[thread.index()] = Sampled { tid, ..Sampled::default() };
+            }
+            self.open_times(mechanism, thread, tid, true);
+        }
+    }
+
+    /// Opens what tells how long a thread has run. `from_now`: what it ran before does not count.
+    fn open_times<K: Kernel>(&mut self, mechanism: &Mechanism<K>, thread: ThreadId, tid: Tid, from_now: bool) {
+        let process = mechanism.roster().apps()[mechanism.stats()[thread.index()].app.index()].process;
+        let before = |times: &ThreadTimes| match from_now {
+            true => times.times().ok().map(|times| times.run),
+            false => Some(Nanos::ZERO),
+        };
+        let sampled = &mut self.threads[thread.index()];
+        sampled.times = ThreadTimes::open(process, tid).ok().and_then(|times| before(&times).map(|ran| (times, ran)));
+        sampled.given_up = sampled.times.is_none();
+        self.open.push(thread);
+    }
+
     /// Asks for what is due, and tells the mechanism. `at`: `CLOCK_MONOTONIC`.
     pub fn sample<K: Kernel>(&mut self, mechanism: &mut Mechanism<K>, at: Nanos) {
         let count = !self.pmus.is_empty() && at.saturating_sub(self.last_counts) >= PERIOD;
@@ -87,20 +112,13 @@ impl Sampling {
                 self.threads[thread.index()] = Sampled { tid, ..Sampled::default() };
             }
             if self.times {
-                let was_found = mechanism.was_found(thread);
-                let process = mechanism.roster().apps()[mechanism.stats()[thread.index()].app.index()].process;
-                let sampled = &mut self.threads[thread.index()];
+                let sampled = &self.threads[thread.index()];
                 if sampled.times.is_none() && !sampled.given_up {
                     // What a found thread ran before the session began does not count.
-                    let before = |times: &ThreadTimes| match was_found {
-                        true => times.times().ok().map(|times| times.run),
-                        false => Some(Nanos::ZERO),
-                    };
-                    sampled.times =
-                        ThreadTimes::open(process, tid).ok().and_then(|times| before(&times).map(|ran| (times, ran)));
-                    sampled.given_up = sampled.times.is_none();
-                    self.open.push(thread);
+                    let was_found = mechanism.was_found(thread);
+                    self.open_times(mechanism, thread, tid, was_found);
                 }
+                let sampled = &mut self.threads[thread.index()];
                 if let Some((account, before)) = &mut sampled.times
                     && let (Ok(times), Ok((state, cpu))) = (account.times(), account.state())
                 {

@@ -114,6 +114,12 @@ impl Pace {
         self.window = (at, cpu);
     }
 
+    /// Looks cost something else from now on.
+    pub fn begin_anew(&mut self, at: Nanos) {
+        (self.pace, self.look) = (PACE, 0.0);
+        (self.window, self.looks_before) = ((at, cpu_time()), self.looks);
+    }
+
     /// What it has cost so far.
     pub fn cost(&self, at: Nanos) -> Cost {
         Cost {

@@ -58,6 +58,8 @@ pub struct Perf {
     turns: BinaryHeap<Turn>,
     /// They write for as long as they are open.
     events: Vec<OwnedFd>,
+    /// Those that write of switches.
+    of_switches: Vec<OwnedFd>,
     wakes: Option<WakeFormat>,
 }
 
@@ -153,7 +155,7 @@ impl Perf {
             cores.push(Core { cpu, starts, switches: switches.map(&mut tap) });
         }
         let turns = BinaryHeap::with_capacity(taps.len());
-        Ok(Self { cores, taps, turns, events: Vec::new(), wakes: None })
+        Ok(Self { cores, taps, turns, events: Vec::new(), of_switches: Vec::new(), wakes: None })
     }
 
     /// Cores that it has rings for.
@@ -195,10 +197,21 @@ impl Perf {
         let inherit: &[Flag] = if matches!(whom, Whom::Thread(_)) { &[Flag::Inherit] } else { &[] };
         let event = |flags: &[Flag]| dummy(&[&[Flag::Disabled], inherit, flags].concat());
         // Switches first: once starts are told, nothing that follows them is to be missed.
-        if options.switches && !self.send(&event(&[Flag::ContextSwitch]), whom, |core| core.switches)? {
-            return Ok(false);
+        if options.switches {
+            let others = self.events.len();
+            let sent = self.send(&event(&[Flag::ContextSwitch]), whom, |core| core.switches);
+            self.of_switches.extend(self.events.drain(others..));
+            if !sent? {
+                return Ok(false);
+            }
         }
         self.send(&event(&[Flag::Task, Flag::Comm, Flag::CommExec]), whom, |core| Some(core.starts))
+    }
+
+    /// Has no more switches told. Those that were written are still to be drained.
+    pub fn stop_switches(&mut self) {
+        // The kernel also ends what threads have inherited of them.
+        self.of_switches.clear();
     }
 
     /// Has wake-ups told, whoever wakes whomever.

@@ -436,6 +436,15 @@ impl Watcher {
         }
     }
 
+    /// Has no more switches told from now on, for they cost more than they are worth. False where none were.
+    pub fn stop_switches(&mut self) -> bool {
+        let (Tap::Perf(perf) | Tap::Wide(perf)) = &mut self.tap else { return false };
+        if self.options.switches {
+            perf.stop_switches();
+        }
+        std::mem::take(&mut self.options.switches)
+    }
+
     /// Why better sources are not used, best first.
     #[must_use]
     pub fn refused(&self) -> &[WatchError] {
@@ -452,9 +461,10 @@ impl Watcher {
     #[must_use]
     pub fn describe(&self) -> impl Display {
         match &self.tap {
-            Tap::Perf(_) | Tap::Wide(_) => {
+            Tap::Perf(_) | Tap::Wide(_) if self.options.switches => {
                 "perf's records: every start and end, and every time a thread gets or leaves a core"
             }
+            Tap::Perf(_) | Tap::Wide(_) => "perf's records: every start and end; no switches between threads",
             Tap::Connector(_) => "the proc connector: every start and end; no switches between threads",
             Tap::Poll => {
                 "/proc, read at an interval: starts and ends of threads that live longer than that, late; no switches"

@@ -24,7 +24,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What a loop may run over: whole numbers.
+/// What a loop may run over: whole numbers of any type.
 pub trait Index: Copy + Send + Sync + sealed::Sealed {
     /// How many there are in a range; none where it ends before it begins.
     #[doc(hidden)]
@@ -38,11 +38,13 @@ pub trait Index: Copy + Send + Sync + sealed::Sealed {
 }
 
 macro_rules! index {
-    ($($type:ty),*) => {$(
+    ($($type:ty as $unsigned:ty),*) => {$(
         impl sealed::Sealed for $type {}
         impl Index for $type {
             fn count(range: &Range<Self>) -> u64 {
-                if range.start < range.end { range.end.wrapping_sub(range.start) as u64 } else { 0 }
+                // Of a range that is longer than that nobody sees the end.
+                let length = range.end.wrapping_sub(range.start) as $unsigned;
+                if range.start < range.end { u64::try_from(length).unwrap_or(u64::MAX) } else { 0 }
             }
             fn shown(self) -> i64 {
                 self as i64
@@ -54,7 +56,8 @@ macro_rules! index {
         }
     )*};
 }
-index!(u32, u64, usize, i64);
+index!(u8 as u8, u16 as u16, u32 as u32, u64 as u64, u128 as u128, usize as usize);
+index!(i8 as u8, i16 as u16, i32 as u32, i64 as u64, i128 as u128, isize as usize);
 
 /// A loop that has not begun: see [`Pool::over`].
 #[derive(Clone, Debug)]
