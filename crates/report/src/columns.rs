@@ -99,7 +99,7 @@ fn columns() -> &'static [Column] {
             .means("Times that a core took up another thread than it ran before."),
         measure("wake p99", "us", Least, 12, |r| r.wakeup_latency_us.as_ref().map(|wake| wake.all.p99))
             .means("Time from wake-up to running that 99 % of wake-ups do not exceed."),
-        measure("missed", "", Least, 13, |r| Some(r.timers?.missed as f64))
+        measure("missed", "", None, 2, |r| Some(r.timers?.missed as f64).filter(|missed| *missed > 0.0))
             .count()
             .means("Missed deadlines: waits for a timer that began after it had expired."),
         measure("least slack", "us", Greatest, 14, |r| Some(r.timers?.least_slack_us))

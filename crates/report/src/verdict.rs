@@ -235,7 +235,12 @@ fn either(nouns: &[&str]) -> String {
 /// Two figures that tell, and no decimal that is 0.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent < 9.95 { format!("{percent:.1}").trim_end_matches(".0").to_owned() } else { format!("{percent:.0}") }
+    match percent {
+        ..9.95 => format!("{percent:.1}").trim_end_matches(".0").to_owned(),
+        // All but all is not all.
+        99.5..100.0 => "over 99".to_owned(),
+        _ => format!("{percent:.0}"),
+    }
 }
 
 fn factor(ratio: f64) -> String {

@@ -59,8 +59,9 @@ pub(super) fn setting(records: &[Record], data: &Data) -> String {
         let ends = counted(timed.len(), "ends", "end");
         let _ = write!(
             lead,
-            " {} {ends} at a set time: what tells policies apart is latency and energy, not speed.",
-            listed(&timed, 4)
+            " {} {ends} at a set time: what tells policies apart is {}latency and energy, not speed.",
+            listed(&timed, 4),
+            if data.any(|point| point.timer_waits) { "missed deadlines, " } else { "" },
         );
     }
     if seeds > 1 {
