@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::{Ended, assert_valid, command, eventually};
+use crate::{Ended, assert_valid, command, copy_of_evenkeel, eventually};
 
 fn example(name: &str) -> String {
     let mut path = std::env::current_exe().unwrap();
@@ -300,7 +300,7 @@ fn who_may_not_place_the_threads_of_others_is_told_so() {
     }
     // One that others may execute, wherever this is built.
     let binary = folder.path().join("evenkeel");
-    fs::copy(env!("CARGO_BIN_EXE_evenkeel"), &binary).unwrap();
+    copy_of_evenkeel(&binary);
     Command::new("chmod").args(["-R", "a+rx"]).arg(folder.path()).status().unwrap();
     let ended = Command::new(nobody[0])
         .args(&nobody[1..])
