@@ -71,6 +71,11 @@ impl Sampling {
         }
     }
 
+    /// Whether run times must be asked for.
+    pub fn asks(&self) -> bool {
+        self.times
+    }
+
     /// From now on run times must be asked for, of the threads that there are too: no switches are told any more.
     pub fn begin_to_ask<K: Kernel>(&mut self, mechanism: &Mechanism<K>) {
         self.times = true;

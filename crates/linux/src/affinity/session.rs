@@ -205,7 +205,9 @@ impl Session {
         let at = now();
         let earliest = self.last.saturating_add(self.pace.least());
         let calm = self.last.saturating_add(self.quiet);
-        let unasked = self.last.saturating_add(Nanos(self.pace.least().0 * PACES));
+        // Where no switches are told, looking is the only way to see any.
+        let paces = if self.sampling.asks() { 1 } else { PACES };
+        let unasked = self.last.saturating_add(Nanos(self.pace.least().0 * paces));
         let due = self.mechanism.due().unwrap_or(Nanos::MAX).min(calm).max(unasked).min(at.saturating_add(within));
         // First until something happens, then, where that was too soon, until the pace allows a look.
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(others.len() + 1);
