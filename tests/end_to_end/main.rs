@@ -80,15 +80,16 @@ fn small<'a>(verb: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     args
 }
 
-/// Whether this process, and so what it begins, ignores a signal: SIGHUP under nohup, SIGINT in the background of a shell.
+/// Whether this process, and so what it begins, ignores a signal: SIGHUP under nohup, SIGINT in the
+/// background of a shell.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
     u64::from_str_radix(ignored, 16).unwrap() >> (signal - 1) & 1 == 1
 }
 
-/// A copy of the binary. Made by another process: what this one forks meanwhile would keep the file open for writing, and it
-/// could not be executed.
+/// A copy of the binary. Made by another process: what this one forks meanwhile would keep the file
+/// open for writing, and it could not be executed.
 fn copy_of_evenkeel(to: &Path) {
     assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_evenkeel")).arg(to).status().unwrap().success());
 }

@@ -136,6 +136,10 @@ fn rt_apps_own_output_comes_out() {
     assert!(record["threads"][1].get("timers").is_none());
     crate::assert_valid(&record);
 
+    // With what waking costs, it takes time.
+    let dear = self::record(text, &[]);
+    assert!(dear["timers"]["mean_latency_us"].as_f64().unwrap() > 0.0, "{dear:#}");
+
     let table = simulate(text, &["--free-costs", "--threads"]).done().stdout;
     assert!(table.contains("missed") && table.contains("2 of 8"), "{table}");
     let refused = evenkeel(&["simulate", "-m", "odroid-xu3", "-w", "swaptions", "-p", "gts", "--rtapp-log", "/tmp/no"]);

@@ -26,10 +26,11 @@ const PROGRAMS: [(&str, &str); 4] = [
     ("a shell with children", "worker spin 1 ${1}000 & worker spin 1 ${1}000 & wait"),
 ];
 
-/// How `run` and `schedule` are had in the guest: each prints its record after a line that names it. `run` has its program for
-/// so long that the part before its first look, which takes a tenth of a second there, does not count. What is scheduled works
-/// for longer than a scheduler may take to be loaded there, and is killed. The first session of a guest does not count: all that
-/// it executes the emulator has to translate first.
+/// How `run` and `schedule` are had in the guest: each prints its record after a line that names
+/// it. `run` has its program for so long that the part before its first look, which takes a tenth
+/// of a second there, does not count. What is scheduled works for longer than a scheduler may take
+/// to be loaded there, and is killed. The first session of a guest does not count: all that it
+/// executes the emulator has to translate first.
 ///
 /// The lab has no power model, and some policies go by one: as of some big and little cores.
 const WAYS: &str = r#"
@@ -60,7 +61,8 @@ fn everywhere() -> Vec<Case> {
     EVERYWHERE.iter().flat_map(|policy| [0, 1, 3].map(|program| (*policy, program))).collect()
 }
 
-/// And on the pipeline. Which of its threads has which core is often settled by chance at its start, and kept: medians tell.
+/// And on the pipeline. Which of its threads has which core is often settled by chance at its
+/// start, and kept: medians tell.
 fn pipelines() -> Vec<Case> {
     EVERYWHERE.map(|policy| (policy, 2)).to_vec()
 }

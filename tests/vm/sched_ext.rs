@@ -317,12 +317,13 @@ fn equal_programs_advance_alike_under_acfs() {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn two_threads_have_the_fast_cores_under_acfs() {
-    // A thread that begins on a slow core stays there until the next look, which a busy host makes late. A session's first looks cost
-    // the emulator most, and have passed by then.
+    // A thread that begins on a slow core stays there until the next look, which a busy host makes
+    // late. A session's first looks cost the emulator most, and have passed by then.
     in_one_of_three("two", TWO, |percent| percent.parse::<u32>().unwrap() >= 90);
 }
 
-/// Whether a part of the session printed what it should, or the same script in one of two sessions of its own.
+/// Whether a part of the session printed what it should, or the same script in one of two sessions
+/// of its own.
 fn in_one_of_three(part: &str, script: &str, holds: impl Fn(&str) -> bool) {
     let again = || {
         let ended = guest(

@@ -218,11 +218,13 @@ pub struct TimerRow {
     pub waits: u64,
     /// Those that began after their timer had expired: missed deadlines.
     pub missed: u64,
-    /// Least slack, microseconds: time from the beginning of a wait to the expiry. Less than 0 where one was missed.
+    /// Least slack, microseconds: time from the beginning of a wait to the expiry. Less than 0
+    /// where one was missed.
     pub least_slack_us: f64,
     /// Mean slack, microseconds.
     pub mean_slack_us: f64,
-    /// From expiry to running again, in the mean of waits that were not missed, microseconds; `None`: there are none.
+    /// From expiry to running again, in the mean of waits that were not missed, microseconds;
+    /// `None`: there are none.
     pub mean_latency_us: Option<f64>,
     /// The greatest of these.
     pub greatest_latency_us: Option<f64>,

@@ -103,7 +103,7 @@ fn columns() -> &'static [Column] {
             .count()
             .means("Missed deadlines: waits for a timer that began after it had expired."),
         measure("least slack", "us", Greatest, 14, |r| Some(r.timers?.least_slack_us))
-            .means("The shortest time from the beginning of a wait for a timer to its expiry; less than 0: it was missed."),
+            .means("Least time from the beginning of a wait for a timer to its expiry; less than 0: it was missed."),
     ];
     ALL
 }

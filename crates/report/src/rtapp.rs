@@ -6,10 +6,12 @@
 //! trace.txt           rtapp_main, rtapp_task, rtapp_phase, rtapp_loop, rtapp_stats, as text of trace-cmd
 //! ```
 //!
-//! As in rt-app, `run` is the time from the beginning to the end of the iteration's runs, `c_duration` what they ask for,
-//! `period` how long it took, `c_period` what its timers ask for, `slack` that of its last timer, `wu_lat` from the expiry of
-//! its timers to running again. `perf` is in microseconds of the core that the file is calibrated on. The clock begins with
-//! the run. Source: src/rt-app.c and src/rt-app_utils.c of scheduler-tools/rt-app; the trace is what LISA reads.
+//! As in rt-app, `run` is the time from the beginning to the end of the iteration's runs,
+//! `c_duration` what they ask for, `period` how long it took, `c_period` what its timers ask for,
+//! `slack` that of its last timer, `wu_lat` from the expiry of its timers to running again. `perf`
+//! is in microseconds of the core that the file is calibrated on. The clock begins with the run.
+//! Source: src/rt-app.c and src/rt-app_utils.c of scheduler-tools/rt-app; the trace is what LISA
+//! reads.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -246,3 +246,14 @@ fn percent(share: f64) -> String {
 fn factor(ratio: f64) -> String {
     if ratio < 9.95 { format!("{ratio:.1}").trim_end_matches(".0").to_owned() } else { format!("{ratio:.0}") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::percent;
+
+    #[test]
+    fn less_than_all_is_not_said_to_be_all() {
+        let shares = [0.0123, 0.12, 0.994, 0.9975, 1.0, 1.5];
+        assert_eq!(shares.map(percent), ["1.2", "12", "99", "over 99", "100", "150"]);
+    }
+}

@@ -1,7 +1,8 @@
 //! A pool does not come along through a fork: the child has the thread that forked, and no workers.
 //!
-//! Handed to it, work would wait for ever. So each pool knows after how many forks it was made, and where a scope or a loop begins
-//! that is compared with how many there have been. A fork by the system call alone (`clone`, `vfork`) is not seen.
+//! Handed to it, work would wait for ever. So each pool knows after how many forks it was made, and
+//! where a scope or a loop begins that is compared with how many there have been. A fork by the
+//! system call alone (`clone`, `vfork`) is not seen.
 #![expect(unsafe_code, reason = "libc is told what to call after a fork")]
 
 use std::sync::Once;
@@ -21,8 +22,8 @@ pub fn begin_to_count() -> u32 {
     extern "C" fn forked() {
         FORKS.fetch_add(1, Ordering::Relaxed);
     }
-    // SAFETY: the function only changes an atomic number, which a child may do before it executes a program. Where there is no
-    // room for it, forks are not seen.
+    // SAFETY: the function only changes an atomic number, which a child may do before it executes
+    // a program. Where there is no room for it, forks are not seen.
     ONCE.call_once(|| _ = unsafe { libc::pthread_atfork(None, None, Some(forked)) });
     forks()
 }
@@ -31,6 +32,7 @@ pub fn begin_to_count() -> u32 {
 #[cold]
 pub fn refuse() -> ! {
     panic!(
-        "this pool was made before a fork, and its workers are threads of the parent process: make a pool of its own in the child"
+        "this pool was made before a fork, and its workers are threads of the parent process: \
+         make a pool of its own in the child"
     )
 }

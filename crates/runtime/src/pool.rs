@@ -45,8 +45,8 @@ pub const MAX_WORKERS: usize = 4096;
 /// Workers that run tasks and loops: one per core that this process may use, each kept on its core, but for moments in which another one's is lent to it
 /// ([`Builder::lend`]).
 ///
-/// A pool is of the process that made it. In a child that a fork has made a scope or a loop on it panics, dropping it does nothing, and a pool of the
-/// child's own works.
+/// A pool is of the process that made it. In a child that a fork has made a scope or a loop on it
+/// panics, dropping it does nothing, and a pool of the child's own works.
 ///
 /// Dropping it joins its threads.
 pub struct Pool {
@@ -78,8 +78,9 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// So many workers: on the fastest cores, and round again where they are more than cores. Else one per core, but no more
-    /// than the CPUs' worth of time that a control group lets the process have (`cpu.max`, or `cpu.cfs_quota_us`).
+    /// So many workers: on the fastest cores, and round again where they are more than cores. Else
+    /// one per core, but no more than the CPUs' worth of time that a control group lets the process
+    /// have (`cpu.max`, or `cpu.cfs_quota_us`).
     #[must_use]
     pub const fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);

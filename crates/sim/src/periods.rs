@@ -1,4 +1,5 @@
-//! How threads keep the periods of their timers, in rt-app's words: slack, what comes too late, what waking takes.
+//! How threads keep the periods of their timers, in rt-app's words: slack, what comes too late,
+//! what waking takes.
 
 use evenkeel_machine::Nanos;
 
@@ -13,7 +14,8 @@ pub struct Periods {
     pub least_slack: i64,
     /// Sum of all of these, nanoseconds.
     pub slack: i128,
-    /// From expiry to running again, of the waits that were not missed and are over: their number, sum and greatest.
+    /// From expiry to running again, of the waits that were not missed and are over: their number,
+    /// sum and greatest.
     pub woken: u64,
     /// See `woken`.
     pub latency: Nanos,

@@ -209,9 +209,9 @@ pub enum Step {
     },
     /// Off the core for this long.
     Sleep(Nanos),
-    /// Waits for the next multiple of the period: drift-free. No sleep where that is in the past. The first use of a timer
-    /// counts from when the thread that uses it started (after its delay); for a forked thread, from when the application did
-    /// and its delay was over.
+    /// Waits for the next multiple of the period: drift-free. No sleep where that is in the past.
+    /// The first use of a timer counts from when the thread that uses it started (after its delay);
+    /// for a forked thread, from when the application did and its delay was over.
     Timer {
         /// Which.
         timer: TimerId,

@@ -117,7 +117,8 @@ impl<K: Kernel> Mechanism<K> {
     /// Where the threads of each queue may wait: cores that have it in the first tier, and those that are faster and have it in
     /// any; where there are none, everywhere. Cores that are offline do not count.
     ///
-    /// A thread that waits or sleeps is not looked at again before it runs: a fast core that idles by then is open to it.
+    /// A thread that waits or sleeps is not looked at again before it runs: a fast core that idles
+    /// by then is open to it.
     pub(super) fn find_homes(&mut self) {
         for queue in (0..self.queues.len() as u32).map(QueueId) {
             let online = || self.machine.cores.iter().filter(|core| self.cores[core.id.index()].online);

@@ -152,7 +152,8 @@ impl<K: Kernel> Mechanism<K> {
     fn find_core(&mut self, thread: ThreadId) {
         let Some(queue) = self.stats[thread.index()].queue else { return };
         let state = &self.threads[thread.index()];
-        // A found thread runs where the kernel has it. It is given the core that it would have been given at its start.
+        // A found thread runs where the kernel has it. It is given the core that it would have been
+        // given at its start.
         let here = state.on.filter(|_| !(state.found && state.mask == Mask::Untouched));
         let fits = |core: CoreId| {
             let service = &self.services[core.index()];

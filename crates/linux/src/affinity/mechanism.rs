@@ -390,7 +390,8 @@ impl<K: Kernel> Mechanism<K> {
             stats.speedup = known.speedup;
             stats.speedup_offline = known.speedup_offline;
         }
-        // A thread that was found inherits from another of its family only if that was given a mask: all else is its own.
+        // A thread that was found inherits from another of its family only if that was given a
+        // mask: all else is its own.
         let handed_down = |parent: &ThreadId| self.threads[parent.index()].mask != Mask::Untouched;
         if process.0 == self.own {
             state.foreign = true;

@@ -85,7 +85,8 @@ impl<K: Kernel> Mechanism<K> {
     pub fn sampled(&mut self, tid: Tid, cpu: crate::watch::Cpu, ran: Nanos, runnable: bool, at: Nanos) {
         let Some(thread) = self.known(tid) else { return };
         let at = self.since_epoch(at);
-        // One that slept when it was last looked at ran at the end of the time since: else all of that would be lost.
+        // One that slept when it was last looked at ran at the end of the time since: else all of
+        // that would be lost.
         let began = at.saturating_sub(ran).max(self.threads[thread.index()].since).min(at);
         self.becomes_runnable_if(thread, ran > Nanos::ZERO || runnable, began);
         if let Some(core) = self.core_of(cpu)

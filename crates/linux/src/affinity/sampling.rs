@@ -76,7 +76,8 @@ impl Sampling {
         self.times
     }
 
-    /// From now on run times must be asked for, of the threads that there are too: no switches are told any more.
+    /// From now on run times must be asked for, of the threads that there are too: no switches are
+    /// told any more.
     pub fn begin_to_ask<K: Kernel>(&mut self, mechanism: &Mechanism<K>) {
         self.times = true;
         self.threads.resize_with(mechanism.stats().len(), Sampled::default);

@@ -78,9 +78,11 @@ pub enum SessionError {
     Wait(io::Error),
 }
 
-/// What the kernel takes to write a switch into perf's ring: 500,000 of them made a program 1.5 s longer (docs/live.md).
+/// What the kernel takes to write a switch into perf's ring: 500,000 of them made a program 1.5 s
+/// longer (docs/live.md).
 const RECORD: Nanos = Nanos::from_micros(3);
-/// The part of the cores' time that telling switches may cost; beyond it threads are asked how long they have run instead.
+/// The part of the cores' time that telling switches may cost; beyond it threads are asked how long
+/// they have run instead.
 const DEAR: f64 = 0.02;
 /// Over how long that is told.
 const SWITCHES_OVER: Nanos = Nanos::from_millis(100);
@@ -102,8 +104,6 @@ pub struct Session {
     reactions: Vec<Nanos>,
     /// How many switches have been told, and since when.
     switches: (Nanos, u64),
-    /// Whether they are not told any more, since the last look.
-    stopped: bool,
 }
 
 impl Session {
@@ -149,7 +149,6 @@ impl Session {
             online: String::new(),
             reactions: Vec::new(),
             switches: (at, 0),
-            stopped: false,
         })
     }
 
@@ -158,12 +157,12 @@ impl Session {
         let at = now();
         self.seen.clear();
         self.watcher.drain(&mut self.seen);
-        let at = self.mind_switches(at);
+        let stopped = self.mind_switches(at);
         self.quiet = if self.seen.is_empty() { Nanos((self.quiet.0 * 2).min(QUIET.0)) } else { LOOK };
         self.last = now();
         self.sampling.sample(&mut self.mechanism, self.last);
         self.mechanism.look(self.last, &self.seen);
-        if std::mem::take(&mut self.stopped) {
+        if stopped {
             self.mechanism.forget_cores(self.last);
             self.sampling.begin_to_ask(&self.mechanism);
             self.pace.begin_anew(now());
@@ -181,24 +180,23 @@ impl Session {
         Ok(())
     }
 
-    /// Has switches no longer told where telling costs too much; the time up to which `seen` is complete.
-    fn mind_switches(&mut self, at: Nanos) -> Nanos {
+    /// Whether telling switches costs too much, and was ended: `seen` has the last of them then.
+    fn mind_switches(&mut self, at: Nanos) -> bool {
         let taken = self.seen.iter().filter(|seen| matches!(seen, Seen::Took { .. })).count() as u64;
         self.switches.1 += taken;
         let (since, told) = self.switches;
         let wall = at.saturating_sub(since);
         if wall < SWITCHES_OVER {
-            return at;
+            return false;
         }
         self.switches = (at, 0);
         let cores = self.mechanism.machine().cores.len() as f64;
         let part = told as f64 * RECORD.0 as f64 / (wall.0 as f64 * cores);
         if part < DEAR || !self.watcher.stop_switches() {
-            return at;
+            return false;
         }
         self.watcher.drain(&mut self.seen);
-        self.stopped = true;
-        now()
+        true
     }
 
     fn sleep(&mut self, within: Nanos, others: &[&dyn AsFd]) -> Result<(), SessionError> {

@@ -360,7 +360,10 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 	raise_floor(slot);
 	if (slot->granted != NEVER)
 		return task_set_slice(p, chunk_of(slot));
-	/* As if it had gone back to its queue and this CPU had picked it: it may have begun here, for a queue that others serve first. */
+	/*
+	 * As if it had gone back to its queue and this CPU had picked it: it may have begun here, for a queue that others serve
+	 * first.
+	 */
 	change(slot);
 	adopt(slot, cpu);
 	change(slot);

@@ -6,7 +6,8 @@
 //! est(t)      max(util(t), e);  when t blocks  e = util if util > e, else e + (util - e)/4        util_est_update
 //! fits(u, c)  <=>  1280 u < 1024 capacity(c)                                                       fits_capacity
 //!
-//! starts      the group with most idle cores, of these the least used, then the parent's; there the parent's core
+//! starts      the group with most idle cores, of these the least used, then the parent's; there
+//! the parent's core
 //!             if idle, else an idle one. No core idle: the least  sum of W / capacity,  but the parent's group
 //!             within 17 %; there the core with the least W           sched_balance_find_dst_group, _group_cpu
 //!             a group is a cluster, or, of a cluster with SMT, a physical core
@@ -19,7 +20,8 @@
 //!             goes to an idle core whose capacity is more than 5 % greater, though it runs   active_load_balance_cpu_stop
 //! busy        waiting threads go from the greatest  sum of W / capacity  to the least while that levels them:
 //!             in a cluster of n cores every 16 n ms, among all likewise          get_sd_balance_interval
-//! on a core   virtual time += run x 1024 / W;  least first; slice 0.75 ms (1 + log2 min(n, 8)); a thread that wakes
+//! on a core   virtual time += run x 1024 / W;  least first; slice 0.75 ms (1 + log2 min(n, 8)); a
+//! thread that wakes
 //!             waits for the end of the slice, unless the running one is more than a slice of nice 0 ahead of it, as
 //!             one of SCHED_IDLE is at once           sched_update_scaling, RUN_TO_PARITY, check_preempt_wakeup_fair
 //! ```
@@ -31,11 +33,12 @@
 //! together with its sibling takes what runs on a slower kind, else one of two that share a core. Nobody is a
 //! misfit there, and threads wake on an idle physical core first. Equal cores: neither.
 //!
-//! Source: kernel/sched/fair.c of Linux 6.12, by the functions named above. Not modelled: groups (cgroups), utilisation
-//! clamps, NUMA, the waker's core (`wake_affine`), `balance_interval` growing to twice its least, idle states,
-//! EEVDF's lag and eligibility (a thread that comes starts at its queue's floor), the first slice of a thread of low
-//! weight, which the kernel protects from preemption, migration of cache-hot threads.
-//! Time that a thread waits counts as if it ran. Busy cores are balanced all at once, not each by its own clock.
+//! Source: kernel/sched/fair.c of Linux 6.12, by the functions named above. Not modelled: groups
+//! (cgroups), utilisation clamps, NUMA, the waker's core (`wake_affine`), `balance_interval`
+//! growing to twice its least, idle states, EEVDF's lag and eligibility (a thread that comes starts
+//! at its queue's floor), the first slice of a thread of low weight, which the kernel protects from
+//! preemption, migration of cache-hot threads. Time that a thread waits counts as if it ran. Busy
+//! cores are balanced all at once, not each by its own clock.
 //!
 //! Knobs: `tick` (4 ms: 250 Hz). Any number of kinds: the rule speaks of capacities. Live mechanisms take every
 //! core to run at its highest clock, and their answer to a wake-up counts for the next.
@@ -114,7 +117,8 @@ pub(super) struct Linux {
     /// By core: the last answer, from 1, that placed a thread there.
     promised: Vec<u64>,
     utilisation: Utilisation,
-    /// Among which a thread that starts is placed: clusters, or physical cores where there is SMT; in the kernel's order.
+    /// Among which a thread that starts is placed: clusters, or physical cores where there is SMT;
+    /// in the kernel's order.
     groups: Vec<Vec<CoreId>>,
     /// In the kernel's order, which is that of the system's numbers.
     cpus: Vec<CoreId>,

@@ -110,7 +110,8 @@ fn slips(length: usize) -> usize {
 const BEGINNING: usize = 3;
 
 impl Near {
-    /// The (at most three) of `known` that `name` is probably meant as: letters slipped, the case is another, or its end is missing.
+    /// The (at most three) of `known` that `name` is probably meant as: letters slipped, the case
+    /// is another, or its end is missing.
     pub(super) fn misses<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let name = cut(name).to_lowercase();
         let distance = |candidate: &str| {

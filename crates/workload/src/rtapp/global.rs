@@ -4,13 +4,14 @@ use evenkeel_machine::{CoreId, Nanos};
 
 use super::error::{Fault, Problem};
 use super::json::{Member, Value};
-use super::keys::{GLOBAL, RESOURCE};
+use super::keys::{self, RESOURCE};
 use super::memory::DEFAULT_BUFFER_BYTES;
 use super::names::Resources;
 use super::place::{GREATEST, Given, Place};
 use super::schedule::Policy;
 
-/// Things that a file asks for and that have no meaning in a simulator, or in rt-app. One note a kind, however often it is met.
+/// Things that a file asks for and that have no meaning in a simulator, or in rt-app. One note a
+/// kind, however often it is met.
 #[derive(Debug, Default)]
 pub struct Notes {
     kinds: Vec<&'static str>,
@@ -53,7 +54,10 @@ impl Notes {
             format!("keys that rt-app does not know are ignored, as by rt-app: {}{more}", self.ignored.join(", "))
         });
         let rest = self.rest.map(|(line, column)| {
-            format!("what follows the end of the file's first value, from line {line}, column {column} on, is ignored, as by rt-app")
+            format!(
+                "what follows the end of the file's first value, from line {line}, column {column} on, is ignored, \
+                 as by rt-app"
+            )
         });
         self.kinds.into_iter().map(str::to_owned).chain(ignored).chain(rest).collect()
     }
@@ -89,7 +93,7 @@ impl Global {
         let mut global = Self::default();
         let mut given = Given::default();
         for member in Place::Root.object(section, "an object of settings")? {
-            if !given.is_known(PLACE, member, "key", GLOBAL, notes)? {
+            if !given.is_known(PLACE, member, "key", keys::of_global(), notes)? {
                 continue;
             }
             match member.key.as_str() {

@@ -63,11 +63,9 @@ impl Event {
 /// Sections of a file.
 pub const SECTIONS: [&str; 3] = ["tasks", "global", "resources"];
 
-/// Keys of `global`.
-pub const GLOBAL: [&str; 16] = [
-    "duration",
-    "calibration",
-    "default_policy",
+/// Keys of `global` that change what happens, and those that are only noted, if at all.
+pub const GLOBAL: [&str; 5] = ["duration", "calibration", "default_policy", "io_device", "mem_buffer_size"];
+pub const GLOBAL_NOTED: [&str; 11] = [
     "pi_enabled",
     "lock_pages",
     "logdir",
@@ -75,8 +73,6 @@ pub const GLOBAL: [&str; 16] = [
     "log_size",
     "ftrace",
     "gnuplot",
-    "io_device",
-    "mem_buffer_size",
     "cumulative_slack",
     // Of older versions; the examples that come with rt-app still give the first.
     "frag",
@@ -84,21 +80,10 @@ pub const GLOBAL: [&str; 16] = [
     "spacing",
 ];
 
-/// Properties that a task and a phase may have.
-pub const SHARED: [&str; 12] = [
-    "loop",
-    "policy",
-    "priority",
-    "cpus",
-    "util_min",
-    "util_max",
-    "taskgroup",
-    "dl-runtime",
-    "dl-period",
-    "dl-deadline",
-    "dl-reclaim",
-    "nodes_membind",
-];
+/// Properties that a task and a phase may have: that change what happens, and that are only noted.
+pub const SHARED: [&str; 9] =
+    ["loop", "policy", "priority", "cpus", "util_min", "util_max", "dl-runtime", "dl-period", "dl-deadline"];
+pub const SHARED_NOTED: [&str; 4] = ["taskgroup", "dl-reclaim", "nodes_membind", MEMBIND_OF_THE_TUTORIAL];
 
 /// The name that rt-app's tutorial gives `nodes_membind`. It begins as the event `mem` does, but is not one.
 pub const MEMBIND_OF_THE_TUTORIAL: &str = "membind_nodes";
@@ -114,30 +99,21 @@ pub const MEMRUN: [&str; 6] = ["type", "size", "stride", "pattern", "count", "re
 /// Keys of a resource of older files.
 pub const RESOURCE: [&str; 2] = ["type", "target"];
 
+/// Everything that may stand in `global`.
+pub fn of_global() -> impl Iterator<Item = &'static str> + Clone {
+    GLOBAL.into_iter().chain(GLOBAL_NOTED)
+}
+
 /// Everything that may stand in a task, or in a phase, where what belongs to a task is refused.
 pub fn of_a_task() -> impl Iterator<Item = &'static str> + Clone {
     let events = EVENTS.iter().map(|&(name, _)| name);
-    TASK.into_iter().chain(SHARED).chain([MEMBIND_OF_THE_TUTORIAL]).chain(events)
+    TASK.into_iter().chain(SHARED).chain(SHARED_NOTED).chain(events)
 }
 
-/// Keys that change nothing here: a word that looks like one of them may be ignored.
-pub const WITHOUT_EFFECT: [&str; 15] = [
-    "pi_enabled",
-    "lock_pages",
-    "logdir",
-    "log_basename",
-    "log_size",
-    "ftrace",
-    "gnuplot",
-    "cumulative_slack",
-    "frag",
-    "fragment",
-    "spacing",
-    "taskgroup",
-    "dl-reclaim",
-    "nodes_membind",
-    MEMBIND_OF_THE_TUTORIAL,
-];
+/// Whether a key is only noted: a word that looks like it may be ignored.
+pub fn is_only_noted(key: &str) -> bool {
+    GLOBAL_NOTED.contains(&key) || SHARED_NOTED.contains(&key)
+}
 
 #[cfg(test)]
 mod tests {
@@ -155,7 +131,7 @@ mod tests {
 
     #[test]
     fn no_property_is_taken_for_an_event() {
-        for key in SHARED.into_iter().chain(TASK).chain([MEMBIND_OF_THE_TUTORIAL]) {
+        for key in SHARED.into_iter().chain(SHARED_NOTED).chain(TASK) {
             assert_eq!(Event::of(key), None, "{key}");
         }
     }

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use super::error::{Fault, Near, Problem};
 use super::global::Notes;
 use super::json::{Member, Node, Value};
-use super::keys::WITHOUT_EFFECT;
+use super::keys::is_only_noted;
 use crate::text::cut;
 
 /// The greatest whole number that rt-app holds (32 bits); it would silently take a greater one for this.
@@ -104,8 +104,8 @@ fn value(member: &Member) -> Option<&Value> {
 pub struct Given<'a>(BTreeSet<&'a str>);
 
 impl<'a> Given<'a> {
-    /// Whether a key is one of the `known`. Another is noted and ignored, as rt-app ignores it; one that was probably meant as
-    /// one that changes what happens is refused.
+    /// Whether a key is one of the `known`. Another is noted and ignored, as rt-app ignores it; one
+    /// that was probably meant as one that changes what happens is refused.
     pub fn is_known<'k>(
         &mut self,
         place: Place<'_>,
@@ -118,7 +118,7 @@ impl<'a> Given<'a> {
         if known.clone().into_iter().any(|known| known == member.key) {
             return if self.0.insert(&member.key) { Ok(true) } else { fault(Problem::Twice) };
         }
-        let near = Near::misses(&member.key, known.into_iter().filter(|known| !WITHOUT_EFFECT.contains(known)));
+        let near = Near::misses(&member.key, known.into_iter().filter(|known| !is_only_noted(known)));
         if !near.0.is_empty() {
             return fault(Problem::Unknown { what, near });
         }

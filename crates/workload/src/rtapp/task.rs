@@ -278,7 +278,8 @@ fn loops(place: Place<'_>, member: &Member) -> Result<i64, Fault> {
 }
 
 impl Events<'_> {
-    /// An iteration of a phase, given its number and how many there are: with its beginning and end, where they are to be told.
+    /// An iteration of a phase, given its number and how many there are: with its beginning and
+    /// end, where they are to be told.
     fn told(&self, body: Vec<Step>, (phase, of): (usize, usize), times: Times) -> Vec<Step> {
         if !self.iterations {
             return body;

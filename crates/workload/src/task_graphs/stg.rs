@@ -23,7 +23,8 @@ const UNIT_NS: f64 = 1e6;
 /// A number and where it stands.
 type Number = (u64, Place);
 
-/// Whether the first line that says something is one whole number and the next begins with two, or two and the next is task 0's.
+/// Whether the first line that says something is one whole number and the next begins with two, or
+/// two and the next is task 0's.
 pub fn looks_like(text: &str) -> bool {
     let lines = text.lines().map(without_comment).filter(|line| !line.trim().is_empty());
     let mut lines = lines.map(|line| line.split_whitespace().map(|it| it.parse::<u64>().ok()).collect::<Vec<_>>());

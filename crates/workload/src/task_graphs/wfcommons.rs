@@ -1,16 +1,18 @@
-//! WfCommons' WfFormat, versions 1.3 to 1.6: executions of scientific workflows (<https://github.com/wfcommons/WfFormat>; Coleman et al.,
-//! Future Generation Computer Systems 128, 2022).
+//! WfCommons' WfFormat, versions 1.3 to 1.6: executions of scientific workflows
+//! (<https://github.com/wfcommons/WfFormat>; Coleman et al., Future Generation Computer Systems
+//! 128, 2022).
 //!
 //! ```text
 //! since 1.5  workflow.specification.tasks[]   id, parents[], children[], inputFiles[], outputFiles[]
 //!            workflow.specification.files[]   id, sizeInBytes
 //!            workflow.execution.tasks[]       id, runtimeInSeconds
-//! before     workflow.tasks[]                 name, id, parents[], children[], runtimeInSeconds (1.3: runtime),
+//! before     workflow.tasks[]                 name, id, parents[], children[], runtimeInSeconds
+//! (1.3: runtime),
 //!                                             files[] { name, link: input or output, sizeInBytes (1.3: size) }
 //! ```
 //!
-//! Parents are named by `name` before 1.5. The `size` of 1.3 is taken for bytes, as WfCommons' own migration takes it, though the schema
-//! of 1.3 says KB.
+//! Parents are named by `name` before 1.5. The `size` of 1.3 is taken for bytes, as WfCommons' own
+//! migration takes it, though the schema of 1.3 says KB.
 //!
 //! A task takes its `runtimeInSeconds`, whatever number of cores (`coreCount`) it had; an edge hands over the files that the parent puts out and the
 //! child takes in. Parents and children say the same twice: an edge that one of them has is an edge. What else the format has (machines,

@@ -293,7 +293,8 @@ fn on_a_hybrid_threads_start_on_physical_cores_and_clusters_with_most_idle_cores
     let mut bench = Bench::on(hybrid(2, 4), linux());
     let threads: Vec<_> = (0..6).map(|_| bench.spawn(0)).collect();
     let cores: Vec<_> = threads.iter().map(|&thread| core_of(&bench, thread)).collect();
-    // Four idle slow cores are more than two threads of a fast one, and then three; with two each the parent's comes first.
+    // Four idle slow cores are more than two threads of a fast one, and then three; with two each
+    // the parent's comes first.
     assert_eq!(cores, [4, 5, 0, 2, 6, 1]);
 }
 
