@@ -104,7 +104,7 @@ fn rt_apps_own_output_comes_out() {
     let folder = tempfile::tempdir().unwrap();
     let into = folder.path().join("made/logs");
     let args = ["--free-costs", "--rtapp-log", into.to_str().unwrap(), "--threads", "--json"];
-    let record = simulate(text, &args).done().json();
+    let of_run = simulate(text, &args).done().json();
     let log = std::fs::read_to_string(into.join("rt-app-a-0.log")).unwrap();
     let header = "#idx     perf      run   period           start             end          rel_st      slack \
                   c_duration   c_period     wu_lat";
@@ -127,18 +127,20 @@ fn rt_apps_own_output_comes_out() {
     assert_eq!(of("rtapp_stats: period=14000 run=14000 wu_lat=0 slack=-4000 c_period=10000 c_run=14000"), 2);
     assert!(marks[1].ends_with(": rtapp_phase: event=start thread_loop=0 phase=0"), "{}", marks[1]);
 
-    let timers = &record["timers"];
+    let timers = &of_run["timers"];
     assert_eq!(
         (&timers["waits"], &timers["missed"], &timers["least_slack_us"]),
         (&8.into(), &2.into(), &(-4000.0).into())
     );
-    assert_eq!(record["threads"][0]["timers"], *timers);
-    assert!(record["threads"][1].get("timers").is_none());
-    crate::assert_valid(&record);
+    assert_eq!(of_run["threads"][0]["timers"], *timers);
+    assert!(of_run["threads"][1].get("timers").is_none());
+    crate::assert_valid(&of_run);
 
-    // With what waking costs, it takes time.
-    let dear = self::record(text, &[]);
-    assert!(dear["timers"]["mean_latency_us"].as_f64().unwrap() > 0.0, "{dear:#}");
+    // A thread that wakes while another has its core waits for it.
+    let task = r#"{"loop": 20, "cpus": [4], "run": 3000, "timer": {"ref": "unique", "period": 10000}}"#;
+    let crowded = record(&format!(r#"{{"tasks": {{"a": {task}, "b": {task}}}}}"#), &["--free-costs"]);
+    let latency = |of: &str| crowded["timers"][of].as_f64().unwrap();
+    assert!(latency("mean_latency_us") > 500.0 && latency("greatest_latency_us") <= 3000.0, "{crowded:#}");
 
     let table = simulate(text, &["--free-costs", "--threads"]).done().stdout;
     assert!(table.contains("missed") && table.contains("2 of 8"), "{table}");

@@ -101,8 +101,9 @@ impl<L: Listener> Mechanism<'_, L> {
             Op::Sleep(time) => self.sleep_until(core, thread, self.now.saturating_add(time)),
             Op::Timer { timer, period, mode } => self.timer(core, thread, app, timer, period, mode),
             Op::Expired => {
-                let now = self.now;
-                let latency = self.periods.get_mut(&thread).and_then(|periods| periods.goes_on(now));
+                // What switching and migrating take comes before its first instruction.
+                let runs = self.now.saturating_add(Nanos(self.threads[thread.index()].overhead));
+                let latency = self.periods.get_mut(&thread).and_then(|periods| periods.goes_on(runs));
                 self.hear_step(core, thread, Did::Expired(latency));
                 None
             }
