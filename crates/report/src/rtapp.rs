@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 
 use evenkeel_machine::{CoreId, Nanos};
 use evenkeel_policy::{AppId, ThreadId};
-use evenkeel_sim::{Did, Listener};
+use evenkeel_sim::{Listener, Stepped};
 use evenkeel_workload::{Application, Class, Iteration, PhaseId, ThreadSpec};
 
 /// The phase of an rt-app file's runs: its first.
@@ -184,32 +184,32 @@ impl Listener for RtappLog<'_> {
         }
     }
 
-    fn stepped(&mut self, at: Nanos, thread: ThreadId, core: CoreId, did: Did) {
+    fn stepped(&mut self, at: Nanos, thread: ThreadId, core: CoreId, step: Stepped) {
         let Some(task) = self.tasks.get_mut(&thread) else { return };
         let row = &mut task.iteration;
         if let Some(since) = task.runs_since.take() {
             row.run += at.saturating_sub(since);
         }
-        match did {
-            Did::Compute { work, phase: RUN } => {
+        match step {
+            Stepped::Compute { work, phase: RUN } => {
                 row.asked_run += Nanos(work.0);
                 row.perf += Nanos(work.0);
                 task.runs_since = Some(at);
             }
-            Did::Busy(time) => {
+            Stepped::Busy(time) => {
                 row.asked_run += time;
                 row.perf += time;
                 task.runs_since = Some(at);
             }
-            Did::Timer { period, slack } => {
+            Stepped::Timer { period, slack } => {
                 row.asked_period += period;
                 row.slack = slack;
             }
-            Did::Expired(Some(latency)) => row.latency += latency,
-            Did::Expired(None) => row.latency = Nanos::ZERO,
-            Did::Iteration(Iteration::Begins) => self.begins(at, thread, core),
-            Did::Iteration(Iteration::Ends { of, loops, .. }) => self.ends(at, thread, core, of, loops),
-            Did::Compute { .. } | Did::Other => {}
+            Stepped::Expired(Some(latency)) => row.latency += latency,
+            Stepped::Expired(None) => row.latency = Nanos::ZERO,
+            Stepped::Iteration(Iteration::Begins) => self.begins(at, thread, core),
+            Stepped::Iteration(Iteration::Ends { of, loops, .. }) => self.ends(at, thread, core, of, loops),
+            Stepped::Compute { .. } | Stepped::Other => {}
         }
     }
 }

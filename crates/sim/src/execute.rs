@@ -9,7 +9,7 @@ use crate::mechanism::{Mechanism, priority};
 use crate::objects::Objects;
 use crate::program::{self, Op, Row};
 use crate::thread::{Part, WaitsFor};
-use crate::trace::{Did, Listener};
+use crate::trace::{Listener, Stepped};
 
 /// What a thread does after its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,9 +65,9 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// Tells whoever listens what a thread begins.
-    fn hear_step(&mut self, core: usize, thread: ThreadId, did: Did) {
+    fn hear_step(&mut self, core: usize, thread: ThreadId, step: Stepped) {
         if L::HEARS {
-            self.listener.stepped(self.now, thread, CoreId(core as u32), did);
+            self.listener.stepped(self.now, thread, CoreId(core as u32), step);
         }
     }
 
@@ -80,10 +80,10 @@ impl<L: Listener> Mechanism<'_, L> {
                 Op::Timer { .. } | Op::Expired | Op::Iteration(_) => {}
                 Op::Compute { work, row } => {
                     let phase = PhaseId(row - self.apps[app.index()].first_row);
-                    self.hear_step(core, thread, Did::Compute { work: Work(work), phase });
+                    self.hear_step(core, thread, Stepped::Compute { work: Work(work), phase });
                 }
-                Op::Busy { time, .. } => self.hear_step(core, thread, Did::Busy(time)),
-                _ => self.hear_step(core, thread, Did::Other),
+                Op::Busy { time, .. } => self.hear_step(core, thread, Stepped::Busy(time)),
+                _ => self.hear_step(core, thread, Stepped::Other),
             }
         }
         match self.ops[pc] {
@@ -104,11 +104,11 @@ impl<L: Listener> Mechanism<'_, L> {
                 // What switching and migrating take comes before its first instruction.
                 let runs = self.now.saturating_add(Nanos(self.threads[thread.index()].overhead));
                 let latency = self.periods.get_mut(&thread).and_then(|periods| periods.goes_on(runs));
-                self.hear_step(core, thread, Did::Expired(latency));
+                self.hear_step(core, thread, Stepped::Expired(latency));
                 None
             }
             Op::Iteration(iteration) => {
-                self.hear_step(core, thread, Did::Iteration(iteration));
+                self.hear_step(core, thread, Stepped::Iteration(iteration));
                 None
             }
             Op::Barrier(barrier) => self.barrier(core, thread, app, barrier),
@@ -271,7 +271,7 @@ impl<L: Listener> Mechanism<'_, L> {
             TimerMode::Absolute => due,
         });
         let slack = self.periods.entry(thread).or_default().wait(due, now);
-        self.hear_step(core, thread, Did::Timer { period, slack });
+        self.hear_step(core, thread, Stepped::Timer { period, slack });
         if due <= now { None } else { self.sleep_until(core, thread, due) }
     }
 

@@ -39,7 +39,7 @@ pub use latency::Latencies;
 pub use outcome::{AppOutcome, CoreOutcome, Outcome, SensorLog, ThreadOutcome};
 pub use periods::Periods;
 pub use profile::Profile;
-pub use trace::{Deaf, Did, Entry, Listener, Log};
+pub use trace::{Deaf, Entry, Listener, Log, Stepped};
 
 use evenkeel_machine::Machine;
 use evenkeel_policy::Policy;

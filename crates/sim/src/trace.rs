@@ -23,12 +23,12 @@ pub trait Listener {
     /// Two threads traded places.
     fn swapped(&mut self, _at: Nanos, _a: ThreadId, _b: ThreadId) {}
     /// A thread went on to its next step: what it did before is over.
-    fn stepped(&mut self, _at: Nanos, _thread: ThreadId, _core: CoreId, _did: Did) {}
+    fn stepped(&mut self, _at: Nanos, _thread: ThreadId, _core: CoreId, _step: Stepped) {}
 }
 
 /// A step that a thread begins, as far as a log of its periods needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Did {
+pub enum Stepped {
     /// Work of a phase of its application.
     Compute {
         /// In the phase's units.
@@ -83,9 +83,9 @@ impl<A: Listener, B: Listener> Listener for (&mut A, &mut B) {
         self.0.swapped(at, a, b);
         self.1.swapped(at, a, b);
     }
-    fn stepped(&mut self, at: Nanos, thread: ThreadId, core: CoreId, did: Did) {
-        self.0.stepped(at, thread, core, did);
-        self.1.stepped(at, thread, core, did);
+    fn stepped(&mut self, at: Nanos, thread: ThreadId, core: CoreId, step: Stepped) {
+        self.0.stepped(at, thread, core, step);
+        self.1.stepped(at, thread, core, step);
     }
 }
 

@@ -20,7 +20,7 @@ const MOST_SIZE: f64 = 1_000.0;
 pub const MOST_FILE_BYTES: u64 = 64 << 20;
 
 /// The formats that are read, for messages.
-const FORMATS: &str = "rt-app JSON (an object with 'tasks'), Evenkeel's own (an object with 'format': 'evenkeel.workload/1'), WfFormat 1.5 (an object with \
+const FORMATS: &str = "rt-app JSON (an object with 'tasks'), Evenkeel's own (an object with 'format': 'evenkeel.workload/1'), WfFormat (an object with \
      'workflow'), DOT (digraph … { … }) or STG (a number, then lines of numbers)";
 
 /// Names longer than this resemble nothing built in: no likeness is computed.

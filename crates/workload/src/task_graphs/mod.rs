@@ -47,7 +47,7 @@ pub enum TaskGraphError {
 /// The formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// WfFormat 1.5.
+    /// WfFormat 1.3 to 1.6.
     WfCommons,
     /// Standard Task Graph Set.
     Stg,
