@@ -254,6 +254,9 @@ pub struct DetectArgs {
     /// Measure the speed of each CPU with a short spin, which has the last word (2 s for each, at most 12 s for up to 33)
     #[arg(long)]
     pub calibrate: bool,
+    /// Tell kinds apart by the measured speeds even where the rounds of the measurement scatter by more
+    #[arg(long, requires = "calibrate")]
+    pub force: bool,
     /// Write a machine file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -88,16 +88,11 @@ pub fn calibrate(cpus: &[u32]) -> Result<Calibration, CalibrateError> {
 }
 
 impl Calibration {
-    /// How far the speeds of two equal CPUs may be apart by chance, as a share: about the two-sigma bound of the difference of
-    /// two medians. Of normally scattered rounds the median has the standard error 1.2533 sigma / sqrt(rounds), and the
-    /// middle half is 1.349 sigma wide (Kendall and Stuart, The Advanced Theory of Statistics, vol. 1).
-    pub fn uncertainty(&self) -> f64 {
-        let of_median = 1.2533 / 1.349 * self.greatest_spread() / f64::from(self.rounds).sqrt();
-        2.0 * std::f64::consts::SQRT_2 * of_median
-    }
-
-    /// The greatest spread of any CPU.
-    fn greatest_spread(&self) -> f64 {
+    /// The greatest spread of any CPU: what speeds must be apart by to be of different kinds.
+    ///
+    /// It is wider than what chance parts the medians of equal CPUs by: 0.68 of it is twice the standard error of the
+    /// difference of two medians of 15 rounds.
+    pub fn greatest_spread(&self) -> f64 {
         self.cpus.iter().map(|cpu| cpu.spread).fold(0.0, f64::max)
     }
 
@@ -218,11 +213,10 @@ mod tests {
         assert_eq!(quiet.warnings(), Vec::<String>::new());
         let busy = of(&[100.0, 60.0, 90.0, 70.0, 80.0]);
         assert_eq!((busy.speed, busy.spread), (80.0, 0.25));
-        assert_eq!(quiet.uncertainty(), 0.0);
+        assert_eq!(quiet.greatest_spread(), 0.0);
         let busy = Calibration { cpus: vec![busy], ..quiet.clone() };
         assert!(busy.warnings()[0].contains("scattered by up to 25 %"), "{:?}", busy.warnings());
-        // 2.628 of the spread over the root of the rounds.
-        assert!((busy.uncertainty() - 0.2938).abs() < 1e-4, "{}", busy.uncertainty());
+        assert_eq!(busy.greatest_spread(), 0.25);
         let shared = SpinSpeed { cpu: 3, share: 0.33, ..quiet.cpus[0] };
         let shared = Calibration { cpus: vec![shared], ..quiet };
         assert!(shared.warnings()[0].starts_with("something else ran on CPU 3"), "{:?}", shared.warnings());

@@ -45,6 +45,18 @@ pub enum HereError {
     Calibrate(#[source] CalibrateError),
 }
 
+/// Whether the speeds of CPUs are measured, and what a difference between them is good for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measure {
+    /// They are not measured.
+    #[default]
+    No,
+    /// CPUs are of different kinds where they differ by more than the rounds scatter.
+    Beyond,
+    /// They are of different kinds however much the rounds scatter.
+    Forced,
+}
+
 /// What stands for `/sys`: the folder that [`SYSFS`] names, or `/sys` itself.
 pub fn sysfs() -> PathBuf {
     elsewhere().unwrap_or_else(|| PathBuf::from("/sys"))
@@ -55,12 +67,12 @@ fn elsewhere() -> Option<PathBuf> {
 }
 
 /// Finds this machine. [`SYSFS`] and [`CPUS`] in the environment stand for `/sys` and for the affinity mask; with the former
-/// and without the latter all CPUs that are online may be used. With `measure` the speeds of the CPUs are measured, which
+/// and without the latter all CPUs that are online may be used. Measuring the speeds of the CPUs
 /// takes as long as [`calibrate`] says.
 ///
 /// # Errors
 /// No CPU, none that may be used, an environment variable that makes no sense, or a measurement that failed.
-pub fn detect(measure: bool) -> Result<Here, HereError> {
+pub fn detect(measure: Measure) -> Result<Here, HereError> {
     let elsewhere = elsewhere();
     let allowed = match std::env::var(CPUS) {
         Ok(list) => Some(parse_cpus(&list).map_err(HereError::Cpus)?),
@@ -72,7 +84,7 @@ pub fn detect(measure: bool) -> Result<Here, HereError> {
     let mut given = Given { allowed, clock_khz, ..Given::default() };
     let root = sysfs();
     let detected = discover(&root, &given)?;
-    if !measure {
+    if measure == Measure::No {
         return Ok(Here { detected, calibration: None });
     }
     if let Some(elsewhere) = elsewhere {
@@ -80,7 +92,7 @@ pub fn detect(measure: bool) -> Result<Here, HereError> {
     }
     let cpus: Vec<u32> = detected.machine.cores.iter().map(|core| core.cpu).collect();
     let calibration = calibrate(&cpus).map_err(HereError::Calibrate)?;
-    given.uncertainty = calibration.uncertainty();
+    given.uncertainty = if measure == Measure::Forced { 0.0 } else { calibration.greatest_spread() };
     given.measured = calibration.cpus.iter().map(|cpu| MeasuredSpeed { cpu: cpu.cpu, speed: cpu.speed }).collect();
     Ok(Here { detected: discover(&root, &given)?, calibration: Some(calibration) })
 }

@@ -1,4 +1,4 @@
-//! Linux's lists of CPUs: `0-3,8`.
+//! Linux's lists of CPUs, `0-3,8`, and masks of them, `0000010f`.
 
 use std::fmt::Write as _;
 
@@ -68,6 +68,31 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, CpuListError> {
         }
     }
     Ok(cpus)
+}
+
+/// Reads a mask of CPUs as Linux writes it: groups of at most 8 hexadecimal digits, the last one for CPUs 0 to 31, separated by
+/// commas. Ascending; `None`: it is no mask, or names a CPU of [`MAX_CORES`] or more.
+pub fn parse_mask(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for (index, group) in text.trim().rsplit(',').enumerate() {
+        let is_group = (1..=8).contains(&group.len()) && group.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let bits = is_group.then(|| u32::from_str_radix(group, 16).ok()).flatten()?;
+        for bit in (0..32).filter(|bit| bits >> bit & 1 == 1) {
+            let cpu = u32::try_from(index).ok()?.checked_mul(32)?.checked_add(bit)?;
+            cpus.push(Some(cpu).filter(|cpu| *cpu < MAX_CORES)?);
+        }
+    }
+    Some(cpus)
+}
+
+/// A whole number as the kernel prints them, hexadecimal where it begins with `0x`.
+pub(crate) fn parse_number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        // `from_str_radix` takes a sign, too.
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => u64::from_str_radix(digits, 16).ok(),
+        None if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
+        _ => None,
+    }
 }
 
 /// Writes a list of CPUs as Linux does: `0-3,8`. Runs of ascending numbers become ranges; the order stays.
@@ -140,6 +165,18 @@ mod tests {
         assert_eq!(parse_cpus("0-99999999999"), Err(CpuListError::TooHigh("0-99999999999".into())));
         assert_eq!(parse_cpus("65536"), Err(CpuListError::TooHigh("65536".into())));
         assert_eq!(parse_cpus("0-3,2"), Err(CpuListError::Twice(2)));
+    }
+
+    #[test]
+    fn masks_are_read_as_linux_writes_them() {
+        assert_eq!(parse_mask("c"), Some(vec![2, 3]));
+        assert_eq!(parse_mask("00000001,80000001\n"), Some(vec![0, 31, 32]));
+        assert_eq!(parse_mask("00000000,00000000"), Some(vec![]));
+        for text in ["", "g", "0x3", "000000001", "1,,1", "+1", &"1,".repeat(3_000)] {
+            assert_eq!(parse_mask(text), None, "{text}");
+        }
+        assert_eq!((parse_number("0x1f"), parse_number("12")), (Some(31), Some(12)));
+        assert_eq!((parse_number("0x"), parse_number("+1"), parse_number("")), (None, None, None));
     }
 
     proptest! {

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use evenkeel_linux::calibrate::Calibration;
-use evenkeel_linux::here::{self, Here, HereError};
+use evenkeel_linux::here::{self, Here, HereError, Measure};
 use evenkeel_machine::Machine;
-use evenkeel_machine::discover::{CacheRow, KindReport, Report, SpeedSource};
+use evenkeel_machine::discover::{CacheRow, EvidenceRow, KindReport, Report, SpeedSource};
 use serde_json::json;
 
 use crate::args::DetectArgs;
@@ -23,7 +23,11 @@ pub const HERE: &str = "here";
 /// There is no machine to be found, it cannot be measured, or the output cannot be written.
 pub fn run(args: &DetectArgs) -> Result {
     let file = args.output.as_deref().map(OutputFile::begin).transpose()?;
-    let found = find(args.calibrate)?;
+    let found = find(match (args.calibrate, args.force) {
+        (false, _) => Measure::No,
+        (true, false) => Measure::Beyond,
+        (true, true) => Measure::Forced,
+    })?;
     let (machine, report) = (&found.detected.machine, &found.detected.report);
     let warnings = found.calibration.as_ref().map_or_else(Vec::new, Calibration::warnings);
     for warning in &warnings {
@@ -48,7 +52,7 @@ pub fn run(args: &DetectArgs) -> Result {
 /// # Errors
 /// There is no machine to be found.
 pub fn here() -> Result<Machine> {
-    let Here { detected, .. } = find(false)?;
+    let Here { detected, .. } = find(Measure::No)?;
     if detected.report.kinds.iter().any(|kind| kind.capacity_source == SpeedSource::Assumption) {
         say(
             "note",
@@ -58,8 +62,8 @@ pub fn here() -> Result<Machine> {
     Ok(detected.machine)
 }
 
-fn find(measure: bool) -> Result<Here> {
-    let progress = measure.then(|| progress::line("measuring how fast each CPU is, up to some 12 s"));
+fn find(measure: Measure) -> Result<Here> {
+    let progress = (measure != Measure::No).then(|| progress::line("measuring how fast each CPU is, up to some 12 s"));
     let found = here::detect(measure);
     progress.inspect(indicatif::ProgressBar::finish_and_clear);
     found.map_err(|error| match error {
@@ -105,6 +109,8 @@ fn text(found: &Here, file: Option<&std::path::Path>) -> String {
     let mut text = table::facts(&[("machine", &model), ("cores", &machine.cores_label()), ("CPUs", &cpus(report))]);
     text.push('\n');
     text.push_str(&kinds(&report.kinds));
+    let evidence: Vec<String> = report.evidence.iter().map(evidence).collect();
+    text.push_str(&section("Evidence for the kinds", &evidence));
     let sensors: Vec<String> =
         report.sensors.iter().map(|sensor| format!("{} {} ({})", sensor.source, sensor.name, sensor.path)).collect();
     text.push_str(&section("Power sensors", &sensors));
@@ -167,6 +173,12 @@ fn kinds(kinds: &[KindReport]) -> String {
         ]);
     }
     table::fitted(rows, &[8, 6, 5], "--json has them")
+}
+
+/// `MIDR: Cortex-A55 on 0-3; Cortex-A76 on 4-7 (agrees)`.
+fn evidence(row: &EvidenceRow) -> String {
+    let groups: Vec<String> = row.groups.iter().map(|group| format!("{} on {}", group.value, group.cpus)).collect();
+    format!("{}: {} ({})", row.source, groups.join("; "), row.verdict)
 }
 
 fn cache(cache: &CacheRow) -> String {

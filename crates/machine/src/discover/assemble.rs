@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::clusters::{self, Joined};
-use super::facts::{CpuFacts, Facts, IntelKind};
+use super::cpu::CpuFacts;
+use super::evidence;
+use super::facts::{Facts, IntelKind};
 use super::kinds::{Found, Kinds};
 use super::report::{CacheRow, ClockSource, CpuSets, KindReport, NameSource, Report, SpeedSource};
 use super::sensors::Sensor;
@@ -95,6 +97,7 @@ pub(super) fn assemble(
         cpus: cpu_sets(facts, used),
         missing: missing(facts, &reports, &sensors, used, given),
         kinds: reports,
+        evidence: evidence::find(facts, &found.kinds),
         sensors,
         notes,
         untrusted: found.untrusted,
@@ -227,6 +230,7 @@ fn kind_report(facts: &Facts, found: &Kinds, index: usize, model: &Kind, clocks:
             Some(IntelKind::Atom) => NameSource::CpuAtom,
             Some(IntelKind::LowPower) => NameSource::CpuLowpower,
         },
+        design: kind.design.as_ref().map(ToString::to_string),
         cores: cpus.len(),
         physical_cores: physical.len(),
         cpus: write_cpus(cpus.iter().copied()),

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::facts::{CacheFacts, Facts};
+use super::cpu::CacheFacts;
+use super::facts::Facts;
 use super::kinds::Found;
 
 /// The lowest level that a cluster may have in common.

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::facts::{CpuFacts, Facts, IntelKind};
+use super::classes::{self, Class};
+use super::cpu::CpuFacts;
+use super::facts::{Facts, IntelKind};
+use super::identity::Design;
 use super::names;
 use super::report::SpeedSource;
 use super::{Given, KIND_TOLERANCE};
@@ -26,6 +29,8 @@ pub(super) struct Found {
     pub name: String,
     /// The list that its CPUs were found on.
     pub list: Option<IntelKind>,
+    /// Its microarchitecture, where the CPUs name it.
+    pub design: Option<Design>,
     /// Ascending.
     pub cpus: Vec<u32>,
     /// Speed, of 1024; from 1.
@@ -37,7 +42,7 @@ pub(super) struct Found {
 /// CPUs that nothing tells apart, and their speed in the unit of what told it.
 #[derive(Clone)]
 struct Group {
-    list: Option<IntelKind>,
+    class: Class,
     cpus: Vec<u32>,
     speed: f64,
 }
@@ -58,29 +63,35 @@ impl Candidate {
         self.values.iter().copied().max().unwrap_or(1)
     }
 
-    /// Whether it makes more than one kind.
-    fn tells_apart(&self) -> bool {
+    /// Whether some are slower than others by more than the tolerance, be it in small steps.
+    fn spreads(&self) -> bool {
         (self.least() as f64) < (1.0 - KIND_TOLERANCE) * self.greatest() as f64
+    }
+
+    /// Whether it makes more than one kind of one class.
+    fn tells_apart(&self) -> bool {
+        let speeds = self.values.iter().zip(0..).map(|(value, index)| (index, *value as f64));
+        split_by_gaps(speeds.collect()).len() > 1
     }
 }
 
 /// Kinds by the most trusted source that tells CPUs apart, then by speeds that were measured.
 pub(super) fn find(facts: &Facts, given: &Given) -> Kinds {
     let mut untrusted = Vec::new();
-    let lists = on_lists(facts, &mut untrusted);
-    let (source, speeds) = trusted_speeds(facts, !lists.is_empty(), &mut untrusted);
     let mut notes = Vec::new();
+    let classes = classes::find(facts, &mut untrusted, &mut notes);
+    let (source, speeds) = trusted_speeds(facts, &classes, &mut untrusted);
 
-    let mut by_list: BTreeMap<Option<IntelKind>, Vec<(u32, f64)>> = BTreeMap::new();
+    let mut by_class: BTreeMap<Class, Vec<(u32, f64)>> = BTreeMap::new();
     for (cpu, speed) in facts.online().into_iter().zip(&speeds) {
-        by_list.entry(lists.get(&cpu).copied()).or_default().push((cpu, *speed));
+        by_class.entry(classes.get(&cpu).cloned().unwrap_or_default()).or_default().push((cpu, *speed));
     }
     // As many groups as there may be kinds: a tree that has more is told apart less finely.
     let mut tolerance = KIND_TOLERANCE;
-    let mut groups = grouped(&by_list, tolerance);
+    let mut groups = grouped(&by_class, tolerance);
     while groups.len() > MAX_KINDS {
         tolerance = 1.0 - (1.0 - tolerance) * (1.0 - KIND_TOLERANCE);
-        groups = grouped(&by_list, tolerance);
+        groups = grouped(&by_class, tolerance);
     }
     if tolerance > KIND_TOLERANCE {
         notes.push(format!(
@@ -88,12 +99,9 @@ pub(super) fn find(facts: &Facts, given: &Given) -> Kinds {
             tolerance * 1e2
         ));
     }
-    if let SpeedSource::Assumption = source
-        && groups.len() > 1
-    {
+    if groups.len() > 1 && groups.iter().all(|group| group.speed == groups[0].speed) {
         notes.push("nothing tells how fast the kinds are: taken as equally fast; --calibrate measures it".to_owned());
-    }
-    if source == SpeedSource::MaxFreq && groups.len() > 1 {
+    } else if source == SpeedSource::MaxFreq && groups.len() > 1 && !is_one_design(&by_class) {
         notes.push("capacities are those of the clocks: it is assumed that all kinds do as much per clock; --calibrate measures it".to_owned());
     }
     note_spread(&groups, facts, &speeds, source, &mut notes);
@@ -103,11 +111,12 @@ pub(super) fn find(facts: &Facts, given: &Given) -> Kinds {
     }
 
     groups.sort_by(|a, b| b.speed.total_cmp(&a.speed));
-    let names = names::of(&groups.iter().map(|group| group.list).collect::<Vec<_>>(), facts.is_apple);
+    let names = names::of(&groups.iter().map(|group| group.class.list).collect::<Vec<_>>(), facts.is_apple);
     let fastest = groups.first().map_or(1.0, |group| group.speed);
     let kinds = groups.into_iter().zip(names).map(|(group, name)| Found {
         name,
-        list: group.list,
+        list: group.class.list,
+        design: group.class.design,
         cpus: group.cpus,
         // The least that a machine file may state: slower than that is no core to schedule on.
         capacity: (group.speed / fastest * f64::from(FULL_CAPACITY)).max(1.0),
@@ -116,27 +125,12 @@ pub(super) fn find(facts: &Facts, given: &Given) -> Kinds {
     Kinds { kinds: kinds.collect(), source, untrusted, notes }
 }
 
-/// On which list each CPU is. Empty where there are no lists.
-fn on_lists(facts: &Facts, untrusted: &mut Vec<String>) -> BTreeMap<u32, IntelKind> {
-    let mut lists = BTreeMap::new();
-    let mut twice = BTreeSet::new();
-    for (kind, cpus) in &facts.lists {
-        for &cpu in cpus {
-            if lists.insert(cpu, *kind).is_some() {
-                twice.insert(cpu);
-            }
-        }
-    }
-    if !twice.is_empty() {
-        // The last counts: cpu_lowpower is the narrowest of them.
-        untrusted.push(format!("{}: on more than one of the lists of CPUs; the last counts", name_cpus(twice)));
-    }
-    lists.retain(|cpu, _| facts.of(*cpu).is_some());
-    lists
-}
-
 /// The most trusted source, and its value for each CPU, in the order of [`Facts::cpus`].
-fn trusted_speeds(facts: &Facts, has_lists: bool, untrusted: &mut Vec<String>) -> (SpeedSource, Vec<f64>) {
+fn trusted_speeds(
+    facts: &Facts,
+    classes: &BTreeMap<u32, Class>,
+    untrusted: &mut Vec<String>,
+) -> (SpeedSource, Vec<f64>) {
     let mut candidate = |source, value: fn(&CpuFacts) -> Option<u64>| {
         let (with, without): (Vec<_>, Vec<_>) = facts.cpus.iter().partition(|cpu| value(cpu).is_some());
         if !with.is_empty() && !without.is_empty() {
@@ -153,8 +147,9 @@ fn trusted_speeds(facts: &Facts, has_lists: bool, untrusted: &mut Vec<String>) -
 
     // Ryzen's firmware ranks equal cores this way, for the scheduler to prefer some: up to a third apart. Where the clocks are
     // all but equal, it is that.
-    let clocks_agree = clock.as_ref().is_some_and(|clock| !clock.tells_apart());
-    if let Some(ranking) = highest.take_if(|highest| highest.tells_apart() && clocks_agree && !has_lists) {
+    let clocks_agree = clock.as_ref().is_some_and(|clock| !clock.spreads());
+    let is_one_class = classes.values().collect::<BTreeSet<_>>().len() == 1;
+    if let Some(ranking) = highest.take_if(|highest| highest.spreads() && clocks_agree && is_one_class) {
         untrusted.push(format!(
             "{} differs ({} to {}) while the highest clocks do not: taken for a ranking of preferred cores, not for speed",
             ranking.source,
@@ -164,10 +159,12 @@ fn trusted_speeds(facts: &Facts, has_lists: bool, untrusted: &mut Vec<String>) -
     }
 
     let found: Vec<Candidate> = [capacity, highest, clock].into_iter().flatten().collect();
-    let Some(chosen) = found.iter().find(|one| one.tells_apart()).or(found.first()) else {
+    let by_gap = found.iter().find(|one| one.tells_apart());
+    let by_class = || found.iter().find(|one| tells_classes_apart(one, facts, classes));
+    let Some(chosen) = by_gap.or_else(by_class).or(found.first()) else {
         return (SpeedSource::Assumption, vec![1.0; facts.cpus.len()]);
     };
-    if chosen.tells_apart() {
+    if chosen.tells_apart() || tells_classes_apart(chosen, facts, classes) {
         let silent = found.iter().filter(|one| one.source != SpeedSource::MaxFreq && one.least() == one.greatest());
         for one in silent {
             let (what, value, by) = (one.source, one.least(), chosen.source);
@@ -177,23 +174,62 @@ fn trusted_speeds(facts: &Facts, has_lists: bool, untrusted: &mut Vec<String>) -
     (chosen.source, chosen.values.iter().map(|value| *value as f64).collect())
 }
 
-/// Groups of one list each, whose members are within the tolerance of their fastest.
-fn grouped(by_list: &BTreeMap<Option<IntelKind>, Vec<(u32, f64)>>, tolerance: f64) -> Vec<Group> {
+/// Whether one class is faster than another by it, by however little.
+fn tells_classes_apart(candidate: &Candidate, facts: &Facts, classes: &BTreeMap<u32, Class>) -> bool {
+    let mut fastest: BTreeMap<Option<&Class>, u64> = BTreeMap::new();
+    for (cpu, value) in facts.cpus.iter().zip(&candidate.values) {
+        let of_class = fastest.entry(classes.get(&cpu.cpu)).or_default();
+        *of_class = (*of_class).max(*value);
+    }
+    let mut values = fastest.into_values();
+    let first = values.next();
+    values.any(|value| Some(value) != first)
+}
+
+/// Whether all are of one design for certain, so that their clocks tell their speeds.
+fn is_one_design(by_class: &BTreeMap<Class, Vec<(u32, f64)>>) -> bool {
+    by_class.len() == 1 && by_class.keys().all(|class| class.design.as_ref().is_some_and(Design::is_conclusive))
+}
+
+/// Groups of one class each, without gaps.
+fn grouped(by_class: &BTreeMap<Class, Vec<(u32, f64)>>, tolerance: f64) -> Vec<Group> {
     let mut groups = Vec::new();
-    for (list, cpus) in by_list {
-        groups.extend(split(*list, cpus.clone(), tolerance));
+    for (class, cpus) in by_class {
+        groups.extend(split(class, cpus.clone(), tolerance, Apart::FromNext));
     }
     groups
 }
 
-fn split(list: Option<IntelKind>, mut cpus: Vec<(u32, f64)>, tolerance: f64) -> Vec<Group> {
+/// What a CPU's speed is compared with.
+#[derive(Clone, Copy)]
+enum Apart {
+    /// With the next faster one: firmware that ranks equal cores does it in small steps.
+    FromNext,
+    /// With the fastest of its group.
+    FromFastest,
+}
+
+/// CPUs without gaps between their speeds, the fastest first.
+pub(super) fn split_by_gaps(cpus: Vec<(u32, f64)>) -> Vec<Vec<u32>> {
+    let groups = split(&Class::default(), cpus, KIND_TOLERANCE, Apart::FromNext);
+    groups.into_iter().map(|group| group.cpus).collect()
+}
+
+fn split(class: &Class, mut cpus: Vec<(u32, f64)>, tolerance: f64, apart: Apart) -> Vec<Group> {
     // Fastest first; the sort is stable, so equals stay in the order of their numbers.
     cpus.sort_by(|a, b| b.1.total_cmp(&a.1));
     let mut groups: Vec<Group> = Vec::new();
+    let mut least = f64::MAX;
     for (cpu, speed) in cpus {
         match groups.last_mut() {
-            Some(group) if speed >= (1.0 - tolerance) * group.speed => group.cpus.push(cpu),
-            _ => groups.push(Group { list, cpus: vec![cpu], speed }),
+            Some(group) if speed >= (1.0 - tolerance) * least => group.cpus.push(cpu),
+            _ => {
+                groups.push(Group { class: class.clone(), cpus: vec![cpu], speed });
+                least = speed;
+            }
+        }
+        if let Apart::FromNext = apart {
+            least = speed;
         }
     }
     for group in &mut groups {
@@ -232,10 +268,27 @@ fn by_measured_speed(groups: Vec<Group>, given: &Given, notes: &mut Vec<String>)
             groups.iter().flat_map(|group| measured_parts(group, &measured, scale, tolerance, &mut told)).collect();
         if parts.len() <= MAX_KINDS {
             notes.extend(told);
+            notes.extend(parts.iter().filter_map(|part| within_the_scatter(part, &measured, given.uncertainty)));
             return parts;
         }
         tolerance = 1.0 - (1.0 - tolerance) * (1.0 - KIND_TOLERANCE);
     }
+}
+
+/// A line on CPUs that differ enough for two kinds, and by no more than the measurement scattered.
+fn within_the_scatter(part: &Group, measured: &BTreeMap<u32, f64>, scatter: f64) -> Option<String> {
+    let greatest = fastest(part, measured)?;
+    let slower = |cpu: &&u32| measured.get(cpu).is_some_and(|speed| *speed < (1.0 - KIND_TOLERANCE) * greatest);
+    let slower: Vec<u32> = part.cpus.iter().filter(slower).copied().collect();
+    (!slower.is_empty()).then(|| {
+        format!(
+            "{}: more than {:.0} % slower than the fastest, and the measurement scattered by {:.0} %; taken as one \
+             kind, --force tells them apart",
+            name_cpus(slower),
+            KIND_TOLERANCE * 1e2,
+            scatter * 1e2
+        )
+    })
 }
 
 fn fastest(group: &Group, measured: &BTreeMap<u32, f64>) -> Option<f64> {
@@ -252,7 +305,7 @@ fn measured_parts(
     let otherwise = fastest(group, measured).unwrap_or(group.speed * scale);
     let speed_of = |cpu: u32| measured.get(&cpu).copied().unwrap_or(otherwise);
     let speeds = group.cpus.iter().map(|&cpu| (cpu, speed_of(cpu))).collect();
-    let mut parts = split(group.list, speeds, tolerance);
+    let mut parts = split(&group.class, speeds, tolerance, Apart::FromFastest);
     for part in &mut parts {
         part.speed = median(part.cpus.iter().map(|&cpu| speed_of(cpu)).collect());
     }

@@ -5,8 +5,12 @@
 //! sense is left out, and the report says so, too. docs/machines.md has the order of trust.
 
 mod assemble;
+mod classes;
 mod clusters;
+mod cpu;
+mod evidence;
 mod facts;
+mod identity;
 mod kinds;
 mod names;
 mod report;
@@ -19,14 +23,17 @@ use std::path::{Path, PathBuf};
 use crate::cpus::write_cpus;
 use crate::model::Machine;
 
-pub use report::{CacheRow, ClockSource, CpuSets, KindReport, NameSource, Report, SpeedSource};
+pub use report::{
+    CacheRow, ClockSource, CpuSets, EvidenceGroup, EvidenceRow, EvidenceSource, KindReport, NameSource, Report,
+    SpeedSource, Verdict,
+};
 pub use sensors::{Sensor, SensorSource};
 
 use facts::Facts;
 use tree::Tree;
 
-/// CPUs whose speeds differ by more than this share of the faster are of different kinds. Less is what favoured cores of one
-/// kind differ by (Intel Turbo Boost Max, binned clusters of one chip), and more than a quiet spin scatters.
+/// CPUs of one design are two kinds where a gap of more than this share of the faster is between their speeds. Less is what
+/// favoured cores differ by from the next (Intel Turbo Boost Max, binned clusters), and more than a quiet spin scatters.
 pub const KIND_TOLERANCE: f64 = 0.1;
 
 /// What is known beside the tree.
@@ -38,8 +45,7 @@ pub struct Given {
     pub clock_khz: Option<u64>,
     /// Speeds that were measured, in any unit. A CPU that is not here is taken to be as fast as the fastest of its kind.
     pub measured: Vec<MeasuredSpeed>,
-    /// How far measured speeds of equal CPUs may be apart by chance, as a share: CPUs must differ by more than this, too, to
-    /// be of different kinds.
+    /// By how much the measurement scattered, as a share: CPUs must differ by more than this, too, to be of different kinds.
     pub uncertainty: f64,
 }
 

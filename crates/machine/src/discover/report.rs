@@ -13,6 +13,8 @@ pub struct Report {
     pub model: Option<String>,
     /// Kinds in use, fastest first.
     pub kinds: Vec<KindReport>,
+    /// What each source says of the kinds of all CPUs that are online, the most trusted first.
+    pub evidence: Vec<EvidenceRow>,
     /// CPUs.
     pub cpus: CpuSets,
     /// Power sensors that are there.
@@ -34,6 +36,8 @@ pub struct KindReport {
     pub name: String,
     /// Where the name comes from.
     pub name_source: NameSource,
+    /// Microarchitecture; `None`: the CPUs do not name it.
+    pub design: Option<String>,
     /// Logical cores in use.
     pub cores: usize,
     /// Physical cores in use.
@@ -54,6 +58,85 @@ pub struct KindReport {
     pub clock_source: ClockSource,
     /// Caches for data, of its first CPU, the nearest first.
     pub caches: Vec<CacheRow>,
+}
+
+/// What a source says of the kinds of core.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EvidenceRow {
+    /// Which.
+    pub source: EvidenceSource,
+    /// CPUs that it does not tell apart, group by group.
+    pub groups: Vec<EvidenceGroup>,
+    /// Beside the kinds that were made.
+    pub verdict: Verdict,
+}
+
+/// CPUs with one value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EvidenceGroup {
+    /// The value, with its unit.
+    pub value: String,
+    /// CPUs.
+    pub cpus: String,
+}
+
+/// What tells kinds of core apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceSource {
+    /// Arm's main identification register, from sysfs or `/proc/cpuinfo`.
+    Midr,
+    /// Vendor, family and model in `/proc/cpuinfo`: the same for all cores of an x86 hybrid.
+    Cpuinfo,
+    /// The lists of CPUs of Intel's counters.
+    IntelLists,
+    /// Caches of the first two levels.
+    CacheSizes,
+    /// `cpu_capacity`.
+    CpuCapacity,
+    /// `acpi_cppc/highest_perf`.
+    HighestPerf,
+    /// `cpufreq/cpuinfo_max_freq`.
+    MaxFreq,
+}
+
+impl fmt::Display for EvidenceSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Midr => "MIDR",
+            Self::Cpuinfo => "cpuinfo",
+            Self::IntelLists => "Intel's lists",
+            Self::CacheSizes => "cache sizes",
+            Self::CpuCapacity => "cpu_capacity",
+            Self::HighestPerf => "highest_perf",
+            Self::MaxFreq => "cpuinfo_max_freq",
+        })
+    }
+}
+
+/// What a source says of the kinds that were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Just these kinds.
+    Agrees,
+    /// Some of the kinds, and not others.
+    Partly,
+    /// No kinds, where others tell some.
+    Silent,
+    /// CPUs of one kind apart.
+    Contradicts,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Agrees => "agrees",
+            Self::Partly => "tells some kinds apart",
+            Self::Silent => "tells none apart",
+            Self::Contradicts => "contradicts: splits a kind",
+        })
+    }
 }
 
 /// A cache.

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::cpus::parse_cpus;
+use crate::cpus::{parse_cpus, parse_mask, parse_number};
 
-/// The most bytes of a file that are read. A page holds any attribute of sysfs; lists of a large machine's CPUs may be longer.
-const MAX_BYTES: u64 = 1 << 18;
+/// The most bytes of a file that are read. A page holds any attribute of sysfs; `/proc/cpuinfo` has some kilobytes a CPU.
+const MAX_BYTES: u64 = 1 << 24;
 
 /// Problems that are kept one by one. A damaged tree has the same one for each CPU.
 const MAX_PROBLEMS: usize = 20;
@@ -107,6 +107,35 @@ impl Tree {
                 None
             }
         }
+    }
+
+    /// CPUs of a list or, where kernels are older than it, of the mask of the same; ascending.
+    pub fn cpus_or_mask(&self, list: &str, mask: &str) -> Option<Vec<u32>> {
+        self.cpus(list).or_else(|| {
+            let text = self.text(mask)?;
+            let cpus = parse_mask(&text);
+            if cpus.is_none() {
+                let found = shown(&text);
+                self.problem(mask, &format!("'{found}' found, expected a mask, as 0000000f: not used"));
+            }
+            cpus.filter(|cpus| !cpus.is_empty())
+        })
+    }
+
+    /// A register, as the kernel prints it: `0x00000000411fd050`.
+    pub fn register(&self, path: &str) -> Option<u64> {
+        let text = self.text(path)?;
+        let value = parse_number(&text);
+        if value.is_none() {
+            self.problem(path, &format!("'{}' found, expected a number, as 0x411fd050: not used", shown(&text)));
+        }
+        value
+    }
+
+    /// The text of `/proc/cpuinfo`: beside the root, where that is a folder named `sys` as in a recording of a machine.
+    pub fn cpuinfo(&self) -> Option<String> {
+        let beside = self.root.file_name().is_some_and(|name| name == "sys");
+        beside.then(|| self.text("../proc/cpuinfo")).flatten()
     }
 
     /// A size in bytes, as caches have it: `512K`.

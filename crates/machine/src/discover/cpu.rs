@@ -1,0 +1,187 @@
+//! What sysfs says of one CPU, as it says it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::facts::CPU;
+use super::identity::Design;
+use super::tree::{Tree, parse_size};
+
+/// Greater than any value of these files, and small enough to calculate with.
+const MAX_RATING: u64 = 1_000_000;
+/// The highest clock that a machine file may state, kHz.
+const MAX_KHZ: u64 = 1_000_000_000;
+/// The highest level of cache that belongs to a core's design. Further ones are the chip's.
+const CORES_CACHES: u64 = 2;
+
+/// What is said of one CPU. Clocks in kHz.
+#[derive(Default)]
+pub(super) struct CpuFacts {
+    pub cpu: u32,
+    pub capacity: Option<u64>,
+    pub highest_perf: Option<u64>,
+    pub min_khz: Option<u64>,
+    pub max_khz: Option<u64>,
+    /// The clock that the present limits allow.
+    pub limit_khz: Option<u64>,
+    /// Clocks that it can run at, ascending, if they are listed.
+    pub clocks: Option<Vec<u64>>,
+    /// CPUs that run at the same clock.
+    pub clock_domain: Option<Vec<u32>>,
+    /// Threads of the same physical core that are online, itself among them: the same list for each of them.
+    pub siblings: Vec<u32>,
+    pub cluster: Option<Vec<u32>>,
+    pub package: Option<Vec<u32>>,
+    pub caches: Vec<CacheFacts>,
+    pub design: Option<Design>,
+    /// Sizes of the caches that belong to a core's design; `None`: there is none of them.
+    pub geometry: Option<Vec<CacheSize>>,
+}
+
+/// A cache that holds data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CacheFacts {
+    pub level: u64,
+    pub bytes: u64,
+    /// CPUs that share it.
+    pub shared: Vec<u32>,
+}
+
+/// A cache of any type, as a part of a core's design.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CacheSize {
+    pub level: u64,
+    /// `Data`, `Instruction` or `Unified`.
+    pub holds: String,
+    pub bytes: u64,
+}
+
+/// A policy's folder, and the CPUs that share its clock; by CPU.
+pub(super) type Policies = BTreeMap<u32, Rc<(String, Vec<u32>)>>;
+
+/// The folders of cpufreq, for trees in which a CPU's own is missing: those by policy, and its neighbours'.
+pub(super) fn clock_domains(tree: &Tree, cpus: &[u32]) -> Policies {
+    let folder = format!("{CPU}/cpufreq");
+    let mut policies = Policies::new();
+    let by_policy = tree.names(&folder).into_iter().filter(|name| name.starts_with("policy"));
+    let by_policy = by_policy.map(|name| format!("{folder}/{name}"));
+    for path in by_policy.chain(cpus.iter().map(|cpu| format!("{CPU}/cpu{cpu}/cpufreq"))) {
+        if let Some(cpus) = related_cpus(tree, &path) {
+            let policy = Rc::new((path, cpus));
+            for &cpu in &policy.1 {
+                policies.entry(cpu).or_insert_with(|| Rc::clone(&policy));
+            }
+        }
+    }
+    policies
+}
+
+/// cpufreq's lists have blanks between numbers, unlike all others.
+fn related_cpus(tree: &Tree, folder: &str) -> Option<Vec<u32>> {
+    let path = format!("{folder}/related_cpus");
+    let text = tree.text(&path)?;
+    let cpus: Result<Vec<u32>, _> = text.split_whitespace().map(str::parse).collect();
+    match cpus {
+        Ok(mut cpus) => {
+            cpus.sort_unstable();
+            cpus.dedup();
+            Some(cpus)
+        }
+        Err(_) => {
+            tree.problem(&path, "expected CPU numbers with blanks between them: not used");
+            None
+        }
+    }
+}
+
+impl CacheSize {
+    /// Which cache of a core it is.
+    pub fn place(&self) -> (u64, &str) {
+        (self.level, &self.holds)
+    }
+}
+
+impl CpuFacts {
+    /// Sizes of those of its caches that are among these.
+    pub fn caches_among(&self, places: &BTreeSet<(u64, &str)>) -> Vec<CacheSize> {
+        self.geometry.iter().flatten().filter(|cache| places.contains(&cache.place())).cloned().collect()
+    }
+
+    /// `named`: its design by `/proc/cpuinfo`.
+    pub fn read(tree: &Tree, cpu: u32, policies: &Policies, named: Option<Design>) -> Self {
+        let folder = format!("{CPU}/cpu{cpu}");
+        let own = format!("{folder}/cpufreq");
+        let (clock, clock_domain) = match policies.get(&cpu) {
+            Some(policy) => (policy.0.clone(), Some(policy.1.clone())),
+            None => (own, None),
+        };
+        let list = |list: &str, mask: &str| {
+            tree.cpus_or_mask(&format!("{folder}/topology/{list}"), &format!("{folder}/topology/{mask}"))
+        };
+        // The second is what kernels before 5.2 call the first.
+        let listed = |new: &str, old: &str| {
+            let named = |name: &str, plural: &str| list(&format!("{name}{plural}_list"), &format!("{name}{plural}"));
+            named(new, "_cpus").or_else(|| named(old, "_siblings"))
+        };
+        let clocks = tree.numbers(&format!("{clock}/scaling_available_frequencies"), MAX_KHZ);
+        let boosted = tree.numbers(&format!("{clock}/scaling_boost_frequencies"), MAX_KHZ);
+        let mut siblings = listed("core", "thread").unwrap_or_default();
+        if siblings.binary_search(&cpu).is_err() {
+            siblings = vec![cpu];
+        }
+        Self {
+            cpu,
+            capacity: tree.number(&format!("{folder}/cpu_capacity"), MAX_RATING),
+            highest_perf: tree.number(&format!("{folder}/acpi_cppc/highest_perf"), MAX_RATING),
+            min_khz: tree.number(&format!("{clock}/cpuinfo_min_freq"), MAX_KHZ),
+            max_khz: tree.number(&format!("{clock}/cpuinfo_max_freq"), MAX_KHZ),
+            limit_khz: tree.number(&format!("{clock}/scaling_max_freq"), MAX_KHZ),
+            clocks: clocks.map(|mut clocks| {
+                clocks.extend(boosted.unwrap_or_default());
+                clocks.sort_unstable();
+                clocks.dedup();
+                clocks
+            }),
+            clock_domain,
+            siblings,
+            cluster: list("cluster_cpus_list", "cluster_cpus"),
+            package: listed("package", "core"),
+            caches: caches(tree, &folder),
+            design: tree.register(&format!("{folder}/regs/identification/midr_el1")).map(Design::of_midr).or(named),
+            geometry: geometry(tree, &folder),
+        }
+    }
+}
+
+/// The folders of its caches.
+fn cache_folders(tree: &Tree, folder: &str) -> impl Iterator<Item = String> {
+    let folder = format!("{folder}/cache");
+    let indices = tree.names(&folder).into_iter().filter(|name| name.starts_with("index"));
+    indices.map(move |index| format!("{folder}/{index}"))
+}
+
+fn caches(tree: &Tree, folder: &str) -> Vec<CacheFacts> {
+    let read = |path: String| {
+        if tree.text(&format!("{path}/type"))? == "Instruction" {
+            return None;
+        }
+        Some(CacheFacts {
+            level: tree.number(&format!("{path}/level"), 9)?,
+            bytes: tree.size(&format!("{path}/size"))?,
+            shared: tree.cpus_or_mask(&format!("{path}/shared_cpu_list"), &format!("{path}/shared_cpu_map"))?,
+        })
+    };
+    cache_folders(tree, folder).filter_map(read).collect()
+}
+
+/// Reading twice what [`caches`] reads must not tell problems twice: a size that is none is left out here in silence.
+fn geometry(tree: &Tree, folder: &str) -> Option<Vec<CacheSize>> {
+    let read = |path: String| {
+        let level = tree.text(&format!("{path}/level"))?.parse().ok().filter(|level| *level <= CORES_CACHES)?;
+        let bytes = parse_size(&tree.text(&format!("{path}/size"))?)?;
+        Some(CacheSize { level, holds: tree.text(&format!("{path}/type"))?, bytes })
+    };
+    let mut sizes: Vec<CacheSize> = cache_folders(tree, folder).filter_map(read).collect();
+    sizes.sort();
+    Some(sizes).filter(|sizes| !sizes.is_empty())
+}
