@@ -24,7 +24,10 @@ pub(super) fn find(facts: &Facts, untrusted: &mut Vec<String>, notes: &mut Vec<S
     let is_certain = has_designs && facts.cpus.iter().flat_map(|cpu| &cpu.design).all(Design::is_conclusive);
     // Licensees choose the caches of an Arm design; one that is named needs no further evidence.
     let has_geometry = !is_certain && is_whole(facts, "sizes of caches", |cpu| cpu.geometry.is_some(), untrusted);
-    let common = common_caches(facts);
+    let common = facts.common_caches();
+    if has_geometry && facts.cpus.iter().any(|cpu| cpu.geometry.as_ref() != Some(&cpu.caches_among(&common))) {
+        untrusted.push("sizes of caches: some are there for a part of the CPUs only; not used".to_owned());
+    }
     let with = |designs: bool, geometry: bool| -> BTreeMap<u32, Class> {
         let class = |cpu: &CpuFacts| Class {
             list: lists.get(&cpu.cpu).copied(),
@@ -42,14 +45,6 @@ pub(super) fn find(facts: &Facts, untrusted: &mut Vec<String>, notes: &mut Vec<S
     }
     // The lists alone make at most four.
     found.map_or_else(BTreeMap::new, |(_, classes)| classes)
-}
-
-/// The caches, as level and content, of which each CPU has a size: a tree may have lost some.
-fn common_caches(facts: &Facts) -> BTreeSet<(u64, &str)> {
-    let mut sets =
-        facts.cpus.iter().map(|cpu| cpu.geometry.iter().flatten().map(CacheSize::place).collect::<BTreeSet<_>>());
-    let first = sets.next().unwrap_or_default();
-    sets.fold(first, |common, set| common.intersection(&set).copied().collect())
 }
 
 /// Whether all CPUs have it. That only some do is said.

@@ -16,10 +16,13 @@ pub(super) fn find(facts: &Facts, kinds: &[Found]) -> Vec<EvidenceRow> {
         Some(Design::Arm { .. }) => EvidenceSource::Midr,
         _ => EvidenceSource::Cpuinfo,
     };
+    // A cache that a tree has lost for some CPUs is no difference between cores.
+    let common = facts.common_caches();
+    let caches = |cpu: &CpuFacts| (!common.is_empty()).then(|| sizes(&cpu.caches_among(&common)));
     let rows = [
         row(design, by_text(facts, named), kinds),
         row(EvidenceSource::IntelLists, by_text(facts, |cpu| on_list(facts, cpu.cpu)), kinds),
-        row(EvidenceSource::CacheSizes, by_text(facts, |cpu| cpu.geometry.as_deref().map(sizes)), kinds),
+        row(EvidenceSource::CacheSizes, by_text(facts, caches), kinds),
         row(EvidenceSource::CpuCapacity, by_speed(facts, |cpu| cpu.capacity, 1.0, ""), kinds),
         row(EvidenceSource::HighestPerf, by_speed(facts, |cpu| cpu.highest_perf, 1.0, ""), kinds),
         row(EvidenceSource::MaxFreq, by_speed(facts, |cpu| cpu.max_khz, 1e3, " MHz"), kinds),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cpu::{CpuFacts, clock_domains};
+use super::cpu::{CacheSize, CpuFacts, clock_domains};
 use super::identity;
 use super::tree::Tree;
 use crate::file::MAX_CORES;
@@ -96,6 +96,14 @@ impl Facts {
     /// What is said of a CPU that is online.
     pub fn of(&self, cpu: u32) -> Option<&CpuFacts> {
         self.cpus.binary_search_by_key(&cpu, |facts| facts.cpu).ok().map(|index| &self.cpus[index])
+    }
+
+    /// The caches, as level and content, of which each CPU has a size: a tree may have lost some.
+    pub fn common_caches(&self) -> BTreeSet<(u64, &str)> {
+        let mut sets =
+            self.cpus.iter().map(|cpu| cpu.geometry.iter().flatten().map(CacheSize::place).collect::<BTreeSet<_>>());
+        let first = sets.next().unwrap_or_default();
+        sets.fold(first, |common, set| common.intersection(&set).copied().collect())
     }
 
     /// The first thread of a CPU's physical core.

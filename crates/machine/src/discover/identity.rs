@@ -17,6 +17,11 @@ pub(super) enum Design {
     X86 { vendor: String, family: u32, model: u32 },
 }
 
+const ARM: u32 = 0x41;
+const HISILICON: u32 = 0x48;
+const QUALCOMM: u32 = 0x51;
+const APPLE: u32 = 0x61;
+
 impl Design {
     /// From the value of MIDR_EL1.
     pub const fn of_midr(midr: u64) -> Self {
@@ -26,6 +31,17 @@ impl Design {
     /// True if two CPUs with this value are of one design for certain.
     pub const fn is_conclusive(&self) -> bool {
         matches!(self, Self::Arm { .. })
+    }
+
+    /// True for the designs that chips of several have for their slower cores.
+    pub const fn is_little(&self) -> bool {
+        let Self::Arm { implementer, part } = self else { return false };
+        match *implementer {
+            ARM => matches!(*part, 0xc07 | 0xd03 | 0xd04 | 0xd05 | 0xd46 | 0xd80),
+            QUALCOMM => matches!(*part, 0x201 | 0x211 | 0x801 | 0x803 | 0x805),
+            APPLE => matches!(*part, 0x022 | 0x032),
+            _ => false,
+        }
     }
 }
 
@@ -79,10 +95,6 @@ fn number(fields: &BTreeMap<&str, &str>, key: &str) -> Option<u32> {
 /// What Arm and its licensees call a part. Numbers as util-linux's lscpu and the kernel's `cputype.h` have them; those of
 /// chips with cores of several kinds.
 const fn arm_name(implementer: u32, part: u32) -> Option<&'static str> {
-    const ARM: u32 = 0x41;
-    const HISILICON: u32 = 0x48;
-    const QUALCOMM: u32 = 0x51;
-    const APPLE: u32 = 0x61;
     Some(match (implementer, part) {
         (ARM, 0xc07) => "Cortex-A7",
         (ARM, 0xc09) => "Cortex-A9",

@@ -110,7 +110,9 @@ pub(super) fn find(facts: &Facts, given: &Given) -> Kinds {
         groups = by_measured_speed(groups, given, &mut notes);
     }
 
-    groups.sort_by(|a, b| b.speed.total_cmp(&a.speed));
+    // Where nothing tells the speeds, a little design must not be the one that is called big.
+    let is_little = |group: &Group| group.class.design.as_ref().is_some_and(Design::is_little);
+    groups.sort_by(|a, b| b.speed.total_cmp(&a.speed).then_with(|| is_little(a).cmp(&is_little(b))));
     let names = names::of(&groups.iter().map(|group| group.class.list).collect::<Vec<_>>(), facts.is_apple);
     let fastest = groups.first().map_or(1.0, |group| group.speed);
     let kinds = groups.into_iter().zip(names).map(|(group, name)| Found {
@@ -278,7 +280,9 @@ fn by_measured_speed(groups: Vec<Group>, given: &Given, notes: &mut Vec<String>)
 /// A line on CPUs that differ enough for two kinds, and by no more than the measurement scattered.
 fn within_the_scatter(part: &Group, measured: &BTreeMap<u32, f64>, scatter: f64) -> Option<String> {
     let greatest = fastest(part, measured)?;
-    let slower = |cpu: &&u32| measured.get(cpu).is_some_and(|speed| *speed < (1.0 - KIND_TOLERANCE) * greatest);
+    // Slower ones are of this kind because a machine has no more than so many kinds.
+    let within = (1.0 - scatter) * greatest..(1.0 - KIND_TOLERANCE) * greatest;
+    let slower = |cpu: &&u32| measured.get(cpu).is_some_and(|speed| within.contains(speed));
     let slower: Vec<u32> = part.cpus.iter().filter(slower).copied().collect();
     (!slower.is_empty()).then(|| {
         format!(

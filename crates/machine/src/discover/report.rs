@@ -90,7 +90,7 @@ pub enum EvidenceSource {
     Cpuinfo,
     /// The lists of CPUs of Intel's counters.
     IntelLists,
-    /// Caches of the first two levels.
+    /// Caches of the first two levels, those of which all CPUs have a size.
     CacheSizes,
     /// `cpu_capacity`.
     CpuCapacity,

@@ -42,7 +42,8 @@ impl Tree {
         self.problems.borrow_mut().push(format!("{path}: {what}"));
     }
 
-    /// A file's text without blanks at its ends; `None`: not there, empty, or not readable.
+    /// A file's text without blanks at its ends; `None`: not there, empty, or not readable. A zero
+    /// byte is a blank: some kernels end lists with one, as that of hwloc's Kunpeng 920 does.
     pub fn text(&self, path: &str) -> Option<String> {
         let mut bytes = Vec::new();
         let read =
@@ -57,7 +58,10 @@ impl Tree {
             }
         }
         match String::from_utf8(bytes) {
-            Ok(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+            Ok(text) => {
+                let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+                Some(text.to_owned()).filter(|text| !text.is_empty())
+            }
             Err(_) => {
                 self.problem(path, "no text found: not used");
                 None

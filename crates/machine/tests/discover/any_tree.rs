@@ -19,11 +19,23 @@ const OF_CPU: &[&str] = &[
     "topology/core_cpus_list",
     "topology/cluster_cpus_list",
     "topology/package_cpus_list",
+    "topology/thread_siblings",
+    "topology/core_siblings",
+    "online",
+    "regs/identification/midr_el1",
+    "cache/index0/level",
+    "cache/index0/type",
+    "cache/index0/size",
     "cache/index2/level",
     "cache/index2/type",
     "cache/index2/size",
     "cache/index2/shared_cpu_list",
+    "cache/index2/shared_cpu_map",
 ];
+
+/// Fields of a CPU in `/proc/cpuinfo`.
+const OF_CPUINFO: &[&str] =
+    &["processor", "CPU implementer", "CPU part", "vendor_id", "cpu family", "model", "Revision"];
 
 /// The rest.
 const OF_MACHINE: &[&str] = &[
@@ -35,6 +47,7 @@ const OF_MACHINE: &[&str] = &[
     "devices/cpu_lowpower/cpus",
     "devices/system/cpu/cpufreq/policy0/related_cpus",
     "devices/system/cpu/cpufreq/policy0/cpuinfo_max_freq",
+    "../proc/cpuinfo",
     "firmware/devicetree/base/model",
     "firmware/devicetree/base/compatible",
     "class/powercap/intel-rapl:0/energy_uj",
@@ -48,7 +61,8 @@ fn text() -> impl Strategy<Value = String> {
         2 => "[0-7](-[0-7])?(,[0-7])?",
         1 => "[0-7]( [0-7]){0,3}",
         1 => "[0-9]{1,3}[KMG]",
-        1 => Just("Unified".to_owned()),
+        1 => prop::sample::select(vec!["Unified", "Data", "Instruction"]).prop_map(str::to_owned),
+        1 => "(0x)?[0-9a-f]{1,9}(,[0-9a-f]{8})?",
         1 => Just("apple,x".to_owned()),
         1 => "[^\n=]{0,12}",
     ]
@@ -64,7 +78,10 @@ fn line() -> impl Strategy<Value = String> {
         lines
     });
     let of_machine = (prop::sample::select(OF_MACHINE), text()).prop_map(|(file, text)| format!("{file} = {text}"));
-    prop_oneof![2 => of_cpu, 4 => of_all, 2 => of_machine]
+    let field = (prop::sample::select(OF_CPUINFO), text()).prop_map(|(key, text)| format!("{key}: {text}"));
+    let of_cpuinfo = (prop::collection::vec(field, 1..5), 0..8)
+        .prop_map(|(fields, first)| format!("proc/cpuinfo/{{{first}-7}} = {}", fields.join("; ")));
+    prop_oneof![2 => of_cpu, 4 => of_all, 2 => of_machine, 1 => of_cpuinfo]
 }
 
 proptest! {
@@ -74,14 +91,20 @@ proptest! {
         allowed in prop::option::of(prop::collection::vec(0..9_u32, 0..9)),
         measured in prop::collection::vec((0..9_u32, 1e-3..1e9), 0..9),
         uncertainty in 0.0..2.0,
+        is_listed in prop::bool::weighted(0.8),
     ) {
         let root = tree::empty();
-        tree::plant(root.path(), "devices/system/cpu/online = 0-7");
+        if is_listed {
+            tree::plant(root.path(), "devices/system/cpu/online = 0-7");
+        }
         tree::plant(root.path(), &lines.join("\n"));
         let measured = measured.into_iter().map(|(cpu, speed)| MeasuredSpeed { cpu, speed }).collect();
         let given = Given { allowed: allowed.clone(), clock_khz: None, measured, uncertainty };
         if let Ok(detected) = discover(root.path(), &given) {
             assert_valid(&detected.machine);
+            for row in &detected.report.evidence {
+                prop_assert!(row.groups.iter().all(|group| !group.value.is_empty() && !group.cpus.is_empty()));
+            }
             for pair in detected.machine.kinds.windows(2) {
                 prop_assert!(pair[0].top().capacity >= pair[1].top().capacity);
             }
@@ -93,7 +116,7 @@ proptest! {
 
     #[test]
     fn a_core_is_as_fast_in_a_container_as_outside(
-        name in prop::sample::select(vec!["odroid-xu3", "pixel6", "alder-lake", "server"]),
+        name in prop::sample::select(vec!["odroid-xu3", "pixel6", "alder-lake", "server", "kirin-980", "strix-point"]),
         allowed in prop::collection::btree_set(0..8_u32, 1..8),
     ) {
         let root = tree::tree(name);

@@ -3,12 +3,7 @@
 use evenkeel_machine::discover::{ClockSource, DiscoverError, Given, NameSource, SensorSource, SpeedSource, discover};
 use evenkeel_machine::{Machine, MicroWatts};
 
-use crate::{assert_valid, capacities, clusters, detect, detect_within, tree};
-
-/// Whether one of the lines has all of these words.
-fn says(lines: &[String], words: &[&str]) -> bool {
-    lines.iter().any(|line| words.iter().all(|word| line.contains(word)))
-}
+use crate::{assert_valid, capacities, clusters, detect, detect_within, says, tree};
 
 /// Kinds, cores, clusters and capacities of a preset and of what was found are the same.
 #[track_caller]

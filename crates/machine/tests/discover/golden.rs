@@ -1,4 +1,5 @@
-//! Machine files and reports of all trees, against tests/golden/detect. `BLESS=1 cargo test` writes these anew.
+//! Machine files and reports of all trees, against tests/golden/detect. `BLESS=1 cargo test` writes
+//! these anew.
 
 use std::path::Path;
 
@@ -30,6 +31,26 @@ fn each_tree_gives_the_machine_file_and_the_report_that_are_kept() {
         "offline-cluster",
         "bare",
         "damaged",
+        "kirin-960",
+        "kirin-980",
+        "snapdragon-653",
+        "snapdragon-820",
+        "snapdragon-821",
+        "snapdragon-835",
+        "snapdragon-845",
+        "snapdragon-8-gen-2",
+        "exynos-9810",
+        "helio-p60",
+        "gb10",
+        "kunpeng-920",
+        "visionfive2",
+        "i7-1370p",
+        "lakefield",
+        "meteor-lake",
+        "strix-point",
+        "boost-scatter",
+        "masks-only",
+        "xeon-lost-caches",
     ];
     for name in names {
         let detected = detect(name);

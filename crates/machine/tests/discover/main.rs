@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod any_tree;
+mod evidence;
 mod fixtures;
 mod golden;
 mod measured;
@@ -19,6 +20,11 @@ fn detect_within(name: &str, cpus: Option<&[u32]>) -> Result<Detected, DiscoverE
 /// What is found in the tree of this name.
 fn detect(name: &str) -> Detected {
     detect_within(name, None).unwrap()
+}
+
+/// True if one of the lines has all of these words.
+fn says(lines: &[String], words: &[&str]) -> bool {
+    lines.iter().any(|line| words.iter().all(|word| line.contains(word)))
 }
 
 /// CPUs by cluster, in the order of cores.

@@ -2,7 +2,7 @@
 
 use evenkeel_machine::discover::{Detected, Given, MeasuredSpeed, SpeedSource, discover};
 
-use crate::{assert_valid, capacities, tree};
+use crate::{assert_valid, capacities, says, tree};
 
 /// What is found where these speeds were measured, CPU by CPU.
 fn with_speeds(name: &str, speeds: &[f64], uncertainty: f64) -> Detected {
@@ -32,6 +32,30 @@ fn cores_that_differ_by_less_than_a_tenth_stay_one_kind() {
 fn differences_within_the_uncertainty_of_the_measurement_make_no_kinds() {
     assert_eq!(with_speeds("bare", &[100.0, 75.0], 0.3).machine.cores_label(), "2core");
     assert_eq!(with_speeds("bare", &[100.0, 65.0], 0.3).machine.cores_label(), "1big+1little");
+}
+
+#[test]
+fn a_difference_within_the_scatter_is_said_and_force_makes_kinds_of_it() {
+    let words = ["CPU 1: more than 10 % slower", "scattered by 30 %", "taken as one kind", "--force"];
+    let detected = with_speeds("bare", &[100.0, 75.0], 0.3);
+    assert_eq!(detected.machine.cores_label(), "2core");
+    assert!(says(&detected.report.notes, &words), "{:?}", detected.report.notes);
+    // With --force nothing is given for the scatter.
+    let forced = with_speeds("bare", &[100.0, 75.0], 0.0);
+    assert_eq!(forced.machine.cores_label(), "1big+1little");
+    for (speeds, scatter) in [([100.0, 75.0], 0.0), ([100.0, 95.0], 0.3), ([100.0, 65.0], 0.3)] {
+        let detected = with_speeds("bare", &speeds, scatter);
+        assert!(!says(&detected.report.notes, &["--force"]), "{speeds:?}: {:?}", detected.report.notes);
+    }
+}
+
+#[test]
+fn more_speeds_than_kinds_that_a_machine_may_have_are_told_apart_less_finely() {
+    // Nine steps of 12 % on a machine of 16 CPUs.
+    let speeds: Vec<f64> = (0..16).map(|cpu| 100.0 * 0.88_f64.powi(cpu.min(8))).collect();
+    let detected = with_speeds("boost-scatter", &speeds, 0.0);
+    assert!((2..=8).contains(&detected.machine.kinds.len()), "{}", detected.machine.cores_label());
+    assert!(!says(&detected.report.notes, &["--force"]), "no scatter: {:?}", detected.report.notes);
 }
 
 #[test]
