@@ -68,7 +68,7 @@ impl Attached {
                 let before = self.asked.insert(tid, worker.ran).unwrap_or(0);
                 let ran = Nanos::from_millis(worker.ran - before);
                 let runnable = matches!(worker.habit, Habit::Spins);
-                self.mechanism.sampled(tid, Cpu(worker.on.unwrap_or(0)), ran, runnable, self.fake.now());
+                self.mechanism.sampled(tid, Cpu(worker.on.unwrap_or(0)), (ran, Nanos::ZERO), runnable, self.fake.now());
             }
         }
         self.mechanism.look(self.fake.now(), &seen);

@@ -62,3 +62,28 @@ fn programs_with_barriers_lose_little_under_any_policy_nothing_under_the_best_an
     let means = logs.map(|sum: f64| (sum / (PROGRAMS.len() * LOOKS_MS.len()) as f64).exp());
     assert!(means.iter().all(|mean| *mean < 0.9), "{means:.3?} in the mean under {policies:?}");
 }
+
+/// Work that threads of these naps (ms of work, ms of sleep) have done on a fast core and a slow one.
+fn naps(policy: Option<&str>, naps: &[(u64, u64)], tick: u64) -> f64 {
+    let fake = Fake::new(2, true);
+    fake.0.borrow_mut().model = Model::QueuePerCpu;
+    let mut mechanism = policy.map(|policy| mechanism(&fake, policy, &[(3.0, 1), (1.0, 1)], &[]));
+    let start = |&(works, sleeps): &(u64, u64)| fake.start(10, None, Habit::Naps { works, sleeps }, &[1.0, 1.0 / 3.0]);
+    let threads: Vec<Tid> = naps.iter().map(start).collect();
+    match &mut mechanism {
+        Some(mechanism) => run(&fake, mechanism, 20_000, tick),
+        None => (0..20_000).for_each(|_| fake.step()),
+    }
+    threads.iter().map(|&thread| fake.worker(thread).done).sum()
+}
+
+#[test]
+fn threads_that_nap_do_not_share_a_core_beside_one_that_idles() {
+    let cases = [("acfs", vec![(3, 2); 4], [4, 16, 32]), ("hsp", vec![(5, 4); 3], [32, 64, 100])];
+    for (policy, threads, looks) in cases {
+        for tick in looks {
+            let share = naps(Some(policy), &threads, tick) / naps(None, &threads, tick);
+            assert!(share > 0.94, "{policy}, {threads:?}, a look every {tick} ms: {share:.2} of the kernel's work");
+        }
+    }
+}

@@ -13,7 +13,7 @@
 use std::io;
 
 use evenkeel_machine::{CoreId, Nanos};
-use evenkeel_policy::{Event, ThreadId};
+use evenkeel_policy::{Event, QueueId, ThreadId};
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
 
@@ -95,7 +95,10 @@ impl<K: Kernel> Mechanism<K> {
         match &state.mask {
             Mask::Set(masks) => same(&masks[0]),
             Mask::Inherited(masks) => {
-                masks.iter().any(same) || state.original.as_ref().is_some_and(same) || self.homes.iter().any(same)
+                masks.iter().any(same)
+                    || state.original.as_ref().is_some_and(same)
+                    || (0..self.homes.len() as u32).any(|queue| same(&self.home(QueueId(queue))))
+                    || self.homes.iter().any(same)
             }
             Mask::Untouched => state.original.as_ref().is_some_and(same),
             Mask::Own | Mask::Refused => false,
@@ -234,11 +237,11 @@ impl<K: Kernel> Mechanism<K> {
             // One that is in SCHED_IDLE by itself needs no parking.
             Place::Queue(queue) => {
                 let parked = self.options.park && state.class != Class::Idle && !state.overdue;
-                Some((self.homes[queue.index()], parked))
+                Some((self.home(queue), parked))
             }
             // Most threads of a machine sleep for as long as a session lasts.
             Place::Nowhere if !state.has_woken && state.mask == Mask::Untouched => None,
-            Place::Nowhere => Some((self.homes[queue.index()], false)),
+            Place::Nowhere => Some((self.home(queue), false)),
         }
     }
 

@@ -9,6 +9,7 @@ use rustix::thread::CpuSet;
 
 use super::journal::Entry;
 use super::kernel::{Class, Kernel};
+use super::overflow::Overflow;
 use super::queues::{Queue, Service};
 use super::thread::{Mask, Thread};
 use crate::live::milestones::Milestones;
@@ -70,6 +71,7 @@ pub struct Mechanism<K> {
     pub(super) services: Vec<Service>,
     /// By queue: CPUs of the cores whose first tier has it, and of faster ones that serve it at all.
     pub(super) homes: Vec<CpuSet>,
+    pub(super) overflow: Overflow,
     /// By core: who was put there.
     pub(super) placed: Vec<Option<ThreadId>>,
     /// By core: it has lost its thread, and has not picked since.
@@ -156,6 +158,7 @@ impl<K: Kernel> Mechanism<K> {
             queues: Vec::new(),
             services: (0..count).map(|_| Service::default()).collect(),
             homes: Vec::new(),
+            overflow: Overflow::default(),
             placed: vec![None; count],
             called: vec![false; count],
             on_core: vec![None; count],
@@ -237,6 +240,7 @@ impl<K: Kernel> Mechanism<K> {
             self.dispatch();
             self.tell();
         }
+        self.judge_overflow();
         self.apply();
     }
 

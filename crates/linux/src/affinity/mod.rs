@@ -31,6 +31,7 @@ pub mod journal;
 pub mod kernel;
 mod mechanism;
 mod observe;
+mod overflow;
 mod queues;
 mod sampling;
 pub mod session;

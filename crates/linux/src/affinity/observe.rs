@@ -81,13 +81,21 @@ impl<K: Kernel> Mechanism<K> {
         Some(thread)
     }
 
-    /// For sources that do not tell of switches: what a thread has run since it was looked at last, and whether it could go on.
-    pub fn sampled(&mut self, tid: Tid, cpu: crate::watch::Cpu, ran: Nanos, runnable: bool, at: Nanos) {
+    /// For sources that do not tell of switches: how long a thread has run and waited for a core since
+    /// it was looked at last, and whether it could go on.
+    pub fn sampled(
+        &mut self,
+        tid: Tid,
+        cpu: crate::watch::Cpu,
+        (ran, waited): (Nanos, Nanos),
+        runnable: bool,
+        at: Nanos,
+    ) {
         let Some(thread) = self.known(tid) else { return };
         let at = self.since_epoch(at);
         // One that slept when it was last looked at ran at the end of the time since: else all of
         // that would be lost.
-        let began = at.saturating_sub(ran).max(self.threads[thread.index()].since).min(at);
+        let began = at.saturating_sub(ran.saturating_add(waited)).max(self.threads[thread.index()].since).min(at);
         self.becomes_runnable_if(thread, ran > Nanos::ZERO || runnable, began);
         if let Some(core) = self.core_of(cpu)
             && ran > Nanos::ZERO

@@ -8,7 +8,7 @@ use evenkeel_policy::{State, ThreadId};
 
 use super::Mechanism;
 use super::kernel::Kernel;
-use crate::counters::{IpcSampler, OnPmu, Pmu, RunState, ThreadCounters, ThreadTimes, pmus};
+use crate::counters::{IpcSampler, OnPmu, Pmu, RunState, ThreadCounters, ThreadTimes, Times, pmus};
 use crate::watch::{Source, Tid};
 
 /// How often counters are read.
@@ -20,7 +20,7 @@ const HALF_LIFE: Nanos = Nanos::from_secs(1);
 struct Sampled {
     /// Whose this is: its number may have been another's before.
     tid: Tid,
-    times: Option<(ThreadTimes, Nanos)>,
+    times: Option<(ThreadTimes, Times)>,
     counts: Option<Counted>,
     /// Not opened, or not readable: it is not tried again.
     given_up: bool,
@@ -93,8 +93,8 @@ impl Sampling {
     fn open_times<K: Kernel>(&mut self, mechanism: &Mechanism<K>, thread: ThreadId, tid: Tid, from_now: bool) {
         let process = mechanism.roster().apps()[mechanism.stats()[thread.index()].app.index()].process;
         let before = |times: &ThreadTimes| match from_now {
-            true => times.times().ok().map(|times| times.run),
-            false => Some(Nanos::ZERO),
+            true => times.times().ok(),
+            false => Some(Times::default()),
         };
         let sampled = &mut self.threads[thread.index()];
         sampled.times = ThreadTimes::open(process, tid).ok().and_then(|times| before(&times).map(|ran| (times, ran)));
@@ -128,9 +128,10 @@ impl Sampling {
                 if let Some((account, before)) = &mut sampled.times
                     && let (Ok(times), Ok((state, cpu))) = (account.times(), account.state())
                 {
-                    let ran = times.run.saturating_sub(*before);
-                    *before = times.run;
-                    mechanism.sampled(tid, cpu, ran, state == RunState::Runnable, at);
+                    let ran = times.run.saturating_sub(before.run);
+                    let waited = times.wait.saturating_sub(before.wait);
+                    *before = times;
+                    mechanism.sampled(tid, cpu, (ran, waited), state == RunState::Runnable, at);
                 }
             }
             if count {
