@@ -67,6 +67,21 @@ fn one_json_object_has_machine_and_report() {
 }
 
 #[test]
+fn each_source_says_which_cores_it_tells_apart() {
+    let told = in_tree("kirin-980", None, &["detect"]).done().stdout;
+    let lines = |words: &[&str]| told.lines().any(|line| words.iter().all(|word| line.contains(word)));
+    assert!(lines(&["MIDR: Cortex-A55 on 0-3", "Cortex-A76 (HiSilicon) on 4-7", "tells some kinds apart"]), "{told}");
+    let scatter = in_tree("boost-scatter", None, &["detect", "--json"]).done().json();
+    assert_eq!(scatter["machine"]["cores"], "16core");
+    let evidence = scatter["report"]["evidence"].as_array().unwrap();
+    let clocks = evidence.iter().find(|row| row["source"] == "max_freq").unwrap();
+    assert_eq!((&clocks["verdict"], &clocks["groups"][0]["cpus"]), (&"agrees".into(), &"0-15".into()));
+    let masks = in_tree("masks-only", None, &["detect", "--json"]).done().json();
+    assert_eq!(masks["report"]["cpus"]["offline"], "3");
+    assert_eq!(masks["report"]["kinds"][0]["physical_cores"], 2);
+}
+
+#[test]
 fn what_makes_no_machine_is_one_line() {
     let refused = |name: &str, cpus: Option<&str>, args: &[&str], words: &str| {
         let ended = in_tree(name, cpus, args);
@@ -82,6 +97,7 @@ fn what_makes_no_machine_is_one_line() {
     );
     refused("server", Some("none"), &["detect"], "EVENKEEL_CPUS: 'none' found, expected CPU numbers");
     refused("server", None, &["detect", "--calibrate"], "a calibration measures this machine");
+    refused("server", None, &["detect", "--calibrate", "--force"], "a calibration measures this machine");
     refused("server", None, &["detect", "-o", "/nowhere/x.toml"], "there is no such folder");
     let mut command = command(&["detect"]);
     let ended = Ended::of(command.env("EVENKEEL_SYSFS", "/nowhere").output().unwrap());

@@ -64,13 +64,17 @@ pub(super) fn clock_domains(tree: &Tree, cpus: &[u32]) -> Policies {
     let folder = format!("{CPU}/cpufreq");
     let mut policies = Policies::new();
     let by_policy = tree.names(&folder).into_iter().filter(|name| name.starts_with("policy"));
-    let by_policy = by_policy.map(|name| format!("{folder}/{name}"));
-    for path in by_policy.chain(cpus.iter().map(|cpu| format!("{CPU}/cpu{cpu}/cpufreq"))) {
-        if let Some(cpus) = related_cpus(tree, &path) {
-            let policy = Rc::new((path, cpus));
-            for &cpu in &policy.1 {
-                policies.entry(cpu).or_insert_with(|| Rc::clone(&policy));
-            }
+    let by_policy = by_policy.map(|name| (None, format!("{folder}/{name}")));
+    let own = cpus.iter().map(|&cpu| (Some(cpu), format!("{CPU}/cpu{cpu}/cpufreq")));
+    for (owner, path) in by_policy.chain(own) {
+        let Some(cpus) = related_cpus(tree, &path) else { continue };
+        let policy = Rc::new((path, cpus));
+        for &cpu in &policy.1 {
+            policies.entry(cpu).or_insert_with(|| Rc::clone(&policy));
+        }
+        // What a CPU says of itself comes before what others say of it.
+        if let Some(owner) = owner {
+            policies.insert(owner, policy);
         }
     }
     policies
