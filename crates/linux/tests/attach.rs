@@ -156,3 +156,17 @@ fn a_thread_that_slept_at_attach_is_kept_to_its_queues_cpus_once_it_wakes_howeve
     attached.run(100);
     assert_eq!(attached.fake.worker(Tid(70)).mask.count(), 1, "its queue is a core's");
 }
+
+#[test]
+fn a_wait_between_two_samples_counts_as_waiting() {
+    let fake = Fake::new(4, true);
+    let sleeper = Tid(20);
+    fake.find(sleeper, Tid(10), Doing { runnable: false, cpu: Cpu(0) }, SPEEDS);
+    let mut mechanism = mechanism(&fake, "age", KINDS, &[]);
+    mechanism.look(fake.now(), &fake.seen());
+    (0..10).for_each(|_| fake.step());
+    let (ran, waited) = (Nanos::from_millis(3), Nanos::from_millis(2));
+    mechanism.sampled(sleeper, Cpu(0), (ran, waited), false, fake.now());
+    let stats = &mechanism.stats()[0];
+    assert_eq!((stats.time_on.0.iter().copied().sum::<Nanos>(), stats.waiting), (ran, waited));
+}

@@ -70,8 +70,9 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, CpuListError> {
     Ok(cpus)
 }
 
-/// Reads a mask of CPUs as Linux writes it: groups of at most 8 hexadecimal digits, the last one for CPUs 0 to 31, separated by
-/// commas. Ascending; `None`: it is no mask, or names a CPU of [`MAX_CORES`] or more.
+/// Reads a mask of CPUs as Linux writes it: groups of at most 8 hexadecimal digits, separated by
+/// commas, the last one for CPUs 0 to 31. Ascending; `None`: it is no mask, or names a CPU of
+/// [`MAX_CORES`] or more.
 pub fn parse_mask(text: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for (index, group) in text.trim().rsplit(',').enumerate() {

@@ -1,9 +1,9 @@
 //! Cores that idle beside threads that wait for others.
 //!
 //! A thread that sleeps often is seldom found waiting in a queue: it is loose, and may run on the
-//! cores that serve its queue first. Several of them share these, while a core that serves the
-//! queue second finds nobody to pick and idles. So a queue whose threads wait while such a core
-//! idles has that core's CPU in its home too, as long as they wait from time to time.
+//! cores that serve its queue first. Several of them share these, while another core finds nothing
+//! to pick and idles. So a queue whose threads wait while a core idles that may take them has that
+//! core's CPU in its home, too, as long as they wait from time to time.
 
 use evenkeel_machine::{Core, CoreId, Nanos};
 use evenkeel_policy::{Interest, QueueId};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::facts::CPU;
 use super::identity::Design;
-use super::tree::{Tree, parse_size};
+use super::tree::Tree;
 
 /// Greater than any value of these files, and small enough to calculate with.
 const MAX_RATING: u64 = 1_000_000;
@@ -133,7 +133,7 @@ impl CpuFacts {
         if siblings.binary_search(&cpu).is_err() {
             siblings = vec![cpu];
         }
-        Self {
+        let mut facts = Self {
             cpu,
             capacity: tree.number(&format!("{folder}/cpu_capacity"), MAX_RATING),
             highest_perf: tree.number(&format!("{folder}/acpi_cppc/highest_perf"), MAX_RATING),
@@ -150,42 +150,31 @@ impl CpuFacts {
             siblings,
             cluster: list("cluster_cpus_list", "cluster_cpus"),
             package: listed("package", "core"),
-            caches: caches(tree, &folder),
             design: tree.register(&format!("{folder}/regs/identification/midr_el1")).map(Design::of_midr).or(named),
-            geometry: geometry(tree, &folder),
-        }
+            ..Self::default()
+        };
+        (facts.caches, facts.geometry) = caches(tree, &folder);
+        facts
     }
 }
 
-/// The folders of its caches.
-fn cache_folders(tree: &Tree, folder: &str) -> impl Iterator<Item = String> {
+/// Its caches that hold data, and the sizes of all that belong to its design.
+fn caches(tree: &Tree, folder: &str) -> (Vec<CacheFacts>, Option<Vec<CacheSize>>) {
     let folder = format!("{folder}/cache");
-    let indices = tree.names(&folder).into_iter().filter(|name| name.starts_with("index"));
-    indices.map(move |index| format!("{folder}/{index}"))
-}
-
-fn caches(tree: &Tree, folder: &str) -> Vec<CacheFacts> {
-    let read = |path: String| {
-        if tree.text(&format!("{path}/type"))? == "Instruction" {
-            return None;
+    let (mut caches, mut sizes) = (Vec::new(), Vec::new());
+    for index in tree.names(&folder).into_iter().filter(|name| name.starts_with("index")) {
+        let path = format!("{folder}/{index}");
+        let Some(holds) = tree.text(&format!("{path}/type")) else { continue };
+        let level = tree.number(&format!("{path}/level"), 9);
+        let (Some(level), Some(bytes)) = (level, tree.size(&format!("{path}/size"))) else { continue };
+        let shared = tree.cpus_or_mask(&format!("{path}/shared_cpu_list"), &format!("{path}/shared_cpu_map"));
+        if let Some(shared) = shared.filter(|_| holds != "Instruction") {
+            caches.push(CacheFacts { level, bytes, shared });
         }
-        Some(CacheFacts {
-            level: tree.number(&format!("{path}/level"), 9)?,
-            bytes: tree.size(&format!("{path}/size"))?,
-            shared: tree.cpus_or_mask(&format!("{path}/shared_cpu_list"), &format!("{path}/shared_cpu_map"))?,
-        })
-    };
-    cache_folders(tree, folder).filter_map(read).collect()
-}
-
-/// Reading twice what [`caches`] reads must not tell problems twice: a size that is none is left out here in silence.
-fn geometry(tree: &Tree, folder: &str) -> Option<Vec<CacheSize>> {
-    let read = |path: String| {
-        let level = tree.text(&format!("{path}/level"))?.parse().ok().filter(|level| *level <= CORES_CACHES)?;
-        let bytes = parse_size(&tree.text(&format!("{path}/size"))?)?;
-        Some(CacheSize { level, holds: tree.text(&format!("{path}/type"))?, bytes })
-    };
-    let mut sizes: Vec<CacheSize> = cache_folders(tree, folder).filter_map(read).collect();
+        if level <= CORES_CACHES {
+            sizes.push(CacheSize { level, holds, bytes });
+        }
+    }
     sizes.sort();
-    Some(sizes).filter(|sizes| !sizes.is_empty())
+    (caches, Some(sizes).filter(|sizes| !sizes.is_empty()))
 }

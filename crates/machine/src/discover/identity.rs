@@ -1,7 +1,8 @@
 //! Which design a CPU is: Arm's MIDR register, or what `/proc/cpuinfo` says.
 //!
-//! The register's fields are those of the Arm Architecture Reference Manual, MIDR_EL1: implementer, variant, architecture,
-//! part number, revision. Variant and revision are steppings of one design and are left out, and so is an x86 stepping.
+//! The register's fields are those of the Arm Architecture Reference Manual, MIDR_EL1: implementer,
+//! variant, architecture, part number, revision. Variant and revision are steppings of one design
+//! and are left out, and so is an x86 stepping.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -92,8 +93,8 @@ fn number(fields: &BTreeMap<&str, &str>, key: &str) -> Option<u32> {
     u32::try_from(parse_number(fields.get(key)?)?).ok()
 }
 
-/// What Arm and its licensees call a part. Numbers as util-linux's lscpu and the kernel's `cputype.h` have them; those of
-/// chips with cores of several kinds.
+/// What Arm and its licensees call a part. Numbers as util-linux's lscpu and the kernel's `cputype.h`
+/// have them; those of chips with cores of several kinds.
 const fn arm_name(implementer: u32, part: u32) -> Option<&'static str> {
     Some(match (implementer, part) {
         (ARM, 0xc07) => "Cortex-A7",
@@ -167,7 +168,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_met_without_a_panic(text in "\\PC*|((processor|CPU part|CPU implementer|model)\t: (0x)?[0-9a-f]{0,9}\n\n?){0,9}") {
+        fn any_text_is_met_without_a_panic(
+            text in "\\PC*|((processor|CPU part|CPU implementer|model)\t: (0x)?[0-9a-f]{0,9}\n\n?){0,9}"
+        ) {
             of_cpuinfo(&text);
         }
     }

@@ -32,8 +32,9 @@ pub use sensors::{Sensor, SensorSource};
 use facts::Facts;
 use tree::Tree;
 
-/// CPUs of one design are two kinds where a gap of more than this share of the faster is between their speeds. Less is what
-/// favoured cores differ by from the next (Intel Turbo Boost Max, binned clusters), and more than a quiet spin scatters.
+/// CPUs of one design are two kinds where a gap of more than this share of the faster is between
+/// their speeds. Less is what favoured cores differ by from the next (Intel Turbo Boost Max, binned
+/// clusters), and more than a quiet spin scatters.
 pub const KIND_TOLERANCE: f64 = 0.1;
 
 /// What is known beside the tree.
@@ -45,7 +46,8 @@ pub struct Given {
     pub clock_khz: Option<u64>,
     /// Speeds that were measured, in any unit. A CPU that is not here is taken to be as fast as the fastest of its kind.
     pub measured: Vec<MeasuredSpeed>,
-    /// By how much the measurement scattered, as a share: CPUs must differ by more than this, too, to be of different kinds.
+    /// By how much the measurement scattered, as a share: CPUs must differ by more than this, too,
+    /// to be of different kinds.
     pub uncertainty: f64,
 }
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::cpus::{parse_cpus, parse_mask, parse_number};
 
-/// The most bytes of a file that are read. A page holds any attribute of sysfs; `/proc/cpuinfo` has some kilobytes a CPU.
+/// The most bytes of a file that are read. A page holds any attribute of sysfs; `/proc/cpuinfo` has
+/// some kilobytes a CPU.
 const MAX_BYTES: u64 = 1 << 24;
 
 /// Problems that are kept one by one. A damaged tree has the same one for each CPU.
