@@ -79,11 +79,30 @@ fn naps(policy: Option<&str>, naps: &[(u64, u64)], tick: u64) -> f64 {
 
 #[test]
 fn threads_that_nap_do_not_share_a_core_beside_one_that_idles() {
-    let cases = [("acfs", vec![(3, 2); 4], [4, 16, 32]), ("hsp", vec![(5, 4); 3], [32, 64, 100])];
+    let cases = [
+        ("acfs", vec![(3, 2); 4], [4, 16, 32]),
+        ("hsp", vec![(5, 4); 3], [32, 64, 100]),
+        ("acfs", vec![(7, 5), (3, 4)], [32, 64, 100]),
+    ];
     for (policy, threads, looks) in cases {
         for tick in looks {
             let share = naps(Some(policy), &threads, tick) / naps(None, &threads, tick);
             assert!(share > 0.94, "{policy}, {threads:?}, a look every {tick} ms: {share:.2} of the kernel's work");
         }
+    }
+}
+
+#[test]
+fn who_naps_between_looks_is_called_to_its_core_and_who_works_all_the_time_is_bound_to_it() {
+    for policy in ["acfs", "age", "hsp", "gts"] {
+        let fake = Fake::new(2, true);
+        fake.0.borrow_mut().model = Model::QueuePerCpu;
+        let mut mechanism = mechanism(&fake, policy, &[(3.0, 1), (1.0, 1)], &[]);
+        let speed = [1.0, 1.0 / 3.0];
+        let naps = fake.start(10, None, Habit::Naps { works: 5, sleeps: 3 }, &speed);
+        let works = fake.start(11, None, Habit::Spins, &speed);
+        run(&fake, &mut mechanism, 5_000, 64);
+        let cpus = [naps, works].map(|thread| fake.worker(thread).mask.count());
+        assert_eq!(cpus, [2, 1], "{policy}");
     }
 }

@@ -3,6 +3,7 @@
 //! | where the mechanism has put it | CPUs | class |
 //! | --- | --- | --- |
 //! | on a core | that one | as it was |
+//! | called to a core ([`super::naps`]) | that one for a moment, then all that its queue may have | as it was |
 //! | in a queue | those of the cores that serve the queue first, and of faster ones that serve it at all | SCHED_IDLE, where we may |
 //! | nowhere (blocked, loose) | the same | as it was |
 //! | nowhere, and asleep since before the session | as they were | as it was |
@@ -59,7 +60,7 @@ impl<K: Kernel> Mechanism<K> {
         let Some((cpus, parked)) = self.wanted(thread) else { return false };
         let state = &self.threads[thread.index()];
         let same = matches!(&state.mask, Mask::Set(masks) if masks[0] == cpus);
-        if same && state.parked == parked {
+        if same && state.parked == parked && state.called_to.is_none() {
             return false;
         }
         if let Mask::Untouched = state.mask {
@@ -145,6 +146,7 @@ impl<K: Kernel> Mechanism<K> {
             return false;
         }
         let before = given.unwrap_or(cpus);
+        let Some(before) = self.call(thread, before) else { return false };
         if before != cpus || !matches!(self.threads[thread.index()].mask, Mask::Set(_)) {
             self.totals.calls += 1;
             let result = self.kernel.set_affinity(tid, &cpus);
@@ -158,6 +160,24 @@ impl<K: Kernel> Mechanism<K> {
             state.mask = Mask::Set(Box::new([cpus, before]));
         }
         false
+    }
+
+    /// Moves a thread that is called to its core there. The mask that it has then; `None`: it cannot
+    /// be moved.
+    fn call(&mut self, thread: ThreadId, before: CpuSet) -> Option<CpuSet> {
+        let is_called = self.is_called(thread);
+        let state = &mut self.threads[thread.index()];
+        let called_to = state.called_to.take().filter(|&core| is_called && state.place == Place::Core(core));
+        let Some(core) = called_to else { return Some(before) };
+        let mut only = CpuSet::new();
+        only.set(self.machine.cores[core.index()].cpu as usize);
+        self.totals.calls += 1;
+        let result = self.kernel.set_affinity(state.tid, &only);
+        if !self.note(thread, result) {
+            return None;
+        }
+        self.threads[thread.index()].mask = Mask::Set(Box::new([only, before]));
+        Some(only)
     }
 
     /// Parks a thread, or takes it out, where that is not so yet. Its class is looked at before it is changed: one that has made itself
@@ -229,6 +249,7 @@ impl<K: Kernel> Mechanism<K> {
         let state = &self.threads[thread.index()];
         let queue = self.stats[thread.index()].queue?;
         match state.place {
+            Place::Core(_) if self.is_called(thread) => Some((self.reach(queue), false)),
             Place::Core(core) => {
                 let mut cpus = CpuSet::new();
                 cpus.set(self.machine.cores[core.index()].cpu as usize);
@@ -241,6 +262,7 @@ impl<K: Kernel> Mechanism<K> {
             }
             // Most threads of a machine sleep for as long as a session lasts.
             Place::Nowhere if !state.has_woken && state.mask == Mask::Untouched => None,
+            Place::Nowhere if self.is_called(thread) => Some((self.reach(queue), false)),
             Place::Nowhere => Some((self.home(queue), false)),
         }
     }

@@ -219,6 +219,7 @@ impl<K: Kernel> Mechanism<K> {
             }
         }
         self.note_changes();
+        self.note_naps();
         self.refresh_loads();
         self.tell();
         self.settle_loose();
@@ -241,6 +242,7 @@ impl<K: Kernel> Mechanism<K> {
             self.tell();
         }
         self.judge_overflow();
+        self.call_back();
         self.apply();
     }
 

@@ -7,6 +7,9 @@ use super::kernel::Kernel;
 use super::mechanism::Mechanism;
 use crate::watch::{Seen, Tid};
 
+/// Times that are sampled are as old as the last tick of the kernel, which has the fewest at 100 Hz.
+const TICK: Nanos = Nanos::from_millis(10);
+
 impl<K: Kernel> Mechanism<K> {
     pub(super) fn observe(&mut self, seen: &Seen) {
         match *seen {
@@ -96,6 +99,10 @@ impl<K: Kernel> Mechanism<K> {
         // One that slept when it was last looked at ran at the end of the time since: else all of
         // that would be lost.
         let began = at.saturating_sub(ran.saturating_add(waited)).max(self.threads[thread.index()].since).min(at);
+        let since = self.threads[thread.index()].since;
+        if began.saturating_sub(since) > TICK {
+            self.becomes_blocked(thread, since);
+        }
         self.becomes_runnable_if(thread, ran > Nanos::ZERO || runnable, began);
         if let Some(core) = self.core_of(cpu)
             && ran > Nanos::ZERO
@@ -168,6 +175,7 @@ impl<K: Kernel> Mechanism<K> {
         let state = &mut self.threads[thread.index()];
         state.runnable = false;
         state.blocked_lately = true;
+        state.napped = true;
         self.stats[thread.index()].since = at;
         self.touch(thread);
         self.milestones.blocked(self.stats[thread.index()].app, thread);

@@ -62,8 +62,6 @@ impl<K: Kernel> Mechanism<K> {
             let before = before.get(core.index()).copied().unwrap_or_default();
             share(self.busy[core.index()].saturating_sub(before))
         };
-        // A policy that asks for idle cores gives them threads that are not theirs by their tiers.
-        let fills = self.interest.wants(Interest::CORE_IDLE);
         let mut lent = std::mem::take(&mut self.overflow.lent);
         lent.resize_with(self.queues.len(), CpuSet::new);
         self.overflow.last.resize(self.queues.len(), Nanos::ZERO);
@@ -73,9 +71,7 @@ impl<K: Kernel> Mechanism<K> {
             if waited[queue.index()] > WAITS {
                 self.overflow.last[queue.index()] = self.now;
                 for core in &self.machine.cores {
-                    let service = &self.services[core.id.index()];
-                    let serves = service.serves(queue) || fills && service.is_used();
-                    if serves && self.cores[core.id.index()].online && busy(core.id) < IDLES {
+                    if self.may_take_from(core.id, queue) && busy(core.id) < IDLES {
                         cpus.set(core.cpu as usize);
                     }
                 }
@@ -88,6 +84,14 @@ impl<K: Kernel> Mechanism<K> {
             }
         }
         self.overflow.lent = lent;
+    }
+
+    /// Whether a core may have threads of a queue: it serves it, or the policy fills idle cores with
+    /// threads that are not theirs by their tiers.
+    pub(super) fn may_take_from(&self, core: CoreId, queue: QueueId) -> bool {
+        let service = &self.services[core.index()];
+        let fills = self.interest.wants(Interest::CORE_IDLE) && service.is_used();
+        (fills || service.serves(queue)) && self.cores[core.index()].online
     }
 
     /// By queue, how much of the window its threads waited, together.

@@ -101,6 +101,12 @@ pub struct Thread {
     pub parked: bool,
     /// What it had is in the journal.
     pub written: bool,
+    /// It has slept and woken since the last look, unseen by that one.
+    pub napped: bool,
+    /// In how many of the last looks it had napped, see [`super::naps`].
+    pub naps: f32,
+    /// It has been put on this core, and is to be moved there whatever its mask has besides.
+    pub called_to: Option<CoreId>,
     /// It has been parked for too long, and is not again before it has had a core.
     pub overdue: bool,
     /// Not narrowed before this.
@@ -147,6 +153,9 @@ impl Thread {
             class: Class::Other,
             parked: false,
             written: false,
+            napped: false,
+            naps: 0.0,
+            called_to: None,
             overdue: false,
             grace_until: Nanos::ZERO,
             load: Load::new(at),

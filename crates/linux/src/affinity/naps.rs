@@ -1,0 +1,68 @@
+//! Threads that sleep and wake between two looks.
+//!
+//! What is bound to one core can only run there. A thread that sleeps now and then between two
+//! looks leaves its core idle unseen, and nobody else who is bound may have it, and finds it taken
+//! when it wakes. Such a thread is *called* to its core, rather than bound: it is moved there, and
+//! then may run on all cores again, so that between two looks the kernel does what it can.
+
+use evenkeel_machine::CoreId;
+use evenkeel_policy::{QueueId, ThreadId};
+use rustix::thread::CpuSet;
+
+use super::kernel::Kernel;
+use super::mechanism::Mechanism;
+
+/// What a look counts in the mean of those before. Ours.
+const NEWEST: f32 = 0.125;
+/// A thread naps that has done so in more than this share of the looks. Ours.
+const OFTEN: f32 = 0.25;
+
+impl<K: Kernel> Mechanism<K> {
+    /// Who of those that have cores has slept and woken since the last look.
+    pub(super) fn note_naps(&mut self) {
+        for &thread in self.placed.iter().flatten() {
+            let state = &mut self.threads[thread.index()];
+            let before = state.naps > OFTEN;
+            let napped = f32::from(u8::from(std::mem::take(&mut state.napped)));
+            state.naps += (napped - state.naps) * NEWEST;
+            if before != (state.naps > OFTEN) {
+                self.changed.push(thread);
+            }
+        }
+    }
+
+    /// Whether a thread is called to its core, rather than bound.
+    pub(super) fn is_called(&self, thread: ThreadId) -> bool {
+        self.threads[thread.index()].naps > OFTEN
+    }
+
+    /// Where a queue's threads may run that are called to their cores.
+    pub(super) fn reach(&self, queue: QueueId) -> CpuSet {
+        let mut cpus = CpuSet::new();
+        for core in &self.machine.cores {
+            if self.may_take_from(core.id, queue) {
+                cpus.set(core.cpu as usize);
+            }
+        }
+        cpus
+    }
+
+    /// Calls back who runs elsewhere than on its core: where that is the faster one, or where the
+    /// other core's own thread wants to run.
+    pub(super) fn call_back(&mut self) {
+        for core in 0..self.placed.len() {
+            let Some(thread) = self.placed[core] else { continue };
+            let state = &self.threads[thread.index()];
+            let Some(last) = state.last.filter(|last| last.index() != core) else { continue };
+            if !self.is_called(thread) {
+                continue;
+            }
+            let capacity = |core: CoreId| self.machine.kind_of(core).top().capacity;
+            let is_faster = capacity(CoreId(core as u32)) > capacity(last);
+            if is_faster || self.placed[last.index()].is_some() {
+                self.threads[thread.index()].called_to = Some(CoreId(core as u32));
+                self.changed.push(thread);
+            }
+        }
+    }
+}
