@@ -47,8 +47,13 @@ impl Progress {
 impl<L: Listener> Mechanism<'_, L> {
     /// Brings the statistics of a core and of the thread that it runs up to now.
     pub fn account(&mut self, core: usize) {
-        if self.cores[core].accounted != self.now {
-            self.tell_progress(core);
+        self.account_until(core, self.now);
+    }
+
+    /// The same, up to a time that is no later.
+    pub fn account_until(&mut self, core: usize, at: Nanos) {
+        if self.cores[core].accounted != at {
+            self.tell_progress(core, at);
         }
     }
 
@@ -57,7 +62,7 @@ impl<L: Listener> Mechanism<'_, L> {
         if self.cores[core].since == self.now {
             return;
         }
-        let progress = self.tell_progress(core);
+        let progress = self.tell_progress(core, self.now);
         let state = &mut self.cores[core];
         (state.since, state.told) = (self.now, Told::default());
         let thread = &mut self.threads[state.running as usize];
@@ -69,10 +74,10 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// Adds to the statistics what they have not been told yet.
     #[inline]
-    fn tell_progress(&mut self, core: usize) -> Progress {
+    fn tell_progress(&mut self, core: usize, at: Nanos) -> Progress {
         let state = &mut self.cores[core];
-        let elapsed = self.now.0 - state.accounted.0;
-        state.accounted = self.now;
+        let elapsed = at.0 - state.accounted.0;
+        state.accounted = at;
         state.busy_time.0 += elapsed;
         let index = state.running as usize;
         let (thread, stats) = (&self.threads[index], &mut self.stats[index]);
@@ -80,7 +85,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let virtual_time = u128::from(elapsed) * u128::from(state.virtual_rate) + u128::from(state.virtual_fraction);
         state.virtual_fraction = virtual_time as u16;
         stats.virtual_time = stats.virtual_time.saturating_add((virtual_time >> CHARGE_SHIFT) as u64);
-        let progress = Progress::of(thread, self.now.0 - state.since.0, state.rate);
+        let progress = Progress::of(thread, at.0 - state.since.0, state.rate);
         if !thread.wall {
             credit(stats, progress.done - state.told.work);
             state.told.work = progress.done;
@@ -163,33 +168,45 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// Whether a core still serves the thread that it runs, or the thread has no other place.
-    fn belongs(&self, core: usize, thread: ThreadId) -> bool {
+    pub fn belongs(&self, core: usize, thread: ThreadId) -> bool {
         let stats = &self.stats[thread.index()];
         let serves = stats.queue.is_some_and(|queue| self.serves(core, queue));
         !self.threads[thread.index()].normal() || stats.restricted || serves
     }
 
-    /// When the work of the running thread ends if nothing changes, and the calendar's entry for the core, which has been concluded.
+    /// When the work of the running thread ends if nothing changes, and the calendar's entry for the core.
     #[inline]
     pub fn schedule(&mut self, core: usize) {
-        let state = &mut self.cores[core];
+        self.schedule_as_of(self.now, core);
+    }
+
+    /// The same, as if that had been done then.
+    #[inline]
+    pub fn schedule_as_of(&mut self, then: Nanos, core: usize) {
+        let slice_end = self.cores[core].slice_end;
+        let work_end = self.work_end(core, slice_end);
+        self.cores[core].work_end = work_end;
+        self.calendar.set_as_of(then, self.core_slot(core), work_end.min(slice_end), priority::HAPPENS);
+    }
+
+    /// When the work of the running thread ends if nothing changes; [`Nanos::MAX`] if it is after this time, whenever that is.
+    #[inline(always)]
+    pub fn work_end(&self, core: usize, by: Nanos) -> Nanos {
+        let state = &self.cores[core];
         let thread = &self.threads[state.running as usize];
-        let left_of_slice = state.slice_end.saturating_sub(self.now);
-        state.work_end = if thread.wall {
-            self.now.saturating_add(Nanos(thread.overhead.saturating_add(thread.remaining)))
-        } else if real(thread.remaining) > (real(left_of_slice.0) + 1.0) * state.rate {
+        if thread.wall {
+            return state.since.saturating_add(Nanos(thread.overhead.saturating_add(thread.remaining)));
+        }
+        if real(thread.remaining) > (real(by.saturating_sub(state.since).0) + 1.0) * state.rate {
             // Not in this slice, whatever else it loses: when exactly is nobody's question yet.
-            Nanos::MAX
-        } else {
-            let full = (thread.remaining as f64 - thread.fraction).max(0.0) / state.rate;
-            // Whoever has less to do than the refill lasts does it all at half speed.
-            let stalled = (thread.refill as f64).min(full);
-            // A thousandth of a nanosecond is the rounding of the speeds, not work that is left.
-            let time = round_up(full + stalled - 1e-3);
-            self.now.saturating_add(Nanos(thread.overhead.saturating_add(time)))
-        };
-        let at = state.work_end.min(state.slice_end);
-        self.calendar.set(self.core_slot(core), at, priority::HAPPENS);
+            return Nanos::MAX;
+        }
+        let full = (thread.remaining as f64 - thread.fraction).max(0.0) / state.rate;
+        // Whoever has less to do than the refill lasts does it all at half speed.
+        let stalled = (thread.refill as f64).min(full);
+        // A thousandth of a nanosecond is the rounding of the speeds, not work that is left.
+        let time = round_up(full + stalled - 1e-3);
+        state.since.saturating_add(Nanos(thread.overhead.saturating_add(time)))
     }
 
     /// The event of a core: its thread's work has ended, or its slice.
@@ -197,6 +214,9 @@ impl<L: Listener> Mechanism<'_, L> {
         let running = self.cores[core].running;
         if running == NONE {
             return;
+        }
+        if self.is_silent(core, self.now) {
+            return self.go_on(core);
         }
         self.conclude(core);
         if self.now >= self.cores[core].work_end {
@@ -272,30 +292,30 @@ impl<L: Listener> Mechanism<'_, L> {
         if self.threads[thread.index()].normal() && self.has_another_slice(core, thread) {
             return self.schedule(core);
         }
-        let state = &mut self.threads[thread.index()];
-        state.slice_left = 0;
-        if let Class::Deadline { .. } = state.class {
+        if self.is_silent(core, self.now) {
+            return self.go_on(core);
+        }
+        self.threads[thread.index()].slice_left = 0;
+        if let Class::Deadline { .. } = self.threads[thread.index()].class {
             return self.throttle(core, thread);
         }
-        match &mut state.order {
-            Order::Deadline { at, renew, .. } => *at = self.now + *renew,
-            Order::Fixed { key, step } => *key += *step,
-            Order::VirtualTime { .. } | Order::Arrival => {}
-        }
-        let state = &self.threads[thread.index()];
-        if state.normal() && self.interest.wants(Interest::SLICE_USED) {
+        self.step_order(thread, 1, self.now);
+        if self.threads[thread.index()].normal() && self.interest.wants(Interest::SLICE_USED) {
             self.events.push(Event::SliceUsed(thread, CoreId(core as u32)));
-        } else if self.ready == 0 && self.arrivals.is_empty() && self.belongs(core, thread) {
-            // Nobody waits anywhere: go on.
-            if let Some(queue) = self.stats[thread.index()].queue {
-                self.raise_floor(thread, queue);
-            }
-            self.grant_slice(core);
-            return self.schedule(core);
         } else if self.trades_places(core, thread) && self.trade_places(core, thread) {
             return;
         }
         self.requeue(core);
+    }
+
+    /// Where an order goes by slices, so many more have been used up, the last one then.
+    #[inline]
+    pub fn step_order(&mut self, thread: ThreadId, slices: u64, last: Nanos) {
+        match &mut self.threads[thread.index()].order {
+            Order::Deadline { at, renew, .. } => *at = last.saturating_add(*renew),
+            Order::Fixed { key, step } => *key = key.saturating_add(step.saturating_mul(slices)),
+            Order::VirtualTime { .. } | Order::Arrival => {}
+        }
     }
 
     #[inline(always)]

@@ -26,6 +26,8 @@ pub struct Config {
     pub profile: Option<Arc<Profile>>,
     /// Ends the run after this, whatever still runs.
     pub duration: Option<Nanos>,
+    /// Carries out every slice and every timer, also where nothing can come of them. The results are the same; for tests of that.
+    pub every_tick: bool,
 }
 
 impl Default for Config {
@@ -39,6 +41,7 @@ impl Default for Config {
             link: None,
             profile: None,
             duration: None,
+            every_tick: false,
         }
     }
 }

@@ -3,8 +3,9 @@
 //! Whoever can have an event owns a *slot*, and a slot has one event at most: a core has the end of what
 //! it runs, a thread the end of its sleep. Rescheduling moves the slot's entry in place, so there are
 //! no stale events to skip and nothing is allocated after the start. Events of one instant come by
-//! priority of their slot, then in the order in which they were scheduled: determinism is in the key
-//! (time, priority, sequence), not in anybody's care.
+//! priority, then those first that were scheduled longest before, then by slot: determinism is in the
+//! key (time, priority, lead, slot), not in anybody's care. Nothing in the key depends on how many
+//! other events there have been: see [`crate::quiet`].
 
 use evenkeel_machine::Nanos;
 
@@ -18,7 +19,7 @@ pub struct Slot(pub u32);
 #[derive(Clone, Copy, Debug)]
 struct Happening {
     time: u64,
-    /// Priority in the top byte, sequence below: unique.
+    /// Priority in the top byte, how long before it was scheduled below, then the slot: unique.
     tie: u64,
     slot: u32,
 }
@@ -37,14 +38,17 @@ impl Entry for Happening {
     }
 }
 
-const SEQUENCE_BITS: u32 = 56;
+/// Bits of a lead in nanoseconds: 4.3 s, and what is longer counts as that.
+const LEAD_BITS: u32 = 32;
+/// Bits of a slot: 16.7 million, and what is beyond counts as the last.
+const SLOT_BITS: u32 = 24;
 
 /// What happens next.
 #[derive(Debug, Default)]
 pub struct Calendar {
     line: Line<Happening>,
     positions: Positions,
-    sequence: u64,
+    now: Nanos,
 }
 
 impl Calendar {
@@ -61,8 +65,16 @@ impl Calendar {
     /// Schedules the event of a slot, in place of the one that it had. Lower priorities come first within an instant; what has
     /// another than the lowest is taken to be rare, and far off.
     pub fn set(&mut self, slot: Slot, at: Nanos, priority: u8) {
-        let tie = u64::from(priority) << SEQUENCE_BITS | self.sequence;
-        self.sequence += 1;
+        self.set_as_of(self.now, slot, at, priority);
+    }
+
+    /// The same, as if it had been scheduled then.
+    pub fn set_as_of(&mut self, then: Nanos, slot: Slot, at: Nanos, priority: u8) {
+        const LONGEST: u64 = (1 << LEAD_BITS) - 1;
+        const LAST: u64 = (1 << SLOT_BITS) - 1;
+        let lead = at.saturating_sub(then).0.min(LONGEST);
+        let order = (LONGEST - lead) << SLOT_BITS | u64::from(slot.0).min(LAST);
+        let tie = u64::from(priority) << (LEAD_BITS + SLOT_BITS) | order;
         let happening = Happening { time: at.0, tie, slot: slot.0 };
         self.line.remove(slot.0, &mut self.positions);
         if priority == 0 {
@@ -82,11 +94,17 @@ impl Calendar {
         self.line.first().map(|happening| Nanos(happening.time))
     }
 
+    /// Whose event is next, if it is at this time.
+    pub fn first_at(&self, now: Nanos) -> Option<Slot> {
+        self.line.first().filter(|happening| happening.time == now.0).map(|happening| Slot(happening.slot))
+    }
+
     /// Takes the next event if it is at this time.
     pub fn pop_at(&mut self, now: Nanos) -> Option<Slot> {
         if self.line.first()?.time != now.0 {
             return None;
         }
+        self.now = now;
         self.line.pop_first(&mut self.positions).map(|happening| Slot(happening.slot))
     }
 
@@ -102,15 +120,17 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn events_of_one_instant_come_by_priority_then_in_order_of_scheduling() {
+    fn events_of_one_instant_come_by_priority_then_by_lead_then_by_slot() {
         let mut calendar = Calendar::default();
         calendar.grow(4);
         calendar.set(Slot(0), Nanos(5), 1);
-        calendar.set(Slot(1), Nanos(5), 0);
         calendar.set(Slot(2), Nanos(5), 0);
         calendar.set(Slot(3), Nanos(4), 9);
         assert_eq!(calendar.next_time(), Some(Nanos(4)));
         assert_eq!(calendar.pop_at(Nanos(4)), Some(Slot(3)));
+        calendar.set(Slot(1), Nanos(5), 0);
+        assert_eq!(calendar.first_at(Nanos(5)), Some(Slot(2)));
+        calendar.set_as_of(Nanos(0), Slot(1), Nanos(5), 0);
         let rest: Vec<_> = std::iter::from_fn(|| calendar.pop_at(Nanos(5))).collect();
         assert_eq!(rest, [Slot(1), Slot(2), Slot(0)]);
     }
@@ -120,14 +140,14 @@ mod tests {
         fn pops_in_the_order_of_a_sorted_list(steps in prop::collection::vec((0u32..40, 0u64..100, 0u8..3, any::<bool>()), 1..400)) {
             let mut calendar = Calendar::default();
             calendar.grow(40);
-            let mut model: Vec<Option<(u64, u8, usize)>> = vec![None; 40];
-            for (sequence, &(slot, time, priority, cancel)) in steps.iter().enumerate() {
+            let mut model: Vec<Option<(u64, u8)>> = vec![None; 40];
+            for &(slot, time, priority, cancel) in &steps {
                 if cancel {
                     calendar.cancel(Slot(slot));
                     model[slot as usize] = None;
                 } else {
                     calendar.set(Slot(slot), Nanos(time), priority);
-                    model[slot as usize] = Some((time, priority, sequence));
+                    model[slot as usize] = Some((time, priority));
                 }
             }
             let mut expected: Vec<_> = model.iter().enumerate().filter_map(|(slot, key)| key.map(|key| (key, slot as u32))).collect();

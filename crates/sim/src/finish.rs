@@ -68,6 +68,7 @@ impl<L: Listener> Mechanism<'_, L> {
             context_switches: self.context_switches,
             wakeup_latency: self.latency,
             sensors: self.sensors.filter(|_| self.has_power),
+            events: self.happened,
             notes: self.policy.notes(),
         }
     }

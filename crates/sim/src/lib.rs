@@ -25,6 +25,7 @@ mod placing;
 mod power;
 mod profile;
 mod program;
+mod quiet;
 mod ran;
 mod run;
 mod runqueue;

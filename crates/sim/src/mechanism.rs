@@ -32,6 +32,7 @@ use crate::outcome::{Outcome, SensorLog};
 use crate::periods::Periods;
 use crate::power::Meter;
 use crate::program::Op;
+use crate::quiet::{Quiet, Tickless};
 use crate::ran::Ran;
 use crate::runqueue::{Places, RunQueue};
 use crate::speed::{Speeds, point_for};
@@ -50,8 +51,8 @@ pub mod priority {
     pub const END: u8 = 5;
 }
 
-const TIMER_SLOT: Slot = Slot(0);
-const SENSOR_SLOT: Slot = Slot(1);
+pub const TIMER_SLOT: Slot = Slot(0);
+pub const SENSOR_SLOT: Slot = Slot(1);
 const END_SLOT: Slot = Slot(2);
 const LATE_SLOT: Slot = Slot(3);
 const FIRST_FREE_SLOT: u32 = 4;
@@ -110,6 +111,8 @@ pub struct Core {
     /// Part of a nanosecond of virtual time that the running thread has been charged beyond its statistics, in the same units.
     pub virtual_fraction: u16,
     pub picked_at: Nanos,
+    /// See [`crate::quiet`].
+    pub tickless: Tickless,
     /// Speed of the running thread before contention for bandwidth.
     pub speed: f64,
     /// Share of the bandwidth that it wants that it gets.
@@ -242,7 +245,8 @@ pub struct Mechanism<'a, L> {
     pub carried_out: u64,
     pub late: VecDeque<(Nanos, Vec<Directive>)>,
     pub period: Nanos,
-    timer_due: bool,
+    pub timer_due: bool,
+    pub quiet: Quiet,
     pub bandwidth_changed: bool,
     /// Whether any cluster's governor is to look at it.
     pub governed: bool,
@@ -272,6 +276,8 @@ pub struct Mechanism<'a, L> {
     pub tracks_stalls: bool,
     pub tracks_ran: bool,
     pub ran: Ran,
+    /// Events so far.
+    pub happened: u64,
     pub failure: Option<SimError>,
     pub scratch: crate::contention::Scratch,
 }
@@ -335,6 +341,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             late: VecDeque::new(),
             period: Nanos::ZERO,
             timer_due: false,
+            quiet: Quiet::default(),
             bandwidth_changed: false,
             governed: false,
             stirred: false,
@@ -361,6 +368,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             tracks_stalls: interest.wants(Interest::STALLED),
             tracks_ran: interest.wants(Interest::RAN),
             ran: Ran::default(),
+            happened: 0,
             failure: None,
             scratch: crate::contention::Scratch::default(),
         };
@@ -450,11 +458,11 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         while !self.ended {
             let Some(time) = self.calendar.next_time() else { return Err(self.stuck()) };
             if time > self.now {
-                at_this_instant = 0;
+                self.happened += u64::from(std::mem::take(&mut at_this_instant));
                 self.check_for_silence(time)?;
                 self.now = time;
             }
-            while let Some(slot) = self.calendar.pop_at(time) {
+            while let Some(slot) = self.next_event() {
                 self.happen(slot);
                 at_this_instant += 1;
                 if at_this_instant > MAX_AT_ONE_INSTANT {
@@ -465,7 +473,9 @@ impl<'a, L: Listener> Mechanism<'a, L> {
                 }
             }
             self.settle();
+            self.note_quiet();
         }
+        self.happened += u64::from(at_this_instant);
         Ok(self.finish())
     }
 
@@ -500,7 +510,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         }
     }
 
-    fn core_slots(&self) -> u32 {
+    pub fn core_slots(&self) -> u32 {
         self.app_slots + self.specs.len() as u32
     }
 
@@ -540,6 +550,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
                 if !std::mem::take(&mut self.timer_due) {
                     break;
                 }
+                self.note_timer();
                 self.events.push(Event::Timer);
             }
         }
@@ -555,9 +566,27 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         }
     }
 
+    /// What the policy sees.
+    pub fn view(&self) -> View<'_> {
+        View {
+            now: self.now,
+            answer: self.answers,
+            carried_out: self.carried_out,
+            machine: self.machine,
+            schedutil: self.config.governor == Governor::Schedutil,
+            cores: &self.core_stats,
+            threads: &self.stats,
+            live: &self.live,
+            ran: if self.tracks_ran { self.ran.threads() } else { &self.live },
+            waiting: &self.waiting,
+            affinity: &self.affinity,
+        }
+    }
+
     /// Tells the policy what has happened, and carries out what it says. Where much happens at once, it is asked in portions: ten
     /// thousand threads that start together need no room for all answers.
     fn ask(&mut self) {
+        self.tell_what_was_skipped();
         self.refresh_stats();
         let mut events = std::mem::take(&mut self.events);
         for portion in events.chunks(EVENTS_AT_ONCE) {
@@ -596,6 +625,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
 
     /// Carries out what the policy has said, now or later.
     fn answer(&mut self) {
+        self.resume_ticks();
         let mut say = std::mem::take(&mut self.say);
         self.answers += 1;
         if self.config.decision_latency == Nanos::ZERO {
@@ -706,6 +736,7 @@ impl Core {
             since: Nanos::ZERO,
             told: Told::default(),
             picked_at: Nanos::ZERO,
+            tickless: Tickless::default(),
             slice_end: Nanos::MAX,
             slice_number: 1,
             work_end: Nanos::MAX,

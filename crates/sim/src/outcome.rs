@@ -29,6 +29,8 @@ pub struct Outcome {
     pub wakeup_latency: Vec<Latencies>,
     /// What sensors that read at an interval saw, one on each cluster's supply; `None`: none described.
     pub sensors: Option<SensorLog>,
+    /// Events that the run was made of: what it took, whatever the host. Ends of slices and timers of which nothing came are not among them.
+    pub events: u64,
     /// Notes of the policy for people.
     pub notes: Vec<String>,
 }

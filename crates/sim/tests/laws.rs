@@ -293,6 +293,14 @@ impl Policy for Onlooker {
         }
     }
 
+    fn quiet_until(&self, view: &View<'_>) -> Option<Nanos> {
+        self.0.quiet_until(view)
+    }
+
+    fn skipped(&mut self, last: Nanos) {
+        self.0.skipped(last);
+    }
+
     fn notes(&self) -> Vec<String> {
         self.0.notes()
     }
@@ -443,7 +451,8 @@ proptest! {
         let mut log = Log::default();
         let outcome = run(&case.machine, &case.apps, &mut onlooker, &case.config, &mut log).unwrap();
         let (unseen, unseen_log) = carried_out(&case);
-        prop_assert_eq!(outcome, unseen);
+        // Where it is told of cores that idle, fewer timers can be left out.
+        prop_assert_eq!(Outcome { events: 0, ..outcome }, Outcome { events: 0, ..unseen });
         prop_assert_eq!(log, unseen_log);
     }
 

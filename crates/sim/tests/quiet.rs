@@ -1,12 +1,15 @@
-//! A policy that says until when it will be quiet ([`Policy::quiet_until`]) keeps its word, and says so long enough before for it to be worth asking.
+//! What is left out of a run makes no difference: a policy that says until when it will be quiet ([`Policy::quiet_until`]) keeps its word, and says so
+//! long enough before for it to be worth asking; and a run without slices and timers of which nothing comes is, to the byte, one with all of them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 
 use evenkeel_machine::{CoreId, Costs, Machine, Nanos, Work};
 use evenkeel_policy::{Directives, Event, Interest, Policy, QueueId, View, registry};
-use evenkeel_sim::{Config, Deaf, run};
-use evenkeel_workload::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
+use evenkeel_sim::{Config, Deaf, Governor, Log, Outcome, run};
+use evenkeel_workload::{
+    Application, GraphId, Phase, PhaseId, Program, ProgramId, Scaling, Step, Task, TaskGraph, ThreadSpec,
+};
 use proptest::prelude::*;
 use support::KindPlan;
 
@@ -46,6 +49,10 @@ fn queues(view: &View<'_>) -> Vec<Option<QueueId>> {
 impl Policy for Held {
     fn interest(&self) -> Interest {
         [Interest::WOKE, Interest::BLOCKED].into_iter().fold(self.policy.interest(), Interest::and)
+    }
+
+    fn skipped(&mut self, last: Nanos) {
+        self.policy.skipped(last);
     }
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
@@ -122,13 +129,77 @@ proptest! {
     fn a_policy_says_nothing_before_the_time_until_which_it_is_quiet(
         machine in machines(),
         apps in prop::collection::vec(programs(), 1..14),
-        policy in prop::sample::select(vec!["acfs", "acfs-static"]),
+        policy in prop::sample::select(vec!["acfs", "acfs-static", "linux", "eas"]),
         latency in prop::sample::select(vec![0, 70_000]),
     ) {
         let config = Config {
             duration: Some(Nanos::from_secs(5)), decision_latency: Nanos(latency), ..Config::default()
         };
         run(&machine, &apps, &mut Held::new(policy), &config, &mut Deaf).unwrap();
+    }
+
+    #[test]
+    fn a_run_without_ticks_that_bring_nothing_is_one_with_all_of_them(
+        machine in machines(),
+        apps in prop::collection::vec(programs(), 0..3),
+        ends in prop::collection::vec((1_u64..5_000_000_000, 0_u64..9, 0_u64..300_000_000), 1..7),
+        policy in prop::sample::select(["linux", "eas", "acfs"].into_iter().chain(registry::ENTRIES.iter().map(|entry| entry.name)).collect::<Vec<_>>()),
+        latency in prop::sample::select(vec![0, 0, 70_000]),
+        governor in prop::sample::select(vec![Governor::Performance, Governor::Performance, Governor::Schedutil]),
+    ) {
+        let finite = ends.into_iter().map(|(work, after, again)| {
+            let steps = vec![
+                Step::Sleep(Nanos(after * 333_333_333)),
+                compute(work),
+                Step::Sleep(Nanos(again)),
+                compute(work / 2),
+            ];
+            let mut program = program(2.0, 0, Vec::new());
+            program.programs[0].steps = steps;
+            program
+        });
+        let apps: Vec<_> = apps.into_iter().chain(finite).collect();
+        let run = |every_tick| {
+            let config = Config {
+                duration: Some(Nanos::from_secs(8)),
+                decision_latency: Nanos(latency),
+                governor,
+                every_tick,
+                ..Config::default()
+            };
+            let mut log = Log::default();
+            let mut policy = registry::make(policy, &[]).unwrap();
+            run(&machine, &apps, policy.as_mut(), &config, &mut log).map(|outcome| (Outcome { events: 0, ..outcome }, log))
+        };
+        prop_assert_eq!(format!("{:?}", run(false)), format!("{:?}", run(true)));
+    }
+}
+
+/// How many events a graph of 40 independent tasks takes on eight cores, each so long.
+fn events_of_a_graph(policy: &str, seconds: u64, every_tick: bool) -> u64 {
+    let kind = |capacity| KindPlan { clusters: vec![4], capacities: vec![capacity], smt: false };
+    let machine = Machine { sensor_interval: None, ..support::machine(&[kind(1024), kind(341)], Costs::FREE, None) };
+    let tasks = (0..40).map(|i| Task { work: Work((seconds + i) * 1_000_000_000), phase: PhaseId(0) }).collect();
+    let workers = ThreadSpec::new("worker", ProgramId(0));
+    let app = Application {
+        name: "graph".into(),
+        phases: vec![Phase::new("task", Scaling::Factor(3.0))],
+        programs: vec![Program { steps: vec![Step::RunTasks(GraphId(0))] }],
+        threads: vec![workers; 8],
+        graphs: vec![std::sync::Arc::new(TaskGraph::new(tasks, Vec::new()).unwrap())],
+        ..Application::default()
+    };
+    let mut policy = registry::make(policy, &[]).unwrap();
+    let config = Config { every_tick, ..Config::default() };
+    run(&machine, &[app], policy.as_mut(), &config, &mut Deaf).unwrap().events
+}
+
+#[test]
+fn what_a_run_takes_follows_what_happens_and_not_how_long_it_lasts() {
+    for (policy, most) in [("pinned", 1_000), ("linux", 10_000), ("eas", 10_000), ("acfs", 200_000)] {
+        let events = events_of_a_graph(policy, 500, false);
+        eprintln!("{policy}: {events}, {}", events_of_a_graph(policy, 1, true));
+        assert!(events < most, "{policy}: {events} events");
     }
 }
 

@@ -40,6 +40,10 @@ pub trait Policy: Send {
         None
     }
 
+    /// It has not been told of timers up to this one, since [`Policy::quiet_until`] said that it would say nothing to them. What it keeps of the times of timers has to be
+    /// what it would be after them. Told before the next event, by mechanisms of which the results must not depend on what they leave out.
+    fn skipped(&mut self, _last: Nanos) {}
+
     /// One or more sentences for people on what the policy had to do differently on this machine, after `start`.
     fn notes(&self) -> Vec<String> {
         Vec::new()

@@ -351,11 +351,29 @@ impl Linux {
 
     /// Whether an interval of so many milliseconds is over; it begins anew then.
     fn is_due(last: &mut Nanos, cores: usize, factor: u64, now: Nanos) -> bool {
-        let due = now.saturating_sub(*last) >= Nanos::from_millis(cores as u64 * factor);
+        let due = now.saturating_sub(*last) >= interval(cores, factor);
         if due {
             *last = now;
         }
         due
+    }
+
+    /// When an interval has begun last, after ticks up to this one that were left out.
+    fn skip(last: &mut Nanos, interval: Nanos, tick: Nanos, upto: Nanos) {
+        let ticks = interval.0.div_ceil(tick.0).max(1);
+        let stride = ticks * tick.0;
+        last.0 += upto.saturating_sub(*last).0 / stride * stride;
+    }
+
+    /// Whether loads stay what they are as long as nothing happens: of those that run as much as
+    /// there can be, of those that sleep nothing.
+    fn loads_are_settled(&self, view: &View<'_>) -> bool {
+        view.live.iter().all(|&thread| {
+            let stats = view.thread(thread);
+            let most = view.machine.kind_of(stats.core).top().capacity.round();
+            let settles = if stats.runnable() { most } else { 0.0 };
+            f64::from(stats.load) == settles && self.utilisation.has_faded(thread, view)
+        })
     }
 
     /// Over-utilised as soon as one core is, and no more only at a balance: `update_overutilized_status`, `update_sd_lb_stats`.
@@ -447,6 +465,11 @@ fn groups(machine: &Machine, cpus: &[CoreId]) -> Vec<Vec<CoreId>> {
     groups
 }
 
+/// Between two balances of so many cores, by a factor.
+const fn interval(cores: usize, factor: u64) -> Nanos {
+    Nanos::from_millis(cores as u64 * factor)
+}
+
 impl Policy for Linux {
     fn interest(&self) -> Interest {
         let events = Interest::WOKE.and(Interest::BLOCKED).and(Interest::CORE_IDLE);
@@ -513,6 +536,33 @@ impl Policy for Linux {
                 }
             }
             Event::Milestone(_) | Event::CriticalSection(_) | Event::Picked(..) | Event::SliceUsed(..) => {}
+        }
+    }
+
+    /// For ever, where nobody waits, loads stay what they are, and no idle core wants who runs elsewhere.
+    fn quiet_until(&self, view: &View<'_>) -> Option<Nanos> {
+        let nobody_waits = view.waiting.iter().all(|&waiting| waiting == 0);
+        let is_quiet = nobody_waits
+            && self.loads_are_settled(view)
+            && (!self.energy_aware || self.over_utilised == self.utilisation.is_over_utilised(view))
+            && self.cpus.iter().all(|&core| !self.idles(core, view) || self.better_here(core, view).is_none());
+        is_quiet.then_some(Nanos::MAX)
+    }
+
+    fn skipped(&mut self, last: Nanos) {
+        let (tick, cores) = (self.tick, self.cpus.len());
+        for balanced in &mut self.balanced {
+            Self::skip(balanced, interval(cores, 1), tick, last);
+        }
+        if self.energy_aware {
+            Self::skip(&mut self.relaxed, interval(cores, 1), tick, last);
+        }
+        if !self.saves_energy() {
+            let open: Vec<usize> = (0..self.homes.classes()).map(|group| self.homes.open_queues(group).count()).collect();
+            for (group, levelled) in self.levelled.iter_mut().enumerate() {
+                let queues = open.get(group).copied().unwrap_or_else(|| open.iter().sum());
+                Self::skip(levelled, interval(queues, BUSY_FACTOR), tick, last);
+            }
         }
     }
 }

@@ -10,6 +10,9 @@ pub const MARGIN: f64 = 1.25;
 /// How far the estimate falls toward a lesser utilisation whenever a thread blocks: `UTIL_EST_WEIGHT_SHIFT`.
 const ESTIMATE_STEP: f64 = 0.25;
 
+/// A utilisation that is less is none: added to that of any load it is beyond what a number keeps. Ours.
+const FADED: f64 = 1e-13;
+
 /// What is kept of a thread beside its load.
 #[derive(Clone, Copy, Debug, Default)]
 struct Thread {
@@ -75,6 +78,11 @@ impl Utilisation {
     pub fn of(&self, thread: ThreadId, view: &View<'_>) -> f64 {
         let given = self.threads.get(thread.index()).map_or(0.0, |known| known.given.at(view.now, 0.0));
         f64::from(view.thread(thread).load) + given
+    }
+
+    /// Whether nothing is left of what a thread was given at its start that could matter.
+    pub fn has_faded(&self, thread: ThreadId, view: &View<'_>) -> bool {
+        self.threads.get(thread.index()).is_none_or(|known| known.given.at(view.now, 0.0) < FADED)
     }
 
     /// What a thread is taken to need: its utilisation, or that of its last stretches of work if greater.
