@@ -141,6 +141,17 @@ public:
         return result.take();
     }
 
+    /// As `run`, but what is begun within is kept to itself: whoever waits for a scope, a loop or a join in there does nothing meanwhile
+    /// but what was begun there, too. For waits with a lock in hand that other tasks want.
+    template <class F>
+    auto isolate(F&& f) const -> std::invoke_result_t<F&> {
+        detail::Result<std::invoke_result_t<F&>> result;
+        detail::Failure failure;
+        auto call = detail::guarded(failure, [&] { result.of(f); });
+        failure.rethrow(evenkeel_isolate(pool_.get(), call.run, &call));
+        return result.take();
+    }
+
     /// Calls two functions, perhaps at once, and returns a pair of what they return; nothing, where they do not.
     template <class A, class B>
     auto join(A&& a, B&& b) const {

@@ -189,6 +189,18 @@ pub extern "C" fn evenkeel_run(pool: Option<&Pool>, run: Function, data: *mut c_
     })
 }
 
+/// As evenkeel_run(), but what is begun within is kept to itself: whoever waits for a scope, a loop or a join in there does nothing
+/// meanwhile but what was begun there, too. For waits with a lock in hand that other tasks want.
+#[unsafe(no_mangle)]
+pub extern "C" fn evenkeel_isolate(pool: Option<&Pool>, run: Function, data: *mut c_void) -> c_int {
+    guard(|| {
+        let (pool, run, data) = (given(pool, "pool")?, given(run, "run")?, Data(data));
+        // SAFETY: a function of the caller's, with its data.
+        pool.pool.isolate(|| check(unsafe { run(data.pointer()) }));
+        Ok(())
+    })
+}
+
 /// Calls two functions, perhaps at once. Where the first fails before the second has begun, the second is not called.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_join(

@@ -35,6 +35,8 @@ static void codes_come_back_from_calls(evenkeel_pool *pool) {
     CHECK(evenkeel_join(pool, fail_with, &seven, fail_with, &zero) == 7);
     CHECK(evenkeel_join(pool, count, &calls, count, &calls) == 0 && calls == 2);
 
+    CHECK(evenkeel_isolate(pool, fail_with, &seven) == 7 && evenkeel_isolate(pool, fail_with, &zero) == 0);
+    CHECK(evenkeel_isolate(pool, NULL, NULL) == EVENKEEL_ERROR && says("run: NULL"));
     CHECK(evenkeel_run(NULL, count, &calls) == EVENKEEL_ERROR && says("pool: NULL"));
     CHECK(evenkeel_run(pool, NULL, NULL) == EVENKEEL_ERROR && says("run: NULL"));
     CHECK(evenkeel_join(pool, count, &calls, NULL, NULL) == EVENKEEL_ERROR && says("second: NULL"));

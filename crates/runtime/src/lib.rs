@@ -62,6 +62,7 @@ mod patience;
 mod pipeline;
 mod pool;
 mod record;
+mod region;
 mod registry;
 mod scope;
 mod sleep;

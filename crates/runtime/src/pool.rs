@@ -14,6 +14,7 @@ use crate::error::PoolError;
 use crate::fork;
 use crate::latch::{AbroadLatch, OutsideLatch};
 use crate::loops::Schedule;
+use crate::region;
 use crate::registry::Registry;
 use crate::scope::{self, Scope};
 use crate::stack;
@@ -266,6 +267,7 @@ impl Pool {
         let stealers = deques.iter().map(Deque::stealer).collect();
         let mut registry = Registry::new(team, discipline, stealers, schedule)?;
         registry.learns |= looking.says || looking.trace.is_some();
+        registry.is_traced = looking.trace.is_some();
         registry.trace = looking.trace;
         // From here on dropping it ends those threads that there are.
         let forks = fork::begin_to_count();
@@ -332,6 +334,9 @@ impl Pool {
     /// Opens a scope for tasks, which may borrow what outlives the call; they have all ended when it returns.
     ///
     /// A panic of `f` or of a task is resumed here; tasks that have not begun by then are dropped.
+    ///
+    /// `f` has a worker while it runs. In a pool of one worker tasks begin when it has returned, or waits for them here: `f` is not to wait for them by
+    /// other means, as on a channel that they are to empty.
     pub fn scope<'env, F, R>(&self, f: F) -> R
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R + Send,
@@ -362,6 +367,32 @@ impl Pool {
         E: Send,
     {
         self.on_worker(|worker| scope::try_open(worker, f))
+    }
+
+    /// Calls `f` on a worker, as [`Pool::run`] does, and keeps what is begun within to itself: whoever waits for a scope, a loop or a join in there does
+    /// nothing meanwhile but what was begun there, too. Other workers help where they have nothing else to do.
+    ///
+    /// For waits with something in hand that other tasks want. Elsewhere who waits does whatever there is to be done, and may come to a task
+    /// that takes a lock which its own thread holds:
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    /// let (pool, sum) = (evenkeel::Pool::new()?, Mutex::new(0));
+    /// pool.scope(|s| {
+    ///     for _ in 0..50 {
+    ///         s.spawn(|| {
+    ///             let mut held = sum.lock().unwrap();
+    ///             *held += pool.isolate(|| pool.map_reduce(0..8_u32, || 0, |sum, i| sum + i, |a, b| a + b));
+    ///         });
+    ///     }
+    /// });
+    /// assert_eq!(sum.into_inner().unwrap(), 50 * 28);
+    /// # Ok::<(), evenkeel::PoolError>(())
+    /// ```
+    ///
+    /// It takes some hundreds of nanoseconds, and what is begun within has no part in what a policy behind a lock knows of the rest.
+    pub fn isolate<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        self.on_worker(|worker| region::isolate(worker, f))
     }
 
     /// On this thread, if it is a worker of this pool; else on one that is.
@@ -422,6 +453,7 @@ impl Drop for Pool {
             // A worker returns; it does not panic.
             let _ = thread.join();
         }
+        self.registry.regions.clear();
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use crossbeam_deque::{Injector, Stealer};
+use crossbeam_deque::{Injector, Stealer, Worker as Deque};
 use crossbeam_utils::CachePadded;
 use evenkeel_machine::{KindId, Nanos};
 use evenkeel_policy::graph::victims::Victims;
@@ -20,6 +20,7 @@ use crate::job::JobRef;
 use crate::lend::Lending;
 use crate::loops::Schedule;
 use crate::pool::Discipline;
+use crate::region::Regions;
 use crate::sleep::Sleep;
 use crate::sync::{AtomicBool, Ordering};
 use crate::team::Team;
@@ -28,6 +29,8 @@ use crate::worker::Worker;
 
 /// Of whatever chance plays in a policy behind a lock.
 pub const SEED: u64 = 1;
+
+static FAMILIES: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
 /// See the file's head.
 pub struct Registry {
@@ -46,13 +49,21 @@ pub struct Registry {
     /// How loops are shared out unless they say.
     pub schedule: Schedule,
     /// What tasks cost.
-    pub costs: Costs,
+    pub costs: Arc<Costs>,
     /// Whether that is worth learning by name: on cores of one kind nothing follows from it, unless somebody looks on.
     pub learns: bool,
     /// What each worker has done.
     pub counts: Box<[Arc<CachePadded<Counts>>]>,
     /// What is recorded, if anybody asked for it.
     pub trace: Option<Trace>,
+    /// Whether that, or what is outside of this region, is recorded.
+    pub is_traced: bool,
+    /// A number that a pool has in common with its regions, and with nobody else.
+    pub family: usize,
+    /// Whether it is a region's, and no pool's.
+    pub is_region: bool,
+    /// Regions within.
+    pub regions: Regions,
     made: Instant,
     /// How slow workers give way to faster ones; none: there is one kind only, or kinds do not count.
     pub give_way: Option<GiveWay>,
@@ -61,7 +72,7 @@ pub struct Registry {
     /// The board for tasks as they come; none: they go into deques.
     pub online: Option<Arc<Online>>,
     /// Blocks that no worker has in stock.
-    pub depot: Depot,
+    pub depot: Arc<Depot>,
     /// Blocks of those who are no workers.
     pub outside: Mutex<Arena>,
     /// By kind of the team, work from outside.
@@ -110,15 +121,19 @@ impl Registry {
             lending: Lending::new(&team),
             shelves: stealers.iter().map(|_| Shelf::default()).collect(),
             schedule,
-            costs: Costs::default(),
+            costs: Arc::default(),
             learns: team.kinds.len() > 1,
             counts: kinds.iter().map(|_| Arc::default()).collect(),
             trace: None,
+            is_traced: false,
+            family: FAMILIES.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
+            is_region: false,
+            regions: Regions::default(),
             made: Instant::now(),
             give_way: knows_kinds.then(|| GiveWay::new(stealers.len())),
             central,
             online,
-            depot: Depot::default(),
+            depot: Arc::default(),
             outside: Mutex::default(),
             injectors: team.kinds.iter().map(|_| Injector::new()).collect(),
             victims: (0..kinds.len()).map(victims).collect(),
@@ -126,6 +141,24 @@ impl Registry {
             ending: AtomicBool::new(false),
             team,
         })
+    }
+
+    /// Of a region of this one, and its deques.
+    pub fn within(outer: Arc<Self>) -> (Self, Vec<Deque<JobRef>>) {
+        let deques: Vec<_> = outer.team.places.iter().map(|_| Deque::new_lifo()).collect();
+        let stealers = deques.iter().map(Deque::stealer).collect();
+        // Whoever loses its core is lent another's outside.
+        let team = Team { lends: false, ..outer.team.clone() };
+        let Ok(mut registry) = Self::new(team, outer.discipline, stealers, outer.schedule) else {
+            unreachable!("the policy has been made once, of the same name")
+        };
+        registry.costs = Arc::clone(&outer.costs);
+        registry.depot = Arc::clone(&outer.depot);
+        registry.counts = outer.counts.iter().map(Arc::clone).collect();
+        (registry.learns, registry.made) = (outer.learns, outer.made);
+        (registry.family, registry.is_region, registry.is_traced) = (outer.family, true, outer.is_traced);
+        registry.sleep = Sleep::within(registry.stealers.len(), outer);
+        (registry, deques)
     }
 
     /// The number of a name; none where nobody wants to know.

@@ -1,11 +1,12 @@
 //! Who is idle, who sleeps, whom to wake. README.md, "Sleep and wake", has the rules by number and the argument for them.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
 use crate::barrier::Barrier;
+use crate::registry::Registry;
 use crate::sync::{AtomicU32, AtomicUsize, Ordering, Thread, current, fence, park_until};
 use crate::trace::What;
 use crate::worker::Worker;
@@ -56,13 +57,22 @@ pub struct Sleep {
     barrier: Barrier,
     /// By worker, fastest kind first: the order in which they are woken.
     seats: Box<[CachePadded<Seat>]>,
+    /// In a region: who is outside of it, and is told where nobody sleeps within. In the census they are a sleeper that is never woken.
+    outer: Option<Arc<Registry>>,
 }
 
 impl Sleep {
     /// So many seats, nobody asleep.
     pub fn new(workers: usize) -> Self {
         let seats = (0..workers).map(|_| CachePadded::new(Seat::default()));
-        Self { census: CachePadded::new(AtomicUsize::new(0)), barrier: Barrier::new(), seats: seats.collect() }
+        let seats = seats.collect();
+        Self { census: CachePadded::new(AtomicUsize::new(0)), barrier: Barrier::new(), seats, outer: None }
+    }
+
+    /// The same, in a region.
+    pub fn within(workers: usize, outer: Arc<Registry>) -> Self {
+        let census = CachePadded::new(AtomicUsize::new(SLEEPER));
+        Self { census, outer: Some(outer), ..Self::new(workers) }
     }
 
     /// This thread is worker `me` from now on.
@@ -193,6 +203,8 @@ impl Sleep {
         let since = Instant::now();
         if let Some(index) = (0..self.seats.len()).find(|&index| self.take_from_sleep(index)) {
             self.unpark(index, since);
+        } else if let Some(outer) = &self.outer {
+            outer.sleep.work_appeared();
         }
     }
 

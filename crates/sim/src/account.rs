@@ -266,7 +266,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let state = &mut self.cores[core];
         state.slice_number += 1;
         let length = slice_length(slice, state.kind, others + 1);
-        state.slice_end = self.now.saturating_add(length.max(Nanos(1)));
+        state.slice_end = self.now.saturating_add(length.max(self.config.least_slice));
         if others == 0 {
             self.raise_floor(thread, queue);
         }
@@ -338,8 +338,7 @@ impl<L: Listener> Mechanism<'_, L> {
             Class::RealTime { .. } => Nanos::MAX,
             Class::Deadline { .. } => thread.rare().budget,
         };
-        // A slice of nothing would be used up for ever at the same instant.
-        state.slice_end = self.now.saturating_add(length.max(Nanos(1)));
+        state.slice_end = self.now.saturating_add(length.max(self.config.least_slice));
     }
 }
 

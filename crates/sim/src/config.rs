@@ -26,6 +26,8 @@ pub struct Config {
     pub profile: Option<Arc<Profile>>,
     /// Ends the run after this, whatever still runs.
     pub duration: Option<Nanos>,
+    /// No slice is shorter.
+    pub least_slice: Nanos,
     /// Carries out every slice and every timer, also where nothing can come of them. The results are the same; for tests of that.
     pub every_tick: bool,
 }
@@ -41,6 +43,8 @@ impl Default for Config {
             link: None,
             profile: None,
             duration: None,
+            // A slice of nothing would be used up for ever at the same instant.
+            least_slice: Nanos(1),
             every_tick: false,
         }
     }

@@ -558,7 +558,8 @@ impl Policy for Linux {
             Self::skip(&mut self.relaxed, interval(cores, 1), tick, last);
         }
         if !self.saves_energy() {
-            let open: Vec<usize> = (0..self.homes.classes()).map(|group| self.homes.open_queues(group).count()).collect();
+            let open: Vec<usize> =
+                (0..self.homes.classes()).map(|group| self.homes.open_queues(group).count()).collect();
             for (group, levelled) in self.levelled.iter_mut().enumerate() {
                 let queues = open.get(group).copied().unwrap_or_else(|| open.iter().sum());
                 Self::skip(levelled, interval(queues, BUSY_FACTOR), tick, last);

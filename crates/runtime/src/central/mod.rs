@@ -22,8 +22,15 @@ pub trait Board: Send + Sync {
     /// A task for this worker. Whoever is given one runs it.
     fn take(&self, worker: &Worker) -> Option<JobRef>;
 
-    /// With the desk, under its lock.
+    /// With the desk, under its lock; not at all where there is none.
     fn at_desk(&self, f: &mut dyn FnMut(&mut Desk));
+
+    /// Whether a worker would be given a task.
+    fn would_give(&self, worker: usize) -> bool {
+        let mut would = false;
+        self.at_desk(&mut |desk| would = desk.would_give(worker));
+        would
+    }
 }
 
 /// So many tasks have become ready, or one has been taken: wakes workers that would be given some, as many at most. `by`: who says so, if a worker.
@@ -79,12 +86,7 @@ impl Central {
 
     /// Whether a worker would be given a task.
     pub fn would_give(&self, worker: usize) -> bool {
-        let asks = |board: &Arc<dyn Board>| {
-            let mut would = false;
-            board.at_desk(&mut |desk| would = desk.would_give(worker));
-            would.then_some(())
-        };
-        self.find(asks).is_some()
+        self.find(|board| board.would_give(worker).then_some(())).is_some()
     }
 
     /// When a worker that sleeps is to look again, for others may not have come by then.

@@ -109,7 +109,7 @@ fn boxed<'a, F: FnOnce() + Send + 'a>(closure: F) -> Box<dyn FnOnce() + Send + '
 /// Whether anybody wants to know how long a task takes.
 #[inline]
 pub fn is_timed(label: Label, registry: &Registry) -> bool {
-    label != Label::default() || registry.trace.is_some()
+    label != Label::default() || registry.is_traced
 }
 
 /// A task that is timed when it runs. In a box, so that all of them are one type of task.
@@ -186,7 +186,7 @@ impl<'scope, E> Spawner<'scope, E> {
 
     /// Creates an independent task that is nothing to those who look on.
     pub(crate) fn spawn_untimed<F: FnOnce() + Send + 'scope>(self, f: F) {
-        Worker::with_current_of(self.registry, |worker| match worker {
+        Worker::with_current_in(self.registry, |worker| match worker {
             Some(worker) => spawn(self.scope, worker, f),
             None => self.spawn_from_outside(f),
         });

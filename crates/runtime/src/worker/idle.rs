@@ -67,6 +67,7 @@ impl Worker {
         let (sleep, give_way) = (&registry.sleep, registry.give_way.as_ref());
         give_way.into_iter().for_each(|it| it.idles(self, true));
         registry.lending.idles(self.index);
+        self.outers().for_each(|outer| outer.registry.lending.idles(outer.index));
         sleep.start_looking();
         let mut watch = Watch::for_work();
         let mut since = Instant::now();
@@ -81,6 +82,7 @@ impl Worker {
                     sleep.stop_looking(|| registry.has_work() || give_way.and_then(GiveWay::due).is_some());
                     give_way.into_iter().for_each(|it| it.idles(self, false));
                     registry.lending.works(self.index);
+                    self.outers().for_each(|outer| outer.registry.lending.works(outer.index));
                     self.takes_core_back();
                     registry.central.leave(registry, self.index);
                     self.looked(since, Instant::now());
@@ -122,7 +124,7 @@ impl Worker {
 
     fn looked(&self, from: Instant, to: Instant) {
         self.counts.looking.add((to - from).as_nanos() as u64);
-        if let Some(recorder) = &self.recorder {
+        if let Some(recorder) = self.recorder() {
             recorder.lasted(What::Looking, from, to);
         }
     }
@@ -130,7 +132,7 @@ impl Worker {
     fn slept(&self, from: Instant, to: Instant) {
         self.counts.asleep.add((to - from).as_nanos() as u64);
         self.counts.asleep_since.set(0);
-        if let Some(recorder) = &self.recorder {
+        if let Some(recorder) = self.recorder() {
             recorder.lasted(What::Asleep, from, to);
         }
     }

@@ -11,7 +11,7 @@ use crossbeam_utils::CachePadded;
 use evenkeel_machine::KindId;
 
 use crate::arena::Arena;
-use crate::batch::{BatchRef, Batches};
+use crate::batch::{BatchRef, Batches, Stuck};
 use crate::costs::Label;
 use crate::counts::Counts;
 use crate::give_way::Deciding;
@@ -70,6 +70,10 @@ pub struct Worker {
     deque: Deque<JobRef>,
     registry: Arc<Registry>,
     random: Cell<u64>,
+    /// In a region: what it is outside of it.
+    outer: Cell<*const Self>,
+    /// In a region: whose batch it has found nothing else beside.
+    stuck: Cell<Stuck>,
 }
 
 impl Worker {
@@ -82,27 +86,8 @@ impl Worker {
         {
             registry.lending.take_seat(index, cpu, before);
         }
-        let patience = Patience::of(&registry.team, index);
-        let mut worker = Self {
-            index,
-            kind: place.kind,
-            credits: Credits::default(),
-            arena: Arena::default(),
-            batches: Batches::new(registry.shelves.len(), registry.online.is_none()),
-            counts: Arc::clone(&registry.counts[index]),
-            recorder: registry.trace.as_ref().map(Trace::recorder),
-            paces: Paces::default(),
-            deciding: Deciding::default(),
-            labels: [const { Cell::new(("", Label(0))) }; LABELS],
-            next: Cell::new(None),
-            deque,
-            registry,
-            // Any odd number will do: xorshift must not start with 0.
-            random: Cell::new(2 * index as u64 + 1),
-            thrift: Thrift::default(),
-            patience,
-            borrower: Borrower::default(),
-        };
+        let mut worker = Self::new(registry, index, deque);
+        worker.recorder = worker.registry.trace.as_ref().map(Trace::recorder);
         worker.counts.began.set(worker.registry.since_made(Instant::now()).0);
         CURRENT.set(&raw const worker);
         let is_ending = || worker.registry.is_ending();
@@ -116,6 +101,74 @@ impl Worker {
         }
     }
 
+    fn new(registry: Arc<Registry>, index: usize, deque: Deque<JobRef>) -> Self {
+        Self {
+            index,
+            kind: registry.team.places[index].kind,
+            credits: Credits::default(),
+            arena: Arena::default(),
+            batches: Batches::new(registry.shelves.len(), registry.online.is_none()),
+            counts: Arc::clone(&registry.counts[index]),
+            recorder: None,
+            paces: Paces::default(),
+            deciding: Deciding::default(),
+            labels: [const { Cell::new(("", Label(0))) }; LABELS],
+            next: Cell::new(None),
+            deque,
+            // Any odd number will do: xorshift must not start with 0.
+            random: Cell::new(2 * index as u64 + 1),
+            thrift: Thrift::default(),
+            patience: Patience::of(&registry.team, index),
+            borrower: Borrower::default(),
+            outer: Cell::new(null()),
+            stuck: Cell::default(),
+            registry,
+        }
+    }
+
+    /// What a worker of a pool is in a region of it.
+    pub fn within(region: Arc<Registry>, deque: Deque<JobRef>, outer: &Self) -> Self {
+        region.sleep.take_seat(outer.index);
+        Self::new(region, outer.index, deque)
+    }
+
+    /// This thread is this worker, in place of the one that it is outside of a region, as long as `f` takes.
+    pub fn in_place_of<R>(&self, outer: &Self, f: impl FnOnce(&Self) -> R) -> R {
+        self.outer.set(outer);
+        let before = CURRENT.replace(&raw const *self);
+        let result = f(self);
+        self.lay_open();
+        CURRENT.set(before);
+        self.outer.set(null());
+        result
+    }
+
+    /// Whoever it is outside of the regions that it is in, from the innermost out.
+    fn outers(&self) -> impl Iterator<Item = &Self> {
+        // SAFETY: set by `in_place_of` to one that waits for this one, further down the stack.
+        let outer = |worker: &Self| unsafe { worker.outer.get().as_ref() };
+        std::iter::successors(outer(self), move |worker| outer(worker))
+    }
+
+    /// Does what there is to be done in a region, until that is nothing. It counts as one that looks: what it leaves others are woken for.
+    pub fn help_out(&self) {
+        let (mut stuck, sleep) = (self.stuck.take(), &self.registry.sleep);
+        let never = || false;
+        loop {
+            if let Some(job) = self.next.take().or_else(|| self.newest()) {
+                self.execute_until(job, &never);
+                continue;
+            }
+            sleep.start_looking();
+            let found = self.seek().or_else(|| self.seek_in_batches(&mut stuck, Instant::now()));
+            self.credits.give_back(self);
+            sleep.stop_looking(|| self.registry.has_work());
+            let Some(job) = found else { break };
+            self.execute_until(job, &never);
+        }
+        self.stuck.set(stuck);
+    }
+
     /// Calls `f` with the worker that this thread is; `None`: it is none.
     #[inline]
     pub fn with_current<R>(f: impl FnOnce(Option<&Self>) -> R) -> R {
@@ -123,9 +176,15 @@ impl Worker {
         f(unsafe { CURRENT.get().as_ref() })
     }
 
-    /// Calls `f` with the worker of this pool that this thread is; `None`: it is none of its.
+    /// Calls `f` with the worker of this pool, or of a region of it, that this thread is; `None`: it is none of its.
     #[inline]
     pub fn with_current_of<R>(registry: &Registry, f: impl FnOnce(Option<&Self>) -> R) -> R {
+        Self::with_current(|worker| f(worker.filter(|worker| worker.registry.family == registry.family)))
+    }
+
+    /// The same, but of nothing else: what a scope that was opened here keeps count of is done here.
+    #[inline]
+    pub fn with_current_in<R>(registry: &Registry, f: impl FnOnce(Option<&Self>) -> R) -> R {
         Self::with_current(|worker| f(worker.filter(|worker| std::ptr::eq(worker.registry(), registry))))
     }
 
@@ -142,14 +201,16 @@ impl Worker {
 
     /// Where it records what it does, if anybody asked for a trace.
     #[inline]
-    pub const fn recorder(&self) -> Option<&Recorder> {
-        self.recorder.as_ref()
+    pub fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_ref().or_else(|| {
+            if self.registry.is_region { self.outers().find_map(|outer| outer.recorder.as_ref()) } else { None }
+        })
     }
 
     /// Times what is about to run until what is returned is dropped, where anybody wants to know: it has a name, or there is a trace.
     #[inline]
     pub fn time(&self, label: Label, what: impl FnOnce() -> What) -> Option<Timed<'_>> {
-        (label != Label::default() || self.recorder.is_some()).then(|| Timed::begin(self, label, what()))
+        (label != Label::default() || self.recorder().is_some()).then(|| Timed::begin(self, label, what()))
     }
 
     /// The number of a name; none where nobody wants to know.

@@ -13,7 +13,7 @@ impl Worker {
     pub fn stole(&self, victim: usize) {
         self.counts.steals_got.add(1);
         self.thrift.count();
-        if let Some(recorder) = &self.recorder {
+        if let Some(recorder) = self.recorder() {
             recorder.happened(What::Stole(victim as u32), Instant::now());
         }
     }
