@@ -148,3 +148,28 @@ fn rt_apps_own_output_comes_out() {
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("none of the workloads is an rt-app file"), "{}", refused.stderr);
 }
+
+/// Files whose times rt-app's semantics fix, with our seconds and those that rt-app itself took.
+const FIXED_TIMES: [(&str, f64, f64); 10] = [
+    ("barrier_of_two", 0.700, 0.701),
+    ("busy_and_sleep", 0.600, 0.601),
+    ("delayed_start", 0.550, 0.551),
+    ("ends_by_duration", 1.000, 1.000),
+    ("forked_child", 0.450, 0.451),
+    ("late_for_a_timer", 0.550, 0.550),
+    ("mutex_in_turn", 0.500, 0.501),
+    ("periodic_timer", 0.500, 0.500),
+    ("phases_on_cores", 0.700, 0.701),
+    ("suspend_and_resume", 0.520, 0.521),
+];
+
+#[test]
+fn times_that_the_semantics_fix_are_those_of_rt_app_within_two_percent() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/end_to_end/rtapp_times");
+    for (name, ours, of_rt_app) in FIXED_TIMES {
+        let text = std::fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
+        let found = record(&text, &[])["makespan_s"].as_f64().unwrap();
+        assert!((found / ours - 1.0).abs() < 0.001, "{name}: {found} s, expected {ours} s");
+        assert!((found / of_rt_app - 1.0).abs() < 0.02, "{name}: {found} s, rt-app {of_rt_app} s");
+    }
+}
