@@ -30,10 +30,10 @@ fn main() {
     }
     // For a profiler, or to compare policies: one of them, nothing else.
     if let Some(policy) = std::env::args().find_map(|arg| arg.strip_prefix("--profile=").map(str::to_owned)) {
-        return println!("{:.0} switches/s", Case::small(2_000).rate(&policy));
+        return println!("{:.0} turns/s", Case::small(2_000).rate(&policy));
     }
     if let Some(policy) = std::env::args().find_map(|arg| arg.strip_prefix("--profile-large=").map(str::to_owned)) {
-        return println!("{:.0} switches/s", Case::large(8).rate(&policy));
+        return println!("{:.0} turns/s", Case::large(8).rate(&policy));
     }
     if let Some(list) = std::env::args().find_map(|arg| arg.strip_prefix("--policies=").map(str::to_owned)) {
         return under_each_policy(quick, |policy| list.split(',').any(|named| named == policy)).print();
@@ -44,19 +44,19 @@ fn main() {
     let mut table = report::Table::default();
     for round in 0..rounds {
         eprintln!("round {} of {rounds}", round + 1);
-        table.add("64 threads on 8 cores, acfs", "switches/s", small.rate("acfs"));
+        table.add("64 threads on 8 cores, acfs", "turns/s", small.rate("acfs"));
         if !quick {
             table.add("simcore 0.1, its authors' ping-pong", "events/s", peers::simcore_events_per_second());
         }
         for policy in ["cfs-unaware", "hsp"] {
-            table.add(&format!("64 threads on 8 cores, {policy}"), "switches/s", small.rate(policy));
+            table.add(&format!("64 threads on 8 cores, {policy}"), "turns/s", small.rate(policy));
         }
-        table.add("10,000 threads on 1,024 cores, acfs", "switches/s", large.rate("acfs"));
+        table.add("10,000 threads on 1,024 cores, acfs", "turns/s", large.rate("acfs"));
         if quick {
             continue;
         }
         match peers::simpy_switches_per_second() {
-            Ok(rate) => table.add("SimPy, 64 processes round-robin on 8 cores", "switches/s", rate),
+            Ok(rate) => table.add("SimPy, 64 processes round-robin on 8 cores", "turns/s", rate),
             Err(why) => eprintln!("SimPy left out: {why}"),
         }
         match peers::first_result_ms() {
@@ -117,11 +117,11 @@ impl Case {
     fn timed(&self, policy: &str) -> Timed {
         let start = Instant::now();
         let outcome = self.run(policy);
-        let (switches, simulated) = (outcome.context_switches as f64, outcome.makespan.as_secs_f64());
-        Timed { switches, simulated, seconds: start.elapsed().as_secs_f64() }
+        let (turns, simulated) = (outcome.events as f64, outcome.makespan.as_secs_f64());
+        Timed { turns, simulated, seconds: start.elapsed().as_secs_f64() }
     }
 
-    /// Context switches per second of one host core.
+    /// Turns per second of one host core.
     fn rate(&self, policy: &str) -> f64 {
         self.timed(policy).rate()
     }
@@ -129,8 +129,8 @@ impl Case {
 
 /// A whole run of a case.
 struct Timed {
-    /// Context switches.
-    switches: f64,
+    /// Ends of a thread's turn on a core, whether or not another has the next: the run's events, but some thousands of timers.
+    turns: f64,
     /// Seconds, from beginning to end.
     simulated: f64,
     /// Of one host core.
@@ -138,9 +138,9 @@ struct Timed {
 }
 
 impl Timed {
-    /// Context switches per second.
+    /// Turns per second.
     fn rate(&self) -> f64 {
-        self.switches / self.seconds
+        self.turns / self.seconds
     }
 
     /// Simulated seconds per second.

@@ -2,8 +2,9 @@
 //!
 //! A line has Graphviz's verdict, `ours-takes` or `ours-refuses` where ours is another, a tab, and
 //! the escaped text.
-//! Refused here alone: cycles, no or negative weights, undirected edges, no task, several graphs.
-//! Taken here alone: `;;`, `,,`, `1a`, a name after `node`, a byte order mark.
+//! Refused here alone: cycles, no or negative weights, undirected edges, no task, several graphs: they
+//! are no task graphs. Taken here alone: `1a`, since `5ms` is a time, and a byte order mark, which
+//! editors put there.
 
 use evenkeel_workload::task_graphs::{Format, parse};
 

@@ -160,8 +160,11 @@ impl Reader<'_> {
     /// Statements up to the `}`, which is taken; the nodes that they name.
     fn group(&mut self, mut defaults: Defaults, depth: usize) -> Result<Vec<usize>, Fault> {
         let mut named = Vec::new();
+        // One `;` may end a statement, and stands nowhere else.
+        let mut may_end = false;
         loop {
             let token = self.tokens.peek()?.clone();
+            let ends = std::mem::replace(&mut may_end, true);
             match token {
                 Token::Sign("}") => {
                     self.tokens.next()?;
@@ -169,24 +172,31 @@ impl Reader<'_> {
                     named.dedup();
                     return Ok(named);
                 }
-                Token::Sign(";" | ",") => drop(self.tokens.next()?),
-                _ if token.is_word("node") => {
+                Token::Sign(";") if ends => {
                     self.tokens.next()?;
-                    let attributes = self.attributes()?;
+                    may_end = false;
+                }
+                _ if token.is_word("node") => {
+                    let attributes = self.defaults()?;
                     defaults.time = self.time(&attributes)?.or(defaults.time);
                 }
                 _ if token.is_word("edge") => {
-                    self.tokens.next()?;
-                    let attributes = self.attributes()?;
+                    let attributes = self.defaults()?;
                     defaults.bytes = self.bytes(&attributes)?.or(defaults.bytes);
                 }
-                _ if token.is_word("graph") => {
-                    self.tokens.next()?;
-                    self.attributes()?;
-                }
+                _ if token.is_word("graph") => drop(self.defaults()?),
                 _ => self.statement(defaults, depth, &mut named)?,
             }
         }
+    }
+
+    /// `node`, `edge` or `graph`, and the attributes that follow it.
+    fn defaults(&mut self) -> Result<Vec<Attribute>, Fault> {
+        self.tokens.next()?;
+        if *self.tokens.peek()? != Token::Sign("[") {
+            self.sign("[")?;
+        }
+        self.attributes()
     }
 
     /// A node with attributes, edges, a subgraph, or an attribute of the graph.
@@ -281,13 +291,11 @@ impl Reader<'_> {
         let mut attributes = Vec::new();
         while self.takes("[")? {
             while !self.takes("]")? {
-                if self.takes(",")? || self.takes(";")? {
-                    continue;
-                }
                 let (key, _) = self.value()?;
                 self.sign("=")?;
                 let (value, at) = self.value()?;
                 attributes.push(Attribute { key, value, at });
+                let _ = self.takes(",")? || self.takes(";")?;
             }
         }
         Ok(attributes)
