@@ -206,7 +206,10 @@ pub fn read(text: &str) -> Result<Draft, Fault> {
     for (index, task) in execution.tasks.iter().enumerate() {
         let place = format!("{}[{index}]", paths.executed);
         let time = nanos(task.runtime_in_seconds, 1e9).ok_or_else(|| {
-            Fault::of(format!("{place}.runtimeInSeconds: {:?} found, expected 0 to 1e9", task.runtime_in_seconds))
+            Fault::of(format!(
+                "{place}.runtimeInSeconds: {} found, expected 0 to 1e9",
+                cut(&task.runtime_in_seconds.to_string())
+            ))
         })?;
         if times.insert(&task.id, time).is_some() {
             return Err(Fault::of(format!("{place}.id: '{}' found twice", cut(&task.id))));
