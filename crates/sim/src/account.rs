@@ -215,7 +215,7 @@ impl<L: Listener> Mechanism<'_, L> {
         if running == NONE {
             return;
         }
-        if self.is_silent(core, self.now) {
+        if self.is_silent(core) {
             return self.go_on(core);
         }
         self.conclude(core);
@@ -292,7 +292,7 @@ impl<L: Listener> Mechanism<'_, L> {
         if self.threads[thread.index()].normal() && self.has_another_slice(core, thread) {
             return self.schedule(core);
         }
-        if self.is_silent(core, self.now) {
+        if self.is_silent(core) {
             return self.go_on(core);
         }
         self.threads[thread.index()].slice_left = 0;

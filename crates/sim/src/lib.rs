@@ -3,6 +3,7 @@
 
 mod account;
 mod apps;
+mod asking;
 mod carry_out;
 mod changes;
 mod config;

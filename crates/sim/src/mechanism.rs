@@ -18,8 +18,8 @@ use std::rc::Rc;
 
 use evenkeel_machine::{CoreId, KindId, Machine, MicroWatts, Nanos, PerKind, Work};
 use evenkeel_policy::{
-    AppId, Choose, Clock, CoreStats, Directive, Directives, Event, Interest, Policy, Preemption, QueueId, Slice, State,
-    ThreadId, ThreadStats, Tier, View,
+    AppId, Choose, CoreStats, Directive, Directives, Event, Interest, Policy, Preemption, QueueId, Slice, State,
+    ThreadId, ThreadStats, Tier,
 };
 use evenkeel_workload::{Application, Class};
 
@@ -54,14 +54,8 @@ pub mod priority {
 pub const TIMER_SLOT: Slot = Slot(0);
 pub const SENSOR_SLOT: Slot = Slot(1);
 const END_SLOT: Slot = Slot(2);
-const LATE_SLOT: Slot = Slot(3);
+pub const LATE_SLOT: Slot = Slot(3);
 const FIRST_FREE_SLOT: u32 = 4;
-
-/// Events about which a policy is asked before its answer is carried out.
-const EVENTS_AT_ONCE: usize = 64;
-
-/// Events for which there is room at all times: more happen at once where many threads start together.
-const EVENTS_KEPT: usize = 1024;
 
 /// Rounds of asking and dispatching within one instant before time goes on regardless.
 const MAX_ROUNDS: u32 = 16;
@@ -245,7 +239,7 @@ pub struct Mechanism<'a, L> {
     pub carried_out: u64,
     pub late: VecDeque<(Nanos, Vec<Directive>)>,
     pub period: Nanos,
-    pub timer_due: bool,
+    timer_due: bool,
     pub quiet: Quiet,
     pub bandwidth_changed: bool,
     /// Whether any cluster's governor is to look at it.
@@ -404,41 +398,6 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         }
     }
 
-    fn start_policy(&mut self) -> Result<(), SimError> {
-        let view = View {
-            now: self.now,
-            answer: self.answers,
-            carried_out: self.carried_out,
-            machine: self.machine,
-            schedutil: self.config.governor == Governor::Schedutil,
-            cores: &self.core_stats,
-            threads: &self.stats,
-            live: &self.live,
-            ran: &self.live,
-            waiting: &self.waiting,
-            affinity: &self.affinity,
-        };
-        self.policy.start(&view, &mut self.say).map_err(SimError::Policy)?;
-        let mut say = std::mem::take(&mut self.say);
-        let mut serves = false;
-        say.drain_queues_first(|directive| {
-            serves |= matches!(directive, Directive::Serve { .. });
-            self.carry_out(directive);
-        });
-        self.say = say;
-        // A policy that says nothing must not keep the machine from running.
-        if self.queues.is_empty() {
-            self.carry_out(Directive::MakeQueue(Clock::Shared));
-        }
-        if !serves {
-            for core in 0..self.cores.len() {
-                let tiers = vec![Tier { queues: vec![QueueId(0)], choose: Choose::LeastKey }];
-                self.carry_out(Directive::Serve { core: CoreId(core as u32), tiers, adopt: None });
-            }
-        }
-        Ok(())
-    }
-
     /// Runs to the end.
     pub fn run(mut self) -> Result<Outcome, SimError> {
         for app in 0..self.apps.len() {
@@ -563,111 +522,6 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         }
         if self.bandwidth_changed {
             self.share_bandwidth();
-        }
-    }
-
-    /// What the policy sees.
-    pub fn view(&self) -> View<'_> {
-        View {
-            now: self.now,
-            answer: self.answers,
-            carried_out: self.carried_out,
-            machine: self.machine,
-            schedutil: self.config.governor == Governor::Schedutil,
-            cores: &self.core_stats,
-            threads: &self.stats,
-            live: &self.live,
-            ran: if self.tracks_ran { self.ran.threads() } else { &self.live },
-            waiting: &self.waiting,
-            affinity: &self.affinity,
-        }
-    }
-
-    /// Tells the policy what has happened, and carries out what it says. Where much happens at once, it is asked in portions: ten
-    /// thousand threads that start together need no room for all answers.
-    fn ask(&mut self) {
-        self.tell_what_was_skipped();
-        self.refresh_stats();
-        let mut events = std::mem::take(&mut self.events);
-        for portion in events.chunks(EVENTS_AT_ONCE) {
-            let view = View {
-                now: self.now,
-                answer: self.answers,
-                carried_out: self.carried_out,
-                machine: self.machine,
-                schedutil: self.config.governor == Governor::Schedutil,
-                cores: &self.core_stats,
-                threads: &self.stats,
-                live: &self.live,
-                ran: if self.tracks_ran { self.ran.threads() } else { &self.live },
-                waiting: &self.waiting,
-                affinity: &self.affinity,
-            };
-            for &event in portion {
-                self.policy.event(event, &view, &mut self.say);
-            }
-            if self.tracks_ran && portion.contains(&Event::Timer) {
-                // Before the answer takes any of them off its core: the policy has seen them run.
-                self.ran.clear();
-                let running = self.cores.iter().map(|core| core.running).filter(|&running| running != NONE);
-                running.for_each(|running| self.ran.note(ThreadId(running)));
-            }
-            if !self.say.is_empty() {
-                self.answer();
-            }
-        }
-        events.clear();
-        events.shrink_to(EVENTS_KEPT);
-        // Whatever an answer brought up comes next.
-        events.append(&mut self.events);
-        self.events = events;
-    }
-
-    /// Carries out what the policy has said, now or later.
-    fn answer(&mut self) {
-        self.resume_ticks();
-        let mut say = std::mem::take(&mut self.say);
-        self.answers += 1;
-        if self.config.decision_latency == Nanos::ZERO {
-            say.drain_queues_first(|directive| self.carry_out(directive));
-            self.carried_out += 1;
-        } else {
-            let due = self.now + self.config.decision_latency;
-            let mut said = Vec::new();
-            say.drain_queues_first(|directive| said.push(directive));
-            self.late.push_back((due, said));
-            if self.late.len() == 1 {
-                self.lookers += 1;
-                self.calendar.set(LATE_SLOT, due, priority::LATE);
-            }
-        }
-        self.say = say;
-    }
-
-    fn carry_out_late(&mut self) {
-        self.lookers -= 1;
-        while let Some((due, _)) = self.late.front() {
-            if *due > self.now {
-                self.lookers += 1;
-                self.calendar.set(LATE_SLOT, *due, priority::LATE);
-                break;
-            }
-            let said = self.late.pop_front().map(|(_, said)| said).unwrap_or_default();
-            said.into_iter().for_each(|directive| self.carry_out(directive));
-            self.carried_out += 1;
-        }
-    }
-
-    /// Sets or stops the policy's timer.
-    pub fn set_timer(&mut self, period: Nanos) {
-        if self.period > Nanos::ZERO {
-            self.lookers -= 1;
-            self.calendar.cancel(TIMER_SLOT);
-        }
-        self.period = period;
-        if period > Nanos::ZERO {
-            self.lookers += 1;
-            self.calendar.set(TIMER_SLOT, self.now + period, priority::TIMER);
         }
     }
 

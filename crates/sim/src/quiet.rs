@@ -30,7 +30,7 @@ const MOST_PATIENCE: u8 = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct Tickless {
     /// Whether its slices are in no calendar.
-    is: bool,
+    in_force: bool,
     /// How long one of its slices is, while it is tickless.
     slice: Nanos,
     /// Whether any has ended unseen.
@@ -42,7 +42,7 @@ pub struct Tickless {
 
 impl Default for Tickless {
     fn default() -> Self {
-        Self { is: false, slice: Nanos::ZERO, pays: false, silent: 0, patience: PATIENCE }
+        Self { in_force: false, slice: Nanos::ZERO, pays: false, silent: 0, patience: PATIENCE }
     }
 }
 
@@ -60,11 +60,11 @@ pub struct Quiet {
 }
 
 impl<L: Listener> Mechanism<'_, L> {
-    /// Whether nothing comes of the end of a core's slice, at this time, but the next slice.
+    /// Whether nothing comes of the end of a core's slice, now, but the next slice.
     #[inline]
-    pub fn is_silent(&self, core: usize, at: Nanos) -> bool {
+    pub fn is_silent(&self, core: usize) -> bool {
         let state = &self.cores[core];
-        if self.ready > 0 || state.running == NONE || at < state.slice_end || at >= state.work_end {
+        if self.ready > 0 || state.running == NONE || self.now < state.slice_end || self.now >= state.work_end {
             return false;
         }
         let thread = &self.threads[state.running as usize];
@@ -92,7 +92,7 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         let slice = state.slice_end - now;
         state.work_end = work_end;
-        state.tickless = Tickless { is: true, slice, pays: false, ..state.tickless };
+        state.tickless = Tickless { in_force: true, slice, pays: false, ..state.tickless };
         self.quiet.cores += 1;
         // With every slice in the calendar, this is when it would have been seen to end in one.
         let last = now + Nanos((work_end - now).0.saturating_sub(1) / slice.0 * slice.0);
@@ -113,7 +113,7 @@ impl<L: Listener> Mechanism<'_, L> {
     fn catch_up(&mut self, in_it: bool) {
         for core in 0..self.cores.len() {
             let state = &mut self.cores[core];
-            let Tickless { is: true, slice, .. } = state.tickless else { continue };
+            let Tickless { in_force: true, slice, .. } = state.tickless else { continue };
             let since = (self.now + Nanos(u64::from(in_it))).saturating_sub(state.slice_end);
             let slices = since.0.div_ceil(slice.0);
             if slices == 0 {
@@ -138,7 +138,7 @@ impl<L: Listener> Mechanism<'_, L> {
         for core in 0..self.cores.len() {
             let state = &mut self.cores[core];
             let ticks = &mut state.tickless;
-            if !std::mem::take(&mut ticks.is) {
+            if !std::mem::take(&mut ticks.in_force) {
                 continue;
             }
             ticks.silent = 0;
@@ -182,7 +182,7 @@ impl<L: Listener> Mechanism<'_, L> {
                 Some(TIMER_SLOT) if self.is_calm() => self.catch_up(true),
                 Some(Slot(slot))
                     if (first_core..self.thread_slots).contains(&slot)
-                        && self.is_silent((slot - first_core) as usize, self.now) => {}
+                        && self.is_silent((slot - first_core) as usize) => {}
                 None if self.is_calm() => {}
                 _ => self.resume_ticks(),
             }
@@ -219,7 +219,7 @@ impl<L: Listener> Mechanism<'_, L> {
             && before == self.answers
             && self.quiet.cores > 0
         {
-            self.quiet.until = self.policy.quiet_until(&self.view()).unwrap_or(Nanos::ZERO);
+            self.quiet.until = self.quiet_until();
         }
     }
 }
