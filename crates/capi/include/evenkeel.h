@@ -266,12 +266,11 @@ int evenkeel_run(const struct evenkeel_pool *pool,
                  void *data);
 
 /**
- * As evenkeel_run(), but what is begun within is kept to itself: whoever waits for a scope, a loop or a join in there does nothing
- * meanwhile but what was begun there, too. For waits with a lock in hand that other tasks want.
+ * As evenkeel_run(), but what is begun within is kept to itself: whoever waits there for a scope, a
+ * loop or a join does nothing meanwhile but what was begun there, too. For waits with a lock in hand
+ * that other tasks want.
  */
-int evenkeel_isolate(const struct evenkeel_pool *pool,
-                     evenkeel_function run,
-                     void *data);
+int evenkeel_isolate(const struct evenkeel_pool *pool, evenkeel_function run, void *data);
 
 /**
  * Calls two functions, perhaps at once. Where the first fails before the second has begun, the second is not called.

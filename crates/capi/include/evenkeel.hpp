@@ -141,8 +141,9 @@ public:
         return result.take();
     }
 
-    /// As `run`, but what is begun within is kept to itself: whoever waits for a scope, a loop or a join in there does nothing meanwhile
-    /// but what was begun there, too. For waits with a lock in hand that other tasks want.
+    /// As `run`, but what is begun within is kept to itself: whoever waits there for a scope, a loop or a
+    /// join does nothing meanwhile but what was begun there, too. For waits with a lock in hand that
+    /// other tasks want.
     template <class F>
     auto isolate(F&& f) const -> std::invoke_result_t<F&> {
         detail::Result<std::invoke_result_t<F&>> result;

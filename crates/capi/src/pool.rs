@@ -189,8 +189,9 @@ pub extern "C" fn evenkeel_run(pool: Option<&Pool>, run: Function, data: *mut c_
     })
 }
 
-/// As evenkeel_run(), but what is begun within is kept to itself: whoever waits for a scope, a loop or a join in there does nothing
-/// meanwhile but what was begun there, too. For waits with a lock in hand that other tasks want.
+/// As evenkeel_run(), but what is begun within is kept to itself: whoever waits there for a scope, a
+/// loop or a join does nothing meanwhile but what was begun there, too. For waits with a lock in hand
+/// that other tasks want.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_isolate(pool: Option<&Pool>, run: Function, data: *mut c_void) -> c_int {
     guard(|| {

@@ -158,6 +158,20 @@ fn a_thread_that_slept_at_attach_is_kept_to_its_queues_cpus_once_it_wakes_howeve
 }
 
 #[test]
+fn what_is_slept_between_two_samples_is_no_waiting_though_both_find_the_thread_runnable() {
+    let fake = Fake::new(4, true);
+    let napper = Tid(20);
+    fake.find(napper, Tid(10), Doing { runnable: true, cpu: Cpu(0) }, SPEEDS);
+    let mut mechanism = mechanism(&fake, "age", KINDS, &[]);
+    mechanism.look(fake.now(), &fake.seen());
+    (0..40).for_each(|_| fake.step());
+    let (ran, waited) = (Nanos::from_millis(3), Nanos::from_millis(2));
+    mechanism.sampled(napper, Cpu(0), (ran, waited), true, fake.now());
+    let stats = &mechanism.stats()[0];
+    assert_eq!((stats.waiting, stats.blocked), (waited, Nanos::from_millis(35)));
+}
+
+#[test]
 fn a_wait_between_two_samples_counts_as_waiting() {
     let fake = Fake::new(4, true);
     let sleeper = Tid(20);

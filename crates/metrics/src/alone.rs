@@ -1,7 +1,8 @@
 //! How an application does alone: what slowdown and speedup measure against.
 //!
 //! An application runs alone under `pinned`, once, on all the fastest cores in use, on all the slowest, and on one core
-//! of the slowest kind of the whole machine, where its threads take turns for free (each at least 1 in 250,000 of its work). Its affinities are lifted there: they name cores that such a part of the machine does not have.
+//! of the slowest kind of the whole machine, where its threads take turns for free. Its affinities are lifted there: they name
+//! cores that such a part of the machine does not have.
 //! An application alone does the same however it is scheduled beside others, so its runs are kept and shared.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -132,8 +133,8 @@ fn alone_config(apps: &[Application], config: &Config) -> Config {
     }
 }
 
-/// Threads of an application alone take turns no more often than so many times, where each has as long a turn, were there one core:
-/// to run for hours takes no longer than to run for minutes. Ours.
+/// An application's work in turns of the least length: how long it is does not matter to how long a
+/// run alone takes to simulate. Ours.
 const TURNS: u64 = 250_000;
 
 fn run_alone(machine: &Machine, app: &Application, config: &Config) -> Result<Progress, AloneError> {

@@ -335,8 +335,9 @@ impl Pool {
     ///
     /// A panic of `f` or of a task is resumed here; tasks that have not begun by then are dropped.
     ///
-    /// `f` has a worker while it runs. In a pool of one worker tasks begin when it has returned, or waits for them here: `f` is not to wait for them by
-    /// other means, as on a channel that they are to empty.
+    /// `f` has a worker while it runs. In a pool of one worker tasks begin when it has returned, or waits
+    /// for something of the pool's. So there it must not wait for them by other means, as on a channel
+    /// that they empty.
     pub fn scope<'env, F, R>(&self, f: F) -> R
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R + Send,
@@ -369,11 +370,12 @@ impl Pool {
         self.on_worker(|worker| scope::try_open(worker, f))
     }
 
-    /// Calls `f` on a worker, as [`Pool::run`] does, and keeps what is begun within to itself: whoever waits for a scope, a loop or a join in there does
-    /// nothing meanwhile but what was begun there, too. Other workers help where they have nothing else to do.
+    /// Calls `f` on a worker, as [`Pool::run`] does, and keeps what is begun within to itself: whoever
+    /// waits there for a scope, a loop or a join does nothing meanwhile but what was begun there, too.
+    /// Other workers help where they have nothing else to do.
     ///
-    /// For waits with something in hand that other tasks want. Elsewhere who waits does whatever there is to be done, and may come to a task
-    /// that takes a lock which its own thread holds:
+    /// For waits with a lock in hand that other tasks want. A wait elsewhere takes up any task, also one
+    /// that waits for what this thread holds:
     ///
     /// ```
     /// use std::sync::Mutex;
@@ -390,7 +392,8 @@ impl Pool {
     /// # Ok::<(), evenkeel::PoolError>(())
     /// ```
     ///
-    /// It takes some hundreds of nanoseconds, and what is begun within has no part in what a policy behind a lock knows of the rest.
+    /// It takes some hundreds of nanoseconds. A policy behind a lock (`fifo`, `cats`) decides about what is
+    /// begun within apart from the rest.
     pub fn isolate<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         self.on_worker(|worker| region::isolate(worker, f))
     }

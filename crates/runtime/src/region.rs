@@ -1,7 +1,8 @@
 //! Regions: README.md, "Isolation".
 //!
-//! A region is a small pool within a pool. Its workers are those of the pool: the one that opened it, and those that have nothing to do.
-//! Each is another [`Worker`] in it, with another deque: so whoever waits in a region finds nothing but what belongs there.
+//! A region is a small pool within a pool. Its workers are those of the pool: the one that opened it,
+//! and those that have nothing to do. Each is another [`Worker`] in it, with another deque, so whoever
+//! waits in a region finds nothing but what belongs there.
 #![expect(unsafe_code, reason = "the right to visit a region is in a job, which is a pointer")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -27,7 +28,8 @@ enum Seat {
     Left(Box<Worker>),
 }
 
-// SAFETY: whoever has left a region has no job, no batch and no credits, and a seat is one thread's, which comes back to it.
+// SAFETY: whoever has left a region has no job, no batch and no credits, and a seat is one thread's,
+// which comes back to it.
 unsafe impl Send for Seat {}
 
 /// See the file's head.
@@ -70,8 +72,15 @@ impl Regions {
 pub fn isolate<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
     let outer = worker.registry();
     let region = outer.regions.open(worker);
-    let result = region.while_found_in(outer, || region.sit(worker, |_| f()));
-    result.unwrap_or_else(|| unreachable!("a region that nobody had open has no seat taken by who opens it"))
+    let way: Arc<dyn Board> = Arc::new(Way(Arc::clone(&region)));
+    outer.central.open(Arc::clone(&way));
+    let result = region.sit(worker, |_| catch_unwind(AssertUnwindSafe(f)));
+    outer.central.close(&way);
+    region.is_open.store(false, Ordering::Relaxed);
+    let Some(result) = result else {
+        unreachable!("a region that nobody had open has nobody's seat taken by its opener")
+    };
+    result.unwrap_or_else(|payload| resume_unwind(payload))
 }
 
 impl Region {
@@ -85,21 +94,11 @@ impl Region {
         }
     }
 
-    /// Calls `f` while workers of the pool find their way in; nobody has the region open afterwards.
-    fn while_found_in<R>(self: &Arc<Self>, outer: &Registry, f: impl FnOnce() -> R) -> R {
-        let board: Arc<dyn Board> = Arc::new(Way(Arc::clone(self)));
-        outer.central.open(Arc::clone(&board));
-        let result = catch_unwind(AssertUnwindSafe(f));
-        outer.central.close(&board);
-        self.is_open.store(false, Ordering::Relaxed);
-        result.unwrap_or_else(|payload| resume_unwind(payload))
-    }
-
     fn seat(&self, index: usize) -> MutexGuard<'_, Seat> {
         self.seats[index].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `f` with what this worker is in here. None: it is here already.
+    /// Calls `f`, which does not panic, with what this worker is in here. None: it is here already.
     fn sit<R>(&self, outer: &Worker, f: impl FnOnce(&Worker) -> R) -> Option<R> {
         let seat = std::mem::replace(&mut *self.seat(outer.index), Seat::Taken);
         let inside = match seat {
@@ -107,9 +106,9 @@ impl Region {
             Seat::Left(inside) => inside,
             Seat::Taken => return None,
         };
-        let result = inside.in_place_of(outer, |inside| catch_unwind(AssertUnwindSafe(|| f(inside))));
+        let result = inside.in_place_of(outer, f);
         *self.seat(outer.index) = Seat::Left(inside);
-        Some(result.unwrap_or_else(|payload| resume_unwind(payload)))
+        Some(result)
     }
 
     /// Whether there is something to do for this worker of the pool.

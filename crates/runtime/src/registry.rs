@@ -30,8 +30,6 @@ use crate::worker::Worker;
 /// Of whatever chance plays in a policy behind a lock.
 pub const SEED: u64 = 1;
 
-static FAMILIES: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-
 /// See the file's head.
 pub struct Registry {
     /// Who is on which core.
@@ -58,10 +56,6 @@ pub struct Registry {
     pub trace: Option<Trace>,
     /// Whether that, or what is outside of this region, is recorded.
     pub is_traced: bool,
-    /// A number that a pool has in common with its regions, and with nobody else.
-    pub family: usize,
-    /// Whether it is a region's, and no pool's.
-    pub is_region: bool,
     /// Regions within.
     pub regions: Regions,
     made: Instant,
@@ -126,8 +120,6 @@ impl Registry {
             counts: kinds.iter().map(|_| Arc::default()).collect(),
             trace: None,
             is_traced: false,
-            family: FAMILIES.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
-            is_region: false,
             regions: Regions::default(),
             made: Instant::now(),
             give_way: knows_kinds.then(|| GiveWay::new(stealers.len())),
@@ -155,8 +147,7 @@ impl Registry {
         registry.costs = Arc::clone(&outer.costs);
         registry.depot = Arc::clone(&outer.depot);
         registry.counts = outer.counts.iter().map(Arc::clone).collect();
-        (registry.learns, registry.made) = (outer.learns, outer.made);
-        (registry.family, registry.is_region, registry.is_traced) = (outer.family, true, outer.is_traced);
+        (registry.learns, registry.is_traced, registry.made) = (outer.learns, outer.is_traced, outer.made);
         registry.sleep = Sleep::within(registry.stealers.len(), outer);
         (registry, deques)
     }

@@ -57,7 +57,8 @@ pub struct Sleep {
     barrier: Barrier,
     /// By worker, fastest kind first: the order in which they are woken.
     seats: Box<[CachePadded<Seat>]>,
-    /// In a region: who is outside of it, and is told where nobody sleeps within. In the census they are a sleeper that is never woken.
+    /// In a region: who is outside of it, and is told where nobody sleeps within. In the census they
+    /// are a sleeper that is never woken.
     outer: Option<Arc<Registry>>,
 }
 

@@ -210,6 +210,25 @@ fn sleeping_and_being_woken_and_stealing_are_seen() {
 }
 
 #[test]
+fn what_is_done_in_isolation_is_on_the_tracks_of_those_who_do_it() {
+    let both = Barrier::new(2);
+    let read = traced(2, |pool| {
+        pool.isolate(|| {
+            pool.scope(|s| {
+                for name in ["one", "two"] {
+                    let both = &both;
+                    s.spawn_named(name, move || {
+                        both.wait();
+                    });
+                }
+            });
+        });
+    });
+    let track = |name| read.slices.iter().find(|slice| slice.name == name).map(|slice| slice.track.clone()).unwrap();
+    assert_ne!(track("one"), track("two"));
+}
+
+#[test]
 fn a_panicking_task_is_a_slice_as_any_other() {
     let read = traced(2, |pool| {
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -169,10 +169,10 @@ impl<K: Kernel> Mechanism<K> {
         let state = &mut self.threads[thread.index()];
         let called_to = state.called_to.take().filter(|&core| is_called && state.place == Place::Core(core));
         let Some(core) = called_to else { return Some(before) };
-        let mut only = CpuSet::new();
-        only.set(self.machine.cores[core.index()].cpu as usize);
+        let tid = state.tid;
+        let only = self.only(core);
         self.totals.calls += 1;
-        let result = self.kernel.set_affinity(state.tid, &only);
+        let result = self.kernel.set_affinity(tid, &only);
         if !self.note(thread, result) {
             return None;
         }
@@ -244,17 +244,20 @@ impl<K: Kernel> Mechanism<K> {
         false
     }
 
+    /// The CPU of a core.
+    fn only(&self, core: CoreId) -> CpuSet {
+        let mut cpus = CpuSet::new();
+        cpus.set(self.machine.cores[core.index()].cpu as usize);
+        cpus
+    }
+
     /// CPUs and whether to park; `None`: nothing is known yet.
     fn wanted(&self, thread: ThreadId) -> Option<(CpuSet, bool)> {
         let state = &self.threads[thread.index()];
         let queue = self.stats[thread.index()].queue?;
         match state.place {
             Place::Core(_) if self.is_called(thread) => Some((self.reach(queue), false)),
-            Place::Core(core) => {
-                let mut cpus = CpuSet::new();
-                cpus.set(self.machine.cores[core.index()].cpu as usize);
-                Some((cpus, false))
-            }
+            Place::Core(core) => Some((self.only(core), false)),
             // One that is in SCHED_IDLE by itself needs no parking.
             Place::Queue(queue) => {
                 let parked = self.options.park && state.class != Class::Idle && !state.overdue;

@@ -6,8 +6,8 @@
 //! - **Queues, tiers, keys, slices, preferences** are kept here, as the contract has them. Every few milliseconds the mechanism looks around
 //!   ([`Mechanism::look`]): takes into account what threads were seen to do since ([`crate::watch`]), tells the policy, does what it says, ends slices
 //!   and lets cores pick.
-//! - **Who has been picked** is bound to its core, or, if it naps, called to it (`naps.rs`). Whoever waits in a queue may run on all cores that serve the queue first, in SCHED_IDLE: it gets
-//!   what is left over, so that no core idles because this process was late, and it steps back for whoever has the core. Without CAP_SYS_NICE it shares
+//! - **Who has been picked** is bound to its core, or, if it naps, called to it (`naps.rs`). Whoever waits in a queue may run on
+//!   all cores that serve the queue first, in SCHED_IDLE: it gets what is left over, so that no core idles because this process was late, and it steps back for whoever has the core. Without CAP_SYS_NICE it shares
 //!   the core as the kernel sees fit; virtual times then still come out even, for they are counted from what really ran.
 //! - **Whoever has just woken** is *loose*: it runs in its own class on any core that serves its queue first, where the kernel puts it. Only
 //!   when it is still there at the next look is it put into its queue. Threads that work for less than a look at a time so

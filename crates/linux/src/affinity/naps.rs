@@ -1,9 +1,9 @@
 //! Threads that sleep and wake between two looks.
 //!
-//! What is bound to one core can only run there. A thread that sleeps now and then between two
-//! looks leaves its core idle unseen, and nobody else who is bound may have it, and finds it taken
-//! when it wakes. Such a thread is *called* to its core, rather than bound: it is moved there, and
-//! then may run on all cores again, so that between two looks the kernel does what it can.
+//! A thread that sleeps between two looks leaves its core idle unseen, and nobody who is bound
+//! elsewhere may have it. So a thread that often does is *called* to its core, not bound to it: it is
+//! moved there, and may then run wherever its queue's threads may. Between two looks the kernel
+//! places it, as it would without this mechanism.
 
 use evenkeel_machine::CoreId;
 use evenkeel_policy::{QueueId, ThreadId};
@@ -18,7 +18,7 @@ const NEWEST: f32 = 0.125;
 const OFTEN: f32 = 0.25;
 
 impl<K: Kernel> Mechanism<K> {
-    /// Who of those that have cores has slept and woken since the last look.
+    /// Asks who of those that have cores has slept since it was last asked.
     pub(super) fn note_naps(&mut self) {
         for &thread in self.placed.iter().flatten() {
             let state = &mut self.threads[thread.index()];

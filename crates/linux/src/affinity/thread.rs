@@ -101,11 +101,11 @@ pub struct Thread {
     pub parked: bool,
     /// What it had is in the journal.
     pub written: bool,
-    /// It has slept and woken since the last look, unseen by that one.
+    /// It has slept since [`super::naps`] last asked, while it had a core.
     pub napped: bool,
-    /// In how many of the last looks it had napped, see [`super::naps`].
+    /// The share of those questions that found so, late ones counting most.
     pub naps: f32,
-    /// It has been put on this core, and is to be moved there whatever its mask has besides.
+    /// The core that it has been put on, and runs elsewhere than on.
     pub called_to: Option<CoreId>,
     /// It has been parked for too long, and is not again before it has had a core.
     pub overdue: bool,

@@ -40,8 +40,9 @@ pub trait Policy: Send {
         None
     }
 
-    /// It has not been told of timers up to this one, since [`Policy::quiet_until`] said that it would say nothing to them. What it keeps of the times of timers has to be
-    /// what it would be after them. Told before the next event, by mechanisms of which the results must not depend on what they leave out.
+    /// Timers up to this one were left out, because [`Policy::quiet_until`] had said that it would say
+    /// nothing to them. What it keeps of the times of timers must be what it would be after them. Told
+    /// before the next event, by a mechanism whose results must not depend on what it leaves out.
     fn skipped(&mut self, _last: Nanos) {}
 
     /// One or more sentences for people on what the policy had to do differently on this machine, after `start`.

@@ -65,7 +65,7 @@ impl Ahead {
     pub fn may_have(&self, items: usize, registry: &Registry) -> bool {
         items <= self.slow_at_work.load(Ordering::Relaxed)
             && !self.waited.load(Ordering::Relaxed)
-            && Worker::with_current_of(registry, |worker| worker.is_some_and(|it| it.index < self.first_slow))
+            && Worker::with_current_in(registry, |worker| worker.is_some_and(|it| it.index < self.first_slow))
     }
 
     /// A worker is at work in a stage until the answer is dropped.

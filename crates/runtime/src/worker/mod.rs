@@ -51,8 +51,8 @@ pub struct Worker {
     pub batches: Batches,
     /// What it has done.
     pub counts: Arc<CachePadded<Counts>>,
-    /// What it did when, if anybody asked for a trace.
-    recorder: Option<Recorder>,
+    /// What it did when, if anybody asked for a trace; null: nobody did.
+    recorder: Cell<*const Recorder>,
     /// Of loops that it has called.
     pub paces: Paces,
     /// Whether to steal, and when.
@@ -69,6 +69,8 @@ pub struct Worker {
     next: Cell<Option<JobRef>>,
     deque: Deque<JobRef>,
     registry: Arc<Registry>,
+    /// That of the pool, where `registry` is a region's. To be compared only.
+    root: *const Registry,
     random: Cell<u64>,
     /// In a region: what it is outside of it.
     outer: Cell<*const Self>,
@@ -86,8 +88,9 @@ impl Worker {
         {
             registry.lending.take_seat(index, cpu, before);
         }
-        let mut worker = Self::new(registry, index, deque);
-        worker.recorder = worker.registry.trace.as_ref().map(Trace::recorder);
+        let recorder = registry.trace.as_ref().map(Trace::recorder);
+        let worker = Self::new(registry, index, deque);
+        worker.recorder.set(recorder.as_ref().map_or(null(), std::ptr::from_ref));
         worker.counts.began.set(worker.registry.since_made(Instant::now()).0);
         CURRENT.set(&raw const worker);
         let is_ending = || worker.registry.is_ending();
@@ -96,7 +99,8 @@ impl Worker {
         worker.wait_until(is_ending);
         worker.registry.lending.leave_seat(index);
         CURRENT.set(null());
-        if let (Some(trace), Some(recorder)) = (&worker.registry.trace, worker.recorder.take()) {
+        worker.recorder.set(null());
+        if let (Some(trace), Some(recorder)) = (&worker.registry.trace, recorder) {
             trace.hand_in(index, recorder);
         }
     }
@@ -109,7 +113,7 @@ impl Worker {
             arena: Arena::default(),
             batches: Batches::new(registry.shelves.len(), registry.online.is_none()),
             counts: Arc::clone(&registry.counts[index]),
-            recorder: None,
+            recorder: Cell::new(null()),
             paces: Paces::default(),
             deciding: Deciding::default(),
             labels: [const { Cell::new(("", Label(0))) }; LABELS],
@@ -122,6 +126,7 @@ impl Worker {
             borrower: Borrower::default(),
             outer: Cell::new(null()),
             stuck: Cell::default(),
+            root: Arc::as_ptr(&registry),
             registry,
         }
     }
@@ -129,16 +134,18 @@ impl Worker {
     /// What a worker of a pool is in a region of it.
     pub fn within(region: Arc<Registry>, deque: Deque<JobRef>, outer: &Self) -> Self {
         region.sleep.take_seat(outer.index);
-        Self::new(region, outer.index, deque)
+        Self { root: outer.root, ..Self::new(region, outer.index, deque) }
     }
 
     /// This thread is this worker, in place of the one that it is outside of a region, as long as `f` takes.
     pub fn in_place_of<R>(&self, outer: &Self, f: impl FnOnce(&Self) -> R) -> R {
         self.outer.set(outer);
+        self.recorder.set(outer.recorder.get());
         let before = CURRENT.replace(&raw const *self);
         let result = f(self);
         self.lay_open();
         CURRENT.set(before);
+        self.recorder.set(null());
         self.outer.set(null());
         result
     }
@@ -150,7 +157,8 @@ impl Worker {
         std::iter::successors(outer(self), move |worker| outer(worker))
     }
 
-    /// Does what there is to be done in a region, until that is nothing. It counts as one that looks: what it leaves others are woken for.
+    /// Does what there is to be done in a region, until that is nothing. It counts as one that looks:
+    /// others are woken for what it leaves.
     pub fn help_out(&self) {
         let (mut stuck, sleep) = (self.stuck.take(), &self.registry.sleep);
         let never = || false;
@@ -178,11 +186,12 @@ impl Worker {
 
     /// Calls `f` with the worker of this pool, or of a region of it, that this thread is; `None`: it is none of its.
     #[inline]
-    pub fn with_current_of<R>(registry: &Registry, f: impl FnOnce(Option<&Self>) -> R) -> R {
-        Self::with_current(|worker| f(worker.filter(|worker| worker.registry.family == registry.family)))
+    pub fn with_current_of<R>(pool: &Registry, f: impl FnOnce(Option<&Self>) -> R) -> R {
+        Self::with_current(|worker| f(worker.filter(|worker| std::ptr::eq(worker.root, pool))))
     }
 
-    /// The same, but of nothing else: what a scope that was opened here keeps count of is done here.
+    /// The same, but of a pool or a region and of nothing else: what a scope counts is done where it was
+    /// opened.
     #[inline]
     pub fn with_current_in<R>(registry: &Registry, f: impl FnOnce(Option<&Self>) -> R) -> R {
         Self::with_current(|worker| f(worker.filter(|worker| std::ptr::eq(worker.registry(), registry))))
@@ -202,9 +211,8 @@ impl Worker {
     /// Where it records what it does, if anybody asked for a trace.
     #[inline]
     pub fn recorder(&self) -> Option<&Recorder> {
-        self.recorder.as_ref().or_else(|| {
-            if self.registry.is_region { self.outers().find_map(|outer| outer.recorder.as_ref()) } else { None }
-        })
+        // SAFETY: `work` keeps it for as long as it lets its worker, and those in place of that, refer to it.
+        unsafe { self.recorder.get().as_ref() }
     }
 
     /// Times what is about to run until what is returned is dropped, where anybody wants to know: it has a name, or there is a trace.
