@@ -19,7 +19,7 @@ SCHED_EXT = $$(for clang in $$BPF_CLANG clang clang-21 clang-20 clang-19 clang-1
 	version=$$($$clang -dumpversion 2>/dev/null) && [ "$${version%%.*}" -ge 18 ] && test -e /usr/include/libelf.h \
 	&& echo --features sched_ext && break; done)
 
-.PHONY: demo test install-c race apps-test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-runtime lint docs-check docs-update fmt man
+.PHONY: demo test install-c race apps-test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-runtime lint docs-check docs-update hot-paths hot-paths-update fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -124,7 +124,7 @@ bench-runtime:
 		$(if $(QUICK),,EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-runtime.md) $(CARGO) bench -p evenkeel --bench runtime $(if $(QUICK),-- --quick)
 
 # With and without the mechanism in BPF, where it can be built.
-lint: docs-check
+lint: docs-check hot-paths
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
@@ -141,6 +141,15 @@ docs-check:
 # Writes them anew. Look at the prose around them.
 docs-update:
 	$(CARGO) test --quiet -p evenkeel-cli --test docs -- --update
+
+# Instructions and bytes of the hot paths beside what they were when a commit last said so; 3 % more is too much (tests/hot_paths).
+hot-paths:
+	./tests/setup-valgrind.sh
+	@if command -v valgrind >/dev/null; then $(CARGO) run --quiet --release -p evenkeel-hot-paths; else test "$$EVENKEEL_VM" != required; fi
+
+# Writes them anew. The commit that does says why.
+hot-paths-update:
+	$(CARGO) run --quiet --release -p evenkeel-hot-paths -- --update
 
 fmt:
 	$(CARGO) fmt --all

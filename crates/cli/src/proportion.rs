@@ -1,14 +1,17 @@
 //! Whether runs are out of proportion: how much is to be simulated, and roughly how long that takes here.
 //!
 //! The estimate is made before anything runs, from what the workloads say: work over the speed of the cores, or the
-//! duration asked for; a scheduling event for each core every few milliseconds of that, and one for each step of a thread.
+//! duration asked for; a scheduling event for each core every few milliseconds of that, fewer where nobody has to wait, and
+//! one for each step of a thread.
 //! It is right to within a factor of three or so, which is enough for a warning.
 
 use evenkeel_machine::{Machine, Nanos};
 use evenkeel_workload::{Application, Step};
 
-/// Simulated time between two scheduling events of a busy core: the slice of the fair policies. Ours.
+/// Simulated time between two scheduling events of a busy core: the slice of the fair policies where threads wait, and where
+/// none does how often policies look around that are never quiet. Ours.
 const SLICE_S: f64 = 3e-3;
+const LOOK_S: f64 = 10e-3;
 /// What an event takes of one host core: docs/benchmarks.md has 2 to 13 million a second, by policy; sparse runs have more
 /// to do for each. Ours.
 const EVENT_S: f64 = 0.4e-6;
@@ -44,8 +47,13 @@ impl Size {
         Self { simulated_s, steps: apps.iter().map(|app| steps(app, simulated_s)).sum(), threads, cores }
     }
 
+    /// Events that come with time.
+    fn of_time(&self) -> f64 {
+        self.simulated_s * self.cores / if self.threads > self.cores { SLICE_S } else { LOOK_S }
+    }
+
     fn events(&self) -> f64 {
-        self.simulated_s * self.cores / SLICE_S + self.steps + self.threads * EVENTS_PER_THREAD
+        self.of_time() + self.steps + self.threads * EVENTS_PER_THREAD
     }
 }
 
@@ -55,7 +63,7 @@ pub fn warning(sizes: &[Size], policies: usize, jobs: usize) -> Option<String> {
     let jobs = jobs.clamp(1, runs.max(1)) as f64;
     let seconds = sizes.iter().map(|size| size.events() * EVENT_S).sum::<f64>() * policies as f64 / jobs;
     let largest = sizes.iter().max_by(|a, b| a.events().total_cmp(&b.events())).filter(|_| seconds > LONG_S)?;
-    let of_time = largest.simulated_s * largest.cores / SLICE_S;
+    let of_time = largest.of_time();
     let of_threads = largest.threads * EVENTS_PER_THREAD;
     let why = if of_time >= largest.steps.max(of_threads) {
         let time = time(largest.simulated_s);

@@ -28,6 +28,8 @@ const RUN: PhaseId = PhaseId(0);
 pub struct RtappLog<'a> {
     apps: &'a [Application],
     tasks: BTreeMap<ThreadId, Task>,
+    /// Forked threads so far, by application and template.
+    forks: BTreeMap<AppId, Vec<u32>>,
     trace: String,
 }
 
@@ -39,7 +41,7 @@ const COLUMNS: &str = concat!(
 
 struct Task {
     name: String,
-    index: u32,
+    index: usize,
     rows: String,
     is_one: bool,
     thread_loop: u64,
@@ -65,7 +67,7 @@ struct Row {
 impl<'a> RtappLog<'a> {
     /// Of a run of these applications.
     pub fn new(apps: &'a [Application]) -> Self {
-        let mut log = Self { apps, tasks: BTreeMap::new(), trace: String::new() };
+        let mut log = Self { apps, tasks: BTreeMap::new(), forks: BTreeMap::new(), trace: String::new() };
         log.mark(Nanos::ZERO, CoreId(0), "rt-app", 0, "rtapp_main: event=start");
         log.mark(Nanos::ZERO, CoreId(0), "rt-app", 0, "rtapp_main: event=clock_ref data=0");
         log
@@ -93,10 +95,22 @@ impl<'a> RtappLog<'a> {
         );
     }
 
-    fn spec(&self, app: AppId, name: &str) -> Option<&ThreadSpec> {
-        let app = self.apps.get(app.index())?;
-        let forked = || app.templates.iter().find(|template| name.starts_with(&template.name));
-        app.threads.iter().find(|thread| thread.name == name).or_else(forked)
+    /// What the workload says of a thread that starts, what rt-app calls it, and which of the file's threads it is. rt-app
+    /// counts forked ones on from the others, and by fork.
+    fn who(&mut self, app: AppId, name: &str) -> (Option<&'a ThreadSpec>, String, usize) {
+        let Some(of) = self.apps.get(app.index()) else { return (None, name.to_owned(), 0) };
+        if let Some(index) = of.threads.iter().position(|thread| thread.name == name) {
+            return (Some(&of.threads[index]), name.to_owned(), index);
+        }
+        let base = name.rsplit_once('-').map_or(name, |(base, _)| base);
+        let Some(template) = of.templates.iter().position(|template| template.name == base) else {
+            return (None, name.to_owned(), 0);
+        };
+        let forks = self.forks.entry(app).or_insert_with(|| vec![0; of.templates.len()]);
+        let index = of.threads.len() + forks.iter().sum::<u32>() as usize;
+        let called = format!("{base}-{index}-{:04}", forks[template]);
+        forks[template] += 1;
+        (Some(&of.templates[template]), called, index)
     }
 
     fn begins(&mut self, at: Nanos, thread: ThreadId, core: CoreId) {
@@ -159,12 +173,12 @@ impl<'a> RtappLog<'a> {
 
 impl Listener for RtappLog<'_> {
     fn started(&mut self, at: Nanos, thread: ThreadId, app: AppId, name: &str) {
-        let (policy, priority) = self.spec(app, name).map_or(("SCHED_OTHER", 0), policy);
-        let index = name.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(thread.0);
+        let (spec, name, index) = self.who(app, name);
+        let (policy, priority) = spec.map_or(("SCHED_OTHER", 0), policy);
         let mut rows = format!("# Policy : {policy} priority : {priority}\n");
         rows.push_str(COLUMNS);
         let task = Task {
-            name: name.to_owned(),
+            name: name.clone(),
             index,
             rows,
             is_one: false,
@@ -175,7 +189,7 @@ impl Listener for RtappLog<'_> {
             runs_since: None,
         };
         self.tasks.insert(thread, task);
-        self.mark(at, CoreId(0), name, thread.0 + 1, "rtapp_task: event=start");
+        self.mark(at, CoreId(0), &name, thread.0 + 1, "rtapp_task: event=start");
     }
 
     fn ended(&mut self, at: Nanos, thread: ThreadId) {

@@ -20,6 +20,7 @@ use crate::scope::{self, Scope};
 use crate::stack;
 use crate::stack_job::StackJob;
 use crate::summary::Summary;
+use crate::task::Declared;
 use crate::team::{KindOfCore, Place, Team};
 use crate::trace::Trace;
 use crate::worker::Worker;
@@ -419,14 +420,16 @@ impl Pool {
     }
 
     fn call_from<R: Send>(&self, worker: &Worker, f: impl FnOnce(&Worker) -> R + Send) -> R {
-        let job = StackJob::new(AbroadLatch::new(worker), f);
+        let declared = Declared::here();
+        let job = StackJob::new(AbroadLatch::new(worker), |worker: &Worker| declared.during(|| f(worker)));
         self.registry.inject(job.job());
         worker.wait_seldom(&|| job.signal.is_set());
         job.into_result()
     }
 
     fn call_from_outside<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
-        let job = StackJob::new(OutsideLatch::new(), f);
+        let declared = Declared::here();
+        let job = StackJob::new(OutsideLatch::new(), |worker: &Worker| declared.during(|| f(worker)));
         self.registry.inject(job.job());
         // It may have come to a worker that loses its core, or is slow, while all others sleep.
         let long = || {

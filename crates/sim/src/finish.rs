@@ -118,7 +118,7 @@ impl<L: Listener> Mechanism<'_, L> {
             distance: Work(((thread.squares + square(stats.since_milestone)) / (stats.retired.0.max(1) as f64)) as u64),
             migrations: thread.migrations,
             runs: stats.runs,
-            periods: self.periods.get(&id).copied(),
+            periods: self.periods.get(&id).copied().map(Box::new),
         }
     }
 

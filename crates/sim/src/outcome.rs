@@ -78,7 +78,7 @@ pub struct ThreadOutcome {
     /// Times that it was picked.
     pub runs: u64,
     /// How it kept the periods of timers; `None`: it waited for none.
-    pub periods: Option<Periods>,
+    pub periods: Option<Box<Periods>>,
 }
 
 /// Totals of one core.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use crate::Pool;
 use crate::costs::Label;
 use crate::scope::FirstError;
+use crate::task::Declared;
 use crate::team::Team;
 
 use chain::{Chain, End, Named, Parallel, Serial, Start};
@@ -157,7 +158,7 @@ where
     /// The first.
     pub fn try_run(self) -> Result<(), E> {
         let line = Line::new(self.items, self.in_flight, &self.pool.registry, self.stages.link(End));
-        self.pool.scope(|s| line.feed(s.spawner()));
+        Declared::unknown().during(|| self.pool.scope(|s| line.feed(s.spawner())));
         self.errors.take()
     }
 }
@@ -191,7 +192,7 @@ impl<I: Iterator<Item: Send> + Send> Pipeline<'_, I, Start<I::Item>> {
     /// ```
     pub fn run_through(self, stages: Vec<Stage<'_, I::Item>>) {
         let line = Line::new(self.items, self.in_flight, &self.pool.registry, stages::link(stages, self.pool));
-        self.pool.scope(|s| line.feed(s.spawner()));
+        Declared::unknown().during(|| self.pool.scope(|s| line.feed(s.spawner())));
     }
 }
 

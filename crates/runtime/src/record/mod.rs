@@ -20,7 +20,7 @@ use crate::costs::Label;
 use crate::error::PoolError;
 use crate::pool::{Discipline, Pool};
 use crate::scope::{FirstError, ScopeCore};
-use crate::task::{Accesses, Handle, Mode, Record, Resource};
+use crate::task::{Accesses, Handle, Mode, Own, Record, Resource};
 
 use expected::Note;
 use guided::Guided;
@@ -237,7 +237,11 @@ impl<'env, E> RecordedTask<'_, 'env, E> {
         }));
     }
 
-    fn record(self, action: Action<'env>) {
+    fn record(self, mut action: Action<'env>) {
+        if cfg!(debug_assertions) {
+            let own = Own::of(&self.accesses);
+            action = Box::new(move |scope| scope.declared.and(&own).during(|| action(scope)));
+        }
         let Recorder { actions, notes, edges, records, .. } = self.recorder;
         let Ok(task) = u32::try_from(actions.len()) else { panic!("a graph has less than 2^32 tasks") };
         actions.push(action);

@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use crate::sync::{AtomicBool, Ordering};
+use crate::task::Declared;
 
 pub use count::Credits;
 pub use first_error::FirstError;
@@ -39,11 +40,18 @@ pub struct ScopeCore {
     count: Count,
     cancelled: AtomicBool,
     panic: Mutex<Option<Payload>>,
+    /// For its tasks.
+    pub declared: Declared,
 }
 
 impl ScopeCore {
     fn new(opener: usize) -> Self {
-        Self { count: Count::new(opener), cancelled: AtomicBool::new(false), panic: Mutex::new(None) }
+        Self {
+            count: Count::new(opener),
+            cancelled: AtomicBool::new(false),
+            panic: Mutex::new(None),
+            declared: Declared::here().for_tasks(),
+        }
     }
 
     /// Whether tasks that have not begun are to be dropped.

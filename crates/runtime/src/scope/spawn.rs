@@ -52,7 +52,9 @@ impl<F: FnOnce() + Send> Task<F> {
 #[inline(always)]
 fn call<F: FnOnce() + Send>(closure: F, scope: &ScopeCore, worker: &Worker) {
     worker.credits.turn_to(scope, worker);
-    let called = catch_unwind(AssertUnwindSafe(|| if scope.is_cancelled() { drop(closure) } else { closure() }));
+    let called = catch_unwind(AssertUnwindSafe(|| {
+        if scope.is_cancelled() { drop(closure) } else { scope.declared.during(closure) }
+    }));
     if let Err(payload) = called {
         scope.panicked(payload);
     }

@@ -12,11 +12,13 @@ pub struct Accesses<'a> {
     first: [Option<Access<'a>>; INLINE],
     count: usize,
     more: Vec<Access<'a>>,
+    /// Whether there are data among them. Debug builds want to know.
+    pub of_data: bool,
 }
 
 impl<'a> Accesses<'a> {
     /// Nothing has been said.
-    pub const NONE: Self = Self { first: [None; INLINE], count: 0, more: Vec::new() };
+    pub const NONE: Self = Self { first: [None; INLINE], count: 0, more: Vec::new(), of_data: false };
 
     /// One more.
     #[inline]
@@ -27,6 +29,9 @@ impl<'a> Accesses<'a> {
             None => self.more.push(access),
         }
         self.count += 1;
+        if cfg!(debug_assertions) {
+            self.of_data |= resource.is_data();
+        }
     }
 
     /// Whether nothing has been said.

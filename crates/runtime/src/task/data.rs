@@ -6,15 +6,17 @@ use std::ops::{Deref, DerefMut};
 
 use crate::sync::{AtomicUsize, Ordering};
 
-use super::Handle;
+use super::{Declared, Handle, Mode};
 
 /// Borrowed for writing; less: by so many readers.
 const WRITTEN: usize = usize::MAX;
 
 /// A handle with a value in it, which tasks borrow while they run.
 ///
-/// Whoever declared what it does gets the value without waiting, for the conflicting tasks are not running. A task that did not is found out
-/// when it meets another: the borrow panics, as that of a [`std::cell::RefCell`] does.
+/// Whoever declared what it does gets the value without waiting, for the conflicting tasks are not running. In a debug build a
+/// task that did not, nor one around it, panics. In a release build it is found out only when it meets another: the borrow
+/// panics then, as that of a [`std::cell::RefCell`] does. Outside of tasks nothing has to be declared, and what another worker does
+/// of a loop, a join or a pipeline is not asked.
 ///
 /// ```
 /// let (sum, pool) = (evenkeel::Data::new(0), evenkeel::Pool::new()?);
@@ -49,8 +51,14 @@ impl<T> Data<T> {
     /// Borrows the value for reading.
     ///
     /// # Panics
-    /// It is borrowed for writing: one of the two tasks did not say so.
+    /// It is borrowed for writing: one of the two tasks did not say so. In debug builds also where the task has not said that
+    /// it reads or writes it.
+    #[track_caller]
     pub fn read(&self) -> Reading<'_, T> {
+        assert!(
+            Declared::allows(&self.handle, Mode::Reads),
+            "a task reads data without saying so: it takes `reads`, `writes` or `updates` before `run`"
+        );
         let one_more = |readers: usize| readers.checked_add(1).filter(|&readers| readers != WRITTEN);
         let before = self.borrowed.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more);
         assert!(before.is_ok(), "data is being written: does the task say that it reads it?");
@@ -60,8 +68,13 @@ impl<T> Data<T> {
     /// Borrows the value for writing.
     ///
     /// # Panics
-    /// It is borrowed: one of the two tasks did not say so.
+    /// It is borrowed: one of the two tasks did not say so. In debug builds also where the task has not said that it writes it.
+    #[track_caller]
     pub fn write(&self) -> Writing<'_, T> {
+        assert!(
+            Declared::allows(&self.handle, Mode::Writes),
+            "a task writes data without saying so: it takes `writes` or `updates` before `run`"
+        );
         let before = self.borrowed.compare_exchange(0, WRITTEN, Ordering::Acquire, Ordering::Relaxed);
         assert!(before.is_ok(), "data is being read or written: does the task say that it writes it?");
         Writing(self)

@@ -126,6 +126,12 @@ pub trait Resource: sealed::Sealed {
     /// The handles that stand for it.
     #[doc(hidden)]
     fn handles(&self) -> &[Handle];
+
+    /// Whether it hands out a value.
+    #[doc(hidden)]
+    fn is_data(&self) -> bool {
+        false
+    }
 }
 
 impl sealed::Sealed for Handle {}
@@ -184,5 +190,9 @@ impl<T> sealed::Sealed for super::Data<T> {}
 impl<T> Resource for super::Data<T> {
     fn handles(&self) -> &[Handle] {
         std::slice::from_ref(self.handle())
+    }
+
+    fn is_data(&self) -> bool {
+        true
     }
 }

@@ -3,6 +3,7 @@
 
 mod accesses;
 mod data;
+mod declared;
 mod handle;
 mod node;
 mod record;
@@ -22,6 +23,7 @@ use crate::worker::Worker;
 
 pub use accesses::Accesses;
 pub use data::{Data, Reading, Writing};
+pub use declared::{Declared, Own};
 pub use handle::{Domain, Handle, Part, Regions, Resource};
 
 pub use record::{Mode, Record};
@@ -91,11 +93,21 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
         if self.accesses.is_empty() && self.label == Label::default() {
             return self.scope.spawn(f);
         }
+        if !self.accesses.of_data {
+            return self.submit(f);
+        }
+        let declared = self.scope.core.declared.and(&Own::of(&self.accesses));
+        let f: Box<dyn FnOnce() + Send + 'scope> = Box::new(move || declared.during(f));
+        self.submit(f);
+    }
+
+    #[inline]
+    fn submit<F: FnOnce() + Send + 'scope>(self, f: F) {
         match Closure::<F>::CLASS {
             Some(class) => self.create(class, f),
             None => {
                 let boxed: Box<dyn FnOnce() + Send + 'scope> = Box::new(f);
-                self.run(boxed);
+                self.submit(boxed);
             }
         }
     }
@@ -205,7 +217,7 @@ impl<F: FnOnce() + Send> Closure<F> {
                 // SAFETY: it is done when it is finished, below.
                 What::Task(label, unsafe { TaskRef::of(node) }.id())
             });
-            closure();
+            scope.declared.during(closure);
         }));
         if let Err(payload) = called {
             scope.panicked(payload);

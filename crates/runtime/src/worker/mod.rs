@@ -23,6 +23,7 @@ use crate::patience::Patience;
 use crate::registry::Registry;
 use crate::scope::Credits;
 use crate::stack;
+use crate::task::Declared;
 use crate::thrift::Thrift;
 use crate::timed::Timed;
 use crate::trace::{Recorder, Trace, What};
@@ -310,7 +311,7 @@ impl Worker {
     #[inline]
     fn execute(&self, job: JobRef) {
         // SAFETY: what lies in deques and injectors is to be run as often as it lies there, and stays until then: README.md, "Who is there".
-        unsafe { job.run(self) }
+        Declared::unknown().during(|| unsafe { job.run(self) });
     }
 
     /// Runs a job; if it is a batch, until `done`.

@@ -1,0 +1,94 @@
+//! Data that a task touches without having said so are found in debug builds.
+#![cfg(debug_assertions)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use evenkeel::{Data, Pool, Scope};
+
+fn pool() -> Pool {
+    Pool::builder().workers(2).pin(false).build().unwrap()
+}
+
+/// What the panic says that comes of a scope.
+fn panic_of<'env>(pool: &Pool, f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) + Send) -> String {
+    let payload = catch_unwind(AssertUnwindSafe(|| pool.scope(f))).unwrap_err();
+    payload.downcast_ref::<&str>().map(ToString::to_string).or_else(|| payload.downcast_ref().cloned()).unwrap()
+}
+
+#[test]
+fn a_task_that_does_not_say_that_it_touches_data_is_told() {
+    let (pool, said, unsaid) = (pool(), Data::new(1), Data::new(1));
+    let reads = panic_of(&pool, |s| s.task().writes(&said).run(|| assert_eq!(*unsaid.read(), 1)));
+    assert!(reads.starts_with("a task reads data without saying so"), "{reads}");
+    let writes = panic_of(&pool, |s| s.spawn(|| *unsaid.write() = 2));
+    assert!(writes.starts_with("a task writes data without saying so"), "{writes}");
+    let reads_only = panic_of(&pool, |s| s.task().reads(&unsaid).run(|| *unsaid.write() = 2));
+    assert!(reads_only.starts_with("a task writes data without saying so"), "{reads_only}");
+    // It has not been touched, and others may.
+    pool.scope(|s| s.task().updates(&unsaid).run(|| *unsaid.write() += 1));
+    assert_eq!(unsaid.into_inner(), 2);
+}
+
+#[test]
+fn what_a_task_has_said_holds_for_the_tasks_within_it() {
+    let (pool, outer, inner) = (pool(), Data::new(0), Data::new(0));
+    pool.scope(|s| {
+        s.task().updates(&outer).run(|| {
+            pool.scope(|s| {
+                s.spawn(|| *outer.write() += 1);
+                s.task().updates(&inner).run(|| *inner.write() += 1);
+            });
+            pool.scope(|s| s.task().updates(&inner).run(|| *inner.write() += *outer.read()));
+        });
+    });
+    assert_eq!((outer.into_inner(), inner.into_inner()), (1, 2));
+}
+
+#[test]
+fn one_that_a_waiting_task_takes_up_is_not_taken_for_a_part_of_it() {
+    let pool = Pool::builder().workers(1).build().unwrap();
+    let (first, second) = (Data::new(0), Data::new(0));
+    pool.scope(|s| {
+        s.task().updates(&first).run(|| {
+            pool.scope(|s| s.spawn(|| ()));
+            *first.write() += 1;
+        });
+        s.task().updates(&second).run(|| *second.write() += 1);
+    });
+    let waits = panic_of(&pool, |s| {
+        s.spawn(|| *second.write() += 1);
+        s.task().updates(&second).run(|| pool.scope(|s| s.spawn(|| ())));
+    });
+    assert!(waits.starts_with("a task writes"), "{waits}");
+}
+
+#[test]
+fn nothing_has_to_be_said_outside_of_tasks_nor_in_stages_and_loops() {
+    let (pool, data) = (pool(), Data::new(0_u64));
+    *data.write() += 1;
+    pool.run(|| *data.write() += 1);
+    pool.scope(|_| *data.write() += 1);
+    pool.join(|| assert_eq!(*data.read(), 3), || assert_eq!(*data.read(), 3));
+    pool.for_each(0..100, |_| assert_eq!(*data.read(), 3));
+    pool.pipeline(0..10).serial(|i| *data.write() += i).run();
+    assert_eq!(*data.read(), 48);
+    pool.scope(|s| {
+        s.task().reads(&data).run(|| pool.for_each(0..100, |_| assert_eq!(*data.read(), 48)));
+    });
+    pool.isolate(|| pool.scope(|s| s.task().updates(&data).run(|| *data.write() += 1)));
+    assert_eq!(data.into_inner(), 49);
+}
+
+#[test]
+fn tasks_of_recorded_graphs_are_asked_too() {
+    let (pool, said, unsaid) = (pool(), Data::new(0), Data::new(0));
+    let mut graph = pool.record(|g| g.task().updates(&said).run(|| *said.write() += 1));
+    graph.run();
+    pool.scope(|s| s.task().updates(&unsaid).run(|| graph.run()));
+    drop(graph);
+    let mut graph = pool.record(|g| g.task().updates(&said).run(|| *unsaid.write() += 1));
+    assert!(catch_unwind(AssertUnwindSafe(|| graph.run())).is_err());
+    drop(graph);
+    assert_eq!((said.into_inner(), unsaid.into_inner()), (2, 0));
+}

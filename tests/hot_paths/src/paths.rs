@@ -1,0 +1,130 @@
+//! The hot paths: what people wait for, or what stands between their tasks.
+
+use std::hint::black_box;
+
+use anyhow::{Context as _, Result};
+use evenkeel::{Handle, Pool};
+use evenkeel_machine::{Machine, Nanos};
+use evenkeel_metrics::{AloneCache, Record, Subject};
+use evenkeel_policy::{Knobs, registry};
+use evenkeel_report::Timeline;
+use evenkeel_report::html::{Meta, page};
+use evenkeel_sim::{Config, Deaf, Log, Outcome, run};
+use evenkeel_workload::programs::{self, Context};
+use evenkeel_workload::recorded::{Places, Selection};
+use evenkeel_workload::{Application, perf_sched};
+
+use crate::measure::greatest;
+
+/// A path, by name, and what carries it out by [`greatest`], of which it gives the bytes.
+pub struct HotPath {
+    pub name: &'static str,
+    pub carry_out: fn() -> Result<usize>,
+}
+
+pub const PATHS: &[HotPath] = &[
+    // The engine: barriers, locks and wake-ups, under a policy that decides nothing.
+    HotPath { name: "engine", carry_out: || simulated("fluidanimate", "pinned", 1_000) },
+    HotPath { name: "acfs", carry_out: || simulated("spin:threads=64,seconds=10", "acfs", 4_000) },
+    HotPath { name: "linux", carry_out: || simulated("spin:threads=64,seconds=10", "linux", 4_000) },
+    HotPath { name: "age", carry_out: || simulated("spin:threads=64,seconds=10", "age", 4_000) },
+    // By its bytes: what a thread takes.
+    HotPath { name: "many-threads", carry_out: || simulated("spin:threads=4000,seconds=10", "acfs", 50) },
+    HotPath { name: "reader", carry_out: reader },
+    HotPath { name: "spawn", carry_out: || on_pool(|pool| pool.scope(|s| (0..20_000).for_each(|_| s.spawn(|| ())))) },
+    HotPath { name: "loop", carry_out: || on_pool(loops) },
+    HotPath { name: "chain", carry_out: || on_pool(chain) },
+    HotPath { name: "page", carry_out: a_page },
+    HotPath { name: "record", carry_out: a_record },
+];
+
+const MACHINE: &str = "odroid-xu3";
+
+/// So many milliseconds of model time.
+fn lasting(ms: u64) -> Config {
+    Config { duration: Some(Nanos(ms * 1_000_000)), ..Config::default() }
+}
+
+fn simulated(workload: &str, policy: &str, ms: u64) -> Result<usize> {
+    let machine = Machine::preset(MACHINE)?;
+    let apps = programs::load(workload, &Context::new(&machine))?;
+    let config = lasting(ms);
+    greatest(|| Ok(run(&machine, &apps, registry::make(policy, &[])?.as_mut(), &config, &mut Deaf)?))
+}
+
+/// A recording of 3,000 events, as `perf sched record` writes it.
+fn reader() -> Result<usize> {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/workload/tests/perf/four.data");
+    let bytes = std::fs::read(file).context(file)?;
+    greatest(|| {
+        let data = perf_sched::read(&bytes, "four.data")?;
+        Ok(perf_sched::program(data, Selection::Command, &Places::default(), "four.data")?)
+    })
+}
+
+/// On the one worker of a pool, and measured there: callgrind counts by thread.
+fn on_pool(path: fn(&Pool)) -> Result<usize> {
+    let pool = Pool::builder().workers(1).pin(false).build()?;
+    pool.run(|| {
+        greatest(|| {
+            path(&pool);
+            Ok(())
+        })
+    })
+}
+
+fn loops(pool: &Pool) {
+    for _ in 0..2_000 {
+        pool.for_each(0..64, |i| {
+            black_box(i);
+        });
+    }
+}
+
+/// Tasks each of which waits for the one before it.
+fn chain(pool: &Pool) {
+    let shared = Handle::new();
+    pool.scope(|s| (0..10_000).for_each(|_| s.task().updates(&shared).run(|| ())));
+}
+
+/// A run with all that is known of it.
+struct Ran {
+    machine: Machine,
+    apps: Vec<Application>,
+    alone: Vec<evenkeel_metrics::Alone>,
+    outcome: Outcome,
+    log: Log,
+}
+
+impl Ran {
+    fn new(workload: &str) -> Result<Self> {
+        let machine = Machine::preset(MACHINE)?;
+        let apps = programs::load(workload, &Context::new(&machine))?;
+        let config = lasting(1_000);
+        let alone = AloneCache::default().measure(&machine, &machine, &apps, &config)?;
+        let mut log = Log::default();
+        let outcome = run(&machine, &apps, registry::make("acfs", &[])?.as_mut(), &config, &mut log)?;
+        Ok(Self { machine, apps, alone, outcome, log })
+    }
+
+    fn record(&self) -> Record {
+        let (knobs, workloads) = (Knobs::default(), ["bodytrack".to_owned()]);
+        let subject = Subject { machine: &self.machine, policy: "acfs", knobs: &knobs, workloads: &workloads, seed: 1 };
+        subject.record(&self.outcome, &self.alone, true, std::time::Duration::ZERO)
+    }
+}
+
+fn a_record() -> Result<usize> {
+    let ran = Ran::new("4STH-2STM-2STL")?;
+    greatest(|| Ok(serde_json::to_string(&ran.record())?))
+}
+
+fn a_page() -> Result<usize> {
+    let ran = Ran::new("bodytrack")?;
+    let (records, meta) = ([ran.record()], Meta::default());
+    let names: Vec<String> = ran.apps.iter().map(|app| app.name.clone()).collect();
+    greatest(|| {
+        let timeline = Timeline::new(0, &ran.machine, &names, &ran.log);
+        Ok(page(&records, &[timeline], &meta))
+    })
+}
