@@ -1,7 +1,5 @@
 //! Directives, carried out. One that names what is not there (any more) is dropped: it came late.
 
-use std::rc::Rc;
-
 use evenkeel_machine::CoreId;
 use evenkeel_policy::{Clock, Directive, Order, QueueId, State, ThreadId, Tier};
 
@@ -25,10 +23,7 @@ impl<L: Listener> Mechanism<'_, L> {
                 self.renew_rate_of(thread);
             }
             Directive::Slice(thread, slice) if self.is_placed(thread) => {
-                if *self.last_slice != slice {
-                    self.last_slice = Rc::new(slice);
-                }
-                self.threads[thread.index()].slice = Rc::clone(&self.last_slice);
+                self.threads[thread.index()].slice = slice;
             }
             Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
             Directive::Host { core, guests, behind } if self.is_core(core) => {

@@ -232,8 +232,6 @@ pub struct Mechanism<'a, L> {
     pub say: Directives,
     /// Slice of threads of which none has been said.
     pub default_slice: Rc<Slice>,
-    /// The one said last: whoever gets the same shares it.
-    pub last_slice: Rc<Slice>,
     /// Answers of the policy, and how many of them have been carried out.
     pub answers: u64,
     pub carried_out: u64,
@@ -328,7 +326,6 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             called: Vec::new(),
             called_bits: vec![0; cores.div_ceil(64)],
             say: Directives::default(),
-            last_slice: Rc::clone(&default_slice),
             default_slice,
             answers: 0,
             carried_out: 0,

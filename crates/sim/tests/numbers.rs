@@ -140,7 +140,7 @@ impl Renumbered {
                 Directive::Charge(self.thread(thread), charge)
             }
             Directive::Slice(thread, slice) => {
-                self.said[thread.index()].2 = Some(slice);
+                self.said[thread.index()].2 = Some(*slice);
                 Directive::Slice(self.thread(thread), slice)
             }
             Directive::Swap(a, b) => Directive::Swap(self.thread(a), self.thread(b)),

@@ -34,7 +34,7 @@ impl<K: Kernel> Mechanism<K> {
                 self.count(thread, self.now);
                 self.threads[thread.index()].charge = charge;
             }
-            Directive::Slice(thread, slice) if self.is_placed(thread) => self.threads[thread.index()].slice = slice,
+            Directive::Slice(thread, slice) if self.is_placed(thread) => self.threads[thread.index()].slice = *slice,
             Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
             Directive::Host { core, guests, behind } if self.is_core(core) => {
                 let queues = self.queues.len();

@@ -38,7 +38,7 @@ impl Mechanism {
                 if let Some(slot) = self.threads[thread.index()].slot {
                     self.write_slice(slot, &slice);
                 }
-                self.threads[thread.index()].slice = slice;
+                self.threads[thread.index()].slice = *slice;
             }
             Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
             Directive::Host { core, guests, behind } if self.is_core(core) => self.host(core, &guests, behind),

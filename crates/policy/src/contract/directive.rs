@@ -4,6 +4,8 @@
 //! the kernel, where a queue is a dispatch queue and nothing may wait for the policy. Each is
 //! harmless when it comes late: one that names a thread that has ended, or that no longer runs, is dropped.
 
+use std::rc::Rc;
+
 use evenkeel_machine::{CoreId, Nanos, PerKind};
 
 use super::{QueueId, ThreadId};
@@ -173,7 +175,7 @@ pub enum Directive {
     /// How fast its virtual time grows on each kind, of 1024 (1024 unless said).
     Charge(ThreadId, PerKind<u32>),
     /// How long it may run once picked.
-    Slice(ThreadId, Slice),
+    Slice(ThreadId, Rc<Slice>),
     /// What the core takes from: tiers in order. None: the core is not used; its thread is preempted.
     Serve {
         /// Which core.
@@ -220,6 +222,8 @@ pub enum Directive {
 pub struct Directives {
     said: Vec<Directive>,
     queues: u32,
+    /// The last slice: many threads in a row have the same, and share it.
+    slice: Option<Rc<Slice>>,
 }
 
 impl Directives {
@@ -261,7 +265,10 @@ impl Directives {
 
     /// See [`Directive::Slice`].
     pub fn slice(&mut self, thread: ThreadId, slice: Slice) {
-        self.said.push(Directive::Slice(thread, slice));
+        let last = self.slice.take().filter(|last| **last == slice);
+        let shared = last.unwrap_or_else(|| Rc::new(slice));
+        self.slice = Some(Rc::clone(&shared));
+        self.said.push(Directive::Slice(thread, shared));
     }
 
     /// See [`Directive::Serve`].

@@ -25,7 +25,7 @@ fn use_up(bench: &mut Bench, thread: u32, core: u32) -> Vec<Directive> {
 
 fn slice_of(said: &[Directive]) -> Option<Slice> {
     said.iter().find_map(|directive| match directive {
-        Directive::Slice(_, slice) => Some(*slice),
+        Directive::Slice(_, slice) => Some(**slice),
         _ => None,
     })
 }
