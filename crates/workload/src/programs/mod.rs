@@ -11,6 +11,7 @@ mod error;
 mod fairness;
 mod generated;
 mod parsec;
+mod readers;
 mod registry;
 mod shipped;
 mod system;

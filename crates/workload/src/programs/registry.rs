@@ -8,20 +8,14 @@ use std::sync::LazyLock;
 use super::args::Args;
 use super::build::Context;
 use super::error::WorkloadError;
-use super::{fairness, generated, parsec, shipped, system};
+use super::{fairness, generated, parsec, readers, shipped, system};
 use crate::model::Application;
-use crate::recorded::{Places, Selection};
-use crate::{native, perf_sched, rtapp, task_graphs};
 
 /// The greatest size: a thousand times the studies' inputs.
 const MOST_SIZE: f64 = 1_000.0;
 
 /// The longest workload file, bytes.
 pub const MOST_FILE_BYTES: u64 = 64 << 20;
-
-/// The formats that are read, for messages.
-const FORMATS: &str = "rt-app JSON (an object with 'tasks'), Evenkeel's own (an object with 'format': 'evenkeel.workload/1'), WfFormat (an object with \
-     'workflow'), DOT (digraph … { … }) or STG (a number, then lines of numbers)";
 
 /// Names longer than this resemble nothing built in: no likeness is computed.
 const LONGEST_NAME: usize = 64;
@@ -141,7 +135,7 @@ pub fn parse(bytes: &[u8], name: &str, ctx: &Context) -> Result<Vec<Application>
     if bytes.len() as u64 > MOST_FILE_BYTES {
         return Err(WorkloadError::FileTooLong { path: path.to_owned(), most: MOST_FILE_BYTES });
     }
-    read(bytes, path, ctx)
+    readers::read(bytes, path, ctx)
 }
 
 fn check_size(ctx: &Context) -> Result<(), WorkloadError> {
@@ -169,37 +163,7 @@ fn load_file(path: &Path, ctx: &Context) -> Result<Vec<Application>, WorkloadErr
     if bytes.len() as u64 > MOST_FILE_BYTES {
         return Err(WorkloadError::FileTooLong { path: path.to_owned(), most: MOST_FILE_BYTES });
     }
-    read(&bytes, path, ctx)
-}
-
-/// Reads the bytes of a file, whose format is told from them.
-pub(super) fn read(bytes: &[u8], path: &Path, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
-    let file = path.display().to_string();
-    if rtapp::looks_like_rtapp(bytes) {
-        return shipped::rt_app(bytes, &file, ctx);
-    }
-    if native::looks_like_native(bytes) {
-        return sized(native::parse(bytes, &file)?, ctx);
-    }
-    if perf_sched::looks_like_perf_data(bytes) {
-        let seen = perf_sched::read(bytes, &file)?;
-        let app = perf_sched::program(seen, Selection::Command, &Places::of(ctx.machine), &file)?.application;
-        return sized(vec![app], ctx);
-    }
-    if let Some(format) = task_graphs::looks_like(bytes) {
-        return sized(vec![task_graphs::parse(bytes, format, &file, ctx.workers())?], ctx);
-    }
-    Err(WorkloadError::Format { path: path.to_owned(), expected: FORMATS })
-}
-
-/// A file says itself how much it does: a size changes nothing, and that is noted.
-fn sized(mut apps: Vec<Application>, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
-    if ctx.size != 1.0 {
-        for app in &mut apps {
-            app.notes.push(format!("{}: a size does not change what a workload file asks for", app.name));
-        }
-    }
-    Ok(apps)
+    readers::read(&bytes, path, ctx)
 }
 
 fn hint(name: &str) -> String {

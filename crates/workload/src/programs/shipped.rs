@@ -56,7 +56,7 @@ pub(super) fn entries() -> Vec<Entry> {
 
 fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
     let Some(file) = SHIPPED.iter().find(|file| file.name == args.workload()) else { return Ok(Vec::new()) };
-    super::registry::read(file.text.as_bytes(), Path::new(file.file), ctx)
+    super::readers::read(file.text.as_bytes(), Path::new(file.file), ctx)
 }
 
 /// An rt-app file says itself how much it does: a size changes nothing, and that is noted.
