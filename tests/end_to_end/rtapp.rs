@@ -176,16 +176,16 @@ fn times_that_the_semantics_fix_are_those_of_rt_app_within_two_percent() {
 
 #[test]
 fn logs_of_forked_threads_are_called_as_by_rt_app() {
-    let text = r#"{"tasks": {"child": {"instance": 0, "loop": 1, "run": 1000},
-        "late": {"loop": 1, "delay": 5000, "run": 1000},
-        "a": {"loop": 2, "phases": {"p": {"loop": 1, "run": 1000, "fork": "child"}}}}}"#;
+    let text = r#"{"tasks": {"slow": {"instance": 0, "loop": 1, "delay": 20000, "run": 1000},
+        "fast": {"instance": 0, "loop": 1, "run": 1000}, "a": {"loop": 2, "phases": {
+            "p": {"loop": 1, "fork": "slow"}, "q": {"loop": 1, "fork": "fast", "sleep": 1000}}}}}"#;
     let folder = tempfile::tempdir().unwrap();
     simulate(text, &["--rtapp-log", folder.path().to_str().unwrap()]).done();
     let files = std::fs::read_dir(folder.path()).unwrap();
     let mut names: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
-    let logs = ["rt-app-a-1.log", "rt-app-child-2-0000.log", "rt-app-child-3-0001.log", "rt-app-late-0.log"];
-    assert_eq!(names, [&logs[..], &["trace.txt"]].concat());
-    let child = std::fs::read_to_string(folder.path().join(logs[2])).unwrap();
-    assert_eq!(rows(&child)[0][0], 3, "{child}");
+    let logs = ["a-0", "fast-2-0000", "fast-4-0001", "slow-1-0000", "slow-3-0001"].map(|it| format!("rt-app-{it}.log"));
+    assert_eq!(names, [&logs[..], &["trace.txt".to_owned()]].concat());
+    let child = std::fs::read_to_string(folder.path().join(&logs[2])).unwrap();
+    assert_eq!(rows(&child)[0][0], 4, "{child}");
 }

@@ -69,7 +69,7 @@ fn tables_of_results() {
 
 #[test]
 fn a_run_that_is_out_of_proportion_is_announced_with_the_reason() {
-    let args = ["compare", "-m", MACHINE, "-w", "swaptions", "--size", "1000", "-p", "gts,linux,acfs,age"];
+    let args = ["compare", "-m", MACHINE, "-w", "spin:threads=64,seconds=20000", "-p", "gts,linux,acfs,age"];
     let mut child = command(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();

@@ -8,9 +8,9 @@
 use evenkeel_machine::{Machine, Nanos};
 use evenkeel_workload::{Application, Step};
 
-/// Simulated time between two scheduling events of a busy core: the slice of the fair policies where threads wait, and where
-/// none does how often policies look around that are never quiet. Ours.
+/// Simulated time between two scheduling events of a core for which threads wait: the slice of the fair policies. Ours.
 const SLICE_S: f64 = 3e-3;
+/// Simulated time between two looks of a policy that is never quiet, where no thread waits. Ours.
 const LOOK_S: f64 = 10e-3;
 /// What an event takes of one host core: docs/benchmarks.md has 2 to 13 million a second, by policy; sparse runs have more
 /// to do for each. Ours.
@@ -182,5 +182,12 @@ mod tests {
         assert!(warning(&[of(1e9, 2.0)], 1, 1).unwrap().contains("some 1.0 billion steps"));
         assert!(warning(&[of(1e3, 1e7)], 1, 1).unwrap().contains("it has 10000000 threads"));
         assert_eq!(warning(&[of(1e6, 1e4)], 1, 1), None);
+    }
+
+    #[test]
+    fn hours_in_which_no_thread_waits_are_not_announced() {
+        let hours = |threads| Size { simulated_s: 30_000.0, steps: 1e3, threads, cores: 8.0 };
+        assert_eq!(warning(&[hours(8.0)], 1, 1), None);
+        assert!(warning(&[hours(9.0)], 1, 1).is_some());
     }
 }

@@ -102,12 +102,13 @@ impl<'a> RtappLog<'a> {
         if let Some(index) = of.threads.iter().position(|thread| thread.name == name) {
             return (Some(&of.threads[index]), name.to_owned(), index);
         }
-        let base = name.rsplit_once('-').map_or(name, |(base, _)| base);
+        // Ours are numbered in the order of their forks, which is not that of their starts where one has a delay.
+        let (base, number) = name.rsplit_once('-').unwrap_or((name, ""));
         let Some(template) = of.templates.iter().position(|template| template.name == base) else {
             return (None, name.to_owned(), 0);
         };
         let forks = self.forks.entry(app).or_insert_with(|| vec![0; of.templates.len()]);
-        let index = of.threads.len() + forks.iter().sum::<u32>() as usize;
+        let index = of.threads.len() + number.parse::<usize>().unwrap_or_default();
         let called = format!("{base}-{index}-{:04}", forks[template]);
         forks[template] += 1;
         (Some(&of.templates[template]), called, index)

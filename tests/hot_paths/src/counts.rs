@@ -1,4 +1,4 @@
-//! The file of counts, and what has risen since.
+//! The file of counts, and what has moved since.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 
-/// So much more than the file says is too much.
-const MOST: f64 = 1.03;
+/// By so much a count may differ from the file's.
+const ROOM: f64 = 0.03;
 
-/// What the paths took under one compiler.
+/// What the paths took.
 pub struct Counts {
-    pub compiler: String,
+    pub toolchain: String,
     pub rows: Vec<Count>,
 }
 
@@ -31,50 +31,46 @@ impl Counts {
     pub fn read() -> Result<Self> {
         let text = fs::read_to_string(file()).context("tests/hot_paths/counts.csv")?;
         let mut lines = text.lines();
-        let compiler =
-            lines.next().and_then(|line| line.strip_prefix("# ")).context("counts.csv: no compiler")?.to_owned();
+        let head = lines.next().and_then(|line| line.strip_prefix("# "));
+        let toolchain = head.context("counts.csv: expected '# ' and a toolchain in the first line")?.to_owned();
         let row = |line: &str| {
             let [path, instructions, bytes] = line.split(',').collect::<Vec<_>>()[..] else {
                 bail!("counts.csv: expected path,instructions,bytes, found {line}")
             };
             Ok(Count { path: path.to_owned(), instructions: instructions.parse()?, bytes: bytes.parse()? })
         };
-        Ok(Self { compiler, rows: lines.skip(1).map(row).collect::<Result<_>>()? })
+        Ok(Self { toolchain, rows: lines.skip(1).map(row).collect::<Result<_>>()? })
     }
 
     pub fn write(&self) -> Result<()> {
-        let mut text = format!("# {}\npath,instructions,bytes\n", self.compiler);
+        let mut text = format!("# {}\npath,instructions,bytes\n", self.toolchain);
         for row in &self.rows {
             writeln!(text, "{},{},{}", row.path, row.instructions, row.bytes)?;
         }
         fs::write(file(), text).context("tests/hot_paths/counts.csv")
     }
 
-    /// Prints each count beside what it was, and gives what has risen by too much, or is not in the file.
+    /// Prints each count beside what it was, and gives what has moved by too much or is in one of the two only.
     pub fn print_beside(&self, before: &Self) -> Vec<String> {
         println!("{:<14} {:>14} {:>7} {:>12} {:>7}", "path", "instructions", "", "bytes", "");
-        let mut risen = Vec::new();
+        let gone = before.rows.iter().filter(|was| self.rows.iter().all(|row| row.path != was.path));
+        let mut moved: Vec<String> = gone.map(|was| format!("{} (no such path)", was.path)).collect();
         for row in &self.rows {
             let Some(was) = before.rows.iter().find(|was| was.path == row.path) else {
-                risen.push(format!("{} (not in the file)", row.path));
+                moved.push(format!("{} (not in the file)", row.path));
                 continue;
             };
-            let over = |now: u64, was: u64| if now == was { 1.0 } else { now as f64 / was.max(1) as f64 };
+            let over = |now: u64, was: u64| if now == was { 0.0 } else { now as f64 / was.max(1) as f64 - 1.0 };
             let (instructions, bytes) = (over(row.instructions, was.instructions), over(row.bytes, was.bytes));
+            let (in_percent, bytes_in_percent) = (instructions * 100.0, bytes * 100.0);
             println!(
-                "{:<14} {:>14} {:>+6.1}% {:>12} {:>+6.1}%",
-                row.path,
-                row.instructions,
-                (instructions - 1.0) * 100.0,
-                row.bytes,
-                (bytes - 1.0) * 100.0
+                "{:<14} {:>14} {in_percent:>+6.1}% {:>12} {bytes_in_percent:>+6.1}%",
+                row.path, row.instructions, row.bytes
             );
-            for (what, ratio) in [("instructions", instructions), ("bytes", bytes)] {
-                if ratio > MOST {
-                    risen.push(format!("{of} of {path}", of = what, path = row.path));
-                }
-            }
+            let named = [("instructions", instructions), ("bytes", bytes)];
+            let far = named.iter().filter(|(_, by)| by.abs() > ROOM);
+            moved.extend(far.map(|(what, _)| format!("{what} of {}", row.path)));
         }
-        risen
+        moved
     }
 }

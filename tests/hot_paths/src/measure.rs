@@ -66,7 +66,7 @@ pub fn greatest<R>(path: impl Fn() -> Result<R>) -> Result<usize> {
     Ok(MOST.load(Ordering::Relaxed).saturating_sub(before))
 }
 
-/// What callgrind counts: found by its name, so it has to stay a function of its own.
+/// What callgrind counts: `--toggle-collect` finds it by its name.
 #[inline(never)]
 fn measured(path: &mut dyn FnMut()) {
     path();

@@ -197,6 +197,20 @@ impl Session {
         rows.into_iter().filter(|row| row.lab == lab.name() && row.setting == setting).collect()
     }
 
+    /// What is shown of a lab: rows of this binary, or, where there are none, of the last that was measured there.
+    fn shown(&self, lab: Lab) -> Vec<Row> {
+        let rows = self.rows(lab);
+        if !rows.is_empty() {
+            return rows;
+        }
+        let rows = results::read(&self.raw).expect("raw results");
+        let setting = self.setting(lab);
+        let sizes = setting.split('-').next_back();
+        let same = |row: &Row| row.lab == lab.name() && row.setting.split('-').next_back() == sizes;
+        let last = rows.iter().rev().find(|row| same(row)).map(|row| row.setting.clone());
+        rows.into_iter().filter(|row| row.lab == lab.name() && Some(&row.setting) == last.as_ref()).collect()
+    }
+
     fn measure(&self) {
         let names: Vec<&str> = self.programs.iter().map(|program| program.name).collect();
         for &lab in &self.labs {
@@ -255,7 +269,7 @@ impl Session {
 
     fn write_page(&self) {
         let all = results::read(&self.raw).expect("raw results");
-        let rows: Vec<Row> = Lab::ALL.iter().flat_map(|&lab| self.rows(lab)).collect();
+        let rows: Vec<Row> = Lab::ALL.iter().flat_map(|&lab| self.shown(lab)).collect();
         let head = page::Head {
             date: output("date", &["+%F"]),
             host: host(),

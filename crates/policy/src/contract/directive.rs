@@ -160,6 +160,9 @@ impl Tier {
     }
 }
 
+/// Ten thousand threads may be told of at once.
+const _: () = assert!(size_of::<Directive>() <= 56);
+
 /// What a policy says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Directive {

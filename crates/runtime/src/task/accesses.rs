@@ -12,13 +12,20 @@ pub struct Accesses<'a> {
     first: [Option<Access<'a>>; INLINE],
     count: usize,
     more: Vec<Access<'a>>,
-    /// Whether there are data among them. Debug builds want to know.
-    pub of_data: bool,
+    /// True if there are data among them.
+    #[cfg(debug_assertions)]
+    of_data: bool,
 }
 
 impl<'a> Accesses<'a> {
     /// Nothing has been said.
-    pub const NONE: Self = Self { first: [None; INLINE], count: 0, more: Vec::new(), of_data: false };
+    pub const NONE: Self = Self {
+        first: [None; INLINE],
+        count: 0,
+        more: Vec::new(),
+        #[cfg(debug_assertions)]
+        of_data: false,
+    };
 
     /// One more.
     #[inline]
@@ -29,9 +36,19 @@ impl<'a> Accesses<'a> {
             None => self.more.push(access),
         }
         self.count += 1;
-        if cfg!(debug_assertions) {
+        #[cfg(debug_assertions)]
+        {
             self.of_data |= resource.is_data();
         }
+    }
+
+    /// True if there are data among them, as far as the build wants to know.
+    #[inline]
+    pub const fn are_of_data(&self) -> bool {
+        #[cfg(debug_assertions)]
+        return self.of_data;
+        #[cfg(not(debug_assertions))]
+        return false;
     }
 
     /// Whether nothing has been said.

@@ -13,10 +13,13 @@ const WRITTEN: usize = usize::MAX;
 
 /// A handle with a value in it, which tasks borrow while they run.
 ///
-/// Whoever declared what it does gets the value without waiting, for the conflicting tasks are not running. In a debug build a
-/// task that did not, nor one around it, panics. In a release build it is found out only when it meets another: the borrow
-/// panics then, as that of a [`std::cell::RefCell`] does. Outside of tasks nothing has to be declared, and what another worker does
-/// of a loop, a join or a pipeline is not asked.
+/// A task that has declared what it does gets the value without waiting: conflicting tasks are not running.
+///
+/// In a debug build a task panics if neither it nor a task around it has declared the data. In a release build that is
+/// found only where two tasks meet: the borrow panics then, as that of a [`std::cell::RefCell`] does. Nothing has to be
+/// declared outside of tasks, nor by the task that has made the data; one that owns them has [`Data::get_mut`]. Stages
+/// of a pipeline are not checked, nor are parts of a loop or a join that another worker does. A thread that a task starts
+/// itself counts as outside of tasks.
 ///
 /// ```
 /// let (sum, pool) = (evenkeel::Data::new(0), evenkeel::Pool::new()?);
@@ -27,11 +30,18 @@ const WRITTEN: usize = usize::MAX;
 /// assert_eq!(sum.into_inner(), 45);
 /// # Ok::<(), evenkeel::PoolError>(())
 /// ```
-#[derive(Default)]
 pub struct Data<T> {
     handle: Handle,
     borrowed: AtomicUsize,
+    /// By which task. Debug builds want to know.
+    made: Declared,
     value: UnsafeCell<T>,
+}
+
+impl<T: Default> Default for Data<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
 }
 
 // SAFETY: as `RwLock`: many may read it, one may write it, on whatever thread.
@@ -40,7 +50,12 @@ unsafe impl<T: Send + Sync> Sync for Data<T> {}
 impl<T> Data<T> {
     /// Not borrowed.
     pub fn new(value: T) -> Self {
-        Self { handle: Handle::new(), borrowed: AtomicUsize::new(0), value: UnsafeCell::new(value) }
+        Self {
+            handle: Handle::new(),
+            borrowed: AtomicUsize::new(0),
+            made: Declared::here(),
+            value: UnsafeCell::new(value),
+        }
     }
 
     /// What stands for it.
@@ -51,13 +66,13 @@ impl<T> Data<T> {
     /// Borrows the value for reading.
     ///
     /// # Panics
-    /// It is borrowed for writing: one of the two tasks did not say so. In debug builds also where the task has not said that
-    /// it reads or writes it.
+    /// It is borrowed for writing: one of the two tasks did not say so. In debug builds also where the task has not
+    /// declared that it reads or writes it.
     #[track_caller]
     pub fn read(&self) -> Reading<'_, T> {
         assert!(
-            Declared::allows(&self.handle, Mode::Reads),
-            "a task reads data without saying so: it takes `reads`, `writes` or `updates` before `run`"
+            Declared::allows(&self.handle, Mode::Reads, &self.made),
+            "a task reads data that it has not declared: it takes `reads`, `writes` or `updates` before `run`"
         );
         let one_more = |readers: usize| readers.checked_add(1).filter(|&readers| readers != WRITTEN);
         let before = self.borrowed.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more);
@@ -68,12 +83,13 @@ impl<T> Data<T> {
     /// Borrows the value for writing.
     ///
     /// # Panics
-    /// It is borrowed: one of the two tasks did not say so. In debug builds also where the task has not said that it writes it.
+    /// It is borrowed: one of the two tasks did not say so. In debug builds also where the task has
+    /// not declared that it writes it.
     #[track_caller]
     pub fn write(&self) -> Writing<'_, T> {
         assert!(
-            Declared::allows(&self.handle, Mode::Writes),
-            "a task writes data without saying so: it takes `writes` or `updates` before `run`"
+            Declared::allows(&self.handle, Mode::Writes, &self.made),
+            "a task writes data that it has not declared: it takes `writes` or `updates` before `run`"
         );
         let before = self.borrowed.compare_exchange(0, WRITTEN, Ordering::Acquire, Ordering::Relaxed);
         assert!(before.is_ok(), "data is being read or written: does the task say that it writes it?");

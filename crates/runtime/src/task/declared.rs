@@ -1,13 +1,14 @@
-//! What the running task has declared: debug builds find data that is touched without.
+//! What the running task has declared. Debug builds panic where a task touches data that neither it nor a task around
+//! it has declared; in release builds nothing of this is left.
 //!
-//! In release builds nothing of it is left. A part of a loop, a join or a pipeline does not know whose it is, once
-//! another worker does it: there nothing is checked.
+//! Stages of a pipeline, and parts of a loop or a join that another worker does, belong to no task that is known. They
+//! are not checked, nor are the tasks of scopes that they open.
 
 use super::{Accesses, Handle, Mode};
 
-/// Whose work a thread does, and what was declared for it.
+/// Which task a thread works for, and what that has declared.
 #[derive(Clone, Default)]
-pub struct Declared(#[cfg(debug_assertions)] checked::Whose);
+pub struct Declared(#[cfg(debug_assertions)] checked::Context);
 
 /// What one task has declared.
 pub struct Own(#[cfg(debug_assertions)] Vec<(usize, Mode)>);
@@ -36,7 +37,7 @@ impl Declared {
     }
 
     #[inline(always)]
-    pub const fn allows(_handle: &Handle, _mode: Mode) -> bool {
+    pub const fn allows(_handle: &Handle, _mode: Mode, _made: &Self) -> bool {
         true
     }
 }
@@ -56,26 +57,26 @@ mod checked {
 
     use super::{Accesses, Declared, Handle, Mode, Own};
 
-    thread_local!(static HERE: RefCell<Whose> = const { RefCell::new(Whose::NoTask) });
+    thread_local!(static CURRENT: RefCell<Context> = const { RefCell::new(Context::NoTask) });
 
     #[derive(Clone, Default)]
-    pub enum Whose {
-        /// A program's, outside of tasks.
+    pub enum Context {
+        /// Outside of tasks.
         #[default]
         NoTask,
-        /// It may be a task's.
+        /// Perhaps within a task.
         Unknown,
-        Task(Arc<Said>),
+        Task(Arc<Declarations>),
     }
 
-    /// By a task, and by those around it.
+    /// What a task has declared, and the tasks around it.
     #[derive(Default)]
-    pub struct Said {
+    pub struct Declarations {
         own: Vec<(usize, Mode)>,
-        around: Option<Arc<Said>>,
+        around: Option<Arc<Declarations>>,
     }
 
-    impl Said {
+    impl Declarations {
         fn allows(&self, address: usize, mode: Mode) -> bool {
             let enough = |&(said, how): &(usize, Mode)| said == address && (how == Mode::Writes || mode == Mode::Reads);
             self.own.iter().any(enough) || self.around.as_ref().is_some_and(|around| around.allows(address, mode))
@@ -83,59 +84,66 @@ mod checked {
     }
 
     impl Own {
-        /// What these are.
+        /// A copy that outlives the borrow.
         pub fn of(accesses: &Accesses<'_>) -> Self {
             Self(accesses.handles().map(|(handle, mode)| (from_ref(handle).addr(), mode)).collect())
         }
     }
 
     impl Declared {
-        /// Of what this thread does now.
+        /// What this thread works for now.
         pub fn here() -> Self {
-            Self(HERE.with_borrow(Whose::clone))
+            // A thread that is about to end has none any more.
+            Self(CURRENT.try_with(|context| context.borrow().clone()).unwrap_or(Context::Unknown))
         }
 
-        /// Of what may be a task's, and does not know it.
+        /// For work that may be part of a task, and does not know of which.
         pub const fn unknown() -> Self {
-            Self(Whose::Unknown)
+            Self(Context::Unknown)
         }
 
-        /// Of the tasks of a scope that is opened here: they have said nothing yet.
+        /// For tasks of a scope that is opened now: they have declared nothing themselves.
         pub fn for_tasks(self) -> Self {
-            match self.0 {
-                Whose::NoTask => Self(Whose::Task(Arc::default())),
-                whose => Self(whose),
-            }
+            let around = match self.0 {
+                Context::NoTask => None,
+                Context::Task(around) => Some(around),
+                Context::Unknown => return self,
+            };
+            Self(Context::Task(Arc::new(Declarations { own: Vec::new(), around })))
         }
 
-        /// Of a task among them.
+        /// For a task of that scope.
         pub fn and(&self, own: &Own) -> Self {
             match &self.0 {
-                Whose::Task(around) if !own.0.is_empty() => {
-                    Self(Whose::Task(Arc::new(Said { own: own.0.clone(), around: Some(Arc::clone(around)) })))
+                Context::Task(around) if !own.0.is_empty() => {
+                    Self(Context::Task(Arc::new(Declarations { own: own.0.clone(), around: Some(Arc::clone(around)) })))
                 }
-                whose => Self(whose.clone()),
+                context => Self(context.clone()),
             }
         }
 
-        /// Calls `f` as whose work it is.
+        /// Calls `f` in this context, and restores the one before, also where `f` panics.
         pub fn during<R>(&self, f: impl FnOnce() -> R) -> R {
-            struct Back(Whose);
+            struct Back(Option<Context>);
             impl Drop for Back {
                 fn drop(&mut self) {
-                    HERE.set(std::mem::take(&mut self.0));
+                    if let Some(context) = self.0.take() {
+                        let _ = CURRENT.try_with(|current| current.replace(context));
+                    }
                 }
             }
-            let _back = Back(HERE.replace(self.0.clone()));
+            let _back = Back(CURRENT.try_with(|current| current.replace(self.0.clone())).ok());
             f()
         }
 
-        /// Whether this thread may touch the data.
-        pub fn allows(handle: &Handle, mode: Mode) -> bool {
-            HERE.with_borrow(|whose| match whose {
-                Whose::Task(said) => said.allows(from_ref(handle).addr(), mode),
-                Whose::NoTask | Whose::Unknown => true,
-            })
+        /// True if the running task may touch the data, or has made them itself, or if no task is known.
+        pub fn allows(handle: &Handle, mode: Mode, made: &Self) -> bool {
+            match (&Self::here().0, &made.0) {
+                (Context::Task(here), Context::Task(made)) if Arc::ptr_eq(here, made) => true,
+                (Context::Task(_), Context::Unknown) => true,
+                (Context::Task(here), _) => here.allows(from_ref(handle).addr(), mode),
+                (Context::NoTask | Context::Unknown, _) => true,
+            }
         }
     }
 }

@@ -93,7 +93,7 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
         if self.accesses.is_empty() && self.label == Label::default() {
             return self.scope.spawn(f);
         }
-        if !self.accesses.of_data {
+        if !self.accesses.are_of_data() {
             return self.submit(f);
         }
         let declared = self.scope.core.declared.and(&Own::of(&self.accesses));

@@ -307,7 +307,7 @@ impl Worker {
         }
     }
 
-    /// Runs a job that it took out of a deque or an injector.
+    /// Runs a job that it took out of a deque or an injector. A task that waits meanwhile has declared nothing for it.
     #[inline]
     fn execute(&self, job: JobRef) {
         // SAFETY: what lies in deques and injectors is to be run as often as it lies there, and stays until then: README.md, "Who is there".
@@ -318,7 +318,7 @@ impl Worker {
     #[inline]
     fn execute_until(&self, job: JobRef, done: &impl Fn() -> bool) {
         match job.as_batch().filter(|_| !self.lays_open()) {
-            Some(batch) => self.run_batch(batch, done),
+            Some(batch) => Declared::unknown().during(|| self.run_batch(batch, done)),
             None => self.execute(job),
         }
     }

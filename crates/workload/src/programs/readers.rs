@@ -17,9 +17,11 @@ struct Reader {
     expected: Option<&'static str>,
     /// True if a file is meant in it. Faults further on are for `read` to find.
     sniff: fn(&[u8]) -> bool,
-    /// Makes applications of a file; its name is for messages.
-    read: fn(&[u8], &str, &Context) -> Result<Vec<Application>, WorkloadError>,
+    read: Read,
 }
+
+/// Makes applications of a file; its name is for messages.
+type Read = fn(&[u8], &str, &Context) -> Result<Vec<Application>, WorkloadError>;
 
 /// The first that takes a file has it.
 const READERS: &[Reader] = &[
