@@ -192,7 +192,7 @@ impl<'a> Measured<'a> {
             " no round is complete yet".clone_into(&mut text);
             return text;
         }
-        text + &said.join(".") + "."
+        text + &said.join("; and") + "."
     }
 
     fn section(&self) -> String {
