@@ -142,7 +142,7 @@ docs-check:
 docs-update:
 	$(CARGO) test --quiet -p evenkeel-cli --test docs -- --update
 
-# Instructions and bytes of the hot paths beside what they were when a commit last said so; 3 % more is too much (tests/hot_paths).
+# Instructions and bytes of the hot paths beside what they were when a commit last said so; 3 % more or less fails (tests/hot_paths).
 hot-paths:
 	./tests/setup-valgrind.sh
 	@if command -v valgrind >/dev/null; then $(CARGO) run --quiet --release -p evenkeel-hot-paths; \
