@@ -93,7 +93,7 @@ bench-live:
 # Schedulers beside each other in the hybrid VM lab: an hour and a quarter on a quiet machine, or less with fewer than five EVENKEEL_BENCH_ROUNDS; needs what
 # docs/vm.md names. Writes docs/benchmarks-vm.md.
 bench-vm:
-	./tests/setup-vm.sh
+	./tests/setup-vm.sh rt-tests
 	@for peer in scx_bpfland scx_lavd; do test -x target/peers/bin/$$peer \
 		|| BPF_CLANG=clang-19 $(CARGO) install $$peer --version 1.1.4 --locked --root target/peers || echo "$$peer cannot be built: left out"; done
 	$(CARGO) build --release -p evenkeel-cli --features sched_ext

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Installs what the tests of the hybrid VM lab need, where it may: QEMU and busybox, and what builds schedulers to try in it.
+# Arguments: packages besides these.
 # Says in a line what is missing where it may not; that is no failure, the tests are then skipped.
 set -u
-packages="qemu-system-x86 busybox-static clang-19 libelf-dev zlib1g-dev pkg-config"
+packages="qemu-system-x86 busybox-static clang-19 libelf-dev zlib1g-dev pkg-config $*"
 
 version() { dpkg-query -W -f '${db:Status-Abbrev}${Version}' "$1" 2>/dev/null | sed -n 's/^ii //p'; }
 

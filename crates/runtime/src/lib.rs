@@ -64,6 +64,7 @@ mod pool;
 mod record;
 mod region;
 mod registry;
+mod reserve;
 mod scope;
 mod sleep;
 mod stack;

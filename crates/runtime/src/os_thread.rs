@@ -57,6 +57,17 @@ impl OsThread {
         Some(Turns { ran: fields.next()??, waited: fields.next()?? })
     }
 
+    /// Whether it waits for something other than a core, as far as the system says.
+    pub fn is_blocked(self) -> bool {
+        let stat = std::fs::read(format!("/proc/self/task/{}/stat", self.id.as_raw_nonzero()));
+        // The state comes after the name, which is in parentheses and may have some in it.
+        let state = stat.ok().and_then(|stat| {
+            let name_ends = stat.iter().rposition(|&byte| byte == b')')?;
+            stat.get(name_ends + 2).copied()
+        });
+        state.is_none_or(|state| state != b'R')
+    }
+
     /// Whether its clock, read by itself, has gone on after so long: it may be one that ticks seldom, and says nothing of shorter times.
     pub fn tells_that_it_runs(self, after: Duration) -> bool {
         let (before, since) = (self.ran(), Instant::now());

@@ -264,7 +264,7 @@ impl Pool {
     }
 
     fn start(team: Team, discipline: Discipline, schedule: Schedule, looking: Looking) -> Result<Self, PoolError> {
-        let deques: Vec<_> = team.places.iter().map(|_| Deque::new_lifo()).collect();
+        let deques: Vec<_> = (0..team.seats()).map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
         let mut registry = Registry::new(team, discipline, stealers, schedule)?;
         registry.learns |= looking.says || looking.trace.is_some();
@@ -275,8 +275,12 @@ impl Pool {
         let mut pool = Self { registry: Arc::new(registry), threads: Vec::new(), says: looking.says, forks };
         for (worker, deque) in deques.into_iter().enumerate() {
             let registry = Arc::clone(&pool.registry);
-            let thread = std::thread::Builder::new().name(format!("evenkeel-{worker}")).stack_size(stack::BYTES);
-            let thread = thread.spawn(move || Worker::work(registry, worker, deque));
+            let is_reserve = worker >= registry.team.places.len();
+            let name = if is_reserve { "evenkeel-reserve".into() } else { format!("evenkeel-{worker}") };
+            let thread = std::thread::Builder::new().name(name).stack_size(stack::BYTES);
+            let thread = thread.spawn(move || {
+                if is_reserve { Worker::stand_by(registry, deque) } else { Worker::work(registry, worker, deque) }
+            });
             pool.threads.push(thread.map_err(|source| PoolError::Thread { worker, source })?);
         }
         Ok(pool)
@@ -336,9 +340,8 @@ impl Pool {
     ///
     /// A panic of `f` or of a task is resumed here; tasks that have not begun by then are dropped.
     ///
-    /// `f` has a worker while it runs. In a pool of one worker tasks begin when it has returned, or waits
-    /// for something of the pool's. So there it must not wait for them by other means, as on a channel
-    /// that they empty.
+    /// `f` has a worker while it runs. Where there is no other, tasks begin when it has returned, waits
+    /// for something of the pool's, or has been blocked for some 10 ms, as on a channel that they empty.
     pub fn scope<'env, F, R>(&self, f: F) -> R
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R + Send,

@@ -125,7 +125,7 @@ impl Region {
         // SAFETY: `take` has made it of an `Arc`, once for each visit.
         let this = unsafe { Arc::from_raw(head.cast::<Self>().as_ptr()) };
         let visit = || {
-            let _ = this.sit(worker, Worker::help_out);
+            let _ = this.sit(worker, |inside| inside.help_out(|| false));
         };
         if stack::is_short() { stack::on_another(&visit) } else { visit() }
     }

@@ -21,6 +21,7 @@ use crate::lend::Lending;
 use crate::loops::Schedule;
 use crate::pool::Discipline;
 use crate::region::Regions;
+use crate::reserve::Reserve;
 use crate::sleep::Sleep;
 use crate::sync::{AtomicBool, Ordering};
 use crate::team::Team;
@@ -58,6 +59,8 @@ pub struct Registry {
     pub is_traced: bool,
     /// Regions within.
     pub regions: Regions,
+    /// Who works while the only worker is blocked; none: there are others.
+    pub reserve: Option<Reserve>,
     made: Instant,
     /// How slow workers give way to faster ones; none: there is one kind only, or kinds do not count.
     pub give_way: Option<GiveWay>,
@@ -101,7 +104,7 @@ impl Registry {
                 Some(online)
             }
         };
-        let kinds: Vec<_> = team.places.iter().map(|place| Some(place.kind)).collect();
+        let kinds: Vec<_> = (0..team.seats()).map(|seat| Some(team.place(seat).kind)).collect();
         let victims = |thief| {
             if knows_kinds {
                 Victims::by_kind(thief, &kinds, kinds.iter().copied().max().flatten())
@@ -121,6 +124,7 @@ impl Registry {
             trace: None,
             is_traced: false,
             regions: Regions::default(),
+            reserve: (team.places.len() == 1).then(Reserve::default),
             made: Instant::now(),
             give_way: knows_kinds.then(|| GiveWay::new(stealers.len())),
             central,
@@ -137,7 +141,7 @@ impl Registry {
 
     /// Of a region of this one, and its deques.
     pub fn within(outer: Arc<Self>) -> (Self, Vec<Deque<JobRef>>) {
-        let deques: Vec<_> = outer.team.places.iter().map(|_| Deque::new_lifo()).collect();
+        let deques: Vec<_> = (0..outer.team.seats()).map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
         // Whoever loses its core is lent another's outside.
         let team = Team { lends: false, ..outer.team.clone() };
@@ -169,13 +173,14 @@ impl Registry {
     pub fn inject(&self, job: JobRef) {
         let Some(give_way) = &self.give_way else {
             self.injectors[0].push(job);
-            return self.sleep.work_appeared();
+            self.sleep.work_appeared();
+            return self.reserve.iter().for_each(Reserve::call);
         };
         give_way.called();
         self.injectors[0].push(job);
         // Slower ones that look may leave it to one that sleeps.
         let slowest = self.team.kinds[self.team.kinds.len() - 1].id;
-        match self.sleep.asleep().find(|&worker| self.team.places[worker].kind < slowest) {
+        match self.sleep.asleep().find(|&worker| self.team.place(worker).kind < slowest) {
             Some(faster) => self.sleep.wake(faster),
             None => self.sleep.work_appeared(),
         }
@@ -187,6 +192,7 @@ impl Registry {
             None => Err(job),
             Some(online) => online.spawn(self, job, None),
         };
+        self.reserve.iter().for_each(Reserve::call);
         unnumbered.err().into_iter().for_each(|job| self.inject(job));
     }
 
@@ -228,6 +234,7 @@ impl Registry {
     pub fn end(&self) {
         self.ending.store(true, Ordering::Release);
         self.sleep.wake_all();
+        self.reserve.iter().for_each(Reserve::call);
     }
 }
 

@@ -82,8 +82,13 @@ impl Summary {
                 asleep,
             }
         });
-        let workers: Vec<_> = work.collect();
+        let mut workers: Vec<_> = work.collect();
         let places = registry.team.places.clone();
+        // What the reserve did, it did for the worker. It stands by meanwhile, and is neither busy nor idle.
+        for reserve in workers.drain(places.len()..).collect::<Vec<_>>() {
+            workers[0] =
+                workers[0].and(Work { busy: Nanos::ZERO, looking: Nanos::ZERO, asleep: Nanos::ZERO, ..reserve });
+        }
         let of_kind = |kind: &KindOfCore| {
             let its = workers.iter().zip(&places).filter(|(_, place)| place.kind == kind.id);
             (kind.clone(), its.fold(Work::default(), |sum, (work, _)| sum.and(*work)))

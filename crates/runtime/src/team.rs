@@ -7,6 +7,7 @@ use evenkeel_machine::{FULL_CAPACITY, KindId, Machine, write_cpus};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::error::PoolError;
+use crate::reserve::RESERVE;
 
 /// A kind of core that workers are on.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,9 +105,19 @@ impl Team {
         if self.places.len() > most { self.with_workers(most.max(1)) } else { self }
     }
 
+    /// How many threads there are: a pool of one worker has a reserve.
+    pub fn seats(&self) -> usize {
+        self.places.len().max(RESERVE + 1)
+    }
+
+    /// Where a worker is, or the reserve: anywhere.
+    pub fn place(&self, seat: usize) -> Place {
+        self.places.get(seat).copied().unwrap_or(Place { kind: self.places[0].kind, cpu: None })
+    }
+
     /// Whether a worker has a core that no other worker is on.
     pub fn has_own_core(&self, worker: usize) -> bool {
-        let cpu = self.places[worker].cpu;
+        let cpu = self.place(worker).cpu;
         cpu.is_some() && self.places.iter().filter(|place| place.cpu == cpu).count() == 1
     }
 

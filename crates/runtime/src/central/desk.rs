@@ -59,6 +59,11 @@ impl Desk {
         desk
     }
 
+    /// Whom a thread of the pool asks for: the reserve, for the worker that it stands in for.
+    fn asks_for(&self, thread: usize) -> usize {
+        thread.min(self.presence.len() - 1)
+    }
+
     fn now(&self) -> Nanos {
         Nanos(self.since.elapsed().as_nanos() as u64)
     }
@@ -111,13 +116,15 @@ impl Desk {
 
     /// A task has become ready by this worker.
     pub fn ready(&mut self, task: TaskId, by: Option<usize>) {
+        let by = by.map(|by| self.asks_for(by));
         let (policy, at) = self.split();
         policy.ready(&at, task, by.map(|by| WorkerId(by as u32)));
         self.ready += 1;
     }
 
     /// A worker asks for a task.
-    pub fn take(&mut self, worker: usize) -> Option<TaskId> {
+    pub fn take(&mut self, thread: usize) -> Option<TaskId> {
+        let worker = self.asks_for(thread);
         self.leave(worker);
         self.presence[worker].is_absent = false;
         if self.ready == 0 {
@@ -177,7 +184,8 @@ impl Desk {
     }
 
     /// A worker has done a task in this time.
-    pub fn done(&mut self, worker: usize, task: TaskId, time: Nanos) {
+    pub fn done(&mut self, thread: usize, task: TaskId, time: Nanos) {
+        let worker = self.asks_for(thread);
         let kind = self.team.kinds[worker];
         let mean = &mut self.mean[kind];
         *mean = if mean.0 == 0 { time } else { Nanos(mean.0 - mean.0 / MEMORY + time.0 / MEMORY) };
@@ -188,21 +196,24 @@ impl Desk {
     }
 
     /// A worker has begun a task from whose end nothing follows.
-    pub fn forget(&mut self, worker: usize, task: TaskId) {
+    pub fn forget(&mut self, thread: usize, task: TaskId) {
+        let worker = self.asks_for(thread);
         let kind = self.team.kinds[worker];
         let (policy, at) = self.split();
         policy.done(&at, WorkerId(worker as u32), task, kind, Nanos::ZERO);
     }
 
     /// Whether a worker would be given a task.
-    pub fn would_give(&self, worker: usize) -> bool {
+    pub fn would_give(&self, thread: usize) -> bool {
+        let worker = self.asks_for(thread);
         let is_late = |other| other != worker && self.late_at(other, worker).is_some_and(|at| at <= self.now());
         self.ready > 0
             && (self.policy.would_take(&self.at(), WorkerId(worker as u32)) || (0..self.presence.len()).any(is_late))
     }
 
     /// A worker that would be given nothing sleeps: when it may stand in for another. It watches until then.
-    pub fn due(&mut self, worker: usize) -> Option<Instant> {
+    pub fn due(&mut self, thread: usize) -> Option<Instant> {
+        let worker = self.asks_for(thread);
         if self.ready == 0 {
             return None;
         }
@@ -215,7 +226,8 @@ impl Desk {
     }
 
     /// A worker is awake: it does not watch.
-    pub fn leave(&mut self, worker: usize) {
+    pub fn leave(&mut self, thread: usize) {
+        let worker = self.asks_for(thread);
         if self.watcher == Some(worker) {
             self.watcher = None;
         }

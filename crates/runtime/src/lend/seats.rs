@@ -66,12 +66,12 @@ impl Lending {
         let seat = |worker| Seat {
             home: OnceLock::new(),
             may_lend: team.lends && team.has_own_core(worker),
-            kind: team.places[worker].kind,
-            no_faster: team.places.partition_point(|place| place.kind < team.places[worker].kind),
+            kind: team.place(worker).kind,
+            no_faster: team.places.partition_point(|place| place.kind < team.place(worker).kind),
             is_at_work: AtomicBool::new(false),
             loan: Loan::new(),
         };
-        let seats = (0..team.places.len()).map(|worker| CachePadded::new(seat(worker))).collect();
+        let seats = (0..team.seats()).map(|worker| CachePadded::new(seat(worker))).collect();
         let nobody = |_| CachePadded::new(AtomicUsize::new(NOBODY));
         let mut capacities = PerKind::all(FULL_CAPACITY);
         team.kinds.iter().for_each(|kind| capacities[kind.id] = kind.capacity);

@@ -93,7 +93,7 @@ impl Worker {
     fn calls_next_sentry(&self) {
         let registry = self.registry();
         if registry.lending.at_work(self.index).nth(1).is_some() {
-            let is_like_this = |other: usize| registry.team.places[other].kind == self.kind && other != self.index;
+            let is_like_this = |other: usize| registry.team.place(other).kind == self.kind && other != self.index;
             let next = registry.sleep.asleep().find(|&other| is_like_this(other));
             next.into_iter().for_each(|next| registry.sleep.wake(next));
         }

@@ -60,7 +60,7 @@ impl Trace {
 
     /// Writes it, and says on stderr what cannot be written.
     pub fn write(self, team: &Team, labels: Vec<&'static str>) {
-        let mut logs: Vec<_> = team.places.iter().map(|_| Log::default()).collect();
+        let mut logs: Vec<_> = (0..team.seats()).map(|_| Log::default()).collect();
         for (worker, log) in self.logs.into_inner().unwrap_or_else(PoisonError::into_inner) {
             logs[worker] = log;
         }
@@ -69,7 +69,9 @@ impl Trace {
         if dropped > 0 {
             say(&format!("trace {path}: {dropped} events left out: a worker has room for {}", recorder::ROOM));
         }
-        let logs = logs.into_iter().map(Log::into_events).collect();
+        let mut logs: Vec<_> = logs.into_iter().map(Log::into_events).collect();
+        // A reserve that was never needed has no track.
+        logs.truncate(team.places.len() + usize::from(logs.last().is_some_and(|last| !last.is_empty())));
         let recorded = Recorded { boot: self.boot, team, labels, logs };
         let written = file::append(&self.path, |number, out| recorded.write(number, out));
         if let Err(error) = written {

@@ -81,9 +81,10 @@ impl Recorded<'_> {
     }
 
     fn track_name(&self, worker: usize) -> String {
-        let place = self.team.places[worker];
+        let place = self.team.place(worker);
         let kind = self.team.kinds.iter().find(|kind| kind.id == place.kind).map_or("", |kind| &kind.name);
         match place.cpu {
+            _ if worker >= self.team.places.len() => format!("any core ({kind}), in reserve"),
             Some(cpu) => format!("core {cpu} ({kind}), worker {worker}"),
             None => format!("any core ({kind}), worker {worker}"),
         }

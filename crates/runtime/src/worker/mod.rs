@@ -21,6 +21,7 @@ use crate::loops::Paces;
 use crate::os_thread;
 use crate::patience::Patience;
 use crate::registry::Registry;
+use crate::reserve::{RESERVE, Reserve};
 use crate::scope::Credits;
 use crate::stack;
 use crate::task::Declared;
@@ -82,23 +83,38 @@ pub struct Worker {
 impl Worker {
     /// The body of a worker's thread: returns when the pool ends.
     pub fn work(registry: Arc<Registry>, index: usize, deque: Deque<JobRef>) {
-        let place = registry.team.places[index];
-        registry.sleep.take_seat(index);
+        let place = registry.team.place(index);
         if let Some(cpu) = place.cpu
             && let Some(before) = os_thread::keep_current_to(cpu)
         {
             registry.lending.take_seat(index, cpu, before);
         }
+        registry.reserve.iter().for_each(Reserve::look_after_this_thread);
+        Self::be(registry, index, deque, |worker| {
+            let is_ending = || worker.registry.is_ending();
+            // It has counted as idle since before it began: what it finds first ends that.
+            worker.look(&is_ending);
+            worker.wait_until(is_ending);
+            worker.registry.lending.leave_seat(index);
+        });
+    }
+
+    /// The body of the reserve's thread: returns when the pool ends.
+    pub fn stand_by(registry: Arc<Registry>, deque: Deque<JobRef>) {
+        Self::be(registry, RESERVE, deque, |worker| {
+            worker.registry.reserve.iter().for_each(|reserve| reserve.stand_by(worker));
+        });
+    }
+
+    /// This thread is this worker, as long as `f` takes.
+    fn be(registry: Arc<Registry>, index: usize, deque: Deque<JobRef>, f: impl FnOnce(&Self)) {
+        registry.sleep.take_seat(index);
         let recorder = registry.trace.as_ref().map(Trace::recorder);
         let worker = Self::new(registry, index, deque);
         worker.recorder.set(recorder.as_ref().map_or(null(), std::ptr::from_ref));
         worker.counts.began.set(worker.registry.since_made(Instant::now()).0);
         CURRENT.set(&raw const worker);
-        let is_ending = || worker.registry.is_ending();
-        // It has counted as idle since before it began: what it finds first ends that.
-        worker.look(&is_ending);
-        worker.wait_until(is_ending);
-        worker.registry.lending.leave_seat(index);
+        f(&worker);
         CURRENT.set(null());
         worker.recorder.set(null());
         if let (Some(trace), Some(recorder)) = (&worker.registry.trace, recorder) {
@@ -109,7 +125,7 @@ impl Worker {
     fn new(registry: Arc<Registry>, index: usize, deque: Deque<JobRef>) -> Self {
         Self {
             index,
-            kind: registry.team.places[index].kind,
+            kind: registry.team.place(index).kind,
             credits: Credits::default(),
             arena: Arena::default(),
             batches: Batches::new(registry.shelves.len(), registry.online.is_none()),
@@ -158,14 +174,13 @@ impl Worker {
         std::iter::successors(outer(self), move |worker| outer(worker))
     }
 
-    /// Does what there is to be done in a region, until that is nothing. It counts as one that looks:
-    /// others are woken for what it leaves.
-    pub fn help_out(&self) {
+    /// Does what there is to be done, until that is nothing, or it `is_over`. It counts as one that
+    /// looks: others are woken for what it leaves.
+    pub fn help_out(&self, is_over: impl Fn() -> bool) {
         let (mut stuck, sleep) = (self.stuck.take(), &self.registry.sleep);
-        let never = || false;
-        loop {
+        while !is_over() {
             if let Some(job) = self.next.take().or_else(|| self.newest()) {
-                self.execute_until(job, &never);
+                self.execute_until(job, &is_over);
                 continue;
             }
             sleep.start_looking();
@@ -173,9 +188,10 @@ impl Worker {
             self.credits.give_back(self);
             sleep.stop_looking(|| self.registry.has_work());
             let Some(job) = found else { break };
-            self.execute_until(job, &never);
+            self.execute_until(job, &is_over);
         }
         self.stuck.set(stuck);
+        self.lay_open();
     }
 
     /// Calls `f` with the worker that this thread is; `None`: it is none.
