@@ -1,7 +1,7 @@
 # What a stranger types, and the machine that checks changes.
 
 CARGO    ?= cargo
-EVENKEEL  = $(CARGO) run --quiet --release -p evenkeel-cli --
+EVENKEEL  = $(CARGO) run --quiet --release -p evenkeel --
 DEMO      = target/demo-out
 # Cargo says itself how far it is: it is not to be silenced.
 DEMO_RUN  = $(BUILT)/demo/evenkeel
@@ -19,13 +19,13 @@ SCHED_EXT = $$(for clang in $$BPF_CLANG clang clang-21 clang-20 clang-19 clang-1
 	version=$$($$clang -dumpversion 2>/dev/null) && [ "$${version%%.*}" -ge 18 ] && test -e /usr/include/libelf.h \
 	&& echo --features sched_ext && break; done)
 
-.PHONY: demo test install-c race apps-test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-runtime lint docs-check docs-update hot-paths hot-paths-update fmt man
+.PHONY: demo test install-c uninstall-c dist dist-aarch64 dist-check race apps-test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-runtime lint docs-check docs-update hot-paths hot-paths-update fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
 	@mkdir -p $(DEMO)
 	@echo "Building evenkeel, a minute or two the first time, then six policies on eleven workloads"
-	$(CARGO) build --profile demo -p evenkeel-cli
+	$(CARGO) build --profile demo -p evenkeel
 	$(DEMO_RUN) compare -m odroid-xu3-paper --each $(WORKLOADS:%=-w %) -p $(POLICIES) --html report.html
 	@$(DEMO_RUN) simulate -m odroid-xu3-paper -w bodytrack --size 0.1 -p gts --trace $(DEMO)/bodytrack.pftrace >$(DEMO)/bodytrack.txt
 	@echo
@@ -44,12 +44,30 @@ test:
 install-c:
 	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" CARGO="$(CARGO)" ./crates/capi/install.sh
 
+uninstall-c:
+	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" ./crates/capi/install.sh remove
+
+# A .tar.gz and a .deb with the binary, sched_ext in it, manual pages, completions and the systemd unit, and a .tar.gz of the runtime for C
+# and C++, into target/dist. Takes libelf and zlib to link in; clang only where src/bpf has changed.
+dist:
+	./tests/setup-vm.sh
+	CARGO="$(CARGO)" ./dist/build.sh
+
+# The same for aarch64, by Debian's cross compiler; the binary is tried under qemu-user.
+dist-aarch64:
+	./dist/setup-aarch64.sh
+	CARGO="$(CARGO)" TARGET=aarch64-unknown-linux-gnu ./dist/build.sh
+
+# What make dist has made, in an empty root: needs root.
+dist-check:
+	./dist/check.sh
+
 # The runtime's protocol between threads (crates/runtime/README.md): models by loom, a million random graphs, ten thousand pools, and its
 # tests under ThreadSanitizer.
 race:
-	RUSTFLAGS="--cfg loom" $(CARGO) test --release -p evenkeel --lib --target-dir target/loom models
-	EVENKEEL_GRAPHS=1000000 $(CARGO) test --release -p evenkeel --test tasks many_random_graphs
-	EVENKEEL_POOLS=10000 $(CARGO) test --release -p evenkeel --test leaks
+	RUSTFLAGS="--cfg loom" $(CARGO) test --release -p evenkeel-runtime --lib --target-dir target/loom models
+	EVENKEEL_GRAPHS=1000000 $(CARGO) test --release -p evenkeel-runtime --test tasks many_random_graphs
+	EVENKEEL_POOLS=10000 $(CARGO) test --release -p evenkeel-runtime --test leaks
 	./tests/race.sh
 
 # Checksums of the mini-apps in all versions with medium and large inputs, too (`make test` has small ones): a quarter of an hour.
@@ -63,21 +81,21 @@ vm-test:
 	@test -n "$(SCHED_EXT)" || test "$$EVENKEEL_VM" != required \
 		|| { echo "no clang 18 or later, or no libelf, which EVENKEEL_VM=required requires (tests/setup-vm.sh)"; exit 1; }
 	$(CARGO) test -p evenkeel-vm --test cgroup_v2 -- --ignored --nocapture
-	$(CARGO) build -p evenkeel-linux -p evenkeel --examples
+	$(CARGO) build -p evenkeel-linux -p evenkeel-runtime --examples
 	$(CARGO) test -p evenkeel-linux $(SCHED_EXT) --lib
-	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --include-ignored --skip in_the_longer_run --nocapture --test-threads=1
+	$(CARGO) test -p evenkeel $(SCHED_EXT) --test vm -- --include-ignored --skip in_the_longer_run --nocapture --test-threads=1
 
 # All policies on the older and the newer kernels, too: a quarter of an hour.
 vm-test-long:
 	./tests/setup-vm.sh
-	$(CARGO) build -p evenkeel-linux -p evenkeel --examples
-	$(CARGO) test -p evenkeel-cli $(SCHED_EXT) --test vm -- --ignored in_the_longer_run --nocapture --test-threads=1
+	$(CARGO) build -p evenkeel-linux -p evenkeel-runtime --examples
+	$(CARGO) test -p evenkeel $(SCHED_EXT) --test vm -- --ignored in_the_longer_run --nocapture --test-threads=1
 
 # Beside simcore and SimPy, in one run; also the start of the binary itself. Writes docs/benchmarks.md.
 bench:
 	@test -x target/venv-bench/bin/python || { python3 -m venv target/venv-bench && target/venv-bench/bin/pip install --quiet simpy; } \
 		|| echo "python3 with venv, or SimPy, is not to be had: left out"
-	$(CARGO) build --release -p evenkeel-cli
+	$(CARGO) build --release -p evenkeel
 	$(CARGO) bench -p evenkeel-sim --bench engine
 
 # How slow the cores of evenkeel lab become; needs CAP_SYS_NICE and a quiet machine.
@@ -86,7 +104,7 @@ bench-lab:
 
 # Policies on real threads, in the lab and out of it: some ten minutes on a quiet machine; needs CAP_SYS_NICE. Writes docs/benchmarks-live.md.
 bench-live:
-	$(CARGO) build --release -p evenkeel-cli
+	$(CARGO) build --release -p evenkeel
 	$(CARGO) build --release -p evenkeel-linux --examples
 	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-live.md $(CARGO) bench -p evenkeel-linux --bench live
 
@@ -96,7 +114,7 @@ bench-vm:
 	./tests/setup-vm.sh rt-tests
 	@for peer in scx_bpfland scx_lavd; do test -x target/peers/bin/$$peer \
 		|| BPF_CLANG=clang-19 $(CARGO) install $$peer --version 1.1.4 --locked --root target/peers || echo "$$peer cannot be built: left out"; done
-	$(CARGO) build --release -p evenkeel-cli --features sched_ext
+	$(CARGO) build --release -p evenkeel --features sched_ext
 	$(CARGO) build --release -p evenkeel-linux --examples
 	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_PEERS=$(CURDIR)/target/peers/bin EVENKEEL_CACHE=$(CURDIR)/target/vm-cache \
 		EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-vm.md $(CARGO) bench -p evenkeel-linux --bench vm
@@ -107,7 +125,7 @@ bench-vm:
 bench-programs:
 	./tests/setup-vm.sh
 	./tests/setup-programs.sh
-	$(CARGO) build --release -p evenkeel-cli $(SCHED_EXT)
+	$(CARGO) build --release -p evenkeel $(SCHED_EXT)
 	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_CACHE=$${EVENKEEL_CACHE:-$(CURDIR)/target/vm-cache} \
 		EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-programs.md $(CARGO) bench -p evenkeel-linux --bench programs -- $(if $(QUICK),--quick) $(if $(PAGE),--page)
 
@@ -119,9 +137,9 @@ bench-vm-lab:
 # machine; the lab needs CAP_SYS_NICE. Writes docs/benchmarks-runtime.md. `make bench-runtime QUICK=1`: few rounds, of the lab 3:1 only, writes nothing.
 bench-runtime:
 	./crates/runtime/benches/peers/setup.sh target/bench-runtime
-	$(CARGO) build --release -p evenkeel-cli
+	$(CARGO) build --release -p evenkeel
 	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_PEERS=$(CURDIR)/target/bench-runtime \
-		$(if $(QUICK),,EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-runtime.md) $(CARGO) bench -p evenkeel --bench runtime $(if $(QUICK),-- --quick)
+		$(if $(QUICK),,EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-runtime.md) $(CARGO) bench -p evenkeel-runtime --bench runtime $(if $(QUICK),-- --quick)
 
 # With and without the mechanism in BPF, where it can be built.
 lint: docs-check hot-paths
@@ -130,17 +148,17 @@ lint: docs-check hot-paths
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 	@if [ -n "$(SCHED_EXT)" ]; then \
 		echo "once more with the feature sched_ext" \
-		&& $(CARGO) clippy -p evenkeel-linux -p evenkeel-cli $(SCHED_EXT) --all-targets -- -D warnings \
-		&& RUSTDOCFLAGS="-D warnings" $(CARGO) doc -p evenkeel-linux -p evenkeel-cli $(SCHED_EXT) --no-deps; \
+		&& $(CARGO) clippy -p evenkeel-linux -p evenkeel $(SCHED_EXT) --all-targets -- -D warnings \
+		&& RUSTDOCFLAGS="-D warnings" $(CARGO) doc -p evenkeel-linux -p evenkeel $(SCHED_EXT) --no-deps; \
 	else echo "without the feature sched_ext: it takes clang 18 or later, and libelf (tests/setup-vm.sh)"; fi
 
 # Blocks of README and docs that say by which command they are made are what it prints now (tests/docs).
 docs-check:
-	$(CARGO) test --quiet -p evenkeel-cli --test docs
+	$(CARGO) test --quiet -p evenkeel --test docs
 
 # Writes them anew. Look at the prose around them.
 docs-update:
-	$(CARGO) test --quiet -p evenkeel-cli --test docs -- --update
+	$(CARGO) test --quiet -p evenkeel --test docs -- --update
 
 # Instructions and bytes of the hot paths beside what they were when a commit last said so; 3 % more or less fails (tests/hot_paths).
 hot-paths:

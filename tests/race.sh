@@ -17,4 +17,4 @@ trap 'rm -f "$suppressions"' EXIT
 echo 'race:crossbeam_deque::deque::Buffer' >"$suppressions"
 
 TSAN_OPTIONS="suppressions=$suppressions" RUSTFLAGS="-Zsanitizer=thread --cfg crossbeam_sanitize_thread" \
-	cargo +nightly test -Zbuild-std --target "$host" --target-dir "${CARGO_TARGET_DIR:-target}/tsan" -p evenkeel --lib --tests --no-fail-fast
+	cargo +nightly test -Zbuild-std --target "$host" --target-dir "${CARGO_TARGET_DIR:-target}/tsan" -p evenkeel-runtime --lib --tests --no-fail-fast

@@ -1,21 +1,32 @@
 #!/bin/sh
 # Builds the library for C and C++ and installs it: headers, shared and static library, CMake package, pkg-config file.
+# With the argument `remove` it takes away what it has installed.
 #
 #   PREFIX=/usr/local   where to; files there find each other, so the whole may be moved
 #   DESTDIR=            put before it, for packages
 #   PROFILE=release     how it is built
+#   TARGET=             for another machine, as cargo names it
 set -eu
-: "${PREFIX:=/usr/local}" "${DESTDIR:=}" "${PROFILE:=release}" "${CARGO:=cargo}"
+: "${PREFIX:=/usr/local}" "${DESTDIR:=}" "${PROFILE:=release}" "${CARGO:=cargo}" "${TARGET:=}"
 case $PREFIX in /*) ;; *) PREFIX=$(pwd)/$PREFIX ;; esac
 cd "$(dirname "$0")"
 
-"$CARGO" build --quiet --profile "$PROFILE" -p evenkeel-capi
+to=$DESTDIR$PREFIX
+if [ "${1:-}" = remove ]; then
+    rm -rf "$to/include/evenkeel" "$to/lib/cmake/evenkeel"
+    rm -f "$to/include/evenkeel.h" "$to/include/evenkeel.hpp" "$to/lib/libevenkeel.a" "$to"/lib/libevenkeel.so* \
+        "$to/lib/pkgconfig/evenkeel.pc"
+    echo "evenkeel for C and C++ is not in $to any more"
+    exit 0
+fi
+
+"$CARGO" build --quiet --profile "$PROFILE" ${TARGET:+--target "$TARGET"} -p evenkeel-capi
 target=$("$CARGO" metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
-case $PROFILE in dev) built=$target/debug ;; *) built=$target/$PROFILE ;; esac
+case $PROFILE in dev) built=debug ;; *) built=$PROFILE ;; esac
+built=$target${TARGET:+/$TARGET}/$built
 version=$("$CARGO" pkgid -p evenkeel-capi | sed 's/.*[#@]//')
 abi=$(sed -n 's/^pub const EVENKEEL_ABI: c_uint = \(.*\);/\1/p' src/version.rs)
 
-to=$DESTDIR$PREFIX
 install -d "$to/include/evenkeel" "$to/lib/pkgconfig" "$to/lib/cmake/evenkeel"
 install -m 644 include/evenkeel.h include/evenkeel.hpp "$to/include"
 install -m 644 include/evenkeel/*.hpp "$to/include/evenkeel"

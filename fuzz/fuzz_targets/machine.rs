@@ -2,12 +2,13 @@
 //! being written, and taken in parts.
 #![no_main]
 
+use evenkeel_files::machines;
 use evenkeel_machine::{MAX_CORES, Machine};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    match Machine::parse(text, "fuzz.toml") {
+    match machines::parse(text, "fuzz.toml") {
         Err(error) => {
             let place = error.place().expect("the text is short: the error is about a place in it");
             assert!(place.line >= 1 && place.line <= text.matches('\n').count() + 1);
@@ -15,13 +16,13 @@ fuzz_target!(|bytes: &[u8]| {
         }
         Ok(machine) => {
             assert!(!machine.cores.is_empty() && machine.cores.len() <= MAX_CORES as usize);
-            let written = machine.to_toml();
-            let again = Machine::parse(&written, "written").expect("what is written can be read");
+            let written = machines::to_toml(&machine);
+            let again = machines::parse(&written, "written").expect("what is written can be read");
             assert_eq!(again, machine);
             let whole = machine.subset(&machine.cores_label()).expect("a machine is a part of itself");
             assert_eq!(whole, machine);
             let one = machine.one_core(machine.slowest());
-            assert_eq!(Machine::parse(&one.to_toml(), "part").expect("a part can be read"), one);
+            assert_eq!(machines::parse(&machines::to_toml(&one), "part").expect("a part can be read"), one);
         }
     }
 });

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use evenkeel_workload::native;
+use evenkeel_files::native;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(apps) = native::parse(bytes, "fuzz.json") {

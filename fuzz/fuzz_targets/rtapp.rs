@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use evenkeel_workload::rtapp;
+use evenkeel_files::rtapp;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let looks = rtapp::looks_like_rtapp(bytes);

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use evenkeel_workload::native;
-use evenkeel_workload::task_graphs::{self, Format};
+use evenkeel_files::native;
+use evenkeel_files::task_graphs::{self, Format};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = task_graphs::looks_like(bytes);

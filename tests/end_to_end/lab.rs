@@ -1,6 +1,7 @@
 //! `evenkeel lab`: refusals, and that nothing is left of it. How slow CPUs become is measured in `make bench`: here every
 //! call has `--force`, since a machine that runs tests is busy.
 
+use evenkeel_files::machines;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -143,7 +144,7 @@ fn a_command_in_the_lab_knows_its_machine_and_its_exit_code_is_passed_on() {
         in_folder(folder.path(), &["lab", "--slow", &slow, "--force", "--", "sh", "-c", script]).output().unwrap(),
     );
     assert_eq!(ended.code, 7, "{}", ended.stderr);
-    let machine = evenkeel_machine::Machine::parse(&ended.stdout, "lab").unwrap();
+    let machine = machines::parse(&ended.stdout, "lab").unwrap();
     assert!(machine.kinds.iter().any(|kind| kind.name == "slow2"), "{}", ended.stdout);
     assert!(ended.stderr.contains(&format!("CPU {cpu}: asked 2, measured ")), "{}", ended.stderr);
     assert!(ended.stderr.contains("-rw-------") && ended.stderr.contains(&format!("\n{cpu}=")), "{}", ended.stderr);
@@ -260,6 +261,9 @@ fn without_a_command_the_lab_holds_until_it_is_interrupted() {
     let file = machine.trim_end().strip_prefix("export EVENKEEL_MACHINE=").unwrap();
     assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(ratios.starts_with(&format!("export EVENKEEL_LAB={cpu}=")), "{ratios}");
+    let mut kinds = String::new();
+    reader.read_line(&mut kinds).unwrap();
+    assert!(kinds.starts_with("export EVENKEEL_KINDS=") && kinds.contains(&format!(":{cpu}=")), "{kinds}");
     signal(&lab, "INT");
     assert_eq!(lab.wait().unwrap().code(), Some(0));
     let mut rest = String::new();

@@ -11,6 +11,7 @@ mod habits;
 mod lab;
 mod live;
 mod profile;
+mod project;
 mod record;
 mod reproduce;
 mod rtapp;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_policy::registry;
+use evenkeel_policy::registry::{self, Trait};
 use serde_json::Value;
 
 use crate::sched_ext::guest_with;
@@ -69,7 +69,7 @@ fn pipelines() -> Vec<Case> {
 
 /// All other policies that place real threads, on the first program.
 fn others() -> Vec<Case> {
-    let names = registry::ENTRIES.iter().map(|entry| entry.name).filter(|name| *name != "opt-unfairness");
+    let names = registry::ENTRIES.iter().filter(|entry| !entry.has(Trait::Bound)).map(|entry| entry.name);
     names.filter(|name| !EVERYWHERE.contains(name)).map(|name| (name, 0)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use evenkeel_machine::Machine;
+use evenkeel_files::machines;
 use serde_json::Value;
 
 use crate::booted;
@@ -32,7 +32,7 @@ fn a_guest_has_what_schedulers_need_and_knows_its_machine() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let text = ended.text();
     let (machine, rest) = text.split_at(text.find("disabled").unwrap());
-    let machine = Machine::parse(machine, "lab").unwrap();
+    let machine = machines::parse(machine, "lab").unwrap();
     assert_eq!(machine.cores_label(), "1fast+1slow1.5+2slow3");
     assert_eq!(rest, "disabled\nlab\n4\nunlimited\n");
 }

@@ -8,7 +8,7 @@ use crate::booted;
 #[ignore = "boots a virtual machine: make vm-test"]
 fn long_tasks_end_on_the_fast_cores_which_have_nothing_to_do() {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_evenkeel")).with_file_name("examples").join("long_tasks");
-    assert!(program.exists(), "cargo build -p evenkeel --examples");
+    assert!(program.exists(), "cargo build -p evenkeel-runtime --examples");
     let args = ["--cores", "2@40+2@10", "--with", &program.display().to_string(), "--", "long_tasks"];
     let Some(ended) = booted(&args) else { return };
     assert_eq!(ended.code, 0, "{}", ended.stderr);

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use evenkeel_policy::registry;
+use evenkeel_policy::registry::{self, Trait};
 use serde_json::Value;
 
 use crate::{Ended, booted, root};
@@ -13,7 +13,7 @@ use crate::{Ended, booted, root};
 /// Every policy of the operating system's level that has a name, but the bound, which is no scheduler; and with combinations of no name every assignment,
 /// wake-up and balance rule.
 fn policies() -> Vec<&'static str> {
-    let named = registry::ENTRIES.iter().map(|entry| entry.name).filter(|name| *name != "opt-unfairness");
+    let named = registry::ENTRIES.iter().filter(|entry| !entry.has(Trait::Bound)).map(|entry| entry.name);
     named.chain(["aua-pw-rrb", "aaa-fw-aub"]).collect()
 }
 

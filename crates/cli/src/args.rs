@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 pub mod advise;
 pub mod live;
+pub mod project;
 pub mod reproduce;
 pub mod vm;
 
@@ -218,6 +219,12 @@ when evenkeel is killed: then at its next start.
 
 Exit codes: 0 at the end, 1 where it failed or the kernel ended it, 3 where somebody had the kernel end it (Alt-SysRq-S), 2 for wrong usage.")]
     Schedule(live::ScheduleArgs),
+    /// Have this machine scheduled from its start on, by systemd
+    #[command(subcommand)]
+    Service(project::ServiceCommand),
+    /// Begin something new in a checkout of Evenkeel
+    #[command(subcommand)]
+    New(project::NewCommand),
     /// Print the completion script for a shell
     #[command(after_help = "\
 Examples:

@@ -154,7 +154,7 @@ mod tests {
         let line = |args: &[&str]| one_line(&Cli::command().try_get_matches_from(args).unwrap_err());
         assert!(line(&["evenkeel", "list"]).ends_with(
             "; expected machines, policies, workloads, show, detect, simulate, compare, advise, reproduce, lab, vm, sensors, record, \
-             run, schedule, completions, man"
+             run, schedule, service, new, completions, man"
         ));
     }
 

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use clap::error::ErrorKind;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, project};
 use crate::error::Failure;
 
 fn main() -> ExitCode {
@@ -42,6 +42,8 @@ fn main() -> ExitCode {
         Command::Schedule(args) => {
             return commands::live::schedule::run(&args).unwrap_or_else(|failure| failure.report());
         }
+        Command::Service(command) => commands::service::run(&command),
+        Command::New(project::NewCommand::Policy(args)) => commands::new::policy(&args),
         Command::Completions { shell } => commands::generate::completions(shell),
         Command::Man { folder } => commands::generate::man(&folder),
     };

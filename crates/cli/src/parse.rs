@@ -390,6 +390,18 @@ pub fn policy_label(text: &str) -> Result<String, String> {
     }
 }
 
+/// One policy, with its knobs.
+///
+/// # Errors
+/// As [`policies`], and more than one.
+pub fn policy(text: &str) -> Result<PolicySpec, String> {
+    let mut all = policies(text)?;
+    match all.pop() {
+        Some(one) if all.is_empty() => Ok(one),
+        _ => Err(format!("expected one policy, found '{text}'")),
+    }
+}
+
 /// Several such lists, one after the other.
 ///
 /// # Errors

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use evenkeel_machine::Machine;
 use evenkeel_metrics::{AloneCache, GraphRow, Record, Subject, profile};
+use evenkeel_model::Application;
 use evenkeel_policy::{Interest, Knobs, Policy, graph, registry};
 use evenkeel_sim::{Config, Estimator, Listener, Profile};
-use evenkeel_workload::Application;
 use indexmap::IndexSet;
 use rayon::prelude::*;
 
@@ -115,7 +115,8 @@ impl Plan {
     /// Anything that is not there, or that does not fit.
     pub fn new(args: &RunArgs, specs: Vec<PolicySpec>, each: bool) -> Result<Self> {
         let Some(name) = &args.machine else {
-            let known = evenkeel_machine::presets().iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
+            let known =
+                evenkeel_files::machines::presets().iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
             return Err(Failure::usage(format!(
                 "no machine: give -m with a file, here for this machine, or one of {known}"
             )));
@@ -189,7 +190,7 @@ impl Plan {
             || self.alone.measure(&self.whole, &self.used, &set.apps, &self.config),
             || {
                 let start = Instant::now();
-                let outcome = registry::make(&policy.system, &policy.set)
+                let outcome = registry::make_with_seed(&policy.system, &policy.set, config.seed)
                     .map_err(anyhow::Error::from)
                     .and_then(|mut it| Ok(evenkeel_sim::run(&self.used, &set.apps, it.as_mut(), &config, listener)?));
                 (outcome, start.elapsed())

@@ -6,7 +6,7 @@
 //! It is right to within a factor of three or so, which is enough for a warning.
 
 use evenkeel_machine::{Machine, Nanos};
-use evenkeel_workload::{Application, Step};
+use evenkeel_model::{Application, Step};
 
 /// Simulated time between two scheduling events of a core for which threads wait: the slice of the fair policies. Ours.
 const SLICE_S: f64 = 3e-3;
@@ -94,7 +94,7 @@ fn speed(machine: &Machine) -> f64 {
 fn alone_s(app: &Application, machine: &Machine) -> f64 {
     let Some(work) = app.work_by_phase() else { return 0.0 };
     let Some(capacity) = machine.kinds.iter().map(|kind| kind.top().capacity).reduce(f64::max) else { return 0.0 };
-    let of_phase = |(work, phase): (&evenkeel_machine::Work, &evenkeel_workload::Phase)| {
+    let of_phase = |(work, phase): (&evenkeel_machine::Work, &evenkeel_model::Phase)| {
         work.0 as f64 / phase.speed(machine, capacity).max(f64::MIN_POSITIVE)
     };
     work.iter().zip(&app.phases).map(of_phase).sum::<f64>() / 1e9
@@ -108,7 +108,7 @@ fn time_s(app: &Application, machine: &Machine) -> f64 {
 }
 
 fn steps(app: &Application, simulated_s: f64) -> f64 {
-    let of_thread = |program: Option<&evenkeel_workload::Program>| {
+    let of_thread = |program: Option<&evenkeel_model::Program>| {
         program.map_or(0.0, |program| passed(app, &program.steps, simulated_s))
     };
     app.threads.iter().map(|thread| of_thread(app.programs.get(thread.program.index()))).sum()
@@ -152,19 +152,19 @@ fn count(number: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_workload::programs::{Context, load};
+    use evenkeel_files::programs::{Context, load};
 
     use super::*;
 
     fn size(spec: &str, size: f64, duration: Option<Nanos>) -> Size {
-        let machine = Machine::preset("odroid-xu3-paper").unwrap();
+        let machine = evenkeel_files::machines::preset("odroid-xu3-paper").unwrap();
         let ctx = Context { size, ..Context::new(&machine) };
         Size::of(&load(spec, &ctx).unwrap(), &machine, duration)
     }
 
     #[test]
     fn ordinary_runs_are_not_announced() {
-        for spec in evenkeel_workload::programs::list() {
+        for spec in evenkeel_files::programs::list() {
             assert_eq!(warning(&[size(spec.name, 1.0, None)], 6, 2), None, "{}", spec.name);
         }
     }

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use evenkeel_linux::affinity::Mechanism;
 use evenkeel_linux::watch::{Cpu, Doing, Seen, Source, Tid};
 use evenkeel_machine::Nanos;
-use evenkeel_policy::{State, registry};
+use evenkeel_policy::State;
+use evenkeel_policy::registry::{self, Trait};
 use support::{Fake, Habit, all, mechanism};
 
 /// Fast cores, then slow ones of a third of their speed.
@@ -36,7 +37,7 @@ fn recorded(text: &str) -> Vec<(Tid, Tid, Doing)> {
 
 /// Policies that place real threads.
 fn policies() -> impl Iterator<Item = &'static str> {
-    registry::ENTRIES.iter().map(|entry| entry.name).filter(|name| *name != "opt-unfairness")
+    registry::ENTRIES.iter().filter(|entry| !entry.has(Trait::Bound)).map(|entry| entry.name)
 }
 
 /// A mechanism that has attached to recorded threads, and is told of them as a source tells.

@@ -7,8 +7,8 @@ mod programs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use evenkeel_files::recorded::{Fact, Places, Recorded, What, infer};
 use evenkeel_linux::record::{RecordError, Recording, cpus, record};
-use evenkeel_workload::recorded::{Fact, Places, Recorded, What, infer};
 use tempfile::TempDir;
 
 /// Work may differ from the CPU time that the program itself reports by this part: what it does before it begins (exec) and

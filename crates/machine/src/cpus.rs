@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::file::MAX_CORES;
+use crate::model::MAX_CORES;
 
 /// Text of a list that an error repeats, at most, in characters.
 const SHOWN: usize = 20;

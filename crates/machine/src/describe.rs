@@ -1,12 +1,11 @@
 //! A machine in tables, for people and for JSON: what `evenkeel show machine` renders. Units are in the names.
 
-use serde::Serialize;
-
 use crate::model::{Cluster, KindId, Machine};
 use crate::units::MicroWatts;
 
 /// All that there is to say about a machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Description {
     /// Name.
     pub name: String,
@@ -33,7 +32,8 @@ pub struct Description {
 }
 
 /// A kind of core.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct KindRow {
     /// Name.
     pub name: String,
@@ -56,7 +56,8 @@ pub struct KindRow {
 }
 
 /// An operating point.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PointRow {
     /// Clock.
     pub mhz: f64,
@@ -69,7 +70,8 @@ pub struct PointRow {
 }
 
 /// A cluster.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ClusterRow {
     /// Name of its kind.
     pub kind: String,
@@ -84,7 +86,8 @@ pub struct ClusterRow {
 }
 
 /// What scheduling costs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CostRow {
     /// Each context switch.
     pub context_switch_us: f64,

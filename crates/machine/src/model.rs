@@ -2,6 +2,12 @@
 
 use crate::units::{MicroWatts, Nanos};
 
+/// The most logical cores that a machine may have. A bound, because a file states the number and pays nothing for it.
+pub const MAX_CORES: u32 = 65_536;
+
+/// Speed of each of two busy SMT siblings where nothing says. Source: machines.md of the specification.
+pub const DEFAULT_SMT_SPEED: f64 = 0.6;
+
 /// The most kinds of core that one machine may have. A bound, because the statistics that
 /// mechanisms and policies share are plain arrays per kind (in the kernel, too).
 pub const MAX_KINDS: usize = 8;

@@ -8,9 +8,9 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use evenkeel_machine::{KindId, Machine, Nanos};
+use evenkeel_model::{Application, Repeat};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Deaf, Estimator, SimError};
-use evenkeel_workload::{Application, Repeat};
 use rayon::prelude::*;
 
 use crate::progress::Progress;

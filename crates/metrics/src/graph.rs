@@ -10,9 +10,9 @@
 //! core stands for all.
 
 use evenkeel_machine::{KindId, Machine, Nanos};
+use evenkeel_model::{Application, TaskId};
 use evenkeel_policy::graph::bound::Bound;
 use evenkeel_policy::graph::{Situation, Team};
-use evenkeel_workload::{Application, TaskId};
 
 use crate::record::GraphRow;
 

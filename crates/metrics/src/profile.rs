@@ -1,9 +1,9 @@
 //! A profile: a run of a program beforehand, of which nothing is kept but how far its threads have from milestone to milestone.
 
 use evenkeel_machine::Machine;
+use evenkeel_model::Application;
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Deaf, Profile, SimError};
-use evenkeel_workload::Application;
 
 /// The policy of the run that is profiled: one that knows nothing of cores or of threads.
 const UNAWARE: &str = "cfs-unaware";

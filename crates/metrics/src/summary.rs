@@ -72,7 +72,6 @@ fn ratio(here: f64, there: f64) -> Option<f64> {
 mod tests {
     use std::time::Duration;
 
-    use evenkeel_machine::Machine;
     use evenkeel_policy::Knobs;
 
     use super::*;
@@ -87,7 +86,7 @@ mod tests {
     }
 
     fn records(times_s: &[f64]) -> Vec<Record> {
-        let machine = Machine::preset("quickia").unwrap();
+        let machine = evenkeel_files::machines::preset("quickia").unwrap();
         let subject = Subject { machine: &machine, policy: "p", knobs: &Knobs::default(), workloads: &[], seed: 1 };
         let record = |&makespan_s: &f64| Record {
             makespan_s,

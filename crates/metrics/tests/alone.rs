@@ -1,10 +1,11 @@
 //! What runs alone come to, and that each is carried out once.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use evenkeel_files::machines;
 use evenkeel_machine::{Machine, Nanos, Work};
 use evenkeel_metrics::{AloneCache, AloneError};
+use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, ReferenceCore, Scaling, Step, ThreadSpec};
 use evenkeel_sim::{Config, Estimator, SimError};
-use evenkeel_workload::{Application, Phase, PhaseId, Program, ProgramId, ReferenceCore, Scaling, Step, ThreadSpec};
 
 /// One thread that works for `instructions`, twice as fast on the fastest kind as on the slowest.
 fn worker(instructions: u64) -> Application {
@@ -23,7 +24,7 @@ fn endless() -> Application {
 }
 
 fn board() -> Machine {
-    Machine::preset("odroid-xu3-paper").unwrap().with_free_costs()
+    machines::preset("odroid-xu3-paper").unwrap().with_free_costs()
 }
 
 #[test]

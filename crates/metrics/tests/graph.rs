@@ -1,10 +1,11 @@
 //! Measures of task graphs, on cases that can be followed by hand.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use evenkeel_files::machines;
+use evenkeel_files::task_graphs::{Format, parse};
 use evenkeel_machine::{Machine, Nanos};
 use evenkeel_metrics::GraphRow;
-use evenkeel_workload::task_graphs::{Format, parse};
-use evenkeel_workload::{Application, Step};
+use evenkeel_model::{Application, Step};
 
 /// Two tasks of 10 ms after one of 20 ms; on a little core 3.8 times as long.
 fn fork() -> Application {
@@ -12,7 +13,7 @@ fn fork() -> Application {
 }
 
 fn board() -> Machine {
-    Machine::preset("odroid-xu3-paper").unwrap()
+    machines::preset("odroid-xu3-paper").unwrap()
 }
 
 #[test]

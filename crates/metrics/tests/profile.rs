@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
+use evenkeel_files::machines;
+use evenkeel_files::programs::{Context, load};
 use evenkeel_machine::{Machine, Nanos};
 use evenkeel_metrics::profile;
+use evenkeel_model::Application;
 use evenkeel_policy::{AppId, registry};
 use evenkeel_sim::{Config, Deaf, Profile, run};
-use evenkeel_workload::Application;
-use evenkeel_workload::programs::{Context, load};
 
 fn machine() -> Machine {
-    Machine::preset("amp-1f7s").unwrap()
+    machines::preset("amp-1f7s").unwrap()
 }
 
 fn made(spec: &str, size: f64) -> Vec<Application> {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use evenkeel_files::machines;
 use evenkeel_machine::{FemtoJoules, Machine, Nanos, PerKind, Work};
 use evenkeel_metrics::{Alone, Progress, Record, Subject};
 use evenkeel_policy::{AppId, Knobs};
@@ -121,7 +122,7 @@ fn subject<'a>(machine: &'a Machine, knobs: &'a Knobs, workloads: &'a [String]) 
 }
 
 fn board() -> Machine {
-    Machine::preset("odroid-xu3-paper").unwrap()
+    machines::preset("odroid-xu3-paper").unwrap()
 }
 
 proptest! {
@@ -196,7 +197,7 @@ fn one_application_is_set_against_one_slow_core() {
 
 #[test]
 fn a_run_that_failed_has_null_for_every_figure_and_can_be_read_back() {
-    let machine = Machine::preset("odroid-xu3").unwrap();
+    let machine = machines::preset("odroid-xu3").unwrap();
     let knobs = Knobs::default();
     let subject = Subject { machine: &machine, policy: "p", knobs: &knobs, workloads: &[], seed: 1 };
     let failed = subject.failure("deadlock".into(), Duration::ZERO);

@@ -12,10 +12,32 @@ pub struct Entry {
     pub summary: &'static str,
     /// Paper or system that it comes from.
     pub source: &'static str,
+    /// What holds of it.
+    pub traits: &'static [Trait],
     /// Its knobs.
     pub knobs: &'static [Knob],
-    /// Makes one.
-    pub make: fn(&Knobs) -> Box<dyn Policy>,
+    /// Makes one, with a seed for whatever chance plays in it.
+    pub make: fn(&Knobs, u64) -> Box<dyn Policy>,
+}
+
+/// What may hold of a policy. Tests hold each policy to what it says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trait {
+    /// No core idles while a thread waits that may run there.
+    WorkConserving,
+    /// It decides by threads' speedup factors. One without decides the same whatever they are.
+    NeedsFactors,
+    /// It knows what no scheduler can know: a bound for others, in the simulator only.
+    Bound,
+    /// Threads have turns in the order of their numbers.
+    ByNumber,
+}
+
+impl Entry {
+    /// Whether that holds of it.
+    pub fn has(&self, it: Trait) -> bool {
+        self.traits.contains(&it)
+    }
 }
 
 /// A policy that is not there, or knobs that do not fit it.
@@ -65,16 +87,28 @@ pub static ENTRIES: &[Entry] = &[
 ];
 
 /// Names at least this similar (Jaro-Winkler, 0 to 1) are worth a hint.
+#[cfg(feature = "hints")]
 const SIMILAR: f64 = 0.75;
+
+/// The seed where nobody names one.
+pub const SEED: u64 = 1;
+
+/// As [`make_with_seed`], with [`SEED`].
+///
+/// # Errors
+/// As there.
+pub fn make(name: &str, set: &[(String, String)]) -> Result<Box<dyn Policy>, MakeError> {
+    make_with_seed(name, set, SEED)
+}
 
 /// Makes a policy: its knobs are the defaults, overridden by `set` (name, value). Beside [`ENTRIES`], any
 /// assignment-wake-balance name of [`os::combination`] will do.
 ///
 /// # Errors
 /// A name or a knob that is not there, a value that does not fit.
-pub fn make(name: &str, set: &[(String, String)]) -> Result<Box<dyn Policy>, MakeError> {
+pub fn make_with_seed(name: &str, set: &[(String, String)], seed: u64) -> Result<Box<dyn Policy>, MakeError> {
     let (knobs, make) = find(name)?;
-    Ok(make(&Knobs::new(name, knobs, set)?))
+    Ok(make(&Knobs::new(name, knobs, set)?, seed))
 }
 
 /// The knobs of a policy as [`make`] would have them.
@@ -85,27 +119,37 @@ pub fn knobs(name: &str, set: &[(String, String)]) -> Result<Knobs, MakeError> {
     Ok(Knobs::new(name, find(name)?.0, set)?)
 }
 
-type Maker = Box<dyn Fn(&Knobs) -> Box<dyn Policy>>;
+type Maker = Box<dyn Fn(&Knobs, u64) -> Box<dyn Policy>>;
 
 fn find(name: &str) -> Result<(&'static [Knob], Maker), MakeError> {
     if let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) {
         return Ok((entry.knobs, Box::new(entry.make)));
     }
     if let Some(choices) = Choices::from_name(name) {
-        return Ok((choices.knobs(), Box::new(move |knobs| choices.make(knobs))));
+        return Ok((choices.knobs(), Box::new(move |knobs, _| choices.make(knobs))));
     }
     if crate::loops::NAMES.contains(&name) {
         let hint =
             format!(" for threads or tasks: a schedule of loops is part of the workload, as -w swaptions:loop-{name}");
         return Err(MakeError::Unknown { name: name.into(), hint });
     }
+    Err(MakeError::Unknown { name: name.into(), hint: hint(name) })
+}
+
+/// ` (did you mean …?)`, or nothing.
+#[cfg(feature = "hints")]
+fn hint(name: &str) -> String {
     let names = ENTRIES.iter().map(|entry| entry.name).chain(crate::graph::names());
-    let hint = names
+    names
         .map(|known| (strsim::jaro_winkler(known, name), known))
         .filter(|(similarity, _)| *similarity >= SIMILAR)
         .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map_or_else(String::new, |(_, nearest)| format!(" (did you mean {nearest}?)"));
-    Err(MakeError::Unknown { name: name.into(), hint })
+        .map_or_else(String::new, |(_, nearest)| format!(" (did you mean {nearest}?)"))
+}
+
+#[cfg(not(feature = "hints"))]
+const fn hint(_: &str) -> String {
+    String::new()
 }
 
 #[cfg(test)]

@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use evenkeel_machine::{CoreId, Nanos};
+use evenkeel_model::{Application, Class, Iteration, PhaseId, ThreadSpec};
 use evenkeel_policy::{AppId, ThreadId};
 use evenkeel_sim::{Listener, Stepped};
-use evenkeel_workload::{Application, Class, Iteration, PhaseId, ThreadSpec};
 
 /// The phase of an rt-app file's runs: its first.
 const RUN: PhaseId = PhaseId(0);

@@ -3,16 +3,17 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_files::machines;
+use evenkeel_files::programs::{Context, load};
 use evenkeel_machine::Machine;
 use evenkeel_policy::registry::make;
 use evenkeel_report::perfetto::proto::{EventType, Trace};
 use evenkeel_report::{Timeline, perfetto};
 use evenkeel_sim::{Config, Governor, Log, Outcome, run};
-use evenkeel_workload::programs::{Context, load};
 use prost::Message;
 
 fn simulated(governor: Governor) -> (Machine, Log, Outcome) {
-    let machine = Machine::preset("odroid-xu3").unwrap();
+    let machine = machines::preset("odroid-xu3").unwrap();
     let context = Context { size: 0.005, ..Context::new(&machine) };
     let apps = load("streamcluster", &context).unwrap();
     let mut log = Log::default();

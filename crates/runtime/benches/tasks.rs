@@ -1,13 +1,13 @@
 //! What a task, a join and a loop cost, beside rayon in the same run. Prints a table; medians count.
 //!
-//! `flock -x /tmp/quiet cargo bench -p evenkeel --bench tasks [-- NAME]`. The cases take turns, so that a noisy neighbour hits all alike.
+//! `flock -x /tmp/quiet cargo bench -p evenkeel-runtime --bench tasks [-- NAME]`. The cases take turns, so that a noisy neighbour hits all alike.
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::time::Instant;
 
-use evenkeel::{Handle, Pool};
+use evenkeel_runtime::{Handle, Pool};
 
 /// How often each case runs.
 const ROUNDS: usize = 15;

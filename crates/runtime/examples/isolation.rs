@@ -1,8 +1,8 @@
-//! What isolating every wait would cost: `cargo run --release -p evenkeel --example isolation`.
+//! What isolating every wait would cost: `cargo run --release -p evenkeel-runtime --example isolation`.
 
 use std::time::Instant;
 
-use evenkeel::{Pool, PoolError};
+use evenkeel_runtime::{Pool, PoolError};
 
 const ROUNDS: usize = 21;
 

@@ -5,7 +5,7 @@
 use std::sync::{Barrier, Mutex};
 use std::time::Instant;
 
-use evenkeel::Pool;
+use evenkeel_runtime::Pool;
 
 /// Of a long task; a short one has one of these.
 const PARTS: usize = 40;
@@ -23,7 +23,7 @@ fn here() -> usize {
     thread.name().and_then(|name| name.strip_prefix("evenkeel-")).unwrap().parse().unwrap()
 }
 
-fn main() -> Result<(), evenkeel::PoolError> {
+fn main() -> Result<(), evenkeel_runtime::PoolError> {
     for lends in [false, true] {
         let pool = Pool::builder().lend(lends).build()?;
         let workers = pool.workers();

@@ -3,7 +3,9 @@
 use std::error::Error as _;
 use std::fmt;
 
-use evenkeel_machine::MachineError;
+#[cfg(feature = "machine-files")]
+use evenkeel_files::machines::MachineError;
+use evenkeel_machine::KindListError;
 use evenkeel_policy::graph::UnknownGraphPolicy;
 use evenkeel_policy::loops::LoopError;
 
@@ -14,12 +16,22 @@ use evenkeel_policy::loops::LoopError;
 #[non_exhaustive]
 pub enum PoolError {
     /// The machine asked for is not one.
+    #[cfg(feature = "machine-files")]
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// A machine is asked for by its name, and names are not known.
+    #[cfg(not(feature = "machine-files"))]
+    #[error(
+        "machine '{0}': this program was built without evenkeel-runtime's feature machine-files, expected the kinds of core in EVENKEEL_KINDS, as 'P:0-7=1024 E:8-15=512'"
+    )]
+    NoMachineFiles(String),
+    /// What is said of the kinds of core makes no sense.
+    #[error(transparent)]
+    Kinds(#[from] KindListError),
     /// None of the machine's cores is one that this process may use.
-    #[error("machine '{machine}': none of its CPUs ({cpus}) may be used by this process, expected one of {allowed}")]
+    #[error("{machine}: none of its CPUs ({cpus}) may be used by this process, expected one of {allowed}")]
     Elsewhere {
-        /// The machine's name.
+        /// The machine, by name, or where its kinds are stated.
         machine: String,
         /// CPUs of the machine, as a list.
         cpus: String,

@@ -1,10 +1,10 @@
 //! Parallel programs that use all cores of a hybrid processor at once, and finish together.
 //!
 //! ```
-//! let pool = evenkeel::Pool::new()?; // one worker per core, pinned, core kinds detected
+//! let pool = evenkeel_runtime::Pool::new()?; // one worker per core, pinned, core kinds detected
 //! let squares = pool.map_reduce(0..1_000_u64, || 0, |sum, i| sum + i * i, |a, b| a + b);
 //! assert_eq!(squares, 332_833_500);
-//! # Ok::<(), evenkeel::PoolError>(())
+//! # Ok::<(), evenkeel_runtime::PoolError>(())
 //! ```
 //!
 //! Loops need no chunk size ([`Pool::for_each`]); tasks are created in scopes ([`Pool::scope`]); two calls at once are a [`Pool::join`].
@@ -42,6 +42,15 @@
 //! Tasks, loops and stages may be given names. `EVENKEEL_TRACE=run.pftrace` ([`Builder::trace`]) writes what each worker did when, and what had to wait
 //! for what, for <https://ui.perfetto.dev>; `EVENKEEL_SUMMARY=1` ([`Builder::summary`]) writes numbers to stderr, which a program gets by
 //! [`Pool::summary`]; [`Pool::costs`] is what has been learnt. Traces and summaries are written when the pool is dropped.
+//!
+//! # Features
+//!
+//! None is on by default, so the crate brings little.
+//!
+//! | feature | for |
+//! | --- | --- |
+//! | `machine-files` | [`Builder::machine`] and `EVENKEEL_MACHINE`: machine files and the presets' names |
+//! | `trace` | [`Builder::trace`] and `EVENKEEL_TRACE` |
 
 mod arena;
 mod barrier;
@@ -80,6 +89,7 @@ mod worker;
 
 pub use costs::Cost;
 pub use error::PoolError;
+pub use evenkeel_machine::KINDS_VARIABLE;
 pub use loops::{Index, Over, Schedule};
 pub use pipeline::{Pipeline, Stage};
 pub use pool::{

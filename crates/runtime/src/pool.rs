@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_deque::Worker as Deque;
-use evenkeel_machine::Machine;
+use evenkeel_machine::{KINDS_VARIABLE, KindList};
 use evenkeel_policy::graph;
 
 use crate::costs::{Cost, Label};
@@ -25,7 +25,8 @@ use crate::team::{KindOfCore, Place, Team};
 use crate::trace::Trace;
 use crate::worker::Worker;
 
-/// Environment variable: the machine whose kinds count, a preset's name or a file, in place of what the system tells.
+/// Environment variable: the machine whose kinds count, a preset's name or a file, in place of what the system tells. Takes the feature `machine-files`; without it,
+/// and without this variable, [`KINDS_VARIABLE`] counts.
 pub const MACHINE_VARIABLE: &str = "EVENKEEL_MACHINE";
 /// Environment variable: the policy for tasks.
 pub const POLICY_VARIABLE: &str = "EVENKEEL_POLICY";
@@ -89,7 +90,8 @@ impl Builder {
         self
     }
 
-    /// The machine whose kinds count, by a preset's name or a file. Else `EVENKEEL_MACHINE`, else what the system tells.
+    /// The machine whose kinds count, by a preset's name or a file (feature `machine-files`). Else `EVENKEEL_MACHINE`,
+    /// else `EVENKEEL_KINDS`, which lists kinds as `P:0-7=1024 E:8-15=512`, else what the system tells.
     #[must_use]
     pub fn machine(mut self, name_or_path: &str) -> Self {
         self.machine = Some(name_or_path.into());
@@ -113,7 +115,7 @@ impl Builder {
         self
     }
 
-    /// The file that a trace is written to when the pool has been dropped, to be opened at ui.perfetto.dev: what each worker did when, and what had to
+    /// The file that a trace (feature `trace`) is written to when the pool has been dropped, to be opened at ui.perfetto.dev: what each worker did when, and what had to
     /// wait for what. `%p` in its name stands for the process's number. Pools of one process that name the same file are all in it, side by side.
     /// Else `EVENKEEL_TRACE`, else there is none.
     ///
@@ -154,8 +156,7 @@ impl Builder {
     /// # Errors
     /// A machine, policy or schedule that is not there; no core that may be used; no threads to be had.
     pub fn build(self) -> Result<Pool, PoolError> {
-        let machine = asked(self.machine, MACHINE_VARIABLE, |it| Ok(Machine::load(it)?))?;
-        let mut team = Team::here(machine.as_ref())?;
+        let mut team = Team::here(stated(self.machine)?)?;
         if let Some(workers) = self.workers {
             if !(1..=MAX_WORKERS).contains(&workers) {
                 return Err(PoolError::Workers { found: workers.to_string(), most: MAX_WORKERS });
@@ -175,6 +176,33 @@ impl Builder {
         let trace = trace.and_then(|file| Trace::begin(&file));
         Pool::start(team, discipline, schedule, Looking { trace, says })
     }
+}
+
+/// The machine that was asked for, else the kinds that the environment states: what they are called, and which they are.
+#[cfg(feature = "machine-files")]
+fn stated(machine: Option<String>) -> Result<Option<(String, KindList)>, PoolError> {
+    let load = |it: &str| {
+        let machine = evenkeel_files::machines::load(it)?;
+        Ok((format!("machine '{}'", machine.name), KindList::from(&machine)))
+    };
+    match asked(machine, MACHINE_VARIABLE, load)? {
+        Some(machine) => Ok(Some(machine)),
+        None => stated_kinds(),
+    }
+}
+
+/// The same where machines are not known by name: who names one in the environment may state its kinds there, too.
+#[cfg(not(feature = "machine-files"))]
+fn stated(machine: Option<String>) -> Result<Option<(String, KindList)>, PoolError> {
+    let refuse = |it: &str| Err(PoolError::NoMachineFiles(it.into()));
+    match stated_kinds()? {
+        Some(kinds) if machine.is_none() => Ok(Some(kinds)),
+        _ => asked(machine, MACHINE_VARIABLE, refuse),
+    }
+}
+
+fn stated_kinds() -> Result<Option<(String, KindList)>, PoolError> {
+    asked(None, KINDS_VARIABLE, |it| Ok((KINDS_VARIABLE.into(), it.parse()?)))
 }
 
 /// What was asked for, else what the environment says, as `read` understands it.
@@ -355,12 +383,12 @@ impl Pool {
     ///
     /// ```
     /// let lines = ["1", "two", "3"];
-    /// let checked = evenkeel::Pool::new()?.try_scope(|s| {
+    /// let checked = evenkeel_runtime::Pool::new()?.try_scope(|s| {
     ///     lines.iter().for_each(|line| s.try_spawn(|| line.parse::<u32>().map(drop)));
     ///     Ok(lines.len())
     /// });
     /// assert!(checked.is_err());
-    /// # Ok::<(), evenkeel::PoolError>(())
+    /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```
     ///
     /// # Errors
@@ -383,7 +411,7 @@ impl Pool {
     ///
     /// ```
     /// use std::sync::Mutex;
-    /// let (pool, sum) = (evenkeel::Pool::new()?, Mutex::new(0));
+    /// let (pool, sum) = (evenkeel_runtime::Pool::new()?, Mutex::new(0));
     /// pool.scope(|s| {
     ///     for _ in 0..50 {
     ///         s.spawn(|| {
@@ -393,7 +421,7 @@ impl Pool {
     ///     }
     /// });
     /// assert_eq!(sum.into_inner().unwrap(), 50 * 28);
-    /// # Ok::<(), evenkeel::PoolError>(())
+    /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```
     ///
     /// It takes some hundreds of nanoseconds. A policy behind a lock (`fifo`, `cats`) decides about what is

@@ -6,9 +6,9 @@ use std::time::Instant;
 use crossbeam_deque::{Injector, Stealer, Worker as Deque};
 use crossbeam_utils::CachePadded;
 use evenkeel_machine::{KindId, Nanos};
+use evenkeel_model::TaskGraph;
 use evenkeel_policy::graph::victims::Victims;
 use evenkeel_policy::graph::{self, UnknownGraphPolicy};
-use evenkeel_workload::TaskGraph;
 
 use crate::arena::{Arena, Depot};
 use crate::batch::Shelf;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use evenkeel_machine::discover::{Given, discover};
-use evenkeel_machine::{FULL_CAPACITY, KindId, Machine, write_cpus};
+use evenkeel_machine::{FULL_CAPACITY, KindId, KindList, ListedKind, write_cpus};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::error::PoolError;
@@ -41,43 +41,42 @@ pub struct Team {
 }
 
 impl Team {
-    /// The cores that this process may use, of the kinds that `machine` says, or that the system tells where that is `None`.
+    /// The cores that this process may use, of the kinds that are stated, with what that is called, or that the system tells where nothing is.
     ///
     /// # Errors
-    /// None of the machine's cores may be used.
-    pub fn here(machine: Option<&Machine>) -> Result<Self, PoolError> {
+    /// None of the CPUs that are stated may be used.
+    pub fn here(stated: Option<(String, KindList)>) -> Result<Self, PoolError> {
         let allowed = allowed_cpus();
-        let Some(machine) = machine else {
+        let Some((machine, kinds)) = stated else {
             let given = Given { allowed: allowed.clone(), ..Given::default() };
             return Ok(match discover(Path::new("/sys"), &given) {
-                Ok(detected) => Self::of(&detected.machine, &|_| true),
+                Ok(detected) => Self::of(&KindList::from(&detected.machine), &|_| true),
                 Err(_) => Self::alike(allowed),
             });
         };
         let may_use = |cpu: u32| allowed.as_ref().is_none_or(|allowed| allowed.contains(&cpu));
-        let team = Self::of(machine, &may_use);
+        let team = Self::of(&kinds, &may_use);
         if team.places.is_empty() {
             return Err(PoolError::Elsewhere {
-                machine: machine.name.clone(),
-                cpus: write_cpus(machine.cores.iter().map(|core| core.cpu)),
+                machine,
+                cpus: write_cpus(kinds.0.into_iter().flat_map(|kind| kind.cpus)),
                 allowed: write_cpus(allowed.unwrap_or_default()),
             });
         }
         Ok(team)
     }
 
-    /// The cores of a machine that may be used.
-    fn of(machine: &Machine, may_use: &dyn Fn(u32) -> bool) -> Self {
-        let cores = machine.cores.iter().filter(|core| may_use(core.cpu));
-        let mut places: Vec<_> = cores.map(|core| Place { kind: core.kind, cpu: Some(core.cpu) }).collect();
-        places.sort_by_key(|place| place.kind);
-        let kinds = machine.kinds.iter().zip(0..).map(|(kind, rank)| KindOfCore {
-            id: KindId(rank),
-            name: kind.name.clone(),
-            capacity: kind.capacity,
-        });
-        let kinds = kinds.filter(|kind| places.iter().any(|place| place.kind == kind.id)).collect();
-        Self { kinds, places, lends: true }
+    /// The CPUs of some kinds that may be used.
+    fn of(kinds: &KindList, may_use: &dyn Fn(u32) -> bool) -> Self {
+        let (mut there, mut places) = (Vec::new(), Vec::new());
+        for (ListedKind { name, capacity, cpus }, id) in kinds.0.iter().zip((0..).map(KindId)) {
+            let before = places.len();
+            places.extend(cpus.iter().filter(|&&cpu| may_use(cpu)).map(|&cpu| Place { kind: id, cpu: Some(cpu) }));
+            if places.len() > before {
+                there.push(KindOfCore { id, name: name.clone(), capacity: *capacity });
+            }
+        }
+        Self { kinds: there, places, lends: true }
     }
 
     /// Where nothing is told of the cores: all alike.
@@ -138,8 +137,8 @@ fn allowed_cpus() -> Option<Vec<u32>> {
 mod tests {
     use super::*;
 
-    fn machine() -> Machine {
-        Machine::preset("rk3588").unwrap()
+    fn machine() -> KindList {
+        KindList::from(&evenkeel_files::machines::preset("rk3588").unwrap())
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use evenkeel::Pool;
+use evenkeel_runtime::Pool;
 use proptest::prelude::*;
 
 /// Far more than it takes, and far less than for ever.
@@ -134,7 +134,7 @@ fn few_long_tasks_behind_many_short_ones_are_shared_out() {
 }
 
 /// A task of so many words, which must come out as they went in.
-fn spawn_of<'s, const WORDS: usize>(s: evenkeel::Spawner<'s>, seed: u64, sum: &'s AtomicUsize) {
+fn spawn_of<'s, const WORDS: usize>(s: evenkeel_runtime::Spawner<'s>, seed: u64, sum: &'s AtomicUsize) {
     let words: [u64; WORDS] = std::array::from_fn(|at| seed.wrapping_mul(at as u64 + 1));
     s.spawn(move || {
         let expected: [u64; WORDS] = std::array::from_fn(|at| seed.wrapping_mul(at as u64 + 1));

@@ -5,7 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use evenkeel::{Data, Pool, Scope};
+use evenkeel_runtime::{Data, Pool, Scope};
 
 fn two_workers() -> Pool {
     Pool::builder().workers(2).pin(false).build().unwrap()

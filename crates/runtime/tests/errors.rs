@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use evenkeel::{Handle, Pool};
+use evenkeel_runtime::{Handle, Pool};
 
 fn pool(workers: usize) -> Pool {
     Pool::builder().workers(workers).build().unwrap()

@@ -5,7 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use evenkeel::Pool;
+use evenkeel_runtime::Pool;
 
 /// What a child's exit code says went wrong.
 const WRONG: i32 = 99;

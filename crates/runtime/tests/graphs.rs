@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use evenkeel::{Data, Handle, Pool};
+use evenkeel_runtime::{Data, Handle, Pool};
 use proptest::prelude::*;
 
 fn pool(workers: usize) -> Pool {

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use evenkeel::Pool;
+use evenkeel_runtime::Pool;
 
 /// Nanoseconds that the workers of this process have been on a core, by thread.
 fn on_core() -> Vec<(String, u64)> {

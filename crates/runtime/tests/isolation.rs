@@ -7,7 +7,7 @@ use std::sync::{Barrier, Mutex, RwLock};
 use std::thread::sleep;
 use std::time::Duration;
 
-use evenkeel::Pool;
+use evenkeel_runtime::Pool;
 
 const SHORT: Duration = Duration::from_micros(50);
 
@@ -128,7 +128,7 @@ fn who_sleeps_outside_is_woken_for_what_is_begun_within() {
 fn tasks_with_dependences_graphs_and_many_small_tasks_are_done_within() {
     for pool in pools() {
         let ran = AtomicUsize::new(0);
-        let data = evenkeel::Handle::new();
+        let data = evenkeel_runtime::Handle::new();
         let mut graph = pool.record(|g| {
             (0..20).for_each(|_| {
                 g.task().writes(&data).run(|| count(&ran));

@@ -6,7 +6,7 @@ mod support;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use evenkeel::Handle;
+use evenkeel_runtime::Handle;
 use support::{by_kind, here, sleep_by_kind};
 
 #[test]

@@ -1,7 +1,7 @@
 //! Pools that come and go leave nothing behind.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use evenkeel::{Handle, Pool};
+use evenkeel_runtime::{Handle, Pool};
 
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()

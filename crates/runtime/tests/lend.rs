@@ -9,7 +9,7 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use evenkeel::Pool;
+use evenkeel_runtime::Pool;
 use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use support::{by_kind, here};
 
@@ -35,7 +35,7 @@ fn spin(span: Duration) {
 }
 
 /// Whatever the environment says.
-fn builder() -> evenkeel::Builder {
+fn builder() -> evenkeel_runtime::Builder {
     Pool::builder().workers(2).lend(true)
 }
 

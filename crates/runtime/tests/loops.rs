@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use evenkeel::{Pool, Schedule};
+use evenkeel_runtime::{Pool, Schedule};
 use proptest::prelude::*;
 
 const SCHEDULES: [&str; 9] = [

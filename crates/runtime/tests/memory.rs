@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use evenkeel::{Handle, Pool, Scope};
+use evenkeel_runtime::{Handle, Pool, Scope};
 
 /// Bytes that have been asked for and not been given back.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use evenkeel::{Pool, Stage};
+use evenkeel_runtime::{Pool, Stage};
 use support::{by_kind, here, sleep_by_kind};
 
 fn pool(workers: usize) -> Pool {

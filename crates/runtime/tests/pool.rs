@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::ThreadId;
 
-use evenkeel::{Handle, Pool, PoolError, Spawner};
+use evenkeel_runtime::{Handle, Pool, PoolError, Spawner};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 fn pool(workers: usize) -> Pool {
@@ -80,7 +80,7 @@ fn tasks_borrow_what_outlives_the_scope() {
 
 #[test]
 fn tasks_create_tasks_of_the_same_scope() {
-    fn tree<'scope>(spawner: evenkeel::Spawner<'scope>, leaves: &'scope AtomicUsize, depth: u32) {
+    fn tree<'scope>(spawner: evenkeel_runtime::Spawner<'scope>, leaves: &'scope AtomicUsize, depth: u32) {
         if depth == 0 {
             leaves.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -131,7 +131,7 @@ fn scopes_are_nested_and_each_waits_for_its_own() {
 #[test]
 fn closures_of_any_size_arrive_whole() {
     let (pool, sum) = (pool(2), AtomicUsize::new(0));
-    fn spawn<'scope, const N: usize>(s: &evenkeel::Scope<'scope, '_>, sum: &'scope AtomicUsize) {
+    fn spawn<'scope, const N: usize>(s: &evenkeel_runtime::Scope<'scope, '_>, sum: &'scope AtomicUsize) {
         let data = [1_u8; N];
         s.spawn(move || _ = sum.fetch_add(data.iter().map(|&it| usize::from(it)).sum(), Ordering::Relaxed));
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use evenkeel::Pool;
+use evenkeel_runtime::Pool;
 
 /// Set in the process that is in the group.
 const INSIDE: &str = "EVENKEEL_TEST_IN_GROUP";

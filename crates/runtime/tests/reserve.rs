@@ -6,7 +6,7 @@ use std::sync::{Barrier, Mutex, mpsc};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use evenkeel::Pool;
+use evenkeel_runtime::Pool;
 
 /// More than the reserve waits before it looks for the first time, several times over.
 const LONG: Duration = Duration::from_millis(200);

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use evenkeel::Handle;
-use evenkeel_machine::{Machine, Work};
-use evenkeel_policy::{graph, registry};
-use evenkeel_sim::{Config, Deaf};
-use evenkeel_workload::{
+use evenkeel_files::machines;
+use evenkeel_machine::Work;
+use evenkeel_model::{
     Application, GraphId, Phase, PhaseId, Program, ProgramId, Scaling, Step, Task, TaskGraph, TaskId, ThreadSpec,
 };
+use evenkeel_policy::{graph, registry};
+use evenkeel_runtime::Handle;
+use evenkeel_sim::{Config, Deaf};
 use support::{MACHINE, by_kind, here, sleep_by_kind};
 
 /// A task on the fast core, and on the slow one: in the ratio of the machine's capacities.
@@ -39,7 +40,7 @@ const PATH: Shape = |task| match task {
 
 /// Part of the tasks that the fast core does in the simulator.
 fn simulated(policy: &str, shape: Shape) -> f64 {
-    let machine = Machine::parse(MACHINE, "two-kinds.toml").unwrap().with_free_costs();
+    let machine = machines::parse(MACHINE, "two-kinds.toml").unwrap().with_free_costs();
     let tasks = vec![Task { work: Work(1_000_000), phase: PhaseId(0) }; TASKS as usize];
     let edges = (0..TASKS).filter_map(|task| Some((TaskId(shape(task)?), TaskId(task))));
     let app = Application {

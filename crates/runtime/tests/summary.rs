@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use evenkeel::{Handle, Pool, Work};
+use evenkeel_runtime::{Handle, Pool, Work};
 
 #[test]
 fn tasks_and_chunks_of_all_workers_are_counted() {

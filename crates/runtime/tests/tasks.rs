@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use evenkeel::{Data, Handle, Pool, Regions};
+use evenkeel_runtime::{Data, Handle, Pool, Regions};
 use proptest::prelude::*;
 use support::by_kind;
 

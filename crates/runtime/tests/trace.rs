@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Barrier;
 
-use evenkeel::{Handle, Pool};
 use evenkeel_perfetto::proto::{EventType, Trace};
+use evenkeel_runtime::{Handle, Pool};
 use prost::Message;
 
 /// A slice, or an instant (which ends when it begins).

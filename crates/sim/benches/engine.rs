@@ -12,9 +12,9 @@ use std::time::Instant;
 use evenkeel_machine::{
     Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, OperatingPoint, Reference, Work,
 };
+use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Deaf, Outcome, run};
-use evenkeel_workload::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 
 /// Rounds over all cases.
 const ROUNDS: usize = 11;
@@ -99,7 +99,7 @@ struct Case {
 impl Case {
     /// 64 CPU-bound threads on the 8 cores of odroid-xu3, energy on.
     fn small(seconds: u64) -> Self {
-        let machine = Machine::preset("odroid-xu3").unwrap_or_else(|error| fail(&error.to_string()));
+        let machine = evenkeel_files::machines::preset("odroid-xu3").unwrap_or_else(|error| fail(&error.to_string()));
         Self { machine, app: spinners(64, seconds) }
     }
 

@@ -5,8 +5,8 @@
 //! ([`Mechanism::conclude`]). So a run does not depend on who looks at it, or how often.
 
 use evenkeel_machine::{CoreId, Nanos, Work};
+use evenkeel_model::Class;
 use evenkeel_policy::{Event, Interest, Order, QueueId, State, ThreadId};
-use evenkeel_workload::Class;
 
 use crate::execute::Next;
 use crate::mechanism::{Mechanism, NONE, Told, priority, slice_length};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use evenkeel_machine::{CoreId, FULL_CAPACITY, Machine, Nanos};
+use evenkeel_model::{Application, Repeat, ThreadSpec};
 use evenkeel_policy::graph::Team;
 use evenkeel_policy::{AppId, Event, Interest, State, ThreadId};
-use evenkeel_workload::{Application, Repeat, ThreadSpec};
 
 use crate::SimError;
 use crate::config::Config;

@@ -1,8 +1,8 @@
 //! A running thread changes how it is scheduled: its class, its nice value, the cores that it may run on.
 
 use evenkeel_machine::{CoreId, Nanos};
+use evenkeel_model::Class;
 use evenkeel_policy::{Event, Order, ThreadId};
-use evenkeel_workload::Class;
 
 use crate::SimError;
 use crate::execute::Next;

@@ -3,7 +3,7 @@
 use evenkeel_machine::{CoreId, Nanos};
 use evenkeel_policy::{Choose, Event, Interest, Order, QueueId, State, ThreadId};
 
-use evenkeel_workload::Class;
+use evenkeel_model::Class;
 
 use crate::mechanism::{Mechanism, NONE, Told};
 use crate::thread::{Place, WHOLE_SLICE, WaitsFor};

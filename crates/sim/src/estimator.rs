@@ -1,8 +1,8 @@
 //! Where the speedup factors that a policy sees come from: see [`Estimator`].
 
 use evenkeel_machine::PerKind;
+use evenkeel_model::SplitMix64;
 use evenkeel_policy::ThreadId;
-use evenkeel_workload::SplitMix64;
 
 use crate::config::Estimator;
 use crate::mechanism::Mechanism;

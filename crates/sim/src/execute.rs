@@ -1,8 +1,8 @@
 //! Threads go through their programs: every step that takes no time, until one computes, waits or ends.
 
 use evenkeel_machine::{CoreId, Nanos, Work};
+use evenkeel_model::{PhaseId, TimerMode};
 use evenkeel_policy::{AppId, Event, Interest, ThreadId};
-use evenkeel_workload::{PhaseId, TimerMode};
 
 use crate::config::Estimator;
 use crate::mechanism::{Mechanism, priority};

@@ -44,8 +44,8 @@ pub use profile::Profile;
 pub use trace::{Deaf, Entry, Listener, Log, Stepped};
 
 use evenkeel_machine::Machine;
+use evenkeel_model::Application;
 use evenkeel_policy::Policy;
-use evenkeel_workload::Application;
 
 /// Why a run could not be carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -54,7 +54,7 @@ impl<L: Listener> Mechanism<'_, L> {
             if state.running != NONE {
                 let thread = &self.threads[state.running as usize];
                 let clamps = thread.rare();
-                if !thread.normal() && thread.class != evenkeel_workload::Class::Idle {
+                if !thread.normal() && thread.class != evenkeel_model::Class::Idle {
                     // Real-time threads ask for the highest clock (rt_rq without a clamp).
                     used = f64::from(clamps.util_max);
                 }

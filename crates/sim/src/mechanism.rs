@@ -17,11 +17,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use evenkeel_machine::{CoreId, KindId, Machine, MicroWatts, Nanos, PerKind, Work};
+use evenkeel_model::{Application, Class};
 use evenkeel_policy::{
     AppId, Choose, CoreStats, Directive, Directives, Event, Interest, Policy, Preemption, QueueId, Slice, State,
     ThreadId, ThreadStats, Tier,
 };
-use evenkeel_workload::{Application, Class};
 
 use crate::apps::App;
 use crate::config::{Config, Governor};

@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use evenkeel_machine::Nanos;
+use evenkeel_model::{Application, TaskGraph, TaskId};
 use evenkeel_policy::ThreadId;
 use evenkeel_policy::graph::{self, GraphPolicy, Situation, Team, WorkerId};
 use evenkeel_policy::loops::{self, LoopPolicy};
-use evenkeel_workload::{Application, TaskGraph, TaskId};
 
 /// Threads that wait for something, first come first.
 pub type Line = VecDeque<ThreadId>;
@@ -52,7 +52,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    fn of(spec: &evenkeel_workload::Channel) -> Self {
+    fn of(spec: &evenkeel_model::Channel) -> Self {
         Self { capacity: spec.capacity, synchronous: spec.synchronous, ..Self::default() }
     }
 }

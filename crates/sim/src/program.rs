@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use evenkeel_machine::{CoreId, Nanos, Work};
-use evenkeel_workload::{Application, Class, GraphId, Iteration, LoopId, PhaseId, ProgramId, Step, TimerMode};
+use evenkeel_model::{Application, Class, GraphId, Iteration, LoopId, PhaseId, ProgramId, Step, TimerMode};
 
 /// A character of work: a phase of one application, dense over all applications of a run.
 pub type Row = u32;

@@ -13,8 +13,8 @@
 //! policy that is quiet `skipped` makes up for whatever it would have noted.
 
 use evenkeel_machine::Nanos;
+use evenkeel_model::Class;
 use evenkeel_policy::{Interest, ThreadId};
-use evenkeel_workload::Class;
 
 use crate::engine::Slot;
 use crate::mechanism::{Mechanism, NONE, SENSOR_SLOT, TIMER_SLOT, priority};

@@ -1,9 +1,9 @@
 //! Work that threads share: chunks of parallel loops, tasks of graphs, by the policies of `loops/` and `graph/`.
 
 use evenkeel_machine::Nanos;
+use evenkeel_model::{TaskGraph, TaskId};
 use evenkeel_policy::graph::{self, WorkerId};
 use evenkeel_policy::{AppId, ThreadId, loops};
-use evenkeel_workload::{TaskGraph, TaskId};
 
 use crate::execute::Next;
 use crate::mechanism::Mechanism;

@@ -1,7 +1,7 @@
 //! How fast each character of work runs on each operating point: a table, made once.
 
 use evenkeel_machine::{ClusterId, KindId, MAX_KINDS, Machine, MicroWatts, PerKind};
-use evenkeel_workload::{Application, Phase};
+use evenkeel_model::{Application, Phase};
 
 use crate::program::Row;
 

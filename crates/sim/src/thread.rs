@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use evenkeel_machine::{FULL_CAPACITY, Nanos, PerKind};
+use evenkeel_model::{Class, TaskId};
 use evenkeel_policy::{Order, Slice, Start};
-use evenkeel_workload::{Class, TaskId};
 
 use crate::program::Row;
 

@@ -1,8 +1,8 @@
 //! What happened in a run, for those who draw it. A run without a listener pays nothing for this.
 
 use evenkeel_machine::{ClusterId, CoreId, MicroWatts, Nanos, Work};
+use evenkeel_model::{Iteration, PhaseId};
 use evenkeel_policy::{AppId, ThreadId};
-use evenkeel_workload::{Iteration, PhaseId};
 
 /// Hears what happens, in order of time.
 pub trait Listener {

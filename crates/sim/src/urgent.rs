@@ -1,8 +1,8 @@
 //! Threads of a higher class: real-time threads before normal ones, deadlines before both. Policies do not place these.
 
 use evenkeel_machine::Nanos;
+use evenkeel_model::Class;
 use evenkeel_policy::ThreadId;
-use evenkeel_workload::Class;
 
 use crate::mechanism::{Mechanism, NONE, priority};
 use crate::thread::{Place, Thread, WaitsFor};

@@ -4,11 +4,11 @@
 mod support;
 
 use evenkeel_machine::{CoreId, KindId, Nanos, Work};
+use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::{
     Clock, Directive, Directives, Event, Interest, Order, Policy, QueueId, Slice, Start, ThreadId, Tier, View,
 };
 use evenkeel_sim::{Config, Deaf, Outcome, run};
-use evenkeel_workload::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use support::free_odroid;
 
 const SLICE: Nanos = Nanos::from_millis(3);

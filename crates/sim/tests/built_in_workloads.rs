@@ -1,14 +1,15 @@
 //! Every built-in workload, run to its end.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use evenkeel_files::machines;
+use evenkeel_files::programs::{Context, big_little_ratio, list, load};
 use evenkeel_machine::Machine;
+use evenkeel_model::{Application, Repeat, ideal_speedup};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Deaf, Outcome, run};
-use evenkeel_workload::programs::{Context, big_little_ratio, list, load};
-use evenkeel_workload::{Application, Repeat, ideal_speedup};
 
 fn board() -> Machine {
-    Machine::preset("odroid-xu3-paper").unwrap()
+    machines::preset("odroid-xu3-paper").unwrap()
 }
 
 fn specs() -> impl Iterator<Item = String> {

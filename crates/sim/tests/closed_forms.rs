@@ -3,12 +3,13 @@
 
 mod support;
 
+use evenkeel_files::machines;
 use evenkeel_machine::{CoreId, KindId, Machine, Nanos, Work};
-use evenkeel_sim::{Config, Deaf, Entry, Estimator, Governor, Log, Outcome, SimError, run};
-use evenkeel_workload::{
+use evenkeel_model::{
     Application, Class, ConditionId, LockId, LoopId, ParallelLoop, PhaseId, Program, ProgramId, Step, ThreadSpec,
     TimerId, TimerMode,
 };
+use evenkeel_sim::{Config, Deaf, Entry, Estimator, Governor, Log, Outcome, SimError, run};
 use proptest::prelude::*;
 use support::{KindPlan, barrier, compute, free_odroid, policy, rounds, threads};
 
@@ -186,7 +187,7 @@ fn bandwidth_is_shared_so_that_memory_bound_threads_slow_each_other_and_no_one_e
     let mut app = threads(3, 1.0, vec![compute(80_000_000)]);
     // Alone 0.8 instructions per ns want 1.6 GB/s; two share it.
     app.phases[0].bytes_per_instruction = 2.0;
-    app.phases.push(evenkeel_workload::Phase::new("quiet", evenkeel_workload::Scaling::Factor(1.0)));
+    app.phases.push(evenkeel_model::Phase::new("quiet", evenkeel_model::Scaling::Factor(1.0)));
     app.programs.push(Program { steps: vec![Step::Compute { work: Work(80_000_000), phase: PhaseId(1) }] });
     app.threads[2].program = ProgramId(1);
     let outcome = outcome(&machine, app, "pinned");
@@ -333,7 +334,7 @@ fn decisions_that_come_late_do_no_harm_but_come_late() {
 
 #[test]
 fn a_sensor_that_reads_at_an_interval_sees_about_what_there_is() {
-    let machine = Machine::preset("odroid-xu3").unwrap();
+    let machine = machines::preset("odroid-xu3").unwrap();
     let outcome = outcome(&machine, threads(4, 3.0, vec![compute(20_000_000_000)]), "gts");
     let sensors = outcome.sensors.unwrap();
     assert!(sensors.readings() > 10);

@@ -5,9 +5,9 @@
 mod support;
 
 use evenkeel_machine::{Machine, Nanos, Work};
+use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Repeat, Scaling, Step, ThreadSpec};
 use evenkeel_policy::{bounds, registry};
 use evenkeel_sim::{Config, Deaf, Outcome, run};
-use evenkeel_workload::{Application, Phase, PhaseId, Program, ProgramId, Repeat, Scaling, Step, ThreadSpec};
 use support::free_odroid;
 
 /// An application with a speedup factor and a time alone on a fast core, s.

@@ -3,16 +3,17 @@
 
 mod support;
 
+use evenkeel_files::machines;
+use evenkeel_files::programs::{Context, load};
 use evenkeel_machine::{Machine, Nanos, Work};
+use evenkeel_model::Application;
 use evenkeel_policy::ThreadId;
 use evenkeel_sim::{Config, Deaf, Listener, Outcome, run};
-use evenkeel_workload::Application;
-use evenkeel_workload::programs::{Context, load};
 use proptest::prelude::*;
 use support::policy;
 
 fn machine() -> Machine {
-    Machine::preset("amp-1f7s").unwrap()
+    machines::preset("amp-1f7s").unwrap()
 }
 
 fn made(spec: &str, size: f64, seed: u64) -> Vec<Application> {

@@ -7,13 +7,13 @@ mod support;
 use std::sync::Arc;
 
 use evenkeel_machine::{Machine, Nanos, Work};
-use evenkeel_policy::graph::bound::Bound;
-use evenkeel_policy::graph::{self, Family, Situation, Team};
-use evenkeel_sim::{Config, Deaf, Outcome};
-use evenkeel_workload::{
+use evenkeel_model::{
     Application, BarrierId, GraphId, LoopId, ParallelLoop, Phase, PhaseId, Program, ProgramId, Scaling, Step, Task,
     TaskGraph, TaskId, ThreadSpec,
 };
+use evenkeel_policy::graph::bound::Bound;
+use evenkeel_policy::graph::{self, Family, Situation, Team};
+use evenkeel_sim::{Config, Deaf, Outcome};
 use proptest::prelude::*;
 use support::{free_odroid, policy};
 

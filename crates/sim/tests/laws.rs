@@ -7,35 +7,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenkeel_machine::{CoreId, Costs, FemtoJoules, Machine, MicroWatts, Nanos, Work};
-use evenkeel_policy::{Directives, Event, Interest, Policy, View, registry};
-use evenkeel_sim::{Config, Deaf, Entry, Estimator, Governor, Log, Outcome, run};
-use evenkeel_workload::{
+use evenkeel_model::{
     Application, BarrierId, Channel, ChannelId, Class, DeviceId, GraphId, LockId, LoopId, ParallelLoop, Phase, PhaseId,
     Program, ProgramId, Scaling, Step, Task, TaskGraph, TaskId, ThreadSpec,
 };
+use evenkeel_policy::registry::{self, Trait};
+use evenkeel_policy::{Directives, Event, Interest, Policy, View};
+use evenkeel_sim::{Config, Deaf, Entry, Estimator, Governor, Log, Outcome, SimError, run};
 use proptest::prelude::*;
 use support::KindPlan;
 
-/// Policies whose every core takes whatever waits for it.
-const WORK_CONSERVING: [&str; 14] = [
-    "cfs-unaware",
-    "linux",
-    "acfs",
-    "acfs-static",
-    "hsp",
-    "round-robin",
-    "opt-unfairness",
-    "a-dwrr",
-    "prop-sp",
-    "eqp",
-    "bfs",
-    "lin",
-    "scaled-load",
-    "rr",
-];
+/// A combination of no name of its own, beside those that are listed.
+const COMBINATION: &str = "aua-pw-aub";
 
-/// Policies that leave cores idle by design.
-const OTHERS: [&str; 8] = ["pinned", "cs", "gts", "eas", "mclas", "fca-age", "age", "aua-pw-aub"];
+fn policies() -> Vec<&'static str> {
+    registry::ENTRIES.iter().map(|entry| entry.name).chain([COMBINATION]).collect()
+}
+
+fn those_that_are(it: Trait) -> Vec<&'static str> {
+    registry::ENTRIES.iter().filter(|entry| entry.has(it)).map(|entry| entry.name).collect()
+}
 
 fn machines() -> impl Strategy<Value = Machine> {
     let kind = (prop::collection::vec(1u32..4, 1..3), prop::collection::vec(40u32..340, 1..3), any::<bool>());
@@ -252,9 +243,18 @@ fn configs() -> impl Strategy<Value = Config> {
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    let policies: Vec<&str> = WORK_CONSERVING.into_iter().chain(OTHERS).collect();
-    (machines(), prop::collection::vec(applications(), 1..4), prop::sample::select(policies), configs())
-        .prop_map(|(machine, apps, policy, config)| Case { machine, apps, policy: policy.into(), config })
+    let chosen = any::<prop::sample::Index>();
+    (machines(), prop::collection::vec(applications(), 1..4), chosen, configs()).prop_map(
+        |(machine, apps, chosen, config)| {
+            let takes = |policy: &&str| {
+                let mut policy = registry::make(policy, &[]).unwrap();
+                !matches!(run(&machine, &[], policy.as_mut(), &Config::default(), &mut Deaf), Err(SimError::Policy(_)))
+            };
+            // Not all of them make sense on each machine, as iks on other than two kinds.
+            let policies: Vec<&str> = policies().into_iter().filter(takes).collect();
+            Case { policy: (*chosen.get(&policies)).into(), machine, apps, config }
+        },
+    )
 }
 
 fn carried_out(case: &Case) -> (Outcome, Log) {
@@ -389,9 +389,21 @@ proptest! {
     }
 
     #[test]
-    fn no_runnable_thread_waits_while_a_core_that_may_serve_it_idles(case in cases(), which in 0..WORK_CONSERVING.len()) {
+    fn who_needs_no_speedup_factors_decides_the_same_whatever_they_are(
+        case in cases(),
+    ) {
+        let needs = registry::ENTRIES.iter().any(|entry| entry.name == case.policy && entry.has(Trait::NeedsFactors));
+        prop_assume!(!needs);
+        let outcomes = [Estimator::Oracle, Estimator::Modelled { error: 0.5 }].map(|estimator| {
+            carried_out(&Case { config: Config { estimator, ..case.config.clone() }, ..case.clone() })
+        });
+        prop_assert_eq!(&outcomes[0], &outcomes[1]);
+    }
+
+    #[test]
+    fn no_runnable_thread_waits_while_a_core_that_may_serve_it_idles(case in cases(), policy in prop::sample::select(those_that_are(Trait::WorkConserving))) {
         let mut case = case;
-        case.policy = WORK_CONSERVING[which].into();
+        case.policy = policy.into();
         case.config.decision_latency = Nanos::ZERO;
         // Under schedutil linux is eas, which leaves cores idle by design.
         if case.policy == "linux" && case.config.governor == Governor::Schedutil {

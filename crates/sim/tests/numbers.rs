@@ -6,18 +6,16 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use evenkeel_machine::{CoreId, Costs, Machine, Nanos, PerKind, Work};
+use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
+use evenkeel_policy::registry::{self, Trait};
 use evenkeel_policy::{
     AppId, CoreStats, Directive, Directives, Event, Interest, Order, Policy, Slice, Start, State, ThreadId,
-    ThreadStats, View, registry,
+    ThreadStats, View,
 };
 use evenkeel_sim::{Config, Log, Outcome, run};
-use evenkeel_workload::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use support::KindPlan;
-
-/// Threads have turns in the order of their numbers: whoever gets one that has just had its turn is late by a round.
-const BY_NUMBER: &str = "rr";
 
 /// Numbers of some kind, given again once who had them has gone. Of two who are there at once the later one has the greater number here, as in the
 /// simulator: where all else is equal, policies go by number.
@@ -240,7 +238,7 @@ proptest! {
     fn who_gets_a_number_again_is_taken_for_new(machine in machines(), apps in programs()) {
         let config = Config { duration: Some(Nanos::from_secs(3)), ..Config::default() };
         let mut different = Vec::new();
-        for entry in registry::ENTRIES.iter().filter(|entry| entry.name != BY_NUMBER) {
+        for entry in registry::ENTRIES.iter().filter(|entry| !entry.has(Trait::ByNumber)) {
             let (mut plain, mut log, mut log_again) =
                 (registry::make(entry.name, &[]).unwrap(), Log::default(), Log::default());
             let Ok(outcome) = run(&machine, &apps, plain.as_mut(), &config, &mut log) else { continue };

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use evenkeel_files::machines;
 use evenkeel_machine::{CoreId, Costs, KindId, Machine, Nanos, Work};
-use evenkeel_policy::registry;
-use evenkeel_sim::{Config, Entry, Estimator, Log, Outcome, run};
-use evenkeel_workload::{
+use evenkeel_model::{
     Application, BarrierId, LockId, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec, TimerId, TimerMode,
 };
+use evenkeel_policy::registry;
+use evenkeel_sim::{Config, Entry, Estimator, Log, Outcome, run};
 
 const BASELINES: [&str; 13] = [
     "pinned",
@@ -29,7 +30,7 @@ const BIG: KindId = KindId(0);
 const LITTLE: KindId = KindId(1);
 
 fn board(cores: &str) -> Machine {
-    let mut machine = Machine::preset("odroid-xu3-paper").unwrap().subset(cores).unwrap();
+    let mut machine = machines::preset("odroid-xu3-paper").unwrap().subset(cores).unwrap();
     machine.costs = Costs::FREE;
     machine
 }
@@ -337,7 +338,7 @@ fn a_newcomer_has_no_more_than_its_share_beside_one_that_has_run_alone_however_l
 
 #[test]
 fn eight_threads_of_alder_lake_have_eight_physical_fast_cores() {
-    let mut machine = Machine::preset("alder-lake").unwrap();
+    let mut machine = machines::preset("alder-lake").unwrap();
     machine.costs = Costs::FREE;
     for name in ["pinned", "cfs-unaware", "gts", "fca-age", "hsp", "acfs", "round-robin"] {
         let set: &[(&str, &str)] = if name == "cfs-unaware" { &[("first", "fast")] } else { &[] };
@@ -355,7 +356,7 @@ fn eight_threads_of_alder_lake_have_eight_physical_fast_cores() {
 
 #[test]
 fn under_linux_no_thread_of_alder_lake_starts_on_the_sibling_of_a_busy_core_while_others_idle() {
-    let mut machine = Machine::preset("alder-lake").unwrap();
+    let mut machine = machines::preset("alder-lake").unwrap();
     machine.costs = Costs::FREE;
     let (_, log) = plain(&machine, &app(vec![vec![compute(10_000_000)]; 8]), "linux");
     let first: BTreeSet<_> =

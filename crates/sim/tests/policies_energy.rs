@@ -4,11 +4,9 @@
 mod support;
 
 use evenkeel_machine::{FemtoJoules, KindId, Machine, Nanos, Work};
+use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec, TimerId, TimerMode};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Deaf, Governor, Outcome, run};
-use evenkeel_workload::{
-    Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec, TimerId, TimerMode,
-};
 use support::{free, free_odroid};
 
 const BIG: KindId = KindId(0);

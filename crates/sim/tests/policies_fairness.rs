@@ -5,9 +5,9 @@
 mod support;
 
 use evenkeel_machine::{CoreId, KindId, Machine, Nanos, PerKind, Work};
+use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Entry, Log, Outcome, run};
-use evenkeel_workload::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use support::free_odroid;
 
 const BIG: KindId = KindId(0);

@@ -4,9 +4,9 @@
 mod support;
 
 use evenkeel_machine::{CoreId, KindId, Nanos};
+use evenkeel_model::{Application, Channel, ChannelId, Phase, Scaling, Step, ThreadSpec, TimerId, TimerMode};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Entry, Log, Outcome, run};
-use evenkeel_workload::{Application, Channel, ChannelId, Phase, Scaling, Step, ThreadSpec, TimerId, TimerMode};
 use support::{compute, free_odroid, rounds, threads};
 
 const BIG: KindId = KindId(0);
@@ -75,9 +75,9 @@ fn periodic(timer: u32, busy: u64, period: Nanos, times: u64) -> Vec<Step> {
 fn programs(steps: Vec<Vec<Step>>) -> Application {
     let mut app = threads(steps.len(), 2.0, Vec::new());
     app.timers = steps.len() as u32;
-    app.programs = steps.into_iter().map(|steps| evenkeel_workload::Program { steps }).collect();
+    app.programs = steps.into_iter().map(|steps| evenkeel_model::Program { steps }).collect();
     for (i, thread) in app.threads.iter_mut().enumerate() {
-        thread.program = evenkeel_workload::ProgramId(i as u32);
+        thread.program = evenkeel_model::ProgramId(i as u32);
     }
     app
 }
@@ -198,9 +198,9 @@ fn under_mclas_a_high_thread_is_picked_soon_though_its_deadline_is_far_off() {
     // Children of a thread that has qualified are high as it is: seven for two fast cores. The last one's deadline is 247 ms away, those of the others 6.
     let forks = [vec![compute(1000 * BIG_MS)], vec![Step::Fork(0); 5], vec![Step::Fork(1), Step::JoinAll]];
     let mut app = programs(vec![forks.concat()]);
-    app.programs.push(evenkeel_workload::Program { steps: vec![compute(1000 * BIG_MS)] });
+    app.programs.push(evenkeel_model::Program { steps: vec![compute(1000 * BIG_MS)] });
     app.templates =
-        [-20, 19].map(|nice| ThreadSpec { nice, ..ThreadSpec::new("child", evenkeel_workload::ProgramId(1)) }).into();
+        [-20, 19].map(|nice| ThreadSpec { nice, ..ThreadSpec::new("child", evenkeel_model::ProgramId(1)) }).into();
     let longest = |policy: &str| {
         let (_, log) = simulate("2big+2little", &app, policy, &[]);
         let ran: Vec<_> = stretches(&log).into_iter().filter(|it| it.0 == 6).collect();
@@ -214,8 +214,8 @@ fn under_mclas_a_high_thread_is_picked_soon_though_its_deadline_is_far_off() {
 #[test]
 fn children_of_a_thread_that_computes_need_not_qualify_again() {
     let mut app = programs(vec![vec![compute(1000 * BIG_MS), Step::Fork(0), compute(100 * BIG_MS), Step::JoinAll]]);
-    app.programs.push(evenkeel_workload::Program { steps: vec![compute(100 * BIG_MS)] });
-    app.templates.push(evenkeel_workload::ThreadSpec::new("child", evenkeel_workload::ProgramId(1)));
+    app.programs.push(evenkeel_model::Program { steps: vec![compute(100 * BIG_MS)] });
+    app.templates.push(evenkeel_model::ThreadSpec::new("child", evenkeel_model::ProgramId(1)));
     let (outcome, _) = simulate("2big+2little", &app, "mclas", &[]);
     let child = &outcome.threads[1];
     assert_eq!(child.time_on.0.iter().copied().sum::<Nanos>(), child.time_on[BIG]);

@@ -6,11 +6,11 @@
 mod support;
 
 use evenkeel_machine::{CoreId, Costs, Machine, Nanos, Work};
-use evenkeel_policy::{Directives, Event, Interest, Policy, QueueId, View, registry};
-use evenkeel_sim::{Config, Deaf, Governor, Log, Outcome, run};
-use evenkeel_workload::{
+use evenkeel_model::{
     Application, GraphId, Phase, PhaseId, Program, ProgramId, Scaling, Step, Task, TaskGraph, ThreadSpec,
 };
+use evenkeel_policy::{Directives, Event, Interest, Policy, QueueId, View, registry};
+use evenkeel_sim::{Config, Deaf, Governor, Log, Outcome, run};
 use proptest::prelude::*;
 use support::KindPlan;
 

@@ -1,11 +1,12 @@
 //! Workloads that were worked out from recordings run, and end, whatever was seen and whatever was missed.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use evenkeel_files::machines;
+use evenkeel_files::recorded::{Cpu, Fact, Places, Recorded, Tid, What, infer};
 use evenkeel_machine::{Machine, Nanos};
+use evenkeel_model::Application;
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Deaf, Outcome, run};
-use evenkeel_workload::Application;
-use evenkeel_workload::recorded::{Cpu, Fact, Places, Recorded, Tid, What, infer};
 use proptest::prelude::*;
 
 /// CPUs that are recorded.
@@ -15,7 +16,7 @@ const CPUS: u32 = 2;
 const POLICIES: [&str; 4] = ["linux", "pinned", "acfs", "age"];
 
 fn machine() -> Machine {
-    Machine::preset("odroid-xu3-paper").unwrap().subset("1big+1little").unwrap()
+    machines::preset("odroid-xu3-paper").unwrap().subset("1big+1little").unwrap()
 }
 
 fn simulate(app: &Application, policy: &str) -> Outcome {

@@ -5,10 +5,11 @@ mod support;
 
 use std::path::Path;
 
+use evenkeel_files::machines;
+use evenkeel_files::rtapp;
 use evenkeel_machine::{Machine, Nanos};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Deaf, Outcome, SimError, run};
-use evenkeel_workload::rtapp;
 
 fn machine(cores: &str) -> Machine {
     support::free("odroid-xu3", cores)
@@ -90,7 +91,7 @@ fn a_barrier_waits_for_every_instance_that_names_it() {
 
 #[test]
 fn every_shipped_file_runs_to_its_end_under_every_policy() {
-    let machine = Machine::preset("odroid-xu3").unwrap();
+    let machine = machines::preset("odroid-xu3").unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads");
     for name in ["mixed", "timers", "sync", "memory", "policies", "wild"] {
         let text = std::fs::read_to_string(folder.join(format!("rtapp-{name}.json"))).unwrap();
@@ -104,7 +105,7 @@ fn every_shipped_file_runs_to_its_end_under_every_policy() {
 #[test]
 fn the_mix_of_a_phone_is_done_after_its_six_seconds() {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads/rtapp-mixed.json"));
-    let outcome = simulate(&Machine::preset("odroid-xu3").unwrap(), &text.unwrap(), "linux").unwrap();
+    let outcome = simulate(&machines::preset("odroid-xu3").unwrap(), &text.unwrap(), "linux").unwrap();
     assert!(outcome.apps[0].cut_at.is_none());
     let makespan = outcome.makespan.as_secs_f64();
     assert!((6.0..8.0).contains(&makespan), "{makespan} s");

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use evenkeel_machine::{Machine, MachineError, SubsetError};
+use evenkeel_files::machines::MachineError;
+use evenkeel_files::programs::{self, Context, WorkloadError};
+use evenkeel_machine::{Machine, SubsetError};
 use evenkeel_metrics::{Alone, AloneCache, AloneError, ProfileError, Record, Subject};
+use evenkeel_model::Application;
 use evenkeel_policy::{Policy, registry};
 use evenkeel_sim::{Config, Deaf, Outcome, SimError};
-use evenkeel_workload::Application;
-use evenkeel_workload::programs::{self, Context, WorkloadError};
 use rayon::prelude::*;
 
 /// Why an experiment could not be carried out.
@@ -105,7 +106,7 @@ impl Case {
 
     /// Its policy, with its knobs.
     pub(crate) fn make_policy(&self) -> Result<Box<dyn Policy>, StudyError> {
-        Ok(registry::make(&self.policy, &self.set)?)
+        Ok(registry::make_with_seed(&self.policy, &self.set, self.config.seed)?)
     }
 
     /// Carries it out under another policy than its own, as one that looks on.

@@ -4,16 +4,18 @@ use std::hint::black_box;
 use std::sync::Barrier;
 
 use anyhow::{Context as _, Result};
-use evenkeel::{Handle, Pool};
+use evenkeel_files::machines;
+use evenkeel_files::perf_sched;
+use evenkeel_files::programs::{self, Context};
+use evenkeel_files::recorded::{Places, Selection};
 use evenkeel_machine::{Machine, Nanos};
 use evenkeel_metrics::{AloneCache, Record, Subject};
+use evenkeel_model::Application;
 use evenkeel_policy::{Knobs, registry};
 use evenkeel_report::Timeline;
 use evenkeel_report::html::{Meta, page};
+use evenkeel_runtime::{Handle, Pool};
 use evenkeel_sim::{Config, Deaf, Log, Outcome, run};
-use evenkeel_workload::programs::{self, Context};
-use evenkeel_workload::recorded::{Places, Selection};
-use evenkeel_workload::{Application, perf_sched};
 
 use crate::measure::greatest;
 
@@ -47,7 +49,7 @@ fn lasting(ms: u64) -> Config {
 }
 
 fn simulated(workload: &str, policy: &str, ms: u64) -> Result<usize> {
-    let machine = Machine::preset(MACHINE)?;
+    let machine = machines::preset(MACHINE)?;
     let apps = programs::load(workload, &Context::new(&machine))?;
     let config = lasting(ms);
     greatest(|| Ok(run(&machine, &apps, registry::make(policy, &[])?.as_mut(), &config, &mut Deaf)?))
@@ -55,7 +57,7 @@ fn simulated(workload: &str, policy: &str, ms: u64) -> Result<usize> {
 
 /// A recording of 3,000 events, as `perf sched record` writes it.
 fn reader() -> Result<usize> {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/workload/tests/perf/four.data");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/files/tests/perf/four.data");
     let bytes = std::fs::read(file).context(file)?;
     greatest(|| {
         let data = perf_sched::read(&bytes, "four.data")?;
@@ -116,7 +118,7 @@ struct Ran {
 
 impl Ran {
     fn new(workload: &str) -> Result<Self> {
-        let machine = Machine::preset(MACHINE)?;
+        let machine = machines::preset(MACHINE)?;
         let apps = programs::load(workload, &Context::new(&machine))?;
         let config = lasting(1_000);
         let alone = AloneCache::default().measure(&machine, &machine, &apps, &config)?;

@@ -88,7 +88,7 @@ fn machine_file(machine: &Machine, report: &Report) -> String {
             let _ = writeln!(text, "# {title}: {line}");
         }
     }
-    text + &machine.to_toml()
+    text + &evenkeel_files::machines::to_toml(machine)
 }
 
 fn calibration_json(calibration: &Calibration, warnings: &[String]) -> serde_json::Value {

@@ -1,6 +1,7 @@
 //! `evenkeel machines`, `evenkeel show machine`.
 
-use evenkeel_machine::{Cluster, KindId, MAX_FILE_BYTES, Machine, MicroWatts, Nanos, write_cpus};
+use evenkeel_files::machines::MAX_FILE_BYTES;
+use evenkeel_machine::{Cluster, KindId, Machine, MicroWatts, Nanos, write_cpus};
 use serde_json::json;
 
 use crate::args::ListArgs;
@@ -14,9 +15,9 @@ use crate::{stdin, table};
 /// # Errors
 /// Stdout cannot be written to.
 pub fn list(args: &ListArgs) -> Result {
-    let presets = evenkeel_machine::presets().iter();
+    let presets = evenkeel_files::machines::presets().iter();
     let machines: Vec<Machine> = presets
-        .map(|preset| Machine::preset(preset.name))
+        .map(|preset| evenkeel_files::machines::preset(preset.name))
         .collect::<std::result::Result<_, _>>()
         .map_err(Failure::input)?;
     if args.json {
@@ -50,9 +51,9 @@ pub fn load(name: &str) -> Result<Machine> {
             let bytes = stdin::read("machine", MAX_FILE_BYTES)?;
             let text = std::str::from_utf8(bytes);
             let text = text.map_err(|error| Failure::usage(format!("{}: {error}", stdin::CALLED)))?;
-            Machine::parse(text, stdin::CALLED).map_err(Failure::input)
+            evenkeel_files::machines::parse(text, stdin::CALLED).map_err(Failure::input)
         }
-        _ => Machine::load(name).map_err(Failure::input),
+        _ => evenkeel_files::machines::load(name).map_err(Failure::input),
     }
 }
 

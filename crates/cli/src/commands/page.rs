@@ -63,7 +63,7 @@ fn workloads(plan: &Plan) -> Vec<Described> {
     let named = plan.sets.iter().flat_map(|set| &set.workloads);
     let known = named.filter_map(|spec| {
         let name = spec.split(':').next()?;
-        let info = evenkeel_workload::programs::list().iter().find(|info| info.name == name)?;
+        let info = evenkeel_files::programs::list().iter().find(|info| info.name == name)?;
         Some(described(spec, &info.summary, info.source))
     });
     known.collect()

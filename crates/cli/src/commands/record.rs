@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Context as _;
+use evenkeel_files::recorded::{Places, Recorded, Selection, Tid, infer};
+use evenkeel_files::{native, perf_sched};
 use evenkeel_linux::lab::{LAB_VARIABLE, MACHINE_VARIABLE};
 use evenkeel_linux::program::{Signals, exit_code, find};
 use evenkeel_linux::record::{self, RecordError};
 use evenkeel_machine::Machine;
-use evenkeel_workload::recorded::{Places, Recorded, Selection, Tid, infer};
-use evenkeel_workload::{native, perf_sched};
 use serde_json::json;
 
 use crate::args::RecordArgs;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use evenkeel_workload::programs;
+use evenkeel_files::programs;
 
 use super::{detect, machines, policies, workloads};
 use crate::args::{ScaleArgs, ShowArgs, ShowCommand};
@@ -37,7 +37,7 @@ impl Sort {
 
     fn names(self) -> Vec<&'static str> {
         match self {
-            Self::Machine => evenkeel_machine::presets().iter().map(|preset| preset.name).collect(),
+            Self::Machine => evenkeel_files::machines::presets().iter().map(|preset| preset.name).collect(),
             Self::Workload => programs::list().iter().map(|info| info.name).collect(),
             Self::Policy => policies::names().collect(),
         }

@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::Context as _;
 use evenkeel_machine::Nanos;
 use evenkeel_metrics::Record;
+use evenkeel_model::Step;
 use evenkeel_report::rtapp::RtappLog;
 use evenkeel_report::{perfetto, table as results};
 use evenkeel_sim::{Deaf, Log};
-use evenkeel_workload::Step;
 
 use crate::args::SimulateArgs;
 use crate::commands::{advise::applies::refusal, page, records};

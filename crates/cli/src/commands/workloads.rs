@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use evenkeel_files::native;
+use evenkeel_files::programs::{self, Context, KnobInfo, WorkloadInfo};
 use evenkeel_machine::{KindId, Machine};
-use evenkeel_workload::programs::{self, Context, KnobInfo, WorkloadInfo};
-use evenkeel_workload::{Application, Phase, Repeat, ThreadSpec, native};
+use evenkeel_model::{Application, Phase, Repeat, ThreadSpec};
 use serde_json::json;
 
 use crate::args::{ListArgs, ScaleArgs};

@@ -39,7 +39,8 @@ impl Handout {
         builder.prefix(FOLDER_PREFIX).permissions(fs::Permissions::from_mode(0o700));
         let folder = builder.tempdir_in(parent).map_err(refused)?;
         let path = folder.path().join(FILE_NAME);
-        let file = write_locked(&path, &machine.to_toml()).map_err(|error| LabError::Write { file: path, error })?;
+        let file = write_locked(&path, &evenkeel_files::machines::to_toml(machine))
+            .map_err(|error| LabError::Write { file: path, error })?;
         Ok(Self { folder, _file: file })
     }
 
@@ -92,7 +93,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let path = handout.path();
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
-        assert_eq!(Machine::parse(&fs::read_to_string(&path).unwrap(), "lab").unwrap(), machine);
+        assert_eq!(evenkeel_files::machines::parse(&fs::read_to_string(&path).unwrap(), "lab").unwrap(), machine);
         drop(handout);
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
     }

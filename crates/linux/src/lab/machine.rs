@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn reread(machine: &Machine) -> Machine {
-        Machine::parse(&machine.to_toml(), "lab.toml").unwrap()
+        evenkeel_files::machines::parse(&evenkeel_files::machines::to_toml(machine), "lab.toml").unwrap()
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn kinds_of_an_asymmetric_machine_are_slowed_each_for_itself() {
-        let base = Machine::preset("odroid-xu3").unwrap();
+        let base = evenkeel_files::machines::preset("odroid-xu3").unwrap();
         let last = base.cores.len() as u32 - 1;
         let lab = slowed_machine(&base, &[slowed(0, 2.5, 2.5), slowed(last, 2.5, 2.5)]).unwrap();
         assert_eq!(lab.cores.len(), base.cores.len());
@@ -217,7 +217,7 @@ mod tests {
     fn siblings_stay_siblings_where_both_are_slowed_or_neither() {
         let text = "name = \"smt\"\n[[kinds]]\nname = \"P\"\ncapacity = 1\nmax_mhz = 1000\n\
                     [[clusters]]\nkind = \"P\"\ncores = 3\nsmt = 2\ncpus = \"0,3,1,4,2,5\"\n";
-        let base = Machine::parse(text, "smt").unwrap();
+        let base = evenkeel_files::machines::parse(text, "smt").unwrap();
         let lab = slowed_machine(&base, &[slowed(0, 2.0, 2.0), slowed(1, 2.0, 2.0), slowed(4, 2.0, 2.0)]).unwrap();
         let sibling = |cpu: u32| {
             let core = lab.cores.iter().find(|core| core.cpu == cpu).unwrap();

@@ -21,7 +21,7 @@ mod tests {
     #[test]
     fn schedutil_must_govern_every_cpu_of_the_machine() {
         let root = tempfile::tempdir().unwrap();
-        let machine = Machine::preset("odroid-xu3").unwrap().subset("1big+1little").unwrap();
+        let machine = evenkeel_files::machines::preset("odroid-xu3").unwrap().subset("1big+1little").unwrap();
         let cpus: Vec<u32> = machine.cores.iter().map(|core| core.cpu).collect();
         let govern = |cpu: u32, governor: &str| {
             let folder = root.path().join(format!("devices/system/cpu/cpu{cpu}/cpufreq"));

@@ -3,9 +3,9 @@
 //! Layout: `include/uapi/linux/perf_event.h`, `enum perf_event_type`, for events that sample thread, time, CPU and raw data, with
 //! thread, time and CPU behind every record that is no sample.
 
+use evenkeel_files::perf_sched::Tracepoints;
+use evenkeel_files::recorded::{Cpu, Event, Seen, Tid};
 use evenkeel_machine::Nanos;
-use evenkeel_workload::perf_sched::Tracepoints;
-use evenkeel_workload::recorded::{Cpu, Event, Seen, Tid};
 
 use crate::perf_event::{
     MISC_COMM_EXEC, MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_LOST,

@@ -8,7 +8,7 @@
 //! way there, so as not to fall into itself, and drops what is met meanwhile; that thread had kept a count for ever. Perf's own records
 //! are not kept back by that count.
 //!
-//! `evenkeel_workload::recorded` makes the workload of it.
+//! `evenkeel_files::recorded` makes the workload of it.
 
 mod decode;
 mod rings;
@@ -21,9 +21,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use evenkeel_files::perf_sched::Tracepoints;
+use evenkeel_files::recorded::{Cpu, Fact, Follower, Selection, Tid, What};
 use evenkeel_machine::Nanos;
-use evenkeel_workload::perf_sched::Tracepoints;
-use evenkeel_workload::recorded::{Cpu, Fact, Follower, Selection, Tid, What};
 use rustix::thread::sched_getaffinity;
 
 use crate::program::{Bond, Program, Signals};
@@ -204,7 +204,7 @@ impl Course {
         Self { follower, facts: Vec::new(), allowed: BTreeMap::new() }
     }
 
-    fn take(&mut self, seen: Vec<evenkeel_workload::recorded::Seen>) {
+    fn take(&mut self, seen: Vec<evenkeel_files::recorded::Seen>) {
         let before = self.facts.len();
         seen.into_iter().for_each(|seen| self.follower.take(seen, &mut self.facts));
         for fact in &self.facts[before..] {

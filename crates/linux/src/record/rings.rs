@@ -2,9 +2,9 @@
 
 use std::io;
 
+use evenkeel_files::perf_sched::Tracepoints;
+use evenkeel_files::recorded::Seen;
 use evenkeel_machine::Nanos;
-use evenkeel_workload::perf_sched::Tracepoints;
-use evenkeel_workload::recorded::Seen;
 use rustix::fd::{AsFd as _, OwnedFd};
 
 use super::RecordError;

@@ -82,7 +82,7 @@ impl Lab {
 
     fn under(policy: Box<dyn Policy>, machine: &str) -> Self {
         let (kernel, notes) = by_hand::kernel(SLOTS);
-        let machine = Machine::preset(machine).unwrap();
+        let machine = evenkeel_files::machines::preset(machine).unwrap();
         let mut mechanism = Mechanism::new(kernel, machine, policy, Options::default(), Nanos::ZERO).unwrap();
         mechanism.attach().unwrap();
         Self { mechanism, notes, told: Arc::default(), now: 0 }

@@ -69,7 +69,7 @@ mod tests {
                     operating_points = [{ mhz = 500, capacity = 256, power_w = 0.25 }]\n\
                     [[clusters]]\nkind = \"big\"\ncores = 2\ncpus = \"4-5\"\n\
                     [[clusters]]\nkind = \"little\"\ncores = 1\ncpus = \"0\"\n";
-        Machine::parse(text, "two").unwrap()
+        evenkeel_files::machines::parse(text, "two").unwrap()
     }
 
     #[test]
@@ -94,7 +94,10 @@ mod tests {
 
     #[test]
     fn without_a_power_model_there_is_no_answer_and_without_time_no_energy() {
-        assert_eq!(modelled_energy(&Machine::preset("quickia").unwrap(), &[], Nanos::from_secs(1)), None);
+        assert_eq!(
+            modelled_energy(&evenkeel_files::machines::preset("quickia").unwrap(), &[], Nanos::from_secs(1)),
+            None
+        );
         let uses = [CoreUse { cpu: 4, busy: Nanos::from_secs(1) }];
         assert_eq!(modelled_energy(&machine(), &uses, Nanos::ZERO).unwrap().total, FemtoJoules::ZERO);
     }

@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 
+use evenkeel_files::machines;
 use evenkeel_linux::affinity::kernel::{Class, Kernel, Standing};
 use evenkeel_linux::affinity::{Mechanism, Options};
 use evenkeel_linux::watch::{Cpu, Doing, Seen, Tid};
@@ -430,7 +431,7 @@ pub fn machine(kinds: &[(f64, u32)]) -> Machine {
         text += &cluster;
     }
     let text = head + &kinds_text + &text;
-    Machine::parse(&text, "fake.toml").unwrap()
+    machines::parse(&text, "fake.toml").unwrap()
 }
 
 /// So many milliseconds pass, with a look every `tick`.

@@ -12,9 +12,9 @@ use super::sensors::Sensor;
 use super::tree::Tree;
 use super::{Detected, Given};
 use crate::cpus::{name_cpus, write_cpus};
-use crate::file::DEFAULT_SMT_SPEED;
 use crate::model::{
-    Cluster, ClusterId, Core, CoreId, Costs, FULL_CAPACITY, Kind, KindId, Machine, OperatingPoint, Reference,
+    Cluster, ClusterId, Core, CoreId, Costs, DEFAULT_SMT_SPEED, FULL_CAPACITY, Kind, KindId, Machine, OperatingPoint,
+    Reference,
 };
 
 /// Clock where nothing tells one, kHz. Only ratios of clocks matter to a policy, and a kind without clocks has one operating

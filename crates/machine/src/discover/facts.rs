@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::cpu::{CacheSize, CpuFacts, clock_domains};
 use super::identity;
 use super::tree::Tree;
-use crate::file::MAX_CORES;
+use crate::model::MAX_CORES;
 
 /// The folder of all CPUs.
 pub(super) const CPU: &str = "devices/system/cpu";

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use serde::Serialize;
-
 use super::sensors::Sensor;
 
 /// What is to be said of a detected machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Report {
     /// What the firmware calls the machine; `None`: it does not say.
     pub model: Option<String>,
@@ -30,7 +29,8 @@ pub struct Report {
 }
 
 /// A kind of core, and where its figures come from.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct KindReport {
     /// Name.
     pub name: String,
@@ -61,7 +61,8 @@ pub struct KindReport {
 }
 
 /// What a source says of the kinds of core.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct EvidenceRow {
     /// Which.
     pub source: EvidenceSource,
@@ -72,7 +73,8 @@ pub struct EvidenceRow {
 }
 
 /// CPUs with one value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct EvidenceGroup {
     /// The value, with its unit.
     pub value: String,
@@ -81,8 +83,9 @@ pub struct EvidenceGroup {
 }
 
 /// What tells kinds of core apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum EvidenceSource {
     /// Arm's main identification register, from sysfs or `/proc/cpuinfo`.
     Midr,
@@ -115,8 +118,9 @@ impl fmt::Display for EvidenceSource {
 }
 
 /// What a source says of the kinds that were made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Verdict {
     /// Just these kinds.
     Agrees,
@@ -140,7 +144,8 @@ impl fmt::Display for Verdict {
 }
 
 /// A cache.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CacheRow {
     /// 1, 2, …
     pub level: u64,
@@ -153,7 +158,8 @@ pub struct CacheRow {
 }
 
 /// CPUs by what may be done with them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CpuSets {
     /// Cores of the machine.
     pub used: String,
@@ -172,8 +178,9 @@ pub struct CpuSets {
 }
 
 /// What told how fast a kind is, in the order of trust; a measurement, where there is one, has the last word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum SpeedSource {
     /// `cpu_capacity`: what the kernel's own scheduler goes by.
     CpuCapacity,
@@ -200,8 +207,9 @@ impl fmt::Display for SpeedSource {
 }
 
 /// What told the clocks of a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum ClockSource {
     /// `cpufreq/scaling_available_frequencies`: each operating point.
     AvailableFrequencies,
@@ -225,8 +233,9 @@ impl fmt::Display for ClockSource {
 }
 
 /// What told the name of a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum NameSource {
     /// The list of CPUs of `cpu_core`.
     CpuCore,

@@ -1,11 +1,10 @@
 //! Which power sensors there are. They are not read here.
 
-use serde::Serialize;
-
 use super::tree::Tree;
 
 /// A power sensor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Sensor {
     /// Where it comes from.
     pub source: SensorSource,
@@ -16,8 +15,9 @@ pub struct Sensor {
 }
 
 /// Where power sensors come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum SensorSource {
     /// Energy counters: Intel's and AMD's RAPL, as power caps.
     Powercap,

@@ -1,5 +1,6 @@
 //! What is to be found on each board and chip, and what is said of it.
 
+use evenkeel_files::machines;
 use evenkeel_machine::discover::{ClockSource, DiscoverError, Given, NameSource, SensorSource, SpeedSource, discover};
 use evenkeel_machine::{Machine, MicroWatts};
 
@@ -8,7 +9,7 @@ use crate::{assert_valid, capacities, clusters, detect, detect_within, says, tre
 /// Kinds, cores, clusters and capacities of a preset and of what was found are the same.
 #[track_caller]
 fn assert_like_preset(found: &Machine, preset: &str) {
-    let preset = Machine::preset(preset).unwrap();
+    let preset = machines::preset(preset).unwrap();
     assert_eq!(found.cores_label(), preset.cores_label());
     assert_eq!(capacities(found), capacities(&preset));
     assert_eq!(clusters(found), clusters(&preset));
@@ -106,7 +107,7 @@ fn an_apple_m1_has_kinds_by_apples_names() {
     let found = detected.machine;
     assert_like_preset(&found, "apple-m1");
     assert_eq!(found.name, "apple-mac-mini-m1-2020");
-    let preset = Machine::preset("apple-m1").unwrap();
+    let preset = machines::preset("apple-m1").unwrap();
     let clocks = |machine: &Machine| machine.kinds[0].opps.iter().map(|point| point.khz).collect::<Vec<_>>();
     assert_eq!(clocks(&found), clocks(&preset));
     assert_eq!(detected.report.sensors[0].name, "macsmc_hwmon (Total System Power)");

@@ -8,6 +8,7 @@ mod golden;
 mod measured;
 mod tree;
 
+use evenkeel_files::machines;
 use evenkeel_machine::Machine;
 use evenkeel_machine::discover::{Detected, DiscoverError, Given, discover};
 
@@ -41,9 +42,9 @@ fn capacities(machine: &Machine) -> Vec<u32> {
 /// What holds for any machine: it is one that a file could have described.
 #[track_caller]
 fn assert_valid(machine: &Machine) {
-    let written = machine.to_toml();
+    let written = machines::to_toml(machine);
     assert_eq!(
-        Machine::parse(&written, "detected").map_err(|error| format!("{error}\n{written}")).as_ref(),
+        machines::parse(&written, "detected").map_err(|error| format!("{error}\n{written}")).as_ref(),
         Ok(machine)
     );
 }

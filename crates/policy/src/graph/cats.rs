@@ -24,7 +24,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use evenkeel_machine::{KindId, Nanos};
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::roster::Roster;
 use super::{GraphPolicy, Situation, WorkerId};
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     /// A root that starts a chain of five tasks and eight single ones, which are created before the chain.
-    fn fork() -> evenkeel_workload::TaskGraph {
+    fn fork() -> evenkeel_model::TaskGraph {
         let singles = (1..9).map(|task| (0, task));
         let chain = [(0, 9), (9, 10), (10, 11), (11, 12), (12, 13)];
         graph(&[10; 14], &singles.chain(chain).collect::<Vec<_>>())

@@ -15,7 +15,7 @@
 //! which is a faster kind. Any number of kinds: only the cost matrix counts.
 
 use evenkeel_machine::Nanos;
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::lanes::Lanes;
 use super::problem::Problem;

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use evenkeel_workload::{SplitMix64, TaskId};
+use evenkeel_model::{SplitMix64, TaskId};
 
 use super::WorkerId;
 

@@ -14,7 +14,7 @@
 //! workers is the mean of the two in the middle.
 
 use evenkeel_machine::Nanos;
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::WorkerId;
 use super::lanes::Lanes;

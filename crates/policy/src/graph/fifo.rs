@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use evenkeel_machine::KindId;
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::{GraphPolicy, Situation, WorkerId};
 

@@ -17,7 +17,7 @@
 //! copies the lower number. Any number of kinds: only the cost matrix counts.
 
 use evenkeel_machine::Nanos;
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::WorkerId;
 use super::lanes::Lanes;

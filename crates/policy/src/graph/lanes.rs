@@ -9,7 +9,7 @@
 //! Insertion is that of Topcuoglu, Hariri and Wu (TPDS 2002, section 4.2).
 
 use evenkeel_machine::Nanos;
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::WorkerId;
 use super::problem::{Link, Problem};

@@ -1,7 +1,7 @@
 //! What holds for all graph policies on any graph.
 
 use evenkeel_machine::Nanos;
-use evenkeel_workload::TaskGraph;
+use evenkeel_model::TaskGraph;
 use proptest::prelude::*;
 
 use super::bound::Bound;

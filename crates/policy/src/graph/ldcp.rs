@@ -16,7 +16,7 @@
 //! Ties: lower numbers of workers (a faster kind) and tasks. Any number of kinds: only the cost matrix counts.
 
 use evenkeel_machine::Nanos;
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::WorkerId;
 use super::lanes::Lanes;

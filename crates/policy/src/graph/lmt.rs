@@ -22,7 +22,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use evenkeel_machine::Nanos;
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::WorkerId;
 use super::lanes::Lanes;

@@ -5,7 +5,7 @@
 //! [`problem::Problem`] beforehand, which [`planned`] then carries out in the place of an online one.
 
 use evenkeel_machine::{KindId, Machine, Nanos, PerKind};
-use evenkeel_workload::{Phase, TaskGraph, TaskId};
+use evenkeel_model::{Phase, TaskGraph, TaskId};
 
 pub mod bound;
 mod cats;

@@ -13,7 +13,7 @@
 //! cost matrix counts.
 
 use evenkeel_machine::Nanos;
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::WorkerId;
 use super::lanes::Lanes;

@@ -4,7 +4,7 @@
 //! steps in.
 
 use evenkeel_machine::KindId;
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::problem::Problem;
 use super::roster::Roster;

@@ -9,7 +9,7 @@
 //! core and do not disturb each other, links between any two workers are alike.
 
 use evenkeel_machine::Nanos;
-use evenkeel_workload::{TaskGraph, TaskId};
+use evenkeel_model::{TaskGraph, TaskId};
 
 use super::WorkerId;
 

@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::problem::{Link, Problem};
 use super::waiting::Waiting;

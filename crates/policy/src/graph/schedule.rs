@@ -1,7 +1,7 @@
 //! A static schedule: which worker does which tasks from when to when; and whether it is one.
 
 use evenkeel_machine::Nanos;
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::WorkerId;
 use super::problem::Problem;

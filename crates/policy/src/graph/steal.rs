@@ -11,7 +11,7 @@
 //! Deterministic: victims are drawn by splitmix64 from the run's seed. Any number of kinds: none is told from another.
 
 use evenkeel_machine::KindId;
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::deques::Deques;
 use super::victims::Victims;

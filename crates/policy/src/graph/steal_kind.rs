@@ -19,7 +19,7 @@
 //! Equal finish times are no reason to decline.
 
 use evenkeel_machine::{KindId, Nanos};
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::deques::Deques;
 use super::roster::Roster;

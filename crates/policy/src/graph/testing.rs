@@ -2,7 +2,7 @@
 //! a policy without a machine.
 
 use evenkeel_machine::{KindId, Nanos, PerKind, Work};
-use evenkeel_workload::{PhaseId, Task, TaskGraph, TaskId};
+use evenkeel_model::{PhaseId, Task, TaskGraph, TaskId};
 
 use super::problem::Problem;
 use super::schedule::Schedule;

@@ -1,6 +1,6 @@
 //! Which tasks may be placed, where each is placed after all that it waits for.
 
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use super::problem::Problem;
 

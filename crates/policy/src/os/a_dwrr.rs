@@ -44,7 +44,7 @@ use crate::contract::{
     Clock, Directive, Directives, Event, Interest, Knob, Knobs, Order, Policy, Preemption, QueueId, Slice, State,
     ThreadId, ThreadStats, Tier, View,
 };
-use crate::registry::Entry;
+use crate::registry::{Entry, Trait};
 use crate::speedup::{Kinds, Source};
 use crate::weight::DEFAULT_WEIGHT;
 
@@ -57,6 +57,7 @@ pub const ENTRY: Entry = Entry {
     name: "a-dwrr",
     summary: "weighted round-robin by time scaled with core speed, in rounds that differ by one at most",
     source: "Li, Brett, Knauerhase, Koufaty, Reddy, Hahn, HPCA 2010",
+    traits: &[Trait::WorkConserving, Trait::NeedsFactors],
     knobs: &[
         Knob::Number {
             name: "quota",
@@ -68,7 +69,7 @@ pub const ENTRY: Entry = Entry {
         TICK,
         REFRESH,
     ],
-    make: |knobs| Box::new(ADwrr::new(knobs)),
+    make: |knobs, _| Box::new(ADwrr::new(knobs)),
 };
 
 /// On machines of more cores a tier of all queues would make every pick dear.

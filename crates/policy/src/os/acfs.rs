@@ -62,7 +62,7 @@ use super::{REFRESH, TICK};
 use crate::contract::{
     Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId, ThreadStats, View,
 };
-use crate::registry::Entry;
+use crate::registry::{Entry, Trait};
 use crate::speedup::{Applications, Rule, Source};
 
 const SOURCE: &str = "Saez, Pousa, Castro, Chaver, Prieto-Matias, JPDC 102 (2017)";
@@ -120,8 +120,9 @@ pub const ENTRY: Entry = Entry {
     name: "acfs",
     summary: "equal slowdown for all applications, by swaps between fast and slow cores",
     source: SOURCE,
+    traits: &[Trait::WorkConserving, Trait::NeedsFactors],
     knobs: KNOBS,
-    make: |knobs| Box::new(Acfs::new(knobs, Source::Estimator)),
+    make: |knobs, _| Box::new(Acfs::new(knobs, Source::Estimator)),
 };
 
 /// In the list of policies.
@@ -129,8 +130,9 @@ pub const STATIC_ENTRY: Entry = Entry {
     name: "acfs-static",
     summary: "acfs, fed with whole-run speedup factors",
     source: SOURCE,
+    traits: &[Trait::WorkConserving, Trait::NeedsFactors],
     knobs: KNOBS,
-    make: |knobs| Box::new(Acfs::new(knobs, Source::Offline)),
+    make: |knobs, _| Box::new(Acfs::new(knobs, Source::Offline)),
 };
 
 /// Parts of one in a charge and of a unit of weight in an order, beyond the contract's 1024: a charge of 1024 / 4.7 rounded

@@ -20,15 +20,16 @@
 
 use super::deadline::{Deadlines, PREEMPTION, SLICE};
 use crate::contract::{Clock, Directive, Directives, Event, Policy, QueueId, Tier, View};
-use crate::registry::Entry;
+use crate::registry::{Entry, Trait};
 
 /// In the list of policies.
 pub const ENTRY: Entry = Entry {
     name: "bfs",
     summary: "one queue for all cores, earliest virtual deadline first; unaware of kinds",
     source: "Con Kolivas, BFS, 2009",
+    traits: &[Trait::WorkConserving],
     knobs: &[SLICE],
-    make: |knobs| Box::new(Bfs { deadlines: Deadlines::of(knobs) }),
+    make: |knobs, _| Box::new(Bfs { deadlines: Deadlines::of(knobs) }),
 };
 
 /// The one queue.

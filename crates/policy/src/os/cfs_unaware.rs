@@ -22,13 +22,14 @@ use evenkeel_machine::{CoreId, Nanos};
 use super::fair;
 use super::homes::Homes;
 use crate::contract::{Directives, Event, Interest, Knob, Knobs, Policy, QueueId, ThreadId, Tier, View};
-use crate::registry::Entry;
+use crate::registry::{Entry, Trait};
 
 /// In the list of policies.
 pub const ENTRY: Entry = Entry {
     name: "cfs-unaware",
     summary: "fair and unaware of asymmetry: least load, idle pull, periodic balance",
     source: "Linux CFS (kernel/sched/fair.c up to 6.5)",
+    traits: &[Trait::WorkConserving],
     knobs: &[
         Knob::Word {
             name: "first",
@@ -43,7 +44,7 @@ pub const ENTRY: Entry = Entry {
             about: "time between balances; Linux: as many ms as the domain has cores, 8 on a 4+4 board",
         },
     ],
-    make: |knobs| Box::new(CfsUnaware::new(knobs)),
+    make: |knobs, _| Box::new(CfsUnaware::new(knobs)),
 };
 
 /// See the file's head.

@@ -23,8 +23,9 @@ pub const ENTRY: Entry = Entry {
     name: "cs",
     summary: "cluster switching: one kind of core works at a time, chosen by utilisation",
     source: "Arm, big.LITTLE Technology: The Future of Mobile, 2013 (cluster migration)",
+    traits: &[],
     knobs: KNOBS,
-    make: |knobs| Box::new(ClusterSwitching { switching: Switching::new(knobs), kinds: 0 }),
+    make: |knobs, _| Box::new(ClusterSwitching { switching: Switching::new(knobs), kinds: 0 }),
 };
 
 /// See the file's head.

@@ -28,6 +28,7 @@ pub const ENTRY: Entry = Entry {
     name: "eas",
     summary: "linux with the power model in force: wakes threads where they cost least energy",
     source: "Linux's energy-aware scheduling (kernel/sched/fair.c of 6.12)",
+    traits: &[],
     knobs: &[
         Knob::Word {
             name: "clock",
@@ -36,5 +37,5 @@ pub const ENTRY: Entry = Entry {
         },
         TICK,
     ],
-    make: |knobs| Box::new(Linux::new(knobs, PowerModel::Always { at_top: knobs.word("clock") == "top" })),
+    make: |knobs, _| Box::new(Linux::new(knobs, PowerModel::Always { at_top: knobs.word("clock") == "top" })),
 };

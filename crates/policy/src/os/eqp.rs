@@ -24,11 +24,9 @@
 
 use evenkeel_machine::Nanos;
 
-use super::kind_queues::{KindQueues, SLICE};
-use crate::contract::{
-    Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId, ThreadStats, View,
-};
-use crate::registry::Entry;
+use super::kind_queues::{KindQueues, SLICE, Turns};
+use crate::contract::{Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View};
+use crate::registry::{Entry, Trait};
 use crate::speedup::{Kinds, Source};
 use crate::weight::DEFAULT_WEIGHT;
 
@@ -37,6 +35,7 @@ pub const ENTRY: Entry = Entry {
     name: "eqp",
     summary: "equal progress: the threads slowed down most go to the fast cores",
     source: "Van Craeynest, Akram, Heirman, Jaleel, Eeckhout, PACT 2013",
+    traits: &[Trait::WorkConserving, Trait::NeedsFactors],
     knobs: &[
         Knob::Number {
             name: "quantum",
@@ -47,7 +46,7 @@ pub const ENTRY: Entry = Entry {
         },
         SLICE,
     ],
-    make: |knobs| Box::new(Eqp::new(knobs)),
+    make: |knobs, _| Box::new(Eqp::new(knobs)),
 };
 
 /// See the file's head.
@@ -120,19 +119,12 @@ impl Policy for Eqp {
                 if let Some(known) = self.slowdowns.get_mut(thread.index()) {
                     *known = slowdown(view.thread(thread), self.queues.kinds());
                 }
-                self.queues.place(thread, view, say);
-                say.slice(thread, Slice::of(self.slice));
-                say.order(thread, Order::VirtualTime { weight: DEFAULT_WEIGHT, start: Start::Floor });
             }
-            Event::Exited(thread) => self.queues.ended(thread, view),
-            Event::CoreIdle(core) => {
-                let slowdowns = &self.slowdowns;
-                self.queues.pull(core, view, |thread, _| slowdown_of(slowdowns, thread), say);
-            }
-            Event::CoreOnline(_) | Event::CoreOffline(_) => self.queues.count(view),
             Event::Timer => self.judge(view, say),
             _ => {}
         }
+        let (slowdowns, turns) = (&self.slowdowns, Turns { slice: self.slice, weight: Some(DEFAULT_WEIGHT) });
+        self.queues.keep(event, turns, |thread, _| slowdown_of(slowdowns, thread), view, say);
     }
 }
 

@@ -37,6 +37,7 @@ pub const ENTRY: Entry = Entry {
     name: "gts",
     summary: "global task scheduling: heavy threads up, light threads down, by PELT load",
     source: "the HMP patches to Linux (big.LITTLE MP), Arm and Linaro, 2012 to 2014",
+    traits: &[],
     knobs: &[
         Knob::Number {
             name: "up",
@@ -59,7 +60,7 @@ pub const ENTRY: Entry = Entry {
             about: "whether an idle core takes threads that wait for a faster kind (hmp_offload_down)",
         },
     ],
-    make: |knobs| Box::new(Gts::new(knobs)),
+    make: |knobs, _| Box::new(Gts::new(knobs)),
 };
 
 /// PELT's half-life: until then a new thread's load says little.

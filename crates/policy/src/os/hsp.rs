@@ -22,10 +22,10 @@
 
 use evenkeel_machine::Nanos;
 
-use super::kind_queues::{KindQueues, SLICE};
+use super::kind_queues::{KindQueues, SLICE, Turns};
 use super::{REFRESH, TICK};
 use crate::contract::{Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, View};
-use crate::registry::Entry;
+use crate::registry::{Entry, Trait};
 use crate::speedup::{Applications, Rule, Source};
 
 /// In the list of policies.
@@ -33,6 +33,7 @@ pub const ENTRY: Entry = Entry {
     name: "hsp",
     summary: "fast cores to the threads with the greatest speedup",
     source: "Kumar et al., ISCA 2004; Koufaty et al., EuroSys 2010",
+    traits: &[Trait::WorkConserving, Trait::NeedsFactors],
     knobs: &[
         Knob::Number {
             name: "hysteresis",
@@ -46,7 +47,7 @@ pub const ENTRY: Entry = Entry {
         REFRESH,
         SLICE,
     ],
-    make: |knobs| Box::new(Hsp::new(knobs)),
+    make: |knobs, _| Box::new(Hsp::new(knobs)),
 };
 
 /// Speedup of the application, speedup factor of the thread.
@@ -189,26 +190,18 @@ impl Policy for Hsp {
                 self.apps.add(view.thread(thread), self.queues.kinds());
                 self.set_claim(thread, view);
                 self.undecided = true;
-                self.queues.enter(thread, self.slice, view, say);
             }
             Event::Exited(thread) => {
                 self.apps.remove(view.thread(thread).app);
-                self.queues.ended(thread, view);
                 self.undecided = true;
-            }
-            Event::CoreIdle(core) => {
-                let claims = &self.claims;
-                self.queues.pull(core, view, |thread, _| claim_of(claims, thread), say);
             }
             // Who woke may have lost its place meanwhile.
-            Event::Woke(_) => self.undecided = true,
-            Event::CoreOnline(_) | Event::CoreOffline(_) => {
-                self.queues.count(view);
-                self.undecided = true;
-            }
+            Event::Woke(_) | Event::CoreOnline(_) | Event::CoreOffline(_) => self.undecided = true,
             Event::Timer => self.tick(view, say),
             _ => {}
         }
+        let claims = &self.claims;
+        self.queues.keep(event, Turns::of(self.slice), |thread, _| claim_of(claims, thread), view, say);
     }
 }
 

@@ -26,8 +26,9 @@ pub const ENTRY: Entry = Entry {
     name: "iks",
     summary: "in-kernel switcher: pairs of a fast and a slow core, one of each works, chosen by utilisation",
     source: "Poirier, In Kernel Switcher, Embedded Linux Conference 2013",
+    traits: &[],
     knobs: KNOBS,
-    make: |knobs| Box::new(InKernelSwitcher { switching: Switching::new(knobs), notes: Vec::new() }),
+    make: |knobs, _| Box::new(InKernelSwitcher { switching: Switching::new(knobs), notes: Vec::new() }),
 };
 
 /// See the file's head.

@@ -28,8 +28,8 @@ use evenkeel_machine::{CoreId, KindId, MAX_KINDS, Nanos};
 
 use super::fair;
 use crate::contract::{
-    Clock, Directive, Directives, Knob, Order, Preemption, QueueId, Slice, Start, State, ThreadId, ThreadStats, Tier,
-    View,
+    Clock, Directive, Directives, Event, Knob, Order, Preemption, QueueId, Slice, Start, State, ThreadId, ThreadStats,
+    Tier, View,
 };
 use crate::speedup::Kinds;
 
@@ -44,6 +44,22 @@ pub const SLICE: Knob = Knob::Number {
 
 /// What a slice may take longer where it is only seen at a kernel's ticks that it is over (250 Hz).
 const GRAIN: Nanos = Nanos::from_millis(4);
+
+/// How threads of one queue take turns.
+#[derive(Clone, Copy, Debug)]
+pub struct Turns {
+    /// How long each is, while others wait.
+    pub slice: Nanos,
+    /// By this weight; none: by the thread's own.
+    pub weight: Option<u32>,
+}
+
+impl Turns {
+    /// By weight.
+    pub const fn of(slice: Nanos) -> Self {
+        Self { slice, weight: None }
+    }
+}
 
 /// Time on fast cores, ns, given the kinds in use, fastest first: those between the fastest and the slowest count in part.
 pub fn fast_time(stats: &ThreadStats, kinds: &[KindId]) -> u64 {
@@ -286,11 +302,28 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.assign(thread, rank, true, view, say);
     }
 
-    /// Places a new thread, which takes turns with the others of its queue by weight.
-    pub fn enter(&mut self, thread: ThreadId, slice: Nanos, view: &View<'_>, say: &mut Directives) {
-        self.place(thread, view, say);
-        say.slice(thread, Slice::of(slice));
-        say.order(thread, Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor });
+    /// What all of these policies do: a thread that starts is placed, one that ends is counted out, a core that
+    /// idles pulls by `claim`, and cores that come or go are counted. Call it after what is the policy's own.
+    pub fn keep(
+        &mut self,
+        event: Event,
+        turns: Turns,
+        claim: impl Fn(ThreadId, &ThreadStats) -> K,
+        view: &View<'_>,
+        say: &mut Directives,
+    ) {
+        match event {
+            Event::Started(thread) => {
+                self.place(thread, view, say);
+                say.slice(thread, Slice::of(turns.slice));
+                let weight = turns.weight.unwrap_or(view.thread(thread).weight);
+                say.order(thread, Order::VirtualTime { weight, start: Start::Floor });
+            }
+            Event::Exited(thread) => self.ended(thread, view),
+            Event::CoreIdle(core) => self.pull(core, view, claim, say),
+            Event::CoreOnline(_) | Event::CoreOffline(_) => self.count(view),
+            _ => {}
+        }
     }
 
     /// Counts out a thread that has ended.

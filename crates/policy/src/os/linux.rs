@@ -52,7 +52,7 @@ use crate::contract::{
     Clock, Directive, Directives, Event, Interest, Knobs, Order, Policy, Preemption, QueueId, Slice, Start, ThreadId,
     Tier, View,
 };
-use crate::registry::Entry;
+use crate::registry::{Entry, Trait};
 
 pub(super) mod energy;
 mod utilisation;
@@ -65,8 +65,9 @@ pub const ENTRY: Entry = Entry {
     name: "linux",
     summary: "Linux 6.12 on unequal cores: fair queues, misfits go up, energy-aware under schedutil",
     source: "kernel/sched/fair.c of Linux 6.12 (EEVDF, misfit migration, energy-aware scheduling)",
+    traits: &[Trait::WorkConserving],
     knobs: &[TICK],
-    make: |knobs| Box::new(Linux::new(knobs, PowerModel::WithSchedutil)),
+    make: |knobs, _| Box::new(Linux::new(knobs, PowerModel::WithSchedutil)),
 };
 
 /// A core takes a misfit of another only if its capacity is greater by more than this: `capacity_greater` (1078 / 1024).

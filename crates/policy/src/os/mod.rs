@@ -28,6 +28,8 @@ pub mod opt_unfairness;
 pub mod pinned;
 pub mod prop_sp;
 pub mod round_robin;
+#[cfg(test)]
+mod template;
 
 /// How often a policy looks at threads, for those that do so by the clock.
 const TICK: Knob = Knob::Number {

@@ -23,10 +23,10 @@
 use evenkeel_machine::Nanos;
 
 use super::TICK;
-use super::kind_queues::{KindQueues, SLICE};
+use super::kind_queues::{KindQueues, SLICE, Turns};
 use crate::bounds;
 use crate::contract::{Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View};
-use crate::registry::Entry;
+use crate::registry::{Entry, Trait};
 use crate::speedup::Source;
 
 /// In the list of policies.
@@ -34,6 +34,7 @@ pub const ENTRY: Entry = Entry {
     name: "opt-unfairness",
     summary: "the bound: the least unfairness attainable, as a schedule (give it true speedup factors)",
     source: "the analytical optimum of Saez et al., JPDC 102 (2017)",
+    traits: &[Trait::WorkConserving, Trait::NeedsFactors, Trait::Bound],
     knobs: &[
         Knob::Number {
             name: "hysteresis",
@@ -45,7 +46,7 @@ pub const ENTRY: Entry = Entry {
         TICK,
         SLICE,
     ],
-    make: |knobs| Box::new(OptUnfairness::new(knobs)),
+    make: |knobs, _| Box::new(OptUnfairness::new(knobs)),
 };
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -158,21 +159,17 @@ impl Policy for OptUnfairness {
                         fraction: 0.0,
                     };
                 }
-                self.queues.enter(thread, self.slice, view, say);
             }
             Event::Exited(thread) => {
                 self.solved_for.retain(|&(other, _)| other != thread);
                 self.some_ended = true;
-                self.queues.ended(thread, view);
             }
-            Event::CoreIdle(core) => {
-                let (goals, fastest) = (&self.goals, self.queues.kinds().kinds[0]);
-                self.queues.pull(core, view, |thread, stats| deficit(goals, thread, stats, fastest), say);
-            }
-            Event::CoreOnline(_) | Event::CoreOffline(_) => self.queues.count(view),
             Event::Timer => self.tick(view, say),
             _ => {}
         }
+        let (goals, fastest) = (&self.goals, self.queues.kinds().kinds[0]);
+        let deficit = |thread, stats: &_| deficit(goals, thread, stats, fastest);
+        self.queues.keep(event, Turns::of(self.slice), deficit, view, say);
     }
 
     fn notes(&self) -> Vec<String> {

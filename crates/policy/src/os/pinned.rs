@@ -26,8 +26,9 @@ pub const ENTRY: Entry = Entry {
     name: "pinned",
     summary: "each thread on a core of its own, fast cores first; nobody moves",
     source: "Becchi and Crowley, Computing Frontiers 2006 (static assignment)",
+    traits: &[],
     knobs: &[],
-    make: |_: &Knobs| Box::new(Pinned::default()),
+    make: |_: &Knobs, _| Box::new(Pinned::default()),
 };
 
 /// Static threading.

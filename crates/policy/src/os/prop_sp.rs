@@ -28,9 +28,9 @@
 use evenkeel_machine::{KindId, Nanos};
 
 use super::TICK;
-use super::kind_queues::{KindQueues, SLICE, fast_time};
+use super::kind_queues::{KindQueues, SLICE, Turns, fast_time};
 use crate::contract::{AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View};
-use crate::registry::Entry;
+use crate::registry::{Entry, Trait};
 use crate::speedup::{Applications, Rule, Source};
 
 /// In the list of policies.
@@ -38,6 +38,7 @@ pub const ENTRY: Entry = Entry {
     name: "prop-sp",
     summary: "fast-core time in proportion to weight x speedup",
     source: "Saez, Pousa, Castro, Chaver, Prieto-Matias, SIGMETRICS 2013",
+    traits: &[Trait::WorkConserving, Trait::NeedsFactors],
     knobs: &[
         Knob::Word {
             name: "value",
@@ -55,7 +56,7 @@ pub const ENTRY: Entry = Entry {
         TICK,
         SLICE,
     ],
-    make: |knobs| Box::new(PropSp::new(knobs)),
+    make: |knobs, _| Box::new(PropSp::new(knobs)),
 };
 
 /// Of a thread.
@@ -242,24 +243,15 @@ impl Policy for PropSp {
                 }
                 let spent = fast_time(view.thread(thread), &self.kinds);
                 self.accounts[thread.index()] = Account { spent, ..Account::default() };
-                self.queues.enter(thread, self.slice, view, say);
                 self.stale = true;
             }
-            Event::Exited(thread) => {
-                self.queues.ended(thread, view);
-                self.stale = true;
-            }
-            Event::CoreIdle(core) => {
-                let (accounts, kinds) = (&self.accounts, &self.kinds);
-                self.queues.pull(core, view, |thread, stats| credit(accounts, kinds, thread, stats), say);
-            }
-            Event::CoreOnline(_) | Event::CoreOffline(_) => {
-                self.queues.count(view);
-                self.stale = true;
-            }
+            Event::Exited(_) | Event::CoreOnline(_) | Event::CoreOffline(_) => self.stale = true,
             Event::Timer => self.tick(view, say),
             _ => {}
         }
+        let (accounts, kinds) = (&self.accounts, &self.kinds);
+        let credit = |thread, stats: &_| credit(accounts, kinds, thread, stats);
+        self.queues.keep(event, Turns::of(self.slice), credit, view, say);
     }
 }
 

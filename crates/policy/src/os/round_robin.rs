@@ -23,15 +23,16 @@
 
 use evenkeel_machine::Nanos;
 
-use super::kind_queues::{KindQueues, SLICE, fast_time};
+use super::kind_queues::{KindQueues, SLICE, Turns, fast_time};
 use crate::contract::{AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, View};
-use crate::registry::Entry;
+use crate::registry::{Entry, Trait};
 
 /// In the list of policies.
 pub const ENTRY: Entry = Entry {
     name: "round-robin",
     summary: "applications take turns on the fast cores",
     source: "Becchi and Crowley, Computing Frontiers 2006",
+    traits: &[Trait::WorkConserving],
     knobs: &[
         Knob::Number {
             name: "period",
@@ -42,7 +43,7 @@ pub const ENTRY: Entry = Entry {
         },
         SLICE,
     ],
-    make: |knobs| Box::new(RoundRobin::new(knobs)),
+    make: |knobs, _| Box::new(RoundRobin::new(knobs)),
 };
 
 /// See the file's head.
@@ -187,20 +188,13 @@ impl Policy for RoundRobin {
             Event::Started(thread) => {
                 self.forget_namesakes(thread, view);
                 self.count_time(thread, view);
-                self.queues.enter(thread, self.slice, view, say);
             }
-            Event::Exited(thread) => {
-                self.count_time(thread, view);
-                self.queues.ended(thread, view);
-            }
-            Event::CoreIdle(core) => {
-                let threads = &self.threads;
-                self.queues.pull(core, view, |thread, _| claim_of(threads, thread), say);
-            }
-            Event::CoreOnline(_) | Event::CoreOffline(_) => self.queues.count(view),
+            Event::Exited(thread) => self.count_time(thread, view),
             Event::Timer => self.rotate(view, say),
             _ => {}
         }
+        let threads = &self.threads;
+        self.queues.keep(event, Turns::of(self.slice), |thread, _| claim_of(threads, thread), view, say);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use evenkeel::{Graph, Handle, Pool};
+use evenkeel_runtime::{Graph, Handle, Pool};
 
 use super::cases::{self, CHAINS, TASKS};
 use super::memory;

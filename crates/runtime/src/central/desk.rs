@@ -12,8 +12,8 @@
 use std::time::{Duration, Instant};
 
 use evenkeel_machine::{KindId, Nanos, PerKind};
+use evenkeel_model::{TaskGraph, TaskId};
 use evenkeel_policy::graph::{GraphPolicy, Situation, Team, WorkerId};
-use evenkeel_workload::{TaskGraph, TaskId};
 
 /// The least time that a worker is waited for: a few of the delays with which an operating system lets a thread run that was woken, so that
 /// nobody stands in for one that is on its way.

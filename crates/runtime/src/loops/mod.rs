@@ -106,7 +106,7 @@ impl Pool {
     /// A loop over a range, of which more can be said before it begins.
     ///
     /// ```
-    /// let pool = evenkeel::Pool::new()?;
+    /// let pool = evenkeel_runtime::Pool::new()?;
     /// pool.over(0..100).schedule("dynamic,4".parse()?).for_each(|i: u64| assert!(i < 100));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -147,10 +147,10 @@ impl<T: Index> Over<'_, T> {
     /// Calls `f` with ranges of the numbers, each as long as is handed out at a time: for a body that is better off with many in a row.
     ///
     /// ```
-    /// let (pool, sum) = (evenkeel::Pool::new()?, std::sync::atomic::AtomicU64::new(0));
+    /// let (pool, sum) = (evenkeel_runtime::Pool::new()?, std::sync::atomic::AtomicU64::new(0));
     /// pool.over(0..1_000_u64).for_each_chunk(|chunk| _ = sum.fetch_add(chunk.sum(), std::sync::atomic::Ordering::Relaxed));
     /// assert_eq!(sum.into_inner(), 499_500);
-    /// # Ok::<(), evenkeel::PoolError>(())
+    /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```
     pub fn for_each_chunk(&self, f: impl Fn(Range<T>) + Send + Sync) {
         self.run(&ForEachChunk { start: self.range.start, f });

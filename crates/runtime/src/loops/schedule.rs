@@ -11,7 +11,7 @@ use evenkeel_policy::loops::{self, LoopError, LoopPolicy};
 /// gives each worker one block).
 ///
 /// ```
-/// let schedule: evenkeel::Schedule = "dynamic,16".parse()?;
+/// let schedule: evenkeel_runtime::Schedule = "dynamic,16".parse()?;
 /// assert_eq!(schedule.to_string(), "dynamic,16");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -65,9 +65,9 @@ impl crate::Pool {
     ///
     /// ```
     /// let mut squares = vec![0; 100];
-    /// evenkeel::Pool::new()?.for_each_mut(&mut squares, |i, it| *it = i * i);
+    /// evenkeel_runtime::Pool::new()?.for_each_mut(&mut squares, |i, it| *it = i * i);
     /// assert_eq!(squares[9], 81);
-    /// # Ok::<(), evenkeel::PoolError>(())
+    /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```
     pub fn for_each_mut<T: Send>(&self, slice: &mut [T], f: impl Fn(usize, &mut T) + Send + Sync) {
         self.over(0..slice.len()).for_each_mut(slice, f);

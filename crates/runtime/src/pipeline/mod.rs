@@ -53,10 +53,10 @@ impl Pool {
     ///
     /// ```
     /// let mut lines = Vec::new();
-    /// let pool = evenkeel::Pool::new()?;
+    /// let pool = evenkeel_runtime::Pool::new()?;
     /// pool.pipeline(1..=3).parallel(|i| i * i).serial(|square| lines.push(square)).run();
     /// assert_eq!(lines, [1, 4, 9]);
-    /// # Ok::<(), evenkeel::PoolError>(())
+    /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```
     pub fn pipeline<I>(&self, source: I) -> Pipeline<'_, I::IntoIter, Start<I::Item>>
     where
@@ -68,11 +68,11 @@ impl Pool {
     /// As [`Pool::pipeline`], with stages that may fail ([`Pipeline::try_serial`], [`Pipeline::try_parallel`]), to be run by [`Pipeline::try_run`].
     ///
     /// ```
-    /// let (mut sum, pool) = (0, evenkeel::Pool::new()?);
+    /// let (mut sum, pool) = (0, evenkeel_runtime::Pool::new()?);
     /// let numbers = pool.try_pipeline(["1", "2", "three", "4"]).try_parallel(|text| text.parse::<u32>());
     /// let result = numbers.serial(|number| sum += number).try_run();
     /// assert!(result.is_err() && sum <= 3);
-    /// # Ok::<(), evenkeel::PoolError>(())
+    /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```
     pub fn try_pipeline<I, E>(&self, source: I) -> Pipeline<'_, I::IntoIter, Start<I::Item>, E>
     where
@@ -179,16 +179,16 @@ impl<I: Iterator<Item: Send> + Send> Pipeline<'_, I, Start<I::Item>> {
     /// Runs through stages that are known when the program runs, and not before: as [`Pipeline::run`] does.
     ///
     /// ```
-    /// use evenkeel::Stage;
+    /// use evenkeel_runtime::Stage;
     /// let mut lines = Vec::new();
     /// let print = Stage::serial(|i| {
     ///     lines.push(i);
     ///     i
     /// });
     /// let stages = vec![Stage::parallel(|i| i * i).label("square"), print];
-    /// evenkeel::Pool::new()?.pipeline(1..=3).run_through(stages);
+    /// evenkeel_runtime::Pool::new()?.pipeline(1..=3).run_through(stages);
     /// assert_eq!(lines, [1, 4, 9]);
-    /// # Ok::<(), evenkeel::PoolError>(())
+    /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```
     pub fn run_through(self, stages: Vec<Stage<'_, I::Item>>) {
         let line = Line::new(self.items, self.in_flight, &self.pool.registry, stages::link(stages, self.pool));

@@ -10,7 +10,7 @@
 //! Of tasks of which nothing was said and nothing is known each is taken to cost what the others do on average.
 
 use evenkeel_machine::{FULL_CAPACITY, KindId, Nanos, PerKind, Work};
-use evenkeel_workload::{PhaseId, Task};
+use evenkeel_model::{PhaseId, Task};
 
 use crate::costs::{Costs, Label};
 use crate::team::KindOfCore;

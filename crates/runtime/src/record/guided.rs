@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use evenkeel_machine::{Nanos, PerKind};
+use evenkeel_model::{BadEdge, TaskGraph, TaskId};
 use evenkeel_policy::graph::{GraphPolicy, Team};
-use evenkeel_workload::{BadEdge, TaskGraph, TaskId};
 
 use crate::central::{Board, Desk, summon};
 use crate::job::JobRef;

@@ -62,7 +62,7 @@ impl Pool {
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-    /// let (pool, a) = (evenkeel::Pool::new()?, evenkeel::Handle::new());
+    /// let (pool, a) = (evenkeel_runtime::Pool::new()?, evenkeel_runtime::Handle::new());
     /// let value = AtomicU32::new(1);
     /// let mut graph = pool.record(|g| {
     ///     g.task().updates(&a).run(|| value.store(value.load(Relaxed) * 2, Relaxed));
@@ -70,7 +70,7 @@ impl Pool {
     /// });
     /// (0..3).for_each(|_| graph.run());
     /// assert_eq!(value.load(Relaxed), 15);
-    /// # Ok::<(), evenkeel::PoolError>(())
+    /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```
     pub fn record<'env>(&self, f: impl FnOnce(&mut Recorder<'env>)) -> Graph<'_, 'env> {
         self.try_record(f)
@@ -97,14 +97,14 @@ impl Pool {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// let (pool, a, b) = (evenkeel::Pool::new()?, evenkeel::Handle::new(), evenkeel::Handle::new());
+    /// let (pool, a, b) = (evenkeel_runtime::Pool::new()?, evenkeel_runtime::Handle::new(), evenkeel_runtime::Handle::new());
     /// let mut graph = pool.record_with("heft", |g| {
     ///     g.task().writes(&a).label("fill").cost(Duration::from_micros(300)).run(|| ());
     ///     g.task().writes(&b).label("fill").run(|| ());
     ///     g.task().reads(&a).reads(&b).label("join").run(|| ());
     /// })?;
     /// (0..10).for_each(|_| graph.run());
-    /// # Ok::<(), evenkeel::PoolError>(())
+    /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use evenkeel_machine::Nanos;
-use evenkeel_workload::TaskId;
+use evenkeel_model::TaskId;
 
 use crate::Pool;
 use crate::costs::Label;

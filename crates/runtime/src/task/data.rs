@@ -22,13 +22,13 @@ const WRITTEN: usize = usize::MAX;
 /// itself counts as outside of tasks.
 ///
 /// ```
-/// let (sum, pool) = (evenkeel::Data::new(0), evenkeel::Pool::new()?);
+/// let (sum, pool) = (evenkeel_runtime::Data::new(0), evenkeel_runtime::Pool::new()?);
 /// pool.scope(|s| (0..10).for_each(|i| s.task().updates(&sum).run({
 ///     let sum = &sum;
 ///     move || *sum.write() += i
 /// })));
 /// assert_eq!(sum.into_inner(), 45);
-/// # Ok::<(), evenkeel::PoolError>(())
+/// # Ok::<(), evenkeel_runtime::PoolError>(())
 /// ```
 pub struct Data<T> {
     handle: Handle,

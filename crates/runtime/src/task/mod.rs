@@ -43,13 +43,13 @@ impl<'scope, 'env, E> Scope<'scope, 'env, E> {
     /// A task that runs after those before it that conflict with it: that write what it reads or writes, or read what it writes.
     ///
     /// ```
-    /// let (a, b) = (evenkeel::Handle::new(), evenkeel::Handle::new());
-    /// evenkeel::Pool::new()?.scope(|s| {
+    /// let (a, b) = (evenkeel_runtime::Handle::new(), evenkeel_runtime::Handle::new());
+    /// evenkeel_runtime::Pool::new()?.scope(|s| {
     ///     s.task().writes(&a).run(|| println!("first"));
     ///     s.task().reads(&a).writes(&b).run(|| println!("second"));
     ///     s.task().updates(&b).label("last").run(|| println!("third"));
     /// });
-    /// # Ok::<(), evenkeel::PoolError>(())
+    /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```
     #[inline]
     pub const fn task<'a>(&'a self) -> Task<'a, 'scope, 'env, E> {

@@ -2,7 +2,8 @@
 
 use evenkeel_machine::Nanos;
 
-use super::{Event, TaskId, What};
+use super::recorder::Event;
+use super::{TaskId, What};
 
 /// An event: its worker, and its place among the worker's events.
 pub type Slot = (u32, u32);

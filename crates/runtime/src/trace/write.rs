@@ -12,8 +12,9 @@ use evenkeel_perfetto::proto::{DebugAnnotation, EventType, TrackEvent};
 use crate::costs::Label;
 use crate::team::Team;
 
+use super::What;
 use super::flows::Flows;
-use super::{Event, What};
+use super::recorder::Event;
 
 /// What is written of a pool.
 pub struct Recorded<'a> {

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use evenkeel::Pool;
+use evenkeel_runtime::Pool;
 
 /// The slow kind has a fifth of the fast one's speed.
 pub const MACHINE: &str = r#"

@@ -2,11 +2,12 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use evenkeel_files::machines;
 use evenkeel_machine::{
     Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, Nanos, OperatingPoint, Reference, Work,
 };
+use evenkeel_model::{Application, BarrierId, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::{Policy, registry};
-use evenkeel_workload::{Application, BarrierId, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 
 /// A policy by name, with its defaults.
 pub fn policy(name: &str) -> Box<dyn Policy> {
@@ -20,7 +21,7 @@ pub fn free_odroid(cores: &str) -> Machine {
 
 /// A part of a preset, where scheduling costs nothing.
 pub fn free(preset: &str, cores: &str) -> Machine {
-    Machine::preset(preset).unwrap().subset(cores).unwrap().with_free_costs()
+    machines::preset(preset).unwrap().subset(cores).unwrap().with_free_costs()
 }
 
 /// A kind of core for [`machine`]: cores per cluster, capacities of its operating points.

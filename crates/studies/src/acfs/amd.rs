@@ -5,7 +5,7 @@
 
 use evenkeel_machine::Machine;
 use evenkeel_metrics::{Record, measures};
-use evenkeel_workload::{Application, Repeat};
+use evenkeel_model::{Application, Repeat};
 
 use super::table::ByPolicy;
 use super::{AMD, SCHEDULERS, asp, mix, random_mixes, unfairness};
@@ -45,7 +45,7 @@ const ALONE: &str = "hsp";
 type Mix = (String, Vec<Application>);
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
-    let machine = Machine::preset(AMD)?;
+    let machine = evenkeel_files::machines::preset(AMD)?;
     let size = if runs.quick { QUICK_SIZE } else { 1.0 };
     let named = |shape: &str| {
         let mix = |name: &&str| Ok(((*name).to_owned(), runs.load(&machine, &format!("{name}{shape}"), size)?));

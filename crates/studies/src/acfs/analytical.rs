@@ -70,7 +70,7 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
 }
 
 fn answers(runs: &Runs) -> Result<Vec<Answer>, StudyError> {
-    let machine = Machine::preset(QUICKIA)?.with_free_costs();
+    let machine = evenkeel_files::machines::preset(QUICKIA)?.with_free_costs();
     let size = if runs.quick { SIZE / 10.0 } else { SIZE };
     let case = |number: usize| Ok(runs.case(&machine, runs.load(&machine, &format!("W{number}"), size)?, "acfs"));
     let cases = (1..=bounds::WORKLOADS.len()).map(case).collect::<Result<Vec<_>, StudyError>>()?;

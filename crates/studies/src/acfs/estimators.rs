@@ -1,6 +1,5 @@
 //! What errors of the speedup factors do: the means over the mixes on quickia, by estimator.
 
-use evenkeel_machine::Machine;
 use evenkeel_metrics::Record;
 use evenkeel_sim::Estimator;
 
@@ -28,7 +27,7 @@ struct Row {
 }
 
 pub(super) fn exhibits(runs: &Runs) -> Result<[Exhibit; 2], StudyError> {
-    let machine = Machine::preset(QUICKIA)?;
+    let machine = evenkeel_files::machines::preset(QUICKIA)?;
     let mixes = MIXES.iter().map(|mix| runs.load(&machine, mix, 1.0)).collect::<Result<Vec<_>, _>>()?;
     let rows = rows(runs);
     let mut cases = Vec::new();

@@ -13,8 +13,8 @@ mod unfairness_factor;
 
 use evenkeel_machine::{KindId, Machine};
 use evenkeel_metrics::{Record, measures};
+use evenkeel_model::{Application, Repeat};
 use evenkeel_policy::bounds::{Optimum, opt_unfairness};
-use evenkeel_workload::{Application, Repeat};
 
 use crate::{Experiment, Runs, Study, StudyError};
 

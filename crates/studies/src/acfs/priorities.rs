@@ -1,6 +1,5 @@
 //! Four programs of which one weighs more and more. Equal progress is then equal slowdown x weight, for as long as a big core can give it.
 
-use evenkeel_machine::Machine;
 use evenkeel_metrics::{Record, measures};
 use evenkeel_policy::weight_of;
 
@@ -19,7 +18,7 @@ const POLICIES: [&str; 4] = ["acfs", "prop-sp", "a-dwrr", "hsp"];
 const LEVELS: i8 = 8;
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
-    let machine = Machine::preset(QUICKIA)?;
+    let machine = evenkeel_files::machines::preset(QUICKIA)?;
     let programs = mix(runs, &machine, &PROGRAMS, 1.0)?;
     let levels: Vec<i8> = (0..=LEVELS).step_by(if runs.quick { 2 } else { 1 }).collect();
     let points: Vec<(usize, i8)> =

@@ -1,6 +1,5 @@
 //! The nine mixes of single-threaded programs on quickia under every scheduler, with true speedup factors; and what errors of the factors do to that.
 
-use evenkeel_machine::Machine;
 use evenkeel_metrics::Record;
 use evenkeel_policy::bounds::Optimum;
 
@@ -30,7 +29,7 @@ const BOUNDS: [&str; 2] = ["opt-unfairness", "played out"];
 
 /// Unfairness and ASP.
 fn measure(runs: &Runs) -> Result<[ByPolicy; 2], StudyError> {
-    let machine = Machine::preset(QUICKIA)?;
+    let machine = evenkeel_files::machines::preset(QUICKIA)?;
     let mut cases = Vec::new();
     for mix in MIXES {
         let apps = runs.load(&machine, mix, 1.0)?;

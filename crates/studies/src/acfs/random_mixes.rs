@@ -1,6 +1,6 @@
 //! Mixes drawn at random for amd-2b10s: a thread for each of its twelve cores, at least one multithreaded program in each.
 
-use evenkeel_workload::SplitMix64;
+use evenkeel_model::SplitMix64;
 
 /// Single-threaded programs that are drawn from. With the multithreaded ones they are fourteen: those of the ten named mixes and mcf, so that there is a second one that memory
 /// binds. Which fourteen the study drew from is not known to us.

@@ -1,6 +1,5 @@
 //! What swaps cost: the same programs with swaps from ten a second to one a second, for programs that compute and for programs that have much to fetch again after each.
 
-use evenkeel_machine::Machine;
 use evenkeel_metrics::Record;
 
 use super::{QUICKIA, asp, mix, unfairness};
@@ -18,7 +17,7 @@ const PERIODS_MS: [u32; 11] = [100, 200, 300, 400, 500, 600, 700, 800, 850, 900,
 const QUICK_PERIODS_MS: [u32; 5] = [100, 200, 400, 850, 1_000];
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
-    let machine = Machine::preset(QUICKIA)?;
+    let machine = evenkeel_files::machines::preset(QUICKIA)?;
     let free = machine.with_free_costs();
     let periods_ms: &[u32] = if runs.quick { &QUICK_PERIODS_MS } else { &PERIODS_MS };
     let mut points = Vec::new();

@@ -4,8 +4,8 @@
 //! number of swaps. With `threshold=fixed` it is `T_swap N / (2 (N - B))` for threads that are alike, and far longer where nearly all threads have a big core.
 
 use evenkeel_machine::{KindId, Machine, Nanos, Work};
+use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_sim::Outcome;
-use evenkeel_workload::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
@@ -53,7 +53,7 @@ const VARIANTS: [(&str, bool, &str); 4] = [
 ];
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
-    let whole = Machine::parse(TWELVE, "the machine of 12 cores")?.with_free_costs();
+    let whole = evenkeel_files::machines::parse(TWELVE, "the machine of 12 cores")?.with_free_costs();
     let (bigs, duration): (&[usize], _) =
         if runs.quick { (&[2, 6, 10], Nanos::from_secs(20)) } else { (&[1, 2, 4, 6, 8, 10], Nanos::from_secs(120)) };
     let points: Vec<(usize, usize)> =

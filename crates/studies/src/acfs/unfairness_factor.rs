@@ -1,6 +1,5 @@
 //! What `uf` buys: throughput for unfairness, from the fairest there is to hsp.
 
-use evenkeel_machine::Machine;
 use evenkeel_metrics::Record;
 use evenkeel_policy::bounds::Optimum;
 
@@ -18,7 +17,7 @@ const QUICK_FACTORS: [f64; 5] = [1.0, 1.2, 1.5, 2.0, 4.0];
 const END: &str = "hsp";
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
-    let machine = Machine::preset(QUICKIA)?;
+    let machine = evenkeel_files::machines::preset(QUICKIA)?;
     let factors: &[f64] = if runs.quick { &QUICK_FACTORS } else { &FACTORS };
     let mixes = MIXES.iter().map(|mix| runs.load(&machine, mix, 1.0)).collect::<Result<Vec<_>, _>>()?;
     let machine = &machine;

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evenkeel_machine::{CoreId, KindId, Machine};
+use evenkeel_machine::{CoreId, KindId};
 use evenkeel_metrics::measures::mean;
 use evenkeel_policy::os::combination::ageing::{Job, deal};
 use evenkeel_policy::{Directive, Directives, Event, Interest, Policy, QueueId, ThreadId, View};
@@ -126,7 +126,7 @@ impl Policy for Watched {
 }
 
 fn watch(runs: &Runs, program: Program, way: Way) -> Result<Tally, StudyError> {
-    let mut case = case(runs, &program.workload(), &Machine::preset(MACHINE)?, way)?;
+    let mut case = case(runs, &program.workload(), &evenkeel_files::machines::preset(MACHINE)?, way)?;
     let tally = Arc::default();
     let mut watched = Watched {
         policy: case.make_policy()?,

@@ -17,7 +17,7 @@ const SHARE: &str = "idle";
 /// Shares of time in the mean, and cycles of each program.
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let ran = measure(runs, &programs(runs.quick), &[MACHINE], &WAYS)?;
-    let machine = Machine::preset(MACHINE)?;
+    let machine = evenkeel_files::machines::preset(MACHINE)?;
     Ok(vec![shares(&ran, &machine), cycles(&ran, &machine)])
 }
 

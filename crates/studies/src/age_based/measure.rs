@@ -76,7 +76,7 @@ pub(super) fn measure(
         }
     }
     runs.each(&wanted, |&(program, machine, way)| {
-        let outcome = case(runs, &program.workload(), &Machine::preset(machine)?, way)?.carry_out()?;
+        let outcome = case(runs, &program.workload(), &evenkeel_files::machines::preset(machine)?, way)?.carry_out()?;
         Ok(Ran { program, machine, way, outcome })
     })
 }

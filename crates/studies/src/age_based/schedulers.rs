@@ -41,7 +41,8 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
 fn by_degree(runs: &Runs) -> Result<Exhibit, StudyError> {
     let named = |degree: &'static str| (Cell::from(degree.parse::<f64>().ok()), format!("generated:symmetry={degree}"));
     let title = "A generated program, by its degree of symmetry";
-    let table = over_scaled_load(runs, title, &Machine::preset(MACHINE)?, DEGREE, &DEGREES.map(named))?;
+    let table =
+        over_scaled_load(runs, title, &evenkeel_files::machines::preset(MACHINE)?, DEGREE, &DEGREES.map(named))?;
     let figure = drawn(Shape::Lines, "Execution time by degree of symmetry", DEGREE);
     let x_title = "standard deviation of the lengths of a group's threads / their mean".into();
     Ok(Exhibit { figures: vec![Figure { x_title, ..figure }], ..table })
@@ -49,7 +50,7 @@ fn by_degree(runs: &Runs) -> Result<Exhibit, StudyError> {
 
 /// Programs whose threads meet often, on a machine where a migration costs nothing.
 fn without_costs(runs: &Runs) -> Result<Exhibit, StudyError> {
-    let machine = Machine::preset(MACHINE)?.with_free_costs();
+    let machine = evenkeel_files::machines::preset(MACHINE)?.with_free_costs();
     let programs = programs(runs.quick).into_iter().filter(|program| program.has_short_rounds());
     let named: Vec<_> = programs.map(|program| (program.name.into(), program.workload())).collect();
     let title = "Programs with short rounds, without costs of context switches and migrations";

@@ -1,6 +1,6 @@
 //! Experiment 1: what there is to be had, as arithmetic.
 
-use evenkeel_workload::programs::big_little_ratio;
+use evenkeel_files::programs::big_little_ratio;
 
 use super::PROGRAMS;
 use super::measure::{PINNED, cores, run};

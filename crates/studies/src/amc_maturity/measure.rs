@@ -1,6 +1,5 @@
 //! What all experiments with runs measure: programs in ways to run them, on parts of the machine.
 
-use evenkeel_machine::Machine;
 use evenkeel_metrics::Record;
 use evenkeel_metrics::measures::{self, geometric_mean};
 
@@ -44,7 +43,7 @@ pub(super) fn cores((big, little): (u32, u32)) -> String {
 
 /// Carries out a program on a part of the machine.
 pub(super) fn run(runs: &Runs, program: &str, on: (u32, u32), way: Way) -> Result<Record, StudyError> {
-    let whole = Machine::preset(MACHINE)?;
+    let whole = evenkeel_files::machines::preset(MACHINE)?;
     let kinds = [(on.0, "big"), (on.1, "little")].into_iter().filter(|(count, _)| *count > 0);
     let part = kinds.map(|(count, kind)| format!("{count}{kind}")).collect::<Vec<_>>().join("+");
     let part = whole.subset(&part)?;

@@ -1,7 +1,5 @@
 //! A token round a ring: one process at a time can run.
 
-use evenkeel_machine::Machine;
-
 use super::{MACHINE, SCHEDULERS};
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
@@ -12,7 +10,7 @@ const PROCESSES: [u32; 9] = [2, 4, 8, 12, 16, 20, 24, 28, 32];
 const QUICK_PROCESSES: [u32; 3] = [2, 8, 32];
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
-    let machine = Machine::preset(MACHINE)?;
+    let machine = evenkeel_files::machines::preset(MACHINE)?;
     let (processes, rounds): (&[u32], u32) = if runs.quick { (&QUICK_PROCESSES, 200) } else { (&PROCESSES, 2_000) };
     let mut cases = Vec::new();
     for count in processes {

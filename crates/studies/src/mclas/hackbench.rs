@@ -47,7 +47,7 @@ impl Start {
 }
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
-    let machine = Machine::preset(MACHINE)?;
+    let machine = evenkeel_files::machines::preset(MACHINE)?;
     let groups: Vec<u32> =
         if runs.quick { vec![1, 20, 60] } else { std::iter::once(1).chain((10..=200).step_by(10)).collect() };
     let points: Vec<(&str, &str, u32)> =
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn the_time_of_hackbench_leaves_out_what_it_takes_to_set_it_up() {
         let runs = Runs::new(true, 1, &|_, _| {});
-        let machine = Machine::preset(MACHINE).unwrap();
+        let machine = evenkeel_files::machines::preset(MACHINE).unwrap();
         let outcome = |mode: &str| {
             let apps = runs.load(&machine, &format!("hackbench:groups=4,start=forked,{mode}"), 1.0).unwrap();
             runs.case(&machine, apps, "cfs-unaware").carry_out().unwrap()

@@ -1,6 +1,6 @@
 //! How long a thread that a timer wakes waits for its core.
 
-use evenkeel_machine::{Machine, Nanos};
+use evenkeel_machine::Nanos;
 use evenkeel_sim::Latencies;
 
 use super::{MACHINE, SCHEDULERS};
@@ -18,7 +18,7 @@ const ROUTES: [(&str, &str); 2] = [("all", "all cores"), ("slow", "little cores"
 const PLACE: &str = "timers of";
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
-    let machine = Machine::preset(MACHINE)?;
+    let machine = evenkeel_files::machines::preset(MACHINE)?;
     let seconds = if runs.quick { 6 } else { 60 };
     let mut points = Vec::new();
     let mut cases = Vec::new();

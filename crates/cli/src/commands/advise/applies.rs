@@ -1,7 +1,8 @@
 //! Which policies apply to a machine and a workload, and why others do not: asked of the policies themselves.
 
 use evenkeel_machine::Machine;
-use evenkeel_policy::{CoreStats, Directives, View, graph, registry};
+use evenkeel_policy::registry::{self, Trait};
+use evenkeel_policy::{CoreStats, Directives, View, graph};
 use serde::Serialize;
 
 use crate::args::RunArgs;
@@ -9,8 +10,10 @@ use crate::error::{Failure, Result};
 use crate::parse::{self, PolicySpec};
 use crate::plan::{Chosen, Plan, choose};
 
-/// A bound that is played out in time, and no scheduler.
-const BOUND: &str = "opt-unfairness";
+/// Bounds that are played out in time, and no schedulers.
+fn bounds() -> impl Iterator<Item = &'static str> {
+    registry::ENTRIES.iter().filter(|entry| entry.has(Trait::Bound)).map(|entry| entry.name)
+}
 
 /// A policy that does not apply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -32,8 +35,8 @@ pub fn plan(args: &RunArgs, among: Vec<PolicySpec>) -> Result<(Plan, Vec<LeftOut
     } else {
         let why =
             "it is a bound and no scheduler: it needs true speedup factors; name it with --among to see it".to_owned();
-        left_out.push(LeftOut { policy: BOUND.into(), why });
-        specs(registry::ENTRIES.iter().map(|entry| entry.name).filter(|name| *name != BOUND))?
+        left_out.extend(bounds().map(|bound| LeftOut { policy: bound.into(), why: why.clone() }));
+        specs(registry::ENTRIES.iter().filter(|entry| !entry.has(Trait::Bound)).map(|entry| entry.name))?
     };
     let mut plan = Plan::new(args, specs, false)?;
     if !named && plan.sets.iter().flat_map(|set| &set.apps).any(|app| !app.graphs.is_empty()) {

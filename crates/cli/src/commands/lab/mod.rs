@@ -15,7 +15,7 @@ use evenkeel_linux::lab::{
 use evenkeel_linux::program::{self, Bond, Program, Signals};
 use evenkeel_linux::watch::Cpu;
 use evenkeel_machine::discover::{Given, discover};
-use evenkeel_machine::{Machine, write_cpus};
+use evenkeel_machine::{KINDS_VARIABLE, KindList, Machine, write_cpus};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
@@ -52,8 +52,11 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
     insist_on_bounds(&calibrated, args.force)?;
     let machine = slowed_machine(&base(&usable), &lab.slowed()).map_err(failure)?;
     let handout = Handout::write(&machine, &std::env::temp_dir()).map_err(failure)?;
-    let environment =
-        [(MACHINE_VARIABLE, handout.path().into_os_string()), (LAB_VARIABLE, lab.stolen().to_string().into())];
+    let environment = [
+        (MACHINE_VARIABLE, handout.path().into_os_string()),
+        (LAB_VARIABLE, lab.stolen().to_string().into()),
+        (KINDS_VARIABLE, KindList::from(&machine).to_string().into()),
+    ];
     lab.slow_down();
     match args.command.split_first() {
         Some((program, rest)) => {

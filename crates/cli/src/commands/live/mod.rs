@@ -73,7 +73,7 @@ pub fn machine(named: Option<&str>) -> Result<Machine> {
     if name == detect::HERE {
         return detect::here();
     }
-    let machine = Machine::load(&name).map_err(Failure::input)?;
+    let machine = evenkeel_files::machines::load(&name).map_err(Failure::input)?;
     let allowed = here::allowed_cpus().map_err(|error| Failure::Failed(error.into()))?;
     let strange: Vec<u32> = machine.cores.iter().map(|core| core.cpu).filter(|cpu| !allowed.contains(cpu)).collect();
     if !strange.is_empty() {

@@ -93,7 +93,9 @@ fn time_all(apps: &[&'static App], machine: &Machine, size: Size, repetitions: u
     // Apps read the machine from a file, as any program of the runtime does.
     let mut file =
         tempfile::NamedTempFile::with_suffix(".toml").context("a file for the machine").map_err(Failure::Failed)?;
-    file.write_all(machine.to_toml().as_bytes()).context("a file for the machine").map_err(Failure::Failed)?;
+    file.write_all(evenkeel_files::machines::to_toml(machine).as_bytes())
+        .context("a file for the machine")
+        .map_err(Failure::Failed)?;
     let file = file.path().to_string_lossy();
     let mut cases = cases(apps, machine, size, &file);
     let mut copies: Vec<Copies> = apps.iter().map(|app| Copies::of(app, machine, size, &file)).collect();

@@ -31,7 +31,7 @@
 //! Knobs: `interval` (10 ms); with `age` in it also those of [`ageing`].
 
 use crate::contract::{Knob, Knobs, Policy};
-use crate::registry::Entry;
+use crate::registry::{Entry, Trait};
 
 pub mod ageing;
 mod few;
@@ -162,8 +162,9 @@ pub const LIN: Entry = Entry {
     name: "lin",
     summary: "unaware: fewest threads, idle core at wake-up, equal counts (aua-iw-aub)",
     source: "Lakshminarayana, Lee, Kim, SC 2009 (its Linux baseline)",
+    traits: &[Trait::WorkConserving],
     knobs: PLAIN_KNOBS,
-    make: |knobs| Choices::LIN.make(knobs),
+    make: |knobs, _| Choices::LIN.make(knobs),
 };
 
 /// `scaled-load` in the list of policies.
@@ -171,8 +172,9 @@ pub const SCALED_LOAD: Entry = Entry {
     name: "scaled-load",
     summary: "queues as long as their core is fast (aaa-iw-aab)",
     source: "Li, Baumberger, Koufaty, Hahn, SC 2007",
+    traits: &[Trait::WorkConserving],
     knobs: PLAIN_KNOBS,
-    make: |knobs| Choices::SCALED_LOAD.make(knobs),
+    make: |knobs, _| Choices::SCALED_LOAD.make(knobs),
 };
 
 /// `rr` in the list of policies.
@@ -180,8 +182,9 @@ pub const RR: Entry = Entry {
     name: "rr",
     summary: "threads take the fast cores in turn (aua-iw-rrb)",
     source: "Lakshminarayana, Lee, Kim, SC 2009 (its round-robin baseline)",
+    traits: &[Trait::WorkConserving, Trait::ByNumber],
     knobs: PLAIN_KNOBS,
-    make: |knobs| Choices::RR.make(knobs),
+    make: |knobs, _| Choices::RR.make(knobs),
 };
 
 /// `fca-age` in the list of policies.
@@ -189,8 +192,9 @@ pub const FCA_AGE: Entry = Entry {
     name: "fca-age",
     summary: "fast core first, then longest job to the fast core (fca-sw-age)",
     source: "Lakshminarayana, Lee, Kim, SC 2009",
+    traits: &[],
     knobs: AGE_KNOBS,
-    make: |knobs| Choices::FCA_AGE.make(knobs),
+    make: |knobs, _| Choices::FCA_AGE.make(knobs),
 };
 
 /// `age` in the list of policies.
@@ -198,8 +202,9 @@ pub const AGE: Entry = Entry {
     name: "age",
     summary: "longest job to the fast core first (age-sw-age)",
     source: "Lakshminarayana, Lee, Kim, SC 2009",
+    traits: &[],
     knobs: AGE_KNOBS,
-    make: |knobs| Choices::AGE.make(knobs),
+    make: |knobs, _| Choices::AGE.make(knobs),
 };
 
 #[cfg(test)]

@@ -61,6 +61,7 @@ pub const ENTRY: Entry = Entry {
     name: "mclas",
     summary: "bfs with a class per thread: fast cores for those that compute, never for those that mostly wait",
     source: "Nabelsee, Busse, Parzyjegla, Mühl, SAC 2016",
+    traits: &[],
     knobs: &[
         Knob::Number {
             name: "up",
@@ -107,7 +108,7 @@ pub const ENTRY: Entry = Entry {
         SLICE,
         TICK,
     ],
-    make: |knobs| Box::new(Mclas::new(knobs)),
+    make: |knobs, _| Box::new(Mclas::new(knobs)),
 };
 
 const STARVING: QueueId = QueueId(0);

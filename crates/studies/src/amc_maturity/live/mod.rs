@@ -48,7 +48,7 @@ pub const SERIAL: &str = "serial";
 /// What is run on all cores, and predicted.
 pub const VERSIONS: [&str; 4] = ["pinned", "loop-static", "loop-dynamic", "tasks"];
 
-const SETTING: &str = "Nine programs, rewritten compactly (apps/), run on this machine: serial on one core of each kind, and with pinned threads, as loops and as tasks \
+const SETTING: &str = "Nine programs, rewritten compactly (crates/apps/), run on this machine: serial on one core of each kind, and with pinned threads, as loops and as tasks \
     of Evenkeel's runtime on all cores; the median of the runs of each. Speedup is over the serial program on one core of the slowest kind. \
     Ideal: the sum over all cores of their speed, measured by the serial program alone on one of each kind, over that of the slowest; what is not parallel counts as if \
     it were. Copies: the same sum while all cores run the serial program at once, each its own copy: nobody waits for anybody there, and what cores share \
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn speedups_are_over_the_median_of_serial_runs_on_one_slow_core() {
-        let machine = Machine::preset("odroid-xu3-paper").unwrap();
+        let machine = evenkeel_files::machines::preset("odroid-xu3-paper").unwrap();
         let times = [
             timed(SERIAL, Cores::One(KindId(0)), &[4.0]),
             timed(SERIAL, Cores::One(KindId(1)), &[12.0, 90.0, 11.0]),
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn simulated_beside_the_ratio_measured_a_program_with_pinned_threads_gets_no_faster_than_slow_cores_let_it() {
-        let machine = Machine::preset("odroid-xu3-paper").unwrap();
+        let machine = evenkeel_files::machines::preset("odroid-xu3-paper").unwrap();
         let times = [
             timed(SERIAL, Cores::One(KindId(0)), &[2.0]),
             timed(SERIAL, Cores::One(KindId(1)), &[8.0]),

@@ -1,7 +1,7 @@
 //! What the simulator says of the study's programs on the machine at hand.
 
 use evenkeel_machine::Machine;
-use evenkeel_workload::Scaling;
+use evenkeel_model::Scaling;
 
 use super::super::measure::{NOT_SMALLER, QUICK_SIZE};
 use super::{Measured, VERSIONS};

@@ -1,0 +1,140 @@
+//! `evenkeel service`: a systemd unit that schedules the machine from its start on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context as _;
+use evenkeel_policy::registry;
+
+use crate::args::project::{InstallArgs, RemoveArgs, ServiceBackend, ServiceCommand};
+use crate::error::{Failure, Result, say};
+use crate::output::{OutputFile, print};
+
+/// The unit as packages ship it: for a binary in /usr/bin, by whatever backend can be had.
+const UNIT: &str = include_str!("../../templates/evenkeel.service");
+const UNIT_PATH: &str = "etc/systemd/system/evenkeel.service";
+const DEFAULTS_PATH: &str = "etc/default/evenkeel";
+const BINARY: &str = "/usr/bin/evenkeel";
+
+/// `evenkeel service`.
+///
+/// # Errors
+/// Not root; no systemd; whatever the file system or systemd refuses.
+pub fn run(command: &ServiceCommand) -> Result {
+    match command {
+        ServiceCommand::Install(args) => install(args),
+        ServiceCommand::Remove(args) => remove(args),
+    }
+}
+
+fn install(args: &InstallArgs) -> Result {
+    let binary = std::env::current_exe().context("cannot find this binary").map_err(Failure::Failed)?;
+    let unit = UNIT.replace(BINARY, word(&binary)?);
+    let defaults = defaults(args)?;
+    if args.print {
+        return print(&format!("# /{UNIT_PATH}\n{unit}\n# /{DEFAULTS_PATH}\n{defaults}"));
+    }
+    let root = root(args.root.as_deref())?;
+    let (unit_file, defaults_file) = (root.join(UNIT_PATH), root.join(DEFAULTS_PATH));
+    write(&unit_file, &unit)?;
+    write(&defaults_file, &defaults)?;
+    if args.root.is_some() {
+        return print(&format!("{}\n{}\n", unit_file.display(), defaults_file.display()));
+    }
+    systemctl(&["daemon-reload"])?;
+    systemctl(&["enable", "evenkeel.service"])?;
+    systemctl(&["restart", "evenkeel.service"])?;
+    print(&format!(
+        "evenkeel schedules this machine, now and from each start on.\n\
+         what it does:  journalctl -u evenkeel -f\n\
+         its policy:    /{DEFAULTS_PATH}, then systemctl restart evenkeel\n\
+         to end it:     evenkeel service remove\n"
+    ))
+}
+
+fn remove(args: &RemoveArgs) -> Result {
+    let root = root(args.root.as_deref())?;
+    let (unit, defaults) = (root.join(UNIT_PATH), root.join(DEFAULTS_PATH));
+    let was_there = unit.exists();
+    if was_there && args.root.is_none() {
+        systemctl(&["disable", "--now", "evenkeel.service"])?;
+    }
+    // What somebody has written by hand is theirs.
+    let is_ours = fs::read_to_string(&defaults).is_ok_and(|text| text.starts_with(DEFAULTS_HEAD));
+    let mine = [(was_there, &unit), (is_ours, &defaults)];
+    for (_, file) in mine.into_iter().filter(|(is_mine, _)| *is_mine) {
+        fs::remove_file(file).with_context(|| format!("cannot remove {}", file.display())).map_err(Failure::Failed)?;
+    }
+    if args.root.is_none() && was_there {
+        systemctl(&["daemon-reload"])?;
+    }
+    print(if was_there {
+        "evenkeel does not schedule this machine any more\n"
+    } else {
+        "there was no service of evenkeel's\n"
+    })
+}
+
+const DEFAULTS_HEAD: &str = "# Written by `evenkeel service install`, and removed by `evenkeel service remove`.";
+
+/// What the unit reads its arguments from.
+fn defaults(args: &InstallArgs) -> Result<String> {
+    let policy = &args.policy;
+    registry::knobs(&policy.name, &policy.set).map_err(Failure::input)?;
+    if registry::ENTRIES.iter().any(|entry| entry.name == policy.name && entry.has(registry::Trait::Bound)) {
+        return Err(Failure::usage(format!("{} is a bound and no scheduler", policy.name)));
+    }
+    let settings: String = policy.set.iter().map(|(knob, value)| format!(" --set {knob}={value}")).collect();
+    let backend = match args.backend {
+        ServiceBackend::Auto => "auto",
+        ServiceBackend::Affinity => "affinity",
+        ServiceBackend::SchedExt => "sched_ext",
+    };
+    Ok(format!("{DEFAULTS_HEAD}\nEVENKEEL_ARGS=\"-p {}{settings} --backend {backend}\"\n", policy.name))
+}
+
+/// A path as a word of systemd's.
+fn word(path: &Path) -> Result<&str> {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-+".contains(it);
+    path.to_str().filter(|text| text.chars().all(is_plain)).ok_or_else(|| {
+        Failure::usage(format!(
+            "{}: expected a path of letters, digits and /._-+ for a unit: install evenkeel elsewhere",
+            path.display()
+        ))
+    })
+}
+
+/// Below what to write. Without a folder it is for the machine, which takes root and systemd.
+fn root(folder: Option<&Path>) -> Result<PathBuf> {
+    if let Some(folder) = folder {
+        return Ok(folder.to_owned());
+    }
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::usage("only root may install or remove a service: sudo evenkeel service …"));
+    }
+    if !Path::new("/run/systemd/system").is_dir() {
+        return Err(Failure::usage(
+            "systemd does not run here, expected it as the init system; --root FOLDER writes the unit alone",
+        ));
+    }
+    Ok(PathBuf::from("/"))
+}
+
+fn write(path: &Path, text: &str) -> Result {
+    if let Some(folder) = path.parent() {
+        let made = fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()));
+        made.map_err(Failure::Failed)?;
+    }
+    OutputFile::begin(path)?.finish_with(text.as_bytes())
+}
+
+fn systemctl(args: &[&str]) -> Result {
+    let status =
+        Command::new("systemctl").args(args).status().context("cannot run systemctl").map_err(Failure::Failed)?;
+    if status.success() {
+        return Ok(());
+    }
+    say("note", "systemctl status evenkeel says more");
+    Err(Failure::Failed(anyhow::anyhow!("systemctl {} failed ({status})", args.join(" "))))
+}

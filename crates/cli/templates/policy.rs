@@ -1,0 +1,1 @@
+../../policy/src/os/template.rs
