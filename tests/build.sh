@@ -3,6 +3,6 @@
 # package has other features of its dependencies. Says where they are.
 set -eu
 cd "$(dirname "$0")/.."
-cargo build --quiet --workspace --bins --examples >&2
+cargo build --quiet --workspace $(./tests/features.sh) --bins --examples >&2
 target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 echo "$target/debug"

@@ -50,6 +50,8 @@ fn a_name_that_is_no_policys_is_refused_and_nothing_is_written() {
         ("a--b", "expected a name of lower-case letters, digits and single hyphens"),
         ("../x", "expected a name of lower-case letters, digits and single hyphens"),
         ("loop", "'loop' is a word of Rust's"),
+        ("combination", "there is a module 'combination' already"),
+        ("kind-queues", "there is a module 'kind_queues' already"),
     ];
     for (name, why) in wrong {
         let ended = new_policy(folder.path(), name);
@@ -72,10 +74,19 @@ fn a_service_is_a_unit_for_this_binary_with_its_policy_beside_it_and_goes_again(
     let ended = service(&["install", "--root", root, "-p", "acfs:uf=1.1", "--backend", "affinity"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let unit = fs::read_to_string(folder.path().join("etc/systemd/system/evenkeel.service")).unwrap();
-    let exec = format!("ExecStart={} schedule $EVENKEEL_ARGS\n", env!("CARGO_BIN_EXE_evenkeel"));
-    assert!(unit.contains(&exec), "{unit}");
+    assert!(unit.contains("ExecStart=/usr/bin/evenkeel schedule $EVENKEEL_ARGS\n"), "{unit}");
     let defaults = fs::read_to_string(folder.path().join("etc/default/evenkeel")).unwrap();
     assert!(defaults.contains("EVENKEEL_ARGS=\"-p acfs --set uf=1.1 --backend affinity\"\n"), "{defaults}");
+
+    // A file of somebody's own stays, at the beginning and at the end.
+    let own = "EVENKEEL_ARGS=\"-p age\"\n";
+    fs::write(folder.path().join("etc/default/evenkeel"), own).unwrap();
+    let kept = service(&["install", "--root", root, "-p", "gts"]);
+    assert!(kept.code == 0 && kept.stderr.contains("stays as it is"), "{}", kept.stderr);
+    assert_eq!(service(&["remove", "--root", root]).code, 0);
+    assert_eq!(fs::read_to_string(folder.path().join("etc/default/evenkeel")).unwrap(), own);
+    fs::remove_file(folder.path().join("etc/default/evenkeel")).unwrap();
+    assert_eq!(service(&["install", "--root", root]).code, 0);
 
     let removed = service(&["remove", "--root", root]);
     assert_eq!(removed.code, 0, "{}", removed.stderr);
@@ -89,6 +100,8 @@ fn a_service_is_a_unit_for_this_binary_with_its_policy_beside_it_and_goes_again(
 #[test]
 fn what_the_unit_runs_is_a_command_line_that_schedule_takes() {
     let printed = service(&["install", "--print", "-p", "age"]);
+    // This one is in no folder that the unit sees.
+    assert!(printed.stdout.contains("ExecStart=/usr/local/bin/evenkeel schedule"), "{}", printed.stdout);
     let line = printed.stdout.lines().rfind(|line| line.starts_with("EVENKEEL_ARGS=")).unwrap();
     let args = line.trim_start_matches("EVENKEEL_ARGS=").trim_matches('"');
     let mut schedule = vec!["schedule"];
@@ -101,7 +114,9 @@ fn what_the_unit_runs_is_a_command_line_that_schedule_takes() {
 
 #[test]
 fn a_policy_that_cannot_schedule_is_no_service() {
-    for (policy, why) in [("opt-unfairness", "is a bound"), ("acsf", "did you mean"), ("acfs:uf=0", "uf"), ("heft", "heft")] {
+    for (policy, why) in
+        [("opt-unfairness", "is a bound"), ("acsf", "did you mean"), ("acfs:uf=0", "uf"), ("heft", "heft")]
+    {
         let ended = service(&["install", "--print", "-p", policy]);
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{policy}");
         assert!(ended.stderr.contains(why), "{policy}: {}", ended.stderr);

@@ -1,6 +1,7 @@
 //! What depends on what: the arrows between crates, what each brings, and the picture of them in ARCHITECTURE.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod licences;
 mod picture;
 
 use std::collections::{BTreeMap, BTreeSet};

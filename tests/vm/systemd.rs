@@ -1,4 +1,4 @@
-//! The unit in `dist/` under systemd, this host's own, in the lab: what it forbids is nothing that the scheduler needs.
+//! The unit of `evenkeel service` under systemd, this host's own, in the lab: what it forbids is nothing that the scheduler needs.
 
 use std::path::Path;
 
@@ -13,7 +13,10 @@ fn the_systemd_unit_loads_the_scheduler_starts_it_again_and_ends_it_in_the_longe
         println!("skipped: there is no systemd here");
         return;
     }
-    let unit = format!("{}=/etc/systemd/system/evenkeel.service", root().join("dist/evenkeel.service").display());
+    let unit = format!(
+        "{}=/etc/systemd/system/evenkeel.service",
+        root().join("crates/cli/templates/evenkeel.service").display()
+    );
     let script = format!("{}=/systemd.sh", root().join("tests/vm/systemd.sh").display());
     let systemd = format!("{SYSTEMD}={SYSTEMD}");
     let with = [
@@ -28,7 +31,7 @@ fn the_systemd_unit_loads_the_scheduler_starts_it_again_and_ends_it_in_the_longe
         "--file",
         &script,
     ];
-    let Some(ended) = guest_with("6.18", "/usr/local/bin/evenkeel", &with, &["sh", "/systemd.sh"]) else { return };
+    let Some(ended) = guest_with("6.18", "/usr/bin/evenkeel", &with, &["sh", "/systemd.sh"]) else { return };
     // CAP_IPC_LOCK, CAP_SYS_NICE, CAP_PERFMON and CAP_BPF are what is left of the unit's once it is loaded.
     let expected = "enabled\nCapEff: 000000c000804000\nNoNewPrivs: 1\nSeccomp: 2\nfour threads have run\n\
                     started again after kill -9\nstays ended after Alt-SysRq-S\nstays ended after SIGINT\nothers' files are there still\n";

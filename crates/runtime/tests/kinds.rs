@@ -105,3 +105,27 @@ fn what_a_policy_keeps_for_a_core_that_does_not_come_is_done_by_another() {
         stuck.join().unwrap();
     });
 }
+
+#[test]
+fn kinds_in_a_line_count_where_no_machine_is_named() {
+    let name = "kinds_in_a_line_count_where_no_machine_is_named";
+    if std::env::var_os("EVENKEEL_KINDS").is_some() {
+        let pool = evenkeel_runtime::Pool::new();
+        match std::env::var("EVENKEEL_KINDS").unwrap().as_str() {
+            "0=no" => assert_eq!(
+                pool.unwrap_err().to_string(),
+                "EVENKEEL_KINDS: capacity 'no' found, expected a whole number from 1 to 1024"
+            ),
+            _ => {
+                let pool = pool.unwrap();
+                assert_eq!((pool.kinds()[0].name.as_str(), pool.kinds()[0].capacity), ("big", 700));
+            }
+        }
+        return;
+    }
+    for line in ["big:0-63=700", "0=no"] {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let status = child.args(["--exact", name]).env("EVENKEEL_KINDS", line).env_remove("EVENKEEL_MACHINE").status();
+        assert!(status.unwrap().success(), "{line}");
+    }
+}

@@ -18,18 +18,19 @@ Examples:
   evenkeel service install --root build/root
 
 Needs root, and systemd. Where Evenkeel cannot be the kernel's scheduler (sched_ext), --backend auto places threads by \
-affinity. The policy is in /etc/default/evenkeel, too: `systemctl restart evenkeel` after a change there.
+affinity. The policy is in /etc/default/evenkeel, too: `systemctl restart evenkeel` after a change there. A binary below /usr or \
+/opt is run where it is, any other is copied to /usr/local/bin, for the unit sees no home folders.
 
-Exit codes: 0 done, 1 where systemd or the file system refused, 2 for wrong usage.")]
+Exit codes: 0 done, 1 where it is not allowed, or systemd or the file system refused, 2 for wrong usage.")]
     Install(InstallArgs),
     /// Stop it, disable it and remove the unit
     #[command(after_help = "\
 Examples:
   sudo evenkeel service remove
 
-/etc/default/evenkeel stays where it has been changed.
+/etc/default/evenkeel goes, too, where `service install` has written it. The binary stays.
 
-Exit codes: 0 done, also where there was none, 1 where systemd or the file system refused, 2 for wrong usage.")]
+Exit codes: 0 done, also where there was none, 1 where it is not allowed, or systemd or the file system refused, 2 for wrong usage.")]
     Remove(RemoveArgs),
 }
 
@@ -45,7 +46,7 @@ pub struct InstallArgs {
     /// Print the unit, and change nothing
     #[arg(long, conflicts_with = "root")]
     pub print: bool,
-    /// Install below this folder, and leave systemd alone: for packages
+    /// Write below this folder, for a binary in /usr/bin, and leave systemd alone
     #[arg(long, value_name = "FOLDER")]
     pub root: Option<PathBuf>,
 }
@@ -82,7 +83,7 @@ Examples:
   cargo run --release -p evenkeel -- compare -m quickia -w 2STH-2STL \\
       -p linux,my-policy
 
-It works as written: one queue for all cores, idle ones woken fastest first. Run it anywhere in a checkout of Evenkeel.
+Its lines go into registry.rs and os/mod.rs. It works as written: one queue for all cores, idle ones woken fastest first. Run it anywhere in a checkout of Evenkeel.
 
 Exit codes: 0 done, 2 where the name is taken or no policy's, or there is no checkout.")]
     Policy(NewPolicyArgs),

@@ -37,6 +37,9 @@ pub fn policy(args: &NewPolicyArgs) -> Result {
         return Err(Failure::usage(format!("{}: there already", file.display())));
     }
     let (registry, modules) = (Source::read(&root.join(REGISTRY))?, Source::read(&root.join(MODULES))?);
+    if modules.text.contains(&format!("mod {module};\n")) {
+        return Err(Failure::usage(format!("there is a module '{module}' already, in {}", modules.path.display())));
+    }
     let registry = registry.with_entry(&module)?;
     let modules = modules.with_module(&module)?;
     OutputFile::begin(&file)?.finish_with(text.as_bytes())?;

@@ -16,6 +16,10 @@ const UNIT: &str = include_str!("../../templates/evenkeel.service");
 const UNIT_PATH: &str = "etc/systemd/system/evenkeel.service";
 const DEFAULTS_PATH: &str = "etc/default/evenkeel";
 const BINARY: &str = "/usr/bin/evenkeel";
+/// Where packages have the unit.
+const PACKAGED: &str = "/usr/lib/systemd/system/evenkeel.service";
+/// Where a binary goes that the unit could not run where it is.
+const IN_REACH: &str = "/usr/local/bin/evenkeel";
 
 /// `evenkeel service`.
 ///
@@ -29,16 +33,24 @@ pub fn run(command: &ServiceCommand) -> Result {
 }
 
 fn install(args: &InstallArgs) -> Result {
-    let binary = std::env::current_exe().context("cannot find this binary").map_err(Failure::Failed)?;
-    let unit = UNIT.replace(BINARY, word(&binary)?);
+    let this = std::env::current_exe().context("cannot find this binary").map_err(Failure::Failed)?;
+    let binary = if args.root.is_some() { Path::new(BINARY) } else { within_reach(&this) };
+    let unit = UNIT.replace(BINARY, word(binary)?);
     let defaults = defaults(args)?;
     if args.print {
         return print(&format!("# /{UNIT_PATH}\n{unit}\n# /{DEFAULTS_PATH}\n{defaults}"));
     }
     let root = root(args.root.as_deref())?;
     let (unit_file, defaults_file) = (root.join(UNIT_PATH), root.join(DEFAULTS_PATH));
+    if args.root.is_none() && binary != this {
+        copy(&this, binary)?;
+    }
     write(&unit_file, &unit)?;
-    write(&defaults_file, &defaults)?;
+    if is_someone_elses(&defaults_file) {
+        say("note", &format!("{} is not of this command, and stays as it is", defaults_file.display()));
+    } else {
+        write(&defaults_file, &defaults)?;
+    }
     if args.root.is_some() {
         return print(&format!("{}\n{}\n", unit_file.display(), defaults_file.display()));
     }
@@ -56,14 +68,13 @@ fn install(args: &InstallArgs) -> Result {
 fn remove(args: &RemoveArgs) -> Result {
     let root = root(args.root.as_deref())?;
     let (unit, defaults) = (root.join(UNIT_PATH), root.join(DEFAULTS_PATH));
-    let was_there = unit.exists();
+    let is_packaged = args.root.is_none() && Path::new(PACKAGED).exists();
+    let was_there = unit.exists() || is_packaged;
     if was_there && args.root.is_none() {
         systemctl(&["disable", "--now", "evenkeel.service"])?;
     }
-    // What somebody has written by hand is theirs.
-    let is_ours = fs::read_to_string(&defaults).is_ok_and(|text| text.starts_with(DEFAULTS_HEAD));
-    let mine = [(was_there, &unit), (is_ours, &defaults)];
-    for (_, file) in mine.into_iter().filter(|(is_mine, _)| *is_mine) {
+    let is_ours = defaults.exists() && !is_someone_elses(&defaults);
+    for (_, file) in [(unit.exists(), &unit), (is_ours, &defaults)].into_iter().filter(|(is_mine, _)| *is_mine) {
         fs::remove_file(file).with_context(|| format!("cannot remove {}", file.display())).map_err(Failure::Failed)?;
     }
     if args.root.is_none() && was_there {
@@ -77,6 +88,24 @@ fn remove(args: &RemoveArgs) -> Result {
 }
 
 const DEFAULTS_HEAD: &str = "# Written by `evenkeel service install`, and removed by `evenkeel service remove`.";
+
+/// Where the unit runs a binary that is here. It sees no home folders and a /tmp of its own.
+fn within_reach(this: &Path) -> &Path {
+    if ["/usr", "/opt"].iter().any(|folder| this.starts_with(folder)) { this } else { Path::new(IN_REACH) }
+}
+
+/// Under another name first: a binary that runs cannot be written to.
+fn copy(from: &Path, to: &Path) -> Result {
+    let unfinished = to.with_extension("new");
+    let copied = fs::copy(from, &unfinished).and_then(|_| fs::rename(&unfinished, to));
+    copied.with_context(|| format!("cannot copy {} to {}", from.display(), to.display())).map_err(Failure::Failed)?;
+    print(&format!("{}: a copy of {}\n", to.display(), from.display()))
+}
+
+/// Whether there is a file that this command has not written.
+fn is_someone_elses(defaults: &Path) -> bool {
+    fs::read_to_string(defaults).is_ok_and(|text| !text.starts_with(DEFAULTS_HEAD))
+}
 
 /// What the unit reads its arguments from.
 fn defaults(args: &InstallArgs) -> Result<String> {
@@ -111,12 +140,12 @@ fn root(folder: Option<&Path>) -> Result<PathBuf> {
         return Ok(folder.to_owned());
     }
     if !rustix::process::geteuid().is_root() {
-        return Err(Failure::usage("only root may install or remove a service: sudo evenkeel service …"));
+        let why = "only root may install or remove a service: sudo evenkeel service …";
+        return Err(Failure::Failed(anyhow::anyhow!(why)));
     }
     if !Path::new("/run/systemd/system").is_dir() {
-        return Err(Failure::usage(
-            "systemd does not run here, expected it as the init system; --root FOLDER writes the unit alone",
-        ));
+        let why = "systemd does not run here, expected it as the init system; --root FOLDER writes the unit alone";
+        return Err(Failure::Failed(anyhow::anyhow!(why)));
     }
     Ok(PathBuf::from("/"))
 }

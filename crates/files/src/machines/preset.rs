@@ -19,7 +19,7 @@ pub struct Preset {
 
 macro_rules! presets {
     ($($name:literal),* $(,)?) => {
-        &[$(Preset { name: $name, text: include_str!(concat!("../../../../machines/", $name, ".toml")) }),*]
+        &[$(Preset { name: $name, text: include_str!(concat!("../../machines/", $name, ".toml")) }),*]
     };
 }
 

@@ -27,7 +27,7 @@ macro_rules! shipped {
             file: concat!($name, $ending),
             format: $format,
             summary: $summary,
-            text: include_str!(concat!("../../../../workloads/", $name, $ending)),
+            text: include_str!(concat!("../../workloads/", $name, $ending)),
         }),*]
     };
 }

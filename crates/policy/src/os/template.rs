@@ -31,7 +31,7 @@ pub const ENTRY: Entry = Entry {
         unit: "ms",
         about: "how long a thread runs before the next has its turn (ours)",
     }],
-    make: |knobs, _| Box::new(Template::new(knobs)),
+    make: |knobs, _| Box::new(TemplatePolicy::new(knobs)),
 };
 
 /// The one queue.
@@ -39,17 +39,17 @@ const ALL: QueueId = QueueId(0);
 
 /// State of the policy: what it keeps between events.
 #[derive(Debug)]
-pub struct Template {
+pub struct TemplatePolicy {
     slice: Nanos,
 }
 
-impl Template {
+impl TemplatePolicy {
     fn new(knobs: &Knobs) -> Self {
         Self { slice: knobs.millis("slice") }
     }
 }
 
-impl Policy for Template {
+impl Policy for TemplatePolicy {
     /// Starts and ends are always told. Ask for what you use: `Interest::WOKE.and(Interest::PROGRESS)`.
     fn interest(&self) -> Interest {
         Interest::NONE
