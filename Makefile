@@ -159,11 +159,11 @@ lint: docs-check hot-paths
 
 # Blocks of README and docs that say by which command they are made are what it prints now (tests/docs).
 docs-check:
-	$(CARGO) test --quiet -p evenkeel --test docs
+	$(CARGO) test --quiet --workspace $(SCHED_EXT) --test docs
 
 # Writes them anew. Look at the prose around them.
 docs-update:
-	$(CARGO) test --quiet -p evenkeel --test docs -- --update
+	$(CARGO) test --quiet --workspace $(SCHED_EXT) --test docs -- --update
 
 # Instructions and bytes of the hot paths beside what they were when a commit last said so; 3 % more or less fails (tests/hot_paths).
 hot-paths:
