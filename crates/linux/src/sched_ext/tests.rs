@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
-use evenkeel_machine::{CoreId, Machine, Nanos};
+use evenkeel_machine::{CoreId, Nanos};
 use evenkeel_policy::{Directives, Event, Interest, Order, Policy, Start, State, ThreadId, View};
 use proptest::prelude::*;
 
