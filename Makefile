@@ -32,7 +32,7 @@ demo:
 	@echo "Plots and timelines, for any browser:    $(CURDIR)/report.html"
 	@echo "A run of bodytrack for ui.perfetto.dev:  $(abspath $(DEMO))/bodytrack.pftrace"
 
-# Everything but virtual machines and sanitizers: twelve minutes on two cores, most of them the compiler's.
+# Everything but virtual machines and sanitizers: a quarter of an hour or so on two cores, most of it the compiler's.
 test:
 	./tests/setup-perfetto.sh
 	./tests/setup-c.sh
