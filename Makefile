@@ -14,7 +14,8 @@ PROGRAMS  = blackscholes bodytrack canneal dedup facesim ferret fluidanimate str
 WORKLOADS = $(PROGRAMS) 4STH-2STM-2STL rtapp-mixed
 POLICIES  = linux,pinned,gts,hsp,acfs,age
 
-# The mechanism in BPF takes libelf and zlib: looked for when it is needed, tests/setup-vm.sh may have installed them. Its object is checked in.
+# The mechanism in BPF takes libelf and zlib: looked for when it is needed, tests/setup-vm.sh may
+# have installed them. Its object is checked in.
 SCHED_EXT = $$(./tests/features.sh)
 # Where the clang is that made the object, it is made once more and compared.
 COMPARE_BPF = $$(command -v clang-19 >/dev/null && echo EVENKEEL_BPF=compare)
@@ -49,8 +50,8 @@ install-c:
 uninstall-c:
 	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" ./crates/capi/install.sh remove
 
-# A .tar.gz and a .deb with the binary, sched_ext in it, manual pages, completions and the systemd unit, and a .tar.gz of the runtime for C
-# and C++, into target/dist. Takes libelf and zlib to link in; clang only where src/bpf has changed.
+# A .tar.gz and a .deb with the binary, sched_ext in it, manual pages, completions and the systemd
+# unit, and a .tar.gz of the runtime for C and C++, into target/dist. Takes libelf and zlib to link in.
 dist:
 	CARGO="$(CARGO)" ./dist/build.sh
 
@@ -155,7 +156,8 @@ lint: docs-check hot-paths
 	else echo "without the feature sched_ext: it takes libelf and zlib (tests/setup-vm.sh)"; fi
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check licenses bans sources; \
 		else echo "cargo-deny is not installed: tests/structure has looked at licences and sources alone"; fi
-	@if command -v actionlint >/dev/null; then actionlint; else echo "actionlint is not installed: .github/workflows not looked at"; fi
+	@if command -v actionlint >/dev/null; then actionlint; \
+		else echo "actionlint is not installed: .github/workflows not looked at"; fi
 
 # Blocks of README and docs that say by which command they are made are what it prints now (tests/docs).
 docs-check:

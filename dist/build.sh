@@ -18,7 +18,8 @@ binary=$built/$TARGET/dist/evenkeel
 # What runs the binary here.
 run=
 if [ "$TARGET" != "$host" ]; then
-    run="qemu-$machine -L /usr/$machine-linux-gnu"
+    # Without -L: libc6 of that architecture is installed, and parts of two C libraries together hang.
+    run="qemu-$machine"
     upper=$(echo "$TARGET" | tr a-z- A-Z_)
     export "CARGO_TARGET_${upper}_LINKER=$machine-linux-gnu-gcc" "CC_$(echo "$TARGET" | tr - _)=$machine-linux-gnu-gcc"
 fi

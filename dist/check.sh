@@ -18,10 +18,10 @@ archive=$built/evenkeel-$version-$machine-linux.tar.gz
 [ -f "$archive" ] || fail "no $archive"
 
 # The .deb asks for the C library that the binary needs, or a later one.
-newest=$(readelf -V "$root/usr/bin/evenkeel" | grep -o 'GLIBC_2\.[0-9]*' | sort -t. -k2 -n | tail -1)
-dpkg-deb -f "$deb" Depends | grep -q "libc6 (>= ${newest#GLIBC_})" \
-    || [ "$(printf '%s\n' "${newest#GLIBC_}" "$(dpkg-deb -f "$deb" Depends | sed 's/.*libc6 (>= \([^)]*\)).*/\1/')" | sort -V | tail -1)" != "${newest#GLIBC_}" ] \
-    || fail "evenkeel needs $newest, and the .deb asks for $(dpkg-deb -f "$deb" Depends)"
+needs=$(readelf -V "$root/usr/bin/evenkeel" | grep -o 'GLIBC_2\.[0-9]*' | sed 's/GLIBC_//' | sort -V | tail -1)
+asks=$(dpkg-deb -f "$deb" Depends | sed -n 's/.*libc6 (>= \([^)]*\)).*/\1/p')
+[ "$(printf '%s\n' "$needs" "$asks" | sort -V | tail -1)" = "$asks" ] \
+    || fail "evenkeel needs glibc $needs, and the .deb asks for '$asks'"
 
 # The libraries that the binary names, and no others: glibc's.
 needed=$(readelf -d "$root/usr/bin/evenkeel" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
@@ -41,7 +41,7 @@ if [ "$machine" = "$(uname -m)" ]; then
     mkdir -p "$root/tmp" "$root/proc"
     within() { chroot "$root" /usr/bin/evenkeel "$@"; }
 else
-    within() { "qemu-$machine" -L "/usr/$machine-linux-gnu" "$root/usr/bin/evenkeel" "$@"; }
+    within() { "qemu-$machine" "$root/usr/bin/evenkeel" "$@"; }
 fi
 
 within --version | grep -q '^evenkeel [0-9]' || fail "--version"
@@ -66,7 +66,7 @@ if command -v $compiler >/dev/null; then
     $compiler -I"$root/c/include" crates/capi/examples/loop.c -L"$root/c/lib" -levenkeel -lm -o "$root/loop"
     case $machine in
     "$(uname -m)") LD_LIBRARY_PATH=$root/c/lib "$root/loop" >/dev/null ;;
-    *) "qemu-$machine" -L "/usr/$machine-linux-gnu" -E LD_LIBRARY_PATH="$root/c/lib" "$root/loop" >/dev/null ;;
+    *) "qemu-$machine" -E LD_LIBRARY_PATH="$root/c/lib" "$root/loop" >/dev/null ;;
     esac || fail "crates/capi/examples/loop.c does not run"
 fi
 if [ "$machine" = "$(uname -m)" ]; then where="in an empty root"; else where="under qemu-$machine"; fi

@@ -7,8 +7,8 @@ target=aarch64-unknown-linux-gnu
 rustup target list --installed | grep -qx "$target" || rustup target add "$target"
 command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null \
     && [ -e /usr/lib/aarch64-linux-gnu/libelf.a ] && [ -e /usr/lib/aarch64-linux-gnu/libz.a ] && exit 0
-[ "$(id -u)" = 0 ] || { echo "needs gcc-aarch64-linux-gnu, qemu-user, libelf-dev:arm64 and zlib1g-dev:arm64" >&2; exit 1; }
+packages="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user libelf-dev:arm64 zlib1g-dev:arm64"
+[ "$(id -u)" = 0 ] || { echo "missing are some of: $packages" >&2; exit 1; }
 dpkg --add-architecture arm64
 apt-get -q update
-DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
-    qemu-user libelf-dev:arm64 zlib1g-dev:arm64
+DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends $packages

@@ -103,7 +103,8 @@ fn clang() -> Result<String, String> {
     let found = candidates.iter().find(|clang| version(clang).is_some_and(|version| version >= OLDEST));
     found.map(|clang| (*clang).to_owned()).ok_or_else(|| {
         format!(
-            "src/bpf has changed, and so has to be compiled, which takes clang {OLDEST} or later; none of {} is: install one, or name it in BPF_CLANG",
+            "src/bpf has to be compiled, for it has changed or BPF_CLANG or EVENKEEL_BPF asks for it; that takes \
+             clang {OLDEST} or later, and none of {} is: install one, or name it in BPF_CLANG",
             candidates.join(", ")
         )
     })

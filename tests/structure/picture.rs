@@ -1,4 +1,5 @@
-//! The picture in ARCHITECTURE.md, as Graphviz reads it: crates with their arrows, and the way of a thread from file to record.
+//! The picture in ARCHITECTURE.md, as Graphviz reads it: crates with their arrows, and the way of a
+//! thread from file to record.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

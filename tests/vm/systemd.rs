@@ -1,4 +1,5 @@
-//! The unit of `evenkeel service` under systemd, this host's own, in the lab: what it forbids is nothing that the scheduler needs.
+//! The unit of `evenkeel service` under systemd, this host's own, in the lab: what it forbids is
+//! nothing that the scheduler needs.
 
 use std::path::Path;
 

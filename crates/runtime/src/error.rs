@@ -19,10 +19,10 @@ pub enum PoolError {
     #[cfg(feature = "machine-files")]
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// A machine is asked for by its name, and names are not known.
-    #[cfg(not(feature = "machine-files"))]
+    /// A machine is asked for by its name, and names are not known: the feature `machine-files` is off.
     #[error(
-        "machine '{0}': this program was built without evenkeel-runtime's feature machine-files, expected the kinds of core in EVENKEEL_KINDS, as 'P:0-7=1024 E:8-15=512'"
+        "machine '{0}': this program was built without evenkeel-runtime's feature machine-files; \
+         expected the kinds of core in EVENKEEL_KINDS, as 'P:0-7=1024 E:8-15=512'"
     )]
     NoMachineFiles(String),
     /// What is said of the kinds of core makes no sense.

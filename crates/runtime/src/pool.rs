@@ -25,8 +25,8 @@ use crate::team::{KindOfCore, Place, Team};
 use crate::trace::Trace;
 use crate::worker::Worker;
 
-/// Environment variable: the machine whose kinds count, a preset's name or a file, in place of what the system tells. Takes the feature `machine-files`; without it,
-/// and without this variable, [`KINDS_VARIABLE`] counts.
+/// Environment variable: the machine whose kinds count, a preset's name or a file, in place of what
+/// the system tells. Takes the feature `machine-files`; without it [`KINDS_VARIABLE`] counts.
 pub const MACHINE_VARIABLE: &str = "EVENKEEL_MACHINE";
 /// Environment variable: the policy for tasks.
 pub const POLICY_VARIABLE: &str = "EVENKEEL_POLICY";
@@ -115,7 +115,8 @@ impl Builder {
         self
     }
 
-    /// The file that a trace (feature `trace`) is written to when the pool has been dropped, to be opened at ui.perfetto.dev: what each worker did when, and what had to
+    /// The file that a trace is written to when the pool has been dropped (feature `trace`), to be
+    /// opened at ui.perfetto.dev: what each worker did when, and what had to
     /// wait for what. `%p` in its name stands for the process's number. Pools of one process that name the same file are all in it, side by side.
     /// Else `EVENKEEL_TRACE`, else there is none.
     ///
@@ -178,7 +179,8 @@ impl Builder {
     }
 }
 
-/// The machine that was asked for, else the kinds that the environment states: what they are called, and which they are.
+/// The kinds of the machine that was asked for, else those that the environment states, and what a
+/// message calls them.
 #[cfg(feature = "machine-files")]
 fn stated(machine: Option<String>) -> Result<Option<(String, KindList)>, PoolError> {
     let load = |it: &str| {
@@ -369,7 +371,7 @@ impl Pool {
     /// A panic of `f` or of a task is resumed here; tasks that have not begun by then are dropped.
     ///
     /// `f` has a worker while it runs. Where there is no other, tasks begin when it has returned, waits
-    /// for something of the pool's, or has been blocked for some 10 ms, as on a channel that they empty.
+    /// for something of the pool's, or has been blocked for 10 to 160 ms, as on a channel that they empty.
     pub fn scope<'env, F, R>(&self, f: F) -> R
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R + Send,

@@ -148,6 +148,8 @@ impl Registry {
         let Ok(mut registry) = Self::new(team, outer.discipline, stealers, outer.schedule) else {
             unreachable!("the policy has been made once, of the same name")
         };
+        // Whoever visits a region is somebody outside, the reserve as any other.
+        registry.reserve = None;
         registry.costs = Arc::clone(&outer.costs);
         registry.depot = Arc::clone(&outer.depot);
         registry.counts = outer.counts.iter().map(Arc::clone).collect();

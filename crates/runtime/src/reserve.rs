@@ -17,7 +17,7 @@ const LATEST: Duration = Duration::from_millis(80);
 /// The reserve goes on for so long before it looks whether the worker is back.
 const TURN: Duration = Duration::from_millis(10);
 
-/// See the file's head.
+/// The second thread of a pool of one worker, and what it looks after.
 #[derive(Default)]
 pub struct Reserve {
     /// The worker that it looks after.
@@ -52,7 +52,9 @@ impl Reserve {
         let registry = me.registry();
         let (mut ran, mut wait) = (None, SOONEST);
         while !registry.is_ending() {
-            self.park_while_idle(registry);
+            if self.park_while_idle(registry) {
+                (ran, wait) = (None, SOONEST);
+            }
             let until = Instant::now() + wait;
             while !registry.is_ending() && !park_until(Some(until)) {}
             let now = self.worker.get().and_then(|worker| worker.ran());
@@ -66,15 +68,17 @@ impl Reserve {
         }
     }
 
-    /// Until something comes in, if the worker sleeps for want of work.
-    fn park_while_idle(&self, registry: &Registry) {
+    /// Until something comes in, if the worker sleeps for want of work. True: it did.
+    fn park_while_idle(&self, registry: &Registry) -> bool {
         let is_idle = || registry.sleep.is_asleep(WORKER) && !has_work(registry) && !registry.is_ending();
         self.is_parked.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
+        let was_idle = is_idle();
         while is_idle() {
             park();
         }
         self.is_parked.store(false, Ordering::Relaxed);
+        was_idle
     }
 
     /// Works until nothing is left, or the worker is back.

@@ -41,7 +41,8 @@ pub struct Team {
 }
 
 impl Team {
-    /// The cores that this process may use, of the kinds that are stated, with what that is called, or that the system tells where nothing is.
+    /// The cores that this process may use, of the kinds that `stated` names, each with its CPUs; of those
+    /// that the system tells where that is `None`. The text is what a message calls them.
     ///
     /// # Errors
     /// None of the CPUs that are stated may be used.

@@ -389,9 +389,7 @@ proptest! {
     }
 
     #[test]
-    fn who_needs_no_speedup_factors_decides_the_same_whatever_they_are(
-        case in cases(),
-    ) {
+    fn who_needs_no_speedup_factors_decides_the_same_whatever_they_are(case in cases()) {
         let needs = registry::ENTRIES.iter().any(|entry| entry.name == case.policy && entry.has(Trait::NeedsFactors));
         prop_assume!(!needs);
         let outcomes = [Estimator::Oracle, Estimator::Modelled { error: 0.5 }].map(|estimator| {
@@ -401,7 +399,10 @@ proptest! {
     }
 
     #[test]
-    fn no_runnable_thread_waits_while_a_core_that_may_serve_it_idles(case in cases(), policy in prop::sample::select(those_that_are(Trait::WorkConserving))) {
+    fn no_runnable_thread_waits_while_a_core_that_may_serve_it_idles(
+        case in cases(),
+        policy in prop::sample::select(those_that_are(Trait::WorkConserving)),
+    ) {
         let mut case = case;
         case.policy = policy.into();
         case.config.decision_latency = Nanos::ZERO;

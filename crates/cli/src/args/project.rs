@@ -18,8 +18,8 @@ Examples:
   evenkeel service install --root build/root
 
 Needs root, and systemd. Where Evenkeel cannot be the kernel's scheduler (sched_ext), --backend auto places threads by \
-affinity. The policy is in /etc/default/evenkeel, too: `systemctl restart evenkeel` after a change there. A binary below /usr or \
-/opt is run where it is, any other is copied to /usr/local/bin, for the unit sees no home folders.
+affinity. The policy is in /etc/default/evenkeel: `systemctl restart evenkeel` after a change there. A binary below \
+/usr or /opt is run where it is, any other is copied to /usr/local/bin, for the unit sees no home folders.
 
 Exit codes: 0 done, 1 where it is not allowed, or systemd or the file system refused, 2 for wrong usage.")]
     Install(InstallArgs),
@@ -30,7 +30,8 @@ Examples:
 
 /etc/default/evenkeel goes, too, where `service install` has written it. The binary stays.
 
-Exit codes: 0 done, also where there was none, 1 where it is not allowed, or systemd or the file system refused, 2 for wrong usage.")]
+Exit codes: 0 done, also where there was none, 1 where it is not allowed, or systemd or the file system refused, \
+2 for wrong usage.")]
     Remove(RemoveArgs),
 }
 
@@ -83,7 +84,8 @@ Examples:
   cargo run --release -p evenkeel -- compare -m quickia -w 2STH-2STL \\
       -p linux,my-policy
 
-Its lines go into registry.rs and os/mod.rs. It works as written: one queue for all cores, idle ones woken fastest first. Run it anywhere in a checkout of Evenkeel.
+Its lines go into registry.rs and os/mod.rs. It works as written: one queue for all cores, idle ones woken fastest \
+first. Run it anywhere in a checkout of Evenkeel.
 
 Exit codes: 0 done, 2 where the name is taken or no policy's, or there is no checkout.")]
     Policy(NewPolicyArgs),

@@ -61,7 +61,8 @@ fn module_of(name: &str) -> Result<String> {
         |word: &str| !word.is_empty() && word.chars().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit());
     if !name.starts_with(|it: char| it.is_ascii_lowercase()) || !name.split('-').all(is_word) {
         return Err(Failure::usage(format!(
-            "'{name}' found, expected a name of lower-case letters, digits and single hyphens, that begins with a letter"
+            "'{name}' found, expected a name of lower-case letters, digits and single hyphens, \
+             that begins with a letter"
         )));
     }
     let taken = registry::make(name, &[]).is_ok() || graph::find(name).is_some() || loops::NAMES.contains(&name);

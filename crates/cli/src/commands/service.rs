@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use evenkeel_policy::registry;
@@ -18,6 +19,8 @@ const DEFAULTS_PATH: &str = "etc/default/evenkeel";
 const BINARY: &str = "/usr/bin/evenkeel";
 /// Where packages have the unit.
 const PACKAGED: &str = "/usr/lib/systemd/system/evenkeel.service";
+/// How long a scheduler is given to load before it is asked after.
+const SETTLING: Duration = Duration::from_secs(2);
 /// Where a binary goes that the unit could not run where it is.
 const IN_REACH: &str = "/usr/local/bin/evenkeel";
 
@@ -57,6 +60,7 @@ fn install(args: &InstallArgs) -> Result {
     systemctl(&["daemon-reload"])?;
     systemctl(&["enable", "evenkeel.service"])?;
     systemctl(&["restart", "evenkeel.service"])?;
+    insist_on_running()?;
     print(&format!(
         "evenkeel schedules this machine, now and from each start on.\n\
          what it does:  journalctl -u evenkeel -f\n\
@@ -73,9 +77,9 @@ fn remove(args: &RemoveArgs) -> Result {
     if was_there && args.root.is_none() {
         systemctl(&["disable", "--now", "evenkeel.service"])?;
     }
-    let is_ours = defaults.exists() && !is_someone_elses(&defaults);
-    for (_, file) in [(unit.exists(), &unit), (is_ours, &defaults)].into_iter().filter(|(is_mine, _)| *is_mine) {
-        fs::remove_file(file).with_context(|| format!("cannot remove {}", file.display())).map_err(Failure::Failed)?;
+    remove_file(&unit)?;
+    if !is_someone_elses(&defaults) {
+        remove_file(&defaults)?;
     }
     if args.root.is_none() && was_there {
         systemctl(&["daemon-reload"])?;
@@ -113,6 +117,10 @@ fn defaults(args: &InstallArgs) -> Result<String> {
     registry::knobs(&policy.name, &policy.set).map_err(Failure::input)?;
     if registry::ENTRIES.iter().any(|entry| entry.name == policy.name && entry.has(registry::Trait::Bound)) {
         return Err(Failure::usage(format!("{} is a bound and no scheduler", policy.name)));
+    }
+    #[cfg(not(feature = "sched_ext"))]
+    if args.backend == ServiceBackend::SchedExt {
+        return Err(Failure::usage(crate::commands::live::BUILT_WITHOUT));
     }
     let settings: String = policy.set.iter().map(|(knob, value)| format!(" --set {knob}={value}")).collect();
     let backend = match args.backend {
@@ -158,12 +166,28 @@ fn write(path: &Path, text: &str) -> Result {
     OutputFile::begin(path)?.finish_with(text.as_bytes())
 }
 
+/// One that is not there is gone already.
+fn remove_file(path: &Path) -> Result {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failure::Failed(anyhow::Error::from(error).context(format!("cannot remove {}", path.display()))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether it is still there once it has loaded, or failed to: a kernel may refuse it.
+fn insist_on_running() -> Result {
+    std::thread::sleep(SETTLING);
+    systemctl(&["is-active", "--quiet", "evenkeel.service"])
+}
+
 fn systemctl(args: &[&str]) -> Result {
     let status =
         Command::new("systemctl").args(args).status().context("cannot run systemctl").map_err(Failure::Failed)?;
     if status.success() {
         return Ok(());
     }
-    say("note", "systemctl status evenkeel says more");
+    say("note", "`systemctl status evenkeel` and `journalctl -u evenkeel` say more");
     Err(Failure::Failed(anyhow::anyhow!("systemctl {} failed ({status})", args.join(" "))))
 }

@@ -22,7 +22,8 @@ pub const FORMAT: &str = "evenkeel.workload/1";
 /// What `"format"` says in any version.
 const FAMILY: &str = "evenkeel.workload/";
 
-/// The deepest nesting of brackets: three for each level of loops ([`evenkeel_model::MAX_LOOP_DEPTH`]), and those around them.
+/// The deepest nesting of brackets: three for each level of loops ([`evenkeel_model::MAX_LOOP_DEPTH`]),
+/// and those around them.
 const MAX_DEPTH: usize = 3 * evenkeel_model::MAX_LOOP_DEPTH + 8;
 
 /// Why a workload file could not be read.

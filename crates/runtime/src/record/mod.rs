@@ -97,7 +97,9 @@ impl Pool {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// let (pool, a, b) = (evenkeel_runtime::Pool::new()?, evenkeel_runtime::Handle::new(), evenkeel_runtime::Handle::new());
+    /// use evenkeel_runtime::{Handle, Pool};
+    ///
+    /// let (pool, a, b) = (Pool::new()?, Handle::new(), Handle::new());
     /// let mut graph = pool.record_with("heft", |g| {
     ///     g.task().writes(&a).label("fill").cost(Duration::from_micros(300)).run(|| ());
     ///     g.task().writes(&b).label("fill").run(|| ());

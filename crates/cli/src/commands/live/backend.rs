@@ -149,9 +149,7 @@ pub fn begin_sched_ext(
 /// Always.
 #[cfg(not(feature = "sched_ext"))]
 pub fn begin_sched_ext(_: &Prepared, _: &LiveArgs, _: bool) -> Result<Option<(Box<dyn live::Session>, Chosen)>> {
-    Err(Failure::usage(
-        "this evenkeel was built without sched_ext: build it with --features sched_ext (docs/schedule.md), or use --backend affinity",
-    ))
+    Err(Failure::usage(super::BUILT_WITHOUT))
 }
 
 /// Puts threads that are there, and all that they will fork, under the scheduler.

@@ -28,6 +28,11 @@ const AFFINITY_BUDGET: f64 = 0.01;
 /// For how long a program has all its CPUs unless said.
 const GRACE: Nanos = Nanos::from_millis(50);
 
+/// What a build without the kernel's side says where it is asked for.
+#[cfg(not(feature = "sched_ext"))]
+pub const BUILT_WITHOUT: &str = "this evenkeel was built without sched_ext: build it with --features sched_ext \
+                                 (docs/schedule.md), or use --backend affinity";
+
 /// Everything that is known before threads are looked at.
 struct Prepared {
     policy: Chosen,
