@@ -72,7 +72,7 @@ impl Failure {
             Self::Dismissed(error) => (causes(error), 3),
             Self::NotStarted { program, error } => (format!("cannot run '{program}': {error}"), not_started(error)),
             Self::Said => return ExitCode::FAILURE,
-            Self::ClosedPipe => return ExitCode::from(ended_by(Signal::SIGPIPE as i32)),
+            Self::ClosedPipe => return ExitCode::from(ended_by(Signal::PIPE.as_raw())),
             Self::Interrupted(signal) => return ExitCode::from(ended_by(*signal)),
         };
         say("error", &error);

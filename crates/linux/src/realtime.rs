@@ -6,11 +6,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use nix::sched::{CpuSet, sched_setaffinity};
-use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
-use nix::unistd::Pid;
-
 use evenkeel_machine::Nanos;
+use rustix::thread::{CpuSet, clock_nanosleep_absolute, sched_setaffinity};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::watch::Cpu;
 
@@ -81,31 +79,34 @@ pub fn become_fifo(priority: i32) -> io::Result<()> {
 /// # Errors
 /// A CPU that is not there, is offline, or that the cpuset leaves out.
 pub fn pin_to(cpu: Cpu) -> io::Result<()> {
+    let cpu = cpu.0 as usize;
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
     let mut set = CpuSet::new();
-    set.set(cpu.0 as usize)?;
-    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+    set.set(cpu);
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// `CLOCK_MONOTONIC`.
 pub fn now() -> Nanos {
-    read(ClockId::CLOCK_MONOTONIC)
+    read(ClockId::Monotonic)
 }
 
 /// `CLOCK_BOOTTIME`: as [`now`], and what the machine was suspended for beside.
 pub fn since_boot() -> Nanos {
-    read(ClockId::CLOCK_BOOTTIME)
+    read(ClockId::Boottime)
 }
 
 fn read(clock: ClockId) -> Nanos {
-    // It fails only for clocks that do not exist, and these always do.
-    clock_gettime(clock)
-        .map_or(Nanos::ZERO, |time| Nanos(time.tv_sec().unsigned_abs() * 1_000_000_000 + time.tv_nsec().unsigned_abs()))
+    let time = clock_gettime(clock);
+    Nanos(time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs())
 }
 
 /// Sleeps until the monotonic clock reads `time`, or a little less where a signal comes.
 pub fn sleep_until(time: Nanos) {
-    let seconds = i64::try_from(time.0 / 1_000_000_000).unwrap_or(i64::MAX);
-    let request = nix::sys::time::TimeSpec::new(seconds, (time.0 % 1_000_000_000) as i64);
+    let tv_sec = i64::try_from(time.0 / 1_000_000_000).unwrap_or(i64::MAX);
+    let then = Timespec { tv_sec, tv_nsec: (time.0 % 1_000_000_000) as i64 };
     // Whoever sleeps looks at the clock afterwards: an early end does no harm.
-    let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &request);
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &then);
 }

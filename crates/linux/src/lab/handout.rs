@@ -66,7 +66,7 @@ fn remove_abandoned(parent: &Path) {
     let ours = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(FOLDER_PREFIX);
     for folder in entries.flatten().filter(|entry| ours(&entry.file_name())).map(|entry| entry.path()) {
         let is_own =
-            folder.symlink_metadata().is_ok_and(|it| it.is_dir() && it.uid() == nix::unistd::geteuid().as_raw());
+            folder.symlink_metadata().is_ok_and(|it| it.is_dir() && it.uid() == rustix::process::geteuid().as_raw());
         if !is_own {
             continue;
         }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use evenkeel_machine::Nanos;
-use nix::sys::resource::{Resource, getrlimit};
+use rustix::process::{Resource, getrlimit};
 
 /// The thief's priority where any is allowed: below the threads of interrupts, which have 50, above what programs that
 /// are slowed have in general.
@@ -77,8 +77,8 @@ impl Budget {
 
 /// The highest priority up to [`PRIORITY`] that the limit of the process allows; with `CAP_SYS_NICE` there is none.
 fn priority() -> i32 {
-    match getrlimit(Resource::RLIMIT_RTPRIO) {
-        Ok((soft @ 2.., _)) => i32::try_from(soft).unwrap_or(PRIORITY).min(PRIORITY),
+    match getrlimit(Resource::Rtprio).current {
+        Some(soft @ 2..) => i32::try_from(soft).unwrap_or(PRIORITY).min(PRIORITY),
         _ => PRIORITY,
     }
 }

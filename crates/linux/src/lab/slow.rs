@@ -4,8 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use evenkeel_machine::parse_cpus;
-use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 use super::LabError;
 use super::limits::Budget;
@@ -74,8 +73,8 @@ impl Cpus {
     /// # Errors
     /// The kernel does not say which CPUs the process may use.
     pub fn of_this_process(sysfs: &Path) -> Result<Self, LabError> {
-        let set = sched_getaffinity(Pid::from_raw(0)).map_err(|error| LabError::Affinity(error.into()))?;
-        let allowed = (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).map(|cpu| cpu as u32);
+        let set = sched_getaffinity(None).map_err(|error| LabError::Affinity(error.into()))?;
+        let allowed = (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32);
         let allowed: Vec<u32> = allowed.collect();
         let list = |name: &str| {
             let text = fs::read_to_string(sysfs.join("devices/system/cpu").join(name)).ok()?;

@@ -17,24 +17,24 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, SigmaskHow, kill};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::{Id, WaitPidFlag, waitid};
-use nix::unistd::{AccessFlags, Pid, access};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, kill_process, waitid};
+
+use sys::{Mask, Queue};
 
 pub use held::Held;
-pub use nix::sys::signal::Signal;
+pub use rustix::process::Signal;
 
 /// Signals that would end us, and are the program's to answer.
-const PASSED: [Signal; 6] =
-    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
+const PASSED: [Signal; 6] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
 
 /// Signals to this process, held back for us to look at. To be made before any thread is, since a thread that does not
 /// hold them back would die of them for all.
 pub struct Signals {
-    queue: SignalFd,
-    before: SigSet,
+    queue: Queue,
+    before: Mask,
 }
 
 /// A signal that was waiting.
@@ -49,7 +49,7 @@ pub struct Caught {
 impl Caught {
     /// Whether it asks whoever gets it to end.
     pub fn is_to_end(&self) -> bool {
-        matches!(self.signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT)
+        matches!(self.signal, Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT)
     }
 }
 
@@ -67,10 +67,9 @@ impl Signals {
     /// # Errors
     /// No more files may be open.
     pub fn hold_with(more: &[Signal]) -> io::Result<Self> {
-        let mut set: SigSet = PASSED.iter().chain(more).copied().collect();
-        set.add(Signal::SIGCHLD);
-        let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
-        Ok(Self { queue: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)?, before })
+        let held: Mask = PASSED.iter().chain(more).chain(&[Signal::CHILD]).copied().collect();
+        let queue = Queue::of(&held)?;
+        Ok(Self { queue, before: held.block()? })
     }
 
     /// The next, if there is one by now.
@@ -78,9 +77,9 @@ impl Signals {
     /// # Errors
     /// As [`Signals::next`].
     pub fn poll(&self) -> io::Result<Option<Caught>> {
-        let mut fds = [PollFd::new(self.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut fds, PollTimeout::ZERO) {
-            Ok(0) | Err(nix::errno::Errno::EINTR) => Ok(None),
+        let mut fds = [PollFd::new(self, PollFlags::IN)];
+        match poll(&mut fds, Some(&Timespec::default())) {
+            Ok(0) | Err(Errno::INTR) => Ok(None),
             Ok(_) => self.next().map(Some),
             Err(error) => Err(error.into()),
         }
@@ -92,13 +91,9 @@ impl Signals {
     /// The kernel takes the queue away.
     pub fn next(&self) -> io::Result<Caught> {
         loop {
-            match self.queue.read_signal() {
-                Ok(Some(info)) => {
-                    let signal = Signal::try_from(info.ssi_signo as i32)?;
-                    return Ok(Caught { signal, is_sent: info.ssi_code <= 0 });
-                }
-                Ok(None) | Err(nix::errno::Errno::EINTR) => {}
-                Err(error) => return Err(error.into()),
+            match self.queue.read() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => return read,
             }
         }
     }
@@ -107,14 +102,14 @@ impl Signals {
 impl AsFd for Signals {
     /// Readable where [`Signals::next`] would not wait.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.queue.as_fd()
+        self.queue.0.as_fd()
     }
 }
 
 impl Drop for Signals {
     fn drop(&mut self) {
         // It is a mask that was in force before: it cannot be wrong.
-        let _ = self.before.thread_set_mask();
+        let _ = self.before.set();
     }
 }
 
@@ -155,7 +150,7 @@ impl<'a> Program<'a> {
     pub fn poll(&mut self) -> io::Result<Option<ExitStatus>> {
         let mut children = false;
         while let Some(caught) = self.signals.poll()? {
-            children |= caught.signal == Signal::SIGCHLD;
+            children |= caught.signal == Signal::CHILD;
             self.pass(caught);
         }
         let status = self.child.try_wait()?;
@@ -167,20 +162,16 @@ impl<'a> Program<'a> {
 
     /// Where we are a subreaper, processes whose parents have ended are our children, and would stay zombies.
     fn bury_others(&self) {
-        let own = Pid::from_raw(self.child.id() as i32);
-        let ended = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG;
-        while let Ok(status) = waitid(Id::All, ended | WaitPidFlag::WNOWAIT) {
-            match status.pid() {
-                Some(pid) if pid != own => drop(waitid(Id::Pid(pid), ended)),
-                _ => return,
-            }
+        let own = Pid::from_child(&self.child);
+        while let Some(pid) = sys::ended_child().filter(|&pid| pid != own) {
+            let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         }
     }
 
     fn pass(&self, Caught { signal, is_sent }: Caught) {
-        if signal != Signal::SIGCHLD && is_sent {
-            // A process number is at most 2^22. It may have ended in the meantime; whoever waits sees that.
-            let _ = kill(Pid::from_raw(self.child.id() as i32), signal);
+        if signal != Signal::CHILD && is_sent {
+            // It may have ended in the meantime; whoever waits sees that.
+            let _ = kill_process(Pid::from_child(&self.child), signal);
         }
     }
 
@@ -250,8 +241,8 @@ fn check(file: &Path) -> io::Result<()> {
     if fs::metadata(file)?.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
     }
-    access(file, AccessFlags::X_OK).map_err(|error| match error {
-        nix::errno::Errno::EACCES => io::Error::new(io::ErrorKind::PermissionDenied, "permission denied"),
+    access(file, Access::EXEC_OK).map_err(|error| match error {
+        Errno::ACCESS => io::Error::new(io::ErrorKind::PermissionDenied, "permission denied"),
         error => error.into(),
     })
 }

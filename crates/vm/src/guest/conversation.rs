@@ -76,7 +76,7 @@ impl<'a> Conversation<'a> {
             }
             while let Some(caught) = self.signals.poll().map_err(VmError::system("cannot wait for signals"))? {
                 if caught.is_to_end() {
-                    return Err(VmError::Interrupted { signal: caught.signal as i32 });
+                    return Err(VmError::Interrupted { signal: caught.signal.as_raw() });
                 }
             }
             if is_refused() {

@@ -126,7 +126,7 @@ fn watched<T: Send>(
     });
     bar.finish_and_clear();
     match ended_by {
-        Some(signal) => Err(Failure::Interrupted(signal as i32)),
+        Some(signal) => Err(Failure::Interrupted(signal.as_raw())),
         None => done,
     }
 }

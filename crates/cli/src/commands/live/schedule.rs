@@ -33,7 +33,7 @@ use crate::table;
 const REMEMBERED: usize = 4096;
 
 /// What Ctrl-Z sends.
-const STOP: Signal = Signal::SIGTSTP;
+const STOP: Signal = Signal::TSTP;
 
 /// Schedules until interrupted, until the duration is over, or until no process that was named is left.
 ///
