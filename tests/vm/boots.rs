@@ -5,7 +5,7 @@ use std::fs;
 use evenkeel_files::machines;
 use serde_json::Value;
 
-use crate::booted;
+use crate::{booted, tell_retry, test_name};
 
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
@@ -78,10 +78,12 @@ fn slow_cores_are_slow() {
         let Some(ended) = booted(&["--cores", "1@60+1@20", "--", "sh", "-c", script]) else { return };
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         let done: Vec<f64> = ended.text().lines().map(|line| line.parse().unwrap()).collect();
-        seen.push(done[0] / done[1]);
-        if (2.4..3.75).contains(&(done[0] / done[1])) {
+        let ratio = done[0] / done[1];
+        if (2.4..3.75).contains(&ratio) {
             return;
         }
+        seen.push(ratio);
+        tell_retry(&test_name(), &format!("others took from the faster core: {ratio:.2} in place of 3"));
     }
     panic!("asked for a ratio of 3, got {seen:?}");
 }

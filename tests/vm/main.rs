@@ -16,6 +16,7 @@ mod simulated;
 #[cfg(feature = "sched_ext")]
 mod systemd;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -38,6 +39,20 @@ impl Ended {
     fn text(&self) -> String {
         String::from_utf8(self.stdout.clone()).unwrap()
     }
+}
+
+/// Says that something is tried again, and why; `make vm-test` counts these in its last line.
+fn tell_retry(test: &str, why: &str) {
+    println!("once more: {test}: {why}");
+    if let Some(path) = std::env::var_os("EVENKEEL_RETRIES") {
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+        writeln!(file, "{test}: {why}").unwrap();
+    }
+}
+
+/// The test that this thread runs, or part of it runs.
+fn test_name() -> String {
+    std::thread::current().name().unwrap_or("a part of a test").to_owned()
 }
 
 fn root() -> PathBuf {
