@@ -7,6 +7,11 @@ DEMO      = target/demo-out
 DEMO_RUN  = $(BUILT)/demo/evenkeel
 # Where cargo puts what it builds.
 BUILT     = $(abspath $(or $(CARGO_TARGET_DIR),target))
+ACTIONLINT = $(BUILT)/tools/actionlint
+# What cbindgen writes has its own form.
+C_FILES   = $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp' | grep -v '/evenkeel\.h$$')
+# What tests in virtual machines tried once more, and why.
+RETRIES   = $(BUILT)/vm-retries
 
 # The nine parallel programs of the maturity study, each by itself, eight programs that compete, and an rt-app file
 # (workloads/rtapp-mixed.json).
@@ -37,7 +42,7 @@ demo:
 test:
 	./tests/setup-perfetto.sh
 	./tests/setup-c.sh
-	$(CARGO) test --workspace $(SCHED_EXT)
+	SELECT="--workspace $(SCHED_EXT) --lib --examples" $(CARGO) test --workspace $(SCHED_EXT)
 	./tests/run-pages.sh
 	@echo
 	@echo "All that make test has. make vm-test: the policies in virtual machines, a quarter of an hour."
@@ -69,7 +74,7 @@ dist-check:
 # tests under ThreadSanitizer.
 race:
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release -p evenkeel-runtime --lib --target-dir target/loom models
-	EVENKEEL_GRAPHS=1000000 $(CARGO) test --release -p evenkeel-runtime --test tasks many_random_graphs
+	EVENKEEL_GRAPHS=1000000 $(CARGO) test --release -p evenkeel-runtime --test runtime many_random_graphs
 	EVENKEEL_POOLS=10000 $(CARGO) test --release -p evenkeel-runtime --test leaks
 	./tests/race.sh
 
@@ -85,7 +90,10 @@ vm-test:
 		|| { echo "no libelf or zlib, which EVENKEEL_VM=required requires (tests/setup-vm.sh)"; exit 1; }
 	$(CARGO) test --workspace $(SCHED_EXT) --test cgroup_v2 -- --ignored --nocapture
 	$(CARGO) build --workspace $(SCHED_EXT) --examples
-	$(CARGO) test --workspace $(SCHED_EXT) --test vm -- --include-ignored --skip in_the_longer_run --nocapture --test-threads=1
+	@rm -f $(RETRIES)
+	EVENKEEL_RETRIES=$(RETRIES) $(CARGO) test --workspace $(SCHED_EXT) --test vm -- --include-ignored --skip in_the_longer_run --nocapture --test-threads=1
+	@if test -s $(RETRIES); then sort $(RETRIES); fi
+	@echo "virtual machines: $$(cat $(RETRIES) 2>/dev/null | wc -l) tries were made once more, each for the reason above"
 
 # All policies on the older and the newer kernels, too: a quarter of an hour.
 vm-test-long:
@@ -145,8 +153,10 @@ bench-runtime:
 
 # With and without the mechanism in BPF, where it can be built.
 lint: docs-check hot-paths
-	./tests/setup-vm.sh
+	./tests/setup-vm.sh clang-format-19
 	$(CARGO) fmt --all --check
+	@if command -v clang-format-19 >/dev/null; then clang-format-19 --dry-run -Werror $(C_FILES); \
+		else echo "clang-format-19 is not installed: the form of C and C++ not looked at"; fi
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 	@if [ -n "$(SCHED_EXT)" ]; then \
@@ -156,8 +166,10 @@ lint: docs-check hot-paths
 	else echo "without the feature sched_ext: it takes libelf and zlib (tests/setup-vm.sh)"; fi
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check licenses bans sources; \
 		else echo "cargo-deny is not installed: tests/structure has looked at licences and sources alone"; fi
-	@if command -v actionlint >/dev/null; then actionlint; \
-		else echo "actionlint is not installed: .github/workflows not looked at"; fi
+	@command -v actionlint >/dev/null || test -x $(ACTIONLINT) || ! command -v go >/dev/null \
+		|| GOBIN=$(dir $(ACTIONLINT)) go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 || true
+	@if command -v actionlint >/dev/null; then actionlint; elif test -x $(ACTIONLINT); then $(ACTIONLINT); \
+		else echo "neither actionlint nor go is installed: .github/workflows not looked at"; fi
 
 # Blocks of README and docs that say by which command they are made are what it prints now (tests/docs).
 docs-check:
@@ -180,6 +192,7 @@ hot-paths-update:
 
 fmt:
 	$(CARGO) fmt --all
+	@if command -v clang-format-19 >/dev/null; then clang-format-19 -i $(C_FILES); fi
 
 # Manual pages, into target/man.
 man:

@@ -6,8 +6,9 @@
 #   DESTDIR=            put before it, for packages
 #   PROFILE=release     how it is built
 #   TARGET=             for another machine, as cargo names it
+#   SELECT="-p evenkeel-capi"  which packages and features cargo is to see: tests build nothing twice
 set -eu
-: "${PREFIX:=/usr/local}" "${DESTDIR:=}" "${PROFILE:=release}" "${CARGO:=cargo}" "${TARGET:=}"
+: "${PREFIX:=/usr/local}" "${DESTDIR:=}" "${PROFILE:=release}" "${CARGO:=cargo}" "${TARGET:=}" "${SELECT:=-p evenkeel-capi}"
 case $PREFIX in /*) ;; *) PREFIX=$(pwd)/$PREFIX ;; esac
 cd "$(dirname "$0")"
 
@@ -20,7 +21,8 @@ if [ "${1:-}" = remove ]; then
     exit 0
 fi
 
-"$CARGO" build --quiet --profile "$PROFILE" ${TARGET:+--target "$TARGET"} -p evenkeel-capi
+# shellcheck disable=SC2086 # several words
+"$CARGO" build --quiet --profile "$PROFILE" ${TARGET:+--target "$TARGET"} $SELECT
 target=$("$CARGO" metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 case $PROFILE in dev) built=debug ;; *) built=$PROFILE ;; esac
 built=$target${TARGET:+/$TARGET}/$built

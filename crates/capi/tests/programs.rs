@@ -128,14 +128,14 @@ fn programs_built_by_pkg_config_print_what_they_should_with_the_shared_and_the_s
         pkg_config(&["--libs", "--static"]).into_iter().partition(|flag| flag.ends_with("evenkeel"));
     assert_eq!(library, ["-levenkeel"]);
     let alone = [vec![PREFIX.1.join("lib/libevenkeel.a").display().to_string()], system].concat();
-    let run = |compilers, libraries: &[String]| {
+    let run = |compilers, optimised, libraries: &[String]| {
         for (source, expected) in EXAMPLES {
-            let output = output_of(compilers, &folder().join("examples").join(source), &["-O2"], libraries);
+            let output = output_of(compilers, &folder().join("examples").join(source), &[optimised], libraries);
             assert_eq!(output, expected, "{source} by {compilers:?} with {libraries:?}");
         }
     };
-    compilers().into_iter().for_each(|compilers| run(compilers, &shared));
-    run(("cc", "c++"), &alone);
+    compilers().into_iter().for_each(|compilers| run(compilers, "-O2", &shared));
+    run(("cc", "c++"), "-O0", &alone);
 }
 
 #[test]

@@ -1,15 +1,12 @@
 //! Tasks with dependences: their order, and that it gives what one thread would have given.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use crate::support::by_kind;
 use evenkeel_runtime::{Data, Handle, Pool, Regions};
 use proptest::prelude::*;
-use support::by_kind;
 
 fn pool(workers: usize) -> Pool {
     Pool::builder().workers(workers).build().unwrap()

@@ -1,5 +1,4 @@
 //! Tasks that fail: the first error arrives, what has not begun is dropped, nothing hangs, the pool works on.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;

@@ -1,15 +1,12 @@
 //! Slices in a row: who only computes has several while nobody waits for its core who has slept.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::free_odroid;
 use evenkeel_machine::{CoreId, KindId, Nanos, Work};
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::{
     Clock, Directive, Directives, Event, Interest, Order, Policy, QueueId, Slice, Start, ThreadId, Tier, View,
 };
 use evenkeel_sim::{Config, Deaf, Outcome, run};
-use support::free_odroid;
 
 const SLICE: Nanos = Nanos::from_millis(3);
 const SECONDS: u64 = 6;

@@ -1,5 +1,4 @@
 //! Every built-in workload, run to its end.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_files::machines;
 use evenkeel_files::programs::{Context, big_little_ratio, list, load};

@@ -1,10 +1,8 @@
 //! What is left out of a run makes no difference. A policy that says until when it will be quiet
 //! ([`Policy::quiet_until`]) keeps its word, and says so long enough before for it to be worth asking.
 //! A run without slices and timers of which nothing comes is, to the byte, one with all of them.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::KindPlan;
 use evenkeel_machine::{CoreId, Costs, Machine, Nanos, Work};
 use evenkeel_model::{
     Application, GraphId, Phase, PhaseId, Program, ProgramId, Scaling, Step, Task, TaskGraph, ThreadSpec,
@@ -12,7 +10,6 @@ use evenkeel_model::{
 use evenkeel_policy::{Directives, Event, Interest, Policy, QueueId, View, registry};
 use evenkeel_sim::{Config, Deaf, Governor, Log, Outcome, run};
 use proptest::prelude::*;
-use support::KindPlan;
 
 /// Holds a policy to its word.
 struct Held {
@@ -119,7 +116,7 @@ fn machines() -> impl Strategy<Value = Machine> {
     (1_u32..4, 1_u32..4, prop::option::of(1_u32..3)).prop_map(|(fast, slow, between)| {
         let kind = |clusters, capacity| KindPlan { clusters: vec![clusters], capacities: vec![capacity], smt: false };
         let kinds = [Some(kind(fast, 1024)), between.map(|cores| kind(cores, 600)), Some(kind(slow, 341))];
-        support::machine(&kinds.into_iter().flatten().collect::<Vec<_>>(), Costs::FREE, None)
+        crate::support::machine(&kinds.into_iter().flatten().collect::<Vec<_>>(), Costs::FREE, None)
     })
 }
 
@@ -186,7 +183,8 @@ proptest! {
 /// How many events a graph of 40 independent tasks takes on eight cores, each so long.
 fn events_of_a_graph(policy: &str, seconds: u64, every_tick: bool) -> u64 {
     let kind = |capacity| KindPlan { clusters: vec![4], capacities: vec![capacity], smt: false };
-    let machine = Machine { sensor_interval: None, ..support::machine(&[kind(1024), kind(341)], Costs::FREE, None) };
+    let machine =
+        Machine { sensor_interval: None, ..crate::support::machine(&[kind(1024), kind(341)], Costs::FREE, None) };
     let tasks = (0..40).map(|i| Task { work: Work((seconds + i) * 1_000_000_000), phase: PhaseId(0) }).collect();
     let workers = ThreadSpec::new("worker", ProgramId(0));
     let app = Application {
@@ -213,7 +211,7 @@ fn what_a_run_takes_follows_what_happens_and_not_how_long_it_lasts() {
 #[test]
 fn acfs_knows_when_the_next_swap_may_be_due() {
     let kind = |capacity| KindPlan { clusters: vec![2], capacities: vec![capacity], smt: false };
-    let machine = support::machine(&[kind(1023), kind(341)], Costs::FREE, None);
+    let machine = crate::support::machine(&[kind(1023), kind(341)], Costs::FREE, None);
     for (programs, looks) in [(4, 12), (6, 30)] {
         let apps: Vec<_> = (0..programs).map(|_| program(3.0, 0, vec![compute(1 << 40)])).collect();
         let mut held = Held::new("acfs");

@@ -1,13 +1,10 @@
 //! bfs and mclas at work: deadlines, classes, and what becomes of threads under overload, seen in what ran where.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::{compute, free_odroid, rounds, threads};
 use evenkeel_machine::{CoreId, KindId, Nanos};
 use evenkeel_model::{Application, Channel, ChannelId, Phase, Scaling, Step, ThreadSpec, TimerId, TimerMode};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Entry, Log, Outcome, run};
-use support::{compute, free_odroid, rounds, threads};
 
 const BIG: KindId = KindId(0);
 

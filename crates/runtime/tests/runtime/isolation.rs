@@ -1,5 +1,4 @@
 //! What is isolated is done while its caller has something in hand, and nothing else is done in the wait for it.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};

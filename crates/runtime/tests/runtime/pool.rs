@@ -1,5 +1,4 @@
 //! Pools: calls from outside, join, scopes, panics, the end.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::HashSet;
 use std::hint::black_box;

@@ -1,13 +1,10 @@
 //! Energy-aware scheduling at work: where threads run, and what that costs.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::{free, free_odroid};
 use evenkeel_machine::{FemtoJoules, KindId, Machine, Nanos, Work};
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec, TimerId, TimerMode};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Deaf, Governor, Outcome, run};
-use support::{free, free_odroid};
 
 const BIG: KindId = KindId(0);
 const LITTLE: KindId = KindId(1);

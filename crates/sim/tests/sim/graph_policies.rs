@@ -1,11 +1,9 @@
 //! Task graphs and loops under their policies in the simulator: everything is done, nothing hangs whatever the operating system's policy, and
 //! schedules come out as planned where nothing disturbs them.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::sync::Arc;
 
+use crate::support::{free_odroid, policy};
 use evenkeel_machine::{Machine, Nanos, Work};
 use evenkeel_model::{
     Application, BarrierId, GraphId, LoopId, ParallelLoop, Phase, PhaseId, Program, ProgramId, Scaling, Step, Task,
@@ -15,7 +13,6 @@ use evenkeel_policy::graph::bound::Bound;
 use evenkeel_policy::graph::{self, Family, Situation, Team};
 use evenkeel_sim::{Config, Deaf, Outcome};
 use proptest::prelude::*;
-use support::{free_odroid, policy};
 
 /// A graph of tasks of so much work for so many threads.
 fn tasks(threads: u32, work: &[u64], edges: &[(u32, u32)], create: u64) -> Application {

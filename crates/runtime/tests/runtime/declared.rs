@@ -1,6 +1,4 @@
 //! Data that a task touches without having declared them are found in debug builds.
-#![cfg(debug_assertions)]
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,15 +1,12 @@
 //! Guests: threads that a core takes up before its own, because they are far behind, and that it does not adopt.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::free_odroid;
 use evenkeel_machine::{CoreId, KindId, Nanos};
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::{
     Clock, Directive, Directives, Event, Interest, Order, Policy, QueueId, Slice, Start, ThreadId, Tier, View, registry,
 };
 use evenkeel_sim::{Config, Deaf, Outcome, run};
-use support::free_odroid;
 
 const BIG: KindId = KindId(0);
 const LITTLE: KindId = KindId(1);

@@ -1,14 +1,11 @@
 //! The fairness policies that are compared with acfs: what each of them promises, seen in what ran where. Constant phases, true speedup factors,
 //! free migration.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::free_odroid;
 use evenkeel_machine::{CoreId, KindId, Machine, Nanos, PerKind, Work};
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Entry, Log, Outcome, run};
-use support::free_odroid;
 
 const BIG: KindId = KindId(0);
 const LITTLE: KindId = KindId(1);

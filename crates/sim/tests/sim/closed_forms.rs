@@ -1,8 +1,6 @@
 //! Runs whose outcome can be told with a pencil.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::{KindPlan, barrier, compute, free_odroid, policy, rounds, threads};
 use evenkeel_files::machines;
 use evenkeel_machine::{CoreId, KindId, Machine, Nanos, Work};
 use evenkeel_model::{
@@ -11,7 +9,6 @@ use evenkeel_model::{
 };
 use evenkeel_sim::{Config, Deaf, Entry, Estimator, Governor, Log, Outcome, SimError, run};
 use proptest::prelude::*;
-use support::{KindPlan, barrier, compute, free_odroid, policy, rounds, threads};
 
 /// Work that a little core of the Odroid does in a nanosecond, at 800 MHz and one instruction per cycle.
 const LITTLE_PER_NS: f64 = 0.8;
@@ -198,7 +195,7 @@ fn bandwidth_is_shared_so_that_memory_bound_threads_slow_each_other_and_no_one_e
 #[test]
 fn two_busy_siblings_run_at_the_speed_of_smt() {
     let plan = KindPlan { clusters: vec![2], capacities: vec![1024], smt: true };
-    let machine = support::machine(&[plan], evenkeel_machine::Costs::FREE, None);
+    let machine = crate::support::machine(&[plan], evenkeel_machine::Costs::FREE, None);
     let alone = outcome(&machine, threads(1, 1.0, vec![compute(100_000_000)]), "pinned").makespan;
     let both = outcome(&machine, threads(2, 1.0, vec![compute(100_000_000)]), "pinned").makespan;
     assert!((alone.0 as f64 / both.0 as f64 - machine.smt_speed).abs() < 1e-6);
@@ -207,7 +204,7 @@ fn two_busy_siblings_run_at_the_speed_of_smt() {
 #[test]
 fn siblings_that_switch_threads_at_one_instant_still_share_their_core() {
     let plan = KindPlan { clusters: vec![2], capacities: vec![1024], smt: true };
-    let machine = support::machine(&[plan], evenkeel_machine::Costs::FREE, None);
+    let machine = crate::support::machine(&[plan], evenkeel_machine::Costs::FREE, None);
     let two = outcome(&machine, threads(2, 1.0, vec![compute(100_000_000)]), "acfs").makespan;
     let four = outcome(&machine, threads(4, 1.0, vec![compute(100_000_000)]), "acfs").makespan;
     assert!((four.0 as f64 / two.0 as f64 - 2.0).abs() < 0.01, "{four} against {two}");
@@ -216,7 +213,7 @@ fn siblings_that_switch_threads_at_one_instant_still_share_their_core() {
 #[test]
 fn a_governor_sees_a_core_that_switches_threads_while_another_goes_idle() {
     let plan = KindPlan { clusters: vec![2], capacities: vec![256, 512, 1024], smt: false };
-    let machine = support::machine(&[plan], evenkeel_machine::Costs::FREE, None);
+    let machine = crate::support::machine(&[plan], evenkeel_machine::Costs::FREE, None);
     let mut app = threads(3, 1.0, vec![compute(200_000_000)]);
     app.programs.push(Program { steps: vec![compute(1_000_000)] });
     app.threads[0].program = ProgramId(1);
@@ -306,7 +303,7 @@ fn a_moved_thread_pays_for_its_working_set_at_half_speed() {
 #[test]
 fn schedutil_climbs_under_load_and_saves_energy_when_there_is_little_of_it() {
     let plan = KindPlan { clusters: vec![1], capacities: vec![256, 512, 1024], smt: false };
-    let machine = support::machine(&[plan], evenkeel_machine::Costs::FREE, None);
+    let machine = crate::support::machine(&[plan], evenkeel_machine::Costs::FREE, None);
     let schedutil = Config { governor: Governor::Schedutil, ..Config::default() };
     let light = || threads(1, 1.0, vec![rounds(200, vec![compute(200_000), Step::Sleep(Nanos::from_millis(10))])]);
     let performance = outcome(&machine, light(), "linux");

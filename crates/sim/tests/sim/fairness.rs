@@ -1,14 +1,11 @@
 //! Fairness policies on the simulated mechanism, against the analytical optimum. Constant phases, true speedup factors,
 //! free migration: the model under which the optimum is what it is.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::free_odroid;
 use evenkeel_machine::{Machine, Nanos, Work};
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Repeat, Scaling, Step, ThreadSpec};
 use evenkeel_policy::{bounds, registry};
 use evenkeel_sim::{Config, Deaf, Outcome, run};
-use support::free_odroid;
 
 /// An application with a speedup factor and a time alone on a fast core, s.
 #[derive(Clone, Copy)]

@@ -1,5 +1,4 @@
 //! Recorded graphs: each run gives what one thread gives.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

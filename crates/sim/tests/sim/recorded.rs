@@ -1,5 +1,4 @@
 //! Workloads that were worked out from recordings run, and end, whatever was seen and whatever was missed.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_files::machines;
 use evenkeel_files::recorded::{Cpu, Fact, Places, Recorded, Tid, What, infer};

@@ -1,7 +1,4 @@
 //! rt-app files, carried out: what their events take on unequal cores, and that the shipped ones run to their end.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::path::Path;
 
@@ -12,7 +9,7 @@ use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Deaf, Outcome, SimError, run};
 
 fn machine(cores: &str) -> Machine {
-    support::free("odroid-xu3", cores)
+    crate::support::free("odroid-xu3", cores)
 }
 
 fn simulate(machine: &Machine, text: &str, policy: &str) -> Result<Outcome, SimError> {

@@ -1,5 +1,4 @@
 //! Loops: every iteration once, whatever the schedule, the workers and what happens inside.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

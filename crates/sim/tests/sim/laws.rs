@@ -1,11 +1,9 @@
 //! What holds on any machine, for any workload, under any policy.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::support::KindPlan;
 use evenkeel_machine::{CoreId, Costs, FemtoJoules, Machine, MicroWatts, Nanos, Work};
 use evenkeel_model::{
     Application, BarrierId, Channel, ChannelId, Class, DeviceId, GraphId, LockId, LoopId, ParallelLoop, Phase, PhaseId,
@@ -15,7 +13,6 @@ use evenkeel_policy::registry::{self, Trait};
 use evenkeel_policy::{Directives, Event, Interest, Policy, View};
 use evenkeel_sim::{Config, Deaf, Entry, Estimator, Governor, Log, Outcome, SimError, run};
 use proptest::prelude::*;
-use support::KindPlan;
 
 /// A combination of no name of its own, beside those that are listed.
 const COMBINATION: &str = "aua-pw-aub";
@@ -46,7 +43,7 @@ fn machines() -> impl Strategy<Value = Machine> {
                     KindPlan { clusters, capacities, smt }
                 })
                 .collect();
-            support::machine(&plans, costs, bandwidth)
+            crate::support::machine(&plans, costs, bandwidth)
         },
     )
 }

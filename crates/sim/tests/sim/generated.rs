@@ -1,8 +1,6 @@
 //! Programs generated from counts, as they run.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::policy;
 use evenkeel_files::machines;
 use evenkeel_files::programs::{Context, load};
 use evenkeel_machine::{Machine, Nanos, Work};
@@ -10,7 +8,6 @@ use evenkeel_model::Application;
 use evenkeel_policy::ThreadId;
 use evenkeel_sim::{Config, Deaf, Listener, Outcome, run};
 use proptest::prelude::*;
-use support::policy;
 
 fn machine() -> Machine {
     machines::preset("amp-1f7s").unwrap()

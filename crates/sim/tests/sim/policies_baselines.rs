@@ -1,5 +1,4 @@
 //! The baselines and the combinations at work: what makes each of them itself, seen in what ran where.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
 

@@ -1,10 +1,8 @@
 //! A policy takes a number that is given again for a new thread, or a new application, as it takes one that nobody has had.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::KindPlan;
 use evenkeel_machine::{CoreId, Costs, Machine, Nanos, PerKind, Work};
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::registry::{self, Trait};
@@ -15,7 +13,6 @@ use evenkeel_policy::{
 use evenkeel_sim::{Config, Log, Outcome, run};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
-use support::KindPlan;
 
 /// Numbers of some kind, given again once who had them has gone. Of two who are there at once the later one has the greater number here, as in the
 /// simulator: where all else is equal, policies go by number.
@@ -227,7 +224,7 @@ fn machines() -> impl Strategy<Value = Machine> {
     (1_u32..4, 1_u32..4, prop::option::of(1_u32..3)).prop_map(|(fast, slow, between)| {
         let kind = |clusters, capacity| KindPlan { clusters: vec![clusters], capacities: vec![capacity], smt: false };
         let kinds = [Some(kind(fast, 1024)), between.map(|cores| kind(cores, 600)), Some(kind(slow, 341))];
-        support::machine(&kinds.into_iter().flatten().collect::<Vec<_>>(), Costs::default(), None)
+        crate::support::machine(&kinds.into_iter().flatten().collect::<Vec<_>>(), Costs::default(), None)
     })
 }
 
@@ -260,7 +257,7 @@ fn numbers_are_given_again_here() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     for _ in 0..20 {
         let apps = programs().new_tree(&mut runner).unwrap().current();
-        let machine = support::machine(
+        let machine = crate::support::machine(
             &[KindPlan { clusters: vec![2], capacities: vec![1024], smt: false }],
             Costs::default(),
             None,
