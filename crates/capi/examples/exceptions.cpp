@@ -29,5 +29,8 @@ int main() {
     } catch (const evenkeel::Error& error) {
         std::cout << error.what() << '\n';
     }
-    std::cout << pool.map_reduce(0, 10, 0, [](int sum, int i) { return sum + i; }, [](int a, int b) { return a + b; }) << '\n';
+    std::cout << pool.map_reduce(
+                     0, 10, 0, [](int sum, int i) { return sum + i; },
+                     [](int a, int b) { return a + b; })
+              << '\n';
 }

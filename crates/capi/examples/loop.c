@@ -5,34 +5,34 @@
 
 struct axpy {
     double a;
-    const double *x;
-    double *y;
+    const double* x;
+    double* y;
 };
 
 // Parts of a loop are whole loops: the compiler vectorises them as any other.
-static int axpy(size_t begin, size_t end, void *data) {
-    const struct axpy *it = data;
+static int axpy(size_t begin, size_t end, void* data) {
+    const struct axpy* it = data;
     for (size_t i = begin; i < end; ++i) it->y[i] += it->a * it->x[i];
     return 0;
 }
 
-static int add_up(void *value, size_t begin, size_t end, void *data) {
-    const double *y = data;
+static int add_up(void* value, size_t begin, size_t end, void* data) {
+    const double* y = data;
     double sum = 0;
     for (size_t i = begin; i < end; ++i) sum += y[i];
-    *(double *)value += sum;
+    *(double*)value += sum;
     return 0;
 }
 
-static int add(void *into, void *from, void *data) {
+static int add(void* into, void* from, void* data) {
     (void)data;
-    *(double *)into += *(double *)from;
+    *(double*)into += *(double*)from;
     return 0;
 }
 
 int main(void) {
     enum { N = 1000000 };
-    evenkeel_pool *pool = evenkeel_pool_new(NULL);
+    evenkeel_pool* pool = evenkeel_pool_new(NULL);
     if (!pool) {
         fprintf(stderr, "error: %s\n", evenkeel_error());
         return 1;
@@ -44,7 +44,8 @@ int main(void) {
     struct axpy it = {2, x, y};
     int failed = evenkeel_for(pool, 0, N, NULL, axpy, &it);
     if (!failed) failed = evenkeel_reduce(pool, 0, N, NULL, &sum, sizeof sum, add_up, add, y);
-    // Every partial sum is a whole number below 2^53, and so exact: the order of the additions does not matter here.
+    // Every partial sum is a whole number below 2^53, and so exact: the order of the additions does
+    // not matter here.
     printf("%.0f\n", sum);
 
     free(x);

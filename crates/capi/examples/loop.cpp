@@ -12,7 +12,8 @@ int main() {
     pool.for_each(std::size_t{0}, squares.size(), [&](std::size_t i) { squares[i] = i * i; });
 
     const auto add = [](std::uint64_t a, std::uint64_t b) { return a + b; };
-    std::cout << pool.map_reduce(squares.begin(), squares.end(), std::uint64_t{0}, add, add) << '\n';
+    std::cout << pool.map_reduce(squares.begin(), squares.end(), std::uint64_t{0}, add, add)
+              << '\n';
 
     // A schedule by name, and parts of the loop as a whole.
     std::vector<int> counts(100);

@@ -3,35 +3,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int make(void **item, void *data) {
-    long *next = data;
+static int make(void** item, void* data) {
+    long* next = data;
     if (*next > 9) return 0;  // *item stays NULL: no more
-    long *number = malloc(sizeof *number);
+    long* number = malloc(sizeof *number);
     if (!number) return 1;
     *number = (*next)++;
     *item = number;
     return 0;
 }
 
-static int square(void **item, void *data) {
+static int square(void** item, void* data) {
     (void)data;
-    long *number = *item;
+    long* number = *item;
     *number *= *number;
     return 0;
 }
 
-static int print(void **item, void *data) {
+static int print(void** item, void* data) {
     (void)data;
-    printf("%ld ", *(long *)*item);
+    printf("%ld ", *(long*)*item);
     return 0;
 }
 
 int main(void) {
-    evenkeel_pool *pool = evenkeel_pool_new(NULL);
+    evenkeel_pool* pool = evenkeel_pool_new(NULL);
     long next = 1;
-    evenkeel_pipeline *pipeline = evenkeel_pipeline_new(pool, make, &next, free);
-    int failed = evenkeel_pipeline_parallel(pipeline, square, NULL) || evenkeel_pipeline_serial(pipeline, print, NULL)
-                 || evenkeel_pipeline_run(pipeline);
+    evenkeel_pipeline* pipeline = evenkeel_pipeline_new(pool, make, &next, free);
+    int failed = evenkeel_pipeline_parallel(pipeline, square, NULL) ||
+                 evenkeel_pipeline_serial(pipeline, print, NULL) || evenkeel_pipeline_run(pipeline);
     printf("\n");
     if (failed) fprintf(stderr, "error: %s\n", evenkeel_error());
     evenkeel_pool_drop(pool);

@@ -12,7 +12,8 @@ constexpr std::size_t n = 1000, block = 100;
 
 long fib(const evenkeel::Pool& pool, int n) {
     if (n < 2) return n;
-    const auto [a, b] = pool.join([&] { return fib(pool, n - 1); }, [&] { return fib(pool, n - 2); });
+    const auto [a, b] =
+        pool.join([&] { return fib(pool, n - 1); }, [&] { return fib(pool, n - 2); });
     return a + b;
 }
 
@@ -31,9 +32,11 @@ int main() {
             });
         }
         for (std::size_t at = block; at < n; at += block) {
-            s.task().reads(regions.part(at - block, at)).updates(regions.part(at, at + block)).label("shift").run([&grid, at] {
-                grid[at] += grid[at - block];
-            });
+            s.task()
+                .reads(regions.part(at - block, at))
+                .updates(regions.part(at, at + block))
+                .label("shift")
+                .run([&grid, at] { grid[at] += grid[at - block]; });
         }
         s.task().reads(regions.part(0, n)).writes(result).label("add").run([&] {
             sum = std::accumulate(grid.begin(), grid.end(), 0L);

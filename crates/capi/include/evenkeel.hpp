@@ -1,19 +1,23 @@
-// Evenkeel for C++17: parallel programs that use all cores of a hybrid processor at once, and finish together.
+// Evenkeel for C++17: parallel programs that use all cores of a hybrid processor at once, and
+// finish together.
 //
-//     evenkeel::Pool pool;                                               // one worker per core, pinned, core kinds detected
-//     pool.for_each(0, n, [&](std::size_t i) { … });                     // a loop: no chunk size to tune
-//     pool.scope([&](evenkeel::Scope& s) {                               // tasks by what they read and write
+//     evenkeel::Pool pool;                                               // one worker per core,
+//     pinned, core kinds detected pool.for_each(0, n, [&](std::size_t i) { … }); // a loop: no
+//     chunk size to tune pool.scope([&](evenkeel::Scope& s) {                               //
+//     tasks by what they read and write
 //         s.task().reads(a).writes(b).label("step").run([=] { … });
 //     });
 //
-// Exceptions. What your functions throw comes out of the call that they were given to: the first of them, once. What has not begun of the
-// loop, scope, graph run or pipeline by then is left out. What evenkeel itself cannot do is an evenkeel::Error.
+// Exceptions. What your functions throw comes out of the call that they were given to: the first of
+// them, once. What has not begun of the loop, scope, graph run or pipeline by then is left out.
+// What evenkeel itself cannot do is an evenkeel::Error.
 //
-// Threads. Functions run on the pool's workers, many at a time. A Pool, Handle or Regions may be used by all threads at once; all else
-// belongs to one thread at a time unless it says otherwise.
+// Threads. Functions run on the pool's workers, many at a time. A Pool, Handle or Regions may be
+// used by all threads at once; all else belongs to one thread at a time unless it says otherwise.
 //
-// Cost. A loop calls through a pointer once for each part of it that is handed out, and is inlined within. A task keeps its closure: in
-// place, where that is trivially copyable and has at most 152 bytes; else on the heap.
+// Cost. A loop calls through a pointer once for each part of it that is handed out, and is inlined
+// within. A task keeps its closure: in place, where that is trivially copyable and has at most 152
+// bytes; else on the heap.
 #ifndef EVENKEEL_HPP
 #define EVENKEEL_HPP
 
@@ -33,11 +37,13 @@
 
 namespace evenkeel {
 
-/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE,
-/// EVENKEEL_LEND, EVENKEEL_TRACE, EVENKEEL_SUMMARY), else from the machine.
+/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE,
+/// EVENKEEL_POLICY, EVENKEEL_SCHEDULE, EVENKEEL_LEND, EVENKEEL_TRACE, EVENKEEL_SUMMARY), else from
+/// the machine.
 class Options {
 public:
-    /// So many workers, 1 to 4096: on the fastest cores, and round again where they are more than cores.
+    /// So many workers, 1 to 4096: on the fastest cores, and round again where they are more than
+    /// cores.
     Options& workers(std::size_t count) {
         evenkeel_options_workers(options_.get(), count);
         return *this;
@@ -47,8 +53,8 @@ public:
         detail::check(evenkeel_options_policy(options_.get(), name.c_str()));
         return *this;
     }
-    /// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", "aid-affinity", each with ",CHUNK" where
-    /// wanted.
+    /// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static",
+    /// "aid-dynamic", "aid-affinity", each with ",CHUNK" where wanted.
     Options& schedule(const std::string& schedule) {
         detail::check(evenkeel_options_schedule(options_.get(), schedule.c_str()));
         return *this;
@@ -63,20 +69,24 @@ public:
         evenkeel_options_pin(options_.get(), pins);
         return *this;
     }
-    /// Whether a worker that loses its core to another program while it has work in hand is lent that of one that has nothing to do, until it has done that
-    /// work; and so is one that works on a slower core while one on a faster core has had nothing to do for a millisecond. It is unless told otherwise.
+    /// Whether a worker that loses its core to another program while it has work in hand is lent
+    /// that of one that has nothing to do, until it has done that work; and so is one that works on
+    /// a slower core while one on a faster core has had nothing to do for a millisecond. It is
+    /// unless told otherwise.
     Options& lend(bool lends) {
         evenkeel_options_lend(options_.get(), lends);
         return *this;
     }
-    /// The file that the pool's destructor writes a trace to, to be opened at ui.perfetto.dev: what each worker did when, and what had to wait
-    /// for what. "%p" in its name stands for the process's number; "": none. A file that cannot be written is said on stderr, and is no error.
+    /// The file that the pool's destructor writes a trace to, to be opened at ui.perfetto.dev: what
+    /// each worker did when, and what had to wait for what. "%p" in its name stands for the
+    /// process's number; "": none. A file that cannot be written is said on stderr, and is no
+    /// error.
     Options& trace(const std::string& file) {
         detail::check(evenkeel_options_trace(options_.get(), file.c_str()));
         return *this;
     }
-    /// Whether the pool's destructor writes to stderr what the pool has done: Pool::summary(). Costs of tasks with labels are then learnt on
-    /// cores of one kind, too.
+    /// Whether the pool's destructor writes to stderr what the pool has done: Pool::summary().
+    /// Costs of tasks with labels are then learnt on cores of one kind, too.
     Options& summary(bool wanted) {
         evenkeel_options_summary(options_.get(), wanted);
         return *this;
@@ -84,7 +94,8 @@ public:
 
 private:
     friend class Pool;
-    detail::Owned<evenkeel_options, evenkeel_options_drop> options_{detail::made(evenkeel_options_new())};
+    detail::Owned<evenkeel_options, evenkeel_options_drop> options_{
+        detail::made(evenkeel_options_new())};
 };
 
 /// A kind of core.
@@ -95,7 +106,8 @@ struct Kind {
     unsigned capacity;
 };
 
-/// Workers that run tasks and loops: one per core that the process may use, each kept on its core. Its destructor joins its threads.
+/// Workers that run tasks and loops: one per core that the process may use, each kept on its core.
+/// Its destructor joins its threads.
 class Pool {
 public:
     /// One worker per core, pinned, core kinds detected.
@@ -108,13 +120,15 @@ public:
     std::vector<Kind> kinds() const {
         std::vector<Kind> kinds;
         for (std::size_t kind = 0; kind < evenkeel_pool_kinds(pool_.get()); ++kind) {
-            kinds.push_back({evenkeel_pool_kind_name(pool_.get(), kind), evenkeel_pool_kind_capacity(pool_.get(), kind)});
+            kinds.push_back({evenkeel_pool_kind_name(pool_.get(), kind),
+                             evenkeel_pool_kind_capacity(pool_.get(), kind)});
         }
         return kinds;
     }
 
-    /// What the pool has done so far, as a table of several lines: what each worker and each kind of core ran, stole and left to faster ones,
-    /// how long they were busy, looked for work and slept, and what tasks with labels have cost.
+    /// What the pool has done so far, as a table of several lines: what each worker and each kind
+    /// of core ran, stole and left to faster ones, how long they were busy, looked for work and
+    /// slept, and what tasks with labels have cost.
     std::string summary() const {
         // Its figures may be longer by the time of the second call.
         std::string text;
@@ -130,8 +144,9 @@ public:
     /// The pool, for the C interface. It stays ours.
     const evenkeel_pool* c() const { return pool_.get(); }
 
-    /// Calls `f` on a worker, and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program
-    /// with many short ones does well to be in one call of this as a whole.
+    /// Calls `f` on a worker, and returns what it returns. Loops, scopes and joins inside begin
+    /// without a change of threads: so a program with many short ones does well to be in one call
+    /// of this as a whole.
     template <class F>
     auto run(F&& f) const -> std::invoke_result_t<F&> {
         detail::Result<std::invoke_result_t<F&>> result;
@@ -141,9 +156,9 @@ public:
         return result.take();
     }
 
-    /// As `run`, but what is begun within is kept to itself: whoever waits there for a scope, a loop or a
-    /// join does nothing meanwhile but what was begun there, too. For waits with a lock in hand that
-    /// other tasks want.
+    /// As `run`, but what is begun within is kept to itself: whoever waits there for a scope, a
+    /// loop or a join does nothing meanwhile but what was begun there, too. For waits with a lock
+    /// in hand that other tasks want.
     template <class F>
     auto isolate(F&& f) const -> std::invoke_result_t<F&> {
         detail::Result<std::invoke_result_t<F&>> result;
@@ -153,23 +168,28 @@ public:
         return result.take();
     }
 
-    /// Calls two functions, perhaps at once, and returns a pair of what they return; nothing, where they do not.
+    /// Calls two functions, perhaps at once, and returns a pair of what they return; nothing, where
+    /// they do not.
     template <class A, class B>
     auto join(A&& a, B&& b) const {
         using First = std::invoke_result_t<A&>;
         using Second = std::invoke_result_t<B&>;
-        static_assert(std::is_void_v<First> == std::is_void_v<Second>, "both return something, or neither");
+        static_assert(std::is_void_v<First> == std::is_void_v<Second>,
+                      "both return something, or neither");
         detail::Result<First> first;
         detail::Result<Second> second;
         detail::Failure failure;
         auto call_first = detail::guarded(failure, [&] { first.of(a); });
         auto call_second = detail::guarded(failure, [&] { second.of(b); });
-        failure.rethrow(evenkeel_join(pool_.get(), call_first.run, &call_first, call_second.run, &call_second));
-        if constexpr (!std::is_void_v<First>) return std::pair<First, Second>(first.take(), second.take());
+        failure.rethrow(
+            evenkeel_join(pool_.get(), call_first.run, &call_first, call_second.run, &call_second));
+        if constexpr (!std::is_void_v<First>)
+            return std::pair<First, Second>(first.take(), second.take());
     }
 
-    /// Calls `f` with each number from `begin` to before `end`, or each element from one random-access iterator to before another, on all
-    /// cores at once, and returns when all calls have.
+    /// Calls `f` with each number from `begin` to before `end`, or each element from one
+    /// random-access iterator to before another, on all cores at once, and returns when all calls
+    /// have.
     template <class B, class E, class F>
     void for_each(B begin, E end, F&& f) const {
         over(begin, end).for_each(f);
@@ -190,7 +210,8 @@ public:
     /// See Over::map_reduce.
     template <class B, class E, class T, class Map, class Reduce>
     T map_reduce(B begin, E end, T identity, Map&& map, Reduce&& reduce) const {
-        return over(begin, end).map_reduce(std::move(identity), std::forward<Map>(map), std::forward<Reduce>(reduce));
+        return over(begin, end)
+            .map_reduce(std::move(identity), std::forward<Map>(map), std::forward<Reduce>(reduce));
     }
 
     /// A loop of which more can be said before it begins.
@@ -200,8 +221,9 @@ public:
         return Over<I>(pool_.get(), static_cast<I>(begin), static_cast<I>(end));
     }
 
-    /// Calls `f(Scope&)` on a worker; returns what that returns, when all tasks created in the scope have ended. Where one of them throws,
-    /// or `f` does, those that have not begun are left out.
+    /// Calls `f(Scope&)` on a worker; returns what that returns, when all tasks created in the
+    /// scope have ended. Where one of them throws, or `f` does, those that have not begun are left
+    /// out.
     template <class F>
     auto scope(F&& f) const -> std::invoke_result_t<F&, Scope&> {
         struct Call {
@@ -214,20 +236,23 @@ public:
         const auto body = [](const evenkeel_scope* scope, void* data) noexcept {
             auto& call = *static_cast<Call*>(data);
             call.scope.scope_ = scope;
-            return call.failure.guard([&] { call.result.of([&]() -> decltype(auto) { return call.f(call.scope); }); });
+            return call.failure.guard(
+                [&] { call.result.of([&]() -> decltype(auto) { return call.f(call.scope); }); });
         };
         call.failure.rethrow(evenkeel_scope_run(pool_.get(), body, &call));
         return call.result.take();
     }
 
-    /// Calls `f(Recorder&)`, here, and returns a graph of the tasks that it created, to be run again and again. The pool must be there
-    /// whenever it is.
+    /// Calls `f(Recorder&)`, here, and returns a graph of the tasks that it created, to be run
+    /// again and again. The pool must be there whenever it is.
     template <class F>
     Graph record(F&& f) const {
-        return recorded(f, [this](evenkeel_recorder* recorder) { return evenkeel_graph_new(pool_.get(), recorder); });
+        return recorded(f, [this](evenkeel_recorder* recorder) {
+            return evenkeel_graph_new(pool_.get(), recorder);
+        });
     }
-    /// The same, to be run by this policy, whatever the pool's is: "heft", "cpop", "peft", "dls" and others plan the whole graph by what tasks
-    /// cost, see evenkeel_graph_new_with().
+    /// The same, to be run by this policy, whatever the pool's is: "heft", "cpop", "peft", "dls"
+    /// and others plan the whole graph by what tasks cost, see evenkeel_graph_new_with().
     template <class F>
     Graph record_with(const char* policy, F&& f) const {
         return recorded(f, [this, policy](evenkeel_recorder* recorder) {
@@ -235,17 +260,19 @@ public:
         });
     }
 
-    /// Items from `source`, which returns a std::optional, empty when there are no more, go through the stages that are added to it. The
-    /// source is asked by one worker at a time.
+    /// Items from `source`, which returns a std::optional, empty when there are no more, go through
+    /// the stages that are added to it. The source is asked by one worker at a time.
     template <class Source>
     auto pipeline(Source source) const {
         using Item = typename std::invoke_result_t<Source&>::value_type;
-        return Pipeline<Source, std::tuple<Item>, std::tuple<>>(pool_.get(), std::move(source), {}, std::nullopt);
+        return Pipeline<Source, std::tuple<Item>, std::tuple<>>(pool_.get(), std::move(source), {},
+                                                                std::nullopt);
     }
 
 private:
     explicit Pool(const evenkeel_options* options) {
-        if (evenkeel_abi() != EVENKEEL_ABI) throw Error("the evenkeel library is not the one that this header is of");
+        if (evenkeel_abi() != EVENKEEL_ABI)
+            throw Error("the evenkeel library is not the one that this header is of");
         pool_.reset(detail::made(evenkeel_pool_new(options)));
     }
     template <class F, class Make>

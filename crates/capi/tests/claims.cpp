@@ -14,12 +14,12 @@
 #include <utility>
 #include <vector>
 
-#define CHECK(...)                                                                  \
-    do {                                                                            \
-        if (!(__VA_ARGS__)) {                                                       \
+#define CHECK(...)                                                                         \
+    do {                                                                                   \
+        if (!(__VA_ARGS__)) {                                                              \
             std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #__VA_ARGS__); \
-            std::exit(1);                                                           \
-        }                                                                           \
+            std::exit(1);                                                                  \
+        }                                                                                  \
     } while (0)
 
 namespace {
@@ -54,7 +54,8 @@ std::optional<int> thrown_by(F&& f) {
     return std::nullopt;
 }
 
-/// A reduction of 1 and 2, which meet: so they are on two workers, and there is something to bring together.
+/// A reduction of 1 and 2, which meet: so they are on two workers, and there is something to bring
+/// together.
 template <class T, class Map, class Reduce>
 T on_two_workers(const evenkeel::Pool& pool, T identity, Map map, Reduce reduce) {
     std::atomic<int> come{0};
@@ -69,7 +70,8 @@ T on_two_workers(const evenkeel::Pool& pool, T identity, Map map, Reduce reduce)
 enum class Kind { independent, chains, readers };
 
 /// 10,000 tasks whose closures are counted, of which some throw.
-std::optional<int> ten_thousand(const evenkeel::Pool& pool, Kind kind, const std::vector<bool>& throws) {
+std::optional<int> ten_thousand(const evenkeel::Pool& pool, Kind kind,
+                                const std::vector<bool>& throws) {
     std::vector<evenkeel::Handle> handles(10);
     std::atomic<int> begun{0};
     const auto thrown = thrown_by([&] {
@@ -86,19 +88,26 @@ std::optional<int> ten_thousand(const evenkeel::Pool& pool, Kind kind, const std
                     ++begun;
                     if (throws[std::size_t(i)]) throw Thrown(i);
                 };
-                static_assert(std::is_trivially_copyable_v<decltype(bare)> && !std::is_trivially_copyable_v<decltype(counted)>);
+                static_assert(std::is_trivially_copyable_v<decltype(bare)> &&
+                              !std::is_trivially_copyable_v<decltype(counted)>);
                 switch (kind) {
                     case Kind::independent:
-                        if (i % 2) s.spawn(std::move(counted));
-                        else s.spawn(bare);
+                        if (i % 2)
+                            s.spawn(std::move(counted));
+                        else
+                            s.spawn(bare);
                         break;
                     case Kind::chains:
-                        if (i % 20 < 10) s.task().updates(handle).label("chain").run(std::move(counted));
-                        else s.task().updates(handle).run(bare);
+                        if (i % 20 < 10)
+                            s.task().updates(handle).label("chain").run(std::move(counted));
+                        else
+                            s.task().updates(handle).run(bare);
                         break;
                     case Kind::readers:
-                        if (i % 50 == 0) s.task().writes(handles[0], handles[1]).run(bare);
-                        else s.task().reads(handles[0]).run(counted);
+                        if (i % 50 == 0)
+                            s.task().writes(handles[0], handles[1]).run(bare);
+                        else
+                            s.task().reads(handles[0]).run(counted);
                         break;
                 }
             }
@@ -130,13 +139,27 @@ void exceptions_come_out_of_every_call(const evenkeel::Pool& pool) {
     CHECK(thrown_by([&] { pool.run(raise); }) == 3);
     CHECK(thrown_by([&] { pool.join(raise, [live = Live()] {}); }) == 3);
     CHECK(thrown_by([&] { pool.join([live = Live()] {}, raise); }) == 3);
-    CHECK(thrown_by([&] { pool.scope([&](evenkeel::Scope& s) { s.spawn([live = Live()] {}), raise(); }); }) == 3);
-    CHECK(thrown_by([&] { pool.record([&](evenkeel::Recorder& g) { g.task().run([live = Live()] {}), raise(); }); }) == 3);
-    auto planned = pool.record_with("heft", [&](evenkeel::Recorder& g) { g.task().cost(std::chrono::microseconds(3)).run(raise); });
+    CHECK(thrown_by([&] {
+              pool.scope([&](evenkeel::Scope& s) { s.spawn([live = Live()] {}), raise(); });
+          }) == 3);
+    CHECK(thrown_by([&] {
+              pool.record(
+                  [&](evenkeel::Recorder& g) { g.task().run([live = Live()] {}), raise(); });
+          }) == 3);
+    auto planned = pool.record_with("heft", [&](evenkeel::Recorder& g) {
+        g.task().cost(std::chrono::microseconds(3)).run(raise);
+    });
     CHECK(thrown_by([&] { planned.run(); }) == 3);
-    CHECK(thrown_by([&] { pool.for_each(0, 100'000, [](int i) { if (i == 777) throw Thrown(i); }); }) == 777);
+    CHECK(thrown_by([&] {
+              pool.for_each(0, 100'000, [](int i) {
+                  if (i == 777) throw Thrown(i);
+              });
+          }) == 777);
     // Through one call that is in another.
-    CHECK(thrown_by([&] { pool.for_each(0, 8, [&](int) { pool.scope([&](evenkeel::Scope& s) { s.spawn(raise); }); }); }) == 3);
+    CHECK(thrown_by([&] {
+              pool.for_each(0, 8,
+                            [&](int) { pool.scope([&](evenkeel::Scope& s) { s.spawn(raise); }); });
+          }) == 3);
     CHECK(Live::count == 0);
 
     using Values = std::vector<Live>;
@@ -148,23 +171,29 @@ void exceptions_come_out_of_every_call(const evenkeel::Pool& pool) {
     const auto longer = [](Values a, const Values&) { return a; };
     CHECK(thrown_by([&] { pool.map_reduce(0, 100'000, Values(1), more, longer); }) == 5'000);
     const auto raise_of_two = [](int, int) -> int { throw Thrown(9); };
-    CHECK(pool.workers() < 2 || thrown_by([&] { on_two_workers(pool, 0, [](int, int) { return 0; }, raise_of_two); }) == 9);
+    CHECK(pool.workers() < 2 ||
+          thrown_by([&] { on_two_workers(pool, 0, [](int, int) { return 0; }, raise_of_two); }) ==
+              9);
     CHECK(Live::count == 0);
 
     for (const int at : {0, 1, 2, 3}) {
         int next = 0;
-        const auto maybe = [at](int place, int i) { if (at == place && i == 500) throw Thrown(at); };
+        const auto maybe = [at](int place, int i) {
+            if (at == place && i == 500) throw Thrown(at);
+        };
         CHECK(thrown_by([&] {
-            pool.pipeline([&]() -> std::optional<std::pair<int, Live>> {
-                    maybe(0, next);
-                    if (next == 1'000) return std::nullopt;
-                    return std::pair<int, Live>(next++, Live());
-                })
-                .parallel([&](std::pair<int, Live> it) { return maybe(1, it.first), it; })
-                .serial([&](std::pair<int, Live>&& it) { return maybe(2, it.first), std::make_unique<int>(it.first); })
-                .parallel([&](std::unique_ptr<int> it) { maybe(3, *it); })
-                .run();
-        }) == at);
+                  pool.pipeline([&]() -> std::optional<std::pair<int, Live>> {
+                          maybe(0, next);
+                          if (next == 1'000) return std::nullopt;
+                          return std::pair<int, Live>(next++, Live());
+                      })
+                      .parallel([&](std::pair<int, Live> it) { return maybe(1, it.first), it; })
+                      .serial([&](std::pair<int, Live>&& it) {
+                          return maybe(2, it.first), std::make_unique<int>(it.first);
+                      })
+                      .parallel([&](std::unique_ptr<int> it) { maybe(3, *it); })
+                      .run();
+              }) == at);
         CHECK(Live::count == 0);
     }
 }
@@ -197,7 +226,8 @@ void a_graph_that_threw_runs_again(const evenkeel::Pool& pool) {
 }
 
 template <std::size_t N>
-void spawn_of_size(evenkeel::Scope& s, std::atomic<std::size_t>& sum, const evenkeel::Handle& handle) {
+void spawn_of_size(evenkeel::Scope& s, std::atomic<std::size_t>& sum,
+                   const evenkeel::Handle& handle) {
     std::array<unsigned char, N> bytes;
     bytes.fill(static_cast<unsigned char>(N));
     const auto look = [bytes, &sum] {
@@ -221,10 +251,13 @@ void closures_of_any_kind_arrive_whole(const evenkeel::Pool& pool) {
     std::atomic<std::size_t> sum{0};
     evenkeel::Handle handle;
     pool.scope([&](evenkeel::Scope& s) {
-        spawn_of_size<1>(s, sum, handle), spawn_of_size<16>(s, sum, handle), spawn_of_size<17>(s, sum, handle);
-        spawn_of_size<80>(s, sum, handle), spawn_of_size<144>(s, sum, handle), spawn_of_size<145>(s, sum, handle);
+        spawn_of_size<1>(s, sum, handle), spawn_of_size<16>(s, sum, handle),
+            spawn_of_size<17>(s, sum, handle);
+        spawn_of_size<80>(s, sum, handle), spawn_of_size<144>(s, sum, handle),
+            spawn_of_size<145>(s, sum, handle);
         spawn_of_size<1000>(s, sum, handle);
-        // One that cannot be copied, one that changes, one that is aligned further than anything of C is.
+        // One that cannot be copied, one that changes, one that is aligned further than anything of
+        // C is.
         s.spawn([it = std::make_unique<std::size_t>(7), &sum] { sum += *it; });
         s.task().updates(handle).run([i = std::size_t{1}, &sum]() mutable { sum += ++i; });
         s.spawn([wide = Wide{&sum}] { wide.add(); });
@@ -236,12 +269,15 @@ void results_come_back(const evenkeel::Pool& pool) {
     int number = 4;
     CHECK(&pool.run([&]() -> int& { return number; }) == &number);
     CHECK(*pool.run([] { return std::make_unique<int>(3); }) == 3);
-    CHECK(pool.join([] { return 1; }, [] { return std::string("b"); }) == std::pair<int, std::string>(1, "b"));
-    CHECK(pool.scope([](evenkeel::Scope& s) { return s.spawn([] {}), std::string("done"); }) == "done");
+    CHECK(pool.join([] { return 1; }, [] { return std::string("b"); }) ==
+          std::pair<int, std::string>(1, "b"));
+    CHECK(pool.scope([](evenkeel::Scope& s) { return s.spawn([] {}), std::string("done"); }) ==
+          "done");
 
     const auto add = [](auto a, auto b) { return a + b; };
     CHECK(pool.map_reduce(-1'000, 1'001, 0L, add, add) == 0);
-    CHECK(pool.map_reduce(std::uint8_t{250}, std::uint8_t{255}, 0, add, add) == 250 + 251 + 252 + 253 + 254);
+    CHECK(pool.map_reduce(std::uint8_t{250}, std::uint8_t{255}, 0, add, add) ==
+          250 + 251 + 252 + 253 + 254);
     CHECK(pool.map_reduce(9, 3, 17, add, add) == 17);
     const auto longer = [](std::string s, int) { return s + 'x'; };
     CHECK(pool.map_reduce(3, 3, std::string("none"), longer, add) == "none");
@@ -253,9 +289,11 @@ void results_come_back(const evenkeel::Pool& pool) {
     }
     std::vector<int> values(10'000, 2);
     pool.for_each(values.begin(), values.end(), [](int& it) { it *= 3; });
-    CHECK(pool.over(values.begin(), values.end()).schedule("guided").map_reduce(0, add, add) == 60'000);
+    CHECK(pool.over(values.begin(), values.end()).schedule("guided").map_reduce(0, add, add) ==
+          60'000);
     std::atomic<std::size_t> length{0};
-    pool.for_each_chunk(std::size_t{10}, values.size(), [&](std::size_t begin, std::size_t end) { length += end - begin; });
+    pool.for_each_chunk(std::size_t{10}, values.size(),
+                        [&](std::size_t begin, std::size_t end) { length += end - begin; });
     CHECK(length == 9'990);
 }
 
@@ -263,29 +301,40 @@ void the_first_value_of_a_loop_ends_it(const evenkeel::Pool& pool) {
     using Found = std::optional<std::string>;
     std::atomic<int> calls{0};
     const auto at = [&](int number) {
-        return [&calls, number](int i) { return ++calls, i == number ? Found(std::to_string(i)) : std::nullopt; };
+        return [&calls, number](int i) {
+            return ++calls, i == number ? Found(std::to_string(i)) : std::nullopt;
+        };
     };
     CHECK(pool.try_for_each(0, 1'000, at(1'000)) == std::nullopt && calls == 1'000);
     calls = 0;
     // One at a time: of a longer part the rest is left out whether the loop ends or not.
-    CHECK(pool.over(0, 1'000'000).schedule("dynamic,1").try_for_each(at(500)) == "500" && calls < 1'000'000);
+    CHECK(pool.over(0, 1'000'000).schedule("dynamic,1").try_for_each(at(500)) == "500" &&
+          calls < 1'000'000);
     CHECK(pool.try_for_each(9, 3, at(5)) == std::nullopt);
     // Of many, one; by elements, which may be changed; of what cannot be copied.
     std::vector<int> values(10'000, 2);
-    const auto all = pool.try_for_each(values.begin(), values.end(), [](int& it) { return std::optional(++it); });
+    const auto all = pool.try_for_each(values.begin(), values.end(),
+                                       [](int& it) { return std::optional(++it); });
     CHECK(all == 3);
-    CHECK(**pool.try_for_each(0, 100, [](int i) { return std::optional(std::make_unique<int>(i)); }) < 100);
-    CHECK(pool.try_for_each(0, 100, [](int i) { return i == 50 ? std::optional<Live>(Live()) : std::nullopt; }).has_value());
+    CHECK(**pool.try_for_each(0, 100,
+                              [](int i) { return std::optional(std::make_unique<int>(i)); }) < 100);
+    CHECK(
+        pool.try_for_each(
+                0, 100, [](int i) { return i == 50 ? std::optional<Live>(Live()) : std::nullopt; })
+            .has_value());
     CHECK(Live::count == 0);
 
     // An exception counts for more: it is thrown whatever else was found.
     const auto both = [](int i) -> std::optional<int> { return i % 2 ? throw Thrown(i) : i; };
     for (int round = 0; round < 100; ++round) {
         std::optional<int> found;
-        const auto thrown = thrown_by([&] { found = pool.over(0, 8).schedule("dynamic,1").try_for_each(both); });
+        const auto thrown =
+            thrown_by([&] { found = pool.over(0, 8).schedule("dynamic,1").try_for_each(both); });
         CHECK(thrown ? *thrown % 2 == 1 && !found : found && *found % 2 == 0);
     }
-    CHECK(pool.map_reduce(0, 10, 0, [](int sum, int i) { return sum + i; }, [](int a, int b) { return a + b; }) == 45);
+    CHECK(pool.map_reduce(
+              0, 10, 0, [](int sum, int i) { return sum + i; },
+              [](int a, int b) { return a + b; }) == 45);
     CHECK(Live::count == 0);
 }
 
@@ -298,13 +347,17 @@ void what_cannot_be_done_is_an_error(const evenkeel::Pool& pool) {
         }
         return std::string();
     };
-    CHECK(error([] { evenkeel::Pool(evenkeel::Options().workers(0)); }).find("0 workers") != std::string::npos);
-    CHECK(error([&] { pool.over(0, 9).schedule("nosuch").for_each([](int) {}); }).find("nosuch") != std::string::npos);
+    CHECK(error([] { evenkeel::Pool(evenkeel::Options().workers(0)); }).find("0 workers") !=
+          std::string::npos);
+    CHECK(error([&] { pool.over(0, 9).schedule("nosuch").for_each([](int) {}); }).find("nosuch") !=
+          std::string::npos);
     // On another thread; the error comes out of the task, and so out of the scope.
     evenkeel::Handle handle;
     std::string elsewhere;
     pool.scope([&](evenkeel::Scope& s) {
-        std::thread([&] { elsewhere = error([&] { s.task().updates(handle).run([] {}); }); }).join();
+        std::thread([&] {
+            elsewhere = error([&] { s.task().updates(handle).run([] {}); });
+        }).join();
     });
     CHECK(elsewhere.find("thread that opened its scope") != std::string::npos);
     // One that was begun here, and is to be created or dropped there.
@@ -346,7 +399,8 @@ void many_threads_use_one_pool(const evenkeel::Pool& pool) {
     std::atomic<long> sum{0};
     for (int t = 0; t < 4; ++t) {
         threads.emplace_back([&] {
-            for (int round = 0; round < 50; ++round) pool.for_each(0, 100, [&](int i) { sum += i; });
+            for (int round = 0; round < 50; ++round)
+                pool.for_each(0, 100, [&](int i) { sum += i; });
         });
     }
     for (auto& thread : threads) thread.join();
@@ -359,7 +413,8 @@ int main() {
     const evenkeel::Pool here;
     CHECK(here.workers() >= 1 && here.kinds().at(0).capacity == 1024);
     for (std::size_t workers = 1; workers <= 4; ++workers) {
-        const evenkeel::Pool pool(evenkeel::Options().workers(workers).policy("steal").pin(false).lend(false));
+        const evenkeel::Pool pool(
+            evenkeel::Options().workers(workers).policy("steal").pin(false).lend(false));
         CHECK(pool.workers() == workers);
         exceptions_of_any_tasks_arrive_once_and_nothing_leaks(pool);
         exceptions_come_out_of_every_call(pool);

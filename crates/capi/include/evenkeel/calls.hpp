@@ -1,4 +1,5 @@
-// What becomes of a call: the closure on its way to a worker, what it returns, what it throws. Included by evenkeel.hpp.
+// What becomes of a call: the closure on its way to a worker, what it returns, what it throws.
+// Included by evenkeel.hpp.
 #ifndef EVENKEEL_CALLS_HPP
 #define EVENKEEL_CALLS_HPP
 
@@ -96,7 +97,8 @@ Guarded<std::decay_t<F>> guarded(Failure& failure, F&& f) {
 template <class F, class Copy, class Own>
 void give(Failure& failure, F&& f, Copy copy, Own own) {
     using Closure = Guarded<std::decay_t<F>>;
-    if constexpr (std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= 160 && alignof(Closure) <= 16) {
+    if constexpr (std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= 160 &&
+                  alignof(Closure) <= 16) {
         const Closure closure{&failure, std::forward<F>(f)};
         check(copy(&Closure::run, &closure, sizeof closure));
     } else {

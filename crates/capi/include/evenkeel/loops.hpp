@@ -16,7 +16,8 @@
 
 namespace evenkeel {
 
-/// A loop over whole numbers or the elements of random-access iterators, of which more can be said before it begins: see Pool::over.
+/// A loop over whole numbers or the elements of random-access iterators, of which more can be said
+/// before it begins: see Pool::over.
 template <class I>
 class Over {
 public:
@@ -26,13 +27,15 @@ public:
         return *this;
     }
 
-    /// What it is called in traces; what an iteration costs is learnt with that of other loops of the same name.
+    /// What it is called in traces; what an iteration costs is learnt with that of other loops of
+    /// the same name.
     Over& label(std::string name) {
         label_ = std::move(name);
         return *this;
     }
 
-    /// Calls `f` with each number, or each element, on all cores at once, and returns when all calls have.
+    /// Calls `f` with each number, or each element, on all cores at once, and returns when all
+    /// calls have.
     template <class F>
     void for_each(F&& f) const {
         for_each_chunk([&f](I begin, I end) { each(begin, end, f); });
@@ -50,11 +53,13 @@ public:
             auto& call = *static_cast<Call*>(data);
             return call.failure.guard([&] { call.f(call.over.at(begin), call.over.at(end)); });
         };
-        call.failure.rethrow(evenkeel_for_labelled(pool_, label(), 0, count(), schedule(), chunk, &call));
+        call.failure.rethrow(
+            evenkeel_for_labelled(pool_, label(), 0, count(), schedule(), chunk, &call));
     }
 
-    /// As for_each(), of an `f` that returns a std::optional: the first that is not empty, by time and not by number, ends the loop and is returned.
-    /// Parts that have not been handed out by then are left out. For errors, and to search. An exception counts for more.
+    /// As for_each(), of an `f` that returns a std::optional: the first that is not empty, by time
+    /// and not by number, ends the loop and is returned. Parts that have not been handed out by
+    /// then are left out. For errors, and to search. An exception counts for more.
     template <class F>
     auto try_for_each(F&& f) const {
         using First = std::decay_t<std::invoke_result_t<F&, decltype(item(std::declval<I&>()))>>;
@@ -78,12 +83,14 @@ public:
             });
             return ends ? 1 : code;
         };
-        call.failure.rethrow(evenkeel_for_labelled(pool_, label(), 0, count(), schedule(), chunk, &call));
+        call.failure.rethrow(
+            evenkeel_for_labelled(pool_, label(), 0, count(), schedule(), chunk, &call));
         return std::move(call.first);
     }
 
-    /// Each worker begins with `identity` (which changes nothing where it is added) and adds what `map(value, i)` makes of it and its
-    /// numbers or elements; `reduce(value, value)` brings their values together, in which order is not said.
+    /// Each worker begins with `identity` (which changes nothing where it is added) and adds what
+    /// `map(value, i)` makes of it and its numbers or elements; `reduce(value, value)` brings their
+    /// values together, in which order is not said.
     template <class T, class Map, class Reduce>
     T map_reduce(T identity, Map map, Reduce reduce) const {
         if constexpr (std::is_trivially_copyable_v<T> && alignof(T) <= 64) {
@@ -132,7 +139,8 @@ private:
 
     template <class T, class Map>
     T fold(T value, std::size_t begin, std::size_t end, Map& map) const {
-        each(at(begin), at(end), [&](auto&& it) { value = map(std::move(value), std::forward<decltype(it)>(it)); });
+        each(at(begin), at(end),
+             [&](auto&& it) { value = map(std::move(value), std::forward<decltype(it)>(it)); });
         return value;
     }
 
@@ -154,8 +162,8 @@ private:
             auto& own = *static_cast<T*>(into);
             return call.failure.guard([&] { own = call.reduce(own, *static_cast<T*>(from)); });
         };
-        call.failure.rethrow(
-            evenkeel_reduce_labelled(pool_, label(), 0, count(), schedule(), &value, sizeof value, fold, combine, &call));
+        call.failure.rethrow(evenkeel_reduce_labelled(pool_, label(), 0, count(), schedule(),
+                                                      &value, sizeof value, fold, combine, &call));
         return value;
     }
 
@@ -195,8 +203,8 @@ private:
             });
         };
         T* value = nullptr;
-        call.failure.rethrow(
-            evenkeel_reduce_labelled(pool_, label(), 0, count(), schedule(), &value, sizeof value, fold, combine, &call));
+        call.failure.rethrow(evenkeel_reduce_labelled(pool_, label(), 0, count(), schedule(),
+                                                      &value, sizeof value, fold, combine, &call));
         return value == nullptr ? std::move(identity) : std::move(*value);
     }
 

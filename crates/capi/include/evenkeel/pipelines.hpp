@@ -70,7 +70,8 @@ struct ParallelStage {
 
 }  // namespace detail
 
-/// Items from a source go through stages: see Pool::pipeline. `Types` are those of the items, from the source on.
+/// Items from a source go through stages: see Pool::pipeline. `Types` are those of the items, from
+/// the source on.
 template <class Source, class Types, class Stages>
 class Pipeline;
 
@@ -93,13 +94,15 @@ public:
         std::get<sizeof...(Stages) - 1>(stages_).label = std::move(name);
         return *this;
     }
-    /// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker, and more where cores are unequal.
+    /// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by
+    /// worker, and more where cores are unequal.
     Pipeline& in_flight(std::size_t items) {
         in_flight_ = items;
         return *this;
     }
-    /// Runs until the source returns nothing and all items have left the last stage. Where the source or a stage throws, the source is not
-    /// asked any more, and items under way are destroyed.
+    /// Runs until the source returns nothing and all items have left the last stage. Where the
+    /// source or a stage throws, the source is not asked any more, and items under way are
+    /// destroyed.
     void run() { run(std::index_sequence_for<Stages...>()); }
 
 private:
@@ -108,8 +111,12 @@ private:
     friend class Pipeline;
     using Slot = detail::Slot<Types...>;
 
-    Pipeline(const evenkeel_pool* pool, Source source, std::tuple<Stages...> stages, std::optional<std::size_t> in_flight)
-        : pool_(pool), source_(std::move(source)), stages_(std::move(stages)), in_flight_(in_flight) {}
+    Pipeline(const evenkeel_pool* pool, Source source, std::tuple<Stages...> stages,
+             std::optional<std::size_t> in_flight)
+        : pool_(pool),
+          source_(std::move(source)),
+          stages_(std::move(stages)),
+          in_flight_(in_flight) {}
 
     template <class Stage>
     auto with(Stage stage) {
@@ -133,7 +140,8 @@ private:
     void add(evenkeel_pipeline* pipeline) {
         auto& stage = std::get<I>(stages_);
         detail::check(stage.add(pipeline, step<I>, this));
-        if (!stage.label.empty()) detail::check(evenkeel_pipeline_label(pipeline, stage.label.c_str()));
+        if (!stage.label.empty())
+            detail::check(evenkeel_pipeline_label(pipeline, stage.label.c_str()));
     }
 
     static int next(void** item, void* data) noexcept {

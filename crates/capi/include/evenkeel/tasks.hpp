@@ -13,8 +13,8 @@
 
 namespace evenkeel {
 
-/// Something that tasks read and write: what it stands for is your affair. May be destroyed as soon as all tasks that name it have been
-/// created.
+/// Something that tasks read and write: what it stands for is your affair. May be destroyed as soon
+/// as all tasks that name it have been created.
 class Handle {
 public:
     Handle() : handle_(detail::made(evenkeel_handle_new())) {}
@@ -35,11 +35,13 @@ private:
     std::size_t begin_, end_;
 };
 
-/// Handles for the parts of an array, one per block of so many elements: parts that share a block conflict.
+/// Handles for the parts of an array, one per block of so many elements: parts that share a block
+/// conflict.
 class Regions {
 public:
     /// For an array of `len` elements, told apart by blocks of `block` (0 is taken as 1).
-    Regions(std::size_t len, std::size_t block) : regions_(detail::made(evenkeel_regions_new(len, block))) {}
+    Regions(std::size_t len, std::size_t block)
+        : regions_(detail::made(evenkeel_regions_new(len, block))) {}
 
     /// The elements from `begin` to before `end`.
     Part part(std::size_t begin, std::size_t end) const { return {regions_.get(), begin, end}; }
@@ -48,8 +50,9 @@ private:
     detail::Owned<evenkeel_regions, evenkeel_regions_drop> regions_;
 };
 
-/// A task that has not been created: what it reads and writes is being said. It runs after those of its scope or graph created before it
-/// that conflict with it: that write what it reads or writes, or read what it writes.
+/// A task that has not been created: what it reads and writes is being said. It runs after those of
+/// its scope or graph created before it that conflict with it: that write what it reads or writes,
+/// or read what it writes.
 class Task {
 public:
     /// It reads these (handles, parts): it waits for the tasks that wrote them last.
@@ -58,7 +61,8 @@ public:
         (say(resources, evenkeel_task_reads, evenkeel_task_reads_part), ...);
         return *this;
     }
-    /// It writes these: it waits for the tasks that wrote them last, and all that have read them since.
+    /// It writes these: it waits for the tasks that wrote them last, and all that have read them
+    /// since.
     template <class... Resources>
     Task& writes(const Resources&... resources) {
         (say(resources, evenkeel_task_writes, evenkeel_task_writes_part), ...);
@@ -70,21 +74,23 @@ public:
         (say(resources, evenkeel_task_updates, evenkeel_task_updates_part), ...);
         return *this;
     }
-    /// What it is called: on machines with several kinds of core its cost is learnt with that of others of the same name. A program keeps
-    /// the names that it uses, so let them be few.
+    /// What it is called: on machines with several kinds of core its cost is learnt with that of
+    /// others of the same name. A program keeps the names that it uses, so let them be few.
     Task& label(const char* name) {
         evenkeel_task_label(task_.get(), name);
         return *this;
     }
     Task& label(const std::string& name) { return label(name.c_str()); }
-    /// How long it takes on the fastest kind of core: for recorded tasks and policies that plan, see Pool::record_with.
+    /// How long it takes on the fastest kind of core: for recorded tasks and policies that plan,
+    /// see Pool::record_with.
     Task& cost(std::chrono::nanoseconds time) {
-        evenkeel_task_cost(task_.get(), time.count() < 0 ? 0 : static_cast<std::uint64_t>(time.count()));
+        evenkeel_task_cost(task_.get(),
+                           time.count() < 0 ? 0 : static_cast<std::uint64_t>(time.count()));
         return *this;
     }
 
-    /// Creates it: `f` is called when nothing is left that it waits for, perhaps at once, on any worker; that of a graph each time that
-    /// this is run.
+    /// Creates it: `f` is called when nothing is left that it waits for, perhaps at once, on any
+    /// worker; that of a graph each time that this is run.
     template <class F>
     void run(F&& f) {
         if (!task_) throw Error("the task has been created already");
@@ -102,7 +108,8 @@ public:
 private:
     friend class Scope;
     friend class Recorder;
-    Task(evenkeel_task* task, detail::Failure& failure) : task_(detail::made(task)), failure_(&failure) {}
+    Task(evenkeel_task* task, detail::Failure& failure)
+        : task_(detail::made(task)), failure_(&failure) {}
 
     template <class Whole, class Some>
     void say(const Handle& handle, Whole whole, Some) {
@@ -136,11 +143,14 @@ public:
                 return evenkeel_scope_spawn(scope, run, data, release);
             });
     }
-    /// A task with dependences. For the thread that opened the scope alone: that on which its function runs.
+    /// A task with dependences. For the thread that opened the scope alone: that on which its
+    /// function runs.
     Task task() { return {evenkeel_scope_task(scope_), failure_}; }
-    /// Leaves out all tasks that have not begun, and those that are still to be created. Nothing is thrown.
+    /// Leaves out all tasks that have not begun, and those that are still to be created. Nothing is
+    /// thrown.
     void cancel() { evenkeel_scope_cancel(scope_); }
-    /// Whether the scope has been cancelled, or one of its tasks has thrown: a long task may look, and return early.
+    /// Whether the scope has been cancelled, or one of its tasks has thrown: a long task may look,
+    /// and return early.
     bool is_cancelled() const { return evenkeel_scope_is_cancelled(scope_); }
 
 private:
@@ -159,15 +169,16 @@ public:
 private:
     friend class Pool;
     explicit Recorder(detail::Failure& failure) : failure_(failure) {}
-    detail::Owned<evenkeel_recorder, evenkeel_recorder_drop> recorder_{detail::made(evenkeel_recorder_new())};
+    detail::Owned<evenkeel_recorder, evenkeel_recorder_drop> recorder_{
+        detail::made(evenkeel_recorder_new())};
     detail::Failure& failure_;
 };
 
 /// A recorded graph: see Pool::record. Its pool must be there whenever it is run.
 class Graph {
 public:
-    /// Runs every task once, and returns when all have ended. Where one throws, those that have not begun are left out. The graph can be
-    /// run again.
+    /// Runs every task once, and returns when all have ended. Where one throws, those that have not
+    /// begun are left out. The graph can be run again.
     void run() { failure_->rethrow(evenkeel_graph_run(graph_.get())); }
     /// How many tasks it has.
     std::size_t size() const { return evenkeel_graph_len(graph_.get()); }

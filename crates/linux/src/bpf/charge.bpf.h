@@ -2,11 +2,12 @@
 /*
  * Time: on which kind of core, how far virtual time gets, what is left of a slice.
  *
- *   virtual time += ran x rate(kind)            rate = charge(kind) / weight, by the user side
- *   slice         = slice(kind), or of a divided one max(slice(kind) / runnable in its queue, least)
- *   left          = share of a carried slice that was not used
+ *   virtual time += ran x rate(kind), rate = charge(kind) / weight, by the user side
+ *   slice = slice(kind), or of a divided one max(slice(kind) / runnable in its queue, least)
+ *   left = share of a carried slice that was not used
  *
- * The kernel is given a slice in chunks: `granted` may be for ever, but who runs is looked at again before long.
+ * The kernel is given a slice in chunks: `granted` may be for ever, but who runs is looked at again
+ * before long.
  */
 #ifndef EVENKEEL_CHARGE_H
 #define EVENKEEL_CHARGE_H
@@ -17,7 +18,8 @@
 #define CHUNK 20000000ULL
 /* No slice of several in a row is longer. */
 #define LONG 1000000000ULL
-/* More has not been run since it was last brought up to now, a chunk ago at most: a clock that jumped. Also keeps the product below 2^64. */
+/* More has not been run since it was last brought up to now, a chunk ago at most: a clock that
+ * jumped. Also keeps the product below 2^64. */
 #define MOST_AT_ONCE (1ULL << 32)
 
 static __always_inline u32 kind_of(const struct cpu *cpu)
@@ -53,14 +55,17 @@ static __always_inline u64 since_accounted(const struct slot *slot, u64 now)
 	struct cpu *cpu = slot->state == RUNNING ? cpu_at(slot->cpu) : NULL;
 	u32 kind = cpu ? kind_of(cpu) & (MAX_KINDS - 1) : 0;
 
-	return cpu ? min_of(less(now, slot->accounted_at), MOST_AT_ONCE) * slot->rate[kind] >> RATE_SHIFT : 0;
+	return cpu ? min_of(less(now, slot->accounted_at), MOST_AT_ONCE) * slot->rate[kind] >>
+			       RATE_SHIFT
+		   : 0;
 }
 
 static __always_inline u64 chunk_of(const struct slot *slot)
 {
 	u64 left = less(slot->granted, slot->used);
 
-	/* Others may follow: it is our tick that ends it, and where the kernel's is gone then, somebody has taken it away (rows.bpf.h). */
+	/* Others may follow: it is our tick that ends it, and where the kernel's is gone then,
+	 * somebody has taken it away (rows.bpf.h). */
 	return slot->batch > 1 ? min_of(left, LONG) + CHUNK : max_of(min_of(left, CHUNK), 1);
 }
 
@@ -93,15 +98,19 @@ static __always_inline bool is_used_up(const struct slot *slot)
 }
 
 /*
- * The kernel looks whether a slice is over at its ticks only. At the first one after its end all slices would be longer than the policy said, by half a tick
- * in the mean: so it ends at the nearest, be that before its end. But none is cut by more than half, of several in a row the mean of them. Whether that is
- * this one, for a thread that has run for so long since it was last brought up to now.
+ * The kernel looks whether a slice is over at its ticks only. At the first one after its end all
+ * slices would be longer than the policy said, by half a tick in the mean: so it ends at the
+ * nearest, be that before its end. But none is cut by more than half, of several in a row the mean
+ * of them. Whether that is this one, for a thread that has run for so long since it was last
+ * brought up to now.
  */
 static __always_inline bool is_near_end(const struct slot *slot, u64 ran)
 {
 	struct board *board = the_board();
 
-	return board && less(slot->granted, slot->used + ran) <= min_of(board->half_tick, slot->granted / (2 * max_of(slot->slice_number, 1)));
+	return board && less(slot->granted, slot->used + ran) <=
+				min_of(board->half_tick,
+				       slot->granted / (2 * max_of(slot->slice_number, 1)));
 }
 
 static __always_inline void end_slice(struct task_struct *p, struct slot *slot)
@@ -111,9 +120,11 @@ static __always_inline void end_slice(struct task_struct *p, struct slot *slot)
 }
 
 /*
- * Whether a thread whose slice is over goes on until the next tick: it is in the kernel, where it may have a lock that others would have to wait for as long
- * as it waits itself, and mostly blocks by itself soon. Who is there still then is preempted. It is charged for the time as for any other. The fair class
- * does the same (PREEMPT_LAZY); the kernel preempts threads of this one at once, wherever they are.
+ * Whether a thread whose slice is over goes on until the next tick: it is in the kernel, where it
+ * may have a lock that others would have to wait for as long as it waits itself, and mostly blocks
+ * by itself soon. Who is there still then is preempted. It is charged for the time as for any
+ * other. The fair class does the same (PREEMPT_LAZY); the kernel preempts threads of this one at
+ * once, wherever they are.
  */
 static __always_inline bool has_grace(struct slot *slot, bool in_user)
 {
@@ -121,7 +132,8 @@ static __always_inline bool has_grace(struct slot *slot, bool in_user)
 	return slot->grace;
 }
 
-/* Whether the tick that is being handled found a thread outside the kernel: it has been counted as the thread's user time just before. */
+/* Whether the tick that is being handled found a thread outside the kernel: it has been counted as
+ * the thread's user time just before. */
 static __always_inline bool is_in_user(const struct task_struct *p, struct slot *slot)
 {
 	u64 before = slot->user_time;
@@ -148,7 +160,8 @@ static __always_inline void carry_slice(struct slot *slot, const struct cpu *cpu
 	u64 unit = slot->slice[kind_of(cpu) & (MAX_KINDS - 1)] >> WHOLE_SHIFT;
 
 	if (slot->carry && slot->granted != NEVER)
-		slot->left = min_of(less(slot->granted, slot->used) / max_of(unit, 1), 1 << WHOLE_SHIFT);
+		slot->left =
+			min_of(less(slot->granted, slot->used) / max_of(unit, 1), 1 << WHOLE_SHIFT);
 }
 
 #endif

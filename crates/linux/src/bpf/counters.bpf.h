@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What each thread has retired on each kind of core. The user side opens a counter of instructions per CPU, of the PMU of its kind; at
- * every switch what it has counted since the last one is the thread's that leaves. Loaded only where there are such counters.
+ * What each thread has retired on each kind of core. The user side opens a counter of instructions
+ * per CPU, of the PMU of its kind; at every switch what it has counted since the last one is the
+ * thread's that leaves. Loaded only where there are such counters.
  *
  * A program of its own, for schedulers may not read counters.
  */
@@ -33,7 +34,8 @@ int BPF_PROG(evenkeel_switch, bool preempt, struct task_struct *previous, struct
 	struct slot *slot;
 	u32 at;
 
-	if (!cpu || bpf_perf_event_read_value(&instructions, BPF_F_CURRENT_CPU, &value, sizeof(value)))
+	if (!cpu ||
+	    bpf_perf_event_read_value(&instructions, BPF_F_CURRENT_CPU, &value, sizeof(value)))
 		return 0;
 	slot = slot_of(previous, &at);
 	if (slot && cpu->counted) {

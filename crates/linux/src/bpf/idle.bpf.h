@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which idle CPU a thread gets: the first by its queue's preference that serves the queue and that the thread may use, but before one
- * whose sibling (SMT) is busy another of the same kind whose sibling idles, too. Among those of one kind where the thread was last comes
- * first: its caches are warm, and a thread that sleeps and wakes stays where it is.
+ * Which idle CPU a thread gets: the first by its queue's preference that serves the queue and that
+ * the thread may use, but before one whose sibling (SMT) is busy another of the same kind whose
+ * sibling idles, too. Among those of one kind where the thread was last comes first: its caches are
+ * warm, and a thread that sleeps and wakes stays where it is.
  */
 #ifndef EVENKEEL_IDLE_H
 #define EVENKEEL_IDLE_H
 
 #include "maps.bpf.h"
 
-/* Whoever claims a CPU has it look for work: until then it is `claimed`, and need not be told again. */
+/* Whoever claims a CPU has it look for work: until then it is `claimed`, and need not be told
+ * again. */
 static __always_inline bool claim(u32 at)
 {
 	struct cpu *cpu = cpu_at(at);
@@ -53,7 +55,7 @@ FUNCTION u32 claim_for(u32 at, u32 previous)
 		last = NULL;
 	if (last && !queue->preferred_count && claim(previous))
 		return previous;
-	bpf_for(i, 0, MAX_CPUS) {
+	bpf_for (i, 0, MAX_CPUS) {
 		u32 cpu = i;
 		struct cpu *state;
 
@@ -83,10 +85,11 @@ FUNCTION u32 claim_for(u32 at, u32 previous)
 	if (second != NONE && claim(second))
 		return second;
 	/*
-	 * Those that fit cannot be claimed: somebody else was faster, and they have yet to look, or they are just going idle, and may have looked
-	 * before this thread was there to be seen. A kick that finds them busy has no effect.
+	 * Those that fit cannot be claimed: somebody else was faster, and they have yet to look, or
+	 * they are just going idle, and may have looked before this thread was there to be seen. A
+	 * kick that finds them busy has no effect.
 	 */
-	bpf_for(i, 0, MAX_CPUS) {
+	bpf_for (i, 0, MAX_CPUS) {
 		struct cpu *state;
 
 		if (i >= board->cpu_count)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel as far as this scheduler knows it. Types name only the fields that are used: the loader finds them in the running
- * kernel's BTF (CO-RE), so that no vmlinux.h of some architecture or version is needed.
+ * The kernel as far as this scheduler knows it. Types name only the fields that are used: the
+ * loader finds them in the running kernel's BTF (CO-RE), so that no vmlinux.h of some architecture
+ * or version is needed.
  *
- * Interfaces that moved have a shim here with the version that moved them, and the version after which it can go.
+ * Interfaces that moved have a shim here with the version that moved them, and the version after
+ * which it can go.
  */
 #ifndef EVENKEEL_KERNEL_H
 #define EVENKEEL_KERNEL_H
@@ -98,7 +100,8 @@ struct scx_exit_info {
 	char *dump;
 } KERNEL_TYPE;
 
-/* Members are matched by name: those that the user side sets come first here, where it finds them (see load.rs). */
+/* Members are matched by name: those that the user side sets come first here, where it finds them
+ * (see load.rs). */
 struct sched_ext_ops {
 	u64 flags;
 	u64 hotplug_seq;
@@ -129,11 +132,19 @@ struct sched_ext_ops {
 #define NICE_0_PRIO 120
 
 /* Values that the kernel may renumber are taken from its BTF when the program is loaded. */
-enum scx_enq_flags { SCX_ENQ_WAKEUP = 1, SCX_ENQ_HEAD = 16, SCX_ENQ_CPU_SELECTED = 1024, SCX_ENQ_PREEMPT = 1ULL << 32 };
+enum scx_enq_flags {
+	SCX_ENQ_WAKEUP = 1,
+	SCX_ENQ_HEAD = 16,
+	SCX_ENQ_CPU_SELECTED = 1024,
+	SCX_ENQ_PREEMPT = 1ULL << 32
+};
 enum scx_wake_flags { SCX_WAKE_SYNC = 16 };
 enum scx_deq_flags { SCX_DEQ_SLEEP = 1 };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
-enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 0x8000000000000002ULL, SCX_DSQ_LOCAL_ON = 0xC000000000000000ULL };
+enum scx_dsq_id_flags {
+	SCX_DSQ_LOCAL = 0x8000000000000002ULL,
+	SCX_DSQ_LOCAL_ON = 0xC000000000000000ULL
+};
 #define ENQ(flag) bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_##flag)
 #define WAKE(flag) bpf_core_enum_value(enum scx_wake_flags, SCX_WAKE_##flag)
 #define DEQ(flag) bpf_core_enum_value(enum scx_deq_flags, SCX_DEQ_##flag)
@@ -145,15 +156,18 @@ s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu) __ksym;
-s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *is_idle) __ksym;
+s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
+			   bool *is_idle) __ksym;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 bool scx_bpf_task_running(const struct task_struct *p) __ksym;
 int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym;
 struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
 void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
 void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it, u64 vtime) __ksym;
-bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id, u64 enq_flags) __ksym;
-bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id, u64 enq_flags) __ksym;
+bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
+		      u64 enq_flags) __ksym;
+bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
+			    u64 enq_flags) __ksym;
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;
@@ -161,9 +175,12 @@ void bpf_rcu_read_lock(void) __ksym;
 void bpf_rcu_read_unlock(void) __ksym;
 
 /* 6.19: returns whether it could. To go when 6.18 is no longer supported. */
-/* (The loader drops the last ___ and what follows from a name; the kernel's own name ends in ___v2.) */
-bool scx_bpf_dsq_insert___v2___returns(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
-void scx_bpf_dsq_insert___plain(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
+/* (The loader drops the last ___ and what follows from a name; the kernel's own name ends in
+ * ___v2.) */
+bool scx_bpf_dsq_insert___v2___returns(struct task_struct *p, u64 dsq_id, u64 slice,
+				       u64 enq_flags) __ksym __weak;
+void scx_bpf_dsq_insert___plain(struct task_struct *p, u64 dsq_id, u64 slice,
+				u64 enq_flags) __ksym __weak;
 
 static __always_inline void dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)
 {
@@ -173,21 +190,28 @@ static __always_inline void dsq_insert(struct task_struct *p, u64 dsq_id, u64 sl
 		scx_bpf_dsq_insert___plain(p, dsq_id, slice, enq_flags);
 }
 
-/* 6.19: arguments in a struct; the old form goes some versions later. To go when 6.18 is no longer supported. */
+/* 6.19: arguments in a struct; the old form goes some versions later. To go when 6.18 is no longer
+ * supported. */
 struct scx_bpf_dsq_insert_vtime_args {
 	u64 dsq_id;
 	u64 slice;
 	u64 vtime;
 	u64 enq_flags;
 } KERNEL_TYPE;
-bool __scx_bpf_dsq_insert_vtime(struct task_struct *p, struct scx_bpf_dsq_insert_vtime_args *args) __ksym __weak;
-void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags) __ksym __weak;
+bool __scx_bpf_dsq_insert_vtime(struct task_struct *p,
+				struct scx_bpf_dsq_insert_vtime_args *args) __ksym __weak;
+void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime,
+			      u64 enq_flags) __ksym __weak;
 
-static __always_inline void dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags)
+static __always_inline void dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice,
+					     u64 vtime, u64 enq_flags)
 {
 	if (bpf_ksym_exists(__scx_bpf_dsq_insert_vtime)) {
 		struct scx_bpf_dsq_insert_vtime_args args = {
-			.dsq_id = dsq_id, .slice = slice, .vtime = vtime, .enq_flags = enq_flags,
+			.dsq_id = dsq_id,
+			.slice = slice,
+			.vtime = vtime,
+			.enq_flags = enq_flags,
 		};
 		__scx_bpf_dsq_insert_vtime(p, &args);
 	} else {

@@ -3,9 +3,8 @@
  * Evenkeel's mechanism in the kernel: it runs threads as directives say, and knows no policy.
  *
  *   shared.h        what this side and the user side share
- *   kernel.bpf.h    the kernel as far as it is known here, and shims for what moved between versions
- *   maps.bpf.h      where everything is kept
- *   events.bpf.h    what the user side is told
+ *   kernel.bpf.h    the kernel as far as it is known here, and shims for what moved between
+ * versions maps.bpf.h      where everything is kept events.bpf.h    what the user side is told
  *   order.bpf.h     keys, clocks, assignments
  *   charge.bpf.h    time, virtual time, slices
  *   counters.bpf.h  instructions retired
@@ -14,10 +13,11 @@
  *   rows.bpf.h      slices in a row
  *   swap.bpf.h      threads that are sent somewhere
  *   threads.bpf.h   slots, from the beginning of a thread to its end
- *   this file       the kernel's other callbacks: a thread wakes, is taken up, runs, leaves; CPUs idle; the scheduler begins and ends
+ *   this file       the kernel's other callbacks: a thread wakes, is taken up, runs, leaves; CPUs
+ * idle; the scheduler begins and ends
  *
- * Nothing here waits for the user side. Threads that it has not spoken of yet have their parent's directives, or those of the template; the
- * last directives hold.
+ * Nothing here waits for the user side. Threads that it has not spoken of yet have their parent's
+ * directives, or those of the template; the last directives hold.
  */
 #include "charge.bpf.h"
 #include "counters.bpf.h"
@@ -35,16 +35,19 @@ char _license[] SEC("license") = "GPL";
 /* A thread wakes, or is forked: which CPU. */
 
 /*
- * Where a thread that is to wait is put down. It waits in the same queue whichever CPU that is, but the CPU's run queue is locked: by the waker now, to whom
- * its own costs least, and later by whoever takes the thread up. So the waker's own, if it serves the queue first: else a fast CPU would have to wait for
- * the lock of a slow one.
+ * Where a thread that is to wait is put down. It waits in the same queue whichever CPU that is, but
+ * the CPU's run queue is locked: by the waker now, to whom its own costs least, and later by
+ * whoever takes the thread up. So the waker's own, if it serves the queue first: else a fast CPU
+ * would have to wait for the lock of a slow one.
  */
 static __always_inline s32 beside_waker(const struct slot *slot, s32 previous)
 {
 	struct queue *queue = queue_at(slot->queue);
 	u32 here = bpf_get_smp_processor_id();
 
-	return queue && has_bit(queue->served_first, here) && has_bit(slot->allowed, here) ? (s32)here : previous;
+	return queue && has_bit(queue->served_first, here) && has_bit(slot->allowed, here)
+		       ? (s32)here
+		       : previous;
 }
 
 SEC("struct_ops/select_cpu")
@@ -100,7 +103,8 @@ static __always_inline void waits_no_more(struct thread *thread)
 }
 
 /* A thread that no queue of the policy would do for waits at its CPU. */
-static __always_inline void wait_locally(struct task_struct *p, struct thread *thread, struct slot *slot, u64 enq_flags)
+static __always_inline void wait_locally(struct task_struct *p, struct thread *thread,
+					 struct slot *slot, u64 enq_flags)
 {
 	struct board *board = the_board();
 	u32 cpu = scx_bpf_task_cpu(p);
@@ -115,8 +119,9 @@ static __always_inline void wait_locally(struct task_struct *p, struct thread *t
 }
 
 /*
- * Whether a thread has just made room for one that has no slot, and is to go on after it: it has something left of its slice, or nobody
- * waits for its turn. Whoever has made room is shown to the user side as running there, or it would take the core for idle, which it is on itself.
+ * Whether a thread has just made room for one that has no slot, and is to go on after it: it has
+ * something left of its slice, or nobody waits for its turn. Whoever has made room is shown to the
+ * user side as running there, or it would take the core for idle, which it is on itself.
  */
 static __always_inline bool is_interrupted(struct task_struct *p, struct slot *slot, u32 at)
 {
@@ -146,15 +151,16 @@ void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 	slot = at == NONE ? NULL : slot_at(at);
 	if (!slot) {
 		/*
-		 * The kernel's work, and ours, is soon done, and who makes room for it goes on where it was. Where it is not, it has every other
-		 * turn.
+		 * The kernel's work, and ours, is soon done, and who makes room for it goes on
+		 * where it was. Where it is not, it has every other turn.
 		 */
 		if (thread->standing != PLACED && enq_flags & ENQ(WAKEUP)) {
 			struct cpu *here = cpu_at(scx_bpf_task_cpu(p));
 
 			if (here)
 				here->interrupts = here->running;
-			return dsq_insert(p, LOCAL, CHUNK, enq_flags | arrival(scx_bpf_task_cpu(p)));
+			return dsq_insert(p, LOCAL, CHUNK,
+					  enq_flags | arrival(scx_bpf_task_cpu(p)));
 		}
 		return wait_locally(p, thread, NULL, enq_flags);
 	}
@@ -178,8 +184,8 @@ void BPF_PROG(evenkeel_enqueue, struct task_struct *p, u64 enq_flags)
 	if (!is_reached(slot))
 		return wait_locally(p, thread, slot, enq_flags);
 	/*
-	 * It has not been asked where to: it was woken while its CPU was still taking it off, and that would take it up again though a better one idles; or it is
-	 * bound to one CPU.
+	 * It has not been asked where to: it was woken while its CPU was still taking it off, and
+	 * that would take it up again though a better one idles; or it is bound to one CPU.
 	 */
 	if (enq_flags & ENQ(WAKEUP) && !(enq_flags & ENQ(CPU_SELECTED))) {
 		cpu = claim_for(at, slot->cpu);
@@ -230,7 +236,8 @@ void BPF_PROG(evenkeel_dispatch, s32 at, struct task_struct *previous)
 		if (own->target == NONE && has_bit(own->allowed, at))
 			compete = own_at;
 	}
-	/* It may be back in its queue: then those of this CPU have every other turn, and no more. */
+	/* It may be back in its queue: then those of this CPU have every other turn, and no more.
+	 */
 	interrupted = cpu->interrupted == NONE ? NULL : slot_at(cpu->interrupted);
 	if (interrupted && interrupted->interrupted && dsq_move_to_local(CPU_QUEUES + at))
 		return;
@@ -247,7 +254,8 @@ void BPF_PROG(evenkeel_dispatch, s32 at, struct task_struct *previous)
 	if (picked == NOBODY) {
 		if (pick_leftovers(at))
 			return;
-		/* A thread that no tier here has goes back to its queue, if that has other cores. */
+		/* A thread that no tier here has goes back to its queue, if that has other cores.
+		 */
 		if (own && (compete == NONE || (is_reached(own))))
 			return;
 	}
@@ -261,7 +269,9 @@ void BPF_PROG(evenkeel_dispatch, s32 at, struct task_struct *previous)
 		change(own);
 	}
 	if (previous)
-		task_set_slice(previous, own ? (own->granted == NEVER ? grant(own, cpu) : chunk_of(own)) : CHUNK);
+		task_set_slice(previous,
+			       own ? (own->granted == NEVER ? grant(own, cpu) : chunk_of(own))
+				   : CHUNK);
 }
 
 SEC("struct_ops/running")
@@ -283,7 +293,8 @@ void BPF_PROG(evenkeel_running, struct task_struct *p)
 		return;
 	}
 	from = slot->claimed != NONE ? slot->queue : slot->waits_in;
-	/* A thread of a higher class has been here meanwhile, and the kernel has kept its place for it: its slice is what it was. */
+	/* A thread of a higher class has been here meanwhile, and the kernel has kept its place for
+	 * it: its slice is what it was. */
 	goes_on = from == NONE && slot->cpu == where && slot->granted != NEVER && !slot->woken;
 	leave(slot);
 	slot->claimed = NONE;
@@ -335,8 +346,10 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 	if (!cpu)
 		return;
 	in_user = is_in_user(p, slot);
-	/* At most ticks there is nothing to do: whoever wants to know adds what it has run since it was last brought up to now. */
-	if (p->scx.slice && !is_said_anew(slot) && !is_near_end(slot, less(now, slot->accounted_at)))
+	/* At most ticks there is nothing to do: whoever wants to know adds what it has run since it
+	 * was last brought up to now. */
+	if (p->scx.slice && !is_said_anew(slot) &&
+	    !is_near_end(slot, less(now, slot->accounted_at)))
 		return;
 	change(slot);
 	account(slot, cpu, now);
@@ -350,10 +363,12 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 			return task_set_slice(p, CHUNK);
 	}
 	/*
-	 * Nobody waits: it goes on, and nothing need be rescheduled for that. Whoever has been sent here to preempt it has taken its slice away,
-	 * and would wait for ever if it were given another: often the timer that woke them and this tick are one interrupt.
+	 * Nobody waits: it goes on, and nothing need be rescheduled for that. Whoever has been sent
+	 * here to preempt it has taken its slice away, and would wait for ever if it were given
+	 * another: often the timer that woke them and this tick are one interrupt.
 	 */
-	if (p->scx.slice || slot->target != NONE || !is_served_by(slot, slot->cpu) || is_wanted(slot->cpu))
+	if (p->scx.slice || slot->target != NONE || !is_served_by(slot, slot->cpu) ||
+	    is_wanted(slot->cpu))
 		return;
 	if (is_used_up(slot))
 		use_up(slot, at, now);
@@ -361,8 +376,8 @@ void BPF_PROG(evenkeel_tick, struct task_struct *p)
 	if (slot->granted != NEVER)
 		return task_set_slice(p, chunk_of(slot));
 	/*
-	 * As if it had gone back to its queue and this CPU had picked it: it may have begun here, for a queue that others serve
-	 * first.
+	 * As if it had gone back to its queue and this CPU had picked it: it may have begun here,
+	 * for a queue that others serve first.
 	 */
 	change(slot);
 	adopt(slot, cpu);
@@ -388,7 +403,8 @@ void BPF_PROG(evenkeel_stopping, struct task_struct *p, bool runnable)
 	cpu->running = NONE;
 	if (is_used_up(slot)) {
 		use_up(slot, at, now);
-		/* For a thread of a higher class: the kernel must not keep its place for one whose turn is over. */
+		/* For a thread of a higher class: the kernel must not keep its place for one whose
+		 * turn is over. */
 		if (runnable)
 			task_set_slice(p, 0);
 	} else {
@@ -450,7 +466,8 @@ void BPF_PROG(evenkeel_update_idle, s32 at, bool idle)
 	IN_ORDER(__sync_fetch_and_or(&board->idle[word], bit));
 	if (cpu->used && is_wanted(at))
 		scx_bpf_kick_cpu(at, KICK(IDLE));
-	/* Not after our own thread has run there: it would be woken to be told that it has gone to sleep. */
+	/* Not after our own thread has run there: it would be woken to be told that it has gone to
+	 * sleep. */
 	if (cpu->last == NONE)
 		return;
 	cpu->idles++;
@@ -469,12 +486,12 @@ s32 BPF_PROG(evenkeel_init)
 
 	if (!board)
 		return -12; /* ENOMEM */
-	bpf_for(i, 0, MAX_CPUS) {
+	bpf_for (i, 0, MAX_CPUS) {
 		if (i >= board->cpu_count || error)
 			break;
 		error = scx_bpf_create_dsq(CPU_QUEUES + i, -1);
 	}
-	bpf_for(i, 0, MAX_QUEUES) {
+	bpf_for (i, 0, MAX_QUEUES) {
 		if (i >= board->queue_count || error)
 			break;
 		error = scx_bpf_create_dsq(i, -1);
@@ -508,7 +525,7 @@ int evenkeel_obey(void *context)
 
 	if (!board)
 		return 0;
-	bpf_for(i, 0, MAX_COMMANDS) {
+	bpf_for (i, 0, MAX_COMMANDS) {
 		u32 at = i;
 		struct command *command;
 

@@ -6,13 +6,13 @@
 #include "kernel.bpf.h"
 #include "shared.h"
 
-#define SHARED_ARRAY(name_, type_, count_)                                                                            \
-	struct {                                                                                                      \
-		__uint(type, BPF_MAP_TYPE_ARRAY);                                                                     \
-		__uint(map_flags, BPF_F_MMAPABLE);                                                                    \
-		__uint(max_entries, count_);                                                                          \
-		__type(key, u32);                                                                                     \
-		__type(value, type_);                                                                                 \
+#define SHARED_ARRAY(name_, type_, count_)                                                         \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                                                  \
+		__uint(map_flags, BPF_F_MMAPABLE);                                                 \
+		__uint(max_entries, count_);                                                       \
+		__type(key, u32);                                                                  \
+		__type(value, type_);                                                              \
 	} name_ SEC(".maps")
 
 /* The numbers of slots and of places for free ones are set when the program is loaded. */
@@ -58,8 +58,9 @@ struct {
 } threads SEC(".maps");
 
 /*
- * The verifier looks at a function of its own, one that is not static, once, and not again for each call and each way there. So what has loops
- * is one; it takes numbers and looks up what they stand for.
+ * The verifier looks at a function of its own, one that is not static, once, and not again for each
+ * call and each way there. So what has loops is one; it takes numbers and looks up what they stand
+ * for.
  */
 #define FUNCTION __attribute__((noinline))
 
@@ -102,10 +103,15 @@ static __always_inline struct slot *slot_of(struct task_struct *p, u32 *at)
 }
 
 /*
- * An atomic operation for the barrier that it is: what follows it is read, and written, after it. Not so, on some processors, where its result is not used: then
- * clang up to 19 chooses an instruction that orders nothing.
+ * An atomic operation for the barrier that it is: what follows it is read, and written, after it.
+ * Not so, on some processors, where its result is not used: then clang up to 19 chooses an
+ * instruction that orders nothing.
  */
-#define IN_ORDER(atomic) ({ u64 before_it = (atomic); barrier_var(before_it); })
+#define IN_ORDER(atomic)                                                                           \
+	({                                                                                         \
+		u64 before_it = (atomic);                                                          \
+		barrier_var(before_it);                                                            \
+	})
 
 static __always_inline bool has_bit(const u64 *mask, u32 cpu)
 {

@@ -3,12 +3,13 @@
  * A thread's place in its queue: the least key goes first, equal keys first come, first served.
  *
  *   virtual time   key = virtual time, which grows by ran x charge / weight (charge.bpf.h)
- *   deadline       key = due at; once a slice has been used up, now + renewal. Postponed for other CPUs than the one that it sticks to.
- *   fixed          key = a number of the policy's, + step per slice used up
- *   arrival        key = 0
+ *   deadline       key = due at; once a slice has been used up, now + renewal. Postponed for other
+ * CPUs than the one that it sticks to. fixed          key = a number of the policy's, + step per
+ * slice used up arrival        key = 0
  *
- * A thread that wakes starts no further behind than the floor of its queue (the greatest virtual time of those picked from it, or going on alone) less
- * the queue's credit for sleepers. Between queues with clocks of their own a thread keeps its distance to the floor.
+ * A thread that wakes starts no further behind than the floor of its queue (the greatest virtual
+ * time of those picked from it, or going on alone) less the queue's credit for sleepers. Between
+ * queues with clocks of their own a thread keeps its distance to the floor.
  */
 #ifndef EVENKEEL_ORDER_H
 #define EVENKEEL_ORDER_H
@@ -28,8 +29,8 @@ static __always_inline u64 key_of(const struct slot *slot)
 }
 
 /*
- * It is picked, or goes on because nobody else waits: whoever comes beside one that has run alone for long is not to have all that time
- * before it.
+ * It is picked, or goes on because nobody else waits: whoever comes beside one that has run alone
+ * for long is not to have all that time before it.
  */
 static __always_inline void raise_floor(const struct slot *slot)
 {
@@ -63,7 +64,8 @@ static __always_inline void adopt(struct slot *slot, const struct cpu *cpu)
 /* Whether the policy has said something of it that has not been taken up yet. */
 static __always_inline bool is_said_anew(const struct slot *slot)
 {
-	return slot->queue_generation != slot->seen_queue || slot->order_generation != slot->seen_order;
+	return slot->queue_generation != slot->seen_queue ||
+	       slot->order_generation != slot->seen_order;
 }
 
 /* Takes up what the policy has said of it since. */

@@ -2,12 +2,14 @@
 /*
  * Who waits where, and whom a CPU takes up.
  *
- * A queue of the policy is a dispatch queue (DSQ) ordered by key. A CPU has tiers of queues: within a tier the least key, or the first of the
- * queue with the greatest weight of waiting threads. Its own thread, when its slice has been used up, competes with those that wait.
+ * A queue of the policy is a dispatch queue (DSQ) ordered by key. A CPU has tiers of queues: within
+ * a tier the least key, or the first of the queue with the greatest weight of waiting threads. Its
+ * own thread, when its slice has been used up, competes with those that wait.
  *
- * Beside the tiers each CPU has a DSQ of its own, for threads that the tiers would not reach: of the kernel, or bound to CPUs none of which
- * serves their queue. It has every other turn, so that neither starves the other, and CPUs without other work take from
- * those of other CPUs whom they may. A thread that has made room for one without a slot waits there, too, and goes on first; it
+ * Beside the tiers each CPU has a DSQ of its own, for threads that the tiers would not reach: of
+ * the kernel, or bound to CPUs none of which serves their queue. It has every other turn, so that
+ * neither starves the other, and CPUs without other work take from those of other CPUs whom they
+ * may. A thread that has made room for one without a slot waits there, too, and goes on first; it
  * could not be sent elsewhere from the kernel's local DSQ.
  */
 #ifndef EVENKEEL_QUEUES_H
@@ -21,21 +23,25 @@
 /* Threads of a queue that are looked at for one that the CPU may run. */
 #define LOOK_AT 32
 /*
- * A thread that was last on this CPU, or was woken by it, goes before others whose virtual time is less by no more than this: it comes without another CPU's
- * lock and with its caches, or its waker's. Who is passed over is before long too far behind for that.
+ * A thread that was last on this CPU, or was woken by it, goes before others whose virtual time is
+ * less by no more than this: it comes without another CPU's lock and with its caches, or its
+ * waker's. Who is passed over is before long too far behind for that.
  */
 #define NEAR 1000000ULL
 #define LOOK_NEAR 4
-/* Without a sign of the user side for so long, CPUs take from all queues, whatever the policy has them serve. */
+/* Without a sign of the user side for so long, CPUs take from all queues, whatever the policy has
+ * them serve. */
 #define SILENCE 1000000000ULL
 
-/* It is counted among those who wait, have woken or started, and have not run since: in `in`, which is one more than the queue, or nowhere, 0. */
+/* It is counted among those who wait, have woken or started, and have not run since: in `in`, which
+ * is one more than the queue, or nowhere, 0. */
 static __always_inline void count_as_fresh(struct slot *slot, u32 in)
 {
 	struct queue *queue = in ? queue_at(in - 1) : NULL;
 	u32 before;
 
-	/* Each that is added is taken back once, from the same queue, whoever comes to that in whatever order. */
+	/* Each that is added is taken back once, from the same queue, whoever comes to that in
+	 * whatever order. */
 	if (queue)
 		__sync_fetch_and_add(&queue->fresh, 1);
 	if (!in && !slot->fresh_in)
@@ -49,7 +55,8 @@ static __always_inline void count_as_fresh(struct slot *slot, u32 in)
 /* It no longer waits. */
 static __always_inline void leave(struct slot *slot)
 {
-	/* Two CPUs may come to that at once, one that takes it up and one that moves it: what is taken back is taken back once. */
+	/* Two CPUs may come to that at once, one that takes it up and one that moves it: what is
+	 * taken back is taken back once. */
 	u32 from = slot->waits_in == NONE ? NONE : __sync_lock_test_and_set(&slot->waits_in, NONE);
 	u32 weighs;
 
@@ -118,7 +125,8 @@ static __always_inline bool is_served_by(const struct slot *slot, u32 at)
 	return queue && has_bit(queue->served, at);
 }
 
-/* Whether a CPU that has a queue in its first tier chooses by key between threads of it and of another. */
+/* Whether a CPU that has a queue in its first tier chooses by key between threads of it and of
+ * another. */
 static __always_inline bool compares(const struct cpu *cpu, u32 at, u32 which, u32 other)
 {
 	struct queue *queue;
@@ -129,7 +137,8 @@ static __always_inline bool compares(const struct cpu *cpu, u32 at, u32 which, u
 	return queue && has_bit(queue->served_first, at) && !cpu->tier_by_load[0];
 }
 
-/* The running thread whose key is greatest, and greater by more than the queue's margin, of those that would not be picked before it, makes room. */
+/* The running thread whose key is greatest, and greater by more than the queue's margin, of those
+ * that would not be picked before it, makes room. */
 FUNCTION int preempt_for(u32 at)
 {
 	struct slot *slot = slot_at(at);
@@ -146,7 +155,7 @@ FUNCTION int preempt_for(u32 at)
 	    (queue->preempts == PRE_NOT_SYNCHRONOUS && slot->woken && slot->synchronous))
 		return 0;
 	least = key_of(slot) + queue->preemption;
-	bpf_for(i, 0, MAX_CPUS) {
+	bpf_for (i, 0, MAX_CPUS) {
 		struct cpu *cpu;
 		struct slot *other;
 		u64 key;
@@ -163,7 +172,9 @@ FUNCTION int preempt_for(u32 at)
 			continue;
 		key = key_of(other);
 		if (other->rule == R_VIRTUAL_TIME)
-			key += less(now, other->accounted_at) * other->rate[kind_of(cpu) & (MAX_KINDS - 1)] >> RATE_SHIFT;
+			key += less(now, other->accounted_at) *
+				       other->rate[kind_of(cpu) & (MAX_KINDS - 1)] >>
+			       RATE_SHIFT;
 		if (key > least && key > greatest) {
 			greatest = key;
 			victim = i;
@@ -174,7 +185,8 @@ FUNCTION int preempt_for(u32 at)
 	return 0;
 }
 
-/* By how much later than it is a thread's deadline is seen by this CPU: it sticks to another, having been taken off it, and nobody has run there since. */
+/* By how much later than it is a thread's deadline is seen by this CPU: it sticks to another,
+ * having been taken off it, and nobody has run there since. */
 static __always_inline u64 postponed(struct task_struct *p, u32 at, const struct cpu *cpu)
 {
 	u32 number;
@@ -190,8 +202,9 @@ static __always_inline u64 postponed(struct task_struct *p, u32 at, const struct
 }
 
 /*
- * The least key in a queue of those whom this CPU may run, or NEVER; whose it is in `first_tid`, and the least of all in `first_key`. Where so many who may
- * not run here come first that nobody else has been looked at, it is no less than what is returned, and `first_tid` is 0.
+ * The least key in a queue of those whom this CPU may run, or NEVER; whose it is in `first_tid`,
+ * and the least of all in `first_key`. Where so many who may not run here come first that nobody
+ * else has been looked at, it is no less than what is returned, and `first_tid` is 0.
  */
 FUNCTION u64 least_key(u32 at, u32 which)
 {
@@ -206,7 +219,7 @@ FUNCTION u64 least_key(u32 at, u32 which)
 	cpu->first_key = NEVER;
 	cpu->first_tid = 0;
 	bpf_iter_scx_dsq_new(&it, which, 0);
-	bpf_for(i, 0, LOOK_AT) {
+	bpf_for (i, 0, LOOK_AT) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
 		u64 key;
 
@@ -227,8 +240,9 @@ FUNCTION u64 least_key(u32 at, u32 which)
 }
 
 /*
- * Takes from a queue the thread `tid`, or where that is 0 the first whom this CPU may run, or one who is near (see above). None whose key
- * is over `limit`, as far as keys have been looked at: if all of those may not run here, the kernel looks on; with a limit of 0 `tid` or nobody.
+ * Takes from a queue the thread `tid`, or where that is 0 the first whom this CPU may run, or one
+ * who is near (see above). None whose key is over `limit`, as far as keys have been looked at: if
+ * all of those may not run here, the kernel looks on; with a limit of 0 `tid` or nobody.
  */
 FUNCTION bool take(u32 at, u32 which, s32 tid, u64 limit)
 {
@@ -238,7 +252,7 @@ FUNCTION bool take(u32 at, u32 which, s32 tid, u64 limit)
 	int i;
 
 	bpf_iter_scx_dsq_new(&it, which, 0);
-	bpf_for(i, 0, LOOK_AT) {
+	bpf_for (i, 0, LOOK_AT) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
 
 		last = p ? p->scx.dsq_vtime : NEVER;
@@ -282,7 +296,8 @@ static __always_inline u32 served_at(const struct cpu *cpu, u32 entry)
 
 enum pick { NOBODY, GOES_ON, TAKEN };
 
-/* The queue of a tier that was chosen has nobody whom this CPU may run, which is known of few before they are asked for: whoever else waits, queue by queue. */
+/* The queue of a tier that was chosen has nobody whom this CPU may run, which is known of few
+ * before they are asked for: whoever else waits, queue by queue. */
 FUNCTION bool take_another(u32 at, u32 from, u32 to, u64 limit)
 {
 	struct cpu *cpu = cpu_at(at);
@@ -290,19 +305,21 @@ FUNCTION bool take_another(u32 at, u32 from, u32 to, u64 limit)
 
 	if (!cpu)
 		return false;
-	bpf_for(i, 0, MAX_SERVED) {
+	bpf_for (i, 0, MAX_SERVED) {
 		u32 which;
 
 		if (from + i >= to)
 			break;
 		which = served_at(cpu, from + i);
-		if (queue_at(which) && scx_bpf_dsq_nr_queued(which) > 0 && take(at, which, 0, limit))
+		if (queue_at(which) && scx_bpf_dsq_nr_queued(which) > 0 &&
+		    take(at, which, 0, limit))
 			return true;
 	}
 	return false;
 }
 
-/* The least key of a tier's queues, `own` being the thread that the CPU has. Who has waited goes first where keys are equal. */
+/* The least key of a tier's queues, `own` being the thread that the CPU has. Who has waited goes
+ * first where keys are equal. */
 FUNCTION int pick_least_key(u32 at, u32 from, u32 to, u32 own_at)
 {
 	struct cpu *cpu = cpu_at(at);
@@ -315,7 +332,7 @@ FUNCTION int pick_least_key(u32 at, u32 from, u32 to, u32 own_at)
 
 	if (!cpu)
 		return NOBODY;
-	bpf_for(i, 0, MAX_SERVED) {
+	bpf_for (i, 0, MAX_SERVED) {
 		struct queue *queue;
 		u64 key;
 		u32 which;
@@ -360,7 +377,7 @@ FUNCTION int pick_most_loaded(u32 at, u32 from, u32 to, u32 own_at)
 
 	if (!cpu)
 		return NOBODY;
-	bpf_for(i, 0, MAX_SERVED) {
+	bpf_for (i, 0, MAX_SERVED) {
 		u64 weight;
 		u32 which;
 
@@ -392,8 +409,8 @@ FUNCTION int pick_most_loaded(u32 at, u32 from, u32 to, u32 own_at)
 }
 
 /*
- * Takes up the first of the queues that this CPU is host to, if it is far enough behind whoever would run here otherwise. Where a guest's turn is over,
- * one of the CPU's own is next.
+ * Takes up the first of the queues that this CPU is host to, if it is far enough behind whoever
+ * would run here otherwise. Where a guest's turn is over, one of the CPU's own is next.
  */
 FUNCTION bool take_guest(u32 at, u32 own_at)
 {
@@ -413,7 +430,7 @@ FUNCTION bool take_guest(u32 at, u32 own_at)
 		limit = key_of(own);
 	else if (scx_bpf_dsq_nr_queued(own_queue) <= 0)
 		return false;
-	bpf_for(i, 0, MAX_HOSTS) {
+	bpf_for (i, 0, MAX_HOSTS) {
 		u32 which = cpu->hosts[i & (MAX_HOSTS - 1)];
 		struct queue *queue = queue_at(which);
 		u64 key, bound;
@@ -458,15 +475,15 @@ FUNCTION int pick_by_tiers(u32 at, u32 own_at)
 		return NOBODY;
 	if (cpu->host_count && take_guest(at, own_at))
 		return TAKEN;
-	bpf_for(i, 0, MAX_TIERS) {
+	bpf_for (i, 0, MAX_TIERS) {
 		int picked;
 		u32 to;
 
 		if (i >= cpu->tier_count)
 			break;
 		to = cpu->tier_end[i];
-		picked = cpu->tier_by_load[i] ? pick_most_loaded(at, from, to, own_at) :
-						pick_least_key(at, from, to, own_at);
+		picked = cpu->tier_by_load[i] ? pick_most_loaded(at, from, to, own_at)
+					      : pick_least_key(at, from, to, own_at);
 		if (picked != NOBODY)
 			return picked;
 		from = to;
@@ -477,8 +494,8 @@ FUNCTION int pick_by_tiers(u32 at, u32 own_at)
 /* Queues that are looked at before it is taken for granted that somebody waits. */
 #define FEW 8
 /*
- * Who came so short a time ago may have looked for an idle CPU before this one was, and may not be there to be seen yet: the kernel puts it into its queue
- * when our callback has returned.
+ * Who came so short a time ago may have looked for an idle CPU before this one was, and may not be
+ * there to be seen yet: the kernel puts it into its queue when our callback has returned.
  */
 #define JUST_NOW 20000ULL
 
@@ -494,16 +511,17 @@ FUNCTION bool is_wanted(u32 at)
 		return true;
 	last = cpu->tier_count ? cpu->tier_count - 1 : 0;
 	barrier_var(last);
-	if (last >= MAX_TIERS || cpu->tier_end[last] > FEW || scx_bpf_dsq_nr_queued(CPU_QUEUES + at) > 0 ||
-	    scx_bpf_dsq_nr_queued(LOCAL_ON | at) > 0)
+	if (last >= MAX_TIERS || cpu->tier_end[last] > FEW ||
+	    scx_bpf_dsq_nr_queued(CPU_QUEUES + at) > 0 || scx_bpf_dsq_nr_queued(LOCAL_ON | at) > 0)
 		return true;
-	bpf_for(i, 0, FEW) {
+	bpf_for (i, 0, FEW) {
 		u32 which = served_at(cpu, i);
 		struct queue *queue = queue_at(which);
 
 		if (i >= cpu->tier_end[last])
 			break;
-		if (scx_bpf_dsq_nr_queued(which) > 0 || (queue && less(now, queue->came_at) < JUST_NOW))
+		if (scx_bpf_dsq_nr_queued(which) > 0 ||
+		    (queue && less(now, queue->came_at) < JUST_NOW))
 			return true;
 	}
 	return false;
@@ -520,15 +538,16 @@ FUNCTION bool pick_leftovers(u32 at)
 	if (dsq_move_to_local(CPU_QUEUES + at))
 		return true;
 	if (board->waiting_locally) {
-		bpf_for(i, 0, MAX_CPUS) {
+		bpf_for (i, 0, MAX_CPUS) {
 			if (i >= board->cpu_count)
 				break;
-			if (scx_bpf_dsq_nr_queued(CPU_QUEUES + i) > 0 && dsq_move_to_local(CPU_QUEUES + i))
+			if (scx_bpf_dsq_nr_queued(CPU_QUEUES + i) > 0 &&
+			    dsq_move_to_local(CPU_QUEUES + i))
 				return true;
 		}
 	}
 	if (bpf_ktime_get_ns() - board->heartbeat > SILENCE) {
-		bpf_for(i, 0, MAX_QUEUES) {
+		bpf_for (i, 0, MAX_QUEUES) {
 			if (i >= board->queue_count)
 				break;
 			if (scx_bpf_dsq_nr_queued(i) > 0 && dsq_move_to_local(i))

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the kernel side and the user side share: plain memory, mapped by both. src/sched_ext/shared.rs mirrors this file field by field;
- * sizes are compared when the program is loaded.
+ * What the kernel side and the user side share: plain memory, mapped by both.
+ * src/sched_ext/shared.rs mirrors this file field by field; sizes are compared when the program is
+ * loaded.
  *
- * Who writes what is said per block, and nothing is written by both but `pending`, which is only changed atomically. Times are
- * CLOCK_MONOTONIC, nanoseconds; keys and virtual times are the policy's; masks have a bit per CPU number.
+ * Who writes what is said per block, and nothing is written by both but `pending`, which is only
+ * changed atomically. Times are CLOCK_MONOTONIC, nanoseconds; keys and virtual times are the
+ * policy's; masks have a bit per CPU number.
  */
 #ifndef EVENKEEL_SHARED_H
 #define EVENKEEL_SHARED_H
@@ -29,7 +31,8 @@
 /* Dispatch queues: the policy's are 0 to MAX_QUEUES - 1; those of single CPUs follow. */
 #define CPU_QUEUES 0x10000
 
-/* How far a virtual time gets per nanosecond is a fixed-point number with so many fractional bits. */
+/* How far a virtual time gets per nanosecond is a fixed-point number with so many fractional bits.
+ */
 #define RATE_SHIFT 24
 /* A share of a slice. */
 #define WHOLE_SHIFT 16
@@ -59,13 +62,15 @@ enum pending {
 enum rule { R_VIRTUAL_TIME, R_DEADLINE, R_FIXED, R_ARRIVAL };
 enum start { S_KEEP, S_FLOOR, S_AT };
 
-/* Which of those that arrive in a queue preempt: not who was woken synchronously, by one who is about to wait itself; or everybody. */
+/* Which of those that arrive in a queue preempt: not who was woken synchronously, by one who is
+ * about to wait itself; or everybody. */
 enum preempts { PRE_NEVER, PRE_NOT_SYNCHRONOUS, PRE_ALWAYS };
 
 /* Slot of nobody: what threads begin with that no thread of ours has forked. */
 #define TEMPLATE 0
 
-/* A thread. The kernel side gives a slot out, the user side gives it back (board.freed) once it has read what became of the thread. */
+/* A thread. The kernel side gives a slot out, the user side gives it back (board.freed) once it has
+ * read what became of the thread. */
 struct slot {
 	/* Kernel side, when the slot is given out; `comm` also at exec. */
 	u32 tid;
@@ -73,7 +78,8 @@ struct slot {
 	u32 parent; /* slot of the thread that forked it, or NONE */
 	s32 nice; /* -20 to 19; SCHED_IDLE: 20 */
 	u64 started_at;
-	u64 born; /* when the kernel made it: of two threads of one number only one has that. Also changes at exec by another thread than the first. */
+	u64 born; /* when the kernel made it: of two threads of one number only one has that. Also
+		     changes at exec by another thread than the first. */
 	char comm[COMM];
 	u32 exec_id;
 	u32 restricted; /* its affinity leaves out CPUs of the machine */
@@ -208,7 +214,8 @@ struct command {
 struct board {
 	/* User side. */
 	u64 heartbeat;
-	u64 freed; /* how many slots have been given back, ever; the last of them is free[(freed - 1) % slots] */
+	u64 freed; /* how many slots have been given back, ever; the last of them is free[(freed -
+		      1) % slots] */
 	u64 half_tick; /* of the kernel's, time */
 	u32 interest; /* bits of `pending` that the user side wants to be told */
 	u32 rings_for; /* bits of `pending` that are worth waking it */
@@ -219,7 +226,8 @@ struct board {
 	u32 slot_count;
 	u32 queue_count;
 	u32 cpu_count; /* one more than the greatest CPU number */
-	/* Both, atomically: what has happened, in bits of `rings_for`, since the user side last began to look. */
+	/* Both, atomically: what has happened, in bits of `rings_for`, since the user side last
+	 * began to look. */
 	u32 unseen;
 	u64 machine[CPU_WORDS]; /* CPUs that the policy knows */
 	/* Kernel side. */

@@ -2,12 +2,14 @@
 /*
  * Threads that are sent somewhere, and the user side's commands.
  *
- * A running thread that is to go to another CPU gets that CPU as its target, and its own CPU is told to reschedule. So it comes to be enqueued,
- * and goes to the head of its target's local queue, preempting who runs there.
+ * A running thread that is to go to another CPU gets that CPU as its target, and its own CPU is
+ * told to reschedule. So it comes to be enqueued, and goes to the head of its target's local queue,
+ * preempting who runs there.
  *
- * A swap begins on one side only, on the slower core: its thread b leaves and preempts a, which as it is enqueued goes where b came
- * from. The other core has work until that very moment. Where b finds that a no longer runs there, neither goes anywhere; once b is on
- * its way, a goes whatever happens. Nobody waits for long: a target is forgotten after some time.
+ * A swap begins on one side only, on the slower core: its thread b leaves and preempts a, which as
+ * it is enqueued goes where b came from. The other core has work until that very moment. Where b
+ * finds that a no longer runs there, neither goes anywhere; once b is on its way, a goes whatever
+ * happens. Nobody waits for long: a target is forgotten after some time.
  */
 #ifndef EVENKEEL_SWAP_H
 #define EVENKEEL_SWAP_H
@@ -33,7 +35,8 @@ static __always_inline void give_up_target(struct slot *slot, u32 at)
 	forget_target(slot);
 }
 
-/* How a thread comes to a CPU: it preempts who runs there, but for those without a slot, who are soon done: next after them. */
+/* How a thread comes to a CPU: it preempts who runs there, but for those without a slot, who are
+ * soon done: next after them. */
 static __always_inline u64 arrival(u32 target)
 {
 	struct cpu *cpu = cpu_at(target);
@@ -48,7 +51,8 @@ static __always_inline bool send(struct task_struct *p, struct slot *slot, u32 a
 
 	if (target == NONE)
 		return false;
-	if (bpf_ktime_get_ns() > slot->target_until || !has_bit(slot->allowed, target) || !cpu_at(target))
+	if (bpf_ktime_get_ns() > slot->target_until || !has_bit(slot->allowed, target) ||
+	    !cpu_at(target))
 		goto stay;
 	if (partner_at != NONE) {
 		struct slot *partner = slot_at(partner_at);
@@ -74,7 +78,8 @@ static __always_inline void aim(struct slot *slot, u32 target, u32 partner)
 	slot->target = target;
 }
 
-/* A thread that waits is moved within the queues: to `target`'s local one, or, without a target, to where it belongs by now. */
+/* A thread that waits is moved within the queues: to `target`'s local one, or, without a target, to
+ * where it belongs by now. */
 static __always_inline bool move_waiting(struct slot *slot, u32 target)
 {
 	struct bpf_iter_scx_dsq it;
@@ -93,7 +98,9 @@ static __always_inline bool move_waiting(struct slot *slot, u32 target)
 		struct queue *queue;
 
 		if (target != NONE) {
-			/* It may have been bound meanwhile, and then the kernel would end the scheduler; whoever is bound later is taken out of its queue, and not moved. */
+			/* It may have been bound meanwhile, and then the kernel would end the
+			 * scheduler; whoever is bound later is taken out of its queue, and not
+			 * moved. */
 			moved = bpf_cpumask_test_cpu(target, p->cpus_ptr) &&
 				scx_bpf_dsq_move(&it, p, LOCAL_ON | target, arrival(target));
 			if (moved && slot->interrupted) {
@@ -164,7 +171,8 @@ static __always_inline bool swap(u32 a_at, u32 b_at)
 	on_b = b->cpu;
 	cpu_a = cpu_at(on_a);
 	cpu_b = cpu_at(on_b);
-	if (!cpu_a || !cpu_b || on_a == on_b || !has_bit(a->allowed, on_b) || !has_bit(b->allowed, on_a))
+	if (!cpu_a || !cpu_b || on_a == on_b || !has_bit(a->allowed, on_b) ||
+	    !has_bit(b->allowed, on_a))
 		return false;
 	/* Who has made room for one without a slot waits, and goes at once. */
 	if (a->state == READY || b->state == READY) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A thread's slot: given out when the thread comes to this scheduler, with its parent's directives or those of the template, and left to the user side when it
- * goes; and what others change of a thread meanwhile: its nice value, its affinity.
+ * A thread's slot: given out when the thread comes to this scheduler, with its parent's directives
+ * or those of the template, and left to the user side when it goes; and what others change of a
+ * thread meanwhile: its nice value, its affinity.
  */
 #ifndef EVENKEEL_THREADS_H
 #define EVENKEEL_THREADS_H
@@ -16,14 +17,17 @@ SEC("struct_ops.s/init_task")
 s32 BPF_PROG(evenkeel_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct board *board = the_board();
-	struct thread *thread = bpf_task_storage_get(&threads, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct thread *thread =
+		bpf_task_storage_get(&threads, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!thread || !board)
 		return -12; /* ENOMEM */
 	thread->slot = NONE;
 	thread->parent = NONE;
 	thread->waits = 0;
-	thread->standing = p->flags & PF_KTHREAD ? KERNEL : (u32)p->tgid == board->own_process ? OURS : PLACED;
+	thread->standing = p->flags & PF_KTHREAD		? KERNEL
+			   : (u32)p->tgid == board->own_process ? OURS
+								: PLACED;
 	if (args->fork) {
 		struct thread *parent = thread_of(bpf_get_current_task_btf());
 
@@ -38,7 +42,7 @@ static __always_inline u32 take_slot(struct board *board)
 {
 	int i;
 
-	bpf_for(i, 0, 16) {
+	bpf_for (i, 0, 16) {
 		u64 taken = board->taken;
 		u32 place;
 		u64 *slot;
@@ -59,10 +63,12 @@ static __always_inline u32 take_slot(struct board *board)
 }
 
 /*
- * Where it may run; whether its affinity is another one than before. While migration is disabled (migrate_disable(), by the kernel on its behalf) it may run
- * where it is only, which is soon over, and no matter of the policy's.
+ * Where it may run; whether its affinity is another one than before. While migration is disabled
+ * (migrate_disable(), by the kernel on its behalf) it may run where it is only, which is soon over,
+ * and no matter of the policy's.
  */
-static __always_inline bool read_allowed(struct slot *slot, const struct board *board, struct task_struct *p)
+static __always_inline bool read_allowed(struct slot *slot, const struct board *board,
+					 struct task_struct *p)
 {
 	u64 affinity[CPU_WORDS];
 	bool restricted = false, changed = false;
@@ -71,7 +77,8 @@ static __always_inline bool read_allowed(struct slot *slot, const struct board *
 	bpf_probe_read_kernel(slot->allowed, sizeof(slot->allowed), p->cpus_ptr);
 	bpf_probe_read_kernel(affinity, sizeof(affinity), &p->cpus_mask);
 	for (i = 0; i < CPU_WORDS; i++) {
-		affinity[i] &= board->machine[i]; /* the kernel's mask may be shorter: what follows it is none */
+		affinity[i] &= board->machine[i]; /* the kernel's mask may be shorter: what follows
+						     it is none */
 		changed |= slot->affinity[i] != affinity[i];
 		restricted |= affinity[i] != board->machine[i];
 		slot->affinity[i] = affinity[i];
@@ -131,7 +138,9 @@ void BPF_PROG(evenkeel_enable, struct task_struct *p)
 	}
 	slot->queue = model->queue;
 	queue = queue_at(slot->queue);
-	slot->virtual_time = thread->parent == NONE && queue ? queue->floor : model->virtual_time + since_accounted(model, now);
+	slot->virtual_time = thread->parent == NONE && queue
+				     ? queue->floor
+				     : model->virtual_time + since_accounted(model, now);
 	slot->key = model->key;
 	slot->rule = model->rule;
 	slot->start = S_KEEP;

@@ -1,4 +1,5 @@
-// OpenMP: built once for LLVM's runtime (clang) and once for GNU's (gcc). Threads and places come from the environment.
+// OpenMP: built once for LLVM's runtime (clang) and once for GNU's (gcc). Threads and places come
+// from the environment.
 #include "peer.hpp"
 
 #include <omp.h>
@@ -12,7 +13,7 @@ char chain[CHAINS], source, sink, gate;
 
 // One producer, the others take.
 template <typename F>
-void produce(F &&f) {
+void produce(F&& f) {
 #pragma omp parallel
 #pragma omp single
     f();
@@ -134,7 +135,8 @@ void pipeline() {
     });
 }
 
-// Behind a task that waits for all to be created. (Independent tasks are not measured: both runtimes run them in place once a few hundred wait.)
+// Behind a task that waits for all to be created. (Independent tasks are not measured: both
+// runtimes run them in place once a few hundred wait.)
 int64_t memory_chains() {
     static std::atomic<bool> begun, all_created;
     int64_t bytes = 0;

@@ -13,20 +13,21 @@ namespace {
 
 // Each worker to a core of its own.
 struct Pinned : tf::WorkerInterface {
-    void scheduler_prologue(tf::Worker &worker) override {
+    void scheduler_prologue(tf::Worker& worker) override {
         if (pins()) pin_to(worker.id() % WORKERS);
     }
-    void scheduler_epilogue(tf::Worker &, std::exception_ptr) override {}
+    void scheduler_epilogue(tf::Worker&, std::exception_ptr) override {}
 };
 
-tf::Executor &executor() {
+tf::Executor& executor() {
     static tf::Executor it(WORKERS, std::make_shared<Pinned>());
     return it;
 }
 
-// On a worker; the main thread sleeps meanwhile. What it creates and does not wait for is waited for here.
+// On a worker; the main thread sleeps meanwhile. What it creates and does not wait for is waited
+// for here.
 template <typename F>
-void on_worker(F &&f) {
+void on_worker(F&& f) {
     executor().async(f).wait();
     executor().wait_for_all();
 }
@@ -37,7 +38,7 @@ void independent() {
     });
 }
 
-void build_chains(tf::Taskflow &graph) {
+void build_chains(tf::Taskflow& graph) {
     std::vector<tf::Task> ends(CHAINS);
     for (int step = 0; step < STEPS; ++step) {
         for (int c = 0; c < CHAINS; ++c) {
@@ -54,7 +55,7 @@ void chains() {
     executor().run(graph).wait();
 }
 
-tf::Taskflow &built_chains() {
+tf::Taskflow& built_chains() {
     static tf::Taskflow graph;
     if (graph.empty()) build_chains(graph);
     return graph;
@@ -62,7 +63,7 @@ tf::Taskflow &built_chains() {
 
 void chains_again() { executor().run(built_chains()).wait(); }
 
-tf::Taskflow &built_independent() {
+tf::Taskflow& built_independent() {
     static tf::Taskflow graph;
     if (graph.empty()) {
         for (int i = 0; i < TASKS; ++i) graph.emplace([i] { asm volatile("" ::"r"(i)); });
@@ -72,10 +73,10 @@ tf::Taskflow &built_independent() {
 
 void independent_again() { executor().run(built_independent()).wait(); }
 
-uint64_t fib_of(int n, tf::Runtime &runtime) {
+uint64_t fib_of(int n, tf::Runtime& runtime) {
     if (n < 2) return n;
     uint64_t a, b;
-    runtime.silent_async([&a, n](tf::Runtime &inner) { a = fib_of(n - 1, inner); });
+    runtime.silent_async([&a, n](tf::Runtime& inner) { a = fib_of(n - 1, inner); });
     b = fib_of(n - 2, runtime);
     runtime.corun_all();
     return a + b;
@@ -83,7 +84,7 @@ uint64_t fib_of(int n, tf::Runtime &runtime) {
 
 void fib() {
     tf::Taskflow graph;
-    graph.emplace([](tf::Runtime &runtime) { last = fib_of(FIB, runtime); });
+    graph.emplace([](tf::Runtime& runtime) { last = fib_of(FIB, runtime); });
     executor().run(graph).wait();
 }
 
@@ -116,13 +117,16 @@ void coarse_loop() { loop(1, COARSE, work_coarse, tf::DynamicPartitioner(1)); }
 
 void pipeline() {
     static uint64_t values[IN_FLIGHT];
-    auto source = [](tf::Pipeflow &flow) {
+    auto source = [](tf::Pipeflow& flow) {
         if (flow.token() == ITEMS) return flow.stop();
         values[flow.line()] = work_item(flow.token());
     };
-    auto middle = [](tf::Pipeflow &flow) { values[flow.line()] = work_change(values[flow.line()]); };
-    auto sink = [](tf::Pipeflow &flow) { last = work_collect(last, values[flow.line()]); };
-    tf::Pipeline stages(IN_FLIGHT, tf::Pipe(tf::PipeType::SERIAL, std::move(source)), tf::Pipe(tf::PipeType::PARALLEL, std::move(middle)),
+    auto middle = [](tf::Pipeflow& flow) {
+        values[flow.line()] = work_change(values[flow.line()]);
+    };
+    auto sink = [](tf::Pipeflow& flow) { last = work_collect(last, values[flow.line()]); };
+    tf::Pipeline stages(IN_FLIGHT, tf::Pipe(tf::PipeType::SERIAL, std::move(source)),
+                        tf::Pipe(tf::PipeType::PARALLEL, std::move(middle)),
                         tf::Pipe(tf::PipeType::SERIAL, std::move(sink)));
     tf::Taskflow graph;
     graph.composed_of(stages);

@@ -17,12 +17,14 @@ namespace {
 // Each thread to a core of its own.
 struct Pinned : tbb::task_scheduler_observer {
     Pinned() { observe(pins()); }
-    void on_scheduler_entry(bool) override { pin_to(tbb::this_task_arena::current_thread_index() % WORKERS); }
+    void on_scheduler_entry(bool) override {
+        pin_to(tbb::this_task_arena::current_thread_index() % WORKERS);
+    }
 };
 
 template <typename F, typename Partitioner>
-void loop(int n, int grain, F f, const Partitioner &partitioner) {
-    auto block = [f](const tbb::blocked_range<int> &range) {
+void loop(int n, int grain, F f, const Partitioner& partitioner) {
+    auto block = [f](const tbb::blocked_range<int>& range) {
         for (int i = range.begin(); i < range.end(); ++i) f(i);
     };
     tbb::parallel_for(tbb::blocked_range<int>(0, n, grain), block, partitioner);
@@ -48,19 +50,23 @@ void prices_static() { loop(OPTIONS, 1, work_price, tbb::static_partitioner()); 
 void prices_dynamic() { loop(OPTIONS, CHUNK, work_price, tbb::simple_partitioner()); }
 
 void short_loops() {
-    for (int it = 0; it < SHORT_LOOPS; ++it) loop(SHORT_LOOP, 1, work_short, tbb::auto_partitioner());
+    for (int it = 0; it < SHORT_LOOPS; ++it)
+        loop(SHORT_LOOP, 1, work_short, tbb::auto_partitioner());
 }
 
 void frames_auto() {
-    for (int barrier = 0; barrier < BARRIERS; ++barrier) loop(CELLS, 1, work_cell, tbb::auto_partitioner());
+    for (int barrier = 0; barrier < BARRIERS; ++barrier)
+        loop(CELLS, 1, work_cell, tbb::auto_partitioner());
 }
 
 void frames_static() {
-    for (int barrier = 0; barrier < BARRIERS; ++barrier) loop(CELLS, 1, work_cell, tbb::static_partitioner());
+    for (int barrier = 0; barrier < BARRIERS; ++barrier)
+        loop(CELLS, 1, work_cell, tbb::static_partitioner());
 }
 
 void frames_dynamic() {
-    for (int barrier = 0; barrier < BARRIERS; ++barrier) loop(CELLS, CELL_CHUNK, work_cell, tbb::simple_partitioner());
+    for (int barrier = 0; barrier < BARRIERS; ++barrier)
+        loop(CELLS, CELL_CHUNK, work_cell, tbb::simple_partitioner());
 }
 
 void coarse_tasks() {
@@ -73,7 +79,7 @@ void coarse_loop() { loop(COARSE, 1, work_coarse, tbb::simple_partitioner()); }
 
 void pipeline() {
     int next = 0;
-    auto source = [&next](tbb::flow_control &flow) -> uint64_t {
+    auto source = [&next](tbb::flow_control& flow) -> uint64_t {
         if (next == ITEMS) {
             flow.stop();
             return 0;
@@ -82,9 +88,10 @@ void pipeline() {
     };
     auto middle = [](uint64_t x) { return work_change(x); };
     auto sink = [](uint64_t x) { last = work_collect(last, x); };
-    tbb::parallel_pipeline(IN_FLIGHT, tbb::make_filter<void, uint64_t>(tbb::filter_mode::serial_in_order, source) &
-                                          tbb::make_filter<uint64_t, uint64_t>(tbb::filter_mode::parallel, middle) &
-                                          tbb::make_filter<uint64_t, void>(tbb::filter_mode::serial_in_order, sink));
+    tbb::parallel_pipeline(
+        IN_FLIGHT, tbb::make_filter<void, uint64_t>(tbb::filter_mode::serial_in_order, source) &
+                       tbb::make_filter<uint64_t, uint64_t>(tbb::filter_mode::parallel, middle) &
+                       tbb::make_filter<uint64_t, void>(tbb::filter_mode::serial_in_order, sink));
 }
 
 // In an arena that nobody else comes to, so that all wait.

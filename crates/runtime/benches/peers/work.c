@@ -17,8 +17,8 @@ static double prices[OPTIONS];
 static uint64_t few[SHORT_LOOP], cells[CELLS], pieces[COARSE];
 
 static const struct results {
-    const char *family;
-    void *numbers;
+    const char* family;
+    void* numbers;
     size_t count;
 } all[] = {
     {"prices", prices, OPTIONS},
@@ -43,7 +43,9 @@ static uint64_t rounds(uint64_t x, int count) {
 // The normal distribution: Abramowitz and Stegun, 26.2.17.
 static double normal(double x) {
     double k = 1.0 / (1.0 + 0.2316419 * fabs(x));
-    double series = k * (0.319381530 + k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429))));
+    double series =
+        k * (0.319381530 +
+             k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429))));
     double tail = 0.3989422804014327 * exp(-0.5 * x * x) * series;
     return x < 0.0 ? tail : 1.0 - tail;
 }
@@ -65,18 +67,18 @@ uint64_t work_item(uint64_t i) { return rounds(i, SERIAL_STAGE); }
 uint64_t work_change(uint64_t x) { return rounds(x, PARALLEL_STAGE); }
 uint64_t work_collect(uint64_t last, uint64_t x) { return rounds(31 * last + x, SERIAL_STAGE); }
 
-static const struct results *of(const char *name) {
+static const struct results* of(const char* name) {
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
         if (strncmp(name, all[i].family, strlen(all[i].family)) == 0) return &all[i];
     }
     return &none;
 }
 
-size_t work_count(const char *name) { return of(name)->count; }
+size_t work_count(const char* name) { return of(name)->count; }
 
-uint64_t work_check(const char *name) {
-    const struct results *results = of(name);
-    const char *next = results->numbers;
+uint64_t work_check(const char* name) {
+    const struct results* results = of(name);
+    const char* next = results->numbers;
     uint64_t sum = 0, one;
     for (size_t i = 0; i < results->count; ++i, next += sizeof one) {
         memcpy(&one, next, sizeof one);
@@ -85,7 +87,7 @@ uint64_t work_check(const char *name) {
     return sum;
 }
 
-void work_clear(const char *name) {
-    const struct results *results = of(name);
+void work_clear(const char* name) {
+    const struct results* results = of(name);
     if (results->count > 0) memset(results->numbers, 0, results->count * sizeof(uint64_t));
 }

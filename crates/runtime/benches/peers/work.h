@@ -1,5 +1,5 @@
-// The work of the cases, in one library that is compiled once: the bench and all peers call it, an iteration at a time. So no system is measured by what
-// its compiler makes of the arithmetic.
+// The work of the cases, in one library that is compiled once: the bench and all peers call it, an
+// iteration at a time. So no system is measured by what its compiler makes of the arithmetic.
 #pragma once
 
 #include <stddef.h>
@@ -23,10 +23,11 @@ uint64_t work_item(uint64_t i);
 uint64_t work_change(uint64_t x);
 uint64_t work_collect(uint64_t last, uint64_t x);
 
-// Of a case's results: how many there are (0: none are kept here), a number that depends on each of them, and 0 in place of each.
-size_t work_count(const char *name);
-uint64_t work_check(const char *name);
-void work_clear(const char *name);
+// Of a case's results: how many there are (0: none are kept here), a number that depends on each of
+// them, and 0 in place of each.
+size_t work_count(const char* name);
+uint64_t work_check(const char* name);
+void work_clear(const char* name);
 
 #ifdef __cplusplus
 }
