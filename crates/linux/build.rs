@@ -1,8 +1,9 @@
 //! Provides the object of src/bpf for the feature `sched_ext`; without it there is nothing to do.
 //!
-//! The object is checked in, since it is the same for all kernels and little-endian machines: nobody
-//! needs clang who does not change src/bpf. Where a source has changed it is compiled.
-//! `EVENKEEL_BPF=write` compiles and checks in, `EVENKEEL_BPF=compare` fails where that would differ.
+//! The object is checked in, since it is the same for all kernels and little-endian machines:
+//! nobody needs clang who does not change src/bpf. Where a source has changed it is compiled.
+//! `EVENKEEL_BPF=write` compiles and checks in, `EVENKEEL_BPF=compare` fails where that would
+//! differ.
 
 use std::env;
 use std::error::Error;
@@ -10,7 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is tried where `BPF_CLANG` does not say: the first that is there. The one that is checked in is Debian's 19.
+/// What is tried where `BPF_CLANG` does not say: the first that is there. The one that is checked
+/// in is Debian's 19.
 const CLANGS: [&str; 5] = ["clang-19", "clang", "clang-21", "clang-20", "clang-18"];
 /// The oldest with what is used here: 64-bit enumerations, open-coded iterators without spilling.
 const OLDEST: u32 = 18;
@@ -41,11 +43,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         Ok("compare") => {
             compile(&object)?;
             if !is_current || fs::read(&object)? != fs::read(OBJECT)? {
-                return Err(format!("{OBJECT} is not what {BPF} compiles to: EVENKEEL_BPF=write writes it anew").into());
+                return Err(format!(
+                    "{OBJECT} is not what {BPF} compiles to: EVENKEEL_BPF=write writes it anew"
+                )
+                .into());
             }
         }
         // A clang that is named is one to be used.
-        _ if is_little && is_current && env::var_os("BPF_CLANG").is_none() => _ = fs::copy(OBJECT, &object)?,
+        _ if is_little && is_current && env::var_os("BPF_CLANG").is_none() => {
+            _ = fs::copy(OBJECT, &object)?
+        }
         _ => compile(&object)?,
     }
     Ok(())
@@ -53,7 +60,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// What the sources are, in 16 digits (FNV-1a over names and texts, in order of names).
 fn fingerprint() -> Result<String, Box<dyn Error>> {
-    let mut paths = fs::read_dir(BPF)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
+    let mut paths = fs::read_dir(BPF)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<Vec<_>, std::io::Error>>()?;
     paths.retain(|path| path.extension().is_some_and(|it| it == "c" || it == "h"));
     paths.sort();
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -93,17 +102,24 @@ fn compile(object: &Path) -> Result<(), Box<dyn Error>> {
         .arg("-o")
         .arg(object)
         .status()?;
-    if status.success() { Ok(()) } else { Err(format!("{clang} could not compile {}", source.display()).into()) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{clang} could not compile {}", source.display()).into())
+    }
 }
 
 /// A clang that is new enough.
 fn clang() -> Result<String, String> {
     let named = env::var("BPF_CLANG").ok();
-    let candidates: Vec<&str> = named.as_deref().map_or_else(|| CLANGS.to_vec(), |named| vec![named]);
-    let found = candidates.iter().find(|clang| version(clang).is_some_and(|version| version >= OLDEST));
+    let candidates: Vec<&str> =
+        named.as_deref().map_or_else(|| CLANGS.to_vec(), |named| vec![named]);
+    let found =
+        candidates.iter().find(|clang| version(clang).is_some_and(|version| version >= OLDEST));
     found.map(|clang| (*clang).to_owned()).ok_or_else(|| {
         format!(
-            "src/bpf has to be compiled, for it has changed or BPF_CLANG or EVENKEEL_BPF asks for it; that takes \
+            "src/bpf has to be compiled, for it has changed or BPF_CLANG or EVENKEEL_BPF asks for \
+             it; that takes \
              clang {OLDEST} or later, and none of {} is: install one, or name it in BPF_CLANG",
             candidates.join(", ")
         )

@@ -1,4 +1,5 @@
-//! The reader of CPU lists: any bytes give distinct CPUs within bounds or an error, and a list survives being written.
+//! The reader of CPU lists: any bytes give distinct CPUs within bounds or an error, and a list
+//! survives being written.
 #![no_main]
 
 use evenkeel_machine::{MAX_CORES, parse_cpus, write_cpus};

@@ -1,5 +1,5 @@
-//! The machine reader: any bytes give a machine or an error that names a place in the text, and a machine survives
-//! being written, and taken in parts.
+//! The machine reader: any bytes give a machine or an error that names a place in the text, and a
+//! machine survives being written, and taken in parts.
 #![no_main]
 
 use evenkeel_files::machines;
@@ -19,10 +19,14 @@ fuzz_target!(|bytes: &[u8]| {
             let written = machines::to_toml(&machine);
             let again = machines::parse(&written, "written").expect("what is written can be read");
             assert_eq!(again, machine);
-            let whole = machine.subset(&machine.cores_label()).expect("a machine is a part of itself");
+            let whole =
+                machine.subset(&machine.cores_label()).expect("a machine is a part of itself");
             assert_eq!(whole, machine);
             let one = machine.one_core(machine.slowest());
-            assert_eq!(machines::parse(&machines::to_toml(&one), "part").expect("a part can be read"), one);
+            assert_eq!(
+                machines::parse(&machines::to_toml(&one), "part").expect("a part can be read"),
+                one
+            );
         }
     }
 });

@@ -1,4 +1,5 @@
-//! The reader of Evenkeel's own workload files on any bytes: no panic, what it makes is valid, and survives being written.
+//! The reader of Evenkeel's own workload files on any bytes: no panic, what it makes is valid, and
+//! survives being written.
 
 #![no_main]
 
@@ -8,6 +9,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(apps) = native::parse(bytes, "fuzz.json") {
         assert!(apps.iter().all(|app| app.validate().is_ok()));
         let text = native::write(&apps).expect("what is valid can be said");
-        assert_eq!(native::parse(text.as_bytes(), "again").expect("what is written can be read"), apps);
+        assert_eq!(
+            native::parse(text.as_bytes(), "again").expect("what is written can be read"),
+            apps
+        );
     }
 });

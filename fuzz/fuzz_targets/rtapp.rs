@@ -1,4 +1,5 @@
-//! The rt-app reader on any bytes: no panic, no hang, memory in proportion to the input, and what it makes is valid.
+//! The rt-app reader on any bytes: no panic, no hang, memory in proportion to the input, and what
+//! it makes is valid.
 
 #![no_main]
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 const FENCE: &str = "```";
 const INDENT: &str = "    ";
 
-/// The block that follows this place with nothing but empty lines between, without its fence or indent, and its range.
+/// The block that follows this place with nothing but empty lines between, without its fence or
+/// indent, and its range.
 pub fn after(page: &str, place: usize) -> Option<(String, Range<usize>)> {
     let begin = place + page[place..].find(|letter: char| letter != '\n')?;
     let begin = page[..begin].rfind('\n').map_or(0, |newline| newline + 1);
@@ -25,7 +26,8 @@ pub fn after(page: &str, place: usize) -> Option<(String, Range<usize>)> {
         }
     }
     let text = rest[..length].trim_end_matches('\n');
-    let lines: Vec<&str> = text.lines().map(|line| line.strip_prefix(INDENT).unwrap_or("")).collect();
+    let lines: Vec<&str> =
+        text.lines().map(|line| line.strip_prefix(INDENT).unwrap_or("")).collect();
     (length > 0).then(|| (lines.join("\n"), begin..begin + text.len()))
 }
 
@@ -36,7 +38,8 @@ pub fn like(page: &str, place: usize, text: &str) -> String {
         let opening = rest.lines().next().unwrap_or(FENCE);
         return format!("{opening}\n{text}\n{FENCE}");
     }
-    let indented = |line: &str| if line.is_empty() { String::new() } else { format!("{INDENT}{line}") };
+    let indented =
+        |line: &str| if line.is_empty() { String::new() } else { format!("{INDENT}{line}") };
     text.lines().map(indented).collect::<Vec<_>>().join("\n")
 }
 

@@ -8,9 +8,10 @@
 //!      to: Plots and timelines -->
 //! ```
 //!
-//! `from` and `to` name the lines, by how they begin, at which an excerpt begins and before which it ends; without them
-//! the block is all of the output. The command, which may go on over several lines, is one of ours or `make demo`, and the
-//! page has to name it where a reader sees it. `--update` writes blocks anew.
+//! `from` and `to` name the lines, by how they begin, at which an excerpt begins and before which
+//! it ends; without them the block is all of the output. The command, which may go on over several
+//! lines, is one of ours or `make demo`, and the page has to name it where a reader sees it.
+//! `--update` writes blocks anew.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod block;
@@ -34,24 +35,37 @@ fn main() -> ExitCode {
         let text = std::fs::read_to_string(&page).unwrap();
         let found = marks(&text).unwrap_or_else(|error| panic!("{name}:{error}"));
         let mut rewritten = text.clone();
-        // From the last to the first, so that places before a block that is replaced stay where they are.
+        // From the last to the first, so that places before a block that is replaced stay where
+        // they are.
         for mark in found.iter().rev() {
             blocks += 1;
-            let output = outputs.entry(mark.command.clone()).or_insert_with(|| output(&root, &mark.command));
-            let wanted = mark.excerpt(output).unwrap_or_else(|error| panic!("{name}:{}: {error}", mark.line));
-            let (there, place) = block::after(&text, mark.end)
-                .unwrap_or_else(|| panic!("{name}:{}: no block, fenced or indented, follows", mark.line));
+            let output =
+                outputs.entry(mark.command.clone()).or_insert_with(|| output(&root, &mark.command));
+            let wanted = mark
+                .excerpt(output)
+                .unwrap_or_else(|error| panic!("{name}:{}: {error}", mark.line));
+            let (there, place) = block::after(&text, mark.end).unwrap_or_else(|| {
+                panic!("{name}:{}: no block, fenced or indented, follows", mark.line)
+            });
             if there != wanted {
                 stale += 1;
                 if update {
                     rewritten.replace_range(place, &block::like(&text, mark.end, &wanted));
                     println!("{name}:{}: written anew: {}", mark.line, mark.command);
                 } else {
-                    println!("{name}:{}: stale: {}\n{}", mark.line, mark.command, difference(&there, &wanted));
+                    println!(
+                        "{name}:{}: stale: {}\n{}",
+                        mark.line,
+                        mark.command,
+                        difference(&there, &wanted)
+                    );
                 }
             }
             if !mark::is_named(&text, &mark.command) {
-                println!("{name}:{}: the page does not name `{}` where a reader sees it", mark.line, mark.command);
+                println!(
+                    "{name}:{}: the page does not name `{}` where a reader sees it",
+                    mark.line, mark.command
+                );
                 return ExitCode::FAILURE;
             }
         }
@@ -70,7 +84,8 @@ fn main() -> ExitCode {
 /// README.md and the pages of docs, in order.
 fn pages(root: &Path) -> Vec<PathBuf> {
     let folder = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    let mut pages: Vec<PathBuf> = folder.filter(|path| path.extension().is_some_and(|it| it == "md")).collect();
+    let mut pages: Vec<PathBuf> =
+        folder.filter(|path| path.extension().is_some_and(|it| it == "md")).collect();
     pages.push(root.join("README.md"));
     pages.sort();
     pages
@@ -92,7 +107,12 @@ fn output(root: &Path, command: &str) -> String {
         other => panic!("{command}: {other:?} found, expected evenkeel or make"),
     };
     let done = run.args(words).current_dir(root).env_remove("EVENKEEL_MACHINE").output().unwrap();
-    assert!(done.status.success(), "{command}: {}\n{}", done.status, String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{command}: {}\n{}",
+        done.status,
+        String::from_utf8_lossy(&done.stderr)
+    );
     String::from_utf8(done.stdout).unwrap()
 }
 
@@ -111,7 +131,9 @@ impl Mark {
         let lines: Vec<&str> = output.lines().map(str::trim_end).collect();
         let place = |what: &str, from: usize| {
             let found = lines.iter().skip(from).position(|line| line.starts_with(what));
-            found.map(|place| from + place).ok_or_else(|| format!("no line of the output begins with '{what}'"))
+            found
+                .map(|place| from + place)
+                .ok_or_else(|| format!("no line of the output begins with '{what}'"))
         };
         let from = self.from.as_deref().map_or(Ok(0), |what| place(what, 0))?;
         let to = self.to.as_deref().map_or(Ok(lines.len()), |what| place(what, from))?;

@@ -29,7 +29,9 @@ pub fn marks(page: &str) -> Result<Vec<Mark>, String> {
         let begin = at + found;
         let line = page[..begin].matches('\n').count() + 1;
         let inside = begin + OPEN.len();
-        let Some(length) = page[inside..].find(CLOSE) else { return Err(format!("{line}: no {CLOSE}")) };
+        let Some(length) = page[inside..].find(CLOSE) else {
+            return Err(format!("{line}: no {CLOSE}"));
+        };
         at = inside + length + CLOSE.len();
         let mut mark = Mark { command: String::new(), from: None, to: None, line, end: at };
         for text in page[inside..inside + length].lines().map(str::trim) {
@@ -62,14 +64,21 @@ fn plain(text: &str) -> String {
 }
 
 pub fn tests() {
-    let page = "# A\n\n<!-- made by: evenkeel compare\n     -p linux\n     from: Geometric means\n     to: Plots -->\n\n    x\n";
+    let page = "# A\n\n<!-- made by: evenkeel compare\n     -p linux\n     from: Geometric \
+                means\n     to: Plots -->\n\n    x\n";
     let found = marks(page).unwrap();
     let [mark] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((mark.command.as_str(), mark.line), ("evenkeel compare -p linux", 3));
-    assert_eq!((mark.from.as_deref(), mark.to.as_deref()), (Some("Geometric means"), Some("Plots")));
+    assert_eq!(
+        (mark.from.as_deref(), mark.to.as_deref()),
+        (Some("Geometric means"), Some("Plots"))
+    );
     assert!(page[mark.end..].starts_with("\n\n    x"));
     assert!(marks("\n<!-- made by: evenkeel").unwrap_err().starts_with("2: "));
 
     assert!(!is_named(page, "evenkeel compare -p linux"), "a comment is not seen");
-    assert!(is_named(&format!("{page}\n    evenkeel compare \\\n      -p linux\n"), "evenkeel compare -p linux"));
+    assert!(is_named(
+        &format!("{page}\n    evenkeel compare \\\n      -p linux\n"),
+        "evenkeel compare -p linux"
+    ));
 }

@@ -1,4 +1,5 @@
-//! Whatever is wrong with the input: exit code 2, nothing on stdout, and one line that says what would do.
+//! Whatever is wrong with the input: exit code 2, nothing on stdout, and one line that says what
+//! would do.
 
 use crate::{MACHINE, WORKLOAD, evenkeel};
 
@@ -46,9 +47,18 @@ fn names_that_are_not_there_are_named() {
     refuses(&["show", "machine", "nowhere"], "nowhere");
     refuses(&["show", "workload", "nothing"], "nothing");
     refuses(&["show", "policy", "nobody"], "nobody");
-    refuses(&["simulate", "-m", "/no/such/file.toml", "-w", WORKLOAD, "-p", "pinned"], "/no/such/file.toml");
-    refuses(&["simulate", "-m", MACHINE, "-w", "/no/such/file.json", "-p", "pinned"], "/no/such/file.json");
-    refuses(&["compare", "-m", MACHINE, "-w", "ferret,dedup", "-p", "pinned"], "for several give -w ferret -w dedup");
+    refuses(
+        &["simulate", "-m", "/no/such/file.toml", "-w", WORKLOAD, "-p", "pinned"],
+        "/no/such/file.toml",
+    );
+    refuses(
+        &["simulate", "-m", MACHINE, "-w", "/no/such/file.json", "-p", "pinned"],
+        "/no/such/file.json",
+    );
+    refuses(
+        &["compare", "-m", MACHINE, "-w", "ferret,dedup", "-p", "pinned"],
+        "for several give -w ferret -w dedup",
+    );
     refuses(&["list"], "expected machines, policies, workloads");
     refuses(&["simulat"], "unrecognized subcommand 'simulat'");
     simulate_refuses(&["--polcy", "x"], "--polcy");
@@ -62,14 +72,20 @@ fn flags_say_what_they_take() {
     simulate_refuses(&["--workers", "0"], "1..=65536");
     simulate_refuses(&["--workers", "-3"], "1..=65536");
     simulate_refuses(&["--seed", "-1"], "-1");
-    simulate_refuses(&["--seed", "abc"], "'abc' found, expected a whole number from 0 to 18446744073709551615");
+    simulate_refuses(
+        &["--seed", "abc"],
+        "'abc' found, expected a whole number from 0 to 18446744073709551615",
+    );
     simulate_refuses(&["--duration", "0s"], "more than 0");
     simulate_refuses(&["--decision-latency", "soon"], "expected a duration");
     simulate_refuses(&["--estimator", "guess"], "expected oracle");
     simulate_refuses(&["--estimator", "modelled=-0.1"], "expected oracle");
     simulate_refuses(&["--governor", "fixed=fast"], "expected performance");
     refuses(&["compare", "-m", MACHINE, "-w", WORKLOAD, "-p", "pinned", "--jobs", "0"], "1..=4096");
-    refuses(&["compare", "-m", MACHINE, "-w", WORKLOAD, "-p", "pinned", "--json", "--csv"], "--csv");
+    refuses(
+        &["compare", "-m", MACHINE, "-w", WORKLOAD, "-p", "pinned", "--json", "--csv"],
+        "--csv",
+    );
     refuses(&["completions", "tcsh"], "bash");
 }
 
@@ -89,19 +105,34 @@ fn knobs_must_fit() {
     simulate_refuses(&["--set", "up"], "KNOB=VALUE");
     simulate_refuses(&["--set", "gts.up=1"], "gts is not among the policies");
     refuses(&["simulate", "-m", MACHINE, "-w", WORKLOAD, "-p", "gts:up=lots"], "expected a number");
-    refuses(&["simulate", "-m", MACHINE, "-w", WORKLOAD, "-p", "gts:upp=1"], "gts has no knob 'upp'");
+    refuses(
+        &["simulate", "-m", MACHINE, "-w", WORKLOAD, "-p", "gts:upp=1"],
+        "gts has no knob 'upp'",
+    );
     refuses(&["simulate", "-m", MACHINE, "-w", WORKLOAD, "-p", "gts,linux"], "use compare");
     refuses(&["compare", "-m", MACHINE, "-w", WORKLOAD, "-p", "gts,linux,gts"], "twice");
-    refuses(&["compare", "-m", MACHINE, "-w", WORKLOAD, "-p", "gts,linux", "--set", "nothing=1"], "has such a knob");
-    refuses(&["compare", "-m", MACHINE, "-w", WORKLOAD, "-p", "gts,linux", "--baseline", "pinned"], "pinned");
+    refuses(
+        &["compare", "-m", MACHINE, "-w", WORKLOAD, "-p", "gts,linux", "--set", "nothing=1"],
+        "has such a knob",
+    );
+    refuses(
+        &["compare", "-m", MACHINE, "-w", WORKLOAD, "-p", "gts,linux", "--baseline", "pinned"],
+        "pinned",
+    );
 }
 
 #[test]
 fn graph_policies_want_a_task_graph() {
     let wants = "policy heft: heft chooses among the tasks of a graph, and swaptions has none";
     refuses(&["simulate", "-m", MACHINE, "-w", WORKLOAD, "-p", "heft"], wants);
-    refuses(&["compare", "-m", MACHINE, "-w", WORKLOAD, "-p", "gts,gts+cats"], "policy gts+cats: cats chooses among");
-    refuses(&["simulate", "-m", MACHINE, "-w", "dot-build", "-p", "nobody+heft"], "no policy 'nobody'");
+    refuses(
+        &["compare", "-m", MACHINE, "-w", WORKLOAD, "-p", "gts,gts+cats"],
+        "policy gts+cats: cats chooses among",
+    );
+    refuses(
+        &["simulate", "-m", MACHINE, "-w", "dot-build", "-p", "nobody+heft"],
+        "no policy 'nobody'",
+    );
     refuses(&["simulate", "-m", MACHINE, "-w", "dot-build", "-p", "htef"], "did you mean heft");
     refuses(&["run", "-p", "cats", "--", "true"], "a running program shows its threads only");
 }
@@ -116,7 +147,10 @@ fn a_broken_file_is_named_with_the_place() {
     refuses(&["simulate", "-m", MACHINE, "-w", path, "-p", "pinned"], path);
     let graph = file("digraph {\n  a [weight=often]\n}");
     let path = graph.path().to_str().unwrap();
-    refuses(&["simulate", "-m", MACHINE, "-w", path, "-p", "heft"], &format!("{path}:2:13: weight 'often' found"));
+    refuses(
+        &["simulate", "-m", MACHINE, "-w", path, "-p", "heft"],
+        &format!("{path}:2:13: weight 'often' found"),
+    );
     let neither = file("\u{0}\u{1}\u{2}");
     let path = neither.path().to_str().unwrap();
     refuses(&["simulate", "-m", path, "-w", WORKLOAD, "-p", "pinned"], path);
@@ -127,10 +161,25 @@ fn a_broken_file_is_named_with_the_place() {
 #[test]
 fn a_file_that_cannot_be_written_is_known_before_the_run() {
     // At this size the run would take longer than any test may.
-    simulate_refuses(&["--size", "1000", "--trace", "/no/such/folder/out"], "cannot write /no/such/folder/out");
+    simulate_refuses(
+        &["--size", "1000", "--trace", "/no/such/folder/out"],
+        "cannot write /no/such/folder/out",
+    );
     simulate_refuses(&["--size", "1000", "--trace", "/"], "it is a folder");
     refuses(
-        &["compare", "-m", MACHINE, "-w", WORKLOAD, "-p", "pinned", "--size", "1000", "--html", "/proc/x.html"],
+        &[
+            "compare",
+            "-m",
+            MACHINE,
+            "-w",
+            WORKLOAD,
+            "-p",
+            "pinned",
+            "--size",
+            "1000",
+            "--html",
+            "/proc/x.html",
+        ],
         "cannot write /proc/x.html",
     );
     refuses(&["man", "/proc/no"], "/proc/no");

@@ -30,19 +30,51 @@ fn a_kernel_that_takes_all_cores_for_equal_leaves_two_busy_threads_on_slow_ones(
 
 #[test]
 fn eas_refuses_a_machine_without_a_power_model_in_a_sentence() {
-    let ended = evenkeel(&["simulate", "-m", "quickia", "-w", "swaptions", "--size", "0.05", "-p", "eas"]);
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(ended.stderr.contains("eas goes by a power model, and quickia has none"), "{}", ended.stderr);
     let ended =
-        evenkeel(&["compare", "-m", "quickia", "-w", "swaptions", "--size", "0.05", "-p", "pinned,eas", "--json"]);
-    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "before anything runs: {}", ended.stderr);
+        evenkeel(&["simulate", "-m", "quickia", "-w", "swaptions", "--size", "0.05", "-p", "eas"]);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("eas goes by a power model, and quickia has none"),
+        "{}",
+        ended.stderr
+    );
+    let ended = evenkeel(&[
+        "compare",
+        "-m",
+        "quickia",
+        "-w",
+        "swaptions",
+        "--size",
+        "0.05",
+        "-p",
+        "pinned,eas",
+        "--json",
+    ]);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (2, ""),
+        "before anything runs: {}",
+        ended.stderr
+    );
     assert!(ended.stderr.contains("policy eas: eas goes by a power model"), "{}", ended.stderr);
 }
 
 #[test]
 fn pinned_threads_of_two_programs_do_not_share_a_core_while_others_idle() {
-    let args =
-        ["simulate", "-m", "odroid-xu3", "-w", "gamess", "-w", "gobmk", "--size", "0.05", "-p", "pinned", "--json"];
+    let args = [
+        "simulate",
+        "-m",
+        "odroid-xu3",
+        "-w",
+        "gamess",
+        "-w",
+        "gobmk",
+        "--size",
+        "0.05",
+        "-p",
+        "pinned",
+        "--json",
+    ];
     let record = evenkeel(&args).done().json();
     assert_eq!(record["migrations"], 0);
     let busy = record["kinds"]["little"]["busy_s"].as_f64().unwrap();

@@ -22,7 +22,8 @@ fn in_tree(name: &str, cpus: Option<&str>, args: &[&str]) -> Ended {
 fn a_hybrid_machine_is_told_in_a_table_with_what_is_missing() {
     let told = in_tree("alder-lake", None, &["detect"]).done().stdout;
     let kept = std::fs::read_to_string(
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/detect-alder-lake.txt"),
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../tests/golden/detect-alder-lake.txt"),
     );
     assert_eq!(told, kept.unwrap());
 }
@@ -33,11 +34,18 @@ fn the_machine_file_that_detect_writes_is_shown_and_simulated() {
     let file = folder.path().join("found.toml");
     let file = file.to_str().unwrap();
     let told = in_tree("pixel6", None, &["detect", "-o", file]).done();
-    assert!(told.stdout.contains("prime") && told.stdout.contains("-m takes it"), "{}", told.stdout);
+    assert!(
+        told.stdout.contains("prime") && told.stdout.contains("-m takes it"),
+        "{}",
+        told.stdout
+    );
     let shown = in_tree("bare", None, &["show", "machine", file, "--json"]).done().json();
     assert_eq!(shown["cores"], "2prime+2big+4little");
-    let record =
-        in_tree("bare", None, &["simulate", "-m", file, "-w", WORKLOAD, "--size", SIZE, "-p", "gts", "--json"]);
+    let record = in_tree(
+        "bare",
+        None,
+        &["simulate", "-m", file, "-w", WORKLOAD, "--size", SIZE, "-p", "gts", "--json"],
+    );
     super::assert_valid(&record.done().json());
     // What is printed is what is written.
     let printed = in_tree("pixel6", None, &["detect", "--toml"]).done().stdout;
@@ -48,8 +56,20 @@ fn the_machine_file_that_detect_writes_is_shown_and_simulated() {
 fn here_is_this_machine_wherever_one_is_named() {
     let shown = in_tree("odroid-xu3", None, &["show", "machine", "here", "--json"]).done().json();
     assert_eq!(shown["cores"], "4big+4little");
-    let args =
-        ["simulate", "-m", "here", "--cores", "1big+1little", "-w", WORKLOAD, "--size", SIZE, "-p", "gts", "--json"];
+    let args = [
+        "simulate",
+        "-m",
+        "here",
+        "--cores",
+        "1big+1little",
+        "-w",
+        WORKLOAD,
+        "--size",
+        SIZE,
+        "-p",
+        "gts",
+        "--json",
+    ];
     let record = in_tree("odroid-xu3", None, &args).done().json();
     assert_eq!(record["machine"], "hardkernel-odroid-xu3");
     let guessed = in_tree("bare", None, &["show", "machine", "here"]).done();
@@ -69,13 +89,24 @@ fn one_json_object_has_machine_and_report() {
 #[test]
 fn each_source_says_which_cores_it_tells_apart() {
     let told = in_tree("kirin-980", None, &["detect"]).done().stdout;
-    let lines = |words: &[&str]| told.lines().any(|line| words.iter().all(|word| line.contains(word)));
-    assert!(lines(&["MIDR: Cortex-A55 on 0-3", "Cortex-A76 (HiSilicon) on 4-7", "tells some kinds apart"]), "{told}");
+    let lines =
+        |words: &[&str]| told.lines().any(|line| words.iter().all(|word| line.contains(word)));
+    assert!(
+        lines(&[
+            "MIDR: Cortex-A55 on 0-3",
+            "Cortex-A76 (HiSilicon) on 4-7",
+            "tells some kinds apart"
+        ]),
+        "{told}"
+    );
     let scatter = in_tree("boost-scatter", None, &["detect", "--json"]).done().json();
     assert_eq!(scatter["machine"]["cores"], "16core");
     let evidence = scatter["report"]["evidence"].as_array().unwrap();
     let clocks = evidence.iter().find(|row| row["source"] == "max_freq").unwrap();
-    assert_eq!((&clocks["verdict"], &clocks["groups"][0]["cpus"]), (&"agrees".into(), &"0-15".into()));
+    assert_eq!(
+        (&clocks["verdict"], &clocks["groups"][0]["cpus"]),
+        (&"agrees".into(), &"0-15".into())
+    );
     let masks = in_tree("masks-only", None, &["detect", "--json"]).done().json();
     assert_eq!(masks["report"]["cpus"]["offline"], "3");
     assert_eq!(masks["report"]["kinds"][0]["physical_cores"], 2);
@@ -95,19 +126,37 @@ fn what_makes_no_machine_is_one_line() {
         &["detect"],
         "none of the CPUs that may be used (16-20) is online: expected one of 0-15",
     );
-    refused("server", Some("none"), &["detect"], "EVENKEEL_CPUS: 'none' found, expected CPU numbers");
+    refused(
+        "server",
+        Some("none"),
+        &["detect"],
+        "EVENKEEL_CPUS: 'none' found, expected CPU numbers",
+    );
     refused("server", None, &["detect", "--calibrate"], "a calibration measures this machine");
-    refused("server", None, &["detect", "--calibrate", "--force"], "a calibration measures this machine");
+    refused(
+        "server",
+        None,
+        &["detect", "--calibrate", "--force"],
+        "a calibration measures this machine",
+    );
     refused("server", None, &["detect", "-o", "/nowhere/x.toml"], "there is no such folder");
     let mut command = command(&["detect"]);
     let ended = Ended::of(command.env("EVENKEEL_SYSFS", "/nowhere").output().unwrap());
-    assert_eq!((ended.code, ended.stderr.contains("/nowhere: no CPU found")), (2, true), "{}", ended.stderr);
+    assert_eq!(
+        (ended.code, ended.stderr.contains("/nowhere: no CPU found")),
+        (2, true),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]
 fn this_very_machine_is_found() {
     let mut command = command(&["detect", "--json"]);
-    let told =
-        Ended::of(command.env_remove("EVENKEEL_SYSFS").env_remove("EVENKEEL_CPUS").output().unwrap()).done().json();
+    let told = Ended::of(
+        command.env_remove("EVENKEEL_SYSFS").env_remove("EVENKEEL_CPUS").output().unwrap(),
+    )
+    .done()
+    .json();
     assert!(!told["machine"]["kinds"].as_array().unwrap().is_empty());
 }

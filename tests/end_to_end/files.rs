@@ -13,7 +13,8 @@ fn output_files_appear_whole_and_alone() {
     evenkeel(&small("simulate", &["-p", "pinned", "--trace", trace.to_str().unwrap()])).done();
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.starts_with("<!") && html.trim_end().ends_with("</html>"));
-    let mut names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["page.html", "run.pftrace"], "and nothing else");
 }
@@ -23,7 +24,8 @@ fn a_run_that_fails_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let workload = folder.path().join("stuck.json");
     // It waits for a resume that never comes.
-    std::fs::write(&workload, r#"{ "tasks": { "stuck": { "loop": 1, "suspend": "stuck" } } }"#).unwrap();
+    std::fs::write(&workload, r#"{ "tasks": { "stuck": { "loop": 1, "suspend": "stuck" } } }"#)
+        .unwrap();
     let trace = folder.path().join("run.pftrace");
     let ended = evenkeel(&[
         "simulate",
@@ -51,14 +53,28 @@ fn an_interrupt_leaves_no_temporary() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("run.pftrace");
     // Long enough to be still there when it is interrupted, and soon begun.
-    let args = ["simulate", "-m", crate::MACHINE, "-w", "gamess", "-p", "linux", "--size", "1000", "--trace"];
+    let args = [
+        "simulate",
+        "-m",
+        crate::MACHINE,
+        "-w",
+        "gamess",
+        "-p",
+        "linux",
+        "--size",
+        "1000",
+        "--trace",
+    ];
     let mut child = command(&args).arg(&trace).stdout(Stdio::null()).spawn().unwrap();
     let begun = || std::fs::read_dir(folder.path()).unwrap().count() > 0;
     while !begun() {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let killed = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
     assert!(killed.success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!begun(), "the temporary is gone");

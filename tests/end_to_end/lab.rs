@@ -1,5 +1,5 @@
-//! `evenkeel lab`: refusals, and that nothing is left of it. How slow CPUs become is measured in `make bench`: here every
-//! call has `--force`, since a machine that runs tests is busy.
+//! `evenkeel lab`: refusals, and that nothing is left of it. How slow CPUs become is measured in
+//! `make bench`: here every call has `--force`, since a machine that runs tests is busy.
 
 use evenkeel_files::machines;
 use std::fs;
@@ -16,11 +16,13 @@ use crate::{Ended, eventually};
 /// One lab at a time: two on one CPU would take it from each other.
 static LAB: Mutex<()> = Mutex::new(());
 
-/// The first CPU that this process may use, for as long as the guard lives; `None`, and a line that says so, where no CPU can be
-/// slowed.
+/// The first CPU that this process may use, for as long as the guard lives; `None`, and a line that
+/// says so, where no CPU can be slowed.
 fn slowable_cpu() -> Option<(String, MutexGuard<'static, ()>)> {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+    let field = |name: &str| {
+        status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned()
+    };
     /// `CAP_SYS_NICE` of linux/capability.h.
     const CAP_SYS_NICE: u64 = 1 << 23;
     let capabilities = u64::from_str_radix(&field("CapEff:"), 16).unwrap();
@@ -41,7 +43,8 @@ fn slowable_cpu() -> Option<(String, MutexGuard<'static, ()>)> {
 /// What the lab says where the control group has no real-time budget.
 static WITHOUT_BUDGET: OnceLock<Option<String>> = OnceLock::new();
 
-/// Microseconds of each second, or of another period, that real-time threads may have: 0 none, less than 0 all of them.
+/// Microseconds of each second, or of another period, that real-time threads may have: 0 none, less
+/// than 0 all of them.
 fn limit_us() -> i64 {
     fs::read_to_string("/proc/sys/kernel/sched_rt_runtime_us").unwrap().trim().parse().unwrap()
 }
@@ -51,7 +54,8 @@ fn without_budget(cpu: &str) -> Option<String> {
     // What is beyond a limit is refused at once, and first of all if there is no budget.
     let ratio = if limit_us() < 0 { 2 } else { 1000 };
     let slow = format!("{cpu}={ratio}");
-    let ended = Ended::of(command(&["lab", "--slow", &slow, "--force", "--", "true"]).output().unwrap());
+    let ended =
+        Ended::of(command(&["lab", "--slow", &slow, "--force", "--", "true"]).output().unwrap());
     let (_, rest) = ended.stderr.split_once("allows it no real-time threads: ")?;
     let file = rest.trim_end().strip_suffix(" says 0")?;
     let is_so = fs::read_to_string(file).is_ok_and(|budget| budget.trim() == "0");
@@ -76,7 +80,8 @@ fn start_in(folder: &Path, args: &[&str]) -> Child {
     in_folder(folder, args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Threads on this machine that belong to a lab started in `folder`: any process whose environment has it.
+/// Threads on this machine that belong to a lab started in `folder`: any process whose environment
+/// has it.
 fn threads_of(folder: &Path) -> usize {
     let mine = format!("TMPDIR={}", folder.display());
     let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
@@ -84,7 +89,9 @@ fn threads_of(folder: &Path) -> usize {
         fs::read(process.join("environ"))
             .is_ok_and(|all| all.split(|&byte| byte == 0).any(|one| one == mine.as_bytes()))
     };
-    let count = |process: &Path| fs::read_dir(process.join("task")).map_or(0, |tasks| tasks.flatten().count());
+    let count = |process: &Path| {
+        fs::read_dir(process.join("task")).map_or(0, |tasks| tasks.flatten().count())
+    };
     processes.filter(|process| belongs(process)).map(|process| count(&process)).sum()
 }
 
@@ -103,7 +110,11 @@ fn what_cannot_be_slowed_is_refused_in_one_line() {
     ] {
         let ended = Ended::of(command(&["lab", "--slow", slow, "--", "true"]).output().unwrap());
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{slow}: {}", ended.stderr);
-        assert!(ended.stderr.contains(said) && ended.stderr.lines().count() == 1, "{slow}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains(said) && ended.stderr.lines().count() == 1,
+            "{slow}: {}",
+            ended.stderr
+        );
     }
     assert_eq!(Ended::of(command(&["lab"]).output().unwrap()).code, 2);
 }
@@ -129,9 +140,15 @@ fn an_offline_cpu_is_refused() {
     fs::write(cpus.join("present"), "0-7\n").unwrap();
     fs::write(cpus.join("online"), "0-5,7\n").unwrap();
     let ended = Ended::of(
-        command(&["lab", "--slow", "6=2", "--", "true"]).env("EVENKEEL_SYSFS", sysfs.path()).output().unwrap(),
+        command(&["lab", "--slow", "6=2", "--", "true"])
+            .env("EVENKEEL_SYSFS", sysfs.path())
+            .output()
+            .unwrap(),
     );
-    assert_eq!((ended.code, ended.stderr.as_str()), (2, "error: CPU 6 is offline; online are 0-5,7\n"));
+    assert_eq!(
+        (ended.code, ended.stderr.as_str()),
+        (2, "error: CPU 6 is offline; online are 0-5,7\n")
+    );
 }
 
 #[test]
@@ -139,28 +156,48 @@ fn a_command_in_the_lab_knows_its_machine_and_its_exit_code_is_passed_on() {
     let Some((cpu, _alone)) = slowable_cpu() else { return };
     let folder = tempfile::tempdir().unwrap();
     let slow = format!("{cpu}=2");
-    let script = "cat \"$EVENKEEL_MACHINE\" && ls -l \"$EVENKEEL_MACHINE\" >&2 && echo \"$EVENKEEL_LAB\" >&2; exit 7";
+    let script = "cat \"$EVENKEEL_MACHINE\" && ls -l \"$EVENKEEL_MACHINE\" >&2 && \
+                  echo \"$EVENKEEL_LAB\" >&2; exit 7";
     let ended = Ended::of(
-        in_folder(folder.path(), &["lab", "--slow", &slow, "--force", "--", "sh", "-c", script]).output().unwrap(),
+        in_folder(folder.path(), &["lab", "--slow", &slow, "--force", "--", "sh", "-c", script])
+            .output()
+            .unwrap(),
     );
     assert_eq!(ended.code, 7, "{}", ended.stderr);
     let machine = machines::parse(&ended.stdout, "lab").unwrap();
     assert!(machine.kinds.iter().any(|kind| kind.name == "slow2"), "{}", ended.stdout);
     assert!(ended.stderr.contains(&format!("CPU {cpu}: asked 2, measured ")), "{}", ended.stderr);
-    assert!(ended.stderr.contains("-rw-------") && ended.stderr.contains(&format!("\n{cpu}=")), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("-rw-------") && ended.stderr.contains(&format!("\n{cpu}=")),
+        "{}",
+        ended.stderr
+    );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "the machine file is gone");
 }
 
 #[test]
 fn a_period_that_is_asked_for_is_taken() {
     for period in ["0s", "49us", "21ms"] {
-        let refused = Ended::of(command(&["lab", "--slow", "0=2", "--period", period, "--", "true"]).output().unwrap());
+        let refused = Ended::of(
+            command(&["lab", "--slow", "0=2", "--period", period, "--", "true"]).output().unwrap(),
+        );
         assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{}", refused.stderr);
         assert!(refused.stderr.contains("expected 50us to 20ms"), "{}", refused.stderr);
     }
     let Some((cpu, _alone)) = slowable_cpu() else { return };
     let slow = format!("{cpu}=2");
-    let asked = ["lab", "--slow", &slow, "--period", "1ms", "--measure", "--duration", "100ms", "--json", "--force"];
+    let asked = [
+        "lab",
+        "--slow",
+        &slow,
+        "--period",
+        "1ms",
+        "--measure",
+        "--duration",
+        "100ms",
+        "--json",
+        "--force",
+    ];
     let ended = Ended::of(command(&asked).output().unwrap());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let rows: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -173,7 +210,16 @@ fn an_interrupt_ends_the_calibration_at_once() {
     let folder = tempfile::tempdir().unwrap();
     for (name, code) in [("INT", 130), ("TERM", 143)] {
         // Of its own, so that nothing is kept that would do.
-        let args = ["lab", "--slow", &format!("{cpu}=4"), "--recalibrate", "--force", "--", "sleep", "600"];
+        let args = [
+            "lab",
+            "--slow",
+            &format!("{cpu}=4"),
+            "--recalibrate",
+            "--force",
+            "--",
+            "sleep",
+            "600",
+        ];
         let mut lab = in_folder(folder.path(), &args).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(lab.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -204,10 +250,19 @@ fn a_calibration_is_kept_for_the_same_request() {
         assert!(lab("2", &["--force"]).stderr.contains("note: calibrating"));
         return println!("skipped: {}", first.stderr.trim_end());
     }
-    let measured =
-        |ended: &Ended| ended.stderr.lines().find(|line| line.starts_with(&format!("CPU {cpu}: "))).map(str::to_owned);
+    let measured = |ended: &Ended| {
+        ended
+            .stderr
+            .lines()
+            .find(|line| line.starts_with(&format!("CPU {cpu}: ")))
+            .map(str::to_owned)
+    };
     let second = lab("2", &[]).done();
-    assert!(second.stderr.contains("a calibration of 0 min ago is used; --recalibrate"), "{}", second.stderr);
+    assert!(
+        second.stderr.contains("a calibration of 0 min ago is used; --recalibrate"),
+        "{}",
+        second.stderr
+    );
     assert_eq!(measured(&first), measured(&second));
     assert!(lab("2", &["--recalibrate", "--force"]).stderr.contains("note: calibrating"));
     assert!(lab("2.5", &["--force"]).stderr.contains("note: calibrating"));
@@ -220,7 +275,8 @@ fn a_signal_for_the_lab_is_the_commands() {
     let slow = format!("{cpu}=2");
     let script = "trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done";
     for (script, code) in [(script, 5), ("echo ready; exec sleep 600", 143)] {
-        let mut lab = start_in(folder.path(), &["lab", "--slow", &slow, "--force", "--", "sh", "-c", script]);
+        let mut lab =
+            start_in(folder.path(), &["lab", "--slow", &slow, "--force", "--", "sh", "-c", script]);
         let mut line = String::new();
         BufReader::new(lab.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");
@@ -236,15 +292,22 @@ fn a_killed_lab_takes_its_threads_and_its_command_along_and_the_next_clears_up()
     let folder = tempfile::tempdir().unwrap();
     let slow = format!("{cpu}=2");
     let script = "echo ready; exec sleep 600";
-    let mut lab = start_in(folder.path(), &["lab", "--slow", &slow, "--force", "--", "sh", "-c", script]);
+    let mut lab =
+        start_in(folder.path(), &["lab", "--slow", &slow, "--force", "--", "sh", "-c", script]);
     BufReader::new(lab.stdout.as_mut().unwrap()).read_line(&mut String::new()).unwrap();
     // A process that is about to become another program has no environment for a moment.
     eventually("the lab, its thief, its command", || threads_of(folder.path()) >= 3);
     lab.kill().unwrap();
     assert_eq!(lab.wait().unwrap().signal(), Some(9));
     eventually("threads are gone", || threads_of(folder.path()) == 0);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the killed one could not clear up");
-    let next = in_folder(folder.path(), &["lab", "--slow", &slow, "--force", "--", "true"]).output().unwrap();
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "the killed one could not clear up"
+    );
+    let next = in_folder(folder.path(), &["lab", "--slow", &slow, "--force", "--", "true"])
+        .output()
+        .unwrap();
     assert_eq!(next.status.code(), Some(0));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -263,7 +326,10 @@ fn without_a_command_the_lab_holds_until_it_is_interrupted() {
     assert!(ratios.starts_with(&format!("export EVENKEEL_LAB={cpu}=")), "{ratios}");
     let mut kinds = String::new();
     reader.read_line(&mut kinds).unwrap();
-    assert!(kinds.starts_with("export EVENKEEL_KINDS=") && kinds.contains(&format!(":{cpu}=")), "{kinds}");
+    assert!(
+        kinds.starts_with("export EVENKEEL_KINDS=") && kinds.contains(&format!(":{cpu}=")),
+        "{kinds}"
+    );
     signal(&lab, "INT");
     assert_eq!(lab.wait().unwrap().code(), Some(0));
     let mut rest = String::new();
@@ -290,15 +356,27 @@ fn without_the_capability_the_lab_names_it() {
         return;
     }
     let mut without = std::process::Command::new("/usr/bin/setpriv");
-    without.args(["--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice", env!("CARGO_BIN_EXE_evenkeel")]);
+    without.args([
+        "--bounding-set",
+        "-sys_nice",
+        "--inh-caps",
+        "-sys_nice",
+        env!("CARGO_BIN_EXE_evenkeel"),
+    ]);
     let ended = Ended::of(without.args(["lab", "--slow", "0=2", "--", "true"]).output().unwrap());
     assert_eq!(ended.code, 1, "{}", ended.stderr);
-    assert!(ended.stderr.contains("CAP_SYS_NICE") && ended.stderr.contains("setcap"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("CAP_SYS_NICE") && ended.stderr.contains("setcap"),
+        "{}",
+        ended.stderr
+    );
     assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
 }
 
 fn signal(lab: &Child, name: &str) {
-    let status =
-        std::process::Command::new("kill").args([&format!("-{name}"), &lab.id().to_string()]).status().unwrap();
+    let status = std::process::Command::new("kill")
+        .args([&format!("-{name}"), &lab.id().to_string()])
+        .status()
+        .unwrap();
     assert!(status.success());
 }

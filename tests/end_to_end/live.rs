@@ -1,4 +1,5 @@
-//! `evenkeel run` and `schedule` on real programs: what passes through, what is refused, and that nothing is left of them.
+//! `evenkeel run` and `schedule` on real programs: what passes through, what is refused, and that
+//! nothing is left of them.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -15,14 +16,19 @@ fn example(name: &str) -> String {
     path.pop();
     path.pop();
     let path = path.join("examples").join(name);
-    assert!(path.exists(), "built by cargo test --workspace, or cargo build -p evenkeel-linux --examples");
+    assert!(
+        path.exists(),
+        "built by cargo test --workspace, or cargo build -p evenkeel-linux --examples"
+    );
     path.to_str().unwrap().to_owned()
 }
 
 /// The command with a folder of its own for masks, and no lab round it.
 fn live(folder: &Path, args: &[&str]) -> Command {
     let mut live = command(args);
-    live.env("EVENKEEL_RUNTIME_DIR", folder.join("evenkeel")).env_remove("EVENKEEL_MACHINE").env_remove("EVENKEEL_LAB");
+    live.env("EVENKEEL_RUNTIME_DIR", folder.join("evenkeel"))
+        .env_remove("EVENKEEL_MACHINE")
+        .env_remove("EVENKEEL_LAB");
     live
 }
 
@@ -66,7 +72,9 @@ fn a_programs_output_and_exit_code_pass_through_and_the_record_is_valid() {
 fn the_record_can_go_to_a_file_and_nothing_be_said() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.json");
-    let ended = run(&["-p", "age", "-q", "-o", file.to_str().unwrap(), "--", "sh", "-c", "echo out"]).done();
+    let ended =
+        run(&["-p", "age", "-q", "-o", file.to_str().unwrap(), "--", "sh", "-c", "echo out"])
+            .done();
     assert_eq!(ended.stdout, "out\n");
     assert!(!ended.stderr.contains("time"), "{}", ended.stderr);
     assert_valid(&serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap());
@@ -84,13 +92,15 @@ fn what_is_typed_and_piped_reaches_the_program() {
     assert_eq!(child.wait_with_output().unwrap().stdout, b"through\n");
 }
 
-/// Times that a program is run at most until the kernel had room for all records of it: whether it has is chance on a busy
-/// machine, and who is lost by a fault of ours is lost every time.
+/// Times that a program is run at most until the kernel had room for all records of it: whether it
+/// has is chance on a busy machine, and who is lost by a fault of ours is lost every time.
 const ATTEMPTS: u32 = 3;
 
 #[test]
 fn every_thread_of_a_swarm_is_counted_and_what_it_forks_too() {
-    for (words, threads, processes) in [(&["threads", "5000"][..], 5001, 1), (&["forks", "60"], 61, 61)] {
+    for (words, threads, processes) in
+        [(&["threads", "5000"][..], 5001, 1), (&["forks", "60"], 61, 61)]
+    {
         let program = example("swarm");
         let args = [&["-p", "acfs", "--json", "--", &program], words].concat();
         let attempt = |_| -> Value {
@@ -105,7 +115,8 @@ fn every_thread_of_a_swarm_is_counted_and_what_it_forks_too() {
         }
         let apps = record["apps"].as_array().unwrap();
         let seen: u64 = apps.iter().map(|app| app["threads"].as_u64().unwrap()).sum();
-        // Standard libraries start a thread of their own for every process that waits for another, or none.
+        // Standard libraries start a thread of their own for every process that waits for another,
+        // or none.
         assert!(seen >= threads, "{words:?}: {seen}");
         assert_eq!(apps.len(), processes, "{words:?}");
     }
@@ -124,7 +135,15 @@ fn signals_that_are_sent_reach_the_program_and_its_end_is_ours() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = live(
         folder.path(),
-        &["run", "-p", "acfs", "--", "sh", "-c", "trap 'exit 5' TERM; echo up; while :; do sleep 0.01; done"],
+        &[
+            "run",
+            "-p",
+            "acfs",
+            "--",
+            "sh",
+            "-c",
+            "trap 'exit 5' TERM; echo up; while :; do sleep 0.01; done",
+        ],
     )
     .stdout(Stdio::piped())
     .stderr(Stdio::null())
@@ -149,7 +168,12 @@ struct Forever(Child);
 impl Forever {
     fn start() -> Self {
         Self(
-            Command::new(example("worker")).arg("forever").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap(),
+            Command::new(example("worker"))
+                .arg("forever")
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
         )
     }
 
@@ -170,8 +194,10 @@ impl Drop for Forever {
 fn killed(folder: &Path) -> Forever {
     let program = Forever::start();
     let pid = program.id().to_string();
-    let mut schedule =
-        live(folder, &["schedule", "-p", "pinned", "--pid", &pid]).stderr(Stdio::null()).spawn().unwrap();
+    let mut schedule = live(folder, &["schedule", "-p", "pinned", "--pid", &pid])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let all = own_cpus();
     eventually("the program is bound", || cpus_of(program.id()).is_some_and(|cpus| cpus != all));
     schedule.kill().unwrap();
@@ -188,7 +214,10 @@ fn a_program_whose_scheduler_is_killed_goes_on_and_the_next_start_gives_it_its_c
     let mut program = killed(folder.path());
     assert!(program.0.try_wait().unwrap().is_none(), "it runs");
     assert_eq!(files(folder.path()).len(), 1, "what it had is written down");
-    let next = Ended::of(live(folder.path(), &["run", "-q", "-p", "linux", "--", "true"]).output().unwrap()).done();
+    let next = Ended::of(
+        live(folder.path(), &["run", "-q", "-p", "linux", "--", "true"]).output().unwrap(),
+    )
+    .done();
     assert!(next.stderr.contains("1 threads that a killed evenkeel had bound"), "{}", next.stderr);
     assert_eq!(cpus_of(program.id()), Some(own_cpus()));
     assert!(files(folder.path()).is_empty());
@@ -211,10 +240,14 @@ fn an_interrupted_schedule_gives_cpus_back_and_a_second_one_is_refused_meanwhile
     said.clear();
     stderr.read_line(&mut said).unwrap();
     assert!(said.starts_with(&format!("note: scheduling process {pid} under pinned; ")), "{said}");
-    let second = Ended::of(live(folder.path(), &["schedule", "-p", "linux", "--pid", &pid]).output().unwrap());
+    let second = Ended::of(
+        live(folder.path(), &["schedule", "-p", "linux", "--pid", &pid]).output().unwrap(),
+    );
     assert_eq!(second.code, 1);
     assert!(second.stderr.contains(&format!("(process {})", schedule.id())), "{}", second.stderr);
-    let send = |signal: &str| Command::new("kill").args([signal, &schedule.id().to_string()]).status().unwrap();
+    let send = |signal: &str| {
+        Command::new("kill").args([signal, &schedule.id().to_string()]).status().unwrap()
+    };
     send("-TSTP");
     said.clear();
     stderr.read_line(&mut said).unwrap();
@@ -226,43 +259,64 @@ fn an_interrupted_schedule_gives_cpus_back_and_a_second_one_is_refused_meanwhile
     assert_eq!(cpus_of(program.id()), Some(own_cpus()));
 }
 
-/// A machine file that says that the first CPU of ours is fast and the second a third as fast; they are alike.
+/// A machine file that says that the first CPU of ours is fast and the second a third as fast; they
+/// are alike.
 fn fast_and_slow(folder: &Path) -> Option<String> {
     let cpus = evenkeel_machine::parse_cpus(&own_cpus()).unwrap();
     let [fast, slow] = cpus.get(..2)? else { return None };
-    let cluster = |kind: &str, cpu: &u32| format!("[[clusters]]\nkind = \"{kind}\"\ncores = 1\ncpus = \"{cpu}\"\n");
+    let cluster = |kind: &str, cpu: &u32| {
+        format!("[[clusters]]\nkind = \"{kind}\"\ncores = 1\ncpus = \"{cpu}\"\n")
+    };
     let kind = |name: &str, capacity: u32| {
-        format!("[[kinds]]\nname = \"{name}\"\noperating_points = [{{ mhz = 1000, capacity = {capacity} }}]\n")
+        format!(
+            "[[kinds]]\nname = \"{name}\"\noperating_points = [{{ mhz = 1000, capacity = \
+             {capacity} }}]\n"
+        )
     };
     let head = "name = \"made-up\"\ndescription = \"for a test\"\nsource = \"a test\"\n";
     let kinds = kind("fast", 1024) + &kind("slow", 341);
     let path = folder.join("made-up.toml");
-    fs::write(&path, format!("{head}{kinds}{}{}", cluster("fast", fast), cluster("slow", slow))).unwrap();
+    fs::write(&path, format!("{head}{kinds}{}{}", cluster("fast", fast), cluster("slow", slow)))
+        .unwrap();
     Some(path.display().to_string())
 }
 
 #[test]
 fn a_thread_that_sleeps_when_schedule_attaches_leaves_the_fast_core_to_the_one_that_works() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(machine) = fast_and_slow(folder.path()) else { return println!("skipped: needs two CPUs") };
+    let Some(machine) = fast_and_slow(folder.path()) else {
+        return println!("skipped: needs two CPUs");
+    };
     for source in ["perf", "connector", "poll"] {
         for policy in ["acfs", "hsp", "age", "gts"] {
             // Its first thread sleeps until the other has worked.
-            let mut program =
-                Command::new(example("worker")).args(["spin", "1", "60000"]).stdout(Stdio::null()).spawn().unwrap();
+            let mut program = Command::new(example("worker"))
+                .args(["spin", "1", "60000"])
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
             let process = program.id();
             let works = |tid: &String| {
-                let stat = fs::read_to_string(format!("/proc/{process}/task/{tid}/stat")).unwrap_or_default();
+                let stat = fs::read_to_string(format!("/proc/{process}/task/{tid}/stat"))
+                    .unwrap_or_default();
                 *tid != process.to_string() && stat.contains(") R ")
             };
             let threads = || -> Vec<String> {
-                let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+                let tasks =
+                    fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
                 tasks.map(|task| task.file_name().into_string().unwrap()).collect()
             };
-            eventually("one of two threads works", || threads().len() == 2 && threads().iter().any(works));
-            let (args, pid) = (["schedule", "--backend", "affinity", "--json", "--threads"], process.to_string());
-            let args = [&args[..], &["-m", &machine, "-p", policy, "--source", source, "--pid", &pid]].concat();
-            let ended = live(folder.path(), &[&args[..], &["--duration", "600ms"]].concat()).output().unwrap();
+            eventually("one of two threads works", || {
+                threads().len() == 2 && threads().iter().any(works)
+            });
+            let (args, pid) =
+                (["schedule", "--backend", "affinity", "--json", "--threads"], process.to_string());
+            let args =
+                [&args[..], &["-m", &machine, "-p", policy, "--source", source, "--pid", &pid]]
+                    .concat();
+            let ended = live(folder.path(), &[&args[..], &["--duration", "600ms"]].concat())
+                .output()
+                .unwrap();
             let cpus = cpus_of(process);
             program.kill().unwrap();
             program.wait().unwrap();
@@ -277,14 +331,20 @@ fn a_thread_that_sleeps_when_schedule_attaches_leaves_the_fast_core_to_the_one_t
             for thread in record["threads"].as_array().unwrap() {
                 let (fast, slow) = (of(thread, "fast"), of(thread, "slow"));
                 if thread["name"] == pid.as_str() {
-                    assert!(fast + slow == 0.0 && thread["wait_s"] == 0.0, "{policy}, {source}: it sleeps: {thread}");
+                    assert!(
+                        fast + slow == 0.0 && thread["wait_s"] == 0.0,
+                        "{policy}, {source}: it sleeps: {thread}"
+                    );
                 } else {
                     // Until it is placed it is where the kernel has it.
                     assert!(fast > 0.8 * (fast + slow), "{policy}, {source}: it works: {thread}");
                 }
             }
             assert_eq!(record["live"]["changes"], 1, "{policy}, {source}: one mask was set");
-            assert!(record["makespan_s"].as_f64().unwrap() >= 0.6, "{policy}, {source}: the session's time");
+            assert!(
+                record["makespan_s"].as_f64().unwrap() >= 0.6,
+                "{policy}, {source}: the session's time"
+            );
             assert_eq!(cpus, Some(own_cpus()), "{policy}, {source}");
         }
     }
@@ -294,7 +354,8 @@ fn a_thread_that_sleeps_when_schedule_attaches_leaves_the_fast_core_to_the_one_t
 fn who_may_not_place_the_threads_of_others_is_told_so() {
     let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
     let folder = tempfile::tempdir().unwrap();
-    let is_root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    let is_root =
+        fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
     if !is_root || Command::new("setpriv").arg("--version").output().is_err() {
         return println!("skipped: needs root and setpriv");
     }
@@ -311,8 +372,8 @@ fn who_may_not_place_the_threads_of_others_is_told_so() {
         .unwrap();
     let ended = Ended::of(ended);
     assert_eq!(ended.code, 1, "{}", ended.stderr);
-    let why =
-        "error: process 1 is of another user: to place its threads takes CAP_SYS_NICE (sudo); nothing can be placed";
+    let why = "error: process 1 is of another user: to place its threads takes CAP_SYS_NICE \
+               (sudo); nothing can be placed";
     assert_eq!(ended.stderr.lines().last(), Some(why));
 }
 
@@ -322,9 +383,11 @@ fn what_a_program_leaves_running_gets_its_cpus_back_whatever_the_source() {
     if !own.contains(['-', ',']) {
         return println!("skipped: needs two CPUs");
     }
-    // The shell waits until it is bound, so that what it leaves running inherits that, and then until that has been seen.
+    // The shell waits until it is bound, so that what it leaves running inherits that, and then
+    // until that has been seen.
     let script = format!(
-        "while grep -q '^Cpus_allowed_list:.{own}$' /proc/$$/status; do sleep 0.01; done; sleep 600 >/dev/null 2>&1 & \
+        "while grep -q '^Cpus_allowed_list:.{own}$' /proc/$$/status; do sleep 0.01; done; sleep \
+         600 >/dev/null 2>&1 & \
          until grep -q \"^$! \" \"$EVENKEEL_RUNTIME_DIR\"/masks-*; do sleep 0.01; done; echo $!"
     );
     for source in ["perf", "connector", "poll"] {
@@ -347,11 +410,16 @@ fn what_a_program_leaves_running_gets_its_cpus_back_whatever_the_source() {
 fn processes_whose_parents_have_ended_leave_no_zombies() {
     let folder = tempfile::tempdir().unwrap();
     // A process whose parent has ended is in /proc until somebody has asked how it ended.
-    let script = "for i in 1 2 3 4 5; do sh -c 'sleep 0.05 >/dev/null & echo $!'; done | while read orphan; do \
-                  tries=0; while [ -e /proc/$orphan ] && [ $tries -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done; \
+    let script = "for i in 1 2 3 4 5; do sh -c 'sleep 0.05 >/dev/null & echo $!'; done | while \
+                  read orphan; do \
+                  tries=0; while [ -e /proc/$orphan ] && [ $tries -lt 100 ]; do sleep 0.1; \
+                  tries=$((tries + 1)); done; \
                   if [ -e /proc/$orphan ]; then cat /proc/$orphan/stat; else echo gone; fi; done";
-    let ended =
-        Ended::of(live(folder.path(), &["run", "-q", "-p", "acfs", "--", "sh", "-c", script]).output().unwrap());
+    let ended = Ended::of(
+        live(folder.path(), &["run", "-q", "-p", "acfs", "--", "sh", "-c", script])
+            .output()
+            .unwrap(),
+    );
     assert_eq!(ended.stdout, "gone\n".repeat(5));
 }
 
@@ -360,18 +428,20 @@ fn a_schedule_whose_reader_has_gone_gives_cpus_back() {
     let folder = tempfile::tempdir().unwrap();
     let program = Forever::start();
     let pid = program.id().to_string();
-    let mut schedule = live(folder.path(), &["schedule", "-p", "pinned", "--pid", &pid, "--stats", "1"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut schedule =
+        live(folder.path(), &["schedule", "-p", "pinned", "--pid", &pid, "--stats", "1"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
     drop(schedule.stdout.take());
     schedule.wait().unwrap();
     assert_eq!(cpus_of(program.id()), Some(own_cpus()));
     assert!(files(folder.path()).is_empty());
 }
 
-/// A `schedule` that has begun with a process, and what more it says: it may not lose whom it says it to.
+/// A `schedule` that has begun with a process, and what more it says: it may not lose whom it says
+/// it to.
 fn scheduling(folder: &Path, pid: &str) -> (Child, impl Sized) {
     let mut schedule = live(folder, &["schedule", "-p", "acfs", "--pid", pid])
         .stdout(Stdio::null())
@@ -422,7 +492,10 @@ fn a_schedule_is_monitored_from_outside_until_it_ends() {
     let mut lines = BufReader::new(programs.stdout.take().unwrap()).lines();
     let statistics: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     assert_eq!(statistics["pid"], schedule.id());
-    assert_eq!((&statistics["policy"], &statistics["mechanism"]), (&"acfs".into(), &"affinity".into()));
+    assert_eq!(
+        (&statistics["policy"], &statistics["mechanism"]),
+        (&"acfs".into(), &"affinity".into())
+    );
     assert!(statistics["per_second"]["looks"].as_f64().unwrap() > 0.0, "{statistics}");
     drop(program);
     assert!(schedule.wait().unwrap().success());
@@ -436,7 +509,8 @@ fn what_cannot_be_run_or_scheduled_is_refused_in_one_line() {
     let other = folder.path().join("other.toml");
     fs::write(
         &other,
-        "name = \"o\"\ndescription = \"d\"\nsource = \"s\"\n[[kinds]]\nname = \"a\"\ncapacity = 1\nmax_mhz = 1000\n\
+        "name = \"o\"\ndescription = \"d\"\nsource = \"s\"\n[[kinds]]\nname = \"a\"\ncapacity = \
+         1\nmax_mhz = 1000\n\
          [[clusters]]\nkind = \"a\"\ncores = 1\ncpus = \"999\"\n",
     )
     .unwrap();
@@ -476,7 +550,8 @@ fn threads_that_switch_all_the_time_are_asked_how_long_they_ran_in_place_of_bein
                    def play(read, write):\n    \
                        while time.time() < end: os.write(write, b'x'); os.read(read, 1)\n    \
                        os.write(write, b'x')\n\
-                   t = threading.Thread(target=play, args=(a[0], b[1])); t.start(); play(b[0], a[1]); t.join()\n\
+                   t = threading.Thread(target=play, args=(a[0], b[1])); t.start(); play(b[0], \
+                   a[1]); t.join()\n\
                    open(os.environ['CPU_TIME'], 'w').write(str(time.process_time()))\n";
     if !Path::new("/usr/bin/python3").exists() {
         println!("skipped: no python3");
@@ -484,7 +559,18 @@ fn threads_that_switch_all_the_time_are_asked_how_long_they_ran_in_place_of_bein
     }
     let cpu_time = tempfile::NamedTempFile::new().unwrap();
     let run = |program: &str| {
-        let args = ["run", "--backend", "affinity", "-p", "acfs", "--json", "--", "/usr/bin/python3", "-c", program];
+        let args = [
+            "run",
+            "--backend",
+            "affinity",
+            "-p",
+            "acfs",
+            "--json",
+            "--",
+            "/usr/bin/python3",
+            "-c",
+            program,
+        ];
         Ended::of(command(&args).env("CPU_TIME", cpu_time.path()).output().unwrap()).done().json()
     };
     let quiet = run("import time\nfor i in range(20): time.sleep(0.05)");
@@ -496,8 +582,16 @@ fn threads_that_switch_all_the_time_are_asked_how_long_they_ran_in_place_of_bein
     let record = run(program);
     assert!(source(&record).contains("no switches between threads"), "{record:#}");
     let app = &record["apps"][0];
-    let had: f64 = app["time_on_kind_s"].as_object().unwrap().values().map(|time| time.as_f64().unwrap()).sum();
+    let had: f64 = app["time_on_kind_s"]
+        .as_object()
+        .unwrap()
+        .values()
+        .map(|time| time.as_f64().unwrap())
+        .sum();
     // What they had is known all the same.
     let used: f64 = fs::read_to_string(cpu_time.path()).unwrap().parse().unwrap();
-    assert!((0.8 * used..1.3 * used + 0.1).contains(&had), "{had} s, and it used {used} s: {record:#}");
+    assert!(
+        (0.8 * used..1.3 * used + 0.1).contains(&had),
+        "{had} s, and it used {used} s: {record:#}"
+    );
 }

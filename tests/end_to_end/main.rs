@@ -60,7 +60,8 @@ impl Ended {
 
     #[track_caller]
     fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
     }
 }
 
@@ -92,7 +93,9 @@ fn is_ignored(signal: i32) -> bool {
 /// A copy of the binary. Made by another process: what this one forks meanwhile would keep the file
 /// open for writing, and it could not be executed.
 fn copy_of_evenkeel(to: &Path) {
-    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_evenkeel")).arg(to).status().unwrap().success());
+    assert!(
+        Command::new("cp").arg(env!("CARGO_BIN_EXE_evenkeel")).arg(to).status().unwrap().success()
+    );
 }
 
 #[track_caller]
@@ -110,7 +113,9 @@ fn assert_valid(record: &Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/result.schema.json");
     let schema = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let errors: Vec<_> =
-        validator.iter_errors(record).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    let errors: Vec<_> = validator
+        .iter_errors(record)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
     assert!(errors.is_empty(), "{errors:#?} in {record:#}");
 }

@@ -28,9 +28,14 @@ fn a_new_policy_is_a_file_a_line_in_the_registry_and_a_module_in_order() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let read = |file: &str| fs::read_to_string(below.join("src").join(file)).unwrap();
     let policy = read("os/fast_first.rs");
-    assert!(policy.starts_with("//! `fast-first`: ") && policy.contains("pub struct FastFirst"), "{policy}");
+    assert!(
+        policy.starts_with("//! `fast-first`: ") && policy.contains("pub struct FastFirst"),
+        "{policy}"
+    );
     assert!(!policy.to_lowercase().contains("template"), "{policy}");
-    assert!(read("registry.rs").contains("    os::combination::AGE,\n    os::fast_first::ENTRY,\n];"));
+    assert!(
+        read("registry.rs").contains("    os::combination::AGE,\n    os::fast_first::ENTRY,\n];")
+    );
     assert!(read("os/mod.rs").contains("pub mod eqp;\npub mod fast_first;\npub mod gts;\n"));
     assert!(ended.stdout.contains("cargo test -p evenkeel-policy fast_first"), "{}", ended.stdout);
 
@@ -60,7 +65,11 @@ fn a_name_that_is_no_policys_is_refused_and_nothing_is_written() {
     }
     assert_eq!(fs::read_dir(folder.path().join("crates/policy/src/os")).unwrap().count(), 1);
     let elsewhere = new_policy(Path::new("/"), "mine");
-    assert!(elsewhere.code == 2 && elsewhere.stderr.contains("no checkout of Evenkeel"), "{}", elsewhere.stderr);
+    assert!(
+        elsewhere.code == 2 && elsewhere.stderr.contains("no checkout of Evenkeel"),
+        "{}",
+        elsewhere.stderr
+    );
 }
 
 fn service(args: &[&str]) -> Ended {
@@ -73,10 +82,14 @@ fn a_service_is_a_unit_for_this_binary_with_its_policy_beside_it_and_goes_again(
     let root = folder.path().to_str().unwrap();
     let ended = service(&["install", "--root", root, "-p", "acfs:uf=1.1", "--backend", "affinity"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let unit = fs::read_to_string(folder.path().join("etc/systemd/system/evenkeel.service")).unwrap();
+    let unit =
+        fs::read_to_string(folder.path().join("etc/systemd/system/evenkeel.service")).unwrap();
     assert!(unit.contains("ExecStart=/usr/bin/evenkeel schedule $EVENKEEL_ARGS\n"), "{unit}");
     let defaults = fs::read_to_string(folder.path().join("etc/default/evenkeel")).unwrap();
-    assert!(defaults.contains("EVENKEEL_ARGS=\"-p acfs --set uf=1.1 --backend affinity\"\n"), "{defaults}");
+    assert!(
+        defaults.contains("EVENKEEL_ARGS=\"-p acfs --set uf=1.1 --backend affinity\"\n"),
+        "{defaults}"
+    );
 
     // A file of somebody's own stays, at the beginning and at the end.
     let own = "EVENKEEL_ARGS=\"-p age\"\n";
@@ -101,7 +114,11 @@ fn a_service_is_a_unit_for_this_binary_with_its_policy_beside_it_and_goes_again(
 fn what_the_unit_runs_is_a_command_line_that_schedule_takes() {
     let printed = service(&["install", "--print", "-p", "age"]);
     // This one is in no folder that the unit sees.
-    assert!(printed.stdout.contains("ExecStart=/usr/local/bin/evenkeel schedule"), "{}", printed.stdout);
+    assert!(
+        printed.stdout.contains("ExecStart=/usr/local/bin/evenkeel schedule"),
+        "{}",
+        printed.stdout
+    );
     let line = printed.stdout.lines().rfind(|line| line.starts_with("EVENKEEL_ARGS=")).unwrap();
     let args = line.trim_start_matches("EVENKEEL_ARGS=").trim_matches('"');
     let mut schedule = vec!["schedule"];
@@ -114,9 +131,12 @@ fn what_the_unit_runs_is_a_command_line_that_schedule_takes() {
 
 #[test]
 fn a_policy_that_cannot_schedule_is_no_service() {
-    for (policy, why) in
-        [("opt-unfairness", "is a bound"), ("acsf", "did you mean"), ("acfs:uf=0", "uf"), ("heft", "heft")]
-    {
+    for (policy, why) in [
+        ("opt-unfairness", "is a bound"),
+        ("acsf", "did you mean"),
+        ("acfs:uf=0", "uf"),
+        ("heft", "heft"),
+    ] {
         let ended = service(&["install", "--print", "-p", policy]);
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{policy}");
         assert!(ended.stderr.contains(why), "{policy}: {}", ended.stderr);

@@ -10,7 +10,12 @@ use crate::{Ended, command, evenkeel};
 
 fn record(output: &Path, program: &[&str]) -> Child {
     let args = [&["record", "--json", "-o", output.to_str().unwrap(), "--"], program].concat();
-    command(&args).env_remove("EVENKEEL_MACHINE").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    command(&args)
+        .env_remove("EVENKEEL_MACHINE")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 /// How it ended; `None`, and says so, where recording is not allowed.
@@ -27,12 +32,24 @@ fn ended(child: Child) -> Option<Ended> {
 fn what_is_recorded_runs_in_the_simulator_and_the_exit_code_is_the_programs() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.json");
-    let Some(ended) = ended(record(&file, &["sh", "-c", "sleep 0.01 | cat; exit 7"])) else { return };
+    let Some(ended) = ended(record(&file, &["sh", "-c", "sleep 0.01 | cat; exit 7"])) else {
+        return;
+    };
     assert_eq!(ended.code, 7, "{}", ended.stderr);
     let found: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert!(found["threads"].as_u64().unwrap() >= 3, "{found}");
-    let simulated =
-        evenkeel(&["simulate", "-m", "odroid-xu3", "-w", file.to_str().unwrap(), "-p", "gts", "--json"]).done().json();
+    let simulated = evenkeel(&[
+        "simulate",
+        "-m",
+        "odroid-xu3",
+        "-w",
+        file.to_str().unwrap(),
+        "-p",
+        "gts",
+        "--json",
+    ])
+    .done()
+    .json();
     assert!(simulated["makespan_s"].as_f64().unwrap() >= 0.01, "{simulated}");
 }
 
@@ -51,7 +68,8 @@ fn a_signal_ends_the_program_and_what_was_recorded_is_kept() {
     }
     std::thread::sleep(Duration::from_millis(20));
     let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
-    // Not SIGINT, which shells have what they start in the background ignore, these tests and their programs among it.
+    // Not SIGINT, which shells have what they start in the background ignore, these tests and their
+    // programs among it.
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(143));

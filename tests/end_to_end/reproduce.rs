@@ -22,7 +22,10 @@ fn quick<'a>(more: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn a_study_is_one_object_with_its_experiments_and_tables() {
     let json = evenkeel(&quick(&["--json", "--seed", "7"])).done().json();
-    assert_eq!((&json["study"], &json["quick"], &json["seed"]), (&STUDY.into(), &true.into(), &7.into()));
+    assert_eq!(
+        (&json["study"], &json["quick"], &json["seed"]),
+        (&STUDY.into(), &true.into(), &7.into())
+    );
     assert!(json["made_by"].as_str().unwrap().starts_with("evenkeel "), "{json:#}");
     for key in ["title", "source"] {
         assert!(!json[key].as_str().unwrap().is_empty(), "{key}");
@@ -34,7 +37,10 @@ fn a_study_is_one_object_with_its_experiments_and_tables() {
     let table = &experiment["tables"][0];
     let column = |name: &str| {
         let columns = table["columns"].as_array().unwrap();
-        columns.iter().position(|column| column["name"] == name).unwrap_or_else(|| panic!("no column {name}"))
+        columns
+            .iter()
+            .position(|column| column["name"] == name)
+            .unwrap_or_else(|| panic!("no column {name}"))
     };
     // 4 x 2.18 + 4, by hand.
     let all: &Value = table["rows"].as_array().unwrap().last().unwrap();
@@ -76,7 +82,12 @@ fn a_page_has_the_tables_as_text_and_the_figures() {
     let printed = evenkeel(&quick(&["--html", path.to_str().unwrap()])).done().stdout;
     assert!(printed.contains("4+4"), "the tables are printed, too");
     let page = std::fs::read_to_string(&path).unwrap();
-    for part in ["<td>12.72</td>", "streamcluster", "data-plot=\"figure\"", "reproduce amc-maturity --quick"] {
+    for part in [
+        "<td>12.72</td>",
+        "streamcluster",
+        "data-plot=\"figure\"",
+        "reproduce amc-maturity --quick",
+    ] {
         assert!(page.contains(part), "{part}");
     }
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
@@ -92,14 +103,21 @@ fn what_there_is_to_choose_from_is_listed() {
         assert!(list.contains(study) && help.contains(study), "{study}");
         assert!(json.as_array().unwrap().iter().any(|it| it["name"] == study), "{study}");
     }
-    assert!(list.contains("Threads, loops and tasks") && help.contains("4. Threads, loops and tasks"));
+    assert!(
+        list.contains("Threads, loops and tasks") && help.contains("4. Threads, loops and tasks")
+    );
     assert_eq!(json[0]["experiments"][3]["number"], 4);
 }
 
 #[test]
 fn one_study_is_listed_without_the_others() {
     let list = evenkeel(&["reproduce", STUDY, "--list"]).done().stdout;
-    assert!(list.contains(STUDY) && list.contains("Threads, loops and tasks") && !list.contains("age-based"), "{list}");
+    assert!(
+        list.contains(STUDY)
+            && list.contains("Threads, loops and tasks")
+            && !list.contains("age-based"),
+        "{list}"
+    );
     let json = evenkeel(&["reproduce", STUDY, "--list", "--json"]).done().json();
     assert_eq!((json.as_array().unwrap().len(), &json[0]["name"]), (1, &STUDY.into()));
 }
@@ -114,10 +132,19 @@ fn what_is_not_there_is_answered_in_a_line_with_what_is() {
         (&[STUDY, "--experiment", "-1"], "invalid value '-1'"),
         (&[STUDY, "--experiment", "1-3"], "expected a number, or several, as 1,3"),
         (&[STUDY, "-e", "all"], "expected a number, or several, as 1,3"),
-        (&[STUDY, "--html", "/no/such/folder/x.html"], "cannot write /no/such/folder/x.html: there is no such folder"),
-        (&["acsf", "--list"], "no study 'acsf': expected one of amc-maturity, acfs, age-based, mclas"),
+        (
+            &[STUDY, "--html", "/no/such/folder/x.html"],
+            "cannot write /no/such/folder/x.html: there is no such folder",
+        ),
+        (
+            &["acsf", "--list"],
+            "no study 'acsf': expected one of amc-maturity, acfs, age-based, mclas",
+        ),
         (&["acfs", "--live"], "acfs has nothing to run live: expected amc-maturity"),
-        (&[STUDY, "--live", "--program", "x264"], "amc-maturity has no program 'x264': expected one of blackscholes, "),
+        (
+            &[STUDY, "--live", "--program", "x264"],
+            "amc-maturity has no program 'x264': expected one of blackscholes, ",
+        ),
         (&[STUDY, "--live", "-m", "no-such-machine"], "no-such-machine"),
         (&[STUDY, "--program", "swaptions"], "required"),
     ];
@@ -125,22 +152,37 @@ fn what_is_not_there_is_answered_in_a_line_with_what_is() {
         let ended = evenkeel(&[&["reproduce"], more].concat());
         assert_eq!(ended.code, 2, "{more:?}: {}", ended.stderr);
         assert_eq!(ended.stdout, "", "{more:?}");
-        assert!(ended.stderr.contains(said) && ended.stderr.lines().count() == 1, "{more:?}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains(said) && ended.stderr.lines().count() == 1,
+            "{more:?}: {}",
+            ended.stderr
+        );
     }
 }
 
 #[test]
 fn live_a_program_is_run_in_all_its_versions_and_set_beside_the_simulator() {
-    let ended = evenkeel(&["reproduce", STUDY, "--live", "--quick", "--program", "swaptions", "--json"]).done();
+    let ended =
+        evenkeel(&["reproduce", STUDY, "--live", "--quick", "--program", "swaptions", "--json"])
+            .done();
     let json = ended.json();
     let tables = &json["experiments"][0]["tables"];
     assert_eq!(tables[0]["rows"][0][0], "swaptions");
-    let versions: Vec<_> = tables[1]["rows"].as_array().unwrap().iter().map(|row| row[1].clone()).collect();
+    let versions: Vec<_> =
+        tables[1]["rows"].as_array().unwrap().iter().map(|row| row[1].clone()).collect();
     assert_eq!(versions, ["pinned", "loop-static", "loop-dynamic", "tasks"]);
-    let speedups = |column: usize| tables[1]["rows"].as_array().unwrap().iter().map(move |row| row[column].as_f64());
-    assert!((2..5).all(|column| speedups(column).all(|speedup| speedup.is_some_and(|it| it > 0.0))), "{tables}");
+    let speedups = |column: usize| {
+        tables[1]["rows"].as_array().unwrap().iter().map(move |row| row[column].as_f64())
+    };
+    assert!(
+        (2..5).all(|column| speedups(column).all(|speedup| speedup.is_some_and(|it| it > 0.0))),
+        "{tables}"
+    );
     let timed = tables[2]["rows"].as_array().unwrap();
-    assert!(timed.len() >= 5 && timed.iter().all(|row| row[3].as_f64().is_some_and(|seconds| seconds > 0.0)));
+    assert!(
+        timed.len() >= 5
+            && timed.iter().all(|row| row[3].as_f64().is_some_and(|seconds| seconds > 0.0))
+    );
 }
 
 #[test]
@@ -153,7 +195,11 @@ fn live_the_energy_of_a_run_is_what_a_counter_counted_meanwhile() {
     fs::write(zone.join("name"), "package-0\n").unwrap();
     let counter = File::create(zone.join("energy_uj")).unwrap();
     let (is_over, began) = (AtomicBool::new(false), Instant::now());
-    let count = || counter.write_at(format!("{:016}\n", 10 * began.elapsed().as_micros()).as_bytes(), 0).unwrap();
+    let count = || {
+        counter
+            .write_at(format!("{:016}\n", 10 * began.elapsed().as_micros()).as_bytes(), 0)
+            .unwrap()
+    };
     count();
     let output = thread::scope(|scope| {
         scope.spawn(|| {
@@ -162,17 +208,27 @@ fn live_the_energy_of_a_run_is_what_a_counter_counted_meanwhile() {
                 count();
             }
         });
-        let mut run = command(&["reproduce", STUDY, "--live", "--quick", "--program", "swaptions", "--json"]);
+        let mut run =
+            command(&["reproduce", STUDY, "--live", "--quick", "--program", "swaptions", "--json"]);
         let output = run.env("EVENKEEL_SYSFS", root.path()).output();
         is_over.store(true, Ordering::Relaxed);
         output
     });
     let json = Ended::of(output.unwrap()).done().json();
     let times = &json["experiments"][0]["tables"][2];
-    let names: Vec<_> = times["columns"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    let names: Vec<_> = times["columns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
     let column = |name: &str| names.iter().position(|it| *it == name).unwrap();
-    let of_versions = times["rows"].as_array().unwrap().iter().filter(|row| !row[column("power")].is_null());
+    let of_versions =
+        times["rows"].as_array().unwrap().iter().filter(|row| !row[column("power")].is_null());
     let powers: Vec<f64> = of_versions.map(|row| row[column("power")].as_f64().unwrap()).collect();
     // Read every 20 ms, beside programs that have all CPUs.
-    assert!(powers.len() >= 5 && powers.iter().all(|power| (7.0..13.0).contains(power)), "{powers:?}");
+    assert!(
+        powers.len() >= 5 && powers.iter().all(|power| (7.0..13.0).contains(power)),
+        "{powers:?}"
+    );
 }

@@ -27,7 +27,15 @@ fn a_phase_that_names_cpus_runs_and_is_measured_alone_on_parts_of_the_machine_wi
     let text = r#"{"tasks": {"a": {"loop": 1, "phases": {"p": {"cpus": [1], "loop": 5, "run": 8000,
         "timer": {"ref": "t", "period": 16000}}}}}, "global": {"duration": -1, "calibration": "CPU1"}}"#;
     assert_near(&record(text, &[])["makespan_s"], 0.080);
-    let shipped = evenkeel(&["simulate", "-m", "pixel6", "-w", "workloads/rtapp-policies.json", "-p", "linux"]);
+    let shipped = evenkeel(&[
+        "simulate",
+        "-m",
+        "pixel6",
+        "-w",
+        "workloads/rtapp-policies.json",
+        "-p",
+        "linux",
+    ]);
     assert_eq!(shipped.code, 0, "{}", shipped.stderr);
 }
 
@@ -44,11 +52,21 @@ fn the_delay_of_a_forked_thread_counts_from_the_start_of_the_run() {
 fn memory_accesses_may_share_a_buffer_by_its_name() {
     let of = |part: &str| {
         let memrun = |size: u32| {
-            format!(r#"{{"loop": 1, "memrun": {{"type": "read", "size": {size}, "count": 1000000{part}}}}}"#)
+            format!(
+                r#"{{"loop": 1, "memrun": {{"type": "read", "size": {size}, "count": 1000000{part}}}}}"#
+            )
         };
         (
-            format!(r#"{{"tasks": {{"a": {}, "b": {}}}, "global": {{"duration": 1}}}}"#, memrun(1000), memrun(1000)),
-            format!(r#"{{"tasks": {{"a": {}, "b": {}}}, "global": {{"duration": 1}}}}"#, memrun(1000), memrun(2000)),
+            format!(
+                r#"{{"tasks": {{"a": {}, "b": {}}}, "global": {{"duration": 1}}}}"#,
+                memrun(1000),
+                memrun(1000)
+            ),
+            format!(
+                r#"{{"tasks": {{"a": {}, "b": {}}}, "global": {{"duration": 1}}}}"#,
+                memrun(1000),
+                memrun(2000)
+            ),
         )
     };
     let (shared, disagreeing) = of(r#", "ref": "shared""#);
@@ -57,7 +75,11 @@ fn memory_accesses_may_share_a_buffer_by_its_name() {
     assert_near(&record(&shared, &["--cores", "2big"])["makespan_s"], 0.001);
     let ended = simulate(&disagreeing, &[]);
     assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(ended.stderr.contains("'shared' is shared, and was of another size"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("'shared' is shared, and was of another size"),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]
@@ -75,10 +97,14 @@ fn keys_that_rt_app_does_not_know_are_noted_and_those_that_look_like_known_ones_
             r#"{{"tasks": {{"a": {{"loop": 1, "run": 1000{task}}}}}, "global": {{"duration": 1{global}}}, "_made_by": "x"}}"#
         )
     };
-    let ended = simulate(&with(r#", "_comment": {"any": [1]}"#, r#", "logstats": false"#), &["--json"]).done();
+    let ended =
+        simulate(&with(r#", "_comment": {"any": [1]}"#, r#", "logstats": false"#), &["--json"])
+            .done();
     assert_near(&ended.json()["makespan_s"], 0.001);
     assert!(
-        ended.stderr.contains("ignored, as by rt-app: _made_by, global: logstats, task 'a': _comment"),
+        ended
+            .stderr
+            .contains("ignored, as by rt-app: _made_by, global: logstats, task 'a': _comment"),
         "{}",
         ended.stderr
     );
@@ -86,7 +112,11 @@ fn keys_that_rt_app_does_not_know_are_noted_and_those_that_look_like_known_ones_
     simulate(&with("", r#", "ftraces": "none""#), &[]).done();
     let ended = simulate(&with(r#", "prioritty": 3"#, ""), &[]);
     assert_eq!(ended.code, 2);
-    assert!(ended.stderr.contains("prioritty: unknown key or event; do you mean 'priority'?"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("prioritty: unknown key or event; do you mean 'priority'?"),
+        "{}",
+        ended.stderr
+    );
 }
 
 /// Rows of a log, as numbers.
@@ -106,9 +136,13 @@ fn rt_apps_own_output_comes_out() {
     let args = ["--free-costs", "--rtapp-log", into.to_str().unwrap(), "--threads", "--json"];
     let of_run = simulate(text, &args).done().json();
     let log = std::fs::read_to_string(into.join("rt-app-a-0.log")).unwrap();
-    let header = "#idx     perf      run   period           start             end          rel_st      slack \
+    let header = "#idx     perf      run   period           start             end          \
+                  rel_st      slack \
                   c_duration   c_period     wu_lat";
-    assert_eq!(log.lines().take(2).collect::<Vec<_>>(), ["# Policy : SCHED_OTHER priority : 0", header]);
+    assert_eq!(
+        log.lines().take(2).collect::<Vec<_>>(),
+        ["# Policy : SCHED_OTHER priority : 0", header]
+    );
     let rows = rows(&log);
     assert_eq!(rows.len(), 8);
     // idx perf run period start end rel_st slack c_duration c_period wu_lat
@@ -120,11 +154,19 @@ fn rt_apps_own_output_comes_out() {
     assert!(other.starts_with("# Policy : SCHED_FIFO priority : 7\n"), "{other}");
     let trace = std::fs::read_to_string(into.join("trace.txt")).unwrap();
     let marks: Vec<&str> = trace.lines().filter(|line| line.contains(" a-0-")).collect();
-    let of = |mark: &str| marks.iter().filter(|line| line.contains(&format!("tracing_mark_write: {mark}"))).count();
-    assert_eq!((of("rtapp_task: event="), of("rtapp_stats: "), of("rtapp_loop: event=start")), (2, 8, 8));
+    let of = |mark: &str| {
+        marks.iter().filter(|line| line.contains(&format!("tracing_mark_write: {mark}"))).count()
+    };
+    assert_eq!(
+        (of("rtapp_task: event="), of("rtapp_stats: "), of("rtapp_loop: event=start")),
+        (2, 8, 8)
+    );
     assert_eq!(of("rtapp_loop: event=end thread_loop=1 phase=1 phase_loop=0"), 1);
     assert_eq!((of("rtapp_phase: event=start"), of("rtapp_phase: event=end")), (4, 4));
-    assert_eq!(of("rtapp_stats: period=14000 run=14000 wu_lat=0 slack=-4000 c_period=10000 c_run=14000"), 2);
+    assert_eq!(
+        of("rtapp_stats: period=14000 run=14000 wu_lat=0 slack=-4000 c_period=10000 c_run=14000"),
+        2
+    );
     assert!(marks[1].ends_with(": rtapp_phase: event=start thread_loop=0 phase=0"), "{}", marks[1]);
 
     let timers = &of_run["timers"];
@@ -137,16 +179,35 @@ fn rt_apps_own_output_comes_out() {
     crate::assert_valid(&of_run);
 
     // A thread that wakes while another has its core waits for it.
-    let task = r#"{"loop": 20, "cpus": [4], "run": 3000, "timer": {"ref": "unique", "period": 10000}}"#;
-    let crowded = record(&format!(r#"{{"tasks": {{"a": {task}, "b": {task}}}}}"#), &["--free-costs"]);
+    let task =
+        r#"{"loop": 20, "cpus": [4], "run": 3000, "timer": {"ref": "unique", "period": 10000}}"#;
+    let crowded =
+        record(&format!(r#"{{"tasks": {{"a": {task}, "b": {task}}}}}"#), &["--free-costs"]);
     let latency = |of: &str| crowded["timers"][of].as_f64().unwrap();
-    assert!(latency("mean_latency_us") > 500.0 && latency("greatest_latency_us") <= 3000.0, "{crowded:#}");
+    assert!(
+        latency("mean_latency_us") > 500.0 && latency("greatest_latency_us") <= 3000.0,
+        "{crowded:#}"
+    );
 
     let table = simulate(text, &["--free-costs", "--threads"]).done().stdout;
     assert!(table.contains("missed") && table.contains("2 of 8"), "{table}");
-    let refused = evenkeel(&["simulate", "-m", "odroid-xu3", "-w", "swaptions", "-p", "gts", "--rtapp-log", "/tmp/no"]);
+    let refused = evenkeel(&[
+        "simulate",
+        "-m",
+        "odroid-xu3",
+        "-w",
+        "swaptions",
+        "-p",
+        "gts",
+        "--rtapp-log",
+        "/tmp/no",
+    ]);
     assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("none of the workloads is an rt-app file"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("none of the workloads is an rt-app file"),
+        "{}",
+        refused.stderr
+    );
 }
 
 /// Files whose times rt-app's semantics fix, with our seconds and those that rt-app itself took.
@@ -165,7 +226,8 @@ const FIXED_TIMES: [(&str, f64, f64); 10] = [
 
 #[test]
 fn times_that_the_semantics_fix_are_those_of_rt_app_within_two_percent() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/end_to_end/rtapp_times");
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/end_to_end/rtapp_times");
     for (name, ours, of_rt_app) in FIXED_TIMES {
         let text = std::fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
         let found = record(&text, &[])["makespan_s"].as_f64().unwrap();
@@ -182,9 +244,11 @@ fn logs_of_forked_threads_are_called_as_by_rt_app() {
     let folder = tempfile::tempdir().unwrap();
     simulate(text, &["--rtapp-log", folder.path().to_str().unwrap()]).done();
     let files = std::fs::read_dir(folder.path()).unwrap();
-    let mut names: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
-    let logs = ["a-0", "fast-2-0000", "fast-4-0001", "slow-1-0000", "slow-3-0001"].map(|it| format!("rt-app-{it}.log"));
+    let logs = ["a-0", "fast-2-0000", "fast-4-0001", "slow-1-0000", "slow-3-0001"]
+        .map(|it| format!("rt-app-{it}.log"));
     assert_eq!(names, [&logs[..], &["trace.txt".to_owned()]].concat());
     let child = std::fs::read_to_string(folder.path().join(&logs[2])).unwrap();
     assert_eq!(rows(&child)[0][0], 4, "{child}");

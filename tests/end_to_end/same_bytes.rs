@@ -17,7 +17,8 @@ fn without_wall(mut value: Value) -> Value {
 }
 
 fn compare(more: &[&str]) -> String {
-    let mut args = vec!["compare", "-m", MACHINE, "-w", "swaptions", "-w", "ferret", "--each", "--size", SIZE];
+    let mut args =
+        vec!["compare", "-m", MACHINE, "-w", "swaptions", "-w", "ferret", "--each", "--size", SIZE];
     args.extend(["-p", "pinned,linux,gts", "--estimator", "modelled=0.2", "--threads", "--json"]);
     args.extend(more);
     without_wall(evenkeel(&args).done().json()).to_string()
@@ -35,7 +36,8 @@ fn one_job_and_two_give_the_same_bytes() {
 fn a_trace_beside_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let trace = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let run = |more: &[&str]| without_wall(evenkeel(&small("simulate", more)).done().json()).to_string();
+    let run =
+        |more: &[&str]| without_wall(evenkeel(&small("simulate", more)).done().json()).to_string();
     let plain = run(&["-p", "gts", "--json"]);
     for name in ["a", "b"] {
         assert_eq!(plain, run(&["-p", "gts", "--json", "--trace", &trace(name)]));

@@ -32,11 +32,20 @@ fn sensors(root: &tempfile::TempDir, args: &[&str]) -> Ended {
 fn sensors_are_listed_with_what_they_read_and_why_they_do_not() {
     let root = sysfs();
     let table = sensors(&root, &[]).done();
-    assert!(table.stdout.contains("package-0/core") && table.stdout.contains("3.0 J so far"), "{}", table.stdout);
+    assert!(
+        table.stdout.contains("package-0/core") && table.stdout.contains("3.0 J so far"),
+        "{}",
+        table.stdout
+    );
     assert_eq!(table.stderr.lines().count(), 1);
-    assert!(table.stderr.starts_with("note: BAT0: ") && table.stderr.contains("discharging"), "{}", table.stderr);
+    assert!(
+        table.stderr.starts_with("note: BAT0: ") && table.stderr.contains("discharging"),
+        "{}",
+        table.stderr
+    );
     let rows = sensors(&root, &["--json"]).done().json();
-    let of = |key: &str| rows.as_array().unwrap().iter().map(|row| row[key].clone()).collect::<Vec<_>>();
+    let of =
+        |key: &str| rows.as_array().unwrap().iter().map(|row| row[key].clone()).collect::<Vec<_>>();
     assert_eq!(of("name"), ["package-0", "package-0/core", "BAT0"]);
     assert_eq!(of("in_total"), [true, false, false]);
     assert_eq!(rows[0]["counter_j"], 3.0);
@@ -48,7 +57,9 @@ fn a_duration_gives_energy_and_a_line_for_each_interval() {
     let root = sysfs();
     let measured = sensors(&root, &["--duration", "20ms", "--interval", "5ms"]).done();
     assert!(measured.stdout.contains("Total, of those that count: 0.000 J"), "{}", measured.stdout);
-    let is_timed = |line: &&str| line.split_whitespace().next().is_some_and(|first| first.parse::<f64>().is_ok());
+    let is_timed = |line: &&str| {
+        line.split_whitespace().next().is_some_and(|first| first.parse::<f64>().is_ok())
+    };
     assert_eq!(measured.stdout.lines().filter(is_timed).count(), 4, "{}", measured.stdout);
     let rows = sensors(&root, &["--duration", "5ms", "--json"]).done().json();
     assert_eq!(rows[0]["measured"]["energy_j"], 0.0);

@@ -12,20 +12,30 @@ fn as_wide_as(columns: usize, args: &[&str]) -> String {
     Ended::of(command(args).env("COLUMNS", columns.to_string()).output().unwrap()).done().stdout
 }
 
-/// Each line fits, and each word is one of those that a wide terminal shows, or of the line that says what is left out.
+/// Each line fits, and each word is one of those that a wide terminal shows, or of the line that
+/// says what is left out.
 #[track_caller]
 fn fits(args: &[&str]) {
     let (narrow, wide) = (as_wide_as(COLUMNS, args), as_wide_as(1_000, args));
     for line in narrow.lines() {
-        assert!(line.chars().count() <= COLUMNS, "{args:?}: {} columns: {line}", line.chars().count());
+        assert!(
+            line.chars().count() <= COLUMNS,
+            "{args:?}: {} columns: {line}",
+            line.chars().count()
+        );
     }
     let known: BTreeSet<&str> = wide.split_whitespace().collect();
     // What is left out is said in words of its own, up to where it says that something has it.
     let said = narrow.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut parts = said.split("Too narrow for ");
     let mut shown = vec![parts.next().unwrap_or_default()];
-    shown.extend(parts.filter_map(|part| part.split_once(" have ")?.1.split_once('.')).map(|(_, after)| after));
-    for word in shown.into_iter().flat_map(str::split_whitespace).filter(|word| !word.contains('─')) {
+    shown.extend(
+        parts
+            .filter_map(|part| part.split_once(" have ")?.1.split_once('.'))
+            .map(|(_, after)| after),
+    );
+    for word in shown.into_iter().flat_map(str::split_whitespace).filter(|word| !word.contains('─'))
+    {
         assert!(known.contains(word), "{args:?}: '{word}' is part of a word in: {narrow}");
     }
 }
@@ -52,7 +62,17 @@ fn lists_and_descriptions() {
         fits(&[list]);
     }
     fits(&["reproduce", "--list"]);
-    for name in ["pixel6", "alder-lake", MACHINE, "acfs", "age", "mclas", "heft", "4STH-2STM-2STL", "ferret:tasks"] {
+    for name in [
+        "pixel6",
+        "alder-lake",
+        MACHINE,
+        "acfs",
+        "age",
+        "mclas",
+        "heft",
+        "4STH-2STM-2STL",
+        "ferret:tasks",
+    ] {
         fits(&["show", name]);
     }
 }
@@ -69,13 +89,25 @@ fn tables_of_results() {
 
 #[test]
 fn a_run_that_is_out_of_proportion_is_announced_with_the_reason() {
-    let args = ["compare", "-m", MACHINE, "-w", "spin:threads=64,seconds=20000", "-p", "gts,linux,acfs,age"];
+    let args = [
+        "compare",
+        "-m",
+        MACHINE,
+        "-w",
+        "spin:threads=64,seconds=20000",
+        "-p",
+        "gts,linux,acfs,age",
+    ];
     let mut child = command(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(line.starts_with("warning: this takes roughly ") && line.contains(" of 8 cores are simulated"), "{line}");
+    assert!(
+        line.starts_with("warning: this takes roughly ")
+            && line.contains(" of 8 cores are simulated"),
+        "{line}"
+    );
     let short = evenkeel(&small("compare", &["-p", "gts,linux"])).done();
     assert_eq!(short.stderr, "");
 }

@@ -10,7 +10,12 @@ use crate::{cargo, root};
 fn allowed() -> Vec<String> {
     let text = std::fs::read_to_string(root().join("deny.toml")).unwrap();
     let deny: toml::Table = toml::from_str(&text).unwrap();
-    deny["licenses"]["allow"].as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect()
+    deny["licenses"]["allow"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it.as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// Whether an expression, as crates.io has them, has a way to be met.
@@ -32,12 +37,20 @@ fn what_we_depend_on_is_from_crates_io_and_under_a_licence_that_we_may_use() {
     ]))
     .unwrap();
     let allowed = allowed();
-    assert!(is_met("MIT", &allowed) && !is_met("MIT AND GPL-3.0-only", &allowed) && !is_met("", &allowed));
+    assert!(
+        is_met("MIT", &allowed)
+            && !is_met("MIT AND GPL-3.0-only", &allowed)
+            && !is_met("", &allowed)
+    );
     for package in metadata["packages"].as_array().unwrap() {
         let (name, licence) = (&package["name"], package["license"].as_str().unwrap_or_default());
-        assert!(is_met(licence, &allowed), "{name}: {licence:?} found, expected one of {allowed:?}");
+        assert!(
+            is_met(licence, &allowed),
+            "{name}: {licence:?} found, expected one of {allowed:?}"
+        );
         let source = package["source"].as_str();
-        let is_known = source.is_none_or(|it| it == "registry+https://github.com/rust-lang/crates.io-index");
+        let is_known =
+            source.is_none_or(|it| it == "registry+https://github.com/rust-lang/crates.io-index");
         assert!(is_known, "{name}: {source:?} found, expected crates.io");
     }
 }

@@ -1,4 +1,5 @@
-//! What depends on what: the arrows between crates, what each brings, and the picture of them in ARCHITECTURE.md.
+//! What depends on what: the arrows between crates, what each brings, and the picture of them in
+//! ARCHITECTURE.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod licences;
@@ -25,13 +26,15 @@ fn cargo(args: &[&str]) -> String {
 
 /// By crate of the workspace, those of the workspace that it needs to run.
 fn arrows() -> BTreeMap<String, BTreeSet<String>> {
-    let metadata: Value = serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1"])).unwrap();
+    let metadata: Value =
+        serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1"])).unwrap();
     let packages = metadata["packages"].as_array().unwrap();
     let name = |of: &Value| of["name"].as_str().unwrap().to_owned();
     let of_workspace: BTreeSet<String> = packages.iter().map(name).collect();
     let needs = |package: &Value| {
         let dependencies = package["dependencies"].as_array().unwrap().iter();
-        let to_run = dependencies.filter(|it| it["kind"].is_null() && it["optional"] == Value::Bool(false));
+        let to_run =
+            dependencies.filter(|it| it["kind"].is_null() && it["optional"] == Value::Bool(false));
         to_run.map(name).filter(|needed| of_workspace.contains(needed)).collect()
     };
     packages.iter().map(|package| (name(package), needs(package))).collect()
@@ -65,10 +68,24 @@ fn mechanisms_do_not_know_each_other() {
 
 #[test]
 fn the_runtime_brings_no_more_than_a_user_of_loops_and_tasks_wants() {
-    let tree = cargo(&["tree", "--locked", "-e", "normal", "--prefix", "none", "-f", "{p}", "-p", "evenkeel-runtime"]);
+    let tree = cargo(&[
+        "tree",
+        "--locked",
+        "-e",
+        "normal",
+        "--prefix",
+        "none",
+        "-f",
+        "{p}",
+        "-p",
+        "evenkeel-runtime",
+    ]);
     let packages: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
     assert!(packages.len() <= MOST_OF_RUNTIME, "{} packages: {packages:?}", packages.len());
-    assert!(["toml", "serde_json", "linux-perf-data"].iter().all(|it| !packages.contains(it)), "{packages:?}");
+    assert!(
+        ["toml", "serde_json", "linux-perf-data"].iter().all(|it| !packages.contains(it)),
+        "{packages:?}"
+    );
 }
 
 #[test]
@@ -81,5 +98,8 @@ fn the_picture_in_architecture_shows_the_crates_as_they_are() {
         assert!(dot.expect("graphviz draws it: apt install graphviz").success());
     }
     let there = std::fs::read_to_string(&source).unwrap_or_default();
-    assert_eq!(there, wanted, "EVENKEEL_UPDATE=1 cargo test -p evenkeel --test structure draws it anew");
+    assert_eq!(
+        there, wanted,
+        "EVENKEEL_UPDATE=1 cargo test -p evenkeel --test structure draws it anew"
+    );
 }

@@ -37,9 +37,14 @@ const WAY: &[(&str, &str, &str)] = &[
 ];
 
 /// Without arrows that follow from others.
-fn direct<'a>(arrows: &'a BTreeMap<String, BTreeSet<String>>, of: &'a str) -> impl Iterator<Item = &'a String> {
+fn direct<'a>(
+    arrows: &'a BTreeMap<String, BTreeSet<String>>,
+    of: &'a str,
+) -> impl Iterator<Item = &'a String> {
     let needed = &arrows[of];
-    needed.iter().filter(move |&it| !needed.iter().any(|other| other != it && all_of(arrows, other).contains(it)))
+    needed.iter().filter(move |&it| {
+        !needed.iter().any(|other| other != it && all_of(arrows, other).contains(it))
+    })
 }
 
 /// The picture's source.
@@ -48,8 +53,10 @@ pub fn of(arrows: &BTreeMap<String, BTreeSet<String>>) -> String {
         "// Made by: EVENKEEL_UPDATE=1 cargo test -p evenkeel --test structure\n\
          digraph {\n\
          \x20   rankdir = BT; nodesep = 0.25; ranksep = 0.55; bgcolor = white;\n\
-         \x20   node [shape = box, style = \"rounded,filled\", fillcolor = white, color = gray50, fontname = \"sans-serif\", fontsize = 11];\n\
-         \x20   edge [color = gray60, arrowsize = 0.6, fontname = \"sans-serif\", fontsize = 10];\n",
+         \x20   node [shape = box, style = \"rounded,filled\", fillcolor = white, color = gray50, \
+         fontname = \"sans-serif\", fontsize = 11];\n\
+         \x20   edge [color = gray60, arrowsize = 0.6, fontname = \"sans-serif\", fontsize = \
+         10];\n",
     );
     for (name, words) in WORDS {
         let short = name.strip_prefix("evenkeel-").unwrap_or("cli");
@@ -63,7 +70,8 @@ pub fn of(arrows: &BTreeMap<String, BTreeSet<String>>) -> String {
         }
     }
     for (from, to, what) in WAY {
-        let look = "color = \"#c2410c\", fontcolor = \"#c2410c\", penwidth = 1.6, constraint = false";
+        let look =
+            "color = \"#c2410c\", fontcolor = \"#c2410c\", penwidth = 1.6, constraint = false";
         let _ = writeln!(out, "    \"{from}\" -> \"{to}\" [label = \"{what}\", {look}];");
     }
     out.push_str("}\n");

@@ -1,7 +1,9 @@
-//! `schedule`, attached to programs that run, gives them the time on each kind of core that `run` gives them from their start.
+//! `schedule`, attached to programs that run, gives them the time on each kind of core that `run`
+//! gives them from their start.
 //!
-//! The two begin to know of a program at different times, and must come to the same. Of each the share of its CPU time on
-//! fast cores is compared, as medians of up to five. One pair is enough where it agrees.
+//! The two begin to know of a program at different times, and must come to the same. Of each the
+//! share of its CPU time on fast cores is compared, as medians of up to five. One pair is enough
+//! where it agrees.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +71,8 @@ fn pipelines() -> Vec<Case> {
 
 /// All other policies that place real threads, on the first program.
 fn others() -> Vec<Case> {
-    let names = registry::ENTRIES.iter().filter(|entry| !entry.has(Trait::Bound)).map(|entry| entry.name);
+    let names =
+        registry::ENTRIES.iter().filter(|entry| !entry.has(Trait::Bound)).map(|entry| entry.name);
     names.filter(|name| !EVERYWHERE.contains(name)).map(|name| (name, 0)).collect()
 }
 
@@ -95,13 +98,19 @@ type Seen = BTreeMap<Case, [Vec<f64>; 2]>;
 
 /// A boot in which each case has its turn, once.
 fn once(backend: &str, cases: &[Case], seen: &mut Seen) -> Option<()> {
-    let programs: String =
-        PROGRAMS.iter().enumerate().map(|(at, (_, program))| format!("echo '{program}' >/tmp/program{at}\n")).collect();
+    let programs: String = PROGRAMS
+        .iter()
+        .enumerate()
+        .map(|(at, (_, program))| format!("echo '{program}' >/tmp/program{at}\n"))
+        .collect();
     let turns: String = cases
         .iter()
         .map(|(policy, program)| {
             let (own, attached) = if EVERYWHERE.contains(policy) { (3, 2) } else { (2, 1) };
-            format!("own {backend} {policy} {program} {own}\nattached {backend} {policy} {program} {attached}\n")
+            format!(
+                "own {backend} {policy} {program} {own}\nattached {backend} {policy} {program} \
+                     {attached}\n"
+            )
         })
         .collect();
     let ended = guest_with(
@@ -115,7 +124,8 @@ fn once(backend: &str, cases: &[Case], seen: &mut Seen) -> Option<()> {
         let (head, record) = part.split_once('\n').unwrap_or((part, ""));
         let words: Vec<&str> = head.split_whitespace().collect();
         let [way, _, policy, program] = words[..] else { panic!("{head}: {text}{}", ended.stderr) };
-        let case = cases.iter().find(|case| case.0 == policy && case.1.to_string() == program).unwrap();
+        let case =
+            cases.iter().find(|case| case.0 == policy && case.1.to_string() == program).unwrap();
         let share = share(record).unwrap_or_else(|| panic!("{head}: {record}\n{}", ended.stderr));
         seen.entry(*case).or_default()[usize::from(way == "schedule")].push(share);
     }
@@ -140,7 +150,10 @@ fn as_run_gives(backend: &str, cases: Vec<Case>) {
         }
     }
     for ((policy, program), [own, attached]) in &seen {
-        println!("{backend} {policy}, {}: run {own:.3?}, schedule {attached:.3?}", PROGRAMS[*program].0);
+        println!(
+            "{backend} {policy}, {}: run {own:.3?}, schedule {attached:.3?}",
+            PROGRAMS[*program].0
+        );
     }
     let apart: Vec<_> = seen.iter().filter(|(_, shares)| differs(shares)).collect();
     assert!(apart.is_empty(), "{apart:?}");

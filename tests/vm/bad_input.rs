@@ -11,7 +11,8 @@ fn with_kernel() -> tempfile::TempDir {
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("vmlinuz"), "").unwrap();
     let needed = ["BLK_DEV_INITRD", "VIRTIO_PCI", "VIRTIO_CONSOLE", "DEVTMPFS", "SCHED_CLASS_EXT"];
-    fs::write(folder.join("config"), needed.map(|name| format!("CONFIG_{name}=y\n")).concat()).unwrap();
+    fs::write(folder.join("config"), needed.map(|name| format!("CONFIG_{name}=y\n")).concat())
+        .unwrap();
     cache
 }
 
@@ -20,7 +21,11 @@ fn refused(args: &[&str], code: i32, said: &str) {
     let kernels = with_kernel();
     let ended = Ended::of(vm(args).env("EVENKEEL_CACHE", kernels.path()).output().unwrap());
     assert_eq!((ended.code, ended.text().as_str()), (code, ""), "{args:?}: {}", ended.stderr);
-    assert!(ended.stderr.contains(said) && ended.stderr.lines().count() == 1, "{args:?}: {}", ended.stderr);
+    assert!(
+        ended.stderr.contains(said) && ended.stderr.lines().count() == 1,
+        "{args:?}: {}",
+        ended.stderr
+    );
 }
 
 #[test]
@@ -36,12 +41,20 @@ fn cores_that_no_lab_can_have() {
     ] {
         refused(&["--cores", cores, "--", "true"], 2, said);
     }
-    refused(&["--cores", "1@60+2@20", "--smt", "--", "true"], 2, "'1@60' cannot be pairs of SMT siblings");
+    refused(
+        &["--cores", "1@60+2@20", "--smt", "--", "true"],
+        2,
+        "'1@60' cannot be pairs of SMT siblings",
+    );
 }
 
 #[test]
 fn kernels_that_are_none() {
-    refused(&["--kernel", "six", "--", "true"], 2, "kernel 'six': expected a series as 6.18, a release as");
+    refused(
+        &["--kernel", "six", "--", "true"],
+        2,
+        "kernel 'six': expected a series as 6.18, a release as",
+    );
     refused(&["--kernel", "6", "--", "true"], 2, "expected a series");
     refused(&["--kernel", "/no/such/vmlinuz", "--", "true"], 2, "/no/such/vmlinuz: No such file");
     refused(&["--kernel", "/proc/version", "--", "true"], 2, "/proc/version is no kernel image");
@@ -61,8 +74,10 @@ fn places_and_sizes_that_are_none() {
 
 #[test]
 fn programs_that_are_not_there() {
-    let is_installed =
-        |program: &str| std::env::split_paths(&std::env::var_os("PATH").unwrap()).any(|it| it.join(program).exists());
+    let is_installed = |program: &str| {
+        std::env::split_paths(&std::env::var_os("PATH").unwrap())
+            .any(|it| it.join(program).exists())
+    };
     if !is_installed("qemu-system-x86_64") {
         println!("skipped: qemu-system-x86_64 is not installed");
         return;
@@ -70,7 +85,9 @@ fn programs_that_are_not_there() {
     // All of a core is no limit, and needs no leave.
     let cores = ["--cores", "1@100"];
     let one = |more: &[&str], said: &str| refused(&[&cores[..], more].concat(), 2, said);
-    let command = |program: &str, code: i32, said: &str| refused(&[&cores[..], &["--", program]].concat(), code, said);
+    let command = |program: &str, code: i32, said: &str| {
+        refused(&[&cores[..], &["--", program]].concat(), code, said)
+    };
     command("no-such-program", 127, "cannot run 'no-such-program': no such program in PATH");
     let text = root().join("README.md").canonicalize().unwrap().display().to_string();
     command(&text, 126, &format!("cannot run '{text}': permission denied"));
@@ -78,28 +95,43 @@ fn programs_that_are_not_there() {
     one(&["--with", "/etc/passwd", "--", "true"], "'/etc/passwd' for the guest: permission denied");
     one(&["--file", "/no/such=/x", "--", "true"], "/no/such: No such file");
     one(&["--memory", "64M", "--", "true"], "does not fit a memory of 64 MiB: --memory");
-    one(&["--with", "/bin/ls=/x", "--with", "/bin/cat=/x", "--", "true"], "are both to be /x in the guest");
+    one(
+        &["--with", "/bin/ls=/x", "--with", "/bin/cat=/x", "--", "true"],
+        "are both to be /x in the guest",
+    );
 }
 
 #[test]
 fn more_than_the_host_has() {
     let said = "the cores 64@100 take 6400 % of a host core together";
     let ended = Ended::of(
-        vm(&["--cores", "64@100", "--", "true"]).env("EVENKEEL_CACHE", with_kernel().path()).output().unwrap(),
+        vm(&["--cores", "64@100", "--", "true"])
+            .env("EVENKEEL_CACHE", with_kernel().path())
+            .output()
+            .unwrap(),
     );
     if ended.stderr.contains("is not installed") {
         println!("skipped: {}", ended.stderr.trim_end());
         return;
     }
-    assert!(ended.code == 2 && ended.stderr.contains(said) && ended.stderr.contains("--force"), "{}", ended.stderr);
+    assert!(
+        ended.code == 2 && ended.stderr.contains(said) && ended.stderr.contains("--force"),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]
 fn without_qemu_its_package_is_named() {
     let kernels = with_kernel();
     let mut command = vm(&["--", "true"]);
-    let ended =
-        Ended::of(command.env("EVENKEEL_CACHE", kernels.path()).env("PATH", "/no such folder").output().unwrap());
+    let ended = Ended::of(
+        command
+            .env("EVENKEEL_CACHE", kernels.path())
+            .env("PATH", "/no such folder")
+            .output()
+            .unwrap(),
+    );
     assert_eq!(ended.code, 2, "{}", ended.stderr);
     assert!(ended.stderr.contains("apt install qemu-system-x86"), "{}", ended.stderr);
     assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
@@ -126,8 +158,13 @@ fn without_a_network_it_is_said_what_could_not_be_fetched() {
         return;
     }
     assert_eq!(ended.code, 1, "{}", ended.stderr);
-    let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
-    assert!(errors.len() == 1 && errors[0].contains("cannot fetch lists of packages"), "{}", ended.stderr);
+    let errors: Vec<&str> =
+        ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert!(
+        errors.len() == 1 && errors[0].contains("cannot fetch lists of packages"),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]

@@ -17,7 +17,8 @@ fn emulators(lab: u32) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let is_its = |entry: &fs::DirEntry| {
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        stat.contains("(qemu-system-x86)") && stat.split_whitespace().nth(3) == Some(&lab.to_string())
+        stat.contains("(qemu-system-x86)")
+            && stat.split_whitespace().nth(3) == Some(&lab.to_string())
     };
     processes.filter(is_its).count()
 }
@@ -25,11 +26,16 @@ fn emulators(lab: u32) -> usize {
 /// Folders of labs whose process is `lab`, wherever cgroups are mounted.
 fn cgroups(lab: u32) -> usize {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-    let places = mounts.lines().filter(|line| line.contains(" cgroup")).filter_map(|line| line.split(' ').nth(1));
+    let places = mounts
+        .lines()
+        .filter(|line| line.contains(" cgroup"))
+        .filter_map(|line| line.split(' ').nth(1));
     fn count(folder: &std::path::Path, name: &str) -> usize {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        folders.map(|entry| usize::from(entry.file_name() == *name) + count(&entry.path(), name)).sum()
+        folders
+            .map(|entry| usize::from(entry.file_name() == *name) + count(&entry.path(), name))
+            .sum()
     }
     let mut places: Vec<&str> = places.collect();
     places.sort_unstable();
@@ -37,13 +43,17 @@ fn cgroups(lab: u32) -> usize {
     places.iter().map(|place| count(place.as_ref(), &format!("evenkeel-vm-{lab}"))).sum()
 }
 
-/// Whether any thread on this host is in a cgroup of `lab`. Under version 1 the emulator's first one is in none, and its threads need a
-/// while to die.
+/// Whether any thread on this host is in a cgroup of `lab`. Under version 1 the emulator's first
+/// one is in none, and its threads need a while to die.
 fn has_threads(lab: u32) -> bool {
     let name = format!("evenkeel-vm-{lab}/");
-    let below = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let below = |folder: PathBuf| {
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+    };
     let mut threads = below("/proc".into()).flat_map(|process| below(process.join("task")));
-    threads.any(|thread| fs::read_to_string(thread.join("cgroup")).is_ok_and(|cgroups| cgroups.contains(&name)))
+    threads.any(|thread| {
+        fs::read_to_string(thread.join("cgroup")).is_ok_and(|cgroups| cgroups.contains(&name))
+    })
 }
 
 #[track_caller]
@@ -75,7 +85,13 @@ fn running() -> Option<Child> {
 fn an_interrupted_lab_leaves_nothing_and_a_killed_one_leaves_what_the_next_removes() {
     let Some(mut lab) = running() else { return };
     let id = lab.id();
-    assert!(std::process::Command::new("kill").args(["-INT", &id.to_string()]).status().unwrap().success());
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-INT", &id.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
     assert_eq!(lab.wait().unwrap().code(), Some(130));
     assert_eq!((emulators(id), cgroups(id)), (0, 0));
 
@@ -88,8 +104,16 @@ fn an_interrupted_lab_leaves_nothing_and_a_killed_one_leaves_what_the_next_remov
     assert_eq!(cgroups(id), 1, "the killed one could not clear up");
     let next = booted(&["--cores", "1@50", "--timeout", "1s", "--", "sleep", "600"]).unwrap();
     assert_eq!((next.code, next.text().as_str()), (124, ""), "{}", next.stderr);
-    assert!(next.stderr.contains("error: time-out: the command did not end within 1 s"), "{}", next.stderr);
-    assert!(next.stderr.contains("note: in the second after the time was over the cores ran for "), "{}", next.stderr);
+    assert!(
+        next.stderr.contains("error: time-out: the command did not end within 1 s"),
+        "{}",
+        next.stderr
+    );
+    assert!(
+        next.stderr.contains("note: in the second after the time was over the cores ran for "),
+        "{}",
+        next.stderr
+    );
     assert_eq!(cgroups(id), 0);
 }
 
@@ -102,6 +126,10 @@ fn of_a_guest_that_dies_the_kernels_last_words_are_shown() {
     let args = ["--cores", "1@50", "--kernel-log", log.to_str().unwrap(), "--", "sh", "-c", script];
     let Some(ended) = booted(&args) else { return };
     assert_eq!((ended.code, ended.text().as_str()), (125, "before\n"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("error: the guest died during the command: Kernel panic"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("error: the guest died during the command: Kernel panic"),
+        "{}",
+        ended.stderr
+    );
     assert!(fs::read_to_string(log).unwrap().contains("sysrq: Trigger a crash"));
 }

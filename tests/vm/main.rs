@@ -1,6 +1,7 @@
-//! `evenkeel vm` from the outside. Tests that boot are ignored unless asked for (`make vm-test`): each takes some seconds,
-//! and they need QEMU, a kernel from Debian's archive, and leave to make cgroups. Where one of these is missing they say so
-//! in a line, and pass; with `EVENKEEL_VM=required`, as in CI, they fail.
+//! `evenkeel vm` from the outside. Tests that boot are ignored unless asked for (`make vm-test`):
+//! each takes some seconds, and they need QEMU, a kernel from Debian's archive, and leave to make
+//! cgroups. Where one of these is missing they say so in a line, and pass; with
+//! `EVENKEEL_VM=required`, as in CI, they fail.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 #[cfg(feature = "sched_ext")]

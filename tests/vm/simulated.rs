@@ -1,4 +1,5 @@
-//! What is simulated is what is loaded: the same programs under the same policy in the simulator and in the lab.
+//! What is simulated is what is loaded: the same programs under the same policy in the simulator
+//! and in the lab.
 
 use std::fs;
 
@@ -20,8 +21,8 @@ const W9: [f64; 4] = [4.7, 4.0, 3.2, 2.5];
 enum Programs {
     /// So many that are alike: which of them is where is chance.
     Alike(usize),
-    /// In the lab every program has the machine's factor, and the policy is told those of `W9`: who has which core for how long is decided by
-    /// what it is told.
+    /// In the lab every program has the machine's factor, and the policy is told those of `W9`: who
+    /// has which core for how long is decided by what it is told.
     W9,
 }
 
@@ -34,14 +35,18 @@ impl Programs {
     }
 }
 
-/// Programs under a policy, for so many seconds: where the first look is late, or the last swap is but half over, that is to be a small part of it.
+/// Programs under a policy, for so many seconds: where the first look is late, or the last swap is
+/// but half over, that is to be a small part of it.
 type Case = (&'static str, Programs, u32);
 
-/// Share of its time on fast cores that each program whose name begins so had; of those that are alike in ascending order.
+/// Share of its time on fast cores that each program whose name begins so had; of those that are
+/// alike in ascending order.
 fn shares(record: &str, name: &str, programs: Programs) -> Vec<f64> {
-    let record: Value = serde_json::from_str(record).unwrap_or_else(|error| panic!("{error}: {record}"));
+    let record: Value =
+        serde_json::from_str(record).unwrap_or_else(|error| panic!("{error}: {record}"));
     let apps = record["apps"].as_array().unwrap().iter().map(|app| {
-        let [fast, slow] = ["fast", "slow"].map(|kind| app["time_on_kind_s"][kind].as_f64().unwrap());
+        let [fast, slow] =
+            ["fast", "slow"].map(|kind| app["time_on_kind_s"][kind].as_f64().unwrap());
         (app["name"].as_str().unwrap(), fast / (fast + slow))
     });
     let mut apps: Vec<(&str, f64)> = apps.filter(|app| app.0.starts_with(name)).collect();
@@ -54,9 +59,12 @@ fn shares(record: &str, name: &str, programs: Programs) -> Vec<f64> {
 
 /// Greatest slowdown by least, of programs that always run.
 fn unfairness(shares: &[f64], programs: Programs) -> f64 {
-    let slowdowns =
-        shares.iter().zip(programs.factors()).map(|(share, factor)| factor / (share * (factor - 1.0) + 1.0));
-    let (least, greatest) = slowdowns.fold((f64::MAX, 0.0_f64), |(least, most), it| (least.min(it), most.max(it)));
+    let slowdowns = shares
+        .iter()
+        .zip(programs.factors())
+        .map(|(share, factor)| factor / (share * (factor - 1.0) + 1.0));
+    let (least, greatest) =
+        slowdowns.fold((f64::MAX, 0.0_f64), |(least, most), it| (least.min(it), most.max(it)));
     greatest / least
 }
 
@@ -64,17 +72,22 @@ fn unfairness(shares: &[f64], programs: Programs) -> f64 {
 fn in_the_lab(cases: &[Case]) -> Option<(String, Vec<String>)> {
     let run = |&(policy, programs, seconds): &Case| {
         let factors = programs.factors();
-        let told: String = (1..).zip(&factors).map(|(i, factor)| format!(" --speedup app{i}={factor}")).collect();
-        // They begin at once, as in the simulator: who has slept has another load. But where they are told apart, they have to have their names before.
+        let told: String =
+            (1..).zip(&factors).map(|(i, factor)| format!(" --speedup app{i}={factor}")).collect();
+        // They begin at once, as in the simulator: who has slept has another load. But where they
+        // are told apart, they have to have their names before.
         let first = if matches!(programs, Programs::W9) { "after 500 " } else { "" };
         format!("run '{first}' {} {} -p {policy}{told}\n", factors.len(), seconds * 1000)
     };
     let runs: String = cases.iter().map(run).collect();
     let script = format!(
         "{IS}; for i in $(seq 6); do cp $(which worker) /bin/app$i; done
-         run() {{ first=$1 count=$2 ms=$3; shift 3; evenkeel schedule --backend sched_ext \"$@\" --json >/tmp/record 2>/tmp/log & s=$!; is enabled; sleep 1
-             p=; for i in $(seq $count); do app$i $first spin 1 $ms >/dev/null & p=\"$p $!\"; done; wait $p
-             kill -INT $s; wait $s || cat /tmp/log >&2; is disabled; printf {MARK:?}; cat /tmp/record; }}
+         run() {{ first=$1 count=$2 ms=$3; shift 3; evenkeel schedule --backend sched_ext \"$@\" \
+         --json >/tmp/record 2>/tmp/log & s=$!; is enabled; sleep 1
+             p=; for i in $(seq $count); do app$i $first spin 1 $ms >/dev/null & p=\"$p $!\"; \
+             done; wait $p
+             kill -INT $s; wait $s || cat /tmp/log >&2; is disabled; printf {MARK:?}; cat \
+             /tmp/record; }}
          cat $EVENKEEL_MACHINE; {runs}"
     );
     let ended = guest("6.18", &["sh", "-c", &script])?;
@@ -92,27 +105,44 @@ fn in_the_simulator(folder: &TempDir, (policy, programs, seconds): Case) -> Stri
         Programs::W9 => vec!["-w", "W9"],
     };
     let duration = format!("{seconds}s");
-    let args = [&["simulate", "-m", &machine, "-p", policy, "--duration", &duration, "--json"][..], &programs].concat();
+    let args = [
+        &["simulate", "-m", &machine, "-p", policy, "--duration", &duration, "--json"][..],
+        &programs,
+    ]
+    .concat();
     let ended = Ended::of(evenkeel(&args).output().unwrap());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     ended.text()
 }
 
-/// Greatest difference between lab and simulator, by policy: of a program's share of time on fast cores, and of unfairness.
+/// Greatest difference between lab and simulator, by policy: of a program's share of time on fast
+/// cores, and of unfairness.
 fn compare(cases: &[Case]) -> Option<Vec<(&'static str, f64, f64)>> {
     let (machine, records) = in_the_lab(cases)?;
     assert_eq!(records.len(), cases.len(), "{records:?}");
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("lab.toml"), machine).unwrap();
-    fs::write(folder.path().join("one.json"), r#"{"tasks": {"one": {"loop": -1, "run": 1000000}}}"#).unwrap();
+    fs::write(
+        folder.path().join("one.json"),
+        r#"{"tasks": {"one": {"loop": -1, "run": 1000000}}}"#,
+    )
+    .unwrap();
     let apart = |(&case, record): (&Case, &String)| {
         let (policy, programs, _) = case;
         let lab = shares(record, "app", programs);
         let name = if matches!(programs, Programs::W9) { "app" } else { "one" };
         let simulated = shares(&in_the_simulator(&folder, case), name, programs);
-        assert_eq!((lab.len(), simulated.len()), (programs.factors().len(), programs.factors().len()), "{record}");
-        let [unfair, unfair_simulated] = [&lab, &simulated].map(|shares| unfairness(shares, programs));
-        println!("{policy}: {lab:.3?}, unfairness {unfair:.3}; simulated {simulated:.3?}, {unfair_simulated:.3}");
+        assert_eq!(
+            (lab.len(), simulated.len()),
+            (programs.factors().len(), programs.factors().len()),
+            "{record}"
+        );
+        let [unfair, unfair_simulated] =
+            [&lab, &simulated].map(|shares| unfairness(shares, programs));
+        println!(
+            "{policy}: {lab:.3?}, unfairness {unfair:.3}; simulated {simulated:.3?}, \
+             {unfair_simulated:.3}"
+        );
         let share = lab.iter().zip(&simulated).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         (policy, share, (unfair - unfair_simulated).abs())
     };
@@ -122,9 +152,15 @@ fn compare(cases: &[Case]) -> Option<Vec<(&'static str, f64, f64)>> {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn programs_have_the_kinds_of_core_in_the_lab_that_they_have_in_the_simulator() {
-    // Emulated, a look takes 2 ms, and not some 20 us: age looks a tenth as often as it otherwise would, in the simulator, too.
+    // Emulated, a look takes 2 ms, and not some 20 us: age looks a tenth as often as it otherwise
+    // would, in the simulator, too.
     let age = ("age:interval=100", Programs::Alike(4), 10);
-    let cases = [("acfs", Programs::W9, 15), ("hsp", Programs::W9, 10), ("gts", Programs::Alike(4), 12), age];
+    let cases = [
+        ("acfs", Programs::W9, 15),
+        ("hsp", Programs::W9, 10),
+        ("gts", Programs::Alike(4), 12),
+        age,
+    ];
     let Some(apart) = compare(&cases) else { return };
     let is_near = |&(_, share, unfairness): &(&str, f64, f64)| share <= 0.05 && unfairness <= 0.1;
     assert!(apart.iter().all(is_near), "{apart:?}");
@@ -133,10 +169,11 @@ fn programs_have_the_kinds_of_core_in_the_lab_that_they_have_in_the_simulator() 
 #[test]
 #[ignore = "boots a virtual machine, and takes long: make vm-test-long"]
 fn six_programs_are_as_unequal_in_the_lab_as_in_the_simulator_in_the_longer_run() {
-    // Whoever of equals is disturbed may lose its place to another: their shares are not what is kept.
-    let Some(apart) =
-        compare(&["acfs", "hsp", "gts", "age:interval=100"].map(|policy| (policy, Programs::Alike(6), 20)))
-    else {
+    // Whoever of equals is disturbed may lose its place to another: their shares are not what is
+    // kept.
+    let Some(apart) = compare(
+        &["acfs", "hsp", "gts", "age:interval=100"].map(|policy| (policy, Programs::Alike(6), 20)),
+    ) else {
         return;
     };
     assert!(apart.iter().all(|&(_, _, unfairness)| unfairness <= 0.1), "{apart:?}");

@@ -32,9 +32,14 @@ fn the_systemd_unit_loads_the_scheduler_starts_it_again_and_ends_it_in_the_longe
         "--file",
         &script,
     ];
-    let Some(ended) = guest_with("6.18", "/usr/bin/evenkeel", &with, &["sh", "/systemd.sh"]) else { return };
-    // CAP_IPC_LOCK, CAP_SYS_NICE, CAP_PERFMON and CAP_BPF are what is left of the unit's once it is loaded.
-    let expected = "enabled\nCapEff: 000000c000804000\nNoNewPrivs: 1\nSeccomp: 2\nfour threads have run\n\
-                    started again after kill -9\nstays ended after Alt-SysRq-S\nstays ended after SIGINT\nothers' files are there still\n";
+    let Some(ended) = guest_with("6.18", "/usr/bin/evenkeel", &with, &["sh", "/systemd.sh"]) else {
+        return;
+    };
+    // CAP_IPC_LOCK, CAP_SYS_NICE, CAP_PERFMON and CAP_BPF are what is left of the unit's once it is
+    // loaded.
+    let expected = "enabled\nCapEff: 000000c000804000\nNoNewPrivs: 1\nSeccomp: 2\nfour threads \
+                    have run\n\
+                    started again after kill -9\nstays ended after Alt-SysRq-S\nstays ended after \
+                    SIGINT\nothers' files are there still\n";
     assert_eq!(ended.text(), expected, "{}", ended.stderr);
 }

@@ -14,7 +14,8 @@ pub struct Outcome {
     pub began: Instant,
     /// The same whatever the version and the number of workers.
     pub checksum: u64,
-    /// The parallel part: with the starting of its threads where they are the app's own, without the generation of its input.
+    /// The parallel part: with the starting of its threads where they are the app's own, without
+    /// the generation of its input.
     pub parallel: Duration,
     /// As many as there were.
     pub workers: usize,
@@ -24,7 +25,8 @@ pub struct Outcome {
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// The app has no such version.
-    #[error("{app} has no version {}: its shape is a pipeline, not a loop; expected {}", version.name(), names(.versions))]
+    #[error("{app} has no version {}: its shape is a pipeline, not a loop; expected \
+             {}", version.name(), names(.versions))]
     Version {
         /// Of which app.
         app: &'static str,
@@ -35,7 +37,8 @@ pub enum AppError {
     },
     /// A slow core was asked for where there are no blocks to be slow with.
     #[error(
-        "a slow core is for the blocks of phases: expected a program of phases, in version serial, pinned, loop-static or loop-dynamic"
+        "a slow core is for the blocks of phases: expected a program of phases, in version serial, \
+         pinned, loop-static or loop-dynamic"
     )]
     Slow,
     /// No worker is on the CPU that is to be slow.
@@ -89,7 +92,11 @@ impl App {
     /// A version that the app does not have, or a CPU that cannot be used.
     pub fn run(&self, setting: &Setting) -> Result<Outcome, AppError> {
         if !self.versions.contains(&setting.version) {
-            return Err(AppError::Version { app: self.name, version: setting.version, versions: self.versions });
+            return Err(AppError::Version {
+                app: self.name,
+                version: setting.version,
+                versions: self.versions,
+            });
         }
         match &setting.cpus {
             None => (self.run)(setting),
@@ -107,7 +114,8 @@ pub trait Phases: Sized + Sync {
     /// The parallel part: the shape of the app's parallelism.
     fn run(&self, team: &impl Team);
 
-    /// The parallel part in tasks: those of each phase wait for the phase before, unless the app knows better.
+    /// The parallel part in tasks: those of each phase wait for the phase before, unless the app
+    /// knows better.
     fn tasks(&self, pool: &Pool) {
         self.run(&Tasks(pool));
     }

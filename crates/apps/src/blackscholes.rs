@@ -6,11 +6,13 @@
 //! C = S N(d1) - K exp(-r T) N(d2),   d1 = (ln(S / K) + (r + v^2 / 2) T) / (v sqrt(T)),   d2 = d1 - v sqrt(T)
 //! ```
 //!
-//! and that of a put follows with -d1 and -d2 (Black and Scholes, "The Pricing of Options and Corporate Liabilities", Journal of
-//! Political Economy 1973). N is the normal distribution function by the polynomial 26.2.17 of Abramowitz and Stegun, good to 7.5e-8.
+//! and that of a put follows with -d1 and -d2 (Black and Scholes, "The Pricing of Options and
+//! Corporate Liabilities", Journal of Political Economy 1973). N is the normal distribution
+//! function by the polynomial 26.2.17 of Abramowitz and Stegun, good to 7.5e-8.
 //!
-//! Shape: the portfolio in equal blocks, priced again in each of 100 runs that end at a barrier. The simplest there is: whoever gives
-//! equal parts to unequal cores waits for the slowest core 100 times.
+//! Shape: the portfolio in equal blocks, priced again in each of 100 runs that end at a barrier.
+//! The simplest there is: whoever gives equal parts to unequal cores waits for the slowest core 100
+//! times.
 
 use evenkeel_model::SplitMix64;
 use evenkeel_runtime::{Pool, Regions};
@@ -23,7 +25,8 @@ use crate::team::Team;
 
 /// How often the portfolio is priced, as in the suite.
 const RUNS: usize = 100;
-/// Of the portfolio: 6,400 tasks in 100 runs, as many as the task version has in the maturity study.
+/// Of the portfolio: 6,400 tasks in 100 runs, as many as the task version has in the maturity
+/// study.
 const BLOCKS: usize = 64;
 
 /// A European option.
@@ -76,7 +79,11 @@ impl Phases for Blackscholes {
         let blocks = Regions::new(BLOCKS, 1);
         pool.scope(|scope| {
             for block in (0..RUNS).flat_map(|_| 0..BLOCKS) {
-                scope.task().writes(&blocks.part(block..block + 1)).label("price").run(move || self.price_block(block));
+                scope
+                    .task()
+                    .writes(&blocks.part(block..block + 1))
+                    .label("price")
+                    .run(move || self.price_block(block));
             }
         });
     }
@@ -115,7 +122,8 @@ fn price(option: &Asset) -> f64 {
 /// Probability that a standard normal variable is at most `x`: Abramowitz and Stegun, 26.2.17.
 fn normal_cdf(x: f64) -> f64 {
     const P: f64 = 0.231_641_9;
-    const B: [f64; 5] = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
+    const B: [f64; 5] =
+        [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
     const SQRT_TWO_PI: f64 = 2.506_628_274_631_000_5;
     let t = 1.0 / (1.0 + P * x.abs());
     let polynomial = B.iter().rev().fold(0.0, |sum, b| (sum + b) * t);
@@ -127,11 +135,13 @@ fn normal_cdf(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const CALL: Asset = Asset { spot: 42.0, strike: 40.0, rate: 0.1, volatility: 0.2, time: 0.5, is_call: true };
+    const CALL: Asset =
+        Asset { spot: 42.0, strike: 40.0, rate: 0.1, volatility: 0.2, time: 0.5, is_call: true };
 
     #[test]
     fn prices_are_those_of_the_text_book() {
-        // Hull, "Options, Futures, and Other Derivatives", example of the chapter on the Black-Scholes-Merton model: 4.76 and 0.81.
+        // Hull, "Options, Futures, and Other Derivatives", example of the chapter on the
+        // Black-Scholes-Merton model: 4.76 and 0.81.
         assert!((price(&CALL) - 4.76).abs() < 0.005);
         assert!((price(&Asset { is_call: false, ..CALL }) - 0.81).abs() < 0.005);
     }
@@ -140,7 +150,8 @@ mod tests {
     fn calls_and_puts_are_in_parity() {
         for option in Blackscholes::generate(Size::Small).options {
             let parity = option.spot - option.strike * (-option.rate * option.time).exp();
-            let difference = price(&Asset { is_call: true, ..option }) - price(&Asset { is_call: false, ..option });
+            let difference = price(&Asset { is_call: true, ..option })
+                - price(&Asset { is_call: false, ..option });
             assert!((difference - parity).abs() < 1e-4, "{option:?}: {difference}, {parity}");
         }
     }

@@ -1,15 +1,19 @@
 //! canneal: simulated annealing that places the elements of a chip so that its wires get short.
 //!
-//! Two elements swap places if that shortens their wires, and, at temperature T, with probability exp(-d / T) if it makes them longer
-//! by d; T falls step by step (Kirkpatrick, Gelatt and Vecchi, "Optimization by Simulated Annealing", Science 1983; for routing
-//! cost: Banerjee, "Parallel Algorithms for VLSI Computer-Aided Design", 1994). A wire's length is |dx| + |dy|.
+//! Two elements swap places if that shortens their wires, and, at temperature T, with probability
+//! exp(-d / T) if it makes them longer by d; T falls step by step (Kirkpatrick, Gelatt and Vecchi,
+//! "Optimization by Simulated Annealing", Science 1983; for routing cost: Banerjee, "Parallel
+//! Algorithms for VLSI Computer-Aided Design", 1994). A wire's length is |dx| + |dy|.
 //!
-//! Shape: lock-free swaps, and one barrier per temperature step. Memory-bound, as wires lead anywhere.
+//! Shape: lock-free swaps, and one barrier per temperature step. Memory-bound, as wires lead
+//! anywhere.
 //!
-//! What is not as in the suite: there threads swap random pairs whenever they like, and the result depends on who came first. Here a
-//! step pairs every element e with `e XOR mask` for a random mask, and all pairs decide on the places as they were before the step,
-//! of which there are two copies that take turns. So no pair can see another's swap before the next step, rather than now and then too
-//! late; all elements are tried in each step, rather than a fixed number of random ones; and the result is always the same.
+//! What is not as in the suite: there threads swap random pairs whenever they like, and the result
+//! depends on who came first. Here a step pairs every element e with `e XOR mask` for a random
+//! mask, and all pairs decide on the places as they were before the step, of which there are two
+//! copies that take turns. So no pair can see another's swap before the next step, rather than now
+//! and then too late; all elements are tried in each step, rather than a fixed number of random
+//! ones; and the result is always the same.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -25,12 +29,14 @@ use crate::team::Team;
 const BLOCKS: usize = 64;
 /// Wires that begin at an element; on average as many end there.
 const FAN_OUT: usize = 5;
-/// Of the last step: that much longer wires are hardly ever taken any more. The first is the width of the chip.
+/// Of the last step: that much longer wires are hardly ever taken any more. The first is the width
+/// of the chip.
 const LAST_TEMPERATURE: f64 = 0.5;
 
 /// A netlist and where its elements are.
 pub struct Canneal {
-    /// The wires of each element, both ends counted: it is joined to `neighbours[first[e]..first[e + 1]]`.
+    /// The wires of each element, both ends counted: it is joined to
+    /// `neighbours[first[e]..first[e + 1]]`.
     first: Vec<u32>,
     neighbours: Vec<u32>,
     /// Places of the chip are numbered row by row; this is the logarithm of its width.
@@ -115,11 +121,15 @@ impl Canneal {
         next[b as usize].store(to_b, Ordering::Relaxed);
     }
 
-    /// By how much the wires of an element get longer if it moves `to` a place. Those to its partner stay as long as they are.
+    /// By how much the wires of an element get longer if it moves `to` a place. Those to its
+    /// partner stay as long as they are.
     fn change(&self, step: usize, element: u32, partner: u32, to: u32) -> i64 {
         let from = self.place(step, element);
         let others = self.neighbours_of(element).iter().filter(|&&other| other != partner);
-        others.map(|&other| self.place(step, other)).map(|at| self.distance(to, at) - self.distance(from, at)).sum()
+        others
+            .map(|&other| self.place(step, other))
+            .map(|at| self.distance(to, at) - self.distance(from, at))
+            .sum()
     }
 
     fn neighbours_of(&self, element: u32) -> &[u32] {
@@ -133,7 +143,10 @@ impl Canneal {
 
     fn distance(&self, a: u32, b: u32) -> i64 {
         let column = (1 << self.width_log2) - 1;
-        let (x, y) = ((a & column).abs_diff(b & column), (a >> self.width_log2).abs_diff(b >> self.width_log2));
+        let (x, y) = (
+            (a & column).abs_diff(b & column),
+            (a >> self.width_log2).abs_diff(b >> self.width_log2),
+        );
         i64::from(x + y)
     }
 
@@ -143,8 +156,10 @@ impl Canneal {
         let both_ends: i64 = elements
             .map(|element| {
                 let at = self.place(step, element);
-                let lengths =
-                    self.neighbours_of(element).iter().map(|&other| self.distance(at, self.place(step, other)));
+                let lengths = self
+                    .neighbours_of(element)
+                    .iter()
+                    .map(|&other| self.distance(at, self.place(step, other)));
                 lengths.sum::<i64>()
             })
             .sum();
@@ -152,7 +167,8 @@ impl Canneal {
     }
 }
 
-/// The elements e and `e XOR mask` of a pair: e is the pair's number with a zero put in at the mask's highest bit.
+/// The elements e and `e XOR mask` of a pair: e is the pair's number with a zero put in at the
+/// mask's highest bit.
 fn elements_of(pair: u32, mask: u32) -> [u32; 2] {
     let below = (1 << mask.ilog2()) - 1;
     let element = (pair & !below) << 1 | pair & below;
@@ -178,7 +194,8 @@ mod tests {
         let chip = Canneal::generate(Size::Small);
         let before = chip.wire_length(0);
         chip.run(&Serial);
-        let mut places: Vec<u32> = (0..1024).map(|element| chip.place(chip.steps, element)).collect();
+        let mut places: Vec<u32> =
+            (0..1024).map(|element| chip.place(chip.steps, element)).collect();
         places.sort_unstable();
         assert_eq!(places, (0..1024).collect::<Vec<_>>());
         let after = chip.wire_length(chip.steps);
@@ -187,7 +204,10 @@ mod tests {
             place.store(element as u32, Ordering::Relaxed);
         }
         let drawn_for = chip.wire_length(0);
-        assert!(after < before - (before - drawn_for) * 2 / 3, "{before}, then {after}; drawn for {drawn_for}");
+        assert!(
+            after < before - (before - drawn_for) * 2 / 3,
+            "{before}, then {after}; drawn for {drawn_for}"
+        );
     }
 
     #[test]

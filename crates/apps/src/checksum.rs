@@ -25,7 +25,8 @@ impl Checksum {
 
     /// What it comes to.
     pub fn finish(self) -> u64 {
-        // High bits of the words have to reach low bits of the sum: a multiplication only carries upwards.
+        // High bits of the words have to reach low bits of the sum: a multiplication only carries
+        // upwards.
         self.0 ^ (self.0 >> 32)
     }
 }

@@ -1,4 +1,5 @@
-//! `evenkeel-apps`: runs one of the nine programs and prints its checksum and the time of its parallel part.
+//! `evenkeel-apps`: runs one of the nine programs and prints its checksum and the time of its
+//! parallel part.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -63,16 +64,19 @@ struct Run {
     /// How much there is to do: a few milliseconds, about a second, about ten seconds, all serially
     #[arg(long, value_enum, default_value = "medium")]
     size: Size,
-    /// Workers, the fastest cores first; more than there are cores share them. Without it: one per core
+    /// Workers, the fastest cores first; more than there are cores share them. Without it: one per
+    /// core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
     /// Only these CPUs, as 0-3,6. Without it: all that may be used
     #[arg(long, value_name = "LIST", value_parser = evenkeel_machine::parse_cpus)]
     cpus: Option<std::vec::Vec<u32>>,
-    /// The machine that this is, in place of EVENKEEL_MACHINE and of what is detected: a preset's name, or a file as `evenkeel detect -o FILE` writes it
+    /// The machine that this is, in place of EVENKEEL_MACHINE and of what is detected: a preset's
+    /// name, or a file as `evenkeel detect -o FILE` writes it
     #[arg(long, value_name = "FILE")]
     machine: Option<String>,
-    /// Have each block take so many times as long on a CPU: a core that is slow all the time, where the lab's (`evenkeel lab`) comes and goes. Name a machine with such a core
+    /// Have each block take so many times as long on a CPU: a core that is slow all the time, where
+    /// the lab's (`evenkeel lab`) comes and goes. Name a machine with such a core
     #[arg(long, value_name = "CPU=RATIO")]
     slow: Option<Slow>,
     /// As an object
@@ -111,10 +115,11 @@ fn run(args: &Run) -> Result<(), Failure> {
     })?;
     let workers = args.workers.map(usize::from);
     let (machine, cpus) = (args.machine.clone(), args.cpus.clone());
-    let setting = Setting { size: args.size, version: args.version, workers, machine, cpus, slow: args.slow };
-    let Outcome { checksum, parallel, workers, .. } = app
-        .run(&setting)
-        .map_err(|error| if error.is_usage() { Failure::Usage(error.into()) } else { Failure::Failed(error.into()) })?;
+    let setting =
+        Setting { size: args.size, version: args.version, workers, machine, cpus, slow: args.slow };
+    let Outcome { checksum, parallel, workers, .. } = app.run(&setting).map_err(|error| {
+        if error.is_usage() { Failure::Usage(error.into()) } else { Failure::Failed(error.into()) }
+    })?;
     let (version, seconds) = (args.version.name(), parallel.as_secs_f64());
     if args.json {
         return print(json!({
@@ -136,7 +141,9 @@ fn list(json: bool) -> Result<(), Failure> {
             .map(|app| json!({ "name": app.name, "about": app.about, "shape": app.shape, "versions": app.versions }));
         return print(serde_json::Value::from_iter(apps));
     }
-    let versions = |versions: &[Version]| versions.iter().map(|version| version.name()).collect::<Vec<_>>().join(", ");
+    let versions = |versions: &[Version]| {
+        versions.iter().map(|version| version.name()).collect::<Vec<_>>().join(", ")
+    };
     let lines = APPS.iter().map(|app| {
         format!(
             "{:14}{}\n{:14}shape: {}\n{:14}versions: {}",
@@ -174,7 +181,13 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
     }
     // Clap takes a paragraph for the mistake, one for a tip, and more for the usage.
     let text = error.to_string();
-    let mistake = text.split("\n\nUsage:").next().unwrap_or(&text).split("\n\nFor more").next().unwrap_or(&text);
+    let mistake = text
+        .split("\n\nUsage:")
+        .next()
+        .unwrap_or(&text)
+        .split("\n\nFor more")
+        .next()
+        .unwrap_or(&text);
     say(&anyhow::Error::msg(mistake.trim_start_matches("error: ").to_owned()), 2)
 }
 

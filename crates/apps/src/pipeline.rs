@@ -1,4 +1,5 @@
-//! Pipelines of pinned threads, as the suite builds them: a thread per core for each stage, bounded queues between the stages.
+//! Pipelines of pinned threads, as the suite builds them: a thread per core for each stage, bounded
+//! queues between the stages.
 
 use std::cell::RefCell;
 use std::thread::{Scope, ScopedJoinHandle};
@@ -24,13 +25,17 @@ impl<'scope, 'env> Crew<'scope, 'env> {
     }
 
     /// The first stage: one thread that goes through `items`.
-    pub fn source<T: Send + 'scope>(&self, items: impl Iterator<Item = T> + Send + 'scope) -> Receiver<T> {
+    pub fn source<T: Send + 'scope>(
+        &self,
+        items: impl Iterator<Item = T> + Send + 'scope,
+    ) -> Receiver<T> {
         let (sender, receiver) = bounded(QUEUE);
         self.start(self.cpus[0], move || pass_on(items, &sender));
         receiver
     }
 
-    /// A stage in the middle: on each CPU a thread that makes the next item of one. Items may overtake each other.
+    /// A stage in the middle: on each CPU a thread that makes the next item of one. Items may
+    /// overtake each other.
     pub fn stage<T: Send + 'scope, U: Send + 'scope>(
         &self,
         items: Receiver<T>,
@@ -45,7 +50,11 @@ impl<'scope, 'env> Crew<'scope, 'env> {
     }
 
     /// The last stage: one thread that takes the items as they come.
-    pub fn sink<T: Send + 'scope>(&self, items: Receiver<T>, mut take: impl FnMut(T) + Send + 'scope) {
+    pub fn sink<T: Send + 'scope>(
+        &self,
+        items: Receiver<T>,
+        mut take: impl FnMut(T) + Send + 'scope,
+    ) {
         self.start(self.cpus[self.cpus.len() - 1], move || items.iter().for_each(&mut take));
     }
 
@@ -55,10 +64,13 @@ impl<'scope, 'env> Crew<'scope, 'env> {
     /// A thread could not be pinned; then items are missing.
     pub fn join(self) -> Result<(), PinError> {
         let mut threads = self.threads.into_inner().into_iter();
-        threads.try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        threads.try_for_each(|thread| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     }
 
-    /// A thread that cannot be pinned ends at once. It lets go of its queues then, so that no other waits for it.
+    /// A thread that cannot be pinned ends at once. It lets go of its queues then, so that no other
+    /// waits for it.
     fn start(&self, cpu: Option<u32>, body: impl FnOnce() + Send + 'scope) {
         let thread = self.scope.spawn(move || pin(cpu).map(|()| body()));
         self.threads.borrow_mut().push(thread);
@@ -95,7 +107,10 @@ mod tests {
     fn every_item_comes_through_once() {
         let cpu = first_cpu();
         for threads in [1, 2, 5] {
-            assert_eq!(doubled(&vec![cpu; threads]).unwrap(), (0..2000).step_by(2).collect::<Vec<_>>());
+            assert_eq!(
+                doubled(&vec![cpu; threads]).unwrap(),
+                (0..2000).step_by(2).collect::<Vec<_>>()
+            );
         }
     }
 

@@ -29,7 +29,8 @@ pub const APPS: &[App] = &[
     App {
         name: "bodytrack",
         about: "a walking figure followed through a film by a particle filter",
-        shape: "per frame two filters in tickets of rows, five layers in tickets of particles, serial parts between",
+        shape: "per frame two filters in tickets of rows, five layers in tickets of particles, \
+                serial parts between",
         versions: PHASES,
         run: phases::<Bodytrack>,
     },

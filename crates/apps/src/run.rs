@@ -17,8 +17,12 @@ pub fn phases<A: Phases>(setting: &Setting) -> Result<Outcome, AppError> {
     let workers = Workers::of(setting)?;
     let began = Instant::now();
     match (&workers, setting.version) {
-        (Workers::One(cpu), _) => on_cpus(cpu.as_slice(), || app.run(&Slowed { team: &Serial, slow }))?,
-        (Workers::Pinned(cpus), _) => pinned(cpus, |member| app.run(&Slowed { team: member, slow }))?,
+        (Workers::One(cpu), _) => {
+            on_cpus(cpu.as_slice(), || app.run(&Slowed { team: &Serial, slow }))?
+        }
+        (Workers::Pinned(cpus), _) => {
+            pinned(cpus, |member| app.run(&Slowed { team: member, slow }))?
+        }
         (Workers::Pool(pool), Version::Tasks) => pool.run(|| app.tasks(pool)),
         (Workers::Pool(pool), _) => pool.run(|| app.run(&Slowed { team: &Loops(pool), slow })),
     }
@@ -55,7 +59,9 @@ impl Workers {
     fn of(setting: &Setting) -> Result<Self, AppError> {
         let pool = setting.pool()?;
         let mut cpus = pool.places().iter().map(|place| place.cpu);
-        if let Some(slow) = setting.slow.filter(|slow| !cpus.clone().any(|cpu| cpu == Some(slow.cpu))) {
+        if let Some(slow) =
+            setting.slow.filter(|slow| !cpus.clone().any(|cpu| cpu == Some(slow.cpu)))
+        {
             return Err(AppError::SlowCpu { slow: slow.cpu, cpus: cpus.flatten().collect() });
         }
         Ok(match setting.version {

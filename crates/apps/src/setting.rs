@@ -45,7 +45,8 @@ pub enum Version {
     LoopStatic,
     /// Loops of the runtime, shared out as it does unless told otherwise (EVENKEEL_SCHEDULE)
     LoopDynamic,
-    /// Tasks of the runtime, with dependences where that spares barriers; for pipelines, its pipeline
+    /// Tasks of the runtime, with dependences where that spares barriers; for pipelines, its
+    /// pipeline
     Tasks,
 }
 
@@ -69,11 +70,14 @@ pub struct Setting {
     pub size: Size,
     /// How it comes to the cores.
     pub version: Version,
-    /// Workers, on the fastest cores, and round again where they are more than cores. Else one per core.
+    /// Workers, on the fastest cores, and round again where they are more than cores. Else one per
+    /// core.
     pub workers: Option<usize>,
-    /// The machine that this is, a preset's name or a file. Else `EVENKEEL_MACHINE`, else what is detected.
+    /// The machine that this is, a preset's name or a file. Else `EVENKEEL_MACHINE`, else what is
+    /// detected.
     pub machine: Option<String>,
-    /// Only these of the CPUs, by the numbers that the operating system gives them. Else all that the process may use.
+    /// Only these of the CPUs, by the numbers that the operating system gives them. Else all that
+    /// the process may use.
     pub cpus: Option<Vec<u32>>,
     /// A CPU where the blocks of phases take longer.
     pub slow: Option<Slow>,

@@ -1,11 +1,12 @@
-//! Memory that the workers of a phase share. Nobody writes what another reads in the same phase: that is what the end of a phase is
-//! for. The types here let the compiler believe it.
+//! Memory that the workers of a phase share. Nobody writes what another reads in the same phase:
+//! that is what the end of a phase is for. The types here let the compiler believe it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// One value per block, each behind a lock that is never waited for where the phases are right: a few nanoseconds a block.
+/// One value per block, each behind a lock that is never waited for where the phases are right: a
+/// few nanoseconds a block.
 #[derive(Debug, Default)]
 pub struct Blocks<T>(Vec<RwLock<T>>);
 
@@ -44,8 +45,9 @@ impl Blocks<f64> {
     }
 }
 
-/// Numbers of which any worker may read any, and each is written by one of them: atomics without an order, which compile to plain
-/// loads and stores, but keep the compiler from using vector instructions.
+/// Numbers of which any worker may read any, and each is written by one of them: atomics without an
+/// order, which compile to plain loads and stores, but keep the compiler from using vector
+/// instructions.
 #[derive(Debug, Default)]
 pub struct SharedF64s(Vec<AtomicU64>);
 
@@ -83,8 +85,12 @@ mod tests {
     #[test]
     fn parts_cover_all_items_once_and_differ_by_one_at_most() {
         for (count, parts) in [(64, 3), (5, 7), (0, 2), (10, 1)] {
-            let all: Vec<Range<usize>> = (0..parts).map(|index| part(count, parts, index)).collect();
-            assert_eq!(all.iter().cloned().flatten().collect::<Vec<_>>(), (0..count).collect::<Vec<_>>());
+            let all: Vec<Range<usize>> =
+                (0..parts).map(|index| part(count, parts, index)).collect();
+            assert_eq!(
+                all.iter().cloned().flatten().collect::<Vec<_>>(),
+                (0..count).collect::<Vec<_>>()
+            );
             let lengths = || all.iter().map(Range::len);
             assert!(lengths().max().unwrap() - lengths().min().unwrap() <= 1);
         }

@@ -1,19 +1,23 @@
-//! swaptions: prices of swaptions by Monte Carlo simulation in the framework of Heath, Jarrow and Morton.
+//! swaptions: prices of swaptions by Monte Carlo simulation in the framework of Heath, Jarrow and
+//! Morton.
 //!
-//! The curve of forward rates f(t, T), T >= t, moves under three random factors W_k with volatilities s_k:
+//! The curve of forward rates f(t, T), T >= t, moves under three random factors W_k with
+//! volatilities s_k:
 //!
 //! ```text
 //! df(t, T) = m(t, T) dt + sum over k of s_k(T - t) dW_k,   m(t, T) = sum over k of s_k(T - t) x integral of s_k from 0 to T - t
 //! ```
 //!
-//! (Heath, Jarrow and Morton, "Bond Pricing and the Term Structure of Interest Rates", Econometrica 1992): the volatilities give the
-//! drift. On a grid of time steps of length h the drift is chosen so that discounted bonds stay martingales exactly, not just as h goes
-//! to 0 (Glasserman, "Monte Carlo Methods in Financial Engineering", 2003, section 3.6). A payer swaption is the right to enter at
-//! its expiry into a swap that pays the fixed rate and receives the floating one: it is worth
-//! max(0, 1 - P(T_n) - strike x sum of h P(T_i)) then, P the prices of bonds.
+//! (Heath, Jarrow and Morton, "Bond Pricing and the Term Structure of Interest Rates", Econometrica
+//! 1992): the volatilities give the drift. On a grid of time steps of length h the drift is chosen
+//! so that discounted bonds stay martingales exactly, not just as h goes to 0 (Glasserman, "Monte
+//! Carlo Methods in Financial Engineering", 2003, section 3.6). A payer swaption is the right to
+//! enter at its expiry into a swap that pays the fixed rate and receives the floating one: it is
+//! worth max(0, 1 - P(T_n) - strike x sum of h P(T_i)) then, P the prices of bonds.
 //!
-//! Shape: 128 swaptions with equal numbers of trials, in equal blocks; one join at the end. Each swaption has its own random numbers.
-//! Few and coarse pieces: where cores are unequal, the last one decides.
+//! Shape: 128 swaptions with equal numbers of trials, in equal blocks; one join at the end. Each
+//! swaption has its own random numbers. Few and coarse pieces: where cores are unequal, the last
+//! one decides.
 
 use evenkeel_model::SplitMix64;
 
@@ -78,8 +82,9 @@ impl Phases for Swaptions {
     fn run(&self, team: &impl Team) {
         team.each(SWAPTIONS, |index| {
             let swaption = &self.swaptions[index];
-            *self.prices.write(index) =
-                expectation(self.trials, swaption, |discount, curve| discount * swaption.value(curve).max(0.0));
+            *self.prices.write(index) = expectation(self.trials, swaption, |discount, curve| {
+                discount * swaption.value(curve).max(0.0)
+            });
         });
     }
 
@@ -106,16 +111,23 @@ impl Swaption {
     }
 }
 
-/// Volatility of a factor for the period that begins `steps` after now, per square root of a year: the level, the slope and the
-/// bend of the curve (Litterman and Scheinkman, "Common Factors Affecting Bond Returns", Journal of Fixed Income 1991).
+/// Volatility of a factor for the period that begins `steps` after now, per square root of a year:
+/// the level, the slope and the bend of the curve (Litterman and Scheinkman, "Common Factors
+/// Affecting Bond Returns", Journal of Fixed Income 1991).
 fn volatility(factor: usize, steps: usize) -> f64 {
     let x = steps as f64 / (STEPS - 1) as f64;
     [0.01, 0.006 * (1.0 - 2.0 * x), 0.003 * (1.0 - 6.0 * x * (1.0 - x))][factor]
 }
 
-/// Mean over random paths of a `payoff`, which gets the discount until the swaption's expiry and the curve as it is then.
-fn expectation(trials: usize, swaption: &Swaption, payoff: impl Fn(f64, &Curve) -> f64) -> Estimate {
-    let volatilities: [Curve; FACTORS] = std::array::from_fn(|k| std::array::from_fn(|steps| volatility(k, steps)));
+/// Mean over random paths of a `payoff`, which gets the discount until the swaption's expiry and
+/// the curve as it is then.
+fn expectation(
+    trials: usize,
+    swaption: &Swaption,
+    payoff: impl Fn(f64, &Curve) -> f64,
+) -> Estimate {
+    let volatilities: [Curve; FACTORS] =
+        std::array::from_fn(|k| std::array::from_fn(|steps| volatility(k, steps)));
     let drifts = drifts(&volatilities);
     let mut random = SplitMix64(swaption.seed);
     let (mut sum, mut squares) = (0.0, 0.0);
@@ -125,8 +137,11 @@ fn expectation(trials: usize, swaption: &Swaption, payoff: impl Fn(f64, &Curve) 
         for now in 1..=swaption.expiry {
             let shocks = normal_shocks(&mut random);
             for (ahead, rate) in curve[now..].iter_mut().enumerate() {
-                let shock: f64 =
-                    volatilities.iter().zip(shocks).map(|(volatility, shock)| volatility[ahead] * shock).sum();
+                let shock: f64 = volatilities
+                    .iter()
+                    .zip(shocks)
+                    .map(|(volatility, shock)| volatility[ahead] * shock)
+                    .sum();
                 *rate += drifts[ahead] * STEP + shock * STEP.sqrt();
             }
             if now < swaption.expiry {
@@ -138,11 +153,14 @@ fn expectation(trials: usize, swaption: &Swaption, payoff: impl Fn(f64, &Curve) 
         squares += value * value;
     }
     let mean = sum / trials as f64;
-    Estimate { mean, error: ((squares / trials as f64 - mean * mean).max(0.0) / trials as f64).sqrt() }
+    Estimate {
+        mean,
+        error: ((squares / trials as f64 - mean * mean).max(0.0) / trials as f64).sqrt(),
+    }
 }
 
-/// Drift of the rate of each period ahead that makes discounted bonds martingales, per year: the increments of half the squares of
-/// the volatilities' sums.
+/// Drift of the rate of each period ahead that makes discounted bonds martingales, per year: the
+/// increments of half the squares of the volatilities' sums.
 fn drifts(volatilities: &[Curve; FACTORS]) -> Curve {
     let mut drifts = [0.0; STEPS];
     for volatility in volatilities {
@@ -179,8 +197,11 @@ mod tests {
     #[test]
     fn the_right_is_worth_no_less_than_the_duty() {
         for swaption in &Swaptions::generate(Size::Small).swaptions[..4] {
-            let right = expectation(500, swaption, |discount, curve| discount * swaption.value(curve).max(0.0));
-            let duty = expectation(500, swaption, |discount, curve| discount * swaption.value(curve));
+            let right = expectation(500, swaption, |discount, curve| {
+                discount * swaption.value(curve).max(0.0)
+            });
+            let duty =
+                expectation(500, swaption, |discount, curve| discount * swaption.value(curve));
             assert!(right.mean >= duty.mean.max(0.0));
         }
     }

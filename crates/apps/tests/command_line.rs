@@ -14,7 +14,8 @@ fn stdout(output: &Output) -> String {
 
 #[test]
 fn a_run_tells_its_checksum_and_its_time_in_one_line() {
-    let text = stdout(&apps(&["swaptions", "--size", "small", "--version", "pinned", "--workers", "2"]));
+    let text =
+        stdout(&apps(&["swaptions", "--size", "small", "--version", "pinned", "--workers", "2"]));
     assert!(text.starts_with("swaptions pinned, 2 workers: checksum "), "{text}");
     assert!(text.ends_with(" s\n") && text.lines().count() == 1, "{text}");
 }
@@ -45,7 +46,8 @@ fn a_slow_core_changes_the_time_and_not_the_checksum() {
 
 #[test]
 fn the_list_names_nine_apps() {
-    let apps: serde_json::Value = serde_json::from_str(&stdout(&apps(&["list", "--json"]))).unwrap();
+    let apps: serde_json::Value =
+        serde_json::from_str(&stdout(&apps(&["list", "--json"]))).unwrap();
     assert_eq!(apps.as_array().unwrap().len(), 9);
 }
 
@@ -62,7 +64,10 @@ fn what_cannot_be_run_is_one_line_and_exit_code_2() {
             &["canneal", "--slow", "60000=2", "--size", "small"],
             "no worker is on CPU 60000, which is to be slow; they are on 0",
         ),
-        (&["canneal", "--slow", "0=2", "--version", "tasks"], "expected a program of phases, in version serial"),
+        (
+            &["canneal", "--slow", "0=2", "--version", "tasks"],
+            "expected a program of phases, in version serial",
+        ),
         (&["dedup", "--slow", "0=2"], "expected a program of phases"),
         (&["canneal", "--sice", "small"], "unexpected argument '--sice'"),
         (&[], "required"),

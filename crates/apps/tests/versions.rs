@@ -1,5 +1,6 @@
-//! The checksum of an app is the same in every version and with any number of workers, of one kind or two. With small inputs, or with those that
-//! EVENKEEL_APPS_SIZE names: `make apps-test` has the others.
+//! The checksum of an app is the same in every version and with any number of workers, of one kind
+//! or two. With small inputs, or with those that EVENKEEL_APPS_SIZE names: `make apps-test` has the
+//! others.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::env;
@@ -13,7 +14,9 @@ const TWO_KINDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/two-kinds.to
 static SIZE: LazyLock<Size> = LazyLock::new(|| {
     let name = env::var_os("EVENKEEL_APPS_SIZE").unwrap_or(Size::Small.name().into());
     let size = name.to_str().and_then(|name| Size::from_str(name, false).ok());
-    size.unwrap_or_else(|| panic!("EVENKEEL_APPS_SIZE: {name:?} found, expected small, medium or large"))
+    size.unwrap_or_else(|| {
+        panic!("EVENKEEL_APPS_SIZE: {name:?} found, expected small, medium or large")
+    })
 });
 
 /// Workers, and the machine that they say they are on.
@@ -23,9 +26,16 @@ const SETTINGS: [(usize, Option<&str>); 6] =
 fn checksum(app: &str, version: Version, workers: usize, machine: Option<&str>) -> u64 {
     let app = evenkeel_apps::find(app).unwrap();
     let machine = machine.map(str::to_owned);
-    app.run(&Setting { size: *SIZE, version, workers: Some(workers), machine, cpus: None, slow: None })
-        .unwrap()
-        .checksum
+    app.run(&Setting {
+        size: *SIZE,
+        version,
+        workers: Some(workers),
+        machine,
+        cpus: None,
+        slow: None,
+    })
+    .unwrap()
+    .checksum
 }
 
 fn is_the_same(app: &str, versions: impl Iterator<Item = Version>) {

@@ -14,7 +14,8 @@ pub type Release = Option<unsafe extern "C" fn(data: *mut c_void)>;
 
 type Run = unsafe extern "C" fn(data: *mut c_void) -> c_int;
 
-/// What a function is given. It goes with its function to whatever thread that runs on, as the header says.
+/// What a function is given. It goes with its function to whatever thread that runs on, as the
+/// header says.
 #[derive(Clone, Copy)]
 pub struct Data(pub *mut c_void);
 
@@ -77,7 +78,8 @@ pub fn put_owned(
 #[repr(C, align(16))]
 struct Bytes<const N: usize>([MaybeUninit<u8>; N]);
 
-/// A copy of data, in place (`Copied<Bytes<N>>`) or, where it is large, on the heap (`Box<Copied<[…]>>`).
+/// A copy of data, in place (`Copied<Bytes<N>>`) or, where it is large, on the heap
+/// (`Box<Copied<[…]>>`).
 #[repr(transparent)]
 struct Copied<B: ?Sized>(UnsafeCell<B>);
 
@@ -94,7 +96,12 @@ impl<B: ?Sized> Copied<B> {
 
 /// Puts a function with a copy of so many bytes into a sink.
 #[inline]
-pub fn put_copy(sink: Result<impl Sink, Error>, run: Function, data: *const c_void, size: usize) -> Result<(), Error> {
+pub fn put_copy(
+    sink: Result<impl Sink, Error>,
+    run: Function,
+    data: *const c_void,
+    size: usize,
+) -> Result<(), Error> {
     let (run, sink) = (given(run, "run")?, sink?);
     if size > 0 && data.is_null() {
         return Err(Error::Null("data"));
@@ -105,8 +112,9 @@ pub fn put_copy(sink: Result<impl Sink, Error>, run: Function, data: *const c_vo
         33..=96 => put_in_place::<96>(sink, run, data, size),
         97..=160 => put_in_place::<160>(sink, run, data, size),
         _ => {
-            let copy: Box<[Copied<Bytes<16>>]> =
-                (0..size.div_ceil(16)).map(|_| Copied(UnsafeCell::new(Bytes([MaybeUninit::uninit(); 16])))).collect();
+            let copy: Box<[Copied<Bytes<16>>]> = (0..size.div_ceil(16))
+                .map(|_| Copied(UnsafeCell::new(Bytes([MaybeUninit::uninit(); 16]))))
+                .collect();
             // SAFETY: the caller's bytes, and at least as many of ours.
             unsafe { copy[0].pointer().copy_from_nonoverlapping(data, size) };
             // SAFETY: a function of the caller's, with the copy of its data.

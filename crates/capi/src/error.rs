@@ -28,7 +28,8 @@ pub enum Error {
     Schedule(String),
     /// A task with dependences, on a thread that may not create it.
     #[error(
-        "a task with dependences can be created only by the thread that opened its scope (evenkeel_scope_spawn works anywhere)"
+        "a task with dependences can be created only by the thread that opened its scope \
+         (evenkeel_scope_spawn works anywhere)"
     )]
     Thread,
     /// Given what an earlier call did not make.
@@ -43,8 +44,8 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// Why the last call of this thread that returned EVENKEEL_ERROR, or NULL where a pointer was due, did so. Valid until the next one that
-/// does; "" if there was none.
+/// Why the last call of this thread that returned EVENKEEL_ERROR, or NULL where a pointer was due,
+/// did so. Valid until the next one that does; "" if there was none.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_error() -> *const c_char {
     LAST.with_borrow(|last| last.as_ptr())
@@ -64,7 +65,8 @@ fn remember(message: &str) {
 /// A function of C has failed. Goes the way of a panic.
 struct Failed {
     code: c_int,
-    /// What evenkeel said on the thread where that function ran, if it was evenkeel that failed there.
+    /// What evenkeel said on the thread where that function ran, if it was evenkeel that failed
+    /// there.
     message: Option<CString>,
 }
 

@@ -1,5 +1,8 @@
 //! Graphs of tasks that are recorded once and run again and again.
-#![expect(unsafe_code, reason = "functions have their names for C; lifetimes are the caller's affair")]
+#![expect(
+    unsafe_code,
+    reason = "functions have their names for C; lifetimes are the caller's affair"
+)]
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int};
@@ -9,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::{Error, given, guard, guard_new, text};
 use crate::pool::Pool;
 
-/// Where the tasks of a graph are recorded, by evenkeel_recorder_task(). Handles and regions that they name must be there until
-/// evenkeel_graph_new().
+/// Where the tasks of a graph are recorded, by evenkeel_recorder_task(). Handles and regions that
+/// they name must be there until evenkeel_graph_new().
 #[derive(Default)]
 pub struct Recorder {
     pub(crate) recorder: runtime::Recorder<'static>,
@@ -37,16 +40,20 @@ pub extern "C" fn evenkeel_recorder_drop(recorder: Option<Box<Recorder>>) {
     drop(recorder);
 }
 
-/// Makes a graph of what has been recorded, for workers of this pool, which must be there whenever the graph is run. The recorder is empty
-/// after it.
+/// Makes a graph of what has been recorded, for workers of this pool, which must be there whenever
+/// the graph is run. The recorder is empty after it.
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_graph_new(pool: Option<&Pool>, recorder: Option<&mut Recorder>) -> Option<Box<Graph>> {
+pub extern "C" fn evenkeel_graph_new(
+    pool: Option<&Pool>,
+    recorder: Option<&mut Recorder>,
+) -> Option<Box<Graph>> {
     guard_new(|| Ok(graph(given(pool, "pool")?.pool.record(recorded(recorder)?))))
 }
 
-/// The same, to be run by this policy, whatever the pool's is: "heft", "cpop", "peft", "dls", "ldcp", "lmt" and "hed" plan the whole graph, by
-/// what tasks cost (evenkeel_task_cost(), evenkeel_task_label()); those of evenkeel_options_policy() take tasks as they become ready. Where there is
-/// no such policy the recorder keeps what it has.
+/// The same, to be run by this policy, whatever the pool's is: "heft", "cpop", "peft", "dls",
+/// "ldcp", "lmt" and "hed" plan the whole graph, by what tasks cost (evenkeel_task_cost(),
+/// evenkeel_task_label()); those of evenkeel_options_policy() take tasks as they become ready.
+/// Where there is no such policy the recorder keeps what it has.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_graph_new_with(
     pool: Option<&Pool>,
@@ -60,19 +67,23 @@ pub extern "C" fn evenkeel_graph_new_with(
 }
 
 /// Puts what has been recorded where tasks are recorded.
-fn recorded(recorder: Option<&mut Recorder>) -> Result<impl FnOnce(&mut runtime::Recorder<'static>), Error> {
+fn recorded(
+    recorder: Option<&mut Recorder>,
+) -> Result<impl FnOnce(&mut runtime::Recorder<'static>), Error> {
     let recorder = given(recorder, "recorder")?;
     Ok(|empty: &mut _| *empty = take(&mut recorder.recorder))
 }
 
 fn graph(graph: runtime::Graph<'_, 'static>) -> Graph {
     // SAFETY: lifetimes alone. The header says how long the pool has to be there.
-    let graph = unsafe { transmute::<runtime::Graph<'_, 'static>, runtime::Graph<'static, 'static>>(graph) };
+    let graph = unsafe {
+        transmute::<runtime::Graph<'_, 'static>, runtime::Graph<'static, 'static>>(graph)
+    };
     Graph { graph: UnsafeCell::new(graph), is_running: AtomicBool::new(false) }
 }
 
-/// Runs every task once, and returns when all have ended. Where one fails, those that have not begun are left out. The graph can be run
-/// again.
+/// Runs every task once, and returns when all have ended. Where one fails, those that have not
+/// begun are left out. The graph can be run again.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_graph_run(graph: Option<&Graph>) -> c_int {
     guard(|| {

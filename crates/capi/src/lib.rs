@@ -1,7 +1,9 @@
-//! The runtime for C: `include/evenkeel.h` is generated from this crate, and says what each function asks of its caller.
+//! The runtime for C: `include/evenkeel.h` is generated from this crate, and says what each
+//! function asks of its caller.
 //!
-//! A function of C that fails unwinds here as a panic of Rust would, up to the call that it was given to (`error.rs`): so what the runtime
-//! does after a panic it does after an error, and nothing is paid for errors that do not happen.
+//! A function of C that fails unwinds here as a panic of Rust would, up to the call that it was
+//! given to (`error.rs`): so what the runtime does after a panic it does after an error, and
+//! nothing is paid for errors that do not happen.
 
 mod closure;
 mod error;

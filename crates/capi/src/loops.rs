@@ -16,11 +16,15 @@ use crate::pool::Pool;
 /// Does the iterations from `begin` to before `end`.
 pub type Chunk = Option<unsafe extern "C" fn(begin: usize, end: usize, data: *mut c_void) -> c_int>;
 /// Adds the iterations from `begin` to before `end` to a value.
-pub type Fold = Option<unsafe extern "C" fn(value: *mut c_void, begin: usize, end: usize, data: *mut c_void) -> c_int>;
+pub type Fold = Option<
+    unsafe extern "C" fn(value: *mut c_void, begin: usize, end: usize, data: *mut c_void) -> c_int,
+>;
 /// Adds one value to another. `from` is not used again.
-pub type Combine = Option<unsafe extern "C" fn(into: *mut c_void, from: *mut c_void, data: *mut c_void) -> c_int>;
+pub type Combine =
+    Option<unsafe extern "C" fn(into: *mut c_void, from: *mut c_void, data: *mut c_void) -> c_int>;
 
-/// `code`: the function that does the iterations. Ours is the same for all; and one of the caller's may do those of several loops, which names tell apart.
+/// `code`: the function that does the iterations. Ours is the same for all; and one of the caller's
+/// may do those of several loops, which names tell apart.
 fn over(
     pool: &Pool,
     label: *const c_char,
@@ -39,8 +43,9 @@ fn over(
     Ok(over.schedule(schedule.map_err(|error| Error::Schedule(error.to_string()))?))
 }
 
-/// A loop from `begin` to before `end`, on all cores at once: calls `chunk` with parts of it, one after the other and many at a time, and
-/// returns when all is done. `schedule` as in evenkeel_options_schedule; NULL: the pool's. The first part that fails ends the loop.
+/// A loop from `begin` to before `end`, on all cores at once: calls `chunk` with parts of it, one
+/// after the other and many at a time, and returns when all is done. `schedule` as in
+/// evenkeel_options_schedule; NULL: the pool's. The first part that fails ends the loop.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_for(
     pool: Option<&Pool>,
@@ -53,8 +58,9 @@ pub extern "C" fn evenkeel_for(
     evenkeel_for_labelled(pool, null(), begin, end, schedule, chunk, data)
 }
 
-/// As evenkeel_for(), of a loop that has a name: in traces, and what an iteration costs is learnt with that of others of the same name. A program keeps the
-/// names that it uses, so let them be few. `label` NULL: none.
+/// As evenkeel_for(), of a loop that has a name: in traces, and what an iteration costs is learnt
+/// with that of others of the same name. A program keeps the names that it uses, so let them be
+/// few. `label` NULL: none.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_for_labelled(
     pool: Option<&Pool>,
@@ -69,16 +75,18 @@ pub extern "C" fn evenkeel_for_labelled(
         let (pool, chunk, data) = (given(pool, "pool")?, given(chunk, "chunk")?, Data(data));
         let code = chunk as *const () as usize;
         // SAFETY: a function of the caller's, with its data.
-        let part = |part: Range<usize>| check(unsafe { chunk(part.start, part.end, data.pointer()) });
+        let part =
+            |part: Range<usize>| check(unsafe { chunk(part.start, part.end, data.pointer()) });
         over(pool, label, begin..end, schedule, code)?.for_each_chunk(part);
         Ok(())
     })
 }
 
-/// A loop that brings values together. `value` points to `size` bytes, which are such that adding them changes nothing (0 for a sum): each
-/// worker begins with a copy of them, aligned to 64 bytes, adds its parts of the loop to it by `fold`, and the copies are added to each
-/// other by `combine`. In which order is not said. What comes of it is copied to `value`, which is left as it is where one of the functions
-/// fails.
+/// A loop that brings values together. `value` points to `size` bytes, which are such that adding
+/// them changes nothing (0 for a sum): each worker begins with a copy of them, aligned to 64 bytes,
+/// adds its parts of the loop to it by `fold`, and the copies are added to each other by `combine`.
+/// In which order is not said. What comes of it is copied to `value`, which is left as it is where
+/// one of the functions fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_reduce(
     pool: Option<&Pool>,
@@ -144,9 +152,12 @@ struct Value(Box<[Line]>);
 
 impl Value {
     fn copy_of(value: Data, size: usize) -> Self {
-        let mut lines: Box<[Line]> = vec![Line([MaybeUninit::uninit(); 64]); size.div_ceil(64)].into();
+        let mut lines: Box<[Line]> =
+            vec![Line([MaybeUninit::uninit(); 64]); size.div_ceil(64)].into();
         // SAFETY: the caller's bytes, and at least as many of ours.
-        unsafe { lines.as_mut_ptr().cast::<c_void>().copy_from_nonoverlapping(value.pointer(), size) };
+        unsafe {
+            lines.as_mut_ptr().cast::<c_void>().copy_from_nonoverlapping(value.pointer(), size)
+        };
         Self(lines)
     }
 

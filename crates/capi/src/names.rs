@@ -1,4 +1,5 @@
-//! Names that programs give to tasks, loops and stages. The runtime wants them for good, and callers have them for the time of a call: so each is kept, once.
+//! Names that programs give to tasks, loops and stages. The runtime wants them for good, and
+//! callers have them for the time of a call: so each is kept, once.
 
 use std::cell::Cell;
 use std::collections::HashSet;

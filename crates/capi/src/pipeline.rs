@@ -1,7 +1,8 @@
 //! Pipelines.
 #![expect(
     unsafe_code,
-    reason = "functions have their names for C, and call functions of C; lifetimes are the caller's affair"
+    reason = "functions have their names for C, and call functions of C; lifetimes are the \
+              caller's affair"
 )]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -15,14 +16,16 @@ use crate::error::{check, given, guard, guard_new};
 use crate::names;
 use crate::pool::Pool;
 
-/// Makes an item (`*item` is NULL, and still is after it where there is none left), or makes another of one.
+/// Makes an item (`*item` is NULL, and still is after it where there is none left), or makes
+/// another of one.
 pub type Step = Option<unsafe extern "C" fn(item: *mut *mut c_void, data: *mut c_void) -> c_int>;
 
 type Run = unsafe extern "C" fn(item: *mut *mut c_void, data: *mut c_void) -> c_int;
 
-/// Items from a source go through stages, some of which take one item at a time and in order. An item is a pointer, which a stage may
-/// replace by another. One that it makes NULL is gone: later stages are not called with it. What has left the last stage, or is under way
-/// when a stage fails, is given to the `release` of the pipeline.
+/// Items from a source go through stages, some of which take one item at a time and in order. An
+/// item is a pointer, which a stage may replace by another. One that it makes NULL is gone: later
+/// stages are not called with it. What has left the last stage, or is under way when a stage fails,
+/// is given to the `release` of the pipeline.
 pub struct Pipeline {
     pool: &'static Pool,
     source: (Run, Data),
@@ -72,8 +75,9 @@ impl Item {
     }
 }
 
-/// A pipeline of this pool without stages. `source` makes one item after the other; it is called by one worker at a time. `release` gives
-/// back items, NULL: they are nothing to be given back. Ends with evenkeel_pipeline_run() or evenkeel_pipeline_drop().
+/// A pipeline of this pool without stages. `source` makes one item after the other; it is called by
+/// one worker at a time. `release` gives back items, NULL: they are nothing to be given back. Ends
+/// with evenkeel_pipeline_run() or evenkeel_pipeline_drop().
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pipeline_new(
     pool: Option<&Pool>,
@@ -85,7 +89,13 @@ pub extern "C" fn evenkeel_pipeline_new(
         let (pool, source) = (given(pool, "pool")?, given(source, "source")?);
         // SAFETY: the header says how long a pool has to be there: as long as it is used.
         let pool = unsafe { &*from_ref(pool) };
-        Ok(Pipeline { pool, source: (source, Data(data)), stages: Vec::new(), release, in_flight: None })
+        Ok(Pipeline {
+            pool,
+            source: (source, Data(data)),
+            stages: Vec::new(),
+            release,
+            in_flight: None,
+        })
     })
 }
 
@@ -97,22 +107,34 @@ fn add(pipeline: Option<&mut Pipeline>, order: Order, stage: Step, data: *mut c_
     })
 }
 
-/// A stage behind those that there are, which takes one item at a time, in the order in which they came from the source.
+/// A stage behind those that there are, which takes one item at a time, in the order in which they
+/// came from the source.
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_pipeline_serial(pipeline: Option<&mut Pipeline>, stage: Step, data: *mut c_void) -> c_int {
+pub extern "C" fn evenkeel_pipeline_serial(
+    pipeline: Option<&mut Pipeline>,
+    stage: Step,
+    data: *mut c_void,
+) -> c_int {
     add(pipeline, Order::Serial, stage, data)
 }
 
 /// A stage behind those that there are, which takes any number of items at a time, in any order.
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_pipeline_parallel(pipeline: Option<&mut Pipeline>, stage: Step, data: *mut c_void) -> c_int {
+pub extern "C" fn evenkeel_pipeline_parallel(
+    pipeline: Option<&mut Pipeline>,
+    stage: Step,
+    data: *mut c_void,
+) -> c_int {
     add(pipeline, Order::Parallel, stage, data)
 }
 
-/// Names the stage that was added last: in traces, and its cost is learnt under that name. A program keeps the names that it uses, so let them be few.
-/// There has to be a stage.
+/// Names the stage that was added last: in traces, and its cost is learnt under that name. A
+/// program keeps the names that it uses, so let them be few. There has to be a stage.
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_pipeline_label(pipeline: Option<&mut Pipeline>, name: *const c_char) -> c_int {
+pub extern "C" fn evenkeel_pipeline_label(
+    pipeline: Option<&mut Pipeline>,
+    name: *const c_char,
+) -> c_int {
     guard(|| {
         let last = given(given(pipeline, "pipeline")?.stages.last_mut(), "stage to be named")?;
         last.label = names::given(name)?;
@@ -120,14 +142,15 @@ pub extern "C" fn evenkeel_pipeline_label(pipeline: Option<&mut Pipeline>, name:
     })
 }
 
-/// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker, and more where cores are unequal.
+/// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker,
+/// and more where cores are unequal.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pipeline_in_flight(pipeline: &mut Pipeline, items: usize) {
     pipeline.in_flight = Some(items);
 }
 
-/// Runs until the source has no more items and all have left the last stage, and gives the pipeline back. Where the source or a stage
-/// fails, the source is not asked any more.
+/// Runs until the source has no more items and all have left the last stage, and gives the pipeline
+/// back. Where the source or a stage fails, the source is not asked any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pipeline_run(pipeline: Option<Box<Pipeline>>) -> c_int {
     guard(|| {

@@ -7,8 +7,9 @@ use std::ptr::null;
 use crate::closure::{Data, Function};
 use crate::error::{Error, check, given, guard, guard_new, text};
 
-/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE, EVENKEEL_POLICY, EVENKEEL_SCHEDULE, EVENKEEL_LEND,
-/// EVENKEEL_TRACE, EVENKEEL_SUMMARY), else from the machine.
+/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE,
+/// EVENKEEL_POLICY, EVENKEEL_SCHEDULE, EVENKEEL_LEND, EVENKEEL_TRACE, EVENKEEL_SUMMARY), else from
+/// the machine.
 pub struct Options {
     builder: runtime::Builder,
 }
@@ -51,53 +52,71 @@ pub extern "C" fn evenkeel_options_drop(options: Option<Box<Options>>) {
     drop(options);
 }
 
-/// So many workers, 1 to 4096: on the fastest cores, and round again where they are more than cores.
+/// So many workers, 1 to 4096: on the fastest cores, and round again where they are more than
+/// cores.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_workers(options: &mut Options, workers: usize) {
     options.change(|builder| builder.workers(workers));
 }
 
-/// How tasks find their workers: "fifo", "steal", "steal-kind" (the default), "cats". Whether there is such a policy, schedule or machine is found out by
-/// evenkeel_pool_new().
+/// How tasks find their workers: "fifo", "steal", "steal-kind" (the default), "cats". Whether there
+/// is such a policy, schedule or machine is found out by evenkeel_pool_new().
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_options_policy(options: Option<&mut Options>, name: *const c_char) -> c_int {
+pub extern "C" fn evenkeel_options_policy(
+    options: Option<&mut Options>,
+    name: *const c_char,
+) -> c_int {
     named(options, text(name, "policy"), runtime::Builder::policy)
 }
 
-/// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static", "aid-dynamic", "aid-affinity", each with ",CHUNK" where wanted.
+/// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static",
+/// "aid-dynamic", "aid-affinity", each with ",CHUNK" where wanted.
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_options_schedule(options: Option<&mut Options>, schedule: *const c_char) -> c_int {
+pub extern "C" fn evenkeel_options_schedule(
+    options: Option<&mut Options>,
+    schedule: *const c_char,
+) -> c_int {
     named(options, text(schedule, "schedule"), runtime::Builder::schedule)
 }
 
 /// The machine whose kinds of core count: a preset's name or a file.
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_options_machine(options: Option<&mut Options>, name_or_path: *const c_char) -> c_int {
+pub extern "C" fn evenkeel_options_machine(
+    options: Option<&mut Options>,
+    name_or_path: *const c_char,
+) -> c_int {
     named(options, text(name_or_path, "machine"), runtime::Builder::machine)
 }
 
-/// Whether each worker keeps to its core (but evenkeel_options_lend()). It does unless told otherwise.
+/// Whether each worker keeps to its core (but evenkeel_options_lend()). It does unless told
+/// otherwise.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_pin(options: &mut Options, pins: bool) {
     options.change(|builder| builder.pin(pins));
 }
 
-/// Whether a worker that loses its core to another program while it has work in hand is lent that of one that has nothing to do, until it has done that work;
-/// and so is one that works on a slower core while one on a faster core has had nothing to do for a millisecond. It is unless told otherwise.
+/// Whether a worker that loses its core to another program while it has work in hand is lent that
+/// of one that has nothing to do, until it has done that work; and so is one that works on a slower
+/// core while one on a faster core has had nothing to do for a millisecond. It is unless told
+/// otherwise.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_lend(options: &mut Options, lends: bool) {
     options.change(|builder| builder.lend(lends));
 }
 
-/// The file that a trace is written to by evenkeel_pool_drop(), to be opened at ui.perfetto.dev: what each worker did when, and what had to wait for
-/// what. "%p" in its name stands for the process's number; "": none. A file that cannot be written is said on stderr, and is no error.
+/// The file that a trace is written to by evenkeel_pool_drop(), to be opened at ui.perfetto.dev:
+/// what each worker did when, and what had to wait for what. "%p" in its name stands for the
+/// process's number; "": none. A file that cannot be written is said on stderr, and is no error.
 #[unsafe(no_mangle)]
-pub extern "C" fn evenkeel_options_trace(options: Option<&mut Options>, file: *const c_char) -> c_int {
+pub extern "C" fn evenkeel_options_trace(
+    options: Option<&mut Options>,
+    file: *const c_char,
+) -> c_int {
     named(options, text(file, "trace"), runtime::Builder::trace)
 }
 
-/// Whether evenkeel_pool_drop() writes to stderr what the pool has done: evenkeel_pool_summary(). Costs of tasks with labels are then learnt on cores of one
-/// kind, too.
+/// Whether evenkeel_pool_drop() writes to stderr what the pool has done: evenkeel_pool_summary().
+/// Costs of tasks with labels are then learnt on cores of one kind, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_summary(options: &mut Options, wanted: bool) {
     options.change(|builder| builder.summary(wanted));
@@ -107,14 +126,20 @@ pub extern "C" fn evenkeel_options_summary(options: &mut Options, wanted: bool) 
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_new(options: Option<&Options>) -> Option<Box<Pool>> {
     guard_new(|| {
-        let builder = options.map_or_else(runtime::Pool::builder, |options| options.builder.clone());
+        let builder =
+            options.map_or_else(runtime::Pool::builder, |options| options.builder.clone());
         let pool = builder.build()?;
-        let kinds = pool.kinds().iter().map(|kind| CString::new(kind.name.as_str()).unwrap_or_default()).collect();
+        let kinds = pool
+            .kinds()
+            .iter()
+            .map(|kind| CString::new(kind.name.as_str()).unwrap_or_default())
+            .collect();
         Ok(Pool { pool, kinds })
     })
 }
 
-/// Ends a pool: its threads have ended when this returns. Nothing may be under way in it: not by one of its own tasks.
+/// Ends a pool: its threads have ended when this returns. Nothing may be under way in it: not by
+/// one of its own tasks.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_drop(pool: Option<Box<Pool>>) {
     drop(pool);
@@ -132,19 +157,22 @@ pub extern "C" fn evenkeel_pool_kinds(pool: &Pool) -> usize {
     pool.kinds.len()
 }
 
-/// The name of a kind: "big", "P". NULL: there are less, or `pool` is NULL. Lives as long as the pool.
+/// The name of a kind: "big", "P". NULL: there are less, or `pool` is NULL. Lives as long as the
+/// pool.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_kind_name(pool: Option<&Pool>, kind: usize) -> *const c_char {
     pool.and_then(|pool| pool.kinds.get(kind)).map_or(null(), |name| name.as_ptr())
 }
 
-/// The speed of a kind relative to the fastest of the machine, which has 1024. 0: there are less kinds.
+/// The speed of a kind relative to the fastest of the machine, which has 1024. 0: there are less
+/// kinds.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_kind_capacity(pool: &Pool, kind: usize) -> u32 {
     pool.pool.kinds().get(kind).map_or(0, |kind| kind.capacity)
 }
 
-/// The kind of core that a worker is on. Workers are numbered from 0, fastest kind first. The number of kinds: there are less workers.
+/// The kind of core that a worker is on. Workers are numbered from 0, fastest kind first. The
+/// number of kinds: there are less workers.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_worker_kind(pool: &Pool, worker: usize) -> usize {
     let (place, kinds) = (pool.pool.places().get(worker), pool.pool.kinds());
@@ -152,17 +180,19 @@ pub extern "C" fn evenkeel_pool_worker_kind(pool: &Pool, worker: usize) -> usize
     kind.unwrap_or(kinds.len())
 }
 
-/// The CPU that a worker is on, as the operating system counts. -1: wherever the system puts it, or there are less workers, or
-/// `pool` is NULL.
+/// The CPU that a worker is on, as the operating system counts. -1: wherever the system puts it, or
+/// there are less workers, or `pool` is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_worker_cpu(pool: Option<&Pool>, worker: usize) -> c_int {
     let cpu = pool.and_then(|pool| pool.pool.places().get(worker)).and_then(|place| place.cpu);
     cpu.and_then(|cpu| c_int::try_from(cpu).ok()).unwrap_or(-1)
 }
 
-/// What the pool has done so far, as a table of several lines: what each worker and each kind of core ran, stole and left to faster ones, how long they were
-/// busy, looked for work and slept, and what tasks with labels have cost. Writes at most `size` bytes of it to `buffer`, the last of them 0, and returns
-/// how long the whole is without that 0: as snprintf() does. `buffer` may be NULL where `size` is 0.
+/// What the pool has done so far, as a table of several lines: what each worker and each kind of
+/// core ran, stole and left to faster ones, how long they were busy, looked for work and slept, and
+/// what tasks with labels have cost. Writes at most `size` bytes of it to `buffer`, the last of
+/// them 0, and returns how long the whole is without that 0: as snprintf() does. `buffer` may be
+/// NULL where `size` is 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_summary(pool: &Pool, buffer: *mut c_char, size: usize) -> usize {
     let summary = pool.pool.summary().to_string();
@@ -177,8 +207,9 @@ pub extern "C" fn evenkeel_pool_summary(pool: &Pool, buffer: *mut c_char, size: 
     summary.len()
 }
 
-/// Calls `run` on a worker, and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program
-/// with many short ones does well to be in one call of this as a whole.
+/// Calls `run` on a worker, and returns what it returns. Loops, scopes and joins inside begin
+/// without a change of threads: so a program with many short ones does well to be in one call of
+/// this as a whole.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_run(pool: Option<&Pool>, run: Function, data: *mut c_void) -> c_int {
     guard(|| {
@@ -189,9 +220,9 @@ pub extern "C" fn evenkeel_run(pool: Option<&Pool>, run: Function, data: *mut c_
     })
 }
 
-/// As evenkeel_run(), but what is begun within is kept to itself: whoever waits there for a scope, a
-/// loop or a join does nothing meanwhile but what was begun there, too. For waits with a lock in hand
-/// that other tasks want.
+/// As evenkeel_run(), but what is begun within is kept to itself: whoever waits there for a scope,
+/// a loop or a join does nothing meanwhile but what was begun there, too. For waits with a lock in
+/// hand that other tasks want.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_isolate(pool: Option<&Pool>, run: Function, data: *mut c_void) -> c_int {
     guard(|| {
@@ -202,7 +233,8 @@ pub extern "C" fn evenkeel_isolate(pool: Option<&Pool>, run: Function, data: *mu
     })
 }
 
-/// Calls two functions, perhaps at once. Where the first fails before the second has begun, the second is not called.
+/// Calls two functions, perhaps at once. Where the first fails before the second has begun, the
+/// second is not called.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_join(
     pool: Option<&Pool>,
@@ -212,11 +244,14 @@ pub extern "C" fn evenkeel_join(
     second_data: *mut c_void,
 ) -> c_int {
     guard(|| {
-        let (pool, first, second) = (given(pool, "pool")?, given(first, "first")?, given(second, "second")?);
+        let (pool, first, second) =
+            (given(pool, "pool")?, given(first, "first")?, given(second, "second")?);
         let (first_data, second_data) = (Data(first_data), Data(second_data));
         // SAFETY: functions of the caller's, each with its data.
-        pool.pool
-            .join(|| check(unsafe { first(first_data.pointer()) }), || check(unsafe { second(second_data.pointer()) }));
+        pool.pool.join(
+            || check(unsafe { first(first_data.pointer()) }),
+            || check(unsafe { second(second_data.pointer()) }),
+        );
         Ok(())
     })
 }

@@ -3,11 +3,12 @@
 
 use crate::error::guard_new;
 
-/// Something that tasks read and write: what it stands for is your affair. May be used by several scopes and threads at once, and
-/// dropped as soon as all tasks that name it have been created.
+/// Something that tasks read and write: what it stands for is your affair. May be used by several
+/// scopes and threads at once, and dropped as soon as all tasks that name it have been created.
 pub struct Handle(pub(crate) runtime::Handle);
 
-/// Handles for the parts of an array, one per block of so many elements: parts that share a block conflict. As handles otherwise.
+/// Handles for the parts of an array, one per block of so many elements: parts that share a block
+/// conflict. As handles otherwise.
 pub struct Regions(pub(crate) runtime::Regions);
 
 /// A handle that no task has used.

@@ -1,7 +1,8 @@
 //! Scopes, and tasks without dependences.
 #![expect(
     unsafe_code,
-    reason = "functions have their names for C, and call functions of C; lifetimes are the caller's affair"
+    reason = "functions have their names for C, and call functions of C; lifetimes are the \
+              caller's affair"
 )]
 
 use std::cell::RefCell;
@@ -15,8 +16,8 @@ use crate::error::{Error, check, given, guard};
 use crate::pool::Pool;
 use crate::task::Task;
 
-/// Where tasks are created. Lives while evenkeel_scope_run() does, and may meanwhile be used by all of its tasks on all threads, except for
-/// what is said of evenkeel_scope_task().
+/// Where tasks are created. Lives while evenkeel_scope_run() does, and may meanwhile be used by all
+/// of its tasks on all threads, except for what is said of evenkeel_scope_task().
 pub struct Scope {
     /// Of the thread that opened it.
     scope: *const runtime::Scope<'static, 'static>,
@@ -44,8 +45,8 @@ fn this_thread() -> usize {
 
 impl Scope {
     fn new<'scope>(scope: &'scope runtime::Scope<'scope, '_>) -> Self {
-        // SAFETY: lifetimes alone. The header says how long a scope may be used: as long as the call that opens it, which keeps what is
-        // pointed to.
+        // SAFETY: lifetimes alone. The header says how long a scope may be used: as long as the
+        // call that opens it, which keeps what is pointed to.
         let spawner = unsafe { transmute::<Spawner<'scope>, Spawner<'static>>(scope.spawner()) };
         let scope = std::ptr::from_ref(scope).cast();
         Self { scope, spawner, opener: this_thread(), spare: RefCell::default() }
@@ -90,8 +91,9 @@ impl Sink for Independent<'_> {
     }
 }
 
-/// Opens a scope and calls `body` with it, on a worker: returns when that has returned and all tasks created meanwhile have ended. Where
-/// one of them fails, or `body` does, tasks that have not begun are left out.
+/// Opens a scope and calls `body` with it, on a worker: returns when that has returned and all
+/// tasks created meanwhile have ended. Where one of them fails, or `body` does, tasks that have not
+/// begun are left out.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_scope_run(pool: Option<&Pool>, body: Body, data: *mut c_void) -> c_int {
     guard(|| {
@@ -107,8 +109,9 @@ pub extern "C" fn evenkeel_scope_run(pool: Option<&Pool>, body: Body, data: *mut
     })
 }
 
-/// Creates an independent task: it calls `run` with `data`, on any worker, perhaps at once. Then, or when it is left out, or where it
-/// cannot be created, `release` is called with `data`, once; NULL: nothing is to be released.
+/// Creates an independent task: it calls `run` with `data`, on any worker, perhaps at once. Then,
+/// or when it is left out, or where it cannot be created, `release` is called with `data`, once;
+/// NULL: nothing is to be released.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_scope_spawn(
     scope: Option<&Scope>,
@@ -119,8 +122,8 @@ pub extern "C" fn evenkeel_scope_spawn(
     guard(|| put_owned(given(scope, "scope").map(Independent), run, data, release))
 }
 
-/// As evenkeel_scope_spawn(), with a copy of the `size` bytes at `data`, which goes with the task: `run` is called with a pointer to it,
-/// aligned to 16 bytes. Up to 32 bytes cost next to nothing.
+/// As evenkeel_scope_spawn(), with a copy of the `size` bytes at `data`, which goes with the task:
+/// `run` is called with a pointer to it, aligned to 16 bytes. Up to 32 bytes cost next to nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_scope_spawn_copy(
     scope: Option<&Scope>,
@@ -131,13 +134,15 @@ pub extern "C" fn evenkeel_scope_spawn_copy(
     guard(|| put_copy(given(scope, "scope").map(Independent), run, data, size))
 }
 
-/// Leaves out all tasks that have not begun, and those that are still to be created. No error comes of it.
+/// Leaves out all tasks that have not begun, and those that are still to be created. No error comes
+/// of it.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_scope_cancel(scope: &Scope) {
     scope.spawner.cancel();
 }
 
-/// Whether the scope has been cancelled, or one of its tasks has failed: a long task may look, and return early.
+/// Whether the scope has been cancelled, or one of its tasks has failed: a long task may look, and
+/// return early.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_scope_is_cancelled(scope: &Scope) -> bool {
     scope.spawner.is_cancelled()

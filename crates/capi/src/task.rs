@@ -1,5 +1,8 @@
 //! Tasks with dependences, of scopes and of recorded graphs.
-#![expect(unsafe_code, reason = "functions have their names for C; lifetimes are the caller's affair")]
+#![expect(
+    unsafe_code,
+    reason = "functions have their names for C; lifetimes are the caller's affair"
+)]
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
@@ -13,10 +16,11 @@ use crate::names::known;
 use crate::resources::{Handle, Regions};
 use crate::scope::Scope;
 
-/// A task that has not been created: what it reads and writes is being said. It runs after those of its scope or graph created before it
-/// that conflict with it: that write what it reads or writes, or read what it writes. Ends with evenkeel_task_run(),
-/// evenkeel_task_run_copy() or evenkeel_task_drop(), before its scope or recorder does. NULL is let through by all of its functions, up to
-/// the one that creates it, which fails: so one error is looked for, not many.
+/// A task that has not been created: what it reads and writes is being said. It runs after those of
+/// its scope or graph created before it that conflict with it: that write what it reads or writes,
+/// or read what it writes. Ends with evenkeel_task_run(), evenkeel_task_run_copy() or
+/// evenkeel_task_drop(), before its scope or recorder does. NULL is let through by all of its
+/// functions, up to the one that creates it, which fails: so one error is looked for, not many.
 pub struct Task {
     target: Target,
     accesses: Vec<(Resource, Mode)>,
@@ -50,7 +54,14 @@ enum Mode {
 
 impl Task {
     fn new(target: Target) -> Self {
-        Self { target, accesses: Vec::new(), label: None, cost: None, earlier_label: None, error: None }
+        Self {
+            target,
+            accesses: Vec::new(),
+            label: None,
+            cost: None,
+            earlier_label: None,
+            error: None,
+        }
     }
 
     /// Puts it where the next one can be made of it.
@@ -99,7 +110,9 @@ impl Sink for Dependent {
         match self.0.target {
             Target::Scope(scope) => {
                 // SAFETY: as in `recycle`.
-                let Ok(scope) = unsafe { &*scope }.here() else { unreachable!("`dependent` has asked") };
+                let Ok(scope) = unsafe { &*scope }.here() else {
+                    unreachable!("`dependent` has asked")
+                };
                 let task = saying!(self.0.accesses, scope.task());
                 let task = match self.0.label {
                     Some(label) => task.label(label),
@@ -108,8 +121,10 @@ impl Sink for Dependent {
                 task.run(closure);
             }
             Target::Recorder(recorder) => {
-                // SAFETY: the recorder lives as long as its tasks are being recorded; resources are not used after `run`.
-                let (recorder, accesses) = unsafe { (&mut *recorder, &*from_ref(&self.0.accesses)) };
+                // SAFETY: the recorder lives as long as its tasks are being recorded; resources are
+                // not used after `run`.
+                let (recorder, accesses) =
+                    unsafe { (&mut *recorder, &*from_ref(&self.0.accesses)) };
                 let task = saying!(accesses, recorder.recorder.task());
                 let task = match self.0.label {
                     Some(label) => task.label(label),
@@ -126,7 +141,8 @@ impl Sink for Dependent {
     }
 }
 
-/// A task of a scope. Only the thread that opened the scope creates tasks with dependences: that on which its body runs.
+/// A task of a scope. Only the thread that opened the scope creates tasks with dependences: that on
+/// which its body runs.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_scope_task(scope: Option<&Scope>) -> Option<Box<Task>> {
     let mut task = None;
@@ -214,8 +230,9 @@ pub extern "C" fn evenkeel_task_updates_part(
     Task::say(task, part(regions, begin..end), Mode::Updates);
 }
 
-/// What it is called: on machines with several kinds of core its cost is learnt with that of others of the same name. A program keeps the
-/// names that it uses, so let them be few. Tasks without dependences have no names.
+/// What it is called: on machines with several kinds of core its cost is learnt with that of others
+/// of the same name. A program keeps the names that it uses, so let them be few. Tasks without
+/// dependences have no names.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_label(task: Option<&mut Task>, name: *const c_char) {
     let Some(task) = task else { return };
@@ -225,8 +242,9 @@ pub extern "C" fn evenkeel_task_label(task: Option<&mut Task>, name: *const c_ch
     }
 }
 
-/// How long a recorded task takes on the fastest kind of core, for policies that plan graphs. Where its name has been learnt only the ratios
-/// between tasks of that name count. Of tasks of a scope costs are learnt alone.
+/// How long a recorded task takes on the fastest kind of core, for policies that plan graphs. Where
+/// its name has been learnt only the ratios between tasks of that name count. Of tasks of a scope
+/// costs are learnt alone.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_cost(task: Option<&mut Task>, nanoseconds: u64) {
     if let Some(task) = task {
@@ -234,9 +252,10 @@ pub extern "C" fn evenkeel_task_cost(task: Option<&mut Task>, nanoseconds: u64) 
     }
 }
 
-/// Creates the task, and gives `task` back. It calls `run` with `data` when nothing is left that it waits for, perhaps at once, on any
-/// worker; a task of a graph each time that this is run. Then (of a graph: when that is dropped), or when it is left out, or where it
-/// cannot be created, `release` is called with `data`, once; NULL: nothing is to be released.
+/// Creates the task, and gives `task` back. It calls `run` with `data` when nothing is left that it
+/// waits for, perhaps at once, on any worker; a task of a graph each time that this is run. Then
+/// (of a graph: when that is dropped), or when it is left out, or where it cannot be created,
+/// `release` is called with `data`, once; NULL: nothing is to be released.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_run(
     task: Option<Box<Task>>,
@@ -247,8 +266,8 @@ pub extern "C" fn evenkeel_task_run(
     guard(|| put_owned(dependent(task), run, data, release))
 }
 
-/// As evenkeel_task_run(), with a copy of the `size` bytes at `data`, which goes with the task: `run` is called with a pointer to it,
-/// aligned to 16 bytes. Up to 32 bytes cost next to nothing.
+/// As evenkeel_task_run(), with a copy of the `size` bytes at `data`, which goes with the task:
+/// `run` is called with a pointer to it, aligned to 16 bytes. Up to 32 bytes cost next to nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_run_copy(
     task: Option<Box<Task>>,

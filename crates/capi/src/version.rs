@@ -3,7 +3,8 @@
 
 use std::ffi::{c_char, c_uint};
 
-/// The binary interface that this header describes. It is raised when a function goes or changes its meaning, not when one is added.
+/// The binary interface that this header describes. It is raised when a function goes or changes
+/// its meaning, not when one is added.
 pub const EVENKEEL_ABI: c_uint = 1;
 
 /// The binary interface of the library that is linked: EVENKEEL_ABI of its header.

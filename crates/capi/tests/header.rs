@@ -6,9 +6,21 @@ use std::path::Path;
 fn the_header_checked_in_is_what_the_code_says() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(folder.join("cbindgen.toml")).unwrap();
-    let modules = ["version", "error", "closure", "pool", "loops", "resources", "scope", "task", "graph", "pipeline"];
+    let modules = [
+        "version",
+        "error",
+        "closure",
+        "pool",
+        "loops",
+        "resources",
+        "scope",
+        "task",
+        "graph",
+        "pipeline",
+    ];
     let sources = modules.iter().map(|module| folder.join(format!("src/{module}.rs")));
-    let builder = sources.fold(cbindgen::Builder::new().with_config(config), cbindgen::Builder::with_src);
+    let builder =
+        sources.fold(cbindgen::Builder::new().with_config(config), cbindgen::Builder::with_src);
     let mut header = Vec::new();
     builder.generate().unwrap().write(&mut header);
 
@@ -17,5 +29,9 @@ fn the_header_checked_in_is_what_the_code_says() {
         std::fs::write(&path, &header).unwrap();
     }
     let checked_in = std::fs::read_to_string(&path).unwrap();
-    assert!(checked_in == String::from_utf8(header).unwrap(), "EVENKEEL_UPDATE=1 writes {} anew", path.display());
+    assert!(
+        checked_in == String::from_utf8(header).unwrap(),
+        "EVENKEEL_UPDATE=1 writes {} anew",
+        path.display()
+    );
 }

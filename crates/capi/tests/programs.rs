@@ -1,5 +1,6 @@
-//! Programs of C and C++: built over an installed library by CMake and by pkg-config, with every warning an error, they print what they
-//! should. What is not there to build them is named, and they are left out (tests/setup-c.sh installs it where it may).
+//! Programs of C and C++: built over an installed library by CMake and by pkg-config, with every
+//! warning an error, they print what they should. What is not there to build them is named, and
+//! they are left out (tests/setup-c.sh installs it where it may).
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
@@ -20,20 +21,26 @@ const EXAMPLES: [(&str, &str); 7] = [
 ];
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 /// C and C++ compilers, the pairs of which those are taken that are there.
-const COMPILERS: [(&str, &str); 4] = [("gcc", "g++"), ("clang", "clang++"), ("clang-19", "clang++-19"), ("cc", "c++")];
+const COMPILERS: [(&str, &str); 4] =
+    [("gcc", "g++"), ("clang", "clang++"), ("clang-19", "clang++-19"), ("cc", "c++")];
 
 fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where the library is installed, after it was moved there: its files must find each other wherever they are.
+/// Where the library is installed, after it was moved there: its files must find each other
+/// wherever they are.
 static PREFIX: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
     let temporary = tempfile::tempdir().unwrap();
     let (first, then) = (temporary.path().join("first"), temporary.path().join("then"));
     let mut install = Command::new(folder().join("install.sh"));
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     succeed(
-        install.env("PREFIX", first.as_path()).env("DESTDIR", "").env("PROFILE", profile).env("CARGO", env!("CARGO")),
+        install
+            .env("PREFIX", first.as_path())
+            .env("DESTDIR", "")
+            .env("PROFILE", profile)
+            .env("CARGO", env!("CARGO")),
     );
     std::fs::rename(first, &then).unwrap();
     (temporary, then)
@@ -67,25 +74,39 @@ fn have(tools: &[&str]) -> bool {
 }
 
 fn compilers() -> Vec<(&'static str, &'static str)> {
-    let there: Vec<_> = COMPILERS.into_iter().filter(|(c, cpp)| is_there(c) && is_there(cpp)).collect();
+    let there: Vec<_> =
+        COMPILERS.into_iter().filter(|(c, cpp)| is_there(c) && is_there(cpp)).collect();
     // The last is a name for one of the others, where there is another.
     if there.len() > 1 { there.into_iter().filter(|(c, _)| *c != "cc").collect() } else { there }
 }
 
 fn pkg_config(arguments: &[&str]) -> Vec<String> {
     let files = PREFIX.1.join("lib/pkgconfig");
-    let flags = succeed(Command::new("pkg-config").args(arguments).arg("evenkeel").env("PKG_CONFIG_PATH", files));
+    let flags = succeed(
+        Command::new("pkg-config").args(arguments).arg("evenkeel").env("PKG_CONFIG_PATH", files),
+    );
     flags.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Compiles a program and runs it; what it prints.
-fn output_of(compilers: (&str, &str), source: &Path, options: &[&str], libraries: &[String]) -> String {
+fn output_of(
+    compilers: (&str, &str),
+    source: &Path,
+    options: &[&str],
+    libraries: &[String],
+) -> String {
     let temporary = tempfile::tempdir().unwrap();
     succeed(&mut compiled(temporary.path(), compilers, source, options, libraries))
 }
 
 /// Compiles a program.
-fn compiled(folder: &Path, (c, cpp): (&str, &str), source: &Path, options: &[&str], libraries: &[String]) -> Command {
+fn compiled(
+    folder: &Path,
+    (c, cpp): (&str, &str),
+    source: &Path,
+    options: &[&str],
+    libraries: &[String],
+) -> Command {
     let program = folder.join("program");
     let is_c = source.extension().is_some_and(|extension| extension == "c");
     let (compiler, standard) = if is_c { (c, "-std=c11") } else { (cpp, "-std=c++17") };
@@ -109,7 +130,11 @@ fn programs_built_by_cmake_print_what_they_should() {
         configure.arg(format!("-DCMAKE_PREFIX_PATH={}", PREFIX.1.display()));
         configure.arg(format!("-DCMAKE_C_COMPILER={c}")).arg(format!("-DCMAKE_CXX_COMPILER={cpp}"));
         let flags = WARNINGS.join(" ");
-        succeed(configure.arg(format!("-DCMAKE_C_FLAGS={flags}")).arg(format!("-DCMAKE_CXX_FLAGS={flags}")));
+        succeed(
+            configure
+                .arg(format!("-DCMAKE_C_FLAGS={flags}"))
+                .arg(format!("-DCMAKE_CXX_FLAGS={flags}")),
+        );
         succeed(Command::new("cmake").arg("--build").arg(build.path()));
         for (source, expected) in EXAMPLES {
             let program = build.path().join(source.replace('.', "-"));
@@ -124,13 +149,19 @@ fn programs_built_by_pkg_config_print_what_they_should_with_the_shared_and_the_s
         return;
     }
     let shared = pkg_config(&["--libs"]);
-    let (library, system): (Vec<_>, _) =
-        pkg_config(&["--libs", "--static"]).into_iter().partition(|flag| flag.ends_with("evenkeel"));
+    let (library, system): (Vec<_>, _) = pkg_config(&["--libs", "--static"])
+        .into_iter()
+        .partition(|flag| flag.ends_with("evenkeel"));
     assert_eq!(library, ["-levenkeel"]);
     let alone = [vec![PREFIX.1.join("lib/libevenkeel.a").display().to_string()], system].concat();
     let run = |compilers, optimised, libraries: &[String]| {
         for (source, expected) in EXAMPLES {
-            let output = output_of(compilers, &folder().join("examples").join(source), &[optimised], libraries);
+            let output = output_of(
+                compilers,
+                &folder().join("examples").join(source),
+                &[optimised],
+                libraries,
+            );
             assert_eq!(output, expected, "{source} by {compilers:?} with {libraries:?}");
         }
     };
@@ -144,14 +175,16 @@ fn the_programs_in_the_page_print_what_the_page_says() {
         return;
     }
     let page = std::fs::read_to_string(folder().join("../../docs/c-and-c++.md")).unwrap();
-    let programs: Vec<_> = page.split("```cpp\n").skip(1).map(|it| it.split_once("```").unwrap()).collect();
+    let programs: Vec<_> =
+        page.split("```cpp\n").skip(1).map(|it| it.split_once("```").unwrap()).collect();
     assert_eq!(programs.len(), 3);
     for (program, rest) in programs {
         let temporary = tempfile::tempdir().unwrap();
         let source = temporary.path().join("program.cpp");
         std::fs::write(&source, program).unwrap();
         let output = output_of(("cc", "c++"), &source, &["-O2"], &pkg_config(&["--libs"]));
-        let (sentence, _) = rest.split_once("It prints ").unwrap().1.split_once(['.', '\n']).unwrap();
+        let (sentence, _) =
+            rest.split_once("It prints ").unwrap().1.split_once(['.', '\n']).unwrap();
         let said: Vec<_> = sentence.split('`').skip(1).step_by(2).collect();
         assert_eq!(output.lines().collect::<Vec<_>>(), said);
     }
@@ -164,7 +197,10 @@ fn what_the_headers_say_is_so() {
     }
     let shared = pkg_config(&["--libs"]);
     for source in ["tests/claims.c", "tests/claims.cpp"] {
-        assert_eq!(output_of(("cc", "c++"), &folder().join(source), &["-O1", "-g"], &shared), "all so\n");
+        assert_eq!(
+            output_of(("cc", "c++"), &folder().join(source), &["-O1", "-g"], &shared),
+            "all so\n"
+        );
     }
 }
 
@@ -175,10 +211,15 @@ fn loops_and_stages_are_in_the_summary_and_trace_that_a_program_asks_for() {
     }
     let (temporary, source) = (tempfile::tempdir().unwrap(), folder().join("tests/labels.cpp"));
     let trace = temporary.path().join("run.pftrace");
-    let mut run = compiled(temporary.path(), ("cc", "c++"), &source, &["-O2"], &pkg_config(&["--libs"]));
+    let mut run =
+        compiled(temporary.path(), ("cc", "c++"), &source, &["-O2"], &pkg_config(&["--libs"]));
     let output = run.arg(&trace).output().unwrap();
-    let [said, summary] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
-    assert!(said.starts_with("499500 9900\nevenkeel: 2 workers, ") && said.ends_with("\nevenkeel 1\n"), "{said}");
+    let [said, summary] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(
+        said.starts_with("499500 9900\nevenkeel: 2 workers, ") && said.ends_with("\nevenkeel 1\n"),
+        "{said}"
+    );
     for name in ["rows", "sum", "double"] {
         assert!(said.contains(name) && summary.contains(name), "{name}: {said}{summary}");
     }
@@ -196,12 +237,20 @@ fn what_the_headers_say_is_so_under_address_sanitizer() {
     let temporary = tempfile::tempdir().unwrap();
     let empty = temporary.path().join("empty.c");
     std::fs::write(&empty, "int main(void) { return 0; }\n").unwrap();
-    let can = Command::new("cc").args(sanitized).arg(&empty).arg("-o").arg(temporary.path().join("empty")).output();
+    let can = Command::new("cc")
+        .args(sanitized)
+        .arg(&empty)
+        .arg("-o")
+        .arg(temporary.path().join("empty"))
+        .output();
     if !can.is_ok_and(|output| output.status.success()) {
         eprintln!("AddressSanitizer is left out: cc does not have it");
         return;
     }
     for source in ["tests/claims.c", "tests/claims.cpp"] {
-        assert_eq!(output_of(("cc", "c++"), &folder().join(source), &sanitized, &shared), "all so\n");
+        assert_eq!(
+            output_of(("cc", "c++"), &folder().join(source), &sanitized, &shared),
+            "all so\n"
+        );
     }
 }

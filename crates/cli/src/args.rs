@@ -71,7 +71,8 @@ Examples:
 
 Without the word it is found out what NAME is: a machine, a workload, a policy, or a file.")]
     Show(ShowArgs),
-    /// Find out what this machine is: kinds of core, clusters, clocks, sensors, and where each figure comes from
+    /// Find out what this machine is: kinds of core, clusters, clocks, sensors, and where each
+    /// figure comes from
     #[command(after_help = "\
 Examples:
   evenkeel detect
@@ -126,7 +127,8 @@ Ranked by time, energy, energy-delay product and unfairness, as far as machine a
 where no other is as good in time, energy and unfairness and better in one of them. With -w more than once the workloads run together. \
 A run that fails is listed as failed; the command fails where all do.")]
     Advise(advise::AdviseArgs),
-    /// Carry out a published study again, in the simulator or on this machine: its tables and figures
+    /// Carry out a published study again, in the simulator or on this machine: its tables and
+    /// figures
     #[command(after_help = reproduce::help())]
     Reproduce(reproduce::ReproduceArgs),
     /// Make some CPUs of this machine slow, for real
@@ -144,7 +146,8 @@ measured ratios in EVENKEEL_LAB. Needs CAP_SYS_NICE.
 Exit codes: the command's, 128 + signal where one ended it or the calibration, 127 where it is not there, 126 where it cannot be \
 executed, 1 where a CPU cannot be slowed, 2 for wrong usage.")]
     Lab(LabArgs),
-    /// Run a command under an unmodified kernel on cores that really are slower, in a virtual machine
+    /// Run a command under an unmodified kernel on cores that really are slower, in a virtual
+    /// machine
     #[command(after_help = "\
 Examples:
   sudo evenkeel vm -- sh -c 'uname -r; nproc'
@@ -258,10 +261,12 @@ pub struct ListArgs {
 /// Of `detect`.
 #[derive(Debug, Args)]
 pub struct DetectArgs {
-    /// Measure the speed of each CPU with a short spin, which has the last word (2 s for each, at most 12 s for up to 33)
+    /// Measure the speed of each CPU with a short spin, which has the last word (2 s for each, at
+    /// most 12 s for up to 33)
     #[arg(long)]
     pub calibrate: bool,
-    /// Tell kinds apart by the measured speeds even where the rounds of the measurement scatter by more
+    /// Tell kinds apart by the measured speeds even where the rounds of the measurement scatter by
+    /// more
     #[arg(long, requires = "calibrate")]
     pub force: bool,
     /// Write a machine file
@@ -368,22 +373,26 @@ pub struct RunArgs {
     /// How workloads are made.
     #[command(flatten)]
     pub scale: ScaleArgs,
-    /// Set a knob of the policy (`evenkeel policies` lists them); POLICY.KNOB=VALUE for one of several policies
+    /// Set a knob of the policy (`evenkeel policies` lists them); POLICY.KNOB=VALUE for one of
+    /// several policies
     #[arg(long = "set", value_name = "KNOB=VALUE", value_parser = parse::setting)]
     pub settings: Vec<Setting>,
     /// Where policies have speedup factors from: oracle, offline, sampled, modelled=ERROR
     #[arg(long, value_name = "ESTIMATOR", default_value = "oracle", value_parser = parse::estimator)]
     pub estimator: Estimator,
-    /// Profile what is run in a run of it at this size beforehand, for policies that take one (age:prediction=profile)
+    /// Profile what is run in a run of it at this size beforehand, for policies that take one
+    /// (age:prediction=profile)
     #[arg(long, value_name = "FACTOR", value_parser = parse::factor, allow_negative_numbers = true)]
     pub profile_from: Option<f64>,
-    /// How clusters choose their clock: performance, schedutil, fixed=MHZ (of each kind the operating point nearest to it)
+    /// How clusters choose their clock: performance, schedutil, fixed=MHZ (of each kind the
+    /// operating point nearest to it)
     #[arg(long, value_name = "GOVERNOR", default_value = "performance", value_parser = parse::governor)]
     pub governor: Governor,
     /// What a policy says takes effect this much later, as 50us
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = parse::time, allow_hyphen_values = true)]
     pub decision_latency: Nanos,
-    /// What one core's tasks hand to another's (volumes of task graphs) takes time, at this rate, as 1GB/s [default: none, they share a memory]
+    /// What one core's tasks hand to another's (volumes of task graphs) takes time, at this rate,
+    /// as 1GB/s [default: none, they share a memory]
     #[arg(long, value_name = "RATE", value_parser = parse::rate)]
     pub link: Option<f64>,
     /// End each run after this, whatever still runs, as 10s
@@ -409,7 +418,8 @@ pub struct SimulateArgs {
     /// Write a Perfetto trace of the run (open it at ui.perfetto.dev)
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Write what rt-app would: a log for each task of an rt-app file, and trace.txt with its markers
+    /// Write what rt-app would: a log for each task of an rt-app file, and trace.txt with its
+    /// markers
     #[arg(long, value_name = "DIR")]
     pub rtapp_log: Option<PathBuf>,
     /// Print the result record as one JSON object
@@ -446,7 +456,8 @@ pub struct CompareArgs {
     /// Run every workload for itself instead of all together
     #[arg(long)]
     pub each: bool,
-    /// Policy that others are set in relation to [default: linux if it is among them, else the first]
+    /// Policy that others are set in relation to [default: linux if it is among them, else the
+    /// first]
     #[arg(long, value_name = "POLICY", value_parser = parse::policy_label)]
     pub baseline: Option<String>,
     /// Runs at a time.
@@ -495,11 +506,13 @@ pub struct LabArgs {
     /// Print what was measured as one JSON array
     #[arg(long, requires = "measure")]
     pub json: bool,
-    /// The slow CPU is taken away once in so long, as 250us: what is shorter does not see a slow CPU, but one that comes and goes (50us to 20ms)
-    /// [default: 500us to 4ms, by what switching costs]
+    /// The slow CPU is taken away once in so long, as 250us: what is shorter does not see a slow
+    /// CPU, but one that comes and goes (50us to 20ms) [default: 500us to 4ms, by what switching
+    /// costs]
     #[arg(long, value_name = "TIME", value_parser = parse::lab_period, allow_hyphen_values = true)]
     pub period: Option<Nanos>,
-    /// Calibrate anew: else a calibration of the last hour for the same CPUs, ratios and period is used
+    /// Calibrate anew: else a calibration of the last hour for the same CPUs, ratios and period is
+    /// used
     #[arg(long)]
     pub recalibrate: bool,
     /// Go on where a CPU cannot be held within 2 % of what was asked
@@ -516,7 +529,8 @@ pub struct RecordArgs {
     /// Workload file to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Machine that this is: work is time times its cores' capacities [default: that of EVENKEEL_MACHINE, else equal cores]
+    /// Machine that this is: work is time times its cores' capacities [default: that of
+    /// EVENKEEL_MACHINE, else equal cores]
     #[arg(long, value_name = "MACHINE")]
     pub machine: Option<String>,
     /// Read what `perf sched record` wrote instead of running a command
@@ -542,7 +556,10 @@ impl SimulateArgs {
     /// # Errors
     /// None, several, or not a policy.
     pub fn policy(&self) -> Result<PolicySpec, String> {
-        let text = self.policy.as_deref().ok_or("no policy: give -p POLICY; `evenkeel policies` lists them")?;
+        let text = self
+            .policy
+            .as_deref()
+            .ok_or("no policy: give -p POLICY; `evenkeel policies` lists them")?;
         let mut specs = parse::policies(text)?;
         match (specs.pop(), specs.is_empty()) {
             (Some(spec), true) => Ok(spec),

@@ -27,7 +27,8 @@ pub enum Failure {
     ClosedPipe,
     /// A signal ended it: exit code 128 + signal.
     Interrupted(i32),
-    /// The program that was to be run cannot be: exit code 127 where it is not there, 126 where it is.
+    /// The program that was to be run cannot be: exit code 127 where it is not there, 126 where it
+    /// is.
     NotStarted {
         /// Its name or path.
         program: String,
@@ -70,7 +71,9 @@ impl Failure {
             Self::Failed(error) => (causes(error), 1),
             #[cfg(feature = "sched_ext")]
             Self::Dismissed(error) => (causes(error), 3),
-            Self::NotStarted { program, error } => (format!("cannot run '{program}': {error}"), not_started(error)),
+            Self::NotStarted { program, error } => {
+                (format!("cannot run '{program}': {error}"), not_started(error))
+            }
             Self::Said => return ExitCode::FAILURE,
             Self::ClosedPipe => return ExitCode::from(ended_by(Signal::PIPE.as_raw())),
             Self::Interrupted(signal) => return ExitCode::from(ended_by(*signal)),
@@ -85,7 +88,8 @@ pub fn ended_by(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
-/// An error and what caused it, each said once: messages of libraries often have their cause in them already.
+/// An error and what caused it, each said once: messages of libraries often have their cause in
+/// them already.
 pub fn causes(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -98,7 +102,8 @@ pub fn causes(error: &anyhow::Error) -> String {
     line
 }
 
-/// Says something on stderr, in one line, whatever it is made of. Nothing can be done where stderr is gone.
+/// Says something on stderr, in one line, whatever it is made of. Nothing can be done where stderr
+/// is gone.
 pub fn say(kind: &str, what: &str) {
     use io::Write as _;
     let mut line = String::new();
@@ -111,8 +116,8 @@ pub fn say(kind: &str, what: &str) {
     let _ = writeln!(io::stderr(), "{kind}: {line}");
 }
 
-/// What clap has to say of a wrong command line, in one line: it takes a paragraph for the mistake, one for a tip,
-/// and more for the usage.
+/// What clap has to say of a wrong command line, in one line: it takes a paragraph for the mistake,
+/// one for a tip, and more for the usage.
 pub fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let until_usage = text.split("\n\nUsage:").next().unwrap_or(&text);
@@ -145,15 +150,19 @@ mod tests {
         let cause = || io::Error::other("permission denied");
         let bare = anyhow::Error::from(cause()).context("cannot write x");
         assert_eq!(causes(&bare), "cannot write x: permission denied");
-        let twice = anyhow::Error::from(cause()).context("x: permission denied; try sudo").context("cannot write x");
+        let twice = anyhow::Error::from(cause())
+            .context("x: permission denied; try sudo")
+            .context("cannot write x");
         assert_eq!(causes(&twice), "cannot write x: x: permission denied; try sudo");
     }
 
     #[test]
     fn a_wrong_command_is_told_which_there_are() {
-        let line = |args: &[&str]| one_line(&Cli::command().try_get_matches_from(args).unwrap_err());
+        let line =
+            |args: &[&str]| one_line(&Cli::command().try_get_matches_from(args).unwrap_err());
         assert!(line(&["evenkeel", "list"]).ends_with(
-            "; expected machines, policies, workloads, show, detect, simulate, compare, advise, reproduce, lab, vm, sensors, record, \
+            "; expected machines, policies, workloads, show, detect, simulate, compare, advise, \
+             reproduce, lab, vm, sensors, record, \
              run, schedule, service, new, completions, man"
         ));
     }
@@ -163,7 +172,10 @@ mod tests {
         let command = Command::new("x").arg(Arg::new("policy").long("policy"));
         let error = command.try_get_matches_from(["x", "--polcy", "a"]).unwrap_err();
         let line = one_line(&error);
-        assert!(line.starts_with("unexpected argument '--polcy' found; tip: ") && !line.contains('\n'), "{line}");
+        assert!(
+            line.starts_with("unexpected argument '--polcy' found; tip: ") && !line.contains('\n'),
+            "{line}"
+        );
         assert!(!line.contains("Usage"), "{line}");
     }
 }

@@ -34,11 +34,19 @@ fn main() -> ExitCode {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Advise(args) => commands::advise::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
-        Command::Lab(args) => return commands::lab::run(&args).unwrap_or_else(|failure| failure.report()),
-        Command::Vm(args) => return commands::vm::run(&args).unwrap_or_else(|failure| failure.report()),
+        Command::Lab(args) => {
+            return commands::lab::run(&args).unwrap_or_else(|failure| failure.report());
+        }
+        Command::Vm(args) => {
+            return commands::vm::run(&args).unwrap_or_else(|failure| failure.report());
+        }
         Command::Sensors(args) => commands::sensors::run(&args),
-        Command::Record(args) => return commands::record::run(&args).unwrap_or_else(|failure| failure.report()),
-        Command::Run(args) => return commands::live::run::run(&args).unwrap_or_else(|failure| failure.report()),
+        Command::Record(args) => {
+            return commands::record::run(&args).unwrap_or_else(|failure| failure.report());
+        }
+        Command::Run(args) => {
+            return commands::live::run::run(&args).unwrap_or_else(|failure| failure.report());
+        }
         Command::Schedule(args) => {
             return commands::live::schedule::run(&args).unwrap_or_else(|failure| failure.report());
         }
@@ -53,10 +61,12 @@ fn main() -> ExitCode {
 /// Help and version are not mistakes; they come this way, too.
 fn not_parsed(error: &clap::Error) -> ExitCode {
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print().map_err(Failure::stdout) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(failure) => failure.report(),
-        },
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            match error.print().map_err(Failure::stdout) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => failure.report(),
+            }
+        }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             // It goes to stderr: nothing can be done where that is gone.
             let _ = error.print();

@@ -1,8 +1,9 @@
 //! Where output goes: stdout, and files that are whole or not there.
 //!
-//! A device or a pipe is written to in place. A file is written under a temporary name in its own folder and renamed when it is complete, so that whoever looks
-//! finds the old one or the new one. The folder is tried before the long work, not after it. What
-//! Ctrl-C interrupts leaves no temporary behind.
+//! A device or a pipe is written to in place. A file is written under a temporary name in its own
+//! folder and renamed when it is complete, so that whoever looks finds the old one or the new one.
+//! The folder is tried before the long work, not after it. What Ctrl-C interrupts leaves no
+//! temporary behind.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -33,18 +34,24 @@ impl OutputFile {
     /// # Errors
     /// A target that is a folder, or a folder that is not there or cannot be written to.
     pub fn begin(target: &Path) -> Result<Self> {
-        let unwritable =
-            |error: anyhow::Error| Failure::Usage(error.context(format!("cannot write {}", target.display())));
+        let unwritable = |error: anyhow::Error| {
+            Failure::Usage(error.context(format!("cannot write {}", target.display())))
+        };
         if target.is_dir() {
             return Err(unwritable(anyhow::anyhow!("it is a folder")));
         }
         if target == Path::new("-") {
-            return Err(unwritable(anyhow::anyhow!("expected the name of a file; /dev/stdout is stdout")));
+            return Err(unwritable(anyhow::anyhow!(
+                "expected the name of a file; /dev/stdout is stdout"
+            )));
         }
         let special = target.metadata().is_ok_and(|metadata| !metadata.is_file());
         // What a link points to is replaced, not the link.
-        let target =
-            if special { target.to_owned() } else { target.canonicalize().unwrap_or_else(|_| target.to_owned()) };
+        let target = if special {
+            target.to_owned()
+        } else {
+            target.canonicalize().unwrap_or_else(|_| target.to_owned())
+        };
         let elsewhere = std::env::temp_dir();
         let folder = match target.parent() {
             _ if special => &elsewhere,
@@ -53,13 +60,14 @@ impl OutputFile {
         };
         clean_up_when_interrupted();
         let mut living = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
-        let temporary =
-            tempfile::Builder::new().prefix(".evenkeel-").permissions(permissions()).tempfile_in(folder).map_err(
-                |error| match error.kind() {
-                    io::ErrorKind::NotFound => unwritable(anyhow::anyhow!("there is no such folder")),
-                    kind => unwritable(io::Error::from(kind).into()),
-                },
-            )?;
+        let temporary = tempfile::Builder::new()
+            .prefix(".evenkeel-")
+            .permissions(permissions())
+            .tempfile_in(folder)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => unwritable(anyhow::anyhow!("there is no such folder")),
+                kind => unwritable(io::Error::from(kind).into()),
+            })?;
         living.insert(temporary.path().to_owned());
         Ok(Self { temporary, target, special })
     }
@@ -90,7 +98,9 @@ impl OutputFile {
     /// Whatever the file system refuses.
     pub fn finish_with(mut self, content: &[u8]) -> Result {
         let written = self.temporary.write_all(content);
-        written.with_context(|| format!("cannot write {}", self.target.display())).map_err(Failure::Failed)?;
+        written
+            .with_context(|| format!("cannot write {}", self.target.display()))
+            .map_err(Failure::Failed)?;
         self.finish()
     }
 }
@@ -116,13 +126,14 @@ fn permissions() -> std::fs::Permissions {
     std::fs::Permissions::default()
 }
 
-/// Without a handler, that is where there is no file to lose, these signals end the process at once. One that is ignored,
-/// as SIGHUP under nohup, stays ignored.
+/// Without a handler, that is where there is no file to lose, these signals end the process at
+/// once. One that is ignored, as SIGHUP under nohup, stays ignored.
 fn clean_up_when_interrupted() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let ignored = ignored();
-        let ending = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+        let ending =
+            [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
         // Where a handler cannot be set there is nothing better to do than to go without.
         let Ok(mut signals) = Signals::new(ending) else { return };
         std::thread::spawn(move || {
@@ -136,7 +147,8 @@ fn clean_up_when_interrupted() {
     });
 }
 
-/// The signals that this process ignores, a bit each from signal 1 on; none where the kernel does not say.
+/// The signals that this process ignores, a bit each from signal 1 on; none where the kernel does
+/// not say.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -163,7 +175,8 @@ pub fn print(text: &str) -> Result {
 /// # Errors
 /// [`Failure::ClosedPipe`] where the reader has gone.
 pub fn print_json(value: &impl serde::Serialize) -> Result {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::Failed(error.into()))?;
+    let text =
+        serde_json::to_string_pretty(value).map_err(|error| Failure::Failed(error.into()))?;
     print(&text)
 }
 
@@ -183,7 +196,11 @@ mod tests {
 
         let given_up = OutputFile::begin(&folder.path().join("other")).unwrap();
         drop(given_up);
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the finished one is left");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "only the finished one is left"
+        );
     }
 
     #[cfg(unix)]

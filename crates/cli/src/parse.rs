@@ -12,18 +12,23 @@ use evenkeel_vm::fetch::Fetch;
 /// # Errors
 /// What would do instead.
 pub fn time(text: &str) -> Result<Nanos, String> {
-    const EXPECTED: &str = "expected a duration: 90 (seconds), 500ms, 50us, 1.5s, 2min, 1h or 1h30m";
-    if text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.')) {
+    const EXPECTED: &str =
+        "expected a duration: 90 (seconds), 500ms, 50us, 1.5s, 2min, 1h or 1h30m";
+    if text
+        .strip_prefix('-')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+    {
         return Err(format!("{text} is a negative duration; {EXPECTED}"));
     }
     let mut rest = text.trim();
     let mut total = 0.0;
     let mut last = f64::INFINITY;
     loop {
-        let (number, after) =
-            rest.split_at(rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len()));
+        let (number, after) = rest
+            .split_at(rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len()));
         let after = after.trim_start();
-        let (unit, after) = after.split_at(after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len()));
+        let (unit, after) =
+            after.split_at(after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len()));
         let is_alone = last.is_infinite() && after.is_empty();
         let unit = if unit.is_empty() && is_alone { Some(1e9) } else { unit_ns(unit) };
         // Units descend, and none comes twice: 1h30m, and not 30m1h.
@@ -67,14 +72,17 @@ pub fn positive_time(text: &str) -> Result<Nanos, String> {
     }
 }
 
-/// Every how often a slow CPU may be taken away: so seldom that timers keep up, and so often that the kernel lets whoever takes it away do so.
+/// Every how often a slow CPU may be taken away: so seldom that timers keep up, and so often that
+/// the kernel lets whoever takes it away do so.
 ///
 /// # Errors
 /// What would do instead.
 pub fn lab_period(text: &str) -> Result<Nanos, String> {
     const LEAST: Nanos = Nanos::from_micros(50);
     const GREATEST: Nanos = Nanos::from_millis(20);
-    Some(time(text)?).filter(|period| (LEAST..=GREATEST).contains(period)).ok_or("expected 50us to 20ms".into())
+    Some(time(text)?)
+        .filter(|period| (LEAST..=GREATEST).contains(period))
+        .ok_or("expected 50us to 20ms".into())
 }
 
 /// A duration of whole seconds, up to a day.
@@ -85,19 +93,25 @@ pub fn seconds(text: &str) -> Result<u32, String> {
     const SECOND: u64 = 1_000_000_000;
     const MOST: u64 = 86_400;
     let time = time(text)?;
-    let seconds = Some(time.0 / SECOND).filter(|seconds| time.0 % SECOND == 0 && (1..=MOST).contains(seconds));
-    seconds.and_then(|seconds| u32::try_from(seconds).ok()).ok_or("expected whole seconds, 1 to 86400".into())
+    let seconds = Some(time.0 / SECOND)
+        .filter(|seconds| time.0 % SECOND == 0 && (1..=MOST).contains(seconds));
+    seconds
+        .and_then(|seconds| u32::try_from(seconds).ok())
+        .ok_or("expected whole seconds, 1 to 86400".into())
 }
 
-/// For how long the kernel may let a thread wait: as long as it takes at most (SCX_WATCHDOG_MAX_TIMEOUT, kernel/sched/ext.c), and longer than a slow machine
-/// needs for a turn of everybody.
+/// For how long the kernel may let a thread wait: as long as it takes at most
+/// (SCX_WATCHDOG_MAX_TIMEOUT, kernel/sched/ext.c), and longer than a slow machine needs for a turn
+/// of everybody.
 ///
 /// # Errors
 /// What would do instead.
 pub fn watchdog(text: &str) -> Result<Nanos, String> {
     const LEAST: Nanos = Nanos::from_secs(1);
     const GREATEST: Nanos = Nanos::from_secs(30);
-    Some(time(text)?).filter(|time| (LEAST..=GREATEST).contains(time)).ok_or("expected 1s to 30s".into())
+    Some(time(text)?)
+        .filter(|time| (LEAST..=GREATEST).contains(time))
+        .ok_or("expected 1s to 30s".into())
 }
 
 /// Bytes over time, in bytes per nanosecond: `1.5GB/s`.
@@ -109,9 +123,12 @@ pub fn rate(text: &str) -> Result<f64, String> {
     const UNITS: [(&str, f64); 3] = [("kB/s", 1e6), ("MB/s", 1e3), ("GB/s", 1.0)];
     // Slower, and a file of some gigabytes would be on its way for months.
     const LEAST: f64 = 1e-6;
-    let expected = || "expected a rate with a unit, of 1kB/s or more: 500MB/s or 1.5GB/s".to_owned();
-    let (number, per) =
-        UNITS.iter().find_map(|&(unit, per)| Some((text.strip_suffix(unit)?, per))).ok_or_else(expected)?;
+    let expected =
+        || "expected a rate with a unit, of 1kB/s or more: 500MB/s or 1.5GB/s".to_owned();
+    let (number, per) = UNITS
+        .iter()
+        .find_map(|&(unit, per)| Some((text.strip_suffix(unit)?, per)))
+        .ok_or_else(expected)?;
     let digits = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let rate = number.parse::<f64>().ok().filter(|_| digits).map(|number| number / per);
     rate.filter(|rate| rate.is_finite() && *rate >= LEAST).ok_or_else(expected)
@@ -135,8 +152,14 @@ pub fn interval(text: &str) -> Result<Nanos, String> {
 /// The name of a page.
 pub fn result_file(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    let is_page = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("html") || it.eq_ignore_ascii_case("htm"));
-    if is_page { Err("-o writes results as JSON or CSV; --html FILE writes a page".into()) } else { Ok(path) }
+    let is_page = path
+        .extension()
+        .is_some_and(|it| it.eq_ignore_ascii_case("html") || it.eq_ignore_ascii_case("htm"));
+    if is_page {
+        Err("-o writes results as JSON or CSV; --html FILE writes a page".into())
+    } else {
+        Ok(path)
+    }
 }
 
 /// A factor greater than 0.
@@ -163,7 +186,8 @@ pub fn experiment(text: &str) -> Result<u32, String> {
 /// # Errors
 /// What would do instead.
 pub fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("'{text}' found, expected a whole number from 0 to {}", u64::MAX))
+    text.parse()
+        .map_err(|_| format!("'{text}' found, expected a whole number from 0 to {}", u64::MAX))
 }
 
 /// `oracle`, `offline`, `sampled`, `modelled=0.1`.
@@ -171,8 +195,8 @@ pub fn seed(text: &str) -> Result<u64, String> {
 /// # Errors
 /// What would do instead.
 pub fn estimator(text: &str) -> Result<Estimator, String> {
-    const EXPECTED: &str =
-        "expected oracle, offline, sampled or modelled=ERROR with a relative error of 0 or more, as modelled=0.1";
+    const EXPECTED: &str = "expected oracle, offline, sampled or modelled=ERROR with a relative \
+                            error of 0 or more, as modelled=0.1";
     match text {
         "oracle" => Ok(Estimator::Oracle),
         "offline" => Ok(Estimator::Offline),
@@ -180,7 +204,9 @@ pub fn estimator(text: &str) -> Result<Estimator, String> {
         _ => {
             let error = text.strip_prefix("modelled=").and_then(|error| error.parse::<f64>().ok());
             match error {
-                Some(error) if error.is_finite() && error >= 0.0 => Ok(Estimator::Modelled { error }),
+                Some(error) if error.is_finite() && error >= 0.0 => {
+                    Ok(Estimator::Modelled { error })
+                }
                 _ => Err(EXPECTED.into()),
             }
         }
@@ -198,7 +224,9 @@ pub fn governor(text: &str) -> Result<Governor, String> {
         _ => {
             let mhz = text.strip_prefix("fixed=").and_then(|mhz| mhz.parse::<f64>().ok());
             match mhz {
-                Some(mhz) if mhz > 0.0 && mhz < 1e9 => Ok(Governor::Fixed { khz: (mhz * 1e3).round() as u64 }),
+                Some(mhz) if mhz > 0.0 && mhz < 1e9 => {
+                    Ok(Governor::Fixed { khz: (mhz * 1e3).round() as u64 })
+                }
                 _ => Err("expected performance, schedutil or fixed=MHZ, as fixed=800".into()),
             }
         }
@@ -224,7 +252,9 @@ pub fn named_factor(text: &str) -> Result<(String, f64), String> {
     let expected = || "expected COMMAND=FACTOR with a factor of 1 or more, as gzip=3.1".to_owned();
     let (name, number) = text.rsplit_once('=').ok_or_else(expected)?;
     match number.parse::<f64>() {
-        Ok(factor) if factor.is_finite() && factor >= 1.0 && !name.is_empty() => Ok((name.to_owned(), factor)),
+        Ok(factor) if factor.is_finite() && factor >= 1.0 && !name.is_empty() => {
+            Ok((name.to_owned(), factor))
+        }
         _ => Err(expected()),
     }
 }
@@ -257,13 +287,15 @@ pub struct GuestCopy {
     pub guest: Option<PathBuf>,
 }
 
-/// A path in the guest: absolute, without `.` and `..`, and not in one of the kernel's own file systems.
+/// A path in the guest: absolute, without `.` and `..`, and not in one of the kernel's own file
+/// systems.
 ///
 /// # Errors
 /// What would do instead.
 pub fn guest_path(text: &str) -> Result<PathBuf, String> {
-    evenkeel_vm::image::guest_path(Path::new(text))
-        .ok_or_else(|| "expected an absolute path in the guest, outside of /dev, /proc and /sys".to_owned())
+    evenkeel_vm::image::guest_path(Path::new(text)).ok_or_else(|| {
+        "expected an absolute path in the guest, outside of /dev, /proc and /sys".to_owned()
+    })
 }
 
 /// `BINARY` or `BINARY=GUEST-PATH`.
@@ -272,9 +304,8 @@ pub fn guest_path(text: &str) -> Result<PathBuf, String> {
 /// What would do instead.
 pub fn guest_program(text: &str) -> Result<GuestCopy, String> {
     match text.split_once('=') {
-        Some(_) => {
-            guest_file(text).map_err(|_| "expected BINARY or BINARY=GUEST-PATH, as worker=/opt/worker".to_owned())
-        }
+        Some(_) => guest_file(text)
+            .map_err(|_| "expected BINARY or BINARY=GUEST-PATH, as worker=/opt/worker".to_owned()),
         None if text.is_empty() => Err("expected the name or the path of a program".to_owned()),
         None => Ok(GuestCopy { host: text.into(), guest: None }),
     }
@@ -285,8 +316,10 @@ pub fn guest_program(text: &str) -> Result<GuestCopy, String> {
 /// # Errors
 /// What would do instead.
 pub fn guest_file(text: &str) -> Result<GuestCopy, String> {
-    let expected = || "expected HOST=GUEST-PATH with an absolute path in the guest, as data=/data".to_owned();
-    let (host, guest) = text.rsplit_once('=').filter(|(host, _)| !host.is_empty()).ok_or_else(expected)?;
+    let expected =
+        || "expected HOST=GUEST-PATH with an absolute path in the guest, as data=/data".to_owned();
+    let (host, guest) =
+        text.rsplit_once('=').filter(|(host, _)| !host.is_empty()).ok_or_else(expected)?;
     let guest = guest_path(guest).map_err(|_| expected())?;
     Ok(GuestCopy { host: host.into(), guest: Some(guest) })
 }
@@ -296,8 +329,11 @@ pub fn guest_file(text: &str) -> Result<GuestCopy, String> {
 /// # Errors
 /// What would do instead.
 pub fn fetch(text: &str) -> Result<Fetch, String> {
-    let expected = || "expected GUEST-PATH=HOST with an absolute path in the guest, as /tmp/out=out".to_owned();
-    let (guest, host) = text.split_once('=').filter(|(_, host)| !host.is_empty()).ok_or_else(expected)?;
+    let expected = || {
+        "expected GUEST-PATH=HOST with an absolute path in the guest, as /tmp/out=out".to_owned()
+    };
+    let (guest, host) =
+        text.split_once('=').filter(|(_, host)| !host.is_empty()).ok_or_else(expected)?;
     let guest = guest_path(guest).map_err(|_| expected())?;
     Ok(Fetch { guest, host: host.into() })
 }
@@ -315,8 +351,13 @@ pub fn mebibytes(text: &str) -> Result<u64, String> {
         _ => (text, 0),
     };
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    let size = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).filter(|_| is_number);
-    size.filter(|size| (1..=MOST).contains(size)).ok_or_else(|| "expected a size, as 512M or 2G".to_owned())
+    let size = number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(factor))
+        .filter(|_| is_number);
+    size.filter(|size| (1..=MOST).contains(size))
+        .ok_or_else(|| "expected a size, as 512M or 2G".to_owned())
 }
 
 /// See [`Setting`].
@@ -347,7 +388,8 @@ pub struct PolicySpec {
     pub set: Vec<(String, String)>,
 }
 
-/// A list of policies. A comma separates policies as well as the knobs of one: what has a `=` and no `:` is a knob.
+/// A list of policies. A comma separates policies as well as the knobs of one: what has a `=` and
+/// no `:` is a knob.
 ///
 /// # Errors
 /// An empty item, a knob before any policy.
@@ -369,9 +411,10 @@ pub fn policies(text: &str) -> Result<Vec<PolicySpec>, String> {
         }
         let Some(knob) = knob else { continue };
         let spec = specs.last_mut().ok_or_else(|| format!("knob '{knob}' before any policy"))?;
-        let pair = knob.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
-        let (name, value) =
-            pair.ok_or_else(|| format!("expected KNOB=VALUE after '{}:', found '{knob}'", spec.name))?;
+        let pair =
+            knob.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
+        let (name, value) = pair
+            .ok_or_else(|| format!("expected KNOB=VALUE after '{}:', found '{knob}'", spec.name))?;
         spec.label.push(if spec.set.is_empty() { ':' } else { ',' });
         spec.label.push_str(knob);
         spec.set.push((name.into(), value.into()));
@@ -441,8 +484,18 @@ mod tests {
         ] {
             assert_eq!(time(text), Ok(Nanos(ns)), "{text}");
         }
-        for bad in ["", "us", "1e3s", "5 parsecs", "99999999999999999999s", "1.2.3s", "30m1h", "1h30", "1s2s", "--json"]
-        {
+        for bad in [
+            "",
+            "us",
+            "1e3s",
+            "5 parsecs",
+            "99999999999999999999s",
+            "1.2.3s",
+            "30m1h",
+            "1h30",
+            "1s2s",
+            "--json",
+        ] {
             assert!(time(bad).is_err(), "{bad}");
         }
         for negative in ["-5s", "-1", "-.5h"] {
@@ -451,7 +504,10 @@ mod tests {
         assert_eq!((seconds("5"), seconds("2min")), (Ok(5), Ok(120)));
         assert!(["0", "500ms", "1.5", "2d"].iter().all(|bad| seconds(bad).is_err()));
         assert!(positive_time("0s").is_err());
-        assert_eq!((watchdog("1s"), watchdog("30s")), (Ok(Nanos::from_secs(1)), Ok(Nanos::from_secs(30))));
+        assert_eq!(
+            (watchdog("1s"), watchdog("30s")),
+            (Ok(Nanos::from_secs(1)), Ok(Nanos::from_secs(30)))
+        );
         assert!(watchdog("999ms").is_err() && watchdog("31s").is_err());
     }
 
@@ -459,7 +515,9 @@ mod tests {
     fn estimators_and_governors() {
         assert_eq!(estimator("modelled=0.1"), Ok(Estimator::Modelled { error: 0.1 }));
         assert_eq!(governor("fixed=800"), Ok(Governor::Fixed { khz: 800_000 }));
-        for bad in ["", "model", "modelled", "modelled=", "modelled=-1", "modelled=nan", "modelled=inf"] {
+        for bad in
+            ["", "model", "modelled", "modelled=", "modelled=-1", "modelled=nan", "modelled=inf"]
+        {
             assert!(estimator(bad).is_err(), "{bad}");
         }
         for bad in ["", "fixed", "fixed=0", "fixed=-5", "fixed=nan", "ondemand"] {
@@ -480,7 +538,9 @@ mod tests {
 
     #[test]
     fn places_in_a_guest_are_absolute() {
-        let both = |host: &str, guest: &str| Ok(GuestCopy { host: host.into(), guest: Some(guest.into()) });
+        let both = |host: &str, guest: &str| {
+            Ok(GuestCopy { host: host.into(), guest: Some(guest.into()) })
+        };
         assert_eq!(guest_program("worker"), Ok(GuestCopy { host: "worker".into(), guest: None }));
         assert_eq!(guest_program("./w=/opt/w"), both("./w", "/opt/w"));
         assert_eq!(guest_file("a=b=/c"), both("a=b", "/c"));
@@ -499,7 +559,17 @@ mod tests {
     #[test]
     fn memory_has_a_unit() {
         assert_eq!((mebibytes("512M"), mebibytes("2G")), (Ok(512), Ok(2048)));
-        for bad in ["", "G", "512", "0M", "-1G", "1.5G", "2g", "99999999999999999G", "18446744073709551615G"] {
+        for bad in [
+            "",
+            "G",
+            "512",
+            "0M",
+            "-1G",
+            "1.5G",
+            "2g",
+            "99999999999999999G",
+            "18446744073709551615G",
+        ] {
             assert!(mebibytes(bad).is_err(), "{bad}");
         }
     }
@@ -507,9 +577,20 @@ mod tests {
     #[test]
     fn rates_are_decimal_and_have_a_unit() {
         assert_eq!(["1.5GB/s", "500MB/s", "2kB/s"].map(rate), [Ok(1.5), Ok(0.5), Ok(2e-6)]);
-        for bad in
-            ["", "1", "GB/s", "1G", "-1GB/s", "0GB/s", "1e3GB/s", "nanGB/s", "infGB/s", "1.2.3GB/s", "7B/s", "0.5kB/s"]
-        {
+        for bad in [
+            "",
+            "1",
+            "GB/s",
+            "1G",
+            "-1GB/s",
+            "0GB/s",
+            "1e3GB/s",
+            "nanGB/s",
+            "infGB/s",
+            "1.2.3GB/s",
+            "7B/s",
+            "0.5kB/s",
+        ] {
             assert!(rate(bad).is_err(), "{bad}");
         }
     }

@@ -1,4 +1,5 @@
-//! From the command line to runs: what is run on what under which policies, and carrying one of them out.
+//! From the command line to runs: what is run on what under which policies, and carrying one of
+//! them out.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -57,16 +58,18 @@ pub struct Chosen {
     knobs: Knobs,
 }
 
-/// The policy of the operating system beside a graph policy that is named alone: a worker for each core, which stays there.
+/// The policy of the operating system beside a graph policy that is named alone: a worker for each
+/// core, which stays there.
 const BESIDE_GRAPHS: &str = "pinned";
 
-/// What a name stands for: a policy of the operating system, and one for task graphs. `heft` is the latter beside [`BESIDE_GRAPHS`], `gts+heft`
-/// names both.
+/// What a name stands for: a policy of the operating system, and one for task graphs. `heft` is the
+/// latter beside [`BESIDE_GRAPHS`], `gts+heft` names both.
 fn parts(name: &str) -> (&str, Option<&'static str>) {
     if let Some(entry) = graph::find(name) {
         return (BESIDE_GRAPHS, Some(entry.name));
     }
-    let both = name.rsplit_once('+').and_then(|(system, tasks)| Some((system, graph::find(tasks)?)));
+    let both =
+        name.rsplit_once('+').and_then(|(system, tasks)| Some((system, graph::find(tasks)?)));
     both.map_or((name, None), |(system, entry)| (system, Some(entry.name)))
 }
 
@@ -115,20 +118,30 @@ impl Plan {
     /// Anything that is not there, or that does not fit.
     pub fn new(args: &RunArgs, specs: Vec<PolicySpec>, each: bool) -> Result<Self> {
         let Some(name) = &args.machine else {
-            let known =
-                evenkeel_files::machines::presets().iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
+            let known = evenkeel_files::machines::presets()
+                .iter()
+                .map(|preset| preset.name)
+                .collect::<Vec<_>>()
+                .join(", ");
             return Err(Failure::usage(format!(
                 "no machine: give -m with a file, here for this machine, or one of {known}"
             )));
         };
         if args.workloads.is_empty() {
             return Err(Failure::usage(
-                "no workload: give -w with a name or a file; `evenkeel workloads` lists what is built in",
+                "no workload: give -w with a name or a file; `evenkeel workloads` lists what is \
+                 built in",
             ));
         }
-        let listed = |name: &&String| name.contains(',') && !name.contains(':') && !std::path::Path::new(name).exists();
+        let listed = |name: &&String| {
+            name.contains(',') && !name.contains(':') && !std::path::Path::new(name).exists()
+        };
         if let Some(list) = args.workloads.iter().find(listed) {
-            let each = list.split(',').map(|name| format!("-w {}", name.trim())).collect::<Vec<_>>().join(" ");
+            let each = list
+                .split(',')
+                .map(|name| format!("-w {}", name.trim()))
+                .collect::<Vec<_>>()
+                .join(" ");
             return Err(Failure::usage(format!("no workload '{list}': for several give {each}")));
         }
         let policies = choose(specs, &args.settings)?;
@@ -136,7 +149,10 @@ impl Plan {
         let whole = if args.free_costs { named.with_free_costs() } else { named };
         let used = machines::part(&whole, args.cores.as_deref())?;
         let load = |names: &[String], scale: &ScaleArgs| -> Result<Vec<Application>> {
-            let apps = names.iter().map(|name| workloads::load(name, scale, &used)).collect::<Result<Vec<_>>>()?;
+            let apps = names
+                .iter()
+                .map(|name| workloads::load(name, scale, &used))
+                .collect::<Result<Vec<_>>>()?;
             Ok(apps.into_iter().flatten().collect())
         };
         let config = Config {
@@ -148,13 +164,16 @@ impl Plan {
             duration: args.duration,
             ..Config::default()
         };
-        let names: Vec<String> = args.workloads.iter().map(|name| workloads::canonical(name)).collect();
+        let names: Vec<String> =
+            args.workloads.iter().map(|name| workloads::canonical(name)).collect();
         let set = |names: &[String]| -> Result<Set> {
-            let set = Set { workloads: names.to_vec(), apps: load(names, &args.scale)?, profile: None };
+            let set =
+                Set { workloads: names.to_vec(), apps: load(names, &args.scale)?, profile: None };
             check_graphs(&set, &policies)?;
             let Some(size) = args.profile_from else { return Ok(set) };
             let small = load(names, &ScaleArgs { size, ..args.scale.clone() })?;
-            let profile = profile(&used, &small, &config).map_err(|error| Failure::Failed(error.into()))?;
+            let profile =
+                profile(&used, &small, &config).map_err(|error| Failure::Failed(error.into()))?;
             Ok(Set { profile: Some(Arc::new(profile)), ..set })
         };
         let sets = if each {
@@ -162,26 +181,46 @@ impl Plan {
         } else {
             vec![set(&names)?]
         };
-        Ok(Self { whole, used, sets, policies, config, per_thread: args.threads, alone: AloneCache::default() })
+        Ok(Self {
+            whole,
+            used,
+            sets,
+            policies,
+            config,
+            per_thread: args.threads,
+            alone: AloneCache::default(),
+        })
     }
 
-    /// Says on stderr that the runs take long, and why, where they do. So many are carried out at a time.
+    /// Says on stderr that the runs take long, and why, where they do. So many are carried out at a
+    /// time.
     pub fn warn_of_length(&self, jobs: usize) {
-        let sizes: Vec<Size> =
-            self.sets.iter().map(|set| Size::of(&set.apps, &self.used, self.config.duration)).collect();
+        let sizes: Vec<Size> = self
+            .sets
+            .iter()
+            .map(|set| Size::of(&set.apps, &self.used, self.config.duration))
+            .collect();
         if let Some(warning) = proportion::warning(&sizes, self.policies.len(), jobs) {
             say("warning", &warning);
         }
     }
 
-    /// Carries out the runs alone that all sets need, as many at a time as there are threads for it. One that fails fails
-    /// again where it is needed, and is reported there.
+    /// Carries out the runs alone that all sets need, as many at a time as there are threads for
+    /// it. One that fails fails again where it is needed, and is reported there.
     pub fn measure_alone(&self) {
-        self.sets.par_iter().for_each(|set| drop(self.alone.measure(&self.whole, &self.used, &set.apps, &self.config)));
+        self.sets.par_iter().for_each(|set| {
+            drop(self.alone.measure(&self.whole, &self.used, &set.apps, &self.config))
+        });
     }
 
-    /// Carries out one run. The runs alone that its measures need are carried out beside it, where they have not been yet.
-    pub fn carry_out<L: Listener + Send>(&self, set: &Set, policy: &Chosen, listener: &mut L) -> Finished {
+    /// Carries out one run. The runs alone that its measures need are carried out beside it, where
+    /// they have not been yet.
+    pub fn carry_out<L: Listener + Send>(
+        &self,
+        set: &Set,
+        policy: &Chosen,
+        listener: &mut L,
+    ) -> Finished {
         let mut config = Config { profile: set.profile.clone(), ..self.config.clone() };
         if let Some(graph) = policy.graph {
             graph.clone_into(&mut config.graph_policy);
@@ -192,7 +231,15 @@ impl Plan {
                 let start = Instant::now();
                 let outcome = registry::make_with_seed(&policy.system, &policy.set, config.seed)
                     .map_err(anyhow::Error::from)
-                    .and_then(|mut it| Ok(evenkeel_sim::run(&self.used, &set.apps, it.as_mut(), &config, listener)?));
+                    .and_then(|mut it| {
+                        Ok(evenkeel_sim::run(
+                            &self.used,
+                            &set.apps,
+                            it.as_mut(),
+                            &config,
+                            listener,
+                        )?)
+                    });
                 (outcome, start.elapsed())
             },
         );
@@ -208,18 +255,23 @@ impl Plan {
             Ok((outcome, alone)) => Finished {
                 record: Record {
                     graph: match set.apps.as_slice() {
-                        [app] => GraphRow::of(&self.used, app, &config.graph_policy, outcome.makespan),
+                        [app] => {
+                            GraphRow::of(&self.used, app, &config.graph_policy, outcome.makespan)
+                        }
                         _ => None,
                     },
                     ..subject.record(&outcome, &alone, self.per_thread, wall)
                 },
                 notes: outcome.notes.iter().map(|note| of(&policy.name, note)).collect(),
             },
-            Err(error) => Finished { record: subject.failure(causes(&error), wall), notes: Vec::new() },
+            Err(error) => {
+                Finished { record: subject.failure(causes(&error), wall), notes: Vec::new() }
+            }
         }
     }
 
-    /// What was accepted but has no meaning here, or another one than it may seem to have, each once.
+    /// What was accepted but has no meaning here, or another one than it may seem to have, each
+    /// once.
     pub fn notes(&self) -> IndexSet<String> {
         let apps = self.sets.iter().flat_map(|set| &set.apps);
         let of_workloads = apps.flat_map(|app| app.notes.iter().map(|note| of(&app.name, note)));
@@ -228,26 +280,36 @@ impl Plan {
 
     /// A profile that nobody goes by, and policies that go by one that is not there.
     fn notes_of_profiles(&self) -> Vec<String> {
-        let takes_one = |policy: &&Chosen| policy.make().is_ok_and(|it| it.interest().wants(Interest::PROFILE));
+        let takes_one =
+            |policy: &&Chosen| policy.make().is_ok_and(|it| it.interest().wants(Interest::PROFILE));
         let takers: Vec<_> = self.policies.iter().filter(takes_one).collect();
         if self.sets.iter().any(|set| set.profile.is_some()) {
             let idle = takers.is_empty();
-            return idle.then(|| "--profile-from: no policy here goes by a profile".to_owned()).into_iter().collect();
+            return idle
+                .then(|| "--profile-from: no policy here goes by a profile".to_owned())
+                .into_iter()
+                .collect();
         }
         let knows_all = self.config.estimator == Estimator::Oracle;
         let without = takers.into_iter().filter(|_| knows_all);
-        without.map(|it| of(&it.label, "goes by true distances: a profile is made by --profile-from")).collect()
+        without
+            .map(|it| of(&it.label, "goes by true distances: a profile is made by --profile-from"))
+            .collect()
     }
 }
 
 /// Refuses policies that choose among tasks where nothing has any.
 fn check_graphs(set: &Set, policies: &[Chosen]) -> Result {
-    let Some((policy, name)) = policies.iter().find_map(|policy| Some((policy, policy.graph?))) else { return Ok(()) };
+    let Some((policy, name)) = policies.iter().find_map(|policy| Some((policy, policy.graph?)))
+    else {
+        return Ok(());
+    };
     if set.apps.iter().any(|app| !app.graphs.is_empty()) {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "policy {}: {name} chooses among the tasks of a graph, and {} has none; expected a task graph (WfFormat, STG or DOT, or a program as \
+        "policy {}: {name} chooses among the tasks of a graph, and {} has none; expected a task \
+         graph (WfFormat, STG or DOT, or a program as \
          blackscholes:tasks) or a policy for threads, as gts",
         policy.label,
         set.workloads.join(" + "),
@@ -264,8 +326,8 @@ pub fn say_notes(notes: &IndexSet<String>) {
     notes.iter().for_each(|note| say("note", note));
 }
 
-/// Policies with the knobs that are meant for them: what is set for all gives way to what is set for one, and that to what
-/// is said in place.
+/// Policies with the knobs that are meant for them: what is set for all gives way to what is set
+/// for one, and that to what is said in place.
 ///
 /// # Errors
 /// A policy or a knob that is not there.
@@ -296,10 +358,14 @@ pub fn choose(specs: Vec<PolicySpec>, settings: &[Setting]) -> Result<Vec<Chosen
         let knobs = registry::knobs(&system, &set).map_err(Failure::input)?;
         chosen.push(Chosen { label, name, system, graph, set, knobs });
     }
-    let Some((setting, _)) = settings.iter().zip(used).find(|(_, used)| !used) else { return Ok(chosen) };
+    let Some((setting, _)) = settings.iter().zip(used).find(|(_, used)| !used) else {
+        return Ok(chosen);
+    };
     let asked = names.join(", ");
     Err(Failure::usage(match &setting.policy {
-        Some(policy) => format!("--set {policy}.{}: {policy} is not among the policies {asked}", setting.knob),
+        Some(policy) => {
+            format!("--set {policy}.{}: {policy} is not among the policies {asked}", setting.knob)
+        }
         None => format!("--set {}: none of the policies {asked} has such a knob", setting.knob),
     }))
 }

@@ -1,19 +1,21 @@
-//! Whether runs are out of proportion: how much is to be simulated, and roughly how long that takes here.
+//! Whether runs are out of proportion: how much is to be simulated, and roughly how long that takes
+//! here.
 //!
-//! The estimate is made before anything runs, from what the workloads say: work over the speed of the cores, or the
-//! duration asked for; a scheduling event for each core every few milliseconds of that, fewer where nobody has to wait, and
-//! one for each step of a thread.
-//! It is right to within a factor of three or so, which is enough for a warning.
+//! The estimate is made before anything runs, from what the workloads say: work over the speed of
+//! the cores, or the duration asked for; a scheduling event for each core every few milliseconds of
+//! that, fewer where nobody has to wait, and one for each step of a thread. It is right to within a
+//! factor of three or so, which is enough for a warning.
 
 use evenkeel_machine::{Machine, Nanos};
 use evenkeel_model::{Application, Step};
 
-/// Simulated time between two scheduling events of a core for which threads wait: the slice of the fair policies. Ours.
+/// Simulated time between two scheduling events of a core for which threads wait: the slice of the
+/// fair policies. Ours.
 const SLICE_S: f64 = 3e-3;
 /// Simulated time between two looks of a policy that is never quiet, where no thread waits. Ours.
 const LOOK_S: f64 = 10e-3;
-/// What an event takes of one host core: docs/benchmarks.md has 2 to 13 million a second, by policy; sparse runs have more
-/// to do for each. Ours.
+/// What an event takes of one host core: docs/benchmarks.md has 2 to 13 million a second, by
+/// policy; sparse runs have more to do for each. Ours.
 const EVENT_S: f64 = 0.4e-6;
 /// Events that a thread takes to be made, started and accounted for. Ours.
 const EVENTS_PER_THREAD: f64 = 20.0;
@@ -43,8 +45,14 @@ impl Size {
             // What never ends by itself, or cannot be told beforehand, goes on until then.
             simulated_s = if simulated_s > 0.0 { simulated_s.min(end) } else { end };
         }
-        let threads = apps.iter().map(|app| app.threads.len() + app.templates.len()).sum::<usize>() as f64;
-        Self { simulated_s, steps: apps.iter().map(|app| steps(app, simulated_s)).sum(), threads, cores }
+        let threads =
+            apps.iter().map(|app| app.threads.len() + app.templates.len()).sum::<usize>() as f64;
+        Self {
+            simulated_s,
+            steps: apps.iter().map(|app| steps(app, simulated_s)).sum(),
+            threads,
+            cores,
+        }
     }
 
     /// Events that come with time.
@@ -57,18 +65,24 @@ impl Size {
     }
 }
 
-/// What there is to be said before runs of these sizes under so many policies, `jobs` at a time; none: they are short.
+/// What there is to be said before runs of these sizes under so many policies, `jobs` at a time;
+/// none: they are short.
 pub fn warning(sizes: &[Size], policies: usize, jobs: usize) -> Option<String> {
     let runs = sizes.len() * policies;
     let jobs = jobs.clamp(1, runs.max(1)) as f64;
-    let seconds = sizes.iter().map(|size| size.events() * EVENT_S).sum::<f64>() * policies as f64 / jobs;
-    let largest = sizes.iter().max_by(|a, b| a.events().total_cmp(&b.events())).filter(|_| seconds > LONG_S)?;
+    let seconds =
+        sizes.iter().map(|size| size.events() * EVENT_S).sum::<f64>() * policies as f64 / jobs;
+    let largest = sizes
+        .iter()
+        .max_by(|a, b| a.events().total_cmp(&b.events()))
+        .filter(|_| seconds > LONG_S)?;
     let of_time = largest.of_time();
     let of_threads = largest.threads * EVENTS_PER_THREAD;
     let why = if of_time >= largest.steps.max(of_threads) {
         let time = time(largest.simulated_s);
         format!(
-            "{time} of {} cores are simulated, with a scheduling event on each every few milliseconds",
+            "{time} of {} cores are simulated, with a scheduling event on each every few \
+             milliseconds",
             largest.cores
         )
     } else if largest.steps >= of_threads {
@@ -78,7 +92,8 @@ pub fn warning(sizes: &[Size], policies: usize, jobs: usize) -> Option<String> {
     };
     let several = if runs > 1 { format!(" in the largest of {runs} runs") } else { String::new() };
     Some(format!(
-        "this takes roughly {}: {why}{several}; --size 0.1 makes a built-in workload smaller, --duration TIME ends each run",
+        "this takes roughly {}: {why}{several}; --size 0.1 makes a built-in workload smaller, \
+         --duration TIME ends each run",
         time(seconds)
     ))
 }
@@ -86,14 +101,18 @@ pub fn warning(sizes: &[Size], policies: usize, jobs: usize) -> Option<String> {
 /// How fast all cores are together, the fastest kind being 1.
 fn speed(machine: &Machine) -> f64 {
     let fastest = machine.kinds.iter().map(|kind| kind.capacity).max().unwrap_or(1);
-    let each = machine.cores.iter().map(|core| f64::from(machine.kinds[core.kind.index()].capacity));
+    let each =
+        machine.cores.iter().map(|core| f64::from(machine.kinds[core.kind.index()].capacity));
     each.sum::<f64>() / f64::from(fastest)
 }
 
 /// What an application takes on one core of the fastest kind; 0: not known beforehand.
 fn alone_s(app: &Application, machine: &Machine) -> f64 {
     let Some(work) = app.work_by_phase() else { return 0.0 };
-    let Some(capacity) = machine.kinds.iter().map(|kind| kind.top().capacity).reduce(f64::max) else { return 0.0 };
+    let Some(capacity) = machine.kinds.iter().map(|kind| kind.top().capacity).reduce(f64::max)
+    else {
+        return 0.0;
+    };
     let of_phase = |(work, phase): (&evenkeel_machine::Work, &evenkeel_model::Phase)| {
         work.0 as f64 / phase.speed(machine, capacity).max(f64::MIN_POSITIVE)
     };
@@ -124,7 +143,9 @@ fn passed(app: &Application, all: &[Step], simulated_s: f64) -> f64 {
                 Step::Timer { period, .. } => Some(period.as_secs_f64()),
                 _ => None,
             });
-            period.map_or(0.0, |period| simulated_s / period.max(1e-9) * passed(app, body, simulated_s))
+            period.map_or(0.0, |period| {
+                simulated_s / period.max(1e-9) * passed(app, body, simulated_s)
+            })
         }
         Step::RunTasks(id) => {
             let tasks = app.graphs.get(id.index()).map_or(0, |graph| graph.tasks.len());
@@ -147,7 +168,11 @@ fn time(seconds: f64) -> String {
 }
 
 fn count(number: f64) -> String {
-    if number < 1e9 { format!("{:.0} million", number / 1e6) } else { format!("{:.1} billion", number / 1e9) }
+    if number < 1e9 {
+        format!("{:.0} million", number / 1e6)
+    } else {
+        format!("{:.1} billion", number / 1e9)
+    }
 }
 
 #[cfg(test)]
@@ -172,7 +197,10 @@ mod tests {
     #[test]
     fn a_run_of_days_is_announced_with_the_reason_and_a_shorter_one_is_not() {
         let long = warning(&[size("swaptions", 1_000.0, None)], 20, 1).unwrap();
-        assert!(long.contains(" of 8 cores are simulated, ") && long.contains("of 20 runs"), "{long}");
+        assert!(
+            long.contains(" of 8 cores are simulated, ") && long.contains("of 20 runs"),
+            "{long}"
+        );
         assert_eq!(warning(&[size("swaptions", 1_000.0, Some(Nanos::from_secs(5)))], 20, 1), None);
     }
 

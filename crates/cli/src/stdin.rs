@@ -16,8 +16,8 @@ pub const CALLED: &str = "stdin";
 /// What it was read as, and all that was there.
 static READ: OnceLock<(&'static str, Vec<u8>)> = OnceLock::new();
 
-/// All of stdin, up to `most` bytes and one more, as a machine or as a workload. It is read once, however often it is
-/// asked for.
+/// All of stdin, up to `most` bytes and one more, as a machine or as a workload. It is read once,
+/// however often it is asked for.
 ///
 /// # Errors
 /// It cannot be read; it has been read as something else.
@@ -27,12 +27,18 @@ pub fn read(what: &'static str, most: u64) -> Result<&'static [u8]> {
             say("note", &format!("reading the {what} from the terminal; Ctrl-D ends it"));
         }
         let mut bytes = Vec::new();
-        io::stdin().take(most + 1).read_to_end(&mut bytes).context("cannot read stdin").map_err(Failure::Failed)?;
+        io::stdin()
+            .take(most + 1)
+            .read_to_end(&mut bytes)
+            .context("cannot read stdin")
+            .map_err(Failure::Failed)?;
         // Nobody else is here: commands read what they are given before they make threads.
         let _ = READ.set((what, bytes));
     }
     match READ.get() {
         Some((read_as, bytes)) if *read_as == what => Ok(bytes),
-        _ => Err(Failure::usage(format!("the {what} cannot be read from stdin (-): something else is"))),
+        _ => Err(Failure::usage(format!(
+            "the {what} cannot be read from stdin (-): something else is"
+        ))),
     }
 }

@@ -1,12 +1,16 @@
-//! Tables of lists and descriptions: plain, aligned, as wide as the terminal. Those of results are `evenkeel-report`'s.
+//! Tables of lists and descriptions: plain, aligned, as wide as the terminal. Those of results are
+//! `evenkeel-report`'s.
 
 use std::fmt::Display;
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
+};
 use evenkeel_report::table::Style;
 
 /// Nothing but a line under the header.
-const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+const RULED: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// A table of text with these columns; long cells are wrapped to the terminal.
 pub fn plain<const N: usize>(header: [&str; N]) -> Table {
@@ -18,14 +22,17 @@ pub fn plain<const N: usize>(header: [&str; N]) -> Table {
     table
 }
 
-/// How many columns there are: as `COLUMNS` says, else as the terminal does; none: not known, as in a pipe.
+/// How many columns there are: as `COLUMNS` says, else as the terminal does; none: not known, as in
+/// a pipe.
 pub fn width() -> Option<usize> {
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse::<usize>().ok());
+    let said =
+        std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse::<usize>().ok());
     let said = said.filter(|columns| *columns > 0);
     said.or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0.into()))
 }
 
-/// Text as wide as the terminal: each line is broken between words, and goes on behind `indent` blanks.
+/// Text as wide as the terminal: each line is broken between words, and goes on behind `indent`
+/// blanks.
 pub fn wrapped(text: &str, indent: usize) -> String {
     wrapped_to(text, indent, width())
 }
@@ -71,7 +78,8 @@ fn blank() -> Table {
     table
 }
 
-/// With three spaces between columns, and none at the end of a line, which no one sees and every `diff` does.
+/// With three spaces between columns, and none at the end of a line, which no one sees and every
+/// `diff` does.
 pub fn text(mut table: Table) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -79,8 +87,8 @@ pub fn text(mut table: Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// As [`text`], but where the terminal is narrower than the table, columns of `droppable` are left out, in that order, until
-/// it fits, and a line says which and that `instead` has them.
+/// As [`text`], but where the terminal is narrower than the table, columns of `droppable` are left
+/// out, in that order, until it fits, and a line says which and that `instead` has them.
 pub fn fitted(table: Table, droppable: &[usize], instead: &str) -> String {
     fitted_to(table, droppable, instead, width())
 }
@@ -89,21 +97,26 @@ fn fitted_to(mut table: Table, droppable: &[usize], instead: &str, width: Option
     // The padding that `text` sets, and the separator.
     const BETWEEN: usize = 3;
     let widths = table.column_max_content_widths();
-    let mut needed: usize = widths.iter().map(|&width| usize::from(width) + BETWEEN).sum::<usize>() - BETWEEN;
+    let mut needed: usize =
+        widths.iter().map(|&width| usize::from(width) + BETWEEN).sum::<usize>() - BETWEEN;
     let mut left_out = Vec::new();
     for &index in droppable {
         if width.is_none_or(|width| needed <= width) {
             break;
         }
         needed -= usize::from(widths[index]) + BETWEEN;
-        left_out.extend(table.header().and_then(|row| row.cell_iter().nth(index)).map(|cell| cell.content()));
+        left_out.extend(
+            table.header().and_then(|row| row.cell_iter().nth(index)).map(|cell| cell.content()),
+        );
         if let Some(column) = table.column_mut(index) {
             column.set_constraint(ColumnConstraint::Hidden);
         }
     }
     let note = match left_out.as_slice() {
         [] => String::new(),
-        titles => wrapped_to(&format!("\nToo narrow for {}: {instead}.\n", titles.join(", ")), 0, width),
+        titles => {
+            wrapped_to(&format!("\nToo narrow for {}: {instead}.\n", titles.join(", ")), 0, width)
+        }
     };
     text(table) + &note
 }
@@ -127,7 +140,10 @@ mod tests {
     fn lines_are_broken_between_words_and_go_on_indented() {
         let text = "name  one two three\nlong/path/that/is/one/word\n";
         assert_eq!(wrapped_to(text, 6, None), text);
-        assert_eq!(wrapped_to(text, 6, Some(14)), "name  one two\n      three\nlong/path/that/is/one/word\n");
+        assert_eq!(
+            wrapped_to(text, 6, Some(14)),
+            "name  one two\n      three\nlong/path/that/is/one/word\n"
+        );
         assert_eq!(wrapped_to("a\n\n b c", 2, Some(3)), "a\n\n b\n  c");
     }
 

@@ -11,8 +11,11 @@ pub fn behind(beginning: &str) -> (usize, usize) {
 
 /// The beginning of a piece of text, on one line, for people.
 pub fn cut(piece: &str) -> String {
-    let mut shown: String =
-        piece.chars().take(SHOWN_CHARACTERS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut shown: String = piece
+        .chars()
+        .take(SHOWN_CHARACTERS)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
     if piece.chars().nth(SHOWN_CHARACTERS).is_some() {
         shown.push('…');
     }

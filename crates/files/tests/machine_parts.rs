@@ -9,7 +9,8 @@ fn preset(name: &str) -> Machine {
     machines::preset(name).unwrap()
 }
 
-/// What holds for each machine, whole or part: dense numbers, and all that points somewhere points back.
+/// What holds for each machine, whole or part: dense numbers, and all that points somewhere points
+/// back.
 fn assert_consistent(machine: &Machine) {
     assert!(!machine.kinds.is_empty() && !machine.cores.is_empty());
     for (index, core) in machine.cores.iter().enumerate() {
@@ -22,7 +23,10 @@ fn assert_consistent(machine: &Machine) {
         }
     }
     assert!(machine.clusters.iter().all(|cluster| !cluster.cores.is_empty()));
-    assert_eq!(machine.clusters.iter().map(|cluster| cluster.cores.len()).sum::<usize>(), machine.cores.len());
+    assert_eq!(
+        machine.clusters.iter().map(|cluster| cluster.cores.len()).sum::<usize>(),
+        machine.cores.len()
+    );
     assert!(machine.kinds.windows(2).all(|pair| pair[0].capacity >= pair[1].capacity));
 }
 
@@ -102,18 +106,31 @@ fn alone_runs_have_one_kind_or_one_core() {
 #[test]
 fn what_is_no_part_is_refused_with_what_there_is() {
     let message = |spec: &str| preset("odroid-xu3").subset(spec).unwrap_err().to_string();
-    assert_eq!(message("2medium"), "cores '2medium': no kind 'medium' in odroid-xu3, which has 4big+4little");
+    assert_eq!(
+        message("2medium"),
+        "cores '2medium': no kind 'medium' in odroid-xu3, which has 4big+4little"
+    );
     assert_eq!(message("5big"), "cores '5big': 5 big asked for, odroid-xu3 has 4");
     assert_eq!(
         message("99999999999999999999999big"),
-        "cores '99999999999999999999999big': 99999999999999999999999 big asked for, odroid-xu3 has 4"
+        "cores '99999999999999999999999big': 99999999999999999999999 big asked for, odroid-xu3 has \
+         4"
     );
     assert_eq!(message("1big+1big"), "cores '1big+1big': kind 'big' is named twice");
-    assert_eq!(message("0big+0little"), "cores '0big+0little': no core is left, expected at least one");
-    assert_eq!(message("big"), "cores 'big': 'big' found, expected a count and a kind, such as 2big");
+    assert_eq!(
+        message("0big+0little"),
+        "cores '0big+0little': no core is left, expected at least one"
+    );
+    assert_eq!(
+        message("big"),
+        "cores 'big': 'big' found, expected a count and a kind, such as 2big"
+    );
     for garbage in ["", "+", "4", "2big+", "-1big", "²big", "2big 2little", "2 big"] {
         let error = preset("odroid-xu3").subset(garbage).unwrap_err();
-        assert!(matches!(error, SubsetError::Term { .. } | SubsetError::UnknownKind { .. }), "{garbage}: {error}");
+        assert!(
+            matches!(error, SubsetError::Term { .. } | SubsetError::UnknownKind { .. }),
+            "{garbage}: {error}"
+        );
     }
 }
 
@@ -122,7 +139,10 @@ fn a_description_has_each_figure_once() {
     let description = preset("odroid-xu3").describe();
     assert_eq!(description.cores, "4big+4little");
     let big = &description.kinds[0];
-    assert_eq!((big.min_mhz, big.max_mhz, big.capacity, big.idle_power_w), (1600.0, 2000.0, 1024, Some(0.0)));
+    assert_eq!(
+        (big.min_mhz, big.max_mhz, big.capacity, big.idle_power_w),
+        (1600.0, 2000.0, 1024, Some(0.0))
+    );
     assert_eq!(big.operating_points[1].busy_power_w, Some(1.19));
     assert_eq!((description.clusters[1].first_core, description.clusters[1].last_core), (4, 7));
     assert_eq!(description.costs.migration_across_us, 30.0);

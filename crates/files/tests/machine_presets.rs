@@ -15,7 +15,8 @@ fn assert_kinds(preset: &str, expected: &[KindRow]) -> Machine {
         (kind.name.clone(), cores, kind.top().khz / 1_000, kind.capacity)
     };
     let found: Vec<_> = (0..machine.kinds.len()).map(row).collect();
-    let expected: Vec<_> = expected.iter().map(|(name, n, mhz, c)| (name.to_string(), *n, *mhz, *c)).collect();
+    let expected: Vec<_> =
+        expected.iter().map(|(name, n, mhz, c)| (name.to_string(), *n, *mhz, *c)).collect();
     assert_eq!(found, expected, "{preset}");
     machine
 }
@@ -32,7 +33,11 @@ fn each_preset_reads_and_bears_the_name_of_its_file() {
         assert_eq!(machine.name, preset.name);
         assert!(!machine.description.is_empty() && !machine.source.is_empty(), "{}", preset.name);
         for kind in &machine.kinds {
-            assert!(kind.source.contains("derived") || kind.source.contains("measured"), "{}", preset.name);
+            assert!(
+                kind.source.contains("derived") || kind.source.contains("measured"),
+                "{}",
+                preset.name
+            );
         }
     }
 }
@@ -57,7 +62,8 @@ fn odroid_xu3_has_its_sources_figures() {
 #[test]
 fn a_busy_odroid_core_and_its_cluster_draw_what_was_measured() {
     // PARTSim's table: mean W with one core busy, per kind and clock in MHz.
-    let measured = [("big", 1600, 0.88), ("big", 2000, 1.60), ("little", 800, 0.054), ("little", 1400, 0.142)];
+    let measured =
+        [("big", 1600, 0.88), ("big", 2000, 1.60), ("little", 800, 0.054), ("little", 1400, 0.142)];
     let machine = machines::preset("odroid-xu3").unwrap();
     for (name, mhz, watts) in measured {
         let kind = machine.kinds.iter().find(|kind| kind.name == name).unwrap();
@@ -70,7 +76,8 @@ fn a_busy_odroid_core_and_its_cluster_draw_what_was_measured() {
 #[test]
 fn odroid_xu3_paper_runs_at_the_studys_clocks_only() {
     // 539 x 800 / (1024 x 1600) of 1024 is 269.5.
-    let machine = assert_kinds("odroid-xu3-paper", &[("big", 4, 1600, 1024), ("little", 4, 800, 270)]);
+    let machine =
+        assert_kinds("odroid-xu3-paper", &[("big", 4, 1600, 1024), ("little", 4, 800, 270)]);
     assert!(machine.kinds.iter().all(|kind| kind.opps.len() == 1));
     assert_eq!(machine.kinds[1].top().capacity, 269.5);
     assert!(machine.has_power_model());
@@ -78,18 +85,23 @@ fn odroid_xu3_paper_runs_at_the_studys_clocks_only() {
 
 #[test]
 fn the_power_of_odroid_xu3_mclas_lies_on_the_curve_through_the_two_measured_clocks() {
-    let machine = assert_kinds("odroid-xu3-mclas", &[("big", 4, 1800, 1024), ("little", 4, 1200, 359)]);
+    let machine =
+        assert_kinds("odroid-xu3-mclas", &[("big", 4, 1800, 1024), ("little", 4, 1200, 359)]);
     let measured = machines::preset("odroid-xu3").unwrap();
     let watts = |machine: &Machine, kind: usize, point: usize| {
         let point = &machine.kinds[kind].opps[point];
         [point.busy_power.unwrap().as_watts_f64(), point.cluster_power.unwrap().as_watts_f64()]
     };
     for (kind, clocks) in [(0, [1600.0, 2000.0, 1800.0]), (1, [800.0, 1400.0, 1200.0_f64])] {
-        let [low, high, here] = [watts(&measured, kind, 0), watts(&measured, kind, 1), watts(&machine, kind, 0)];
+        let [low, high, here] =
+            [watts(&measured, kind, 0), watts(&measured, kind, 1), watts(&machine, kind, 0)];
         for ((low, high), here) in low.into_iter().zip(high).zip(here) {
             let exponent = (high / low).ln() / (clocks[1] / clocks[0]).ln();
             let expected = low * (clocks[2] / clocks[0]).powf(exponent);
-            assert!((here / expected - 1.0).abs() < 0.002, "kind {kind}: {here} W, not {expected} W");
+            assert!(
+                (here / expected - 1.0).abs() < 0.002,
+                "kind {kind}: {here} W, not {expected} W"
+            );
         }
     }
 }
@@ -105,7 +117,10 @@ fn hikey960_has_its_sources_figures() {
 
 #[test]
 fn pixel6_has_three_kinds_with_its_sources_figures() {
-    let machine = assert_kinds("pixel6", &[("prime", 2, 2802, 1024), ("big", 2, 2253, 499), ("little", 4, 1803, 161)]);
+    let machine = assert_kinds(
+        "pixel6",
+        &[("prime", 2, 2802, 1024), ("big", 2, 2253, 499), ("little", 4, 1803, 161)],
+    );
     // Linux numbers the little cores first.
     assert_eq!(machine.cores[0].kind, KindId(2));
     assert!(machine.has_power_model());
@@ -154,7 +169,8 @@ fn the_study_machines_have_their_ratios() {
     for (fast, slow) in [(1, 7), (2, 6), (4, 4)] {
         for (suffix, ratio) in [("", 8), ("-4", 4), ("-2", 2)] {
             let name = format!("amp-{fast}f{slow}s{suffix}");
-            let kinds = [("fast", fast, 2000, 1024), ("slow", slow, 2000 / ratio, 1024 / ratio as u32)];
+            let kinds =
+                [("fast", fast, 2000, 1024), ("slow", slow, 2000 / ratio, 1024 / ratio as u32)];
             assert!(!assert_kinds(&name, &kinds).has_power_model());
         }
     }

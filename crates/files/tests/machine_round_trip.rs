@@ -1,10 +1,11 @@
-//! Laws of the machine file: what is written reads as the same machine, and any bytes are met with a machine or an error.
+//! Laws of the machine file: what is written reads as the same machine, and any bytes are met with
+//! a machine or an error.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_files::machines::{self, MachineError, presets};
 use evenkeel_machine::{
-    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, MAX_CORES, Machine, MicroWatts, Nanos, OperatingPoint,
-    Reference,
+    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, MAX_CORES, Machine, MicroWatts, Nanos,
+    OperatingPoint, Reference,
 };
 use proptest::prelude::*;
 
@@ -27,7 +28,11 @@ fn points(top: f64, with_power: bool) -> impl Strategy<Value = Vec<OperatingPoin
         let point = |(index, khz): (usize, u64)| OperatingPoint {
             khz,
             // Down to half of the top, so that the least allowed (1) is kept to.
-            capacity: if index + 1 == count { top } else { top * (0.5 + 0.5 * index as f64 / count as f64) },
+            capacity: if index + 1 == count {
+                top
+            } else {
+                top * (0.5 + 0.5 * index as f64 / count as f64)
+            },
             busy_power: with_power.then_some(powers[index].0),
             cluster_power: with_power.then_some(powers[index].1),
         };
@@ -45,13 +50,15 @@ fn kinds() -> impl Strategy<Value = Vec<Kind>> {
     tops.prop_flat_map(|tops| {
         let kind = |(rank, top): (usize, f64)| {
             any::<bool>().prop_flat_map(move |with_power| {
-                (points(top, with_power), power(), "\\PC{0,12}").prop_map(move |(opps, idle, source)| Kind {
-                    name: format!("kind-{rank}"),
-                    capacity: top.round() as u32,
-                    opps,
-                    idle_power: with_power.then_some(idle),
-                    source,
-                })
+                (points(top, with_power), power(), "\\PC{0,12}").prop_map(
+                    move |(opps, idle, source)| Kind {
+                        name: format!("kind-{rank}"),
+                        capacity: top.round() as u32,
+                        opps,
+                        idle_power: with_power.then_some(idle),
+                        source,
+                    },
+                )
             })
         };
         tops.into_iter().enumerate().map(kind).collect::<Vec<_>>()
@@ -61,7 +68,13 @@ fn kinds() -> impl Strategy<Value = Vec<Kind>> {
 fn costs() -> impl Strategy<Value = Costs> {
     let time = || (0..=MAX_TIME_NS).prop_map(Nanos);
     (time(), time(), time(), prop::option::of(1..=MAX_RATE), 0..=MAX_BYTES).prop_map(
-        |(context_switch, migration_within, migration_across, refill_bandwidth, private_cache_bytes)| Costs {
+        |(
+            context_switch,
+            migration_within,
+            migration_across,
+            refill_bandwidth,
+            private_cache_bytes,
+        )| Costs {
             context_switch,
             migration_within,
             migration_across,
@@ -77,8 +90,9 @@ type ClusterPlan = (usize, u32, u32, u64, Option<u64>);
 /// At least one cluster of each kind, in any order.
 fn clusters(kinds: usize) -> impl Strategy<Value = Vec<ClusterPlan>> {
     let cluster = |kind: std::ops::Range<usize>| {
-        (kind, 1_u32..6, 0_u32..6, 0..=MAX_BYTES, prop::option::of(1..=MAX_RATE))
-            .prop_map(|(kind, cores, doubled, cache, rate)| (kind, cores, doubled.min(cores), cache, rate))
+        (kind, 1_u32..6, 0_u32..6, 0..=MAX_BYTES, prop::option::of(1..=MAX_RATE)).prop_map(
+            |(kind, cores, doubled, cache, rate)| (kind, cores, doubled.min(cores), cache, rate),
+        )
     };
     let each = (0..kinds).map(|kind| cluster(kind..kind + 1)).collect::<Vec<_>>();
     (each, prop::collection::vec(cluster(0..kinds), 0..4)).prop_flat_map(|(mut each, more)| {
@@ -91,8 +105,11 @@ fn clusters(kinds: usize) -> impl Strategy<Value = Vec<ClusterPlan>> {
 fn build(clusters: Vec<ClusterPlan>, stride: u32) -> (Vec<Cluster>, Vec<Core>) {
     let mut cores: Vec<Core> = Vec::new();
     let mut built = Vec::new();
-    for (index, (kind, physical, doubled, cache_bytes, bandwidth)) in clusters.into_iter().enumerate() {
-        let (kind, cluster, first) = (KindId(kind as u8), ClusterId(index as u32), cores.len() as u32);
+    for (index, (kind, physical, doubled, cache_bytes, bandwidth)) in
+        clusters.into_iter().enumerate()
+    {
+        let (kind, cluster, first) =
+            (KindId(kind as u8), ClusterId(index as u32), cores.len() as u32);
         for core in 0..physical + doubled {
             let sibling = (core < 2 * doubled).then_some(CoreId(first + (core ^ 1)));
             let cpu = ((first + core) * stride) % MAX_CORES;
@@ -119,7 +136,11 @@ fn machine() -> impl Strategy<Value = Machine> {
         (0..16_u32).prop_map(|half| 2 * half + 1),
     );
     (parts, costs(), rest).prop_map(
-        |((kinds, clusters), costs, (name, description, source, bandwidth, smt, sensor_interval, stride))| {
+        |(
+            (kinds, clusters),
+            costs,
+            (name, description, source, bandwidth, smt, sensor_interval, stride),
+        )| {
             let reference = Reference::of(&kinds).unwrap();
             let (clusters, cores) = build(clusters, stride);
             let smt_speed = if smt > 0.0 { smt } else { 1.0 };
@@ -153,7 +174,8 @@ proptest! {
         let _ = machines::parse(&text, "any");
     }
 
-    /// Bytes of a preset overwritten, inserted, removed: errors deep in the reader, and never a panic.
+    /// Bytes of a preset overwritten, inserted, removed: errors deep in the reader, and never a
+    /// panic.
     #[test]
     fn a_damaged_preset_is_met_with_a_machine_or_an_error(
         which in 0..presets().len(),
@@ -184,6 +206,10 @@ fn a_file_of_thirty_thousand_clusters_is_read_and_written() {
     let machine = machines::parse(&format!("{kind}{clusters}"), "long").unwrap();
     assert_eq!(machine.cores.len(), 60_000);
     assert_eq!(machine.subset("59999a").unwrap().clusters.len(), 30_000);
-    // Written with all figures it is longer than a machine file may be, and so it is refused, not read in part.
-    assert!(matches!(machines::parse(&machines::to_toml(&machine), "written"), Err(MachineError::TooLarge { .. })));
+    // Written with all figures it is longer than a machine file may be, and so it is refused, not
+    // read in part.
+    assert!(matches!(
+        machines::parse(&machines::to_toml(&machine), "written"),
+        Err(MachineError::TooLarge { .. })
+    ));
 }

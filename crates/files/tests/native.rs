@@ -8,9 +8,9 @@ use evenkeel_files::native::{looks_like_native, parse, write};
 use evenkeel_files::programs::{self, Context};
 use evenkeel_machine::{CoreId, Nanos, Work};
 use evenkeel_model::{
-    Application, BarrierId, Channel, ChannelId, Class, ConditionId, DeviceId, GraphId, LockId, LoopId, MAX_LOOP_DEPTH,
-    ParallelLoop, Phase, PhaseId, Program, ProgramId, ReferenceCore, Repeat, Scaling, SemaphoreId, Step, Task,
-    TaskGraph, TaskId, ThreadSpec, TimerId, TimerMode,
+    Application, BarrierId, Channel, ChannelId, Class, ConditionId, DeviceId, GraphId, LockId,
+    LoopId, MAX_LOOP_DEPTH, ParallelLoop, Phase, PhaseId, Program, ProgramId, ReferenceCore,
+    Repeat, Scaling, SemaphoreId, Step, Task, TaskGraph, TaskId, ThreadSpec, TimerId, TimerMode,
 };
 use proptest::prelude::*;
 
@@ -21,32 +21,44 @@ fn phases() -> impl Strategy<Value = Phase> {
     let scaling = prop_oneof![
         Just(Scaling::Capacity),
         (1.0..9.0).prop_map(Scaling::Factor),
-        (0.1..9.0, 1.1..9.0).prop_map(|(factor, capacity_ratio)| Scaling::MeasuredAt { factor, capacity_ratio }),
+        (0.1..9.0, 1.1..9.0)
+            .prop_map(|(factor, capacity_ratio)| Scaling::MeasuredAt { factor, capacity_ratio }),
     ];
     let reference = prop_oneof![
         Just(ReferenceCore::Fastest),
         (0..9u32).prop_map(|core| ReferenceCore::Numbered(CoreId(core))),
         (1.0..1024.0).prop_map(ReferenceCore::OfCapacity),
     ];
-    (".*", scaling, 0.001..8.0, 0.0..64.0, any::<u64>(), 0.0..2.0, any::<bool>(), reference).prop_map(
-        |(name, scaling, ipc, bytes_per_instruction, working_set, activity, reference_time, reference)| Phase {
-            name,
-            scaling,
-            ipc,
-            bytes_per_instruction,
-            working_set,
-            activity,
-            reference_time,
-            reference,
-        },
-    )
+    (".*", scaling, 0.001..8.0, 0.0..64.0, any::<u64>(), 0.0..2.0, any::<bool>(), reference)
+        .prop_map(
+            |(
+                name,
+                scaling,
+                ipc,
+                bytes_per_instruction,
+                working_set,
+                activity,
+                reference_time,
+                reference,
+            )| Phase {
+                name,
+                scaling,
+                ipc,
+                bytes_per_instruction,
+                working_set,
+                activity,
+                reference_time,
+                reference,
+            },
+        )
 }
 
 fn classes() -> impl Strategy<Value = Class> {
     prop_oneof![
         Just(Class::Normal),
         Just(Class::Idle),
-        (1..=99u8, any::<bool>()).prop_map(|(priority, round_robin)| Class::RealTime { priority, round_robin }),
+        (1..=99u8, any::<bool>())
+            .prop_map(|(priority, round_robin)| Class::RealTime { priority, round_robin }),
         (1..1000u64, 0..1000u64, 0..1000u64).prop_map(|(runtime, more, rest)| Class::Deadline {
             runtime: Nanos(runtime),
             deadline: Nanos(runtime + more),
@@ -57,18 +69,29 @@ fn classes() -> impl Strategy<Value = Class> {
 
 fn specs() -> impl Strategy<Value = ThreadSpec> {
     let affinity = prop::option::of(prop::collection::vec((0..9u32).prop_map(CoreId), 1..4));
-    ((".*", 0..OBJECTS, any::<u32>(), -20..=19i8), classes(), affinity, any::<u64>(), 0..=512u32, 512..=1024u32)
-        .prop_map(|((name, program, group, nice), class, affinity, delay, util_min, util_max)| ThreadSpec {
-            name,
-            program: ProgramId(program),
-            group,
-            nice,
-            class,
-            affinity,
-            delay: Nanos(delay),
-            util_min,
-            util_max,
-        })
+    (
+        (".*", 0..OBJECTS, any::<u32>(), -20..=19i8),
+        classes(),
+        affinity,
+        any::<u64>(),
+        0..=512u32,
+        512..=1024u32,
+    )
+        .prop_map(
+            |((name, program, group, nice), class, affinity, delay, util_min, util_max)| {
+                ThreadSpec {
+                    name,
+                    program: ProgramId(program),
+                    group,
+                    nice,
+                    class,
+                    affinity,
+                    delay: Nanos(delay),
+                    util_min,
+                    util_max,
+                }
+            },
+        )
 }
 
 fn steps() -> impl Strategy<Value = Step> {
@@ -77,7 +100,8 @@ fn steps() -> impl Strategy<Value = Step> {
     let lock = || prop::option::of((0..OBJECTS).prop_map(LockId));
     let clamp = || prop::option::of(0..=1024u32);
     let leaf = prop_oneof![
-        (any::<u64>(), id.clone()).prop_map(|(work, phase)| Step::Compute { work: Work(work), phase: PhaseId(phase) }),
+        (any::<u64>(), id.clone())
+            .prop_map(|(work, phase)| Step::Compute { work: Work(work), phase: PhaseId(phase) }),
         (time(), id.clone()).prop_map(|(time, phase)| Step::Busy { time, phase: PhaseId(phase) }),
         time().prop_map(Step::Sleep),
         (id.clone(), time(), any::<bool>()).prop_map(|(timer, period, absolute)| Step::Timer {
@@ -86,8 +110,10 @@ fn steps() -> impl Strategy<Value = Step> {
             mode: if absolute { TimerMode::Absolute } else { TimerMode::Relative },
         }),
         (id.clone(), lock()).prop_map(|(it, lock)| Step::Wait { condition: ConditionId(it), lock }),
-        (id.clone(), lock()).prop_map(|(it, lock)| Step::SignalAndWait { condition: ConditionId(it), lock }),
-        (id.clone(), 1..9u32).prop_map(|(it, senders)| Step::Close { channel: ChannelId(it), senders }),
+        (id.clone(), lock())
+            .prop_map(|(it, lock)| Step::SignalAndWait { condition: ConditionId(it), lock }),
+        (id.clone(), 1..9u32)
+            .prop_map(|(it, senders)| Step::Close { channel: ChannelId(it), senders }),
         (id.clone(), time()).prop_map(|(it, time)| Step::Io { device: DeviceId(it), time }),
         ".*".prop_map(Step::Resume),
         classes().prop_map(Step::SetClass),
@@ -124,19 +150,24 @@ fn steps() -> impl Strategy<Value = Step> {
 fn graphs() -> impl Strategy<Value = Arc<TaskGraph>> {
     let tasks = prop::collection::vec((any::<u64>(), 0..OBJECTS), 1..6);
     let edges = prop::collection::vec((0..6u32, 0..6u32, any::<u64>()), 0..9);
-    (tasks, edges, any::<bool>(), any::<u64>(), any::<u64>()).prop_map(|(tasks, edges, volumes, create, take)| {
-        let count = tasks.len() as u32;
-        let tasks = tasks.into_iter().map(|(work, phase)| Task { work: Work(work), phase: PhaseId(phase) });
-        let edges = edges.into_iter().filter(|(from, to, _)| from < to && *to < count);
-        let edges = edges.map(|(from, to, bytes)| (TaskId(from), TaskId(to), bytes));
-        let mut graph = if volumes {
-            TaskGraph::with_volumes(tasks.collect(), edges.collect()).unwrap()
-        } else {
-            TaskGraph::new(tasks.collect(), edges.map(|(from, to, _)| (from, to)).collect()).unwrap()
-        };
-        (graph.create_cost, graph.take_cost) = (Work(create), Work(take));
-        Arc::new(graph)
-    })
+    (tasks, edges, any::<bool>(), any::<u64>(), any::<u64>()).prop_map(
+        |(tasks, edges, volumes, create, take)| {
+            let count = tasks.len() as u32;
+            let tasks = tasks
+                .into_iter()
+                .map(|(work, phase)| Task { work: Work(work), phase: PhaseId(phase) });
+            let edges = edges.into_iter().filter(|(from, to, _)| from < to && *to < count);
+            let edges = edges.map(|(from, to, bytes)| (TaskId(from), TaskId(to), bytes));
+            let mut graph = if volumes {
+                TaskGraph::with_volumes(tasks.collect(), edges.collect()).unwrap()
+            } else {
+                TaskGraph::new(tasks.collect(), edges.map(|(from, to, _)| (from, to)).collect())
+                    .unwrap()
+            };
+            (graph.create_cost, graph.take_cost) = (Work(create), Work(take));
+            Arc::new(graph)
+        },
+    )
 }
 
 fn applications() -> impl Strategy<Value = Application> {
@@ -167,7 +198,16 @@ fn applications() -> impl Strategy<Value = Application> {
         prop::collection::vec(".*", 0..3),
     )
         .prop_map(
-            |(name, phases, bodies, (threads, templates), (loops, graphs), (counts, semaphores), ends, notes)| {
+            |(
+                name,
+                phases,
+                bodies,
+                (threads, templates),
+                (loops, graphs),
+                (counts, semaphores),
+                ends,
+                notes,
+            )| {
                 Application {
                     name,
                     phases,
@@ -178,7 +218,10 @@ fn applications() -> impl Strategy<Value = Application> {
                     locks: OBJECTS,
                     conditions: OBJECTS,
                     semaphores,
-                    channels: counts.iter().map(|&n| Channel { capacity: n, synchronous: n % 2 == 0 }).collect(),
+                    channels: counts
+                        .iter()
+                        .map(|&n| Channel { capacity: n, synchronous: n % 2 == 0 })
+                        .collect(),
                     timers: 1,
                     private_timers: OBJECTS - 1,
                     devices: OBJECTS,
@@ -229,8 +272,14 @@ fn said(text: &str) -> String {
 fn everything_built_in_can_be_said() {
     let machine = machines::preset("odroid-xu3-paper").unwrap();
     for info in programs::list() {
-        let apps = programs::load(info.name, &Context { size: 0.01, ..Context::new(&machine) }).unwrap();
-        assert_eq!(parse(write(&apps).unwrap().as_bytes(), "w.json").unwrap(), apps, "{}", info.name);
+        let apps =
+            programs::load(info.name, &Context { size: 0.01, ..Context::new(&machine) }).unwrap();
+        assert_eq!(
+            parse(write(&apps).unwrap().as_bytes(), "w.json").unwrap(),
+            apps,
+            "{}",
+            info.name
+        );
     }
 }
 
@@ -239,28 +288,45 @@ fn a_fault_is_told_with_its_place() {
     assert!(said("{").starts_with("w.json:1:1: EOF while parsing"), "{}", said("{"));
     let head = "{\"format\": \"evenkeel.workload/1\",\n \"applications\": ";
     let app = |rest: &str| {
-        format!("{head}[{{\"name\": \"a\", \"phases\": [{{\"name\": \"p\", \"scaling\": \"capacity\"}}],\n{rest}}}]}}")
+        format!(
+            "{head}[{{\"name\": \"a\", \"phases\": \
+             [{{\"name\": \"p\", \"scaling\": \"capacity\"}}],\n{rest}}}]}}"
+        )
     };
     assert_eq!(said(&format!("{head}[]}}")), "w.json: no applications, expected at least one");
     let unknown = said(&app("\"programs\": [[{\"barier\": 0}]], \"threads\": []"));
-    assert!(unknown.starts_with("w.json:3:23: unknown variant `barier`, expected one of"), "{unknown}");
+    assert!(
+        unknown.starts_with("w.json:3:23: unknown variant `barier`, expected one of"),
+        "{unknown}"
+    );
     let index = said(&app("\"programs\": [[\"join_all\", {\"barrier\": 7}]], \"threads\": []"));
-    assert_eq!(index, "w.json: applications[0]: application 'a': program 0, step 1: barrier 7 of 0");
-    let graph = said(&app(
-        "\"programs\": [], \"threads\": [], \"graphs\": [{\"tasks\": [{\"work\": 1}], \"edges\": [[0, 0]]}]",
-    ));
+    assert_eq!(
+        index,
+        "w.json: applications[0]: application 'a': program 0, step 1: barrier 7 of 0"
+    );
+    let graph = said(&app("\"programs\": [], \"threads\": [], \"graphs\": \
+         [{\"tasks\": [{\"work\": 1}], \"edges\": [[0, 0]]}]"));
     assert!(graph.starts_with("w.json: applications[0].graphs[0]: edge 0 -> 0"), "{graph}");
-    let channel = said(&app(r#""programs": [], "threads": [], "channels": [8, {"pipe": 8, "capcity": 3}]"#));
-    assert!(channel.ends_with(r#"something else found, expected a capacity, as 8, or {"pipe": 8}"#), "{channel}");
+    let channel =
+        said(&app(r#""programs": [], "threads": [], "channels": [8, {"pipe": 8, "capcity": 3}]"#));
+    assert!(
+        channel.ends_with(r#"something else found, expected a capacity, as 8, or {"pipe": 8}"#),
+        "{channel}"
+    );
 }
 
 #[test]
 fn another_version_is_named() {
     let text = "{\"format\": \"evenkeel.workload/2\", \"applications\": {}}";
     assert!(looks_like_native(text.as_bytes()));
-    assert_eq!(said(text), "w.json: format 'evenkeel.workload/2' found, expected 'evenkeel.workload/1'");
+    assert_eq!(
+        said(text),
+        "w.json: format 'evenkeel.workload/2' found, expected 'evenkeel.workload/1'"
+    );
     assert!(
-        !looks_like_native(b"{\"tasks\": {}}") && !looks_like_native(b"[\"format\"]") && !looks_like_native(b"\xff")
+        !looks_like_native(b"{\"tasks\": {}}")
+            && !looks_like_native(b"[\"format\"]")
+            && !looks_like_native(b"\xff")
     );
 }
 
@@ -276,7 +342,10 @@ fn loops_nest_as_deep_as_programs_may_and_no_deeper() {
         }
     };
     let deepest = nested(MAX_LOOP_DEPTH);
-    assert_eq!(parse(write(std::slice::from_ref(&deepest)).unwrap().as_bytes(), "w").unwrap(), [deepest]);
+    assert_eq!(
+        parse(write(std::slice::from_ref(&deepest)).unwrap().as_bytes(), "w").unwrap(),
+        [deepest]
+    );
     let too_deep = write(&[nested(MAX_LOOP_DEPTH + 1)]).unwrap();
     assert!(parse(too_deep.as_bytes(), "w.json").is_err());
     let far_too_deep = said(&"[".repeat(1_000_000));
@@ -291,5 +360,8 @@ fn volumes_that_are_not_one_for_each_edge_are_refused() {
     );
     let text = format!(r#"{{"format": "evenkeel.workload/1", "applications": [{app}]}}"#);
     let error = parse(text.as_bytes(), "x.json").unwrap_err().to_string();
-    assert_eq!(error, "x.json: applications[0]: graphs[0]: 2 volumes found, expected 1, one for each edge");
+    assert_eq!(
+        error,
+        "x.json: applications[0]: graphs[0]: 2 volumes found, expected 1, one for each edge"
+    );
 }

@@ -1,5 +1,5 @@
-//! Data of `perf sched record`: a real file (perf 6.1, Linux 6.18, two CPUs) of `threads four 1 8`, which is in
-//! crates/linux/tests/programs: four threads that meet at a barrier eight times.
+//! Data of `perf sched record`: a real file (perf 6.1, Linux 6.18, two CPUs) of `threads four 1 8`,
+//! which is in crates/linux/tests/programs: four threads that meet at a barrier eight times.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_files::machines;
@@ -30,10 +30,15 @@ fn the_command_that_perf_ran_is_found_with_its_barrier() {
 fn a_program_is_found_by_name_and_by_number_too() {
     let by_name = of(Selection::Name("threads".into())).unwrap();
     assert_eq!(by_name.summary, of(Selection::Command).unwrap().summary);
-    let process: i32 = by_name.application.threads[0].name.strip_prefix("threads-").unwrap().parse().unwrap();
+    let process: i32 =
+        by_name.application.threads[0].name.strip_prefix("threads-").unwrap().parse().unwrap();
     assert_eq!(of(Selection::Process(Tid(process))).unwrap().summary.threads, 5);
     let missing = of(Selection::Name("nobody".into())).unwrap_err().to_string();
-    assert_eq!(missing, "four.data: nothing of threads named nobody in it: --comm NAME or --pid PID says what to take");
+    assert_eq!(
+        missing,
+        "four.data: nothing of threads named nobody in it: --comm NAME or --pid PID says what to \
+         take"
+    );
 }
 
 #[test]
@@ -50,18 +55,38 @@ fn said(bytes: &[u8]) -> String {
 
 #[test]
 fn what_is_wrong_with_a_file_is_told_in_a_line() {
-    assert_eq!(said(b""), "p: not perf data that can be read: it does not begin as a file of perf does");
-    assert_eq!(said(&FOUR[..50]), "p: not perf data that can be read: it ends within the header, after 50 bytes");
+    assert_eq!(
+        said(b""),
+        "p: not perf data that can be read: it does not begin as a file of perf does"
+    );
+    assert_eq!(
+        said(&FOUR[..50]),
+        "p: not perf data that can be read: it ends within the header, after 50 bytes"
+    );
     let pipe = said(&[b"PERFILE2".as_slice(), &16_u64.to_le_bytes()].concat());
-    assert!(pipe.contains("what perf writes to a pipe") && pipe.contains("perf sched record -o FILE"), "{pipe}");
+    assert!(
+        pipe.contains("what perf writes to a pipe") && pipe.contains("perf sched record -o FILE"),
+        "{pipe}"
+    );
     let short = said(&FOUR[..FOUR.len() / 2]);
-    assert_eq!(short, "p: not perf data that can be read: the section that byte 40 tells of reaches beyond the end");
+    assert_eq!(
+        short,
+        "p: not perf data that can be read: the section that byte 40 tells of reaches beyond the \
+         end"
+    );
     let mut renamed = FOUR.to_vec();
-    let places: Vec<_> =
-        renamed.windows(20).enumerate().filter(|(_, it)| it == b"name: sched_waking\nI").map(|it| it.0).collect();
+    let places: Vec<_> = renamed
+        .windows(20)
+        .enumerate()
+        .filter(|(_, it)| it == b"name: sched_waking\nI")
+        .map(|it| it.0)
+        .collect();
     assert!(!places.is_empty());
     places.into_iter().for_each(|at| renamed[at + 6] = b'x');
-    assert_eq!(said(&renamed), "p: no events sched_waking: expected what `perf sched record` writes");
+    assert_eq!(
+        said(&renamed),
+        "p: no events sched_waking: expected what `perf sched record` writes"
+    );
 }
 
 /// Reads a file that may be broken, and works out a workload where it can be read.

@@ -16,8 +16,16 @@ fn a_core_is_as_fast_in_a_part_as_in_the_whole_machine() {
                 let kind = KindId(rank as u8);
                 let capacity = whole.kinds[rank].top().capacity;
                 let speed = phase.speed(&whole, capacity);
-                assert_eq!(phase.speed(&whole.only_kind(kind), capacity), speed, "{preset}, kind {rank}, {scaling:?}");
-                assert_eq!(phase.speed(&whole.one_core(kind), capacity), speed, "{preset}, kind {rank}, {scaling:?}");
+                assert_eq!(
+                    phase.speed(&whole.only_kind(kind), capacity),
+                    speed,
+                    "{preset}, kind {rank}, {scaling:?}"
+                );
+                assert_eq!(
+                    phase.speed(&whole.one_core(kind), capacity),
+                    speed,
+                    "{preset}, kind {rank}, {scaling:?}"
+                );
             }
         }
     }

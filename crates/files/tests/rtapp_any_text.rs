@@ -1,4 +1,5 @@
-//! The rt-app reader on any text: it never panics, what it makes is valid, and how a file is written does not matter.
+//! The rt-app reader on any text: it never panics, what it makes is valid, and how a file is
+//! written does not matter.
 
 use std::fmt::Write as _;
 
@@ -61,21 +62,46 @@ fn check(text: &[u8]) {
 fn event() -> impl Strategy<Value = (String, Option<String>)> {
     let name = "[ab]";
     prop_oneof![
-        (prop_oneof![Just("run"), Just("runtime"), Just("sleep"), Just("mem"), Just("iorun")], 0..100_000_u32)
+        (
+            prop_oneof![Just("run"), Just("runtime"), Just("sleep"), Just("mem"), Just("iorun")],
+            0..100_000_u32
+        )
             .prop_map(|(key, value)| (key.to_owned(), Some(value.to_string()))),
         (
-            prop_oneof![Just("lock"), Just("unlock"), Just("signal"), Just("broad"), Just("barrier"), Just("resume")],
+            prop_oneof![
+                Just("lock"),
+                Just("unlock"),
+                Just("signal"),
+                Just("broad"),
+                Just("barrier"),
+                Just("resume")
+            ],
             name
         )
             .prop_map(|(key, name)| (key.to_owned(), Some(format!("\"{name}\"")))),
-        (prop_oneof![Just("sem_post"), Just("sem_wait"), Just("suspend"), Just("yield"), Just("fork")], name)
+        (
+            prop_oneof![
+                Just("sem_post"),
+                Just("sem_wait"),
+                Just("suspend"),
+                Just("yield"),
+                Just("fork")
+            ],
+            name
+        )
             .prop_map(|(key, name)| (key.to_owned(), Some(format!("\"{name}\"")))),
-        (prop_oneof![Just("wait"), Just("sync")], name, name).prop_map(|(key, condition, mutex)| {
-            (key.to_owned(), Some(format!("{{\"ref\": \"{condition}\", \"mutex\": \"{mutex}\"}}")))
-        }),
+        (prop_oneof![Just("wait"), Just("sync")], name, name).prop_map(
+            |(key, condition, mutex)| {
+                (
+                    key.to_owned(),
+                    Some(format!("{{\"ref\": \"{condition}\", \"mutex\": \"{mutex}\"}}")),
+                )
+            }
+        ),
         ("(unique)?[ab]", 1..50_000_u32, prop_oneof![Just("relative"), Just("absolute")]).prop_map(
             |(name, period, mode)| {
-                let value = format!("{{\"ref\": \"{name}\", \"period\": {period}, \"mode\": \"{mode}\"}}");
+                let value =
+                    format!("{{\"ref\": \"{name}\", \"period\": {period}, \"mode\": \"{mode}\"}}");
                 ("timer".to_owned(), Some(value))
             }
         ),
@@ -96,7 +122,10 @@ fn write(tasks: &[Task], wild: bool) -> String {
     let mut out = format!("{comment}{{\"tasks\": {{");
     for (i, (instances, loops, phases)) in tasks.iter().enumerate() {
         let name = ["a", "b", "c"][i];
-        let _ = write!(out, "\"{name}\": {{\"instance\": {instances}, \"loop\": {loops}, \"phases\": {{");
+        let _ = write!(
+            out,
+            "\"{name}\": {{\"instance\": {instances}, \"loop\": {loops}, \"phases\": {{"
+        );
         for (j, (times, events)) in phases.iter().enumerate() {
             let _ = write!(out, "\"p{j}\": {{{comment}\"loop\": {times}");
             for (k, (key, value)) in events.iter().enumerate() {

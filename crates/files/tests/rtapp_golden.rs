@@ -1,4 +1,5 @@
-//! What the shipped rt-app files are read as, against tests/golden. `BLESS=1 cargo test` writes these anew.
+//! What the shipped rt-app files are read as, against tests/golden. `BLESS=1 cargo test` writes
+//! these anew.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,11 @@ fn dump(app: &Application) -> String {
             ReferenceCore::Fastest | ReferenceCore::OfCapacity(_) => None,
         };
         let _ = write!(out, "phase {i} {}: {:?}, {bytes} bytes/ns, ", phase.name, phase.scaling);
-        let _ = writeln!(out, "working set {}, time of {core:?} {}", phase.working_set, phase.reference_time);
+        let _ = writeln!(
+            out,
+            "working set {}, time of {core:?} {}",
+            phase.working_set, phase.reference_time
+        );
     }
     app.threads.iter().for_each(|thread| dump_thread("thread", thread, &mut out));
     app.templates.iter().for_each(|thread| dump_thread("template", thread, &mut out));
@@ -34,8 +39,16 @@ fn dump(app: &Application) -> String {
 }
 
 fn dump_thread(what: &str, thread: &ThreadSpec, out: &mut String) {
-    let _ = write!(out, "{what} {}: program {}, group {}, ", thread.name, thread.program.0, thread.group);
-    let _ = write!(out, "{:?}, nice {}, clamps {}-{}, ", thread.class, thread.nice, thread.util_min, thread.util_max);
+    let _ = write!(
+        out,
+        "{what} {}: program {}, group {}, ",
+        thread.name, thread.program.0, thread.group
+    );
+    let _ = write!(
+        out,
+        "{:?}, nice {}, clamps {}-{}, ",
+        thread.class, thread.nice, thread.util_min, thread.util_max
+    );
     let _ = writeln!(out, "on {:?}, from {}", thread.affinity, thread.delay);
 }
 
@@ -65,9 +78,15 @@ fn check(name: &str) {
     assert_eq!(app.validate(), Ok(()));
     let golden = here.join("tests/golden").join(format!("{name}.txt"));
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&golden, dump(&app)).unwrap_or_else(|error| panic!("{}: {error}", golden.display()));
+        std::fs::write(&golden, dump(&app))
+            .unwrap_or_else(|error| panic!("{}: {error}", golden.display()));
     }
-    assert_eq!(dump(&app), read(&golden), "{name} is read otherwise than {} has it", golden.display());
+    assert_eq!(
+        dump(&app),
+        read(&golden),
+        "{name} is read otherwise than {} has it",
+        golden.display()
+    );
 }
 
 #[test]

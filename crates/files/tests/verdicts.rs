@@ -3,13 +3,18 @@
 
 use evenkeel_files::{rtapp, task_graphs};
 
-/// Holds a reader to a table, in which ours differs for these reasons only: some for which it takes a
-/// text, some for which it refuses one. How many texts there were.
-fn hold(table: &str, [takes, refuses]: [&[&str]; 2], read: impl Fn(&str) -> Result<(), String>) -> usize {
+/// Holds a reader to a table, in which ours differs for these reasons only: some for which it takes
+/// a text, some for which it refuses one. How many texts there were.
+fn hold(
+    table: &str,
+    [takes, refuses]: [&[&str]; 2],
+    read: impl Fn(&str) -> Result<(), String>,
+) -> usize {
     let lines = table.lines().filter(|line| !line.starts_with('#'));
     lines.fold(0, |checked, line| {
         let mut parts = line.splitn(3, '\t');
-        let (Some(verdict), Some(why), Some(escaped)) = (parts.next(), parts.next(), parts.next()) else {
+        let (Some(verdict), Some(why), Some(escaped)) = (parts.next(), parts.next(), parts.next())
+        else {
             panic!("a verdict, a reason and a text expected: {line}")
         };
         let takes_it = match (verdict, why) {
@@ -26,29 +31,47 @@ fn hold(table: &str, [takes, refuses]: [&[&str]; 2], read: impl Fn(&str) -> Resu
 }
 
 fn unescape(text: &str) -> String {
-    let escapes = [("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"), ("\\u{feff}", "\u{feff}"), ("\\\\", "\\")];
+    let escapes =
+        [("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"), ("\\u{feff}", "\u{feff}"), ("\\\\", "\\")];
     escapes.iter().fold(text.to_owned(), |text, (escaped, bare)| text.replace(escaped, bare))
 }
 
 fn as_graph(format: task_graphs::Format) -> impl Fn(&str) -> Result<(), String> {
-    move |text| task_graphs::parse(text.as_bytes(), format, "x", 1).map(drop).map_err(|error| error.to_string())
+    move |text| {
+        task_graphs::parse(text.as_bytes(), format, "x", 1)
+            .map(drop)
+            .map_err(|error| error.to_string())
+    }
 }
 
 #[test]
 fn dot_is_taken_and_refused_as_by_graphviz_but_for_a_reason() {
     let reasons: [&[&str]; 2] = [&["time", "mark"], &["graph"]];
-    assert_eq!(hold(include_str!("verdicts/dot.txt"), reasons, as_graph(task_graphs::Format::Dot)), 69);
+    assert_eq!(
+        hold(include_str!("verdicts/dot.txt"), reasons, as_graph(task_graphs::Format::Dot)),
+        69
+    );
 }
 
 #[test]
 fn wfformat_is_taken_and_refused_as_by_its_schemas_but_for_a_reason() {
     let reasons: [&[&str]; 2] = [&["unread"], &["graph", "version"]];
-    assert_eq!(hold(include_str!("verdicts/wfformat.txt"), reasons, as_graph(task_graphs::Format::WfCommons)), 136);
+    assert_eq!(
+        hold(
+            include_str!("verdicts/wfformat.txt"),
+            reasons,
+            as_graph(task_graphs::Format::WfCommons)
+        ),
+        136
+    );
 }
 
 #[test]
 fn stg_is_taken_and_refused_as_its_format_has_it() {
-    assert_eq!(hold(include_str!("verdicts/stg.txt"), [&[], &[]], as_graph(task_graphs::Format::Stg)), 34);
+    assert_eq!(
+        hold(include_str!("verdicts/stg.txt"), [&[], &[]], as_graph(task_graphs::Format::Stg)),
+        34
+    );
 }
 
 #[test]

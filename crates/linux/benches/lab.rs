@@ -1,9 +1,10 @@
-//! How slow the lab's CPUs become, and how steadily; to an ordinary thread, too, which calibration does not measure. Prints
-//! a table.
+//! How slow the lab's CPUs become, and how steadily; to an ordinary thread, too, which calibration
+//! does not measure. Prints a table.
 //!
-//! `flock -x /tmp/quiet cargo bench -p evenkeel-linux --bench lab`; a number after `--` is the CPU to slow, else it is the last.
-//! Asked for: within 2 % of the ratio, spread under 2 %. Spreads are from quartile to quartile. Where the unslowed CPU itself
-//! spreads by more, the host is busy, and the table says nothing of the lab.
+//! `flock -x /tmp/quiet cargo bench -p evenkeel-linux --bench lab`; a number after `--` is the CPU
+//! to slow, else it is the last. Asked for: within 2 % of the ratio, spread under 2 %. Spreads are
+//! from quartile to quartile. Where the unslowed CPU itself spreads by more, the host is busy, and
+//! the table says nothing of the lab.
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 use std::hint::black_box;
@@ -30,7 +31,8 @@ fn main() {
     let cpu = asked.or_else(|| cpus.usable().last().copied()).unwrap();
     println!("CPU {}", cpu.0);
     println!(
-        "| asked | measured | spread | p5 to p95 | CPU's own spread | ordinary thread | its spread | taken | period |"
+        "| asked | measured | spread | p5 to p95 | CPU's own spread | ordinary thread | its spread \
+         | taken | period |"
     );
     println!("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     for ratio in RATIOS {
@@ -43,7 +45,8 @@ fn main() {
         let ordinary = as_an_ordinary_thread_sees(&lab, cpu, ratio);
         let cpu = &measured[0];
         println!(
-            "| {ratio} | {:.3} | {:.2} % | {:.3} to {:.3} | {:.2} % | {:.3} | {:.2} % | {:.1} % | {} |",
+            "| {ratio} | {:.3} | {:.2} % | {:.3} to {:.3} | {:.2} % | {:.3} | {:.2} % | {:.1} % | \
+             {} |",
             cpu.ratio.median,
             cpu.ratio.spread * 100.0,
             cpu.ratio.p5,
@@ -82,7 +85,9 @@ fn speed(window: Duration) -> f64 {
     let began = Instant::now();
     let mut pieces = 0_u64;
     loop {
-        black_box((0..STEPS).fold(black_box(1_u64), |value, step| value.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ step));
+        black_box((0..STEPS).fold(black_box(1_u64), |value, step| {
+            value.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ step
+        }));
         pieces += 1;
         let elapsed = began.elapsed();
         if elapsed >= window {

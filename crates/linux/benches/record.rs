@@ -1,8 +1,10 @@
-//! How well a recording foretells the run that it is of: the makespan of a program, and that of its recording in the simulator on
-//! the same machine, on two equal CPUs and in a slow-core lab where CPU 1 is three times slower. Medians of five runs.
+//! How well a recording foretells the run that it is of: the makespan of a program, and that of its
+//! recording in the simulator on the same machine, on two equal CPUs and in a slow-core lab where
+//! CPU 1 is three times slower. Medians of five runs.
 //!
-//! `cargo bench -p evenkeel-linux --bench record`, as root, on a quiet machine of two CPUs; it runs the binary that `EVENKEEL` names, else
-//! target/release/evenkeel. Prints a table for docs/record.md. Programs are those of tests/programs.
+//! `cargo bench -p evenkeel-linux --bench record`, as root, on a quiet machine of two CPUs; it runs
+//! the binary that `EVENKEEL` names, else target/release/evenkeel. Prints a table for
+//! docs/record.md. Programs are those of tests/programs.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark fails by panicking")]
 
 #[path = "../tests/support/programs.rs"]
@@ -19,7 +21,8 @@ use support::median;
 const RUNS: usize = 5;
 
 /// Programs and rounds: a third of a second or so.
-const PROGRAMS: [(&str, u32); 5] = [("compute", 150), ("barrier", 60), ("four", 40), ("lock", 80), ("pipeline", 80)];
+const PROGRAMS: [(&str, u32); 5] =
+    [("compute", 150), ("barrier", 60), ("four", 40), ("lock", 80), ("pipeline", 80)];
 
 /// Two cores of the fastest kind: what a symmetric machine is to work in nanoseconds.
 const EQUAL: [&str; 4] = ["-m", "odroid-xu3", "--cores", "2big"];
@@ -35,12 +38,14 @@ fn binary() -> PathBuf {
 /// The number under a key of the JSON that a command prints.
 fn number(output: &[u8], key: &str) -> f64 {
     let text = String::from_utf8_lossy(output);
-    let value = text.split(&format!("\"{key}\":")).nth(1).unwrap_or_else(|| panic!("no {key} in {text}"));
+    let value =
+        text.split(&format!("\"{key}\":")).nth(1).unwrap_or_else(|| panic!("no {key} in {text}"));
     let end = value.find([',', '}', '\n']).unwrap_or(value.len());
     value[..end].trim().parse().unwrap()
 }
 
-/// The rows of a table: per program the real makespan, while it is recorded and not, and the simulated one, in milliseconds.
+/// The rows of a table: per program the real makespan, while it is recorded and not, and the
+/// simulated one, in milliseconds.
 fn rows(program: &Path, machine: &[&str], label: &str) {
     let folder = program.parent().unwrap();
     for (what, rounds) in PROGRAMS {
@@ -94,10 +99,14 @@ fn main() {
     if !allowed.as_ref().is_ok_and(|done| done.status.success()) {
         return println!("skipped: {allowed:?}");
     }
-    println!("| program | machine | real, ms | real while recorded, ms | simulated, ms | simulated against real |");
+    println!(
+        "| program | machine | real, ms | real while recorded, ms | simulated, ms | simulated \
+         against real |"
+    );
     println!("| --- | --- | --- | --- | --- | --- |");
     rows(&program, &EQUAL, "2 equal");
-    // Forced: on a machine that is not quiet the ratio is held less well, and the machine file has the one that was measured.
+    // Forced: on a machine that is not quiet the ratio is held less well, and the machine file has
+    // the one that was measured.
     let own = std::env::current_exe().unwrap();
     let inside = Command::new(binary())
         .args(["lab", "--slow", "1=3", "--force", "--"])

@@ -1,10 +1,13 @@
-//! Schedulers beside each other in the hybrid VM lab: the kernel's own, other sched_ext schedulers, and policies of ours.
+//! Schedulers beside each other in the hybrid VM lab: the kernel's own, other sched_ext schedulers,
+//! and policies of ours.
 //!
-//! `make bench-vm`: a round is a boot, in which the schedulers take turns at the loads of `vm/loads.sh`. Work and times are compared with those of
-//! the kernel's own scheduler in the turns just before and after, and figures are medians of the rounds. `EVENKEEL` is the binary, built with
-//! `sched_ext`; `EVENKEEL_PEERS` a folder of other schedulers' binaries, of which those that are missing are left out and said to be;
-//! `EVENKEEL_BENCH_ROUNDS` the number of rounds; `EVENKEEL_BENCH_SCHEDULERS` the schedulers beside the kernel's own, if not all. Writes `EVENKEEL_BENCH_OUT`,
-//! which is complete after the last round, and `.part` beside it before.
+//! `make bench-vm`: a round is a boot, in which the schedulers take turns at the loads of
+//! `vm/loads.sh`. Work and times are compared with those of the kernel's own scheduler in the turns
+//! just before and after, and figures are medians of the rounds. `EVENKEEL` is the binary, built
+//! with `sched_ext`; `EVENKEEL_PEERS` a folder of other schedulers' binaries, of which those that
+//! are missing are left out and said to be; `EVENKEEL_BENCH_ROUNDS` the number of rounds;
+//! `EVENKEEL_BENCH_SCHEDULERS` the schedulers beside the kernel's own, if not all. Writes
+//! `EVENKEEL_BENCH_OUT`, which is complete after the last round, and `.part` beside it before.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark fails by panicking")]
 
 #[path = "../tests/support/programs.rs"]
@@ -23,13 +26,15 @@ const CORES: &str = "2@60+2@20";
 const KERNEL: &str = "6.18";
 const PEERS: [&str; 2] = ["scx_bpfland", "scx_lavd"];
 const POLICIES: [&str; 4] = ["acfs", "age", "hsp", "gts"];
-/// Those that something is asked of, or that it is measured by: the others have the first round alone.
+/// Those that something is asked of, or that it is measured by: the others have the first round
+/// alone.
 const EVERY_ROUND: [&str; 2] = ["scx_bpfland", "acfs"];
 /// Of whom something is asked at the barrier: that they have in every round.
 const AT_BARRIER: [&str; 1] = ["age"];
 /// How the kernel's own scheduler is called here and in `loads.sh`.
 const KERNELS_OWN: &str = "kernel";
-/// Those that have 2,000 threads in the first round beside the kernel's own, which takes minutes each.
+/// Those that have 2,000 threads in the first round beside the kernel's own, which takes minutes
+/// each.
 const MANY: [&str; 2] = ["acfs", "age"];
 const DEFAULT_ROUNDS: usize = 5;
 const THREADS: [u32; 4] = [2, 4, 6, 12];
@@ -51,7 +56,10 @@ fn parse(text: &str) -> Round {
         let Some((head, numbers)) = line.split_once(": ") else { continue };
         let Some((scheduler, load)) = head.split_once('/') else { continue };
         let numbers = numbers.split_whitespace().filter_map(|number| number.parse().ok()).collect();
-        round.entry(load.to_owned()).or_default().push(Turn { scheduler: scheduler.to_owned(), numbers });
+        round
+            .entry(load.to_owned())
+            .or_default()
+            .push(Turn { scheduler: scheduler.to_owned(), numbers });
     }
     round
 }
@@ -63,12 +71,25 @@ struct Bench {
 }
 
 impl Bench {
-    /// A boot in which these take turns, those of `many` with 2,000 threads, too, those of `brief` at the barrier alone.
+    /// A boot in which these take turns, those of `many` with 2,000 threads, too, those of `brief`
+    /// at the barrier alone.
     fn run(&self, schedulers: &[&str], many: &[&str], brief: &[&str]) -> Result<Round, String> {
         let worker = programs::example("worker");
         let worker = worker.to_str().unwrap();
         let mut vm = Command::new(&self.evenkeel);
-        vm.args(["vm", "--cores", CORES, "--kernel", KERNEL, "--timeout", "90min", "--with", worker, "--with", "chrt"]);
+        vm.args([
+            "vm",
+            "--cores",
+            CORES,
+            "--kernel",
+            KERNEL,
+            "--timeout",
+            "90min",
+            "--with",
+            worker,
+            "--with",
+            "chrt",
+        ]);
         for name in ["scales", "waits"] {
             vm.args(["--with", &format!("{worker}=/bin/{name}")]);
         }
@@ -78,14 +99,22 @@ impl Bench {
         let mut names = Vec::new();
         for &scheduler in schedulers {
             if PEERS.contains(&scheduler) {
-                vm.arg("--with").arg(format!("{}=/bin/{scheduler}", self.peers.join(scheduler).display()));
+                vm.arg("--with")
+                    .arg(format!("{}=/bin/{scheduler}", self.peers.join(scheduler).display()));
                 names.push(format!("/bin/{scheduler}"));
             } else {
                 names.push(scheduler.to_owned());
             }
         }
         let done = vm
-            .args(["--", "sh", "/loads.sh", &many.join(" "), &EVERY_ROUND.join(" "), &brief.join(" ")])
+            .args([
+                "--",
+                "sh",
+                "/loads.sh",
+                &many.join(" "),
+                &EVERY_ROUND.join(" "),
+                &brief.join(" "),
+            ])
             .args(names)
             .output()
             .unwrap();
@@ -122,8 +151,8 @@ impl Of<'_> {
         spread(its.filter_map(|turn| figure(&turn.numbers)).collect())
     }
 
-    /// What each of its turns comes to divided by the mean of the kernel's own just before and after: the median, and the least and greatest of
-    /// several.
+    /// What each of its turns comes to divided by the mean of the kernel's own just before and
+    /// after: the median, and the least and greatest of several.
     fn to_kernel(&self, load: &str, figure: impl Fn(&[f64]) -> Option<f64>) -> String {
         if self.scheduler == KERNELS_OWN {
             return "1".to_owned();
@@ -131,7 +160,9 @@ impl Of<'_> {
         let mut ratios = Vec::new();
         for turns in self.rounds.iter().filter_map(|round| round.get(load)) {
             for three in turns.windows(3).filter(|three| three[1].scheduler == self.scheduler) {
-                if let [Some(before), Some(its), Some(after)] = [0, 1, 2].map(|at| figure(&three[at].numbers)) {
+                if let [Some(before), Some(its), Some(after)] =
+                    [0, 1, 2].map(|at| figure(&three[at].numbers))
+                {
                     ratios.push(2.0 * its / (before + after));
                 }
             }
@@ -159,7 +190,8 @@ fn total(units: &[f64]) -> Option<f64> {
     (!units.is_empty()).then(|| units.iter().sum())
 }
 
-/// Work of those of the mix that scale, or of the two that are paced: these do a unit a millisecond at most, the others far more.
+/// Work of those of the mix that scale, or of the two that are paced: these do a unit a millisecond
+/// at most, the others far more.
 fn mixed(units: &[f64], scaling: bool) -> Option<f64> {
     let mut units = units.to_vec();
     units.sort_by(f64::total_cmp);
@@ -168,14 +200,22 @@ fn mixed(units: &[f64], scaling: bool) -> Option<f64> {
 }
 
 fn table(schedulers: &[&str], rounds: &[Round]) -> String {
-    let mut text = "Work and times are compared with those of the kernel's own scheduler in the turns just before and after, in the same boot: the median of \
+    let mut text = "Work and times are compared with those of the kernel's own scheduler in the \
+                    turns just before and after, in the same boot: the median of \
                     the rounds, in parentheses the least and the greatest.\n\n\
-                    Equal CPU-bound programs of one thread (2 and 12 for 4 s, 4 and 6 for 15 s): unfairness (progress, greatest / least; of 4 and 6 for \
-                    30 s, too, in turns of their own), and the work of all, kernel = 1.\n\n| under |"
-        .to_owned();
+                    Equal CPU-bound programs of one thread (2 and 12 for 4 s, 4 and 6 for 15 s): \
+                    unfairness (progress, greatest / least; of 4 and 6 for \
+                    30 s, too, in turns of their own), and the work of all, kernel = 1.\n\n| under \
+                    |"
+    .to_owned();
     let mut line = "\n| --- |".to_owned();
     for threads in THREADS {
-        write!(text, " {threads} of them |{} work |", if LONG.contains(&threads) { " 30 s |" } else { "" }).unwrap();
+        write!(
+            text,
+            " {threads} of them |{} work |",
+            if LONG.contains(&threads) { " 30 s |" } else { "" }
+        )
+        .unwrap();
         line += if LONG.contains(&threads) { " ---: | ---: | ---: |" } else { " ---: | ---: |" };
     }
     text += &line;
@@ -191,9 +231,12 @@ fn table(schedulers: &[&str], rounds: &[Round]) -> String {
             write!(text, " {} |", it.to_kernel(&load, total)).unwrap();
         }
     }
-    text += "\n\nTime, kernel = 1, of 20 rounds of a barrier after every 50 ms of work on a fast core, 4 threads, and of hackbench -g 4 -f 10 -l 300 (the median of five runs); work, \
-             kernel = 1, of two programs' threads with speedup factor 3 beside two with 1 (paced by the clock).\n\n\
-             | under | barrier | hackbench | work of the scaling | of the paced |\n| --- | ---: | ---: | ---: | ---: |";
+    text += "\n\nTime, kernel = 1, of 20 rounds of a barrier after every 50 ms of work on a fast \
+             core, 4 threads, and of hackbench -g 4 -f 10 -l 300 (the median of five runs); work, \
+             kernel = 1, of two programs' threads with speedup factor 3 beside two with 1 (paced \
+             by the clock).\n\n\
+             | under | barrier | hackbench | work of the scaling | of the paced |\n| --- | ---: | \
+             ---: | ---: | ---: |";
     for &scheduler in schedulers {
         let it = Of { scheduler, rounds };
         write!(
@@ -206,18 +249,26 @@ fn table(schedulers: &[&str], rounds: &[Round]) -> String {
         )
         .unwrap();
     }
-    text += "\n\nBy themselves: wake-ups of 4 threads that work 1 ms every 3 ms beside 4 that always work, of 8 s after 2 s, and of these first 2 s; cyclictest --policy=other beside the same; three \
-             threads of nice 0 beside three of nice 5 for 30 s (progress, the one / the other; by their weights 3.06); what the user side takes of a core; \
-             2,000 threads that always work for 30 s (least and median progress, units of 20 us on a fast host core, and what the user side takes of a \
+    text += "\n\nBy themselves: wake-ups of 4 threads that work 1 ms every 3 ms beside 4 that \
+             always work, of 8 s after 2 s, and of these first 2 s; cyclictest --policy=other \
+             beside the same; three \
+             threads of nice 0 beside three of nice 5 for 30 s (progress, the one / the other; by \
+             their weights 3.06); what the user side takes of a core; \
+             2,000 threads that always work for 30 s (least and median progress, units of 20 us on \
+             a fast host core, and what the user side takes of a \
              core meanwhile; in the first round alone).\n\n\
-             | under | wake p50, us | p99 | greatest | first 2 s: p99 | cyclictest p50, us | p99 | greatest | nice 0 / 5 | user side, % of a core | 2,000: least | median | user side, % |\n\
-             | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
+             | under | wake p50, us | p99 | greatest | first 2 s: p99 | cyclictest p50, us | p99 | \
+             greatest | nice 0 / 5 | user side, % of a core | 2,000: least | median | user side, % \
+             |\n\
+             | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | \
+             ---: |";
     for &scheduler in schedulers {
         let it = Of { scheduler, rounds };
         let of = |load: &str, at: usize| it.median(load, |numbers| numbers.get(at).copied());
         write!(
             text,
-            "\n| {scheduler} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.2} | {:.2} | {:.0} | {:.0} | {:.2} |",
+            "\n| {scheduler} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.2} | \
+             {:.2} | {:.0} | {:.0} | {:.2} |",
             of("wakes", 0),
             of("wakes", 1),
             of("wakes", 2),
@@ -239,20 +290,30 @@ fn table(schedulers: &[&str], rounds: &[Round]) -> String {
 }
 
 /// How to read it.
-const BELOW: &str = "\nNice 0 / 5 under `acfs`: what three threads of nice 0 are due are the two fast cores, and three of nice 5 the two slow ones, within what `acfs` \
-                     lets threads be apart. So nearly nobody is swapped, and the figure is what the fast cores did for theirs, divided by what the slow ones did: 3 by the \
-                     machine's file (2.99 in the simulator, in which the same six threads run for as long). Whatever a slow core of the lab does less than a third of a \
-                     fast one is in it: three threads take turns on two slow cores, and switches and the guest's own ticks cost both kinds as much of the host's time, \
+const BELOW: &str = "\nNice 0 / 5 under `acfs`: what three threads of nice 0 are due are the two \
+                     fast cores, and three of nice 5 the two slow ones, within what `acfs` \
+                     lets threads be apart. So nearly nobody is swapped, and the figure is what \
+                     the fast cores did for theirs, divided by what the slow ones did: 3 by the \
+                     machine's file (2.99 in the simulator, in which the same six threads run for \
+                     as long). Whatever a slow core of the lab does less than a third of a \
+                     fast one is in it: three threads take turns on two slow cores, and switches \
+                     and the guest's own ticks cost both kinds as much of the host's time, \
                      of which a slow core has a third.\n";
 
 fn main() {
-    let evenkeel = env::var("EVENKEEL").expect("EVENKEEL: the binary, built with the feature sched_ext");
-    let peers = PathBuf::from(env::var("EVENKEEL_PEERS").unwrap_or_else(|_| "target/peers/bin".into()));
-    let rounds = env::var("EVENKEEL_BENCH_ROUNDS").map_or(DEFAULT_ROUNDS, |rounds| rounds.parse().unwrap());
+    let evenkeel =
+        env::var("EVENKEEL").expect("EVENKEEL: the binary, built with the feature sched_ext");
+    let peers =
+        PathBuf::from(env::var("EVENKEEL_PEERS").unwrap_or_else(|_| "target/peers/bin".into()));
+    let rounds =
+        env::var("EVENKEEL_BENCH_ROUNDS").map_or(DEFAULT_ROUNDS, |rounds| rounds.parse().unwrap());
     let loads = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/vm/loads.sh");
     let bench = Bench { evenkeel, peers, loads };
-    let (there, missing): (Vec<&str>, Vec<&str>) = PEERS.iter().partition(|peer| bench.peers.join(peer).exists());
-    missing.iter().for_each(|peer| eprintln!("{peer} is not in {}: left out", bench.peers.display()));
+    let (there, missing): (Vec<&str>, Vec<&str>) =
+        PEERS.iter().partition(|peer| bench.peers.join(peer).exists());
+    missing
+        .iter()
+        .for_each(|peer| eprintln!("{peer} is not in {}: left out", bench.peers.display()));
     let mut all = [&there[..], &POLICIES].concat();
     let chosen = env::var("EVENKEEL_BENCH_SCHEDULERS").ok();
     if let Some(chosen) = &chosen {
@@ -269,7 +330,10 @@ fn main() {
             let ours = MANY.into_iter().filter(|it| all.contains(it));
             bench.run(&all, &[KERNELS_OWN].into_iter().chain(ours).collect::<Vec<_>>(), &[])
         } else {
-            let asked = all.iter().copied().filter(|it| EVERY_ROUND.contains(it) || AT_BARRIER.contains(it));
+            let asked = all
+                .iter()
+                .copied()
+                .filter(|it| EVERY_ROUND.contains(it) || AT_BARRIER.contains(it));
             bench.run(&asked.collect::<Vec<_>>(), &[], &AT_BARRIER)
         };
         match run {
@@ -286,30 +350,43 @@ fn main() {
     }
 }
 
-/// Where the page is until all rounds are done: one that is broken off leaves what there was, and what it came to beside that.
+/// Where the page is until all rounds are done: one that is broken off leaves what there was, and
+/// what it came to beside that.
 fn part_of(page: &str) -> String {
     format!("{page}.part")
 }
 
 fn write_page(schedulers: &[&str], rounds: &[Round]) {
-    let every: Vec<&str> = [KERNELS_OWN].into_iter().chain(EVERY_ROUND).filter(|it| schedulers.contains(it)).collect();
+    let every: Vec<&str> =
+        [KERNELS_OWN].into_iter().chain(EVERY_ROUND).filter(|it| schedulers.contains(it)).collect();
     let barrier: Vec<&str> = AT_BARRIER.into_iter().filter(|it| schedulers.contains(it)).collect();
     let others = match (schedulers.len() > every.len(), barrier.is_empty()) {
         (false, _) => String::new(),
-        (true, true) => format!("; those other than {} had the first round alone", every.join(", ")),
+        (true, true) => {
+            format!("; those other than {} had the first round alone", every.join(", "))
+        }
         (true, false) => {
             let (every, barrier) = (every.join(", "), barrier.join(", "));
-            format!("; those other than {every} had the first round alone, but {barrier} the barrier in each")
+            format!(
+                "; those other than {every} had the first round alone, but {barrier} the barrier \
+                 in each"
+            )
         }
     };
-    let absent: Vec<&str> = PEERS.into_iter().chain(POLICIES).filter(|it| !schedulers.contains(it)).collect();
-    let absent = if absent.is_empty() { String::new() } else { format!(" Not measured: {}.", absent.join(", ")) };
+    let absent: Vec<&str> =
+        PEERS.into_iter().chain(POLICIES).filter(|it| !schedulers.contains(it)).collect();
+    let absent = if absent.is_empty() {
+        String::new()
+    } else {
+        format!(" Not measured: {}.", absent.join(", "))
+    };
     let date = Command::new("date").arg("+%F").output().unwrap().stdout;
     let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     // The flag that x86 processors show to guests.
     let virtual_machine = if cpus.contains(" hypervisor") { " of a virtual machine" } else { "" };
     let text = format!(
-        "# Schedulers in the hybrid VM lab\n\nWritten by `make bench-vm` on {}: Linux {KERNEL} in QEMU on this host's {} cores{virtual_machine}, {CORES}; {}, \
+        "# Schedulers in the hybrid VM lab\n\nWritten by `make bench-vm` on {}: Linux {KERNEL} in \
+         QEMU on this host's {} cores{virtual_machine}, {CORES}; {}, \
          in which the schedulers take turns{others}. \"kernel\" is EEVDF.{absent}\n\n{}",
         String::from_utf8_lossy(&date).trim(),
         std::thread::available_parallelism().unwrap(),

@@ -1,8 +1,9 @@
-//! What watching costs: the watcher, per record; the watched, per switch and per thread. Prints a table.
+//! What watching costs: the watcher, per record; the watched, per switch and per thread. Prints a
+//! table.
 //!
-//! `flock -x /tmp/quiet cargo bench -p evenkeel-linux --bench watch`. Watched and unwatched runs take turns, so that a noisy
-//! neighbour hits both alike; medians count. The watched program is this one, begun again with the words of the example
-//! `swarm`.
+//! `flock -x /tmp/quiet cargo bench -p evenkeel-linux --bench watch`. Watched and unwatched runs
+//! take turns, so that a noisy neighbour hits both alike; medians count. The watched program is
+//! this one, begun again with the words of the example `swarm`.
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 #[path = "../tests/support/programs.rs"]
@@ -37,13 +38,18 @@ const THREADS: &str = "3000";
 fn held(words: &[&str]) -> Child {
     let own = std::env::current_exe().unwrap();
     if words.first() == Some(&"pingpong") {
-        // Those who wake each other share a core: the switch between them is what is measured, not the way from core to core.
-        return programs::held(Path::new("taskset"), &[&["-c", "0", own.to_str().unwrap()], words].concat());
+        // Those who wake each other share a core: the switch between them is what is measured, not
+        // the way from core to core.
+        return programs::held(
+            Path::new("taskset"),
+            &[&["-c", "0", own.to_str().unwrap()], words].concat(),
+        );
     }
     programs::held(&own, words)
 }
 
-/// Lets the program go and waits for its end; what it printed, and how long that took in nanoseconds.
+/// Lets the program go and waits for its end; what it printed, and how long that took in
+/// nanoseconds.
 fn run(mut child: Child) -> (String, f64) {
     let begun = Instant::now();
     child.stdin.take().unwrap().write_all(b"\n").unwrap();
@@ -79,20 +85,33 @@ type Watch = fn(&Child) -> Option<Result<Watcher, WatchError>>;
 
 const WAYS: [(&str, Watch); 7] = [
     ("not watched", |_| None),
-    ("perf", |child| Some(Watcher::program(tid(child), &Options { source: Source::Perf, ..Options::default() }))),
+    ("perf", |child| {
+        Some(Watcher::program(tid(child), &Options { source: Source::Perf, ..Options::default() }))
+    }),
     ("perf, starts and ends only", |child| {
-        Some(Watcher::program(tid(child), &Options { source: Source::Perf, switches: false, ..Options::default() }))
+        Some(Watcher::program(
+            tid(child),
+            &Options { source: Source::Perf, switches: false, ..Options::default() },
+        ))
     }),
     ("perf, with wake-ups", |child| {
-        Some(Watcher::program(tid(child), &Options { source: Source::Perf, wakeups: true, ..Options::default() }))
+        Some(Watcher::program(
+            tid(child),
+            &Options { source: Source::Perf, wakeups: true, ..Options::default() },
+        ))
     }),
     ("perf, picked out of everybody", |child| {
         let options = Options { source: Source::Perf, wide: Some(true), ..Options::default() };
         Some(Watcher::program(tid(child), &options))
     }),
-    ("perf, whole machine", |_| Some(Watcher::machine(&Options { source: Source::Perf, ..Options::default() }))),
+    ("perf, whole machine", |_| {
+        Some(Watcher::machine(&Options { source: Source::Perf, ..Options::default() }))
+    }),
     ("connector", |child| {
-        Some(Watcher::program(tid(child), &Options { source: Source::Connector, ..Options::default() }))
+        Some(Watcher::program(
+            tid(child),
+            &Options { source: Source::Connector, ..Options::default() },
+        ))
     }),
 ];
 
@@ -131,7 +150,8 @@ fn drained() -> Result<(f64, f64), WatchError> {
     let mut seen = Vec::with_capacity(1 << 20);
     for _ in 0..ROUNDS {
         let child = held(&["pingpong", "8000"]);
-        let watcher = Watcher::program(tid(&child), &Options { source: Source::Perf, ..Options::default() });
+        let watcher =
+            Watcher::program(tid(&child), &Options { source: Source::Perf, ..Options::default() });
         run(child);
         let mut watcher = watcher?;
         seen.clear();
@@ -151,7 +171,10 @@ fn drained() -> Result<(f64, f64), WatchError> {
 fn reaction(source: Source) -> Result<f64, WatchError> {
     let mut delays = Vec::new();
     let child = held(&["threads", "800"]);
-    let mut watcher = match Watcher::program(tid(&child), &Options { source, switches: false, ..Options::default() }) {
+    let mut watcher = match Watcher::program(
+        tid(&child),
+        &Options { source, switches: false, ..Options::default() },
+    ) {
         Ok(watcher) => watcher,
         Err(error) => {
             run(child);
@@ -169,7 +192,9 @@ fn reaction(source: Source) -> Result<f64, WatchError> {
             let now = now();
             let delay = |one: &Seen| match one {
                 Seen::Started { at, parent: Some(_), .. } => Some((now.0 - at.0) as f64),
-                Seen::Started { at, parent: None, .. } if source == Source::Connector => Some((now.0 - at.0) as f64),
+                Seen::Started { at, parent: None, .. } if source == Source::Connector => {
+                    Some((now.0 - at.0) as f64)
+                }
                 _ => None,
             };
             delays.extend(seen.iter().filter_map(delay));
@@ -210,19 +235,25 @@ fn main() {
     }
     match drained() {
         Ok((each, nothing)) => {
-            println!("the watcher: {each:.0} ns for each record taken in, {nothing:.0} ns where there is none");
+            println!(
+                "the watcher: {each:.0} ns for each record taken in, {nothing:.0} ns where there \
+                 is none"
+            );
         }
         Err(error) => println!("perf left out: {error}"),
     }
     for source in [Source::Perf, Source::Connector] {
         match reaction(source) {
-            Ok(delay) => println!("{source:?}: a thread's start is known {:.0} us after it", delay / 1e3),
+            Ok(delay) => {
+                println!("{source:?}: a thread's start is known {:.0} us after it", delay / 1e3)
+            }
             Err(error) => println!("{source:?} left out: {error}"),
         }
     }
     let (times, state) = accounts();
     println!("a thread's account is read in {times:.0} ns, its state in {state:.0} ns");
-    let pingpong = in_turns(&["pingpong", TURNS], |output, _| output.trim().parse().unwrap_or(f64::NAN));
+    let pingpong =
+        in_turns(&["pingpong", TURNS], |output, _| output.trim().parse().unwrap_or(f64::NAN));
     print("two threads that wake each other in turns, each turn", "ns", &pingpong);
     let threads: f64 = THREADS.parse().unwrap();
     let spawned = in_turns(&["threads", THREADS], |_, time| time / threads);

@@ -1,14 +1,16 @@
 //! A program whose threads can be counted, for the tests of whoever watches threads.
 //!
-//! - `swarm threads N`: N threads one after another, up to eight at a time, each of which does nothing;
+//! - `swarm threads N`: N threads one after another, up to eight at a time, each of which does
+//!   nothing;
 //! - `swarm late N`: the same, once it has printed an empty line and read one;
 //! - `swarm crowd N`: N threads that wait for a line of input, then start one more each;
-//! - `swarm forks DEPTH`: a process that forks one that forks one …, DEPTH deep; each prints its number, and the deepest
-//!   lives until its input ends;
-//! - `swarm orphans N`: N grandchildren whose parents end at once, each of which lives until its input ends; prints their
-//!   numbers;
+//! - `swarm forks DEPTH`: a process that forks one that forks one …, DEPTH deep; each prints its
+//!   number, and the deepest lives until its input ends;
+//! - `swarm orphans N`: N grandchildren whose parents end at once, each of which lives until its
+//!   input ends; prints their numbers;
 //! - `swarm exec PROGRAM ARGUMENT…`: another thread than the first begins the program;
-//! - `swarm pingpong N`: two threads that wake each other N times, in turns; prints nanoseconds for each;
+//! - `swarm pingpong N`: two threads that wake each other N times, in turns; prints nanoseconds for
+//!   each;
 //! - `swarm turns N`: the same, but each wakes the other only when that sleeps; prints nothing;
 //! - `swarm sleep MS`: sleeps.
 //!
@@ -76,7 +78,8 @@ fn forks(depth: u32) -> Result<(), Box<dyn Error>> {
 
 fn orphans(number: u32) -> Result<(), Box<dyn Error>> {
     for _ in 0..number {
-        // The shell ends at once; what it put into the background goes on. Its input would be empty but for the 3.
+        // The shell ends at once; what it put into the background goes on. Its input would be empty
+        // but for the 3.
         Command::new("sh").args(["-c", "exec 3<&0; cat <&3 >/dev/null & echo $!"]).status()?;
     }
     Ok(outlive_input()?)
@@ -99,7 +102,10 @@ fn pingpong(turns: u32) -> Result<(), Box<dyn Error>> {
 fn wait_until_asleep(thread: Pid) -> io::Result<()> {
     let stat = format!("/proc/self/task/{thread}/stat");
     // The state comes after the name, which is in parentheses.
-    while !fs::read_to_string(&stat)?.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" S")) {
+    while !fs::read_to_string(&stat)?
+        .rsplit_once(')')
+        .is_some_and(|(_, rest)| rest.starts_with(" S"))
+    {
         thread::yield_now();
     }
     Ok(())
@@ -157,7 +163,11 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         ["pingpong", turns] => pingpong(turns.parse()?)?,
         ["turns", number] => turns(number.parse()?)?,
         ["sleep", ms] => thread::sleep(Duration::from_millis(ms.parse()?)),
-        _ => return Err("usage: swarm threads|late|crowd|forks|orphans|exec|pingpong|turns|sleep …".into()),
+        _ => {
+            return Err(
+                "usage: swarm threads|late|crowd|forks|orphans|exec|pingpong|turns|sleep …".into(),
+            );
+        }
     }
     io::stdout().flush()?;
     Ok(())

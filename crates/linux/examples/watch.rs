@@ -62,7 +62,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         watcher.drain(&mut seen);
     }
     let status = child.wait()?;
-    println!("started {started} ended {ended} switches {switches} missed {} {status}", watcher.missed());
+    println!(
+        "started {started} ended {ended} switches {switches} missed {} {status}",
+        watcher.missed()
+    );
     println!("source: {}", watcher.describe());
     for refused in watcher.refused() {
         println!("refused: {refused}");

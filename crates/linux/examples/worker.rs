@@ -1,29 +1,38 @@
 //! Programs whose progress can be told, for the tests and benchmarks of whoever places threads.
 //!
-//! - `worker spin N MS`: N threads that work for MS; prints how many units of work each has done, one a line;
+//! - `worker spin N MS`: N threads that work for MS; prints how many units of work each has done,
+//!   one a line;
 //! - `worker halves N MS`: N threads that work for MS and N that sleep meanwhile;
 //! - `worker nice LEVELS MS`: as `spin`, a thread for each of these nice levels, as 0,0,5;
-//! - `worker paced MS`: a thread whose unit of work takes a millisecond on any core, like a program that waits for memory: its speedup
-//!   factor is 1; prints its units;
-//! - `worker barrier N ROUNDS UNITS`: N threads that work for UNITS each and then wait for each other, ROUNDS times; prints
-//!   milliseconds;
+//! - `worker paced MS`: a thread whose unit of work takes a millisecond on any core, like a program
+//!   that waits for memory: its speedup factor is 1; prints its units;
+//! - `worker barrier N ROUNDS UNITS`: N threads that work for UNITS each and then wait for each
+//!   other, ROUNDS times; prints milliseconds;
 //! - `worker crowd N MS`: N threads, each at work for 200 us of every 20 ms, for MS;
 //! - `worker births N MS`: a thread every MS, N times, each of which works for 30 ms;
-//! - `worker wakes PAIRS BEGIN MS`: pairs of which one sleeps for 3 ms and then wakes the other, who works for 1 ms, for BEGIN and MS; prints how long
-//!   the other took to get a core, in microseconds: median, 99th percentile and greatest after BEGIN, and 99th percentile before;
-//! - `worker crossings PAIRS MS`: the same pairs; prints how many in a hundred of those who were woken got a core of the other half of the CPUs than the
-//!   time before: in the lab, of the other kind;
+//! - `worker wakes PAIRS BEGIN MS`: pairs of which one sleeps for 3 ms and then wakes the other,
+//!   who works for 1 ms, for BEGIN and MS; prints how long the other took to get a core, in
+//!   microseconds: median, 99th percentile and greatest after BEGIN, and 99th percentile before;
+//! - `worker crossings PAIRS MS`: the same pairs; prints how many in a hundred of those who were
+//!   woken got a core of the other half of the CPUs than the time before: in the lab, of the other
+//!   kind;
 //! - `worker naps N MS`: N threads that work for 4 ms and sleep for 1 ms in turn, for MS;
-//! - `worker pipes PAIRS MS`: pairs of threads that send a byte back and forth through pipes; prints round trips;
+//! - `worker pipes PAIRS MS`: pairs of threads that send a byte back and forth through pipes;
+//!   prints round trips;
 //! - `worker forks MS`: starts one short process after another, four at a time; prints how many;
-//! - `worker mask CPUS MS`: a thread that binds itself to these CPUs, works for MS, and prints the CPUs that it may use then;
-//! - `worker capacity CPUS MS`: a thread bound to each of these CPUs, all at work for MS; prints the units of work per second of all together;
-//! - `worker many N MS [PID]`: N threads that work from when they begin; once all have been made, for MS: prints the least and the median of their
-//!   progress meanwhile, and what process PID (no PID: nobody) took of one CPU, in percent. Its first thread is to be a real-time one, for it measures;
+//! - `worker mask CPUS MS`: a thread that binds itself to these CPUs, works for MS, and prints the
+//!   CPUs that it may use then;
+//! - `worker capacity CPUS MS`: a thread bound to each of these CPUs, all at work for MS; prints
+//!   the units of work per second of all together;
+//! - `worker many N MS [PID]`: N threads that work from when they begin; once all have been made,
+//!   for MS: prints the least and the median of their progress meanwhile, and what process PID (no
+//!   PID: nobody) took of one CPU, in percent. Its first thread is to be a real-time one, for it
+//!   measures;
 //! - `worker forever`: a thread that works until it is killed;
 //! - `worker thread PROGRAM …`: executes a program, by another thread than its first;
 //! - `worker ext …`: any of these, in SCHED_EXT;
-//! - `worker after MS …`: any of these, after so long: whoever schedules it then knows the program by its name.
+//! - `worker after MS …`: any of these, after so long: whoever schedules it then knows the program
+//!   by its name.
 
 use std::env;
 use std::error::Error;
@@ -40,10 +49,12 @@ use std::time::{Duration, Instant};
 use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-/// Steps of a unit that follow on each other without a branch, and how many such blocks make a unit.
+/// Steps of a unit that follow on each other without a branch, and how many such blocks make a
+/// unit.
 ///
-/// An emulator translates block by block. With short blocks the speed of this program changed by a factor of two from one second to the next in
-/// the VM lab, with these by a quarter at most (docs/vm.md).
+/// An emulator translates block by block. With short blocks the speed of this program changed by a
+/// factor of two from one second to the next in the VM lab, with these by a quarter at most
+/// (docs/vm.md).
 const STEPS: u32 = 16;
 const BLOCKS: u32 = 600;
 
@@ -52,7 +63,8 @@ fn unit() {
     let mut x = 1_u32;
     for _ in 0..BLOCKS {
         for _ in 0..STEPS {
-            // Marsaglia, Xorshift RNGs, J. Statistical Software 8 (2003), section 4: nothing that a compiler could do several steps of at once.
+            // Marsaglia, Xorshift RNGs, J. Statistical Software 8 (2003), section 4: nothing that a
+            // compiler could do several steps of at once.
             x ^= x << 13;
             x ^= x >> 17;
             x ^= x << 5;
@@ -169,7 +181,11 @@ fn wake_ups(pairs: usize, time: Duration) -> Vec<Vec<WokenUp>> {
                     break;
                 }
                 if let Some(latency) = woken {
-                    seen.push(WokenUp { at: begin.elapsed().saturating_sub(latency), latency, cpu: sched_getcpu() });
+                    seen.push(WokenUp {
+                        at: begin.elapsed().saturating_sub(latency),
+                        latency,
+                        cpu: sched_getcpu(),
+                    });
                 }
                 work(Duration::from_millis(1));
             }
@@ -196,7 +212,9 @@ fn wakes(pairs: usize, beginning: Duration, time: Duration) {
     let ranks = |woken: Vec<WokenUp>, of_hundred: &[usize]| -> Vec<String> {
         let mut all: Vec<_> = woken.into_iter().map(|woken| woken.latency).collect();
         all.sort_unstable();
-        let rank = |part: &usize| all.get((all.len().max(1) - 1) * part / 100).map_or(0, Duration::as_micros);
+        let rank = |part: &usize| {
+            all.get((all.len().max(1) - 1) * part / 100).map_or(0, Duration::as_micros)
+        };
         of_hundred.iter().map(|part| rank(part).to_string()).collect()
     };
     println!("{} {}", ranks(late, &[50, 99, 100]).join(" "), ranks(early, &[99]).join(" "));
@@ -205,7 +223,9 @@ fn wakes(pairs: usize, beginning: Duration, time: Duration) {
 fn crossings(pairs: usize, time: Duration) {
     let half = thread::available_parallelism().map_or(1, |cpus| cpus.get().div_ceil(2));
     let (mut all, mut crossed) = (0, 0);
-    for (before, after) in wake_ups(pairs, time).iter().flat_map(|seen| seen.iter().zip(seen.iter().skip(1))) {
+    for (before, after) in
+        wake_ups(pairs, time).iter().flat_map(|seen| seen.iter().zip(seen.iter().skip(1)))
+    {
         all += 1;
         crossed += usize::from((before.cpu < half) != (after.cpu < half));
     }
@@ -243,8 +263,9 @@ fn forks(time: Duration) -> Result<(), Box<dyn Error>> {
     let own = env::current_exe()?;
     let mut count = 0;
     while Instant::now() < end {
-        let children: Vec<_> =
-            (0..AT_A_TIME).map(|_| Command::new(&own).arg("nothing").spawn()).collect::<Result<_, _>>()?;
+        let children: Vec<_> = (0..AT_A_TIME)
+            .map(|_| Command::new(&own).arg("nothing").spawn())
+            .collect::<Result<_, _>>()?;
         for mut child in children {
             child.wait()?;
             count += 1;
@@ -317,7 +338,8 @@ fn mask(cpus: &str, time: Duration) -> Result<(), Box<dyn Error>> {
     sched_setaffinity(None, &set)?;
     work(time);
     let now = sched_getaffinity(None)?;
-    let list: Vec<String> = (0..CpuSet::MAX_CPU).filter(|&cpu| now.is_set(cpu)).map(|cpu| cpu.to_string()).collect();
+    let list: Vec<String> =
+        (0..CpuSet::MAX_CPU).filter(|&cpu| now.is_set(cpu)).map(|cpu| cpu.to_string()).collect();
     println!("{}", list.join(","));
     Ok(())
 }
@@ -377,7 +399,8 @@ fn many(threads: usize, time: Duration, process: Option<&str>) -> Result<(), Box
         stop.store(true, Ordering::Relaxed);
         measured
     })?;
-    let mut units: Vec<u64> = after.iter().zip(&before).map(|(after, before)| after - before).collect();
+    let mut units: Vec<u64> =
+        after.iter().zip(&before).map(|(after, before)| after - before).collect();
     units.sort_unstable();
     let (least, median) = (units.first().ok_or("no threads")?, units[units.len() / 2]);
     println!("{least} {median} {:.2}", 100.0 * cpu.as_secs_f64() / wall.as_secs_f64());
@@ -432,7 +455,10 @@ fn carry_out(words: &[&str]) -> Result<(), Box<dyn Error>> {
             let mut command = Command::new(program);
             command.args(arguments);
             // It comes back only if it cannot be executed.
-            return Err(thread::spawn(move || command.exec()).join().map_err(|_| "the thread has panicked")?.into());
+            return Err(thread::spawn(move || command.exec())
+                .join()
+                .map_err(|_| "the thread has panicked")?
+                .into());
         }
         ["spin", threads, time] => spin(threads.parse()?, ms(time)?),
         ["halves", threads, time] => {
@@ -455,7 +481,9 @@ fn carry_out(words: &[&str]) -> Result<(), Box<dyn Error>> {
         ["forks", time] => forks(ms(time)?)?,
         ["nothing"] => {}
         ["paced", time] => paced(ms(time)?),
-        ["barrier", threads, rounds, units] => barrier(threads.parse()?, rounds.parse()?, units.parse()?),
+        ["barrier", threads, rounds, units] => {
+            barrier(threads.parse()?, rounds.parse()?, units.parse()?)
+        }
         ["crowd", threads, time] => crowd(threads.parse()?, ms(time)?),
         ["births", threads, pause] => births(threads.parse()?, ms(pause)?),
         ["mask", cpus, time] => mask(cpus, ms(time)?)?,

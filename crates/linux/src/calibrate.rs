@@ -1,12 +1,13 @@
 //! How fast each CPU is, measured: a short spin on each in turn.
 //!
-//! One thread goes round the CPUs several times and spins on each for a window of time. What counts is the work done per time on
-//! the clock, not per time on the CPU: a core of which something else takes a share is that much slower for everybody. The
-//! speed of a CPU is the median of its rounds, so that a passing disturbance of one round does not count; what stays is told as
-//! spread.
+//! One thread goes round the CPUs several times and spins on each for a window of time. What counts
+//! is the work done per time on the clock, not per time on the CPU: a core of which something else
+//! takes a share is that much slower for everybody. The speed of a CPU is the median of its rounds,
+//! so that a passing disturbance of one round does not count; what stays is told as spread.
 //!
-//! The spin is four chains of integer arithmetic that fit into registers. Programs that wait for memory differ less between
-//! kinds of core, those with long vectors may differ more: the figure is the speed of this spin, and a first guess for others.
+//! The spin is four chains of integer arithmetic that fit into registers. Programs that wait for
+//! memory differ less between kinds of core, those with long vectors may differ more: the figure is
+//! the speed of this spin, and a first guess for others.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -18,9 +19,11 @@ use rustix::time::{ClockId, clock_gettime};
 const ROUNDS: u32 = 15;
 /// What a calibration takes at most, beside its warm-ups, unless the shortest windows take more.
 const BUDGET: Duration = Duration::from_secs(10);
-/// Shortest and longest window. The longest is many periods of any timer, the shortest still a few scheduler ticks.
+/// Shortest and longest window. The longest is many periods of any timer, the shortest still a few
+/// scheduler ticks.
 const WINDOW: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(100));
-/// Before each window the CPU spins for this share of it unmeasured: clocks that follow the load need time to rise.
+/// Before each window the CPU spins for this share of it unmeasured: clocks that follow the load
+/// need time to rise.
 const WARM_UP: u32 = 4;
 /// Steps of the spin between two looks at the clock: some tens of microseconds.
 const STEPS: u32 = 16_384;
@@ -72,11 +75,12 @@ pub enum CalibrateError {
     Ended,
 }
 
-/// Measures these CPUs, each once. Takes 2 s for one CPU, 12 s for 7 to 33, 0.4 s more for each beyond. The affinity of the calling
-/// thread stays as it is.
+/// Measures these CPUs, each once. Takes 2 s for one CPU, 12 s for 7 to 33, 0.4 s more for each
+/// beyond. The affinity of the calling thread stays as it is.
 ///
 /// # Errors
-/// A CPU that this process may not use or that is offline, or one of 1024 and more, which the system call's wrapper cannot name.
+/// A CPU that this process may not use or that is offline, or one of 1024 and more, which the
+/// system call's wrapper cannot name.
 pub fn calibrate(cpus: &[u32]) -> Result<Calibration, CalibrateError> {
     let turns = u32::try_from(cpus.len()).unwrap_or(u32::MAX).saturating_mul(ROUNDS).max(1);
     let window = (BUDGET / turns).clamp(WINDOW.0, WINDOW.1);
@@ -90,8 +94,8 @@ pub fn calibrate(cpus: &[u32]) -> Result<Calibration, CalibrateError> {
 impl Calibration {
     /// The greatest spread of any CPU: what speeds must be apart by to be of different kinds.
     ///
-    /// It is wider than what chance parts the medians of equal CPUs by: 0.68 of it is twice the standard error of the
-    /// difference of two medians of 15 rounds.
+    /// It is wider than what chance parts the medians of equal CPUs by: 0.68 of it is twice the
+    /// standard error of the difference of two medians of 15 rounds.
     pub fn greatest_spread(&self) -> f64 {
         self.cpus.iter().map(|cpu| cpu.spread).fold(0.0, f64::max)
     }
@@ -99,19 +103,22 @@ impl Calibration {
     /// What casts doubt on the figures, a line each; empty: nothing.
     pub fn warnings(&self) -> Vec<String> {
         let list = |holds: fn(&SpinSpeed) -> bool| {
-            let cpus: Vec<u32> = self.cpus.iter().filter(|cpu| holds(cpu)).map(|cpu| cpu.cpu).collect();
+            let cpus: Vec<u32> =
+                self.cpus.iter().filter(|cpu| holds(cpu)).map(|cpu| cpu.cpu).collect();
             (!cpus.is_empty()).then(|| evenkeel_machine::name_cpus(cpus))
         };
         let mut warnings = Vec::new();
         if let Some(cpus) = list(|cpu| cpu.spread > DISTURBED) {
             let percent = self.greatest_spread() * 1e2;
             warnings.push(format!(
-                "the machine was busy: speeds of {cpus} scattered by up to {percent:.0} %; repeat it when it is quiet"
+                "the machine was busy: speeds of {cpus} scattered by up to {percent:.0} %; repeat \
+                 it when it is quiet"
             ));
         }
         if let Some(cpus) = list(|cpu| cpu.share < SHARED) {
             warnings.push(format!(
-                "something else ran on {cpus} meanwhile: measured is what it left, not what the hardware can do"
+                "something else ran on {cpus} meanwhile: measured is what it left, not what the \
+                 hardware can do"
             ));
         }
         warnings
@@ -139,7 +146,10 @@ fn measure(cpus: &[u32], window: Duration) -> Result<Vec<SpinSpeed>, CalibrateEr
 fn pin(cpu: u32) -> std::io::Result<()> {
     let index = cpu as usize;
     if index >= CpuSet::MAX_CPU {
-        return Err(std::io::Error::other(format!("numbers of {} and more cannot be asked for", CpuSet::MAX_CPU)));
+        return Err(std::io::Error::other(format!(
+            "numbers of {} and more cannot be asked for",
+            CpuSet::MAX_CPU
+        )));
     }
     let mut set = CpuSet::new();
     set.set(index);
@@ -191,7 +201,12 @@ fn summary(cpu: u32, turns: &[Turn]) -> SpinSpeed {
     let at = |values: &[f64], quarters: usize| values[(values.len() - 1) * quarters / 4];
     let (speeds, shares) = (sorted(|turn| turn.speed), sorted(|turn| turn.share));
     let speed = at(&speeds, 2);
-    SpinSpeed { cpu, speed, spread: (at(&speeds, 3) - at(&speeds, 1)) / speed, share: at(&shares, 2) }
+    SpinSpeed {
+        cpu,
+        speed,
+        spread: (at(&speeds, 3) - at(&speeds, 1)) / speed,
+        share: at(&shares, 2),
+    }
 }
 
 #[cfg(test)]
@@ -209,7 +224,11 @@ mod tests {
 
     #[test]
     fn a_machine_that_is_busy_all_the_time_is_warned_of() {
-        let quiet = Calibration { rounds: 5, window: WINDOW.1, cpus: vec![of(&[99.0, 100.0, 101.0, 100.0, 100.0])] };
+        let quiet = Calibration {
+            rounds: 5,
+            window: WINDOW.1,
+            cpus: vec![of(&[99.0, 100.0, 101.0, 100.0, 100.0])],
+        };
         assert_eq!(quiet.warnings(), Vec::<String>::new());
         let busy = of(&[100.0, 60.0, 90.0, 70.0, 80.0]);
         assert_eq!((busy.speed, busy.spread), (80.0, 0.25));
@@ -219,7 +238,11 @@ mod tests {
         assert_eq!(busy.greatest_spread(), 0.25);
         let shared = SpinSpeed { cpu: 3, share: 0.33, ..quiet.cpus[0] };
         let shared = Calibration { cpus: vec![shared], ..quiet };
-        assert!(shared.warnings()[0].starts_with("something else ran on CPU 3"), "{:?}", shared.warnings());
+        assert!(
+            shared.warnings()[0].starts_with("something else ran on CPU 3"),
+            "{:?}",
+            shared.warnings()
+        );
     }
 
     #[test]

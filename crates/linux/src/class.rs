@@ -36,7 +36,9 @@ impl Class {
 
     /// From its name in the journal.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Other, Self::Batch, Self::Idle, Self::Urgent].into_iter().find(|class| class.name() == name)
+        [Self::Other, Self::Batch, Self::Idle, Self::Urgent]
+            .into_iter()
+            .find(|class| class.name() == name)
     }
 }
 
@@ -91,7 +93,9 @@ fn policy(thread: Pid) -> i32 {
 fn set_policy(thread: Pid, policy: i32) -> io::Result<()> {
     let priority = libc::sched_param { sched_priority: 0 };
     // SAFETY: the pointer is to a live sched_param, which the kernel only reads.
-    match unsafe { libc::sched_setscheduler(thread.as_raw_nonzero().get(), policy, &raw const priority) } {
+    match unsafe {
+        libc::sched_setscheduler(thread.as_raw_nonzero().get(), policy, &raw const priority)
+    } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -38,7 +38,8 @@ pub enum HereError {
     #[error(transparent)]
     Discover(#[from] DiscoverError),
     /// The machine described is not this one.
-    #[error("{SYSFS} is set: a calibration measures this machine, not the one that {} describes", .0.display())]
+    #[error("{SYSFS} is set: a calibration measures this machine, not the one that {} \
+             describes", .0.display())]
     Elsewhere(PathBuf),
     /// It could not be measured.
     #[error("calibration")]
@@ -66,12 +67,13 @@ fn elsewhere() -> Option<PathBuf> {
     std::env::var_os(SYSFS).map(PathBuf::from)
 }
 
-/// Finds this machine. [`SYSFS`] and [`CPUS`] in the environment stand for `/sys` and for the affinity mask; with the former
-/// and without the latter all CPUs that are online may be used. Measuring the speeds of the CPUs
-/// takes as long as [`calibrate`] says.
+/// Finds this machine. [`SYSFS`] and [`CPUS`] in the environment stand for `/sys` and for the
+/// affinity mask; with the former and without the latter all CPUs that are online may be used.
+/// Measuring the speeds of the CPUs takes as long as [`calibrate`] says.
 ///
 /// # Errors
-/// No CPU, none that may be used, an environment variable that makes no sense, or a measurement that failed.
+/// No CPU, none that may be used, an environment variable that makes no sense, or a measurement
+/// that failed.
 pub fn detect(measure: Measure) -> Result<Here, HereError> {
     let elsewhere = elsewhere();
     let allowed = match std::env::var(CPUS) {
@@ -92,8 +94,13 @@ pub fn detect(measure: Measure) -> Result<Here, HereError> {
     }
     let cpus: Vec<u32> = detected.machine.cores.iter().map(|core| core.cpu).collect();
     let calibration = calibrate(&cpus).map_err(HereError::Calibrate)?;
-    given.uncertainty = if measure == Measure::Forced { 0.0 } else { calibration.greatest_spread() };
-    given.measured = calibration.cpus.iter().map(|cpu| MeasuredSpeed { cpu: cpu.cpu, speed: cpu.speed }).collect();
+    given.uncertainty =
+        if measure == Measure::Forced { 0.0 } else { calibration.greatest_spread() };
+    given.measured = calibration
+        .cpus
+        .iter()
+        .map(|cpu| MeasuredSpeed { cpu: cpu.cpu, speed: cpu.speed })
+        .collect();
     Ok(Here { detected: discover(&root, &given)?, calibration: Some(calibration) })
 }
 
@@ -105,7 +112,10 @@ pub fn allowed_cpus() -> io::Result<Vec<u32>> {
     // Read and not asked for: the system call's wrappers know of 1024 CPUs at most.
     let status = std::fs::read_to_string("/proc/thread-self/status")?;
     allowed_in(&status).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidData, "/proc/thread-self/status: expected a list as Cpus_allowed_list")
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            "/proc/thread-self/status: expected a list as Cpus_allowed_list",
+        )
     })
 }
 
@@ -122,8 +132,10 @@ pub fn present_clock_khz() -> Option<u64> {
 fn clock_in(cpuinfo: &str) -> Option<u64> {
     /// The highest clock that a machine file may state, MHz.
     const MAX_MHZ: f64 = 1e6;
-    let (_, value) =
-        cpuinfo.lines().filter_map(|line| line.split_once(':')).find(|(key, _)| key.trim() == "cpu MHz")?;
+    let (_, value) = cpuinfo
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| key.trim() == "cpu MHz")?;
     let mhz: f64 = value.trim().parse().ok()?;
     (1e-3..=MAX_MHZ).contains(&mhz).then(|| (mhz * 1e3).round() as u64)
 }
@@ -134,7 +146,8 @@ mod tests {
 
     #[test]
     fn the_mask_of_a_process_is_read_from_its_status() {
-        let status = "Name:\tx\nCpus_allowed:\t3\nCpus_allowed_list:\t0-1,4\nMems_allowed_list:\t0\n";
+        let status =
+            "Name:\tx\nCpus_allowed:\t3\nCpus_allowed_list:\t0-1,4\nMems_allowed_list:\t0\n";
         assert_eq!(allowed_in(status), Some(vec![0, 1, 4]));
         for status in ["", "Cpus_allowed_list:\t\n", "Cpus_allowed_list:\tall\n"] {
             assert_eq!(allowed_in(status), None, "{status}");
@@ -143,10 +156,18 @@ mod tests {
 
     #[test]
     fn the_clock_is_read_where_there_is_one() {
-        assert_eq!(clock_in("processor\t: 0\ncpu MHz\t\t: 2595.124\n\ncpu MHz\t\t: 800\n"), Some(2_595_124));
-        for cpuinfo in
-            ["", "BogoMIPS: 38.40\n", "cpu MHz: fast\n", "cpu MHz: -1\n", "cpu MHz: NaN\n", "cpu MHz: 1e300\n"]
-        {
+        assert_eq!(
+            clock_in("processor\t: 0\ncpu MHz\t\t: 2595.124\n\ncpu MHz\t\t: 800\n"),
+            Some(2_595_124)
+        );
+        for cpuinfo in [
+            "",
+            "BogoMIPS: 38.40\n",
+            "cpu MHz: fast\n",
+            "cpu MHz: -1\n",
+            "cpu MHz: NaN\n",
+            "cpu MHz: 1e300\n",
+        ] {
             assert_eq!(clock_in(cpuinfo), None, "{cpuinfo}");
         }
     }

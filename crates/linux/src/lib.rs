@@ -1,4 +1,5 @@
-//! The live mechanisms of Evenkeel: real threads of a Linux machine, placed by the policies of `evenkeel-policy`.
+//! The live mechanisms of Evenkeel: real threads of a Linux machine, placed by the policies of
+//! `evenkeel-policy`.
 
 pub mod affinity;
 pub mod calibrate;

@@ -56,15 +56,17 @@ pub fn start(
     match told.recv_timeout(PATIENCE) {
         Ok(ready) => ready.map(|()| thread),
         Err(RecvTimeoutError::Timeout) => Err(StartError::Thread(io::ErrorKind::TimedOut.into())),
-        Err(RecvTimeoutError::Disconnected) => Err(StartError::Thread(io::Error::other("it has ended"))),
+        Err(RecvTimeoutError::Disconnected) => {
+            Err(StartError::Thread(io::Error::other("it has ended")))
+        }
     }
 }
 
 /// Makes the calling thread `SCHED_FIFO` at `priority`, 1 to 99.
 ///
 /// # Errors
-/// `EPERM` without `CAP_SYS_NICE` and with an `RLIMIT_RTPRIO` below `priority`, and in a control group without
-/// real-time budget.
+/// `EPERM` without `CAP_SYS_NICE` and with an `RLIMIT_RTPRIO` below `priority`, and in a control
+/// group without real-time budget.
 pub fn become_fifo(priority: i32) -> io::Result<()> {
     let param = libc::sched_param { sched_priority: priority };
     // SAFETY: `param` lives through the call, which only reads it; 0 is the calling thread.

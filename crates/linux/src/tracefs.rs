@@ -1,4 +1,5 @@
-//! What the kernel says of its tracepoints, in tracefs: their numbers as events, and where their fields lie.
+//! What the kernel says of its tracepoints, in tracefs: their numbers as events, and where their
+//! fields lie.
 
 use std::{
     fs::{self, File},
@@ -11,8 +12,8 @@ use rustix::{
     mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen},
 };
 
-/// The tracepoint of wake-ups. It is met where the waker is, before the woken thread's core is told; `sched_wakeup` may be met on
-/// the other core, by whoever runs there.
+/// The tracepoint of wake-ups. It is met where the waker is, before the woken thread's core is
+/// told; `sched_wakeup` may be met on the other core, by whoever runs there.
 pub const WAKING: &str = "sched_waking";
 
 /// Why the kernel's description of a tracepoint cannot be had.
@@ -39,7 +40,8 @@ pub fn waking() -> Result<String, TracefsError> {
     format(&mounts(), &format!("events/sched/{WAKING}/format"))
 }
 
-/// A format file from the first of these mounts that lets us read it; without any mount, from one of our own.
+/// A format file from the first of these mounts that lets us read it; without any mount, from one
+/// of our own.
 fn format(mounts: &[PathBuf], file: &str) -> Result<String, TracefsError> {
     let mut failed = None;
     for mount in mounts {
@@ -66,7 +68,8 @@ fn mounts() -> Vec<PathBuf> {
     table.lines().filter_map(tracefs).collect()
 }
 
-/// Reads a file from a mount that nobody else sees, and that goes when it is closed: the system's settings are not ours to change.
+/// Reads a file from a mount that nobody else sees, and that goes when it is closed: the system's
+/// settings are not ours to change.
 fn from_private_mount(file: &str) -> io::Result<String> {
     let tracefs = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&tracefs)?;
@@ -88,7 +91,8 @@ mod tests {
         let before = mounts();
         match format(&[], "events/sched/sched_waking/format") {
             Ok(text) => assert!(text.starts_with("name: sched_waking\nID: "), "{text}"),
-            // Without CAP_SYS_ADMIN; where a sandbox forbids the calls; a kernel older than 5.2, or without tracefs.
+            // Without CAP_SYS_ADMIN; where a sandbox forbids the calls; a kernel older than 5.2, or
+            // without tracefs.
             Err(TracefsError::NotMounted(error))
                 if [Errno::PERM, Errno::ACCESS, Errno::NOSYS, Errno::NODEV]
                     .map(|errno| Some(errno.raw_os_error()))

@@ -7,7 +7,9 @@ mod support;
 use evenkeel_linux::affinity::kernel::Class;
 use evenkeel_linux::watch::Tid;
 use evenkeel_machine::{CoreId, Nanos};
-use evenkeel_policy::{Clock, Directives, Event, Order, Policy, QueueId, Slice, Start, Tier, View, registry};
+use evenkeel_policy::{
+    Clock, Directives, Event, Order, Policy, QueueId, Slice, Start, Tier, View, registry,
+};
 use proptest::prelude::*;
 use support::{Fake, Habit, all, mechanism, mechanism_of, run};
 
@@ -15,11 +17,13 @@ use support::{Fake, Habit, all, mechanism, mechanism_of, run};
 const FAST_AND_SLOW: &[(f64, u32)] = &[(3.0, 1), (1.0, 1)];
 const SPEEDS: &[f64] = &[1.0, 1.0 / 3.0];
 
-/// Progress of each of `count` equal spinning programs after thirty seconds, relative to the greatest.
+/// Progress of each of `count` equal spinning programs after thirty seconds, relative to the
+/// greatest.
 fn progress(policy: &str, count: i32) -> Vec<f64> {
     let fake = Fake::new(2, true);
     let mut mechanism = mechanism(&fake, policy, FAST_AND_SLOW, &[]);
-    let tids: Vec<Tid> = (0..count).map(|app| fake.start(10 + app, None, Habit::Spins, SPEEDS)).collect();
+    let tids: Vec<Tid> =
+        (0..count).map(|app| fake.start(10 + app, None, Habit::Spins, SPEEDS)).collect();
     run(&fake, &mut mechanism, 30_000, 4);
     let done: Vec<f64> = tids.iter().map(|&tid| fake.worker(tid).done).collect();
     let greatest = done.iter().copied().fold(0.0, f64::max);
@@ -27,7 +31,8 @@ fn progress(policy: &str, count: i32) -> Vec<f64> {
 }
 
 #[test]
-fn two_equal_programs_on_a_fast_and_a_slow_core_get_equally_far_under_policies_that_share_the_fast_one() {
+fn two_equal_programs_on_a_fast_and_a_slow_core_get_equally_far_under_policies_that_share_the_fast_one()
+ {
     for policy in ["acfs", "a-dwrr", "prop-sp", "eqp", "age", "rr"] {
         let progress = progress(policy, 2);
         assert!(progress.iter().all(|share| *share > 0.97), "{policy}: {progress:?}");
@@ -47,7 +52,11 @@ fn threads_that_have_ended_take_no_memory_and_those_that_work_go_on() {
         }
         run(&fake, &mut mechanism, 8, 4);
         assert!(mechanism.stats().len() <= 4, "{policy}: {} threads", mechanism.stats().len());
-        assert!(mechanism.roster().forgotten().apps >= 58, "{policy}: {:?}", mechanism.roster().forgotten());
+        assert!(
+            mechanism.roster().forgotten().apps >= 58,
+            "{policy}: {:?}",
+            mechanism.roster().forgotten()
+        );
         assert!(lasting.iter().all(|&tid| fake.worker(tid).done > 0.0), "{policy}");
     }
 }
@@ -60,8 +69,12 @@ fn eas_has_a_program_that_mostly_sleeps_on_the_slow_core_and_one_that_never_does
         let light = fake.start(10, None, Habit::Naps { works: 2, sleeps: 40 }, SPEEDS);
         let heavy = busy.then(|| fake.start(11, None, Habit::Spins, SPEEDS));
         run(&fake, &mut mechanism, 10_000, 4);
-        let stats =
-            |tid| mechanism.live().find(|live| live.1 == tid).map(|(thread, _)| mechanism.stats()[thread.index()]);
+        let stats = |tid| {
+            mechanism
+                .live()
+                .find(|live| live.1 == tid)
+                .map(|(thread, _)| mechanism.stats()[thread.index()])
+        };
         let share_of_fast = |tid| {
             let time_on = stats(tid).unwrap().time_on.0;
             time_on[0].as_secs_f64() / (time_on[0] + time_on[1]).as_secs_f64()
@@ -94,7 +107,8 @@ fn programs_that_sleep_when_they_are_found_take_no_core_from_those_that_work() {
 fn two_equal_programs_get_as_far_as_their_cores_when_pinned() {
     let progress = progress("pinned", 2);
     let least = progress.iter().copied().fold(1.0, f64::min);
-    // Each has a core of its own, whatever program it is of: the second a slow one, of a third of the speed.
+    // Each has a core of its own, whatever program it is of: the second a slow one, of a third of
+    // the speed.
     assert!((least - 1.0 / 3.0).abs() < 0.01, "{progress:?}");
 }
 
@@ -153,7 +167,8 @@ fn a_thread_that_naps_is_never_parked_while_it_works() {
     let before = fake.worker(naps).ran;
     run(&fake, &mut mechanism, 5_000, 4);
     let ran = fake.worker(naps).ran - before;
-    // One in ten milliseconds; each nap may be prolonged by a wait of some looks when it falls badly.
+    // One in ten milliseconds; each nap may be prolonged by a wait of some looks when it falls
+    // badly.
     assert!(ran > 400, "{ran}");
 }
 
@@ -191,7 +206,8 @@ fn a_thread_whose_parent_is_not_told_is_not_taken_to_have_chosen_what_it_was_bor
 fn a_thread_that_has_made_itself_real_time_keeps_its_class_and_gets_its_cpus_back() {
     let fake = Fake::new(2, true);
     let mut mechanism = mechanism(&fake, "acfs", FAST_AND_SLOW, &[]);
-    let tids: Vec<Tid> = (0..4).map(|app| fake.start(10 + app, None, Habit::Spins, SPEEDS)).collect();
+    let tids: Vec<Tid> =
+        (0..4).map(|app| fake.start(10 + app, None, Habit::Spins, SPEEDS)).collect();
     run(&fake, &mut mechanism, 100, 4);
     fake.0.borrow_mut().workers[1].class = Class::Urgent;
     run(&fake, &mut mechanism, 2_000, 4);
@@ -205,7 +221,8 @@ fn a_thread_that_has_made_itself_real_time_keeps_its_class_and_gets_its_cpus_bac
 fn a_thread_that_makes_itself_real_time_just_before_it_is_parked_keeps_its_class_and_its_cpus() {
     let fake = Fake::new(2, true);
     let mut mechanism = mechanism(&fake, "acfs", FAST_AND_SLOW, &[]);
-    let tids: Vec<Tid> = (0..3).map(|app| fake.start(10 + app, None, Habit::Spins, SPEEDS)).collect();
+    let tids: Vec<Tid> =
+        (0..3).map(|app| fake.start(10 + app, None, Habit::Spins, SPEEDS)).collect();
     fake.step();
     // One of three is to wait: decided here, before they change, and asked for after.
     mechanism.look(fake.now(), &fake.seen());
@@ -244,7 +261,8 @@ impl Policy for Neglects {
 fn whom_a_policy_neglects_is_parked_for_a_second_and_then_let_go() {
     let fake = Fake::new(2, true);
     let mut mechanism = mechanism_of(&fake, Box::new(Neglects { served: 0 }), FAST_AND_SLOW, &[]);
-    let tids: Vec<Tid> = (0..3).map(|app| fake.start(10 + app, None, Habit::Spins, SPEEDS)).collect();
+    let tids: Vec<Tid> =
+        (0..3).map(|app| fake.start(10 + app, None, Habit::Spins, SPEEDS)).collect();
     run(&fake, &mut mechanism, 900, 4);
     let neglected = fake.worker(tids[2]);
     assert!(neglected.class == Class::Idle && neglected.ran < 10, "{neglected:?}");
@@ -253,7 +271,8 @@ fn whom_a_policy_neglects_is_parked_for_a_second_and_then_let_go() {
     assert!(ran > 500, "{ran}");
 }
 
-/// A queue for each core; the second thread belongs to core 1, which is host to the others, of core 0, from this margin on.
+/// A queue for each core; the second thread belongs to core 1, which is host to the others, of core
+/// 0, from this margin on.
 struct Host(Option<u64>);
 
 impl Policy for Host {
@@ -284,7 +303,8 @@ fn a_core_takes_up_who_waits_for_another_and_is_far_behind_and_does_not_adopt_it
     for (behind, share) in [(Some(20_000_000), 0.9), (None, 0.45)] {
         let fake = Fake::new(2, true);
         let mut mechanism = mechanism_of(&fake, Box::new(Host(behind)), FAST_AND_SLOW, &[]);
-        let tids: Vec<Tid> = (0..3).map(|app| fake.start(10 + app, None, Habit::Spins, SPEEDS)).collect();
+        let tids: Vec<Tid> =
+            (0..3).map(|app| fake.start(10 + app, None, Habit::Spins, SPEEDS)).collect();
         run(&fake, &mut mechanism, 5_000, 4);
         let ran: Vec<_> = tids.iter().map(|&tid| fake.worker(tid).ran).collect();
         let (least, greatest) = (ran.iter().min().unwrap(), ran.iter().max().unwrap());
@@ -367,8 +387,9 @@ fn deed(cpus: u32) -> impl Strategy<Value = Deed> {
 }
 
 proptest! {
-    /// Whatever threads do, under every policy: nobody panics, nobody is left on no CPU, whoever chose keeps what it chose, everybody else
-    /// gets back what it had, and no thread starves while the rest of the world goes on.
+    /// Whatever threads do, under every policy: nobody panics, nobody is left on no CPU, whoever
+    /// chose keeps what it chose, everybody else gets back what it had, and no thread starves while
+    /// the rest of the world goes on.
     #[test]
     fn nothing_is_lost_whatever_threads_do(
         policy in prop::sample::select(policies()),
@@ -397,7 +418,8 @@ proptest! {
                 Deed::Choose(who, cpus) => {
                     let tid = *who.get(&tids);
                     fake.choose(tid, &cpus);
-                    // What is chosen right when the mechanism has chosen the same cannot be told from its choice.
+                    // What is chosen right when the mechanism has chosen the same cannot be told
+                    // from its choice.
                     run(&fake, &mut mechanism, tick, tick);
                     chose.push((tid, fake.worker(tid).mask));
                 }

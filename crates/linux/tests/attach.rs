@@ -1,4 +1,5 @@
-//! What a session decides about threads that were there before it began: recordings of `/proc`, every policy, every source.
+//! What a session decides about threads that were there before it began: recordings of `/proc`,
+//! every policy, every source.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -17,7 +18,8 @@ use support::{Fake, Habit, all, mechanism};
 const KINDS: &[(f64, u32)] = &[(3.0, 2), (1.0, 2)];
 const SPEEDS: &[f64] = &[1.0, 1.0, 1.0 / 3.0, 1.0 / 3.0];
 
-/// Programs a second after their start: of each thread its process and `/proc/PROCESS/task/THREAD/stat`.
+/// Programs a second after their start: of each thread its process and
+/// `/proc/PROCESS/task/THREAD/stat`.
 const RECORDINGS: [(&str, &str); 4] = [
     ("one busy and one sleeping thread", include_str!("attach/busy-and-sleeper.stat")),
     ("eight threads of which half sleep", include_str!("attach/half-asleep.stat")),
@@ -62,14 +64,22 @@ impl Attached {
     fn look(&mut self) {
         let mut seen = self.fake.seen();
         if self.source != Source::Perf {
-            seen.retain(|seen| !matches!(seen, Seen::Took { .. } | Seen::Left { .. } | Seen::Woke { .. }));
+            seen.retain(|seen| {
+                !matches!(seen, Seen::Took { .. } | Seen::Left { .. } | Seen::Woke { .. })
+            });
             let live: Vec<Tid> = self.mechanism.live().map(|(_, tid)| tid).collect();
             for tid in live {
                 let worker = self.fake.worker(tid);
                 let before = self.asked.insert(tid, worker.ran).unwrap_or(0);
                 let ran = Nanos::from_millis(worker.ran - before);
                 let runnable = matches!(worker.habit, Habit::Spins);
-                self.mechanism.sampled(tid, Cpu(worker.on.unwrap_or(0)), (ran, Nanos::ZERO), runnable, self.fake.now());
+                self.mechanism.sampled(
+                    tid,
+                    Cpu(worker.on.unwrap_or(0)),
+                    (ran, Nanos::ZERO),
+                    runnable,
+                    self.fake.now(),
+                );
             }
         }
         self.mechanism.look(self.fake.now(), &seen);
@@ -98,26 +108,47 @@ fn a_thread_that_sleeps_at_attach_is_blocked_and_keeps_its_cpus_under_every_poli
     for source in [Source::Perf, Source::Connector, Source::Poll] {
         for (name, recording) in RECORDINGS {
             let threads = recorded(recording);
-            let of = |runnable: bool| threads.iter().filter(move |(_, _, doing)| doing.runnable == runnable);
+            let of = |runnable: bool| {
+                threads.iter().filter(move |(_, _, doing)| doing.runnable == runnable)
+            };
             let busy: Vec<Tid> = of(true).map(|(_, tid, _)| *tid).collect();
             for policy in policies() {
                 let mut attached = Attached::to(recording, policy, source);
                 attached.look();
                 assert_eq!(attached.runnable(), busy, "{policy}, {source:?}: {name}, at attach");
                 attached.run(1_000);
-                assert_eq!(attached.runnable(), busy, "{policy}, {source:?}: {name}, a second later");
+                assert_eq!(
+                    attached.runnable(),
+                    busy,
+                    "{policy}, {source:?}: {name}, a second later"
+                );
                 for (_, tid, _) in of(false) {
                     let sleeper = attached.fake.worker(*tid);
-                    assert_eq!((sleeper.masks_set, sleeper.mask), (0, all(4)), "{policy}, {source:?}: {name}, {tid:?}");
+                    assert_eq!(
+                        (sleeper.masks_set, sleeper.mask),
+                        (0, all(4)),
+                        "{policy}, {source:?}: {name}, {tid:?}"
+                    );
                 }
                 let stats = attached.mechanism.stats();
-                for (thread, tid) in attached.mechanism.live().filter(|(_, tid)| !busy.contains(tid)) {
+                for (thread, tid) in
+                    attached.mechanism.live().filter(|(_, tid)| !busy.contains(tid))
+                {
                     let stats = &stats[thread.index()];
-                    assert_eq!(stats.state, State::Blocked, "{policy}, {source:?}: {name}, {tid:?}");
+                    assert_eq!(
+                        stats.state,
+                        State::Blocked,
+                        "{policy}, {source:?}: {name}, {tid:?}"
+                    );
                     assert_eq!(stats.waiting, Nanos::ZERO, "{policy}, {source:?}: {name}, {tid:?}");
                 }
-                let placed = busy.iter().filter(|&&tid| attached.fake.worker(tid).masks_set > 0).count();
-                assert_eq!(placed, busy.len(), "{policy}, {source:?}: {name}: the others are placed");
+                let placed =
+                    busy.iter().filter(|&&tid| attached.fake.worker(tid).masks_set > 0).count();
+                assert_eq!(
+                    placed,
+                    busy.len(),
+                    "{policy}, {source:?}: {name}: the others are placed"
+                );
             }
         }
     }
@@ -134,7 +165,12 @@ fn the_only_busy_thread_at_attach_has_a_fast_core_from_then_on() {
                 let [tid] = busy[..] else { panic!("{}: {busy:?}", recording.0) };
                 let worker = attached.fake.worker(tid);
                 // In milliseconds of the fastest core: a slow one would get a third done.
-                assert!(worker.done > 1_950.0, "{policy}, {source:?}: {}: {}", recording.0, worker.done);
+                assert!(
+                    worker.done > 1_950.0,
+                    "{policy}, {source:?}: {}: {}",
+                    recording.0,
+                    worker.done
+                );
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The bound of a queue's keys in BPF (src/bpf/bound.bpf.h), compiled for this machine: no threads that come, look and take at once leave anybody below it.
-//! Needs a C compiler.
+//! The bound of a queue's keys in BPF (src/bpf/bound.bpf.h), compiled for this machine: no threads
+//! that come, look and take at once leave anybody below it. Needs a C compiler.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "support/programs.rs"]

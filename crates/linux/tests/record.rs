@@ -1,4 +1,5 @@
-//! Real programs are recorded, and what was found in them is what they do. Needs a C compiler and the privilege to record.
+//! Real programs are recorded, and what was found in them is what they do. Needs a C compiler and
+//! the privilege to record.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "support/programs.rs"]
@@ -11,8 +12,8 @@ use evenkeel_files::recorded::{Fact, Places, Recorded, What, infer};
 use evenkeel_linux::record::{RecordError, Recording, cpus, record};
 use tempfile::TempDir;
 
-/// Work may differ from the CPU time that the program itself reports by this part: what it does before it begins (exec) and
-/// after it has looked is recorded and not reported.
+/// Work may differ from the CPU time that the program itself reports by this part: what it does
+/// before it begins (exec) and after it has looked is recorded and not reported.
 const BOUND: f64 = 0.1;
 
 /// Records a command; `None`, and says so, where that is not allowed.
@@ -27,9 +28,10 @@ fn recorded(command: Command) -> Option<Recording> {
     }
 }
 
-/// Keeps every CPU from going idle for as long as it lives. The CPU time that a thread is said to have had is no measure of what it
-/// did after its CPU was idle: a virtual CPU takes its time to wake up, and the kernel charges that to the thread (seen: half a
-/// millisecond at a time, 13 % of a program that blocks often).
+/// Keeps every CPU from going idle for as long as it lives. The CPU time that a thread is said to
+/// have had is no measure of what it did after its CPU was idle: a virtual CPU takes its time to
+/// wake up, and the kernel charges that to the thread (seen: half a millisecond at a time, 13 % of
+/// a program that blocks often).
 struct Awake(Child);
 
 impl Awake {
@@ -45,20 +47,29 @@ impl Drop for Awake {
     }
 }
 
-/// Seconds in which a virtual machine's CPUs were taken from it until now: on a core as far as anybody sees, and not CPU time.
+/// Seconds in which a virtual machine's CPUs were taken from it until now: on a core as far as
+/// anybody sees, and not CPU time.
 fn stolen() -> f64 {
     let stat = std::fs::read_to_string("/proc/stat").unwrap();
-    let ticks: f64 = stat.lines().next().unwrap().split_whitespace().nth(8).map_or(0.0, |ticks| ticks.parse().unwrap());
+    let ticks: f64 = stat
+        .lines()
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .nth(8)
+        .map_or(0.0, |ticks| ticks.parse().unwrap());
     ticks / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// Times that a program is recorded at most until nothing is lost and its work is right. Whether the kernel has room for all that the
-/// machine does depends on how long others keep us from reading it. And the host may hold a virtual machine up in the middle of a switch
-/// or of an exec, where it shows as CPU time alone (seen: once in 75 recordings, 20 ms). What is wrong with the recorder shows every time.
+/// Times that a program is recorded at most until nothing is lost and its work is right. Whether
+/// the kernel has room for all that the machine does depends on how long others keep us from
+/// reading it. And the host may hold a virtual machine up in the middle of a switch or of an exec,
+/// where it shows as CPU time alone (seen: once in 75 recordings, 20 ms). What is wrong with the
+/// recorder shows every time.
 const ATTEMPTS: u32 = 3;
 
-/// What a program of ours did. Its work is as much as the CPU time that the program says it took, or at most as that with what was
-/// stolen meanwhile.
+/// What a program of ours did. Its work is as much as the CPU time that the program says it took,
+/// or at most as that with what was stolen meanwhile.
 fn of(what: &str, rounds: u32) -> Option<Recorded> {
     let folder = TempDir::new().unwrap();
     let program = programs::compiled("threads", folder.path())?;
@@ -82,7 +93,10 @@ fn of(what: &str, rounds: u32) -> Option<Recorded> {
         }
         seen.push((work, said, most, lost));
     }
-    panic!("{what}: work, CPU time, and that with what was stolen, in seconds; and events lost: {seen:?}");
+    panic!(
+        "{what}: work, CPU time, and that with what was stolen, in seconds; and events lost: \
+         {seen:?}"
+    );
 }
 
 #[test]
@@ -103,10 +117,15 @@ fn threads_that_only_compute_meet_at_their_end() {
 #[test]
 fn a_lock_and_queues_are_wake_ups_by_others() {
     for (what, threads) in [("lock", 3), ("pipeline", 4)] {
-        // Long enough that starting the program, which is CPU time but none of its threads' work, does not count.
+        // Long enough that starting the program, which is CPU time but none of its threads' work,
+        // does not count.
         let Some(recorded) = of(what, 600) else { return };
         assert_eq!(recorded.summary.threads, threads);
-        assert!(recorded.summary.wakes > 0 && recorded.summary.semaphores > 0, "{what}: {:?}", recorded.summary);
+        assert!(
+            recorded.summary.wakes > 0 && recorded.summary.semaphores > 0,
+            "{what}: {:?}",
+            recorded.summary
+        );
     }
 }
 
@@ -116,8 +135,11 @@ fn threads_that_are_pinned_are_pinned_in_the_workload() {
     if cpus().unwrap().len() < 2 {
         return println!("skipped: one CPU only");
     }
-    let pinned =
-        recorded.application.templates.iter().filter(|it| it.affinity.as_ref().is_some_and(|it| it.len() == 1));
+    let pinned = recorded
+        .application
+        .templates
+        .iter()
+        .filter(|it| it.affinity.as_ref().is_some_and(|it| it.len() == 1));
     assert_eq!(pinned.count(), 2);
 }
 
@@ -128,8 +150,11 @@ fn a_script_is_followed_through_its_processes_and_its_exit_code_is_told() {
     command.args(["-c", script]);
     let Some(recording) = recorded(command) else { return };
     assert_eq!(recording.status.code(), Some(7));
-    let began = recording.facts.iter().filter(|fact| matches!(fact.what, What::Began { .. })).count();
-    let named = |name: &str| recording.facts.iter().any(|Fact { what, .. }| *what == What::Named(name.into()));
+    let began =
+        recording.facts.iter().filter(|fact| matches!(fact.what, What::Began { .. })).count();
+    let named = |name: &str| {
+        recording.facts.iter().any(|Fact { what, .. }| *what == What::Named(name.into()))
+    };
     assert!(began >= 4 && named("sleep") && named("cat"), "{began} began");
     let recorded = infer(recording.facts, &Places::default(), &recording.name);
     assert_eq!(recorded.application.validate(), Ok(()));
@@ -140,6 +165,8 @@ fn a_script_is_followed_through_its_processes_and_its_exit_code_is_told() {
 fn a_program_that_is_not_there_is_named() {
     match record(Command::new("/nowhere/program"), None) {
         Err(RecordError::Refused { .. }) => println!("skipped: recording is not allowed"),
-        other => assert!(other.unwrap_err().to_string().starts_with("cannot start /nowhere/program: ")),
+        other => {
+            assert!(other.unwrap_err().to_string().starts_with("cannot start /nowhere/program: "))
+        }
     }
 }

@@ -106,7 +106,10 @@ fn sockets_of_amd_energy_count_and_their_cores_do_not() {
         ("class/hwmon/hwmon0/energy2_input", "99"),
         ("class/hwmon/hwmon0/energy2_label", "Esocket0"),
     ]);
-    assert_eq!(listed(&find(root.path())), [("amd_energy Ecore000", false), ("amd_energy Esocket0", true)]);
+    assert_eq!(
+        listed(&find(root.path())),
+        [("amd_energy Ecore000", false), ("amd_energy Esocket0", true)]
+    );
 }
 
 #[test]
@@ -147,7 +150,10 @@ fn batteries_tell_what_the_machine_draws_while_they_are_discharging() {
     };
     let root = battery("Discharging");
     let found = find(root.path());
-    assert_eq!((listed(&found), watts(&found)), (vec![("BAT0", true), ("BAT1", true)], vec![8.25, 6.0]));
+    assert_eq!(
+        (listed(&found), watts(&found)),
+        (vec![("BAT0", true), ("BAT1", true)], vec![8.25, 6.0])
+    );
     let root = battery("Charging");
     let found = find(root.path());
     assert!(found.sensors.is_empty() && found.refused.len() == 2);
@@ -174,8 +180,13 @@ fn what_cannot_be_read_is_named_with_what_would_help() {
         ("class/hwmon/hwmon0/name", "ina226"),
         ("class/hwmon/hwmon0/power1_input", "nan"),
     ]);
-    let said: Vec<String> = find(root.path()).refused.iter().map(|(_, error)| error.to_string()).collect();
-    assert!(said[0].ends_with("energy_uj: '12x' found, expected microjoules, a whole number"), "{}", said[0]);
+    let said: Vec<String> =
+        find(root.path()).refused.iter().map(|(_, error)| error.to_string()).collect();
+    assert!(
+        said[0].ends_with("energy_uj: '12x' found, expected microjoules, a whole number"),
+        "{}",
+        said[0]
+    );
     assert!(said[1].ends_with("power1_input: 'nan' found, expected a number"), "{}", said[1]);
 
     let file = root.path().join("class/powercap/intel-rapl:0/energy_uj");
@@ -185,7 +196,10 @@ fn what_cannot_be_read_is_named_with_what_would_help() {
         return;
     }
     let said = find(root.path()).refused[0].1.to_string();
-    assert!(said.contains("CVE-2020-8694") && said.contains(&format!("chmod a+r {}", file.display())), "{said}");
+    assert!(
+        said.contains("CVE-2020-8694") && said.contains(&format!("chmod a+r {}", file.display())),
+        "{said}"
+    );
 }
 
 #[test]

@@ -62,8 +62,9 @@ fn see(mut child: Child, watcher: &mut Watcher) -> (Vec<Seen>, String) {
     (seen, output)
 }
 
-/// Times that something is watched at most until the kernel had room for all records. How much it has to tell of the machine
-/// meanwhile, and how long others keep us from reading it, is chance; if we do not read what is there, some is lost every time.
+/// Times that something is watched at most until the kernel had room for all records. How much it
+/// has to tell of the machine meanwhile, and how long others keep us from reading it, is chance; if
+/// we do not read what is there, some is lost every time.
 const ATTEMPTS: u32 = 3;
 
 /// What was seen in the first attempt that missed no records; each says how many it missed.
@@ -117,7 +118,8 @@ fn every_one_of_deep_forks_is_seen() {
     for options in complete() {
         let Some((seen, output, root)) = program(&["forks", "60"], &options) else { continue };
         is_lawful(&seen);
-        let printed: BTreeSet<Tid> = output.lines().map(|line| Tid(line.parse().unwrap())).collect();
+        let printed: BTreeSet<Tid> =
+            output.lines().map(|line| Tid(line.parse().unwrap())).collect();
         assert_eq!(printed.len(), 61);
         let started: BTreeSet<Tid> = started(&seen).into_iter().collect();
         assert!(printed.is_subset(&started), "{options:?}");
@@ -127,7 +129,8 @@ fn every_one_of_deep_forks_is_seen() {
     }
 }
 
-/// Of the turns that `swarm turns` takes, those that may be lost to one who says that it sleeps, and is woken before it has left its core.
+/// Of the turns that `swarm turns` takes, those that may be lost to one who says that it sleeps,
+/// and is woken before it has left its core.
 const RASH: usize = 10;
 
 #[test]
@@ -156,16 +159,17 @@ fn wake_ups_tell_who_woke_whom() {
     let Some((seen, _, root)) = program(&["turns", "200"], &options) else { return };
     is_lawful(&seen);
     let woken = |by: &dyn Fn(Tid) -> bool, of: &dyn Fn(Tid) -> bool| {
-        let told =
-            |one: &&Seen| matches!(one, Seen::Woke { tid, by: Waker::Thread(waker), .. } if of(*tid) && by(*waker));
+        let told = |one: &&Seen| matches!(one, Seen::Woke { tid, by: Waker::Thread(waker), .. } if of(*tid) && by(*waker));
         seen.iter().filter(told).count()
     };
     // Each wakes the other 200 times.
-    let (there, back) = (woken(&|by| by == root, &|of| of != root), woken(&|by| by != root, &|of| of == root));
+    let (there, back) =
+        (woken(&|by| by == root, &|of| of != root), woken(&|by| by != root, &|of| of == root));
     assert!(there >= 200 - RASH && back >= 200 - RASH, "{there} {back}");
 }
 
-/// Threads of the process, and what they forked, wait for a line of input when there are as many as this.
+/// Threads of the process, and what they forked, wait for a line of input when there are as many as
+/// this.
 fn wait_for_threads(process: Tid, number: usize) {
     let begun = Instant::now();
     while fs::read_dir(format!("/proc/{}/task", process.0)).unwrap().count() < number {
@@ -218,7 +222,8 @@ fn on_one_cpu(child: &Child) {
 
 #[test]
 fn what_found_no_room_is_made_good_from_proc() {
-    // A page is room for some seventy starts; three hundred come, and three hundred more with their ends.
+    // A page is room for some seventy starts; three hundred come, and three hundred more with their
+    // ends.
     let options = Options { switches: false, ring_pages: Some(1), ..from(Source::Perf) };
     let child = held(&["crowd", "300"]);
     on_one_cpu(&child);
@@ -290,7 +295,9 @@ impl Drop for Group {
 fn a_cgroup_is_watched_with_whoever_comes_and_goes() {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     let unified = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2"));
-    let Some(root) = unified.and_then(|line| line.split(' ').nth(1)) else { return println!("skipped: no cgroup2") };
+    let Some(root) = unified.and_then(|line| line.split(' ').nth(1)) else {
+        return println!("skipped: no cgroup2");
+    };
     let folder = Path::new(root).join(format!("evenkeel-test-{}", process::id()));
     if let Err(error) = fs::create_dir(&folder) {
         return println!("skipped: {}: {error}", folder.display());
@@ -319,8 +326,9 @@ fn a_program_with_other_rights_stays_in_sight() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = folder.path().join("swarm");
-    // By another process: a copy of our own could be open for writing still when it is to begin, in a process that another test forks
-    // meanwhile and that has not begun its own program yet (ETXTBSY).
+    // By another process: a copy of our own could be open for writing still when it is to begin, in
+    // a process that another test forks meanwhile and that has not begun its own program yet
+    // (ETXTBSY).
     assert!(Command::new("cp").arg(example("swarm")).arg(&program).status().unwrap().success());
     // Set-group-id to a group that is not ours.
     if let Err(error) = std::os::unix::fs::chown(&program, None, Some(1)) {
@@ -328,10 +336,12 @@ fn a_program_with_other_rights_stays_in_sight() {
     }
     fs::set_permissions(&program, fs::Permissions::from_mode(0o2755)).unwrap();
     let attempt = || {
-        let (mut child, mut watcher) = watch_or_end(programs::held(&program, &["late", "50"]), &from(Source::Perf))?;
+        let (mut child, mut watcher) =
+            watch_or_end(programs::held(&program, &["late", "50"]), &from(Source::Perf))?;
         let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         input.write_all(b"\n").unwrap();
-        // Once it says that it is there, the kernel has told that its events are gone: we need not look again.
+        // Once it says that it is there, the kernel has told that its events are gone: we need not
+        // look again.
         output.read_exact(&mut [0]).unwrap();
         let mut seen = Vec::new();
         watcher.drain(&mut seen);
@@ -345,23 +355,27 @@ fn a_program_with_other_rights_stays_in_sight() {
     assert_eq!(started(&seen).len(), 51);
 }
 
-/// Runs the example that watches, by way of another program that takes something from it. What it printed; `None`, and a line
-/// that says so, if that program cannot be run here.
+/// Runs the example that watches, by way of another program that takes something from it. What it
+/// printed; `None`, and a line that says so, if that program cannot be run here.
 fn watch_by_way_of(way: &[&str], words: &[&str]) -> Option<String> {
     let able = Command::new(way[0]).args(&way[1..]).arg("true").output();
     if !able.is_ok_and(|done| done.status.success()) {
         println!("skipped: {} cannot be used here", way[0]);
         return None;
     }
-    let output = Command::new(way[0]).args(&way[1..]).arg(example("watch")).args(words).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let output =
+        Command::new(way[0]).args(&way[1..]).arg(example("watch")).args(words).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() || said.contains("not allowed"), "{said}");
     Some(said)
 }
 
 /// What the example printed, and how many records it says it missed.
 fn with_missed(said: String) -> (String, u64) {
-    let missed = said.split_once("missed ").and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
+    let missed = said
+        .split_once("missed ")
+        .and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
     let missed = missed.unwrap_or_else(|| panic!("it says how many it missed: {said}"));
     (said, missed)
 }
@@ -387,7 +401,10 @@ fn without_privileges_perf_sees_all_where_the_kernel_lets_it() {
 #[test]
 fn without_privileges_there_is_always_proc() {
     let swarm = example("swarm");
-    let Some(said) = watch_by_way_of(&NOBODY, &["poll", swarm.to_str().unwrap(), "sleep", "100"]) else { return };
+    let Some(said) = watch_by_way_of(&NOBODY, &["poll", swarm.to_str().unwrap(), "sleep", "100"])
+    else {
+        return;
+    };
     assert!(said.starts_with("started 1 ended 1 switches 0 missed 0"), "{said}");
 }
 
@@ -395,7 +412,9 @@ fn without_privileges_there_is_always_proc() {
 fn in_a_pid_namespace_numbers_are_those_of_the_namespace() {
     let swarm = example("swarm");
     let way = ["unshare", "--pid", "--fork", "--mount-proc"];
-    let attempt = || watch_by_way_of(&way, &["auto", swarm.to_str().unwrap(), "threads", "200"]).map(with_missed);
+    let attempt = || {
+        watch_by_way_of(&way, &["auto", swarm.to_str().unwrap(), "threads", "200"]).map(with_missed)
+    };
     let Some(said) = without_a_gap(attempt) else { return };
     assert!(said.starts_with("started 201 ended 201"), "{said}");
 }
@@ -404,7 +423,11 @@ fn in_a_pid_namespace_numbers_are_those_of_the_namespace() {
 fn a_program_that_makes_a_pid_namespace_is_seen_from_outside() {
     let swarm = example("swarm");
     let words = ["--pid", "--fork", "--mount-proc", swarm.to_str().unwrap(), "threads", "200"];
-    if !Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).status().is_ok_and(|s| s.success()) {
+    if !Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc", "true"])
+        .status()
+        .is_ok_and(|s| s.success())
+    {
         return println!("skipped: unshare cannot be used here");
     }
     let start = || programs::held(Path::new("unshare"), &words);
@@ -419,6 +442,8 @@ fn a_process_that_is_gone_is_said_to_be() {
     child.wait().unwrap();
     let error = Watcher::threads(&[tid(&child)], &Options::default()).unwrap_err().to_string();
     assert_eq!(error, format!("no process {}: it has ended, or never was", child.id()));
-    let error = Watcher::cgroup(Path::new("/sys/fs/cgroup/none"), &Options::default()).unwrap_err().to_string();
+    let error = Watcher::cgroup(Path::new("/sys/fs/cgroup/none"), &Options::default())
+        .unwrap_err()
+        .to_string();
     assert!(error.starts_with("/sys/fs/cgroup/none: "), "{error}");
 }

@@ -41,9 +41,9 @@ impl CpuListError {
     }
 }
 
-/// Reads a list of CPUs as Linux writes it (`Documentation/admin-guide/cputopology.rst`): numbers and ranges, separated by
-/// commas, blanks round them allowed. An empty text is an empty list. The order is that of the text, which Linux keeps
-/// ascending and a machine file need not.
+/// Reads a list of CPUs as Linux writes it (`Documentation/admin-guide/cputopology.rst`): numbers
+/// and ranges, separated by commas, blanks round them allowed. An empty text is an empty list. The
+/// order is that of the text, which Linux keeps ascending and a machine file need not.
 ///
 /// # Errors
 /// Anything else, a CPU named twice, or a number of [`MAX_CORES`] or more.
@@ -52,7 +52,8 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, CpuListError> {
     if text.trim().is_empty() {
         return Ok(cpus);
     }
-    // Lists are as long as the machine is large: a place for each number, not a search through the list.
+    // Lists are as long as the machine is large: a place for each number, not a search through the
+    // list.
     let mut seen = vec![false; MAX_CORES as usize];
     for item in text.split(',').map(str::trim) {
         let (first, last) = item.split_once('-').unwrap_or((item, item));
@@ -76,7 +77,8 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, CpuListError> {
 pub fn parse_mask(text: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for (index, group) in text.trim().rsplit(',').enumerate() {
-        let is_group = (1..=8).contains(&group.len()) && group.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_group =
+            (1..=8).contains(&group.len()) && group.bytes().all(|byte| byte.is_ascii_hexdigit());
         let bits = is_group.then(|| u32::from_str_radix(group, 16).ok()).flatten()?;
         for bit in (0..32).filter(|bit| bits >> bit & 1 == 1) {
             let cpu = u32::try_from(index).ok()?.checked_mul(32)?.checked_add(bit)?;
@@ -90,19 +92,26 @@ pub fn parse_mask(text: &str) -> Option<Vec<u32>> {
 pub(crate) fn parse_number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         // `from_str_radix` takes a sign, too.
-        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => u64::from_str_radix(digits, 16).ok(),
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            u64::from_str_radix(digits, 16).ok()
+        }
         None if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
         _ => None,
     }
 }
 
-/// Writes a list of CPUs as Linux does: `0-3,8`. Runs of ascending numbers become ranges; the order stays.
+/// Writes a list of CPUs as Linux does: `0-3,8`. Runs of ascending numbers become ranges; the order
+/// stays.
 pub fn write_cpus(cpus: impl IntoIterator<Item = u32>) -> String {
     let mut text = String::new();
     let mut add = |(first, last): (u32, u32)| {
         let comma = if text.is_empty() { "" } else { "," };
         // Writing to a string does not fail.
-        let _ = if first == last { write!(text, "{comma}{first}") } else { write!(text, "{comma}{first}-{last}") };
+        let _ = if first == last {
+            write!(text, "{comma}{first}")
+        } else {
+            write!(text, "{comma}{first}-{last}")
+        };
     };
     let mut open: Option<(u32, u32)> = None;
     for cpu in cpus {
@@ -146,7 +155,9 @@ mod tests {
 
     #[test]
     fn lists_are_read_and_written_as_linux_does() {
-        for (text, cpus) in [("", vec![]), ("5", vec![5]), ("0-3,8", vec![0, 1, 2, 3, 8]), ("0-1", vec![0, 1])] {
+        for (text, cpus) in
+            [("", vec![]), ("5", vec![5]), ("0-3,8", vec![0, 1, 2, 3, 8]), ("0-1", vec![0, 1])]
+        {
             assert_eq!(parse_cpus(text).as_ref(), Ok(&cpus));
             assert_eq!(write_cpus(cpus), text);
         }
@@ -159,8 +170,14 @@ mod tests {
 
     #[test]
     fn what_is_no_list_is_told_apart() {
-        for item in ["x", "-1", "1-", "-", "1,,2", "1,", "0x3", "1-2-3", "+1", "²", "1 2", "0-7:2/4"] {
-            assert!(matches!(parse_cpus(item), Err(CpuListError::Item(_))), "{item}: {:?}", parse_cpus(item));
+        for item in
+            ["x", "-1", "1-", "-", "1,,2", "1,", "0x3", "1-2-3", "+1", "²", "1 2", "0-7:2/4"]
+        {
+            assert!(
+                matches!(parse_cpus(item), Err(CpuListError::Item(_))),
+                "{item}: {:?}",
+                parse_cpus(item)
+            );
         }
         assert_eq!(parse_cpus("3-1"), Err(CpuListError::Backwards("3-1".into())));
         assert_eq!(parse_cpus("0-99999999999"), Err(CpuListError::TooHigh("0-99999999999".into())));

@@ -1,4 +1,5 @@
-//! A machine in tables, for people and for JSON: what `evenkeel show machine` renders. Units are in the names.
+//! A machine in tables, for people and for JSON: what `evenkeel show machine` renders. Units are in
+//! the names.
 
 use crate::model::{Cluster, KindId, Machine};
 use crate::units::MicroWatts;
@@ -115,7 +116,11 @@ impl Machine {
             smt_speed: has_siblings.then_some(self.smt_speed),
             sensor_interval_ms: self.sensor_interval.map(|interval| interval.0 as f64 / 1e6),
             kinds: (0..self.kinds.len()).map(|rank| self.kind_row(KindId(rank as u8))).collect(),
-            clusters: self.clusters.iter().filter_map(|cluster| self.cluster_row(cluster)).collect(),
+            clusters: self
+                .clusters
+                .iter()
+                .filter_map(|cluster| self.cluster_row(cluster))
+                .collect(),
             costs: CostRow {
                 context_switch_us: self.costs.context_switch.0 as f64 / 1e3,
                 migration_within_us: self.costs.migration_within.0 as f64 / 1e3,
@@ -129,7 +134,8 @@ impl Machine {
     fn kind_row(&self, id: KindId) -> KindRow {
         let kind = &self.kinds[id.index()];
         let cores = self.cores_of(id).count();
-        let siblings = self.cores_of(id).filter(|core| self.cores[core.index()].sibling.is_some()).count();
+        let siblings =
+            self.cores_of(id).filter(|core| self.cores[core.index()].sibling.is_some()).count();
         let points = kind.opps.iter().map(|point| PointRow {
             mhz: megahertz(point.khz),
             capacity: point.capacity,

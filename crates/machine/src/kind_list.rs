@@ -65,7 +65,8 @@ impl FromStr for KindList {
             let name = if name.is_empty() { format!("kind-{rank}") } else { name.to_owned() };
             Ok(ListedKind { name, capacity, cpus })
         };
-        let mut kinds = line.split_ascii_whitespace().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+        let mut kinds =
+            line.split_ascii_whitespace().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
         if !(1..=MAX_KINDS).contains(&kinds.len()) {
             return Err(KindListError::Kinds(kinds.len()));
         }
@@ -79,7 +80,8 @@ impl fmt::Display for KindList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (rank, ListedKind { name, capacity, cpus }) in self.0.iter().enumerate() {
             let between = if rank == 0 { "" } else { " " };
-            let name: String = name.chars().map(|c| if c.is_whitespace() { '-' } else { c }).collect();
+            let name: String =
+                name.chars().map(|c| if c.is_whitespace() { '-' } else { c }).collect();
             write!(f, "{between}{name}:{}={capacity}", write_cpus(cpus.iter().copied()))?;
         }
         Ok(())

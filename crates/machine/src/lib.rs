@@ -14,8 +14,8 @@ pub use cpus::{CpuListError, name_cpus, parse_cpus, write_cpus};
 pub use describe::{ClusterRow, CostRow, Description, KindRow, PointRow};
 pub use kind_list::{KINDS_VARIABLE, KindList, KindListError, ListedKind};
 pub use model::{
-    Cluster, ClusterId, Core, CoreId, Costs, DEFAULT_SMT_SPEED, FULL_CAPACITY, Kind, KindId, MAX_CORES, MAX_KINDS,
-    Machine, OperatingPoint, PerKind, Reference,
+    Cluster, ClusterId, Core, CoreId, Costs, DEFAULT_SMT_SPEED, FULL_CAPACITY, Kind, KindId,
+    MAX_CORES, MAX_KINDS, Machine, OperatingPoint, PerKind, Reference,
 };
 pub use part::SubsetError;
 pub use units::{FemtoJoules, MicroWatts, Nanos, Work, split_time};

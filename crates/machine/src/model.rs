@@ -2,10 +2,12 @@
 
 use crate::units::{MicroWatts, Nanos};
 
-/// The most logical cores that a machine may have. A bound, because a file states the number and pays nothing for it.
+/// The most logical cores that a machine may have. A bound, because a file states the number and
+/// pays nothing for it.
 pub const MAX_CORES: u32 = 65_536;
 
-/// Speed of each of two busy SMT siblings where nothing says. Source: machines.md of the specification.
+/// Speed of each of two busy SMT siblings where nothing says. Source: machines.md of the
+/// specification.
 pub const DEFAULT_SMT_SPEED: f64 = 0.6;
 
 /// The most kinds of core that one machine may have. A bound, because the statistics that
@@ -20,7 +22,8 @@ pub const FULL_CAPACITY: u32 = 1024;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KindId(pub u8);
 
-/// A logical core (what Linux calls a CPU). Numbers are dense from 0, in the order of the machine file.
+/// A logical core (what Linux calls a CPU). Numbers are dense from 0, in the order of the machine
+/// file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CoreId(pub u32);
 
@@ -98,8 +101,9 @@ pub struct Machine {
     pub reference: Reference,
 }
 
-/// The two kinds that phases measure speed against: the slowest and the fastest of a whole machine, each at its highest
-/// operating point. Kept when a part of a machine is taken, so that a core is as fast alone as among the others.
+/// The two kinds that phases measure speed against: the slowest and the fastest of a whole machine,
+/// each at its highest operating point. Kept when a part of a machine is taken, so that a core is
+/// as fast alone as among the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reference {
     /// Clock of the slowest kind.
@@ -111,10 +115,15 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Of a whole machine; `None` where there is no kind. `kinds` as in [`Machine::kinds`]: fastest first.
+    /// Of a whole machine; `None` where there is no kind. `kinds` as in [`Machine::kinds`]: fastest
+    /// first.
     pub fn of(kinds: &[Kind]) -> Option<Self> {
         let (fastest, slowest) = (kinds.first()?.top(), kinds.last()?.top());
-        Some(Self { slowest_khz: slowest.khz, slowest_capacity: slowest.capacity, fastest_capacity: fastest.capacity })
+        Some(Self {
+            slowest_khz: slowest.khz,
+            slowest_capacity: slowest.capacity,
+            fastest_capacity: fastest.capacity,
+        })
     }
 }
 
@@ -150,9 +159,10 @@ pub struct OperatingPoint {
     pub capacity: f64,
     /// Power of one busy core, its cluster's share not included; `None`: no power model.
     pub busy_power: Option<MicroWatts>,
-    /// Power that a cluster at this point draws while any of its cores is busy, beside the cores' own; `None`: no power
-    /// model. It belongs to the point and not to the cluster because measured clusters draw twice as much at their
-    /// highest clock as at a middle one (machines/odroid-xu3.toml, machines/juno-r0.toml).
+    /// Power that a cluster at this point draws while any of its cores is busy, beside the cores'
+    /// own; `None`: no power model. It belongs to the point and not to the cluster because measured
+    /// clusters draw twice as much at their highest clock as at a middle one
+    /// (machines/odroid-xu3.toml, machines/juno-r0.toml).
     pub cluster_power: Option<MicroWatts>,
 }
 
@@ -174,8 +184,9 @@ pub struct Cluster {
 pub struct Core {
     /// Its number.
     pub id: CoreId,
-    /// The number by which the operating system knows it: `N` of `/sys/devices/system/cpu/cpuN`. No two cores of a machine
-    /// have the same. That of [`Core::id`] unless the machine file says otherwise; a part of a machine keeps it.
+    /// The number by which the operating system knows it: `N` of `/sys/devices/system/cpu/cpuN`. No
+    /// two cores of a machine have the same. That of [`Core::id`] unless the machine file says
+    /// otherwise; a part of a machine keeps it.
     pub cpu: u32,
     /// Its kind.
     pub kind: KindId,
@@ -194,7 +205,8 @@ pub struct Costs {
     pub migration_within: Nanos,
     /// Time lost when a thread resumes in another cluster.
     pub migration_across: Nanos,
-    /// Rate at which a moved thread's working set is fetched again, bytes per second; `None`: refill is free.
+    /// Rate at which a moved thread's working set is fetched again, bytes per second; `None`:
+    /// refill is free.
     pub refill_bandwidth: Option<u64>,
     /// Size of the private cache that even a move within the cluster loses, bytes.
     pub private_cache_bytes: u64,
@@ -253,7 +265,8 @@ impl Machine {
     /// Whether every kind has a power for each operating point, so that energy can be told.
     pub fn has_power_model(&self) -> bool {
         self.kinds.iter().all(|kind| {
-            let known = |opp: &OperatingPoint| opp.busy_power.is_some() && opp.cluster_power.is_some();
+            let known =
+                |opp: &OperatingPoint| opp.busy_power.is_some() && opp.cluster_power.is_some();
             kind.idle_power.is_some() && kind.opps.iter().all(known)
         })
     }

@@ -1,12 +1,14 @@
 //! Parts of a machine: `2big+4little`.
 //!
-//! A part has the first cores of each kind, numbered anew from 0 without gaps, in the order that they had. Clusters and
-//! kinds without cores are left out. Capacities stay relative to the fastest kind of the whole machine, and
-//! [`Machine::reference`] stays that of the whole: a core is as fast as before, whatever else is in use.
+//! A part has the first cores of each kind, numbered anew from 0 without gaps, in the order that
+//! they had. Clusters and kinds without cores are left out. Capacities stay relative to the fastest
+//! kind of the whole machine, and [`Machine::reference`] stays that of the whole: a core is as fast
+//! as before, whatever else is in use.
 //!
-//! Cores are logical. Of a kind with SMT, one thread of each physical core is taken first, and their siblings only when
-//! each physical core has one: `8P` of eight cores with two threads is eight cores to themselves, `16P` is all.
-//! Each keeps the number by which the operating system knows it.
+//! Cores are logical. Of a kind with SMT, one thread of each physical core is taken first, and
+//! their siblings only when each physical core has one: `8P` of eight cores with two threads is
+//! eight cores to themselves, `16P` is all. Each keeps the number by which the operating system
+//! knows it.
 
 use crate::model::{Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine};
 
@@ -36,7 +38,8 @@ pub enum SubsetError {
         known: String,
     },
     /// A kind in another case than any that the machine has, and more than one is meant by it.
-    #[error("cores '{spec}': kind '{kind}' may be {}: expected one of them as it is written", meant.join(" or "))]
+    #[error("cores '{spec}': kind '{kind}' may be {}: expected one of them as it is \
+             written", meant.join(" or "))]
     Ambiguous {
         /// What was asked for.
         spec: String,
@@ -76,20 +79,25 @@ pub enum SubsetError {
 }
 
 impl Machine {
-    /// The part that `spec` names: counts and kinds joined by `+`, such as `2big+4little`. Kinds that it does not name
-    /// are left out, as are those with count 0. Blanks round a term are allowed. A kind may be named in another case
-    /// where only one is meant by that.
+    /// The part that `spec` names: counts and kinds joined by `+`, such as `2big+4little`. Kinds
+    /// that it does not name are left out, as are those with count 0. Blanks round a term are
+    /// allowed. A kind may be named in another case where only one is meant by that.
     ///
     /// # Errors
-    /// A term that is no count and kind, a kind that the machine has not, that is named twice or that may be one of
-    /// several, more cores than there are, no core at all.
+    /// A term that is no count and kind, a kind that the machine has not, that is named twice or
+    /// that may be one of several, more cores than there are, no core at all.
     pub fn subset(&self, spec: &str) -> Result<Self, SubsetError> {
         let mut wanted: Vec<Option<usize>> = vec![None; self.kinds.len()];
         for term in spec.split('+').map(str::trim) {
-            let (count, kind) = term.split_at(term.find(|c: char| !c.is_ascii_digit()).unwrap_or(term.len()));
+            let (count, kind) =
+                term.split_at(term.find(|c: char| !c.is_ascii_digit()).unwrap_or(term.len()));
             if count.is_empty() || kind.is_empty() {
                 let example = self.kinds.first().map_or_else(String::new, |kind| kind.name.clone());
-                return Err(SubsetError::Term { spec: spec.to_owned(), term: term.to_owned(), example });
+                return Err(SubsetError::Term {
+                    spec: spec.to_owned(),
+                    term: term.to_owned(),
+                    example,
+                });
             }
             let Some(rank) = self.kind_named(kind).map_err(|meant| SubsetError::Ambiguous {
                 spec: spec.to_owned(),
@@ -129,12 +137,14 @@ impl Machine {
         Ok(self.part(&counts))
     }
 
-    /// The rank of the kind of this name, else of the only one that differs from it by case; `Err`: several do.
+    /// The rank of the kind of this name, else of the only one that differs from it by case; `Err`:
+    /// several do.
     fn kind_named(&self, name: &str) -> Result<Option<usize>, Vec<String>> {
         if let Some(rank) = self.kinds.iter().position(|kind| kind.name == name) {
             return Ok(Some(rank));
         }
-        let alike = |(rank, kind): (usize, &Kind)| kind.name.eq_ignore_ascii_case(name).then_some(rank);
+        let alike =
+            |(rank, kind): (usize, &Kind)| kind.name.eq_ignore_ascii_case(name).then_some(rank);
         let ranks: Vec<usize> = self.kinds.iter().enumerate().filter_map(alike).collect();
         match ranks[..] {
             [] => Ok(None),
@@ -173,12 +183,15 @@ impl Machine {
         self.part(&counts)
     }
 
-    /// The part with `counts[k]` logical cores of kind `k`: at most as many as there are, at least one in all.
+    /// The part with `counts[k]` logical cores of kind `k`: at most as many as there are, at least
+    /// one in all.
     fn part(&self, counts: &[usize]) -> Self {
         let mut taken = vec![false; self.cores.len()];
         for (rank, count) in counts.iter().enumerate() {
             // A core whose sibling comes before it is the second thread of its physical core.
-            let is_second = |core: CoreId| self.cores[core.index()].sibling.is_some_and(|sibling| sibling < core);
+            let is_second = |core: CoreId| {
+                self.cores[core.index()].sibling.is_some_and(|sibling| sibling < core)
+            };
             let of_kind = || self.cores_of(KindId(rank as u8));
             let firsts = of_kind().filter(|core| !is_second(*core));
             let seconds = of_kind().filter(|core| is_second(*core));
@@ -191,8 +204,12 @@ impl Machine {
         let has_cores = |cluster: &Cluster| cluster.cores.iter().any(|core| taken[core.index()]);
         let new_cluster = renumbered(self.clusters.iter().map(has_cores));
 
-        let kinds: Vec<Kind> =
-            self.kinds.iter().zip(&new_kind).filter_map(|(kind, new)| new.map(|_| kind.clone())).collect();
+        let kinds: Vec<Kind> = self
+            .kinds
+            .iter()
+            .zip(&new_kind)
+            .filter_map(|(kind, new)| new.map(|_| kind.clone()))
+            .collect();
         let kind_id = |kind: KindId| new_kind[kind.index()].map(|new| KindId(new as u8));
         let core_id = |core: CoreId| new_core[core.index()].map(CoreId);
         let cluster_id = |cluster: ClusterId| new_cluster[cluster.index()].map(ClusterId);

@@ -23,9 +23,11 @@ pub struct MicroWatts(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FemtoJoules(pub u128);
 
-/// A number with a unit of time after it (`50us`, `1.5 ms`): the number as it stands, and how many nanoseconds the unit has. None: no unit of time is there.
+/// A number with a unit of time after it (`50us`, `1.5 ms`): the number as it stands, and how many
+/// nanoseconds the unit has. None: no unit of time is there.
 pub fn split_time(text: &str) -> Option<(&str, f64)> {
-    const UNITS: [(&str, f64); 6] = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
+    const UNITS: [(&str, f64); 6] =
+        [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
     UNITS.into_iter().find_map(|(unit, ns)| Some((text.strip_suffix(unit)?.trim_end(), ns)))
 }
 

@@ -1,9 +1,10 @@
 //! How an application does alone: what slowdown and speedup measure against.
 //!
-//! An application runs alone under `pinned`, once, on all the fastest cores in use, on all the slowest, and on one core
-//! of the slowest kind of the whole machine, where its threads take turns for free. Its affinities are lifted there: they name
-//! cores that such a part of the machine does not have.
-//! An application alone does the same however it is scheduled beside others, so its runs are kept and shared.
+//! An application runs alone under `pinned`, once, on all the fastest cores in use, on all the
+//! slowest, and on one core of the slowest kind of the whole machine, where its threads take turns
+//! for free. Its affinities are lifted there: they name cores that such a part of the machine does
+//! not have. An application alone does the same however it is scheduled beside others, so its runs
+//! are kept and shared.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -22,7 +23,8 @@ pub struct Alone {
     pub fast: Progress,
     /// On all the slowest cores in use.
     pub slow: Progress,
-    /// On one core of the slowest kind of the whole machine; only for an application that has the run for itself.
+    /// On one core of the slowest kind of the whole machine; only for an application that has the
+    /// run for itself.
     pub one_slow: Option<Progress>,
 }
 
@@ -52,14 +54,16 @@ struct Kept {
     progress: Arc<OnceLock<Result<Progress, AloneError>>>,
 }
 
-/// Runs alone, each carried out once. Threads may share it: who comes second for the same run waits for the first.
+/// Runs alone, each carried out once. Threads may share it: who comes second for the same run waits
+/// for the first.
 #[derive(Default)]
 pub struct AloneCache {
     kept: Mutex<Vec<Kept>>,
 }
 
 impl AloneCache {
-    /// Measures each of the applications that run together on `used`, which is `whole` or a part of it.
+    /// Measures each of the applications that run together on `used`, which is `whole` or a part of
+    /// it.
     ///
     /// # Errors
     /// A run that fails, as one that never ends and has no duration.
@@ -73,24 +77,33 @@ impl AloneCache {
         let config = alone_config(apps, config);
         let fast = used.only_kind(KindId(0));
         let slow = used.only_kind(used.slowest());
-        // The threads of a program made for many cores must take turns on one: a program made for one would not pay for that.
+        // The threads of a program made for many cores must take turns on one: a program made for
+        // one would not pay for that.
         let one_slow = (apps.len() == 1).then(|| whole.one_core(whole.slowest()).with_free_costs());
         let of = |app: &Application| -> Result<Alone, AloneError> {
             // The same work on each part of the machine: a part numbers its cores anew.
             let phases = app.phases.iter().map(|phase| phase.bound_to(used)).collect();
             let app = &Application { phases, ..app.clone() };
             let on = |machine| self.progress(machine, app, &config);
-            let (fast, (slow, one_slow)) =
-                rayon::join(|| on(&fast), || rayon::join(|| on(&slow), || one_slow.as_ref().map(on).transpose()));
+            let (fast, (slow, one_slow)) = rayon::join(
+                || on(&fast),
+                || rayon::join(|| on(&slow), || one_slow.as_ref().map(on).transpose()),
+            );
             Ok(Alone { fast: fast?, slow: slow?, one_slow: one_slow? })
         };
         apps.par_iter().map(of).collect()
     }
 
-    fn progress(&self, machine: &Machine, app: &Application, config: &Config) -> Result<Progress, AloneError> {
+    fn progress(
+        &self,
+        machine: &Machine,
+        app: &Application,
+        config: &Config,
+    ) -> Result<Progress, AloneError> {
         let slot = {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let same = |it: &&Kept| it.app == *app && it.config == *config && it.machine == *machine;
+            let same =
+                |it: &&Kept| it.app == *app && it.config == *config && it.machine == *machine;
             match kept.iter().find(same) {
                 Some(it) => Arc::clone(&it.progress),
                 None => {
@@ -119,8 +132,9 @@ impl AloneCache {
     }
 }
 
-/// The settings of the run, less what does not touch an application under `pinned`; with the earliest end that any of the
-/// applications sets, so that one that never ends alone ends here as it does there.
+/// The settings of the run, less what does not touch an application under `pinned`; with the
+/// earliest end that any of the applications sets, so that one that never ends alone ends here as
+/// it does there.
 fn alone_config(apps: &[Application], config: &Config) -> Config {
     let durations = apps.iter().filter_map(|app| app.duration).chain(config.duration);
     Config {
@@ -137,19 +151,25 @@ fn alone_config(apps: &[Application], config: &Config) -> Config {
 /// run alone takes to simulate. Ours.
 const TURNS: u64 = 250_000;
 
-fn run_alone(machine: &Machine, app: &Application, config: &Config) -> Result<Progress, AloneError> {
+fn run_alone(
+    machine: &Machine,
+    app: &Application,
+    config: &Config,
+) -> Result<Progress, AloneError> {
     let mut app = Application { repeat: Repeat::Once, ..app.clone() };
     app.unbind();
-    let work: u64 = app.work_by_phase().into_iter().flatten().map(|work| work.0).fold(0, u64::saturating_add);
-    let config = &Config { least_slice: Nanos(work / TURNS).max(config.least_slice), ..config.clone() };
-    let failed = |source| AloneError::Run { app: app.name.clone(), cores: machine.cores_label(), source };
+    let work: u64 =
+        app.work_by_phase().into_iter().flatten().map(|work| work.0).fold(0, u64::saturating_add);
+    let config =
+        &Config { least_slice: Nanos(work / TURNS).max(config.least_slice), ..config.clone() };
+    let failed =
+        |source| AloneError::Run { app: app.name.clone(), cores: machine.cores_label(), source };
     let mut policy = registry::make("pinned", &[])?;
     let outcome =
-        evenkeel_sim::run(machine, std::slice::from_ref(&app), policy.as_mut(), config, &mut Deaf).map_err(failed)?;
+        evenkeel_sim::run(machine, std::slice::from_ref(&app), policy.as_mut(), config, &mut Deaf)
+            .map_err(failed)?;
     let of = |it| Progress::of(it, &outcome);
-    outcome
-        .apps
-        .first()
-        .map(of)
-        .ok_or_else(|| failed(SimError::Workload { app: app.name.clone(), what: "no outcome".into() }))
+    outcome.apps.first().map(of).ok_or_else(|| {
+        failed(SimError::Workload { app: app.name.clone(), what: "no outcome".into() })
+    })
 }

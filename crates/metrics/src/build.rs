@@ -11,7 +11,8 @@ use crate::alone::Alone;
 use crate::measures::{antt, asp, stp, unfairness};
 use crate::progress::Progress;
 use crate::record::{
-    AppRow, KindRow, Knob, LatencySummary, Record, SCHEMA, SensorRow, ThreadRow, TimerRow, WakeupLatency,
+    AppRow, KindRow, Knob, LatencySummary, Record, SCHEMA, SensorRow, ThreadRow, TimerRow,
+    WakeupLatency,
 };
 
 /// What was run: the part of a record that is known beforehand.
@@ -35,14 +36,27 @@ impl Subject<'_> {
         Record { error: Some(error), ..self.blank(wall) }
     }
 
-    /// The record of a run that was carried out. `alone` is by application, in the order of the outcome's.
-    pub fn record(&self, outcome: &Outcome, alone: &[Alone], per_thread: bool, wall: Duration) -> Record {
-        let progress: Vec<Progress> = outcome.apps.iter().map(|app| Progress::of(app, outcome)).collect();
+    /// The record of a run that was carried out. `alone` is by application, in the order of the
+    /// outcome's.
+    pub fn record(
+        &self,
+        outcome: &Outcome,
+        alone: &[Alone],
+        per_thread: bool,
+        wall: Duration,
+    ) -> Record {
+        let progress: Vec<Progress> =
+            outcome.apps.iter().map(|app| Progress::of(app, outcome)).collect();
         let against = |reference: fn(&Alone) -> &Progress| -> Vec<f64> {
-            progress.iter().zip(alone).map(|(here, alone)| here.slowdown_over(reference(alone))).collect()
+            progress
+                .iter()
+                .zip(alone)
+                .map(|(here, alone)| here.slowdown_over(reference(alone)))
+                .collect()
         };
         let slowdowns = against(|alone| &alone.fast);
-        let over_slow: Vec<f64> = against(|alone| &alone.slow).iter().map(|slowdown| 1.0 / slowdown).collect();
+        let over_slow: Vec<f64> =
+            against(|alone| &alone.slow).iter().map(|slowdown| 1.0 / slowdown).collect();
         let speedup = match (progress.as_slice(), alone) {
             ([here], [Alone { one_slow: Some(one), .. }]) => Some(1.0 / here.slowdown_over(one)),
             _ => None,
@@ -63,9 +77,15 @@ impl Subject<'_> {
             migrations: outcome.migrations,
             swaps: outcome.swaps,
             context_switches: outcome.context_switches,
-            apps: apps.map(|(app, ((here, alone), slowdown))| self.app(outcome, app, here, alone, *slowdown)).collect(),
+            apps: apps
+                .map(|(app, ((here, alone), slowdown))| {
+                    self.app(outcome, app, here, alone, *slowdown)
+                })
+                .collect(),
             kinds: self.kinds(outcome, makespan_s),
-            threads: per_thread.then(|| outcome.threads.iter().map(|thread| self.thread(outcome, thread)).collect()),
+            threads: per_thread.then(|| {
+                outcome.threads.iter().map(|thread| self.thread(outcome, thread)).collect()
+            }),
             wakeup_latency_us: self.wakeups(&outcome.wakeup_latency),
             timers: timers(outcome.threads.iter()),
             sensor: outcome.sensors.as_ref().map(|sensors| SensorRow {
@@ -78,7 +98,8 @@ impl Subject<'_> {
         }
     }
 
-    /// A record that says what was run, and nothing of what came of it yet: for runs that are not the simulator's.
+    /// A record that says what was run, and nothing of what came of it yet: for runs that are not
+    /// the simulator's.
     pub fn blank(&self, wall: Duration) -> Record {
         let knobs = self.knobs.iter().map(|(name, value)| {
             let value = match value {
@@ -129,10 +150,19 @@ impl Subject<'_> {
     }
 
     fn times(&self, time_on: impl Fn(KindId) -> Nanos) -> IndexMap<String, f64> {
-        self.kinds_in_use().map(|(rank, name)| (name.to_owned(), time_on(rank).as_secs_f64())).collect()
+        self.kinds_in_use()
+            .map(|(rank, name)| (name.to_owned(), time_on(rank).as_secs_f64()))
+            .collect()
     }
 
-    fn app(&self, outcome: &Outcome, app: usize, here: &Progress, alone: &Alone, slowdown: f64) -> AppRow {
+    fn app(
+        &self,
+        outcome: &Outcome,
+        app: usize,
+        here: &Progress,
+        alone: &Alone,
+        slowdown: f64,
+    ) -> AppRow {
         let mut time_on = PerKind::all(Nanos::ZERO);
         let (mut waiting, mut blocked, mut migrations) = (Nanos::ZERO, Nanos::ZERO, 0);
         for thread in outcome.threads.iter().filter(|thread| thread.app.index() == app) {
@@ -162,7 +192,11 @@ impl Subject<'_> {
     fn thread(&self, outcome: &Outcome, thread: &ThreadOutcome) -> ThreadRow {
         ThreadRow {
             name: thread.name.clone(),
-            app: outcome.apps.get(thread.app.index()).map(|app| app.name.clone()).unwrap_or_default(),
+            app: outcome
+                .apps
+                .get(thread.app.index())
+                .map(|app| app.name.clone())
+                .unwrap_or_default(),
             started_s: thread.started.as_secs_f64(),
             ended_s: thread.ended.map(Nanos::as_secs_f64),
             time_on_kind_s: self.times(|kind| thread.time_on[kind]),
@@ -177,16 +211,27 @@ impl Subject<'_> {
 
     fn kinds(&self, outcome: &Outcome, makespan_s: f64) -> IndexMap<String, KindRow> {
         let row = |rank: KindId| {
-            let (mut busy, mut idle, mut energy) = (Nanos::ZERO, Nanos::ZERO, Some(FemtoJoules::ZERO));
-            for core in outcome.cores.iter().filter(|core| self.machine.cores[core.core.index()].kind == rank) {
+            let (mut busy, mut idle, mut energy) =
+                (Nanos::ZERO, Nanos::ZERO, Some(FemtoJoules::ZERO));
+            for core in outcome
+                .cores
+                .iter()
+                .filter(|core| self.machine.cores[core.core.index()].kind == rank)
+            {
                 busy += core.busy;
                 idle += core.idle;
                 energy = energy.zip(core.energy).map(|(sum, more)| sum + more);
             }
-            for (index, cluster) in self.machine.clusters.iter().enumerate().filter(|(_, it)| it.kind == rank) {
+            for (index, cluster) in
+                self.machine.clusters.iter().enumerate().filter(|(_, it)| it.kind == rank)
+            {
                 let more = outcome.cluster_energy.as_ref().and_then(|all| all.get(index)).copied();
                 // A cluster of which no core is in use draws nothing of this run.
-                energy = if cluster.cores.is_empty() { energy } else { energy.zip(more).map(|(sum, more)| sum + more) };
+                energy = if cluster.cores.is_empty() {
+                    energy
+                } else {
+                    energy.zip(more).map(|(sum, more)| sum + more)
+                };
             }
             let energy_j = energy.map(FemtoJoules::as_joules_f64);
             KindRow {
@@ -205,7 +250,9 @@ impl Subject<'_> {
         let kinds = by_kind.iter().zip(&self.machine.kinds);
         Some(WakeupLatency {
             all: summary(&all)?,
-            kinds: kinds.filter_map(|(latencies, kind)| Some((kind.name.clone(), summary(latencies)?))).collect(),
+            kinds: kinds
+                .filter_map(|(latencies, kind)| Some((kind.name.clone(), summary(latencies)?)))
+                .collect(),
         })
     }
 }

@@ -6,8 +6,8 @@
 //! efficiency  speedup / cores
 //! ```
 //!
-//! Source: Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002, section 5.1. On uneven cores an efficiency of 1 is out of reach: the best single
-//! core stands for all.
+//! Source: Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002, section 5.1. On uneven cores an
+//! efficiency of 1 is out of reach: the best single core stands for all.
 
 use evenkeel_machine::{KindId, Machine, Nanos};
 use evenkeel_model::{Application, TaskId};
@@ -17,7 +17,8 @@ use evenkeel_policy::graph::{Situation, Team};
 use crate::record::GraphRow;
 
 impl GraphRow {
-    /// Of an application that does nothing but run task graphs, run alone on a machine in this time; `None` of any other.
+    /// Of an application that does nothing but run task graphs, run alone on a machine in this
+    /// time; `None` of any other.
     pub fn of(machine: &Machine, app: &Application, policy: &str, makespan: Nanos) -> Option<Self> {
         let rounds = app.graph_rounds()?;
         let cores = machine.cores.len();
@@ -31,10 +32,13 @@ impl GraphRow {
             let times = rounds as f64;
             path += times * least.path.as_secs_f64();
             bound += times * least.makespan().as_secs_f64();
-            for (sum, &kind) in
-                serial.iter_mut().zip(&kinds).filter(|(_, kind)| machine.cores_of(**kind).next().is_some())
+            for (sum, &kind) in serial
+                .iter_mut()
+                .zip(&kinds)
+                .filter(|(_, kind)| machine.cores_of(**kind).next().is_some())
             {
-                let costs = (0..graph.tasks.len() as u32).map(|task| at.cost(TaskId(task), kind).as_secs_f64());
+                let costs = (0..graph.tasks.len() as u32)
+                    .map(|task| at.cost(TaskId(task), kind).as_secs_f64());
                 *sum += times * costs.sum::<f64>();
             }
             tasks += rounds * graph.tasks.len() as u64;

@@ -1,4 +1,5 @@
-//! From a finished run to numbers: slowdown, unfairness, ASP, STP, ANTT, energy, latencies, as one result record.
+//! From a finished run to numbers: slowdown, unfairness, ASP, STP, ANTT, energy, latencies, as one
+//! result record.
 
 mod alone;
 mod build;
@@ -14,7 +15,7 @@ pub use build::Subject;
 pub use profile::{ProfileError, profile};
 pub use progress::Progress;
 pub use record::{
-    AppRow, GraphRow, KindRow, Knob, LatencySummary, LiveRow, Record, SCHEMA, SensorRow, ThreadRow, TimerRow,
-    WakeupLatency,
+    AppRow, GraphRow, KindRow, Knob, LatencySummary, LiveRow, Record, SCHEMA, SensorRow, ThreadRow,
+    TimerRow, WakeupLatency,
 };
 pub use summary::{Mean, Relative, relative};

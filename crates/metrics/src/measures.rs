@@ -6,13 +6,14 @@ pub fn unfairness(slowdowns: &[f64]) -> Option<f64> {
     if rest.is_empty() {
         return None;
     }
-    let (least, greatest) = rest
-        .iter()
-        .fold((*first, *first), |(least, greatest), &slowdown| (least.min(slowdown), greatest.max(slowdown)));
+    let (least, greatest) = rest.iter().fold((*first, *first), |(least, greatest), &slowdown| {
+        (least.min(slowdown), greatest.max(slowdown))
+    });
     Some(greatest / least)
 }
 
-/// Aggregate speedup: sum over applications of (speedup over the slowest cores, less 1). Saez et al., JPDC 102, 2017.
+/// Aggregate speedup: sum over applications of (speedup over the slowest cores, less 1). Saez et
+/// al., JPDC 102, 2017.
 pub fn asp(speedups_over_slow: &[f64]) -> f64 {
     speedups_over_slow.iter().map(|speedup| speedup - 1.0).sum()
 }
@@ -22,20 +23,23 @@ pub fn stp(slowdowns: &[f64]) -> f64 {
     slowdowns.iter().map(|slowdown| 1.0 / slowdown).sum()
 }
 
-/// Average normalised turnaround time: mean slowdown. Eyerman and Eeckhout, IEEE Micro 2008, eq. 4. `None` for no application.
+/// Average normalised turnaround time: mean slowdown. Eyerman and Eeckhout, IEEE Micro 2008, eq. 4.
+/// `None` for no application.
 pub fn antt(slowdowns: &[f64]) -> Option<f64> {
     mean(slowdowns.iter().copied())
 }
 
 /// Arithmetic mean; `None` for no value.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.into_iter().fold((0.0, 0_u64), |(sum, count), value| (sum + value, count + 1));
+    let (sum, count) =
+        values.into_iter().fold((0.0, 0_u64), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / count as f64)
 }
 
 /// Geometric mean; `None` for no value.
 pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.into_iter().fold((0.0, 0_u64), |(sum, count), value| (sum + value.ln(), count + 1));
+    let (sum, count) =
+        values.into_iter().fold((0.0, 0_u64), |(sum, count), value| (sum + value.ln(), count + 1));
     (count > 0).then(|| (sum / count as f64).exp())
 }
 
@@ -53,7 +57,8 @@ mod tests {
 
     #[test]
     fn two_threads_that_share_one_fast_core_by_turns() {
-        // Speedup factor 2, half the time on each kind: speed 1.5 of the slow core's 1, so slowdown 2 / 1.5.
+        // Speedup factor 2, half the time on each kind: speed 1.5 of the slow core's 1, so slowdown
+        // 2 / 1.5.
         let slowdown = 2.0 / 1.5;
         assert_eq!(unfairness(&[slowdown, slowdown]), Some(1.0));
         assert!((asp(&[1.5, 1.5]) - 1.0).abs() < 1e-12);

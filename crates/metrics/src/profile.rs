@@ -1,4 +1,5 @@
-//! A profile: a run of a program beforehand, of which nothing is kept but how far its threads have from milestone to milestone.
+//! A profile: a run of a program beforehand, of which nothing is kept but how far its threads have
+//! from milestone to milestone.
 
 use evenkeel_machine::Machine;
 use evenkeel_model::Application;
@@ -19,11 +20,16 @@ pub enum ProfileError {
     Policy(#[from] registry::MakeError),
 }
 
-/// Profiles programs (mostly such as have a smaller input than those that are meant), which run together on a machine as they will.
+/// Profiles programs (mostly such as have a smaller input than those that are meant), which run
+/// together on a machine as they will.
 ///
 /// # Errors
 /// A run that fails, as one that never ends and has no duration.
-pub fn profile(machine: &Machine, apps: &[Application], config: &Config) -> Result<Profile, ProfileError> {
+pub fn profile(
+    machine: &Machine,
+    apps: &[Application],
+    config: &Config,
+) -> Result<Profile, ProfileError> {
     let mut policy = registry::make(UNAWARE, &[])?;
     Ok(Profile::of(&evenkeel_sim::run(machine, apps, policy.as_mut(), config, &mut Deaf)?))
 }

@@ -8,7 +8,8 @@ use crate::measures::geometric_mean;
 /// What one application did in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// Completion time: of one that repeats the geometric mean; `None`: the run's duration ended it first.
+    /// Completion time: of one that repeats the geometric mean; `None`: the run's duration ended it
+    /// first.
     pub completion: Option<Nanos>,
     /// How long it was there.
     pub time: Nanos,
@@ -71,7 +72,8 @@ mod tests {
     fn one_that_was_cut_compares_by_progress() {
         assert_eq!(cut(1_000, 25).slowdown_over(&cut(1_000, 100)), 4.0);
         assert_eq!(cut(1_000, 0).slowdown_over(&cut(1_000, 0)), 1.0);
-        // Alone it is done in a tenth of the duration, all of its 100; here it does half of that in the whole of it.
+        // Alone it is done in a tenth of the duration, all of its 100; here it does half of that in
+        // the whole of it.
         assert_eq!(cut(1_000, 50).slowdown_over(&done(100)), 20.0);
     }
 

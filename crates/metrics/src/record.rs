@@ -1,7 +1,8 @@
-//! The result record, `schema/result.schema.json`: what one run came to, in the order and the words of the schema.
+//! The result record, `schema/result.schema.json`: what one run came to, in the order and the words
+//! of the schema.
 //!
-//! Beyond the schema, as properties of its own: `sensor`, `timers`, and the least, the mean and the kinds of
-//! `wakeup_latency_us`.
+//! Beyond the schema, as properties of its own: `sensor`, `timers`, and the least, the mean and the
+//! kinds of `wakeup_latency_us`.
 
 use indexmap::IndexMap;
 use serde::ser::Error as _;
@@ -30,7 +31,8 @@ pub struct Record {
     pub workloads: Vec<String>,
     /// Seed.
     pub seed: u64,
-    /// From the start to the end of the run, seconds; 0 where the run failed, which is written as null.
+    /// From the start to the end of the run, seconds; 0 where the run failed, which is written as
+    /// null.
     #[serde(deserialize_with = "or_default")]
     pub makespan_s: f64,
     /// Time on one core of the slowest kind / makespan, for a single application.
@@ -44,9 +46,11 @@ pub struct Record {
     pub edp_js: Option<f64>,
     /// Greatest slowdown / least slowdown; `None` for one application.
     pub unfairness: Option<f64>,
-    /// Aggregate speedup: sum over applications of (time alone on the slowest cores / completion, less 1).
+    /// Aggregate speedup: sum over applications of (time alone on the slowest cores / completion,
+    /// less 1).
     pub asp: Option<f64>,
-    /// System throughput: sum over applications of 1 / slowdown (Eyerman and Eeckhout, IEEE Micro 2008).
+    /// System throughput: sum over applications of 1 / slowdown (Eyerman and Eeckhout, IEEE Micro
+    /// 2008).
     pub stp: Option<f64>,
     /// Average normalised turnaround time: mean slowdown (Eyerman and Eeckhout, IEEE Micro 2008).
     pub antt: Option<f64>,
@@ -75,7 +79,8 @@ pub struct Record {
     /// The energy as the machine's sensor sees it; `None`: none described.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensor: Option<SensorRow>,
-    /// How the tasks of a graph fared; `None`: it was not one application that only runs task graphs.
+    /// How the tasks of a graph fared; `None`: it was not one application that only runs task
+    /// graphs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<GraphRow>,
     /// How a live run was carried out; `None`: it was simulated.
@@ -96,7 +101,8 @@ impl Serialize for Record {
         if self.error.is_none() {
             return Self::serialize(self, serializer);
         }
-        let mut written = Self::serialize(self, serde_json::value::Serializer).map_err(S::Error::custom)?;
+        let mut written =
+            Self::serialize(self, serde_json::value::Serializer).map_err(S::Error::custom)?;
         for name in FIGURES {
             written[name] = Value::Null;
         }
@@ -111,12 +117,15 @@ impl<'de> Deserialize<'de> for Record {
 }
 
 /// What is written, or the default in place of null.
-fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl Record {
-    /// Whether a set duration ended the run or an application of it: then its time says nothing of the policy.
+    /// Whether a set duration ended the run or an application of it: then its time says nothing of
+    /// the policy.
     pub fn is_timed(&self) -> bool {
         self.apps.iter().any(|app| app.cut_at_s.is_some())
     }
@@ -139,10 +148,11 @@ pub struct AppRow {
     pub name: String,
     /// Threads that it had, forked ones included.
     pub threads: u32,
-    /// Completion time, seconds: of one that repeats the geometric mean, of one that was cut the time until then.
+    /// Completion time, seconds: of one that repeats the geometric mean, of one that was cut the
+    /// time until then.
     pub completion_s: f64,
-    /// Completion time / completion time alone with all the fastest cores; of one that was cut, by progress. `None` of a live run: what
-    /// it would have taken alone is not known.
+    /// Completion time / completion time alone with all the fastest cores; of one that was cut, by
+    /// progress. `None` of a live run: what it would have taken alone is not known.
     pub slowdown: Option<f64>,
     /// After how long a set duration, its own or the run's, ended it, seconds; `None`: it was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -251,12 +261,14 @@ pub struct WakeupLatency {
     /// Of all wake-ups.
     #[serde(flatten)]
     pub all: LatencySummary,
-    /// By kind of the core that ran the thread, fastest first; a kind on which none woke is left out.
+    /// By kind of the core that ran the thread, fastest first; a kind on which none woke is left
+    /// out.
     #[serde(default)]
     pub kinds: IndexMap<String, LatencySummary>,
 }
 
-/// What someone who reads the machine's power sensors, one on each cluster's supply, at their interval takes the energy for.
+/// What someone who reads the machine's power sensors, one on each cluster's supply, at their
+/// interval takes the energy for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SensorRow {
     /// Time between readings, seconds.
@@ -312,7 +324,8 @@ pub struct LiveRow {
     pub refused: u64,
     /// What it was not told because the kernel had no room for it.
     pub missed: u64,
-    /// From the start of a thread to its first placement, microseconds; `None`: no thread was placed.
+    /// From the start of a thread to its first placement, microseconds; `None`: no thread was
+    /// placed.
     #[serde(default)]
     pub reaction_us: Option<LatencySummary>,
     /// Whether the energy was read from sensors; `None`: there is no energy.

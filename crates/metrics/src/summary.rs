@@ -1,7 +1,7 @@
 //! Policies over several workloads: geometric means of what they come to in relation to a baseline.
 //!
-//! Means of ratios, not ratios of means, so that a long workload counts no more than a short one (Fleming and
-//! Wallace, CACM 29(3), 1986).
+//! Means of ratios, not ratios of means, so that a long workload counts no more than a short one
+//! (Fleming and Wallace, CACM 29(3), 1986).
 
 use crate::measures::geometric_mean;
 use crate::record::Record;
@@ -15,7 +15,8 @@ pub struct Mean {
     pub workloads: usize,
 }
 
-/// One policy over all workloads, each measure over those to which it applies. `None`: it applies to none.
+/// One policy over all workloads, each measure over those to which it applies. `None`: it applies
+/// to none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Relative {
     /// Workloads on which both this policy and the baseline came to an end.
@@ -34,14 +35,19 @@ pub struct Relative {
     pub wake_p99: Option<Mean>,
 }
 
-/// Compares a policy with a baseline by pairs of runs of the same workload, the policy's first. A workload on which
-/// either failed counts for neither.
+/// Compares a policy with a baseline by pairs of runs of the same workload, the policy's first. A
+/// workload on which either failed counts for neither.
 pub fn relative<'a>(pairs: impl IntoIterator<Item = (&'a Record, &'a Record)>) -> Relative {
-    let done: Vec<(&Record, &Record)> =
-        pairs.into_iter().filter(|(here, there)| here.error.is_none() && there.error.is_none()).collect();
-    let mean = |counts: fn(&Record, &Record) -> bool, measure: fn(&Record) -> Option<f64>| -> Option<Mean> {
+    let done: Vec<(&Record, &Record)> = pairs
+        .into_iter()
+        .filter(|(here, there)| here.error.is_none() && there.error.is_none())
+        .collect();
+    let mean = |counts: fn(&Record, &Record) -> bool,
+                measure: fn(&Record) -> Option<f64>|
+     -> Option<Mean> {
         let counted = done.iter().filter(|(here, there)| counts(here, there));
-        let ratios: Vec<f64> = counted.filter_map(|(here, there)| ratio(measure(here)?, measure(there)?)).collect();
+        let ratios: Vec<f64> =
+            counted.filter_map(|(here, there)| ratio(measure(here)?, measure(there)?)).collect();
         Some(Mean { ratio: geometric_mean(ratios.iter().copied())?, workloads: ratios.len() })
     };
     let always = |_: &Record, _: &Record| true;
@@ -59,7 +65,8 @@ pub fn relative<'a>(pairs: impl IntoIterator<Item = (&'a Record, &'a Record)>) -
     }
 }
 
-/// `None` where there is no ratio that a geometric mean could be of. Equal values have one, also where they are 0.
+/// `None` where there is no ratio that a geometric mean could be of. Equal values have one, also
+/// where they are 0.
 fn ratio(here: f64, there: f64) -> Option<f64> {
     match here / there {
         _ if here == there => Some(1.0),
@@ -81,13 +88,20 @@ mod tests {
     fn app(cut_at_s: Option<f64>) -> AppRow {
         AppRow {
             cut_at_s,
-            ..serde_json::from_str(r#"{"name":"a","threads":1,"completion_s":1,"slowdown":1}"#).unwrap()
+            ..serde_json::from_str(r#"{"name":"a","threads":1,"completion_s":1,"slowdown":1}"#)
+                .unwrap()
         }
     }
 
     fn records(times_s: &[f64]) -> Vec<Record> {
         let machine = evenkeel_files::machines::preset("quickia").unwrap();
-        let subject = Subject { machine: &machine, policy: "p", knobs: &Knobs::default(), workloads: &[], seed: 1 };
+        let subject = Subject {
+            machine: &machine,
+            policy: "p",
+            knobs: &Knobs::default(),
+            workloads: &[],
+            seed: 1,
+        };
         let record = |&makespan_s: &f64| Record {
             makespan_s,
             error: None,

@@ -9,7 +9,8 @@ use evenkeel_model::{Application, Step};
 
 /// Two tasks of 10 ms after one of 20 ms; on a little core 3.8 times as long.
 fn fork() -> Application {
-    parse(b"digraph { a [weight=20] node [weight=10] a -> { b c } }", Format::Dot, "fork", 8).unwrap()
+    parse(b"digraph { a [weight=20] node [weight=10] a -> { b c } }", Format::Dot, "fork", 8)
+        .unwrap()
 }
 
 fn board() -> Machine {
@@ -19,7 +20,9 @@ fn board() -> Machine {
 #[test]
 fn the_path_the_bound_and_the_serial_time_are_those_of_the_fastest_core() {
     let row = GraphRow::of(&board(), &fork(), "heft", Nanos::from_millis(50)).unwrap();
-    let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-6, "{found} for {expected}");
+    let near = |found: f64, expected: f64| {
+        assert!((found / expected - 1.0).abs() < 1e-6, "{found} for {expected}")
+    };
     near(row.critical_path_s, 0.030);
     near(row.bound_s, 0.030);
     near(row.serial_s, 0.040);
@@ -32,7 +35,8 @@ fn the_path_the_bound_and_the_serial_time_are_those_of_the_fastest_core() {
 #[test]
 fn rounds_of_a_graph_add_up() {
     let mut app = fork();
-    app.programs[0].steps = vec![Step::Loop { times: Some(3), body: app.programs[0].steps.clone() }];
+    app.programs[0].steps =
+        vec![Step::Loop { times: Some(3), body: app.programs[0].steps.clone() }];
     let row = GraphRow::of(&board(), &app, "fifo", Nanos::from_millis(500)).unwrap();
     assert_eq!(row.tasks, 9);
     assert!((row.critical_path_s / 0.090 - 1.0).abs() < 1e-6);

@@ -25,7 +25,8 @@ fn profiled(spec: &str, size: f64) -> Profile {
 }
 
 fn makespan(spec: &str, prediction: &str, profile: Option<Profile>) -> Nanos {
-    let mut policy = registry::make("age", &[("prediction".to_owned(), prediction.to_owned())]).unwrap();
+    let mut policy =
+        registry::make("age", &[("prediction".to_owned(), prediction.to_owned())]).unwrap();
     let config = Config { profile: profile.map(Arc::new), ..Config::default() };
     run(&machine(), &made(spec, 1.0), policy.as_mut(), &config, &mut Deaf).unwrap().makespan
 }
@@ -48,7 +49,8 @@ fn a_smaller_run_has_the_ratios_of_the_whole_one() {
 
 #[test]
 fn distances_between_barriers_do_not_depend_on_how_many_there_are() {
-    let [small, whole] = [0.1, 1.0].map(|size| profiled("generated:symmetry=0.5,barriers=8000", size));
+    let [small, whole] =
+        [0.1, 1.0].map(|size| profiled("generated:symmetry=0.5,barriers=8000", size));
     let of = |profile: &Profile| profile.distance(AppId(0), 3).unwrap().0 as f64;
     assert!((of(&small) / of(&whole) - 1.0).abs() < 0.02, "{} {}", of(&small), of(&whole));
 }
@@ -59,8 +61,15 @@ fn age_with_the_profile_of_a_tenth_comes_close_to_the_oracle_where_threads_diffe
     let [equal, oracle] = ["equal", "oracle"].map(|prediction| makespan(spec, prediction, None));
     let with_profile = makespan(spec, "profile", Some(profiled(spec, 0.1)));
     assert!(oracle < equal, "{oracle} {equal}");
-    assert!(with_profile.0 - oracle.0 < (equal.0 - oracle.0) / 2, "{with_profile}: {oracle} to {equal}");
-    assert_eq!(with_profile, makespan(spec, "profile", Some(profiled(spec, 0.1))), "the same twice");
+    assert!(
+        with_profile.0 - oracle.0 < (equal.0 - oracle.0) / 2,
+        "{with_profile}: {oracle} to {equal}"
+    );
+    assert_eq!(
+        with_profile,
+        makespan(spec, "profile", Some(profiled(spec, 0.1))),
+        "the same twice"
+    );
 }
 
 #[test]

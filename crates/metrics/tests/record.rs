@@ -18,15 +18,20 @@ fn check(record: &Record) -> Result<(), String> {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let value = serde_json::to_value(record).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+    let errors: Vec<String> =
+        validator.iter_errors(&value).map(|error| error.to_string()).collect();
     if !errors.is_empty() {
         return Err(format!("{errors:?} in {value:#}"));
     }
     let in_schema: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
     let text = serde_json::to_string(record).unwrap();
     let in_order: Value = serde_json::from_str(&text).unwrap();
-    let places: Vec<usize> =
-        in_order.as_object().unwrap().keys().filter_map(|key| in_schema.iter().position(|name| *name == key)).collect();
+    let places: Vec<usize> = in_order
+        .as_object()
+        .unwrap()
+        .keys()
+        .filter_map(|key| in_schema.iter().position(|name| *name == key))
+        .collect();
     if !places.is_sorted() {
         return Err(format!("out of the schema's order: {text}"));
     }
@@ -52,13 +57,15 @@ fn times_on() -> impl Strategy<Value = PerKind<Nanos>> {
 
 fn app() -> impl Strategy<Value = AppOutcome> {
     let ended = prop::collection::vec(time(), 0..4);
-    (1_u32..100, ended, time(), 0_u64..u64::MAX / 1_000).prop_map(|(threads, completions, end, retired)| AppOutcome {
-        name: "app".into(),
-        threads,
-        cut_at: completions.is_empty().then_some(end),
-        completions,
-        retired: Work(retired),
-    })
+    (1_u32..100, ended, time(), 0_u64..u64::MAX / 1_000).prop_map(
+        |(threads, completions, end, retired)| AppOutcome {
+            name: "app".into(),
+            threads,
+            cut_at: completions.is_empty().then_some(end),
+            completions,
+            retired: Work(retired),
+        },
+    )
 }
 
 fn thread(apps: u32) -> impl Strategy<Value = ThreadOutcome> {
@@ -90,25 +97,37 @@ fn outcome(machine: &Machine) -> impl Strategy<Value = Outcome> + use<> {
             let energy = move |joules: u128| powered.then_some(FemtoJoules(joules * 1_000_000_000));
             let of_cores = cores.clone();
             let core_times = prop::collection::vec((time(), time(), 0_u128..1 << 60), cores.len());
-            (prop::collection::vec(thread(count), 0..6), core_times).prop_map(move |(threads, core_times)| Outcome {
-                makespan,
-                apps: apps.clone(),
-                threads,
-                cores: of_cores
-                    .iter()
-                    .zip(core_times)
-                    .map(|(&core, (busy, idle, joules))| CoreOutcome { core, busy, idle, energy: energy(joules) })
-                    .collect(),
-                cluster_energy: powered.then(|| vec![FemtoJoules(1 << 50); clusters]),
-                wakeup_latency: {
-                    let mut latencies = [Latencies::default(), Latencies::default()];
-                    wakes.iter().enumerate().for_each(|(place, &wake)| latencies[place % 2].add(wake));
-                    latencies.to_vec()
+            (prop::collection::vec(thread(count), 0..6), core_times).prop_map(
+                move |(threads, core_times)| Outcome {
+                    makespan,
+                    apps: apps.clone(),
+                    threads,
+                    cores: of_cores
+                        .iter()
+                        .zip(core_times)
+                        .map(|(&core, (busy, idle, joules))| CoreOutcome {
+                            core,
+                            busy,
+                            idle,
+                            energy: energy(joules),
+                        })
+                        .collect(),
+                    cluster_energy: powered.then(|| vec![FemtoJoules(1 << 50); clusters]),
+                    wakeup_latency: {
+                        let mut latencies = [Latencies::default(), Latencies::default()];
+                        wakes
+                            .iter()
+                            .enumerate()
+                            .for_each(|(place, &wake)| latencies[place % 2].add(wake));
+                        latencies.to_vec()
+                    },
+                    sensors: powered.then(|| SensorLog {
+                        interval: Nanos::from_millis(270),
+                        microwatts: vec![vec![1_000_000; 3]; 2],
+                    }),
+                    ..Outcome::default()
                 },
-                sensors: powered
-                    .then(|| SensorLog { interval: Nanos::from_millis(270), microwatts: vec![vec![1_000_000; 3]; 2] }),
-                ..Outcome::default()
-            })
+            )
         },
     )
 }
@@ -150,7 +169,8 @@ proptest! {
 #[test]
 fn a_failure_fits_the_schema() {
     let (machine, knobs, workloads) = (board(), Knobs::default(), ["w".to_owned()]);
-    let record = subject(&machine, &knobs, &workloads).failure("deadlock".into(), Duration::from_millis(3));
+    let record =
+        subject(&machine, &knobs, &workloads).failure("deadlock".into(), Duration::from_millis(3));
     check(&record).unwrap();
     assert_eq!(record.error.as_deref(), Some("deadlock"));
 }
@@ -172,7 +192,8 @@ fn two_applications_side_by_side_come_to_the_measures_by_hand() {
     let alone = |fast, slow| Alone { fast: progress(fast), slow: progress(slow), one_slow: None };
     let alone = [alone(1_000_000_000, 3_000_000_000), alone(1_000_000_000, 6_000_000_000)];
     let (machine, knobs, workloads) = (board(), Knobs::default(), ["a".to_owned(), "b".to_owned()]);
-    let record = subject(&machine, &knobs, &workloads).record(&outcome, &alone, false, Duration::ZERO);
+    let record =
+        subject(&machine, &knobs, &workloads).record(&outcome, &alone, false, Duration::ZERO);
     let slowdowns: Vec<f64> = record.apps.iter().filter_map(|app| app.slowdown).collect();
     assert_eq!(slowdowns, [2.0, 4.0]);
     assert_eq!(record.unfairness, Some(2.0));
@@ -187,9 +208,11 @@ fn two_applications_side_by_side_come_to_the_measures_by_hand() {
 fn one_application_is_set_against_one_slow_core() {
     let app = AppOutcome { threads: 8, completions: vec![Nanos(100)], ..AppOutcome::default() };
     let outcome = Outcome { makespan: Nanos(100), apps: vec![app], ..Outcome::default() };
-    let alone = [Alone { fast: progress(100), slow: progress(300), one_slow: Some(progress(1_200)) }];
+    let alone =
+        [Alone { fast: progress(100), slow: progress(300), one_slow: Some(progress(1_200)) }];
     let (machine, knobs, workloads) = (board(), Knobs::default(), ["a".to_owned()]);
-    let record = subject(&machine, &knobs, &workloads).record(&outcome, &alone, false, Duration::ZERO);
+    let record =
+        subject(&machine, &knobs, &workloads).record(&outcome, &alone, false, Duration::ZERO);
     assert_eq!(record.speedup, Some(12.0));
     assert_eq!(record.unfairness, None);
     check(&record).unwrap();
@@ -199,7 +222,8 @@ fn one_application_is_set_against_one_slow_core() {
 fn a_run_that_failed_has_null_for_every_figure_and_can_be_read_back() {
     let machine = machines::preset("odroid-xu3").unwrap();
     let knobs = Knobs::default();
-    let subject = Subject { machine: &machine, policy: "p", knobs: &knobs, workloads: &[], seed: 1 };
+    let subject =
+        Subject { machine: &machine, policy: "p", knobs: &knobs, workloads: &[], seed: 1 };
     let failed = subject.failure("deadlock".into(), Duration::ZERO);
     check(&failed).unwrap();
     let written = serde_json::to_value(&failed).unwrap();

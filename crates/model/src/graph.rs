@@ -24,7 +24,8 @@ pub struct Task {
     pub phase: PhaseId,
 }
 
-/// A directed acyclic graph of tasks. Edges run from lower to higher [`TaskId`] only, so that creation order is a topological one.
+/// A directed acyclic graph of tasks. Edges run from lower to higher [`TaskId`] only, so that
+/// creation order is a topological one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskGraph {
     /// Tasks, in order of creation.
@@ -63,12 +64,16 @@ impl TaskGraph {
         Ok(Self { volumes: Vec::new(), ..Self::with_volumes(tasks, edges)? })
     }
 
-    /// From tasks and edges (before, after, bytes that are handed over), in any order; the bytes of duplicates add up. What the bytes
-    /// cost is for whoever schedules to say: on cores that share a memory, nothing.
+    /// From tasks and edges (before, after, bytes that are handed over), in any order; the bytes of
+    /// duplicates add up. What the bytes cost is for whoever schedules to say: on cores that share
+    /// a memory, nothing.
     ///
     /// # Errors
     /// As [`TaskGraph::new`].
-    pub fn with_volumes(tasks: Vec<Task>, mut edges: Vec<(TaskId, TaskId, u64)>) -> Result<Self, BadEdge> {
+    pub fn with_volumes(
+        tasks: Vec<Task>,
+        mut edges: Vec<(TaskId, TaskId, u64)>,
+    ) -> Result<Self, BadEdge> {
         edges.sort_unstable();
         edges.dedup_by(|later, first| {
             let same = (later.0, later.1) == (first.0, first.1);
@@ -91,7 +96,8 @@ impl TaskGraph {
             first_predecessor[i + 1] += first_predecessor[i];
         }
         // Edges come in order of their tails: each head's are put where its next is to be.
-        let (mut predecessors, mut next) = (vec![TaskId(0); edges.len()], first_predecessor.clone());
+        let (mut predecessors, mut next) =
+            (vec![TaskId(0); edges.len()], first_predecessor.clone());
         for &(from, to, _) in &edges {
             predecessors[next[to.index()] as usize] = from;
             next[to.index()] += 1;
@@ -115,7 +121,8 @@ impl TaskGraph {
         &self.successors[self.edges_of(task)]
     }
 
-    /// Bytes that this task hands to each of its successors, in their order; empty where the graph says nothing of volumes.
+    /// Bytes that this task hands to each of its successors, in their order; empty where the graph
+    /// says nothing of volumes.
     pub fn volumes(&self, task: TaskId) -> &[u64] {
         if self.volumes.is_empty() { &[] } else { &self.volumes[self.edges_of(task)] }
     }
@@ -144,9 +151,13 @@ mod tests {
     #[test]
     fn volumes_of_an_edge_that_is_given_twice_add_up_and_stay_with_their_successor() {
         let task = Task { work: Work(1), phase: PhaseId(0) };
-        let edges = [(0, 2, 5), (0, 1, 7), (0, 2, 1)].map(|(from, to, bytes)| (TaskId(from), TaskId(to), bytes));
+        let edges = [(0, 2, 5), (0, 1, 7), (0, 2, 1)]
+            .map(|(from, to, bytes)| (TaskId(from), TaskId(to), bytes));
         let graph = TaskGraph::with_volumes(vec![task; 3], edges.to_vec()).unwrap();
-        assert_eq!((graph.successors(TaskId(0)), graph.volumes(TaskId(0))), (&[TaskId(1), TaskId(2)][..], &[7, 6][..]));
+        assert_eq!(
+            (graph.successors(TaskId(0)), graph.volumes(TaskId(0))),
+            (&[TaskId(1), TaskId(2)][..], &[7, 6][..])
+        );
         assert_eq!((graph.predecessors(TaskId(2)), graph.edges()), (&[TaskId(0)][..], 2));
     }
 }

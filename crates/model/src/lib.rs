@@ -10,8 +10,9 @@ mod validate;
 
 pub use graph::{BadEdge, Task, TaskGraph, TaskId};
 pub use model::{
-    Application, BarrierId, Channel, ChannelId, Class, ConditionId, DeviceId, GraphId, Iteration, LockId, LoopId,
-    ParallelLoop, PhaseId, Program, ProgramId, Repeat, SemaphoreId, Step, ThreadSpec, TimerId, TimerMode,
+    Application, BarrierId, Channel, ChannelId, Class, ConditionId, DeviceId, GraphId, Iteration,
+    LockId, LoopId, ParallelLoop, PhaseId, Program, ProgramId, Repeat, SemaphoreId, Step,
+    ThreadSpec, TimerId, TimerMode,
 };
 pub use phase::{Phase, ReferenceCore, Scaling};
 pub use random::SplitMix64;

@@ -46,8 +46,9 @@ index!(/// A task graph of its application.
 pub struct Channel {
     /// Items that it holds. At least 1.
     pub capacity: u32,
-    /// Whether who is woken by it is woken synchronously, as by a pipe or a socket of the kernel's: the waker is taken to wait itself soon (`WF_SYNC`).
-    /// A queue that a program makes of a lock and a condition variable does not.
+    /// Whether who is woken by it is woken synchronously, as by a pipe or a socket of the kernel's:
+    /// the waker is taken to wait itself soon (`WF_SYNC`). A queue that a program makes of a lock
+    /// and a condition variable does not.
     pub synchronous: bool,
 }
 
@@ -88,7 +89,8 @@ pub struct Application {
     pub channels: Vec<Channel>,
     /// Number of periodic timers that its threads share: who uses one moves it on for all.
     pub timers: u32,
-    /// Number of periodic timers that each thread has of its own, numbered on from `timers` (rt-app's `unique`).
+    /// Number of periodic timers that each thread has of its own, numbered on from `timers`
+    /// (rt-app's `unique`).
     pub private_timers: u32,
     /// Number of devices; requests to one device queue first come, first served.
     pub devices: u32,
@@ -130,7 +132,8 @@ pub struct ThreadSpec {
     pub class: Class,
     /// Cores that it may run on; `None`: all.
     pub affinity: Option<Vec<CoreId>>,
-    /// When it starts, after its application did. A thread that is forked later than that starts at once.
+    /// When it starts, after its application did. A thread that is forked later than that starts at
+    /// once.
     pub delay: Nanos,
     /// Utilisation clamps (uclamp), 0 to 1024.
     pub util_min: u32,
@@ -155,8 +158,8 @@ impl ThreadSpec {
     }
 }
 
-/// Scheduling class of a thread. Mechanisms serve a higher class first; policies see normal threads only
-/// as theirs to place, and the others as given.
+/// Scheduling class of a thread. Mechanisms serve a higher class first; policies see normal threads
+/// only as theirs to place, and the others as given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Class {
     /// SCHED_OTHER and SCHED_BATCH.
@@ -164,15 +167,16 @@ pub enum Class {
     Normal,
     /// SCHED_IDLE: weight 3.
     Idle,
-    /// SCHED_FIFO and SCHED_RR with a priority of 1 to 99; 99 first. Runs before every normal thread.
+    /// SCHED_FIFO and SCHED_RR with a priority of 1 to 99; 99 first. Runs before every normal
+    /// thread.
     RealTime {
         /// 1 to 99, 99 first.
         priority: u8,
         /// SCHED_RR: equal priorities take turns of 100 ms.
         round_robin: bool,
     },
-    /// SCHED_DEADLINE: before every real-time thread, earliest deadline first, throttled to its runtime in
-    /// each period.
+    /// SCHED_DEADLINE: before every real-time thread, earliest deadline first, throttled to its
+    /// runtime in each period.
     Deadline {
         /// Budget per period.
         runtime: Nanos,
@@ -224,7 +228,8 @@ pub enum Step {
     Barrier(BarrierId),
     /// Takes a lock, waiting in line.
     Lock(LockId),
-    /// Gives a lock up; the first in line gets it. Whoever does so: a plain mutex does not ask for its owner.
+    /// Gives a lock up; the first in line gets it. Whoever does so: a plain mutex does not ask for
+    /// its owner.
     Unlock(LockId),
     /// Gives the lock up, waits for a signal, takes the lock again.
     Wait {
@@ -250,11 +255,12 @@ pub enum Step {
     SemaphoreWait(SemaphoreId),
     /// Puts an item into a bounded queue, waiting while it is full.
     Send(ChannelId),
-    /// Takes an item out of a bounded queue, waiting while it is empty. `or_end`: where the queue has been
-    /// closed and is empty, leave the innermost loop instead.
+    /// Takes an item out of a bounded queue, waiting while it is empty. `or_end`: where the queue
+    /// has been closed and is empty, leave the innermost loop instead.
     Receive(ChannelId),
-    /// Says that this thread sends no more; when as many threads have said so as `senders`, the queue is closed and whoever waits
-    /// to receive leaves its innermost loop, as whoever tries to receive from it when it is empty does.
+    /// Says that this thread sends no more; when as many threads have said so as `senders`, the
+    /// queue is closed and whoever waits to receive leaves its innermost loop, as whoever tries to
+    /// receive from it when it is empty does.
     Close {
         /// Which queue.
         channel: ChannelId,
@@ -274,7 +280,8 @@ pub enum Step {
     JoinAll,
     /// Waits until something resumes this thread.
     Suspend,
-    /// Resumes the first thread of this name in the application; remembered by no one where it is not suspended.
+    /// Resumes the first thread of this name in the application; remembered by no one where it is
+    /// not suspended.
     Resume(String),
     /// Lets others of the same queue go first.
     Yield,

@@ -7,13 +7,16 @@
 //! speed(c) = ipc x f_s x (c / c_s)^sensitivity       [instructions per second]
 //! ```
 //!
-//! with `c` the capacity of the core's kind at its highest operating point, `c_s` and `f_s` the capacity and the clock of the machine's
-//! slowest kind at its highest operating point ([`Machine::reference`]: of the whole machine, also where only a part of it is used). A sensitivity of 1 is work that scales with capacity
-//! (rt-app's `run`); 0 is work that waits for memory at the same pace everywhere. A speedup factor
-//! measured on one machine so carries over to others, to any number of kinds, and to other clocks.
+//! with `c` the capacity of the core's kind at its highest operating point, `c_s` and `f_s` the
+//! capacity and the clock of the machine's slowest kind at its highest operating point
+//! ([`Machine::reference`]: of the whole machine, also where only a part of it is used). A
+//! sensitivity of 1 is work that scales with capacity (rt-app's `run`); 0 is work that waits for
+//! memory at the same pace everywhere. A speedup factor measured on one machine so carries over to
+//! others, to any number of kinds, and to other clocks.
 //!
-//! What this does not model: programs whose order of speed differs from that of the capacities (a kind that
-//! is faster for one program and slower for another), and vector units that only one kind has.
+//! What this does not model: programs whose order of speed differs from that of the capacities (a
+//! kind that is faster for one program and slower for another), and vector units that only one kind
+//! has.
 
 use evenkeel_machine::{CoreId, FULL_CAPACITY, KindId, Machine};
 
@@ -22,10 +25,11 @@ use evenkeel_machine::{CoreId, FULL_CAPACITY, KindId, Machine};
 pub enum Scaling {
     /// Speed is proportional to capacity.
     Capacity,
-    /// Exactly this speedup factor from the slowest to the fastest kind of whatever whole machine it runs on (1 or more);
-    /// kinds between them by their capacity.
+    /// Exactly this speedup factor from the slowest to the fastest kind of whatever whole machine
+    /// it runs on (1 or more); kinds between them by their capacity.
     Factor(f64),
-    /// A speedup factor that was measured where the capacities of the two kinds had a given ratio (greater than 1).
+    /// A speedup factor that was measured where the capacities of the two kinds had a given ratio
+    /// (greater than 1).
     MeasuredAt {
         /// Speed on the faster kind / speed on the slower.
         factor: f64,
@@ -43,16 +47,18 @@ pub struct Phase {
     pub scaling: Scaling,
     /// Instructions per cycle on the slowest kind of the machine. Greater than 0.
     pub ipc: f64,
-    /// Bytes moved to and from memory per instruction (per unit of work where `reference_time`): what it wants of the
-    /// shared bandwidth.
+    /// Bytes moved to and from memory per instruction (per unit of work where `reference_time`):
+    /// what it wants of the shared bandwidth.
     pub bytes_per_instruction: f64,
     /// Bytes that must be in the cache again after a move.
     pub working_set: u64,
     /// Power while it runs, relative to the machine's busy power (1).
     pub activity: f64,
-    /// Work is in nanoseconds on a core of [`Phase::reference`], not in instructions: `ipc` is not used.
+    /// Work is in nanoseconds on a core of [`Phase::reference`], not in instructions: `ipc` is not
+    /// used.
     pub reference_time: bool,
-    /// Where `reference_time`: the core, at its highest operating point, whose nanoseconds are meant.
+    /// Where `reference_time`: the core, at its highest operating point, whose nanoseconds are
+    /// meant.
     pub reference: ReferenceCore,
 }
 
@@ -72,7 +78,9 @@ impl ReferenceCore {
     /// Its capacity on this machine.
     fn capacity(self, machine: &Machine) -> f64 {
         match self {
-            Self::Numbered(core) if core.index() < machine.cores.len() => machine.kind_of(core).top().capacity,
+            Self::Numbered(core) if core.index() < machine.cores.len() => {
+                machine.kind_of(core).top().capacity
+            }
             Self::OfCapacity(capacity) => capacity,
             Self::Fastest | Self::Numbered(_) => f64::from(FULL_CAPACITY),
         }
@@ -102,14 +110,16 @@ impl Phase {
             Scaling::Factor(factor) => {
                 let fast = machine.reference.fastest_capacity;
                 let slow = machine.reference.slowest_capacity;
-                // Where all kinds are equal there is no factor to carry over; what is left is the clock, which work follows.
+                // Where all kinds are equal there is no factor to carry over; what is left is the
+                // clock, which work follows.
                 if fast > slow { factor.ln() / (fast / slow).ln() } else { 1.0 }
             }
         }
     }
 
-    /// Speed of a kind at one of its operating points, in units of work per nanosecond. Between kinds the sensitivity may be
-    /// anything that was measured; within a kind a slower clock slows a phase by as much as itself at the most.
+    /// Speed of a kind at one of its operating points, in units of work per nanosecond. Between
+    /// kinds the sensitivity may be anything that was measured; within a kind a slower clock slows
+    /// a phase by as much as itself at the most.
     pub fn speed_at(&self, machine: &Machine, kind: KindId, point: usize) -> f64 {
         let kind = &machine.kinds[kind.index()];
         let top = kind.top().capacity;
@@ -117,7 +127,8 @@ impl Phase {
         self.speed(machine, top) * clock.powf(self.sensitivity(machine).clamp(0.0, 1.0))
     }
 
-    /// Speed on a core whose kind has this capacity (of 1024) at its highest operating point, in units of work per nanosecond.
+    /// Speed on a core whose kind has this capacity (of 1024) at its highest operating point, in
+    /// units of work per nanosecond.
     pub fn speed(&self, machine: &Machine, capacity: f64) -> f64 {
         let sensitivity = self.sensitivity(machine);
         if self.reference_time {
@@ -131,10 +142,14 @@ impl Phase {
     /// The same work on any part of `machine`, where cores have other numbers.
     #[must_use]
     pub fn bound_to(&self, machine: &Machine) -> Self {
-        Self { reference: ReferenceCore::OfCapacity(self.reference.capacity(machine)), ..self.clone() }
+        Self {
+            reference: ReferenceCore::OfCapacity(self.reference.capacity(machine)),
+            ..self.clone()
+        }
     }
 
-    /// Speedup factor of the fastest kind over the slowest, of those that this machine, or part of one, has.
+    /// Speedup factor of the fastest kind over the slowest, of those that this machine, or part of
+    /// one, has.
     pub fn speedup_factor(&self, machine: &Machine) -> f64 {
         let slow = machine.kinds[machine.slowest().index()].top().capacity;
         self.speed(machine, machine.kinds[0].top().capacity) / self.speed(machine, slow)

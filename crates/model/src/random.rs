@@ -1,4 +1,5 @@
-//! Chance that is the same on every host: splitmix64 (Steele, Lea and Flood, OOPSLA 2014), which needs no more state than its seed.
+//! Chance that is the same on every host: splitmix64 (Steele, Lea and Flood, OOPSLA 2014), which
+//! needs no more state than its seed.
 
 /// A generator; what it holds is its seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -7,7 +8,8 @@ pub struct SplitMix64(pub u64);
 impl SplitMix64 {
     /// For one of several that share a seed: its name is folded into it (FNV-1a).
     pub fn named(seed: u64, name: &str) -> Self {
-        let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        let fold =
+            |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         Self(seed ^ name.bytes().fold(0xcbf2_9ce4_8422_2325, fold))
     }
 
@@ -24,7 +26,8 @@ impl SplitMix64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A number below `count`, which is at least 1: by multiplication (Lemire, TOMACS 2019), whose bias of `count` in 2^64 is left in.
+    /// A number below `count`, which is at least 1: by multiplication (Lemire, TOMACS 2019), whose
+    /// bias of `count` in 2^64 is left in.
     pub fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.bits()) * count as u128) >> 64) as usize
     }
@@ -37,7 +40,8 @@ mod tests {
     #[test]
     fn the_bits_are_those_of_the_published_generator() {
         let mut random = SplitMix64(1_234_567);
-        let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423_u64];
+        let expected =
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423_u64];
         assert_eq!(expected.map(|_| random.bits()), expected);
     }
 }

@@ -1,4 +1,5 @@
-//! What an application amounts to, and what a machine could make of it at best: closed forms that runs are held against.
+//! What an application amounts to, and what a machine could make of it at best: closed forms that
+//! runs are held against.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +7,9 @@ use evenkeel_machine::{Nanos, Work};
 
 use crate::model::{Application, ChannelId, Repeat, Step};
 
-/// Speedup over one little core of work that spreads itself perfectly over `big` and `little` cores: `big x ratio + little`, with
-/// `ratio` the speed of one big core over one little (the maturity study's ideal, JPDC 2019).
+/// Speedup over one little core of work that spreads itself perfectly over `big` and `little`
+/// cores: `big x ratio + little`, with `ratio` the speed of one big core over one little (the
+/// maturity study's ideal, JPDC 2019).
 pub fn ideal_speedup(ratio: f64, big: u32, little: u32) -> f64 {
     f64::from(big) * ratio + f64::from(little)
 }
@@ -32,13 +34,19 @@ impl Application {
         }
     }
 
-    /// The work that one execution of this application asks for, by phase: steps, parallel loops and tasks; not what taking chunks
-    /// or creating and taking tasks costs, and not `Busy`, which is time and not work. `None` where it cannot be
-    /// told beforehand: forked threads, or an endless loop that no queue ends.
+    /// The work that one execution of this application asks for, by phase: steps, parallel loops
+    /// and tasks; not what taking chunks or creating and taking tasks costs, and not `Busy`, which
+    /// is time and not work. `None` where it cannot be told beforehand: forked threads, or an
+    /// endless loop that no queue ends.
     ///
-    /// Who leaves an endless loop when a queue ends is taken to share its items with all the others that do.
+    /// Who leaves an endless loop when a queue ends is taken to share its items with all the others
+    /// that do.
     pub fn work_by_phase(&self) -> Option<Vec<Work>> {
-        let mut tally = Tally { app: self, work: vec![0; self.phases.len()], sent: vec![0; self.channels.len()] };
+        let mut tally = Tally {
+            app: self,
+            work: vec![0; self.phases.len()],
+            sent: vec![0; self.channels.len()],
+        };
         let mut waiting = Vec::new();
         let mut loops = vec![0_u64; self.loops.len()];
         let mut graphs = vec![0_u64; self.graphs.len()];
@@ -51,7 +59,8 @@ impl Application {
             met.graphs.into_iter().for_each(|(id, times)| graphs[id] = graphs[id].max(times));
         }
         for (parallel, times) in self.loops.iter().zip(loops) {
-            tally.work[parallel.phase.index()] += u128::from(times * parallel.iterations) * u128::from(parallel.work.0);
+            tally.work[parallel.phase.index()] +=
+                u128::from(times * parallel.iterations) * u128::from(parallel.work.0);
         }
         for (graph, times) in self.graphs.iter().zip(graphs) {
             for task in &graph.tasks {
@@ -62,18 +71,25 @@ impl Application {
         tally.work.into_iter().map(|work| u64::try_from(work).ok().map(Work)).collect()
     }
 
-    /// How often each graph is run, where the application does nothing but run task graphs, one after the other, all its threads alike;
-    /// `None` where it does anything else, or starts again.
+    /// How often each graph is run, where the application does nothing but run task graphs, one
+    /// after the other, all its threads alike; `None` where it does anything else, or starts again.
     pub fn graph_rounds(&self) -> Option<Vec<u64>> {
         let first = self.threads.first()?;
-        let alike = self.threads.iter().all(|thread| thread.program == first.program && thread.delay == Nanos::ZERO);
+        let alike = self
+            .threads
+            .iter()
+            .all(|thread| thread.program == first.program && thread.delay == Nanos::ZERO);
         let steps = &self.programs.get(first.program.index())?.steps;
         if !alike || self.repeat != Repeat::Once || self.graphs.is_empty() || !only_graphs(steps) {
             return None;
         }
         let mut met = Met::default();
         met.pass(steps, 1);
-        Some((0..self.graphs.len()).map(|graph| met.graphs.get(&graph).copied().unwrap_or(0)).collect())
+        Some(
+            (0..self.graphs.len())
+                .map(|graph| met.graphs.get(&graph).copied().unwrap_or(0))
+                .collect(),
+        )
     }
 
     /// The sum of [`Application::work_by_phase`].
@@ -126,9 +142,13 @@ impl<'a> Tally<'a> {
     fn pass(&mut self, steps: &'a [Step], times: u128, waiting: &mut Vec<Drain<'a>>) -> Option<()> {
         for step in steps {
             match step {
-                Step::Compute { work, phase } => *self.work.get_mut(phase.index())? += times * u128::from(work.0),
+                Step::Compute { work, phase } => {
+                    *self.work.get_mut(phase.index())? += times * u128::from(work.0)
+                }
                 Step::Send(channel) => *self.sent.get_mut(channel.index())? += times,
-                Step::Loop { times: Some(inner), body } => self.pass(body, times * u128::from(*inner), waiting)?,
+                Step::Loop { times: Some(inner), body } => {
+                    self.pass(body, times * u128::from(*inner), waiting)?
+                }
                 Step::Loop { times: None, body } => {
                     let channel = body.iter().find_map(|step| match step {
                         Step::Receive(channel) => Some(*channel),
@@ -143,16 +163,22 @@ impl<'a> Tally<'a> {
         Some(())
     }
 
-    /// Follows items down the pipeline: a queue is counted once nobody that is still waiting can send to it.
+    /// Follows items down the pipeline: a queue is counted once nobody that is still waiting can
+    /// send to it.
     fn drain(&mut self, mut waiting: Vec<Drain<'a>>) -> Option<()> {
         while !waiting.is_empty() {
-            let settled = |drain: &Drain| !waiting.iter().any(|other| sends_to(other.body, drain.channel));
+            let settled =
+                |drain: &Drain| !waiting.iter().any(|other| sends_to(other.body, drain.channel));
             let channel = waiting.iter().find(|drain| settled(drain))?.channel;
-            let (ready, rest): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|drain| drain.channel == channel);
+            let (ready, rest): (Vec<_>, Vec<_>) =
+                waiting.into_iter().partition(|drain| drain.channel == channel);
             waiting = rest;
             let (items, receivers) = (self.sent[channel.index()], ready.len() as u128);
-            let mut part =
-                Tally { app: self.app, work: vec![0; self.app.phases.len()], sent: vec![0; self.app.channels.len()] };
+            let mut part = Tally {
+                app: self.app,
+                work: vec![0; self.app.phases.len()],
+                sent: vec![0; self.app.channels.len()],
+            };
             for drain in &ready {
                 part.pass(drain.body, items, &mut Vec::new())?;
             }

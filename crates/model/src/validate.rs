@@ -1,5 +1,6 @@
-//! Whether an application says only what can be carried out: every index names something, every number is in its range, no
-//! endless loop does nothing. A mechanism checks this once before it runs an application and relies on it from then on.
+//! Whether an application says only what can be carried out: every index names something, every
+//! number is in its range, no endless loop does nothing. A mechanism checks this once before it
+//! runs an application and relies on it from then on.
 
 use crate::model::{Application, Class, Step, ThreadSpec};
 use crate::phase::{Phase, Scaling};
@@ -26,7 +27,8 @@ impl Application {
         }
         for (kind, list) in [("thread", &self.threads), ("template", &self.templates)] {
             for (i, thread) in list.iter().enumerate() {
-                self.check_thread(thread).map_err(|what| format!("{kind} {i} '{}': {what}", thread.name))?;
+                self.check_thread(thread)
+                    .map_err(|what| format!("{kind} {i} '{}': {what}", thread.name))?;
             }
         }
         let capacities: Vec<u32> = self.channels.iter().map(|channel| channel.capacity).collect();
@@ -57,7 +59,10 @@ impl Application {
         check_class(thread.class)?;
         check_affinity(thread.affinity.as_deref())?;
         if thread.util_min > thread.util_max {
-            return Err(format!("util_min {} is greater than util_max {}", thread.util_min, thread.util_max));
+            return Err(format!(
+                "util_min {} is greater than util_max {}",
+                thread.util_min, thread.util_max
+            ));
         }
         check_clamp(Some(thread.util_max))
     }
@@ -90,8 +95,12 @@ impl Application {
 
     fn check_step(&self, step: &Step) -> Result<(), String> {
         match step {
-            Step::Compute { phase, .. } | Step::Busy { phase, .. } => within("phase", phase.0, self.phases.len()),
-            Step::Timer { timer, .. } => within("timer", timer.0, self.timers as usize + self.private_timers as usize),
+            Step::Compute { phase, .. } | Step::Busy { phase, .. } => {
+                within("phase", phase.0, self.phases.len())
+            }
+            Step::Timer { timer, .. } => {
+                within("timer", timer.0, self.timers as usize + self.private_timers as usize)
+            }
             Step::Barrier(barrier) => within("barrier", barrier.0, self.barriers.len()),
             Step::Lock(lock) | Step::Unlock(lock) => within("lock", lock.0, self.locks as usize),
             Step::Wait { condition, lock } | Step::SignalAndWait { condition, lock } => {
@@ -104,7 +113,9 @@ impl Application {
             Step::SemaphorePost(semaphore) | Step::SemaphoreWait(semaphore) => {
                 within("semaphore", semaphore.0, self.semaphores.len())
             }
-            Step::Send(channel) | Step::Receive(channel) => within("channel", channel.0, self.channels.len()),
+            Step::Send(channel) | Step::Receive(channel) => {
+                within("channel", channel.0, self.channels.len())
+            }
             Step::Close { channel, senders } => {
                 within("channel", channel.0, self.channels.len())?;
                 if *senders == 0 { Err("closes for 0 senders".to_owned()) } else { Ok(()) }
@@ -116,7 +127,9 @@ impl Application {
             Step::SetClass(class) => check_class(*class),
             Step::SetNice(nice) => check_nice(*nice),
             Step::SetAffinity(cores) => check_affinity(cores.as_deref()),
-            Step::SetClamps { util_min, util_max } => check_clamp(*util_min).and_then(|()| check_clamp(*util_max)),
+            Step::SetClamps { util_min, util_max } => {
+                check_clamp(*util_min).and_then(|()| check_clamp(*util_max))
+            }
             Step::Loop { .. }
             | Step::Sleep(_)
             | Step::JoinAll
@@ -131,18 +144,23 @@ impl Application {
     /// Whether these steps hold a loop that runs for ever in no time.
     pub fn spins(&self, steps: &[Step]) -> bool {
         steps.iter().any(|step| match step {
-            Step::Loop { times, body } => (times.is_none() && !self.may_take_time(body)) || self.spins(body),
+            Step::Loop { times, body } => {
+                (times.is_none() && !self.may_take_time(body)) || self.spins(body)
+            }
             _ => false,
         })
     }
 
-    /// Whether a pass over these steps can take time or block at all. One that cannot, for ever, would hold the clock still.
+    /// Whether a pass over these steps can take time or block at all. One that cannot, for ever,
+    /// would hold the clock still.
     pub(crate) fn may_take_time(&self, steps: &[Step]) -> bool {
         steps.iter().any(|step| match step {
             Step::Compute { work, .. } => work.0 > 0,
             Step::Busy { time, .. } | Step::Sleep(time) | Step::Io { time, .. } => time.0 > 0,
             Step::Timer { period, .. } => period.0 > 0,
-            Step::Barrier(barrier) => self.barriers.get(barrier.index()).is_some_and(|&parties| parties > 1),
+            Step::Barrier(barrier) => {
+                self.barriers.get(barrier.index()).is_some_and(|&parties| parties > 1)
+            }
             Step::Wait { .. }
             | Step::SignalAndWait { .. }
             | Step::SemaphoreWait(_)
@@ -197,7 +215,9 @@ fn check_phase(phase: &Phase) -> Result<(), String> {
                 return Err(format!("speedup factor {factor} found, expected greater than 0"));
             }
             if !(capacity_ratio.is_finite() && capacity_ratio > 1.0) {
-                return Err(format!("capacity ratio {capacity_ratio} found, expected greater than 1"));
+                return Err(format!(
+                    "capacity ratio {capacity_ratio} found, expected greater than 1"
+                ));
             }
             Ok(())
         }
@@ -205,15 +225,23 @@ fn check_phase(phase: &Phase) -> Result<(), String> {
 }
 
 fn check_nice(nice: i8) -> Result<(), String> {
-    if (-20..=19).contains(&nice) { Ok(()) } else { Err(format!("nice {nice} found, expected -20 to 19")) }
+    if (-20..=19).contains(&nice) {
+        Ok(())
+    } else {
+        Err(format!("nice {nice} found, expected -20 to 19"))
+    }
 }
 
 fn check_class(class: Class) -> Result<(), String> {
     match class {
         Class::Normal | Class::Idle => Ok(()),
         Class::RealTime { priority, .. } if (1..=99).contains(&priority) => Ok(()),
-        Class::RealTime { priority, .. } => Err(format!("real-time priority {priority} found, expected 1 to 99")),
-        Class::Deadline { runtime, period, deadline } if runtime.0 > 0 && runtime <= deadline && deadline <= period => {
+        Class::RealTime { priority, .. } => {
+            Err(format!("real-time priority {priority} found, expected 1 to 99"))
+        }
+        Class::Deadline { runtime, period, deadline }
+            if runtime.0 > 0 && runtime <= deadline && deadline <= period =>
+        {
             Ok(())
         }
         Class::Deadline { runtime, period, deadline } => Err(format!(
@@ -229,7 +257,9 @@ fn check_affinity<T>(cores: Option<&[T]>) -> Result<(), String> {
 
 fn check_clamp(clamp: Option<u32>) -> Result<(), String> {
     match clamp {
-        Some(value) if value > 1024 => Err(format!("utilisation clamp {value} found, expected 0 to 1024")),
+        Some(value) if value > 1024 => {
+            Err(format!("utilisation clamp {value} found, expected 0 to 1024"))
+        }
         _ => Ok(()),
     }
 }
@@ -277,7 +307,11 @@ mod tests {
 
     #[test]
     fn a_loop_of_no_times_and_a_barrier_of_nobody_are_refused() {
-        assert!(application(vec![Step::Loop { times: Some(0), body: vec![compute(1)] }]).validate().is_err());
+        assert!(
+            application(vec![Step::Loop { times: Some(0), body: vec![compute(1)] }])
+                .validate()
+                .is_err()
+        );
         let mut nobody = application(vec![Step::Barrier(BarrierId(0))]);
         nobody.barriers = vec![0];
         assert!(nobody.validate().is_err());
@@ -318,7 +352,8 @@ mod tests {
     #[test]
     fn nesting_is_bounded() {
         let nest = |levels: usize| {
-            let steps = (0..levels).fold(vec![compute(1)], |body, _| vec![Step::Loop { times: Some(1), body }]);
+            let steps = (0..levels)
+                .fold(vec![compute(1)], |body, _| vec![Step::Loop { times: Some(1), body }]);
             application(steps).validate()
         };
         assert_eq!(nest(MAX_LOOP_DEPTH), Ok(()));

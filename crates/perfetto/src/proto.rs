@@ -1,6 +1,8 @@
-//! The part of Perfetto's trace format that is written here, field numbers as in `protos/perfetto/trace/trace_packet.proto`,
-//! `track_event/track_event.proto`, `track_event/debug_annotation.proto`, `track_event/track_descriptor.proto`, `track_event/counter_descriptor.proto`,
-//! `clock_snapshot.proto`, `trace_packet_defaults.proto` and `interned_data/interned_data.proto` of
+//! The part of Perfetto's trace format that is written here, field numbers as in
+//! `protos/perfetto/trace/trace_packet.proto`, `track_event/track_event.proto`,
+//! `track_event/debug_annotation.proto`, `track_event/track_descriptor.proto`,
+//! `track_event/counter_descriptor.proto`, `clock_snapshot.proto`, `trace_packet_defaults.proto`
+//! and `interned_data/interned_data.proto` of
 //! <https://github.com/google/perfetto>. Repeated numbers are unpacked: the format is proto2.
 
 /// A trace file.

@@ -5,8 +5,8 @@ use std::io::{Result, Write};
 use evenkeel_machine::Nanos;
 
 use crate::proto::{
-    BOOTTIME, Clock, ClockSnapshot, CounterDescriptor, EventName, InternedData, NEEDS_STATE, ORDER_EXPLICIT,
-    STATE_CLEARED, TracePacket, TracePacketDefaults, TrackDescriptor, TrackEvent,
+    BOOTTIME, Clock, ClockSnapshot, CounterDescriptor, EventName, InternedData, NEEDS_STATE,
+    ORDER_EXPLICIT, STATE_CLEARED, TracePacket, TracePacketDefaults, TrackDescriptor, TrackEvent,
 };
 
 /// The sequence's own clock; 64 is the first number that is free for one.
@@ -29,22 +29,27 @@ pub struct Sequence<W> {
 }
 
 impl<W: Write> Sequence<W> {
-    /// Begins sequence `number`, from 1: unlike that of any other in the file. Its clock shows 0 when that of the system's
-    /// `CLOCK_BOOTTIME` shows `boot`.
+    /// Begins sequence `number`, from 1: unlike that of any other in the file. Its clock shows 0
+    /// when that of the system's `CLOCK_BOOTTIME` shows `boot`.
     ///
     /// # Errors
     /// Where the writer fails. So it is with all that follows.
     pub fn begin(out: W, number: u32, boot: Nanos) -> Result<Self> {
         let first = u64::from(number.saturating_sub(1)) << RANGE_BITS;
         let (now, new_names, packet) = (Nanos::ZERO, vec![], vec![]);
-        let mut sequence = Self { out, number, now, tracks: first, flows: first, names: 0, new_names, packet };
-        let on_boot = Clock { clock_id: Some(BOOTTIME), timestamp: Some(boot.0), is_incremental: None };
-        let on_run = Clock { clock_id: Some(RUN_CLOCK), timestamp: Some(0), is_incremental: Some(true) };
+        let mut sequence =
+            Self { out, number, now, tracks: first, flows: first, names: 0, new_names, packet };
+        let on_boot =
+            Clock { clock_id: Some(BOOTTIME), timestamp: Some(boot.0), is_incremental: None };
+        let on_run =
+            Clock { clock_id: Some(RUN_CLOCK), timestamp: Some(0), is_incremental: Some(true) };
         sequence.put(TracePacket {
             timestamp: Some(boot.0),
             timestamp_clock_id: Some(BOOTTIME),
             sequence_flags: Some(STATE_CLEARED),
-            trace_packet_defaults: Some(TracePacketDefaults { timestamp_clock_id: Some(RUN_CLOCK) }),
+            trace_packet_defaults: Some(TracePacketDefaults {
+                timestamp_clock_id: Some(RUN_CLOCK),
+            }),
             clock_snapshot: Some(ClockSnapshot { clocks: vec![on_boot, on_run] }),
             ..TracePacket::default()
         })?;
@@ -67,7 +72,12 @@ impl<W: Write> Sequence<W> {
     ///
     /// # Errors
     /// Where the writer fails.
-    pub fn track(&mut self, group: u64, name: &str, counter: Option<CounterDescriptor>) -> Result<u64> {
+    pub fn track(
+        &mut self,
+        group: u64,
+        name: &str,
+        counter: Option<CounterDescriptor>,
+    ) -> Result<u64> {
         let rank = i32::try_from(self.tracks + 1 - group).unwrap_or(i32::MAX);
         self.describe(TrackDescriptor {
             parent_uuid: Some(group),
@@ -92,13 +102,15 @@ impl<W: Write> Sequence<W> {
         self.names
     }
 
-    /// The number of a new flow (an arrow), for [`TrackEvent::flow_ids`] and [`TrackEvent::terminating_flow_ids`].
+    /// The number of a new flow (an arrow), for [`TrackEvent::flow_ids`] and
+    /// [`TrackEvent::terminating_flow_ids`].
     pub const fn flow(&mut self) -> u64 {
         self.flows += 1;
         self.flows
     }
 
-    /// Something happens on a track, at a time that is not before that of the event before it; one that is counts as at that time.
+    /// Something happens on a track, at a time that is not before that of the event before it; one
+    /// that is counts as at that time.
     ///
     /// # Errors
     /// Where the writer fails.

@@ -1,8 +1,8 @@
 //! Per-entity load tracking: the average of a signal with a half-life of 32 periods of 1024 us.
 //!
-//! Linux adds up periods; between changes of the signal that sum is an exponential, so here it is one, exact at any instant
-//! and with nothing to do in between. What this does not model: the kernel's rounding to whole
-//! periods, and that it looks only at ticks and switches.
+//! Linux adds up periods; between changes of the signal that sum is an exponential, so here it is
+//! one, exact at any instant and with nothing to do in between. What this does not model: the
+//! kernel's rounding to whole periods, and that it looks only at ticks and switches.
 
 use evenkeel_machine::Nanos;
 
@@ -34,7 +34,8 @@ impl Pelt {
         self.since = now;
     }
 
-    /// How long from the last update until the average exceeds `level` if the signal stays; none where it never does.
+    /// How long from the last update until the average exceeds `level` if the signal stays; none
+    /// where it never does.
     pub fn until_above(&self, level: f64, signal: f64) -> Option<Nanos> {
         if self.average > level {
             return Some(Nanos::ZERO);

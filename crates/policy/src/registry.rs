@@ -101,12 +101,16 @@ pub fn make(name: &str, set: &[(String, String)]) -> Result<Box<dyn Policy>, Mak
     make_with_seed(name, set, SEED)
 }
 
-/// Makes a policy: its knobs are the defaults, overridden by `set` (name, value). Beside [`ENTRIES`], any
-/// assignment-wake-balance name of [`os::combination`] will do.
+/// Makes a policy: its knobs are the defaults, overridden by `set` (name, value). Beside
+/// [`ENTRIES`], any assignment-wake-balance name of [`os::combination`] will do.
 ///
 /// # Errors
 /// A name or a knob that is not there, a value that does not fit.
-pub fn make_with_seed(name: &str, set: &[(String, String)], seed: u64) -> Result<Box<dyn Policy>, MakeError> {
+pub fn make_with_seed(
+    name: &str,
+    set: &[(String, String)],
+    seed: u64,
+) -> Result<Box<dyn Policy>, MakeError> {
     let (knobs, make) = find(name)?;
     Ok(make(&Knobs::new(name, knobs, set)?, seed))
 }
@@ -129,8 +133,10 @@ fn find(name: &str) -> Result<(&'static [Knob], Maker), MakeError> {
         return Ok((choices.knobs(), Box::new(move |knobs, _| choices.make(knobs))));
     }
     if crate::loops::NAMES.contains(&name) {
-        let hint =
-            format!(" for threads or tasks: a schedule of loops is part of the workload, as -w swaptions:loop-{name}");
+        let hint = format!(
+            " for threads or tasks: a schedule of loops is part of the workload, as -w \
+             swaptions:loop-{name}"
+        );
         return Err(MakeError::Unknown { name: name.into(), hint });
     }
     Err(MakeError::Unknown { name: name.into(), hint: hint(name) })
@@ -176,8 +182,12 @@ mod tests {
             message("pined").as_deref(),
             Some("no policy 'pined' (did you mean pinned?); `evenkeel policies` lists them")
         );
-        assert_eq!(message("zzzz").as_deref(), Some("no policy 'zzzz'; `evenkeel policies` lists them"));
-        let expected = "no policy 'aid-static' for threads or tasks: a schedule of loops is part of the workload, as -w swaptions:loop-aid-static; \
+        assert_eq!(
+            message("zzzz").as_deref(),
+            Some("no policy 'zzzz'; `evenkeel policies` lists them")
+        );
+        let expected = "no policy 'aid-static' for threads or tasks: a schedule of loops is part \
+                        of the workload, as -w swaptions:loop-aid-static; \
                         `evenkeel policies` lists them";
         assert_eq!(message("aid-static").as_deref(), Some(expected));
     }
@@ -192,7 +202,8 @@ mod tests {
 
     #[test]
     fn a_knob_that_is_not_there_is_named() {
-        let error = make("pinned", &[("up".into(), "1".into())]).err().map(|error| error.to_string());
+        let error =
+            make("pinned", &[("up".into(), "1".into())]).err().map(|error| error.to_string());
         assert_eq!(error.as_deref(), Some("pinned has no knob 'up'; it has none"));
     }
 }

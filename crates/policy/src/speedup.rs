@@ -1,4 +1,5 @@
-//! Speedup of an application from fast cores: what its threads' speedup factors come to when they share `B` of them.
+//! Speedup of an application from fast cores: what its threads' speedup factors come to when they
+//! share `B` of them.
 //!
 //! With `n` runnable threads of mean speedup factor `s`:
 //!
@@ -7,11 +8,13 @@
 //! fair share   S = 1 + min(1, B / n) (s - 1)
 //! ```
 //!
-//! Both give `s` for one thread. The first says what fast cores are worth to the application, which falls quickly as its threads
-//! outnumber them; the second what it gets from an equal share of them.
+//! Both give `s` for one thread. The first says what fast cores are worth to the application, which
+//! falls quickly as its threads outnumber them; the second what it gets from an equal share of
+//! them.
 //!
-//! Three or more kinds: each adjacent pair by this rule, `B` being the cores of the faster of the two and of those above it, and
-//! the speedups multiplied along the way. For one thread this gives its whole speedup factor.
+//! Three or more kinds: each adjacent pair by this rule, `B` being the cores of the faster of the
+//! two and of those above it, and the speedups multiplied along the way. For one thread this gives
+//! its whole speedup factor.
 
 use evenkeel_machine::{KindId, PerKind};
 
@@ -31,7 +34,8 @@ impl Rule {
     pub const KNOB: Knob = Knob::Word {
         name: "speedup",
         words: &["utility", "fair-share"],
-        about: "how an application's speedup is told from its threads': utility (JPDC 71, 2011) or an equal share of the fast cores",
+        about: "how an application's speedup is told from its threads': utility (JPDC 71, 2011) or \
+                an equal share of the fast cores",
     };
 
     /// As set.
@@ -42,7 +46,8 @@ impl Rule {
         }
     }
 
-    /// Speedup of an application with `threads` runnable threads of mean speedup factor `mean` on `fast` fast cores; at least 1.
+    /// Speedup of an application with `threads` runnable threads of mean speedup factor `mean` on
+    /// `fast` fast cores; at least 1.
     pub fn speedup(self, threads: u32, mean: f64, fast: u32) -> f64 {
         let threads = threads.max(1);
         let gain = (mean - 1.0).max(0.0);
@@ -82,10 +87,18 @@ impl Source {
         }
     }
 
-    /// Speedup factor of a thread from the kind of one rank to that of a faster one; at least 1, and 1 where the estimate makes no sense.
-    pub fn factor(self, stats: &ThreadStats, kinds: Kinds<'_>, faster: usize, slower: usize) -> f64 {
+    /// Speedup factor of a thread from the kind of one rank to that of a faster one; at least 1,
+    /// and 1 where the estimate makes no sense.
+    pub fn factor(
+        self,
+        stats: &ThreadStats,
+        kinds: Kinds<'_>,
+        faster: usize,
+        slower: usize,
+    ) -> f64 {
         let factors = self.factors(stats);
-        let factor = f64::from(factors[kinds.kinds[faster]]) / f64::from(factors[kinds.kinds[slower]]);
+        let factor =
+            f64::from(factors[kinds.kinds[faster]]) / f64::from(factors[kinds.kinds[slower]]);
         if factor.is_finite() { factor.max(1.0) } else { 1.0 }
     }
 }
@@ -94,7 +107,8 @@ impl Source {
 #[derive(Clone, Debug, Default)]
 struct Sum {
     threads: u32,
-    /// By adjacent pair of ranks: speed on the faster / speed on the slower, added up over the threads.
+    /// By adjacent pair of ranks: speed on the faster / speed on the slower, added up over the
+    /// threads.
     factors: Vec<f64>,
 }
 
@@ -134,7 +148,8 @@ impl Applications {
         }
     }
 
-    /// Counts a thread out that has ended, at its application's mean: what it had been counted in with is not kept.
+    /// Counts a thread out that has ended, at its application's mean: what it had been counted in
+    /// with is not kept.
     pub fn remove(&mut self, app: AppId) {
         if let Some(sum) = self.sums.get_mut(app.index()).filter(|sum| sum.threads > 0) {
             let left = f64::from(sum.threads - 1) / f64::from(sum.threads);
@@ -148,9 +163,12 @@ impl Applications {
         self.sums.get(app.index()).is_some_and(|sum| sum.threads > 0)
     }
 
-    /// Speedup of an application from the kind of `rank` to the fastest; 1 for the fastest, and for one without runnable threads.
+    /// Speedup of an application from the kind of `rank` to the fastest; 1 for the fastest, and for
+    /// one without runnable threads.
     pub fn speedup(&self, app: AppId, rank: usize, kinds: Kinds<'_>) -> f64 {
-        let Some(sum) = self.sums.get(app.index()).filter(|sum| sum.threads > 0) else { return 1.0 };
+        let Some(sum) = self.sums.get(app.index()).filter(|sum| sum.threads > 0) else {
+            return 1.0;
+        };
         let mut fast = 0;
         let mut speedup = 1.0;
         for (pair, total) in sum.factors.iter().enumerate().take(rank) {

@@ -1,14 +1,16 @@
-//! A bench for policies: a machine of big and little cores, threads whose statistics the test sets, events that it delivers,
-//! and what the policy said. Nothing runs by itself: the bench carries directives out only as far as the view shows them
-//! (queue, core, who runs), so that a test sees the policy alone.
+//! A bench for policies: a machine of big and little cores, threads whose statistics the test sets,
+//! events that it delivers, and what the policy said. Nothing runs by itself: the bench carries
+//! directives out only as far as the view shows them (queue, core, who runs), so that a test sees
+//! the policy alone.
 
 use evenkeel_machine::{
-    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, Nanos, OperatingPoint, PerKind,
-    Reference, Work,
+    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, Nanos,
+    OperatingPoint, PerKind, Reference, Work,
 };
 
 use crate::contract::{
-    AppId, CoreStats, Directive, Directives, Event, Policy, QueueId, State, ThreadId, ThreadStats, Tier, View,
+    AppId, CoreStats, Directive, Directives, Event, Policy, QueueId, State, ThreadId, ThreadStats,
+    Tier, View,
 };
 
 use crate::weight::DEFAULT_WEIGHT;
@@ -43,8 +45,11 @@ pub fn machine(kinds: &[(&str, u32, u32)]) -> Machine {
         })
         .collect();
     let (fastest, slowest) = (kinds[0].top(), kinds[kinds.len() - 1].top());
-    let reference =
-        Reference { slowest_khz: slowest.khz, slowest_capacity: slowest.capacity, fastest_capacity: fastest.capacity };
+    let reference = Reference {
+        slowest_khz: slowest.khz,
+        slowest_capacity: slowest.capacity,
+        fastest_capacity: fastest.capacity,
+    };
     Machine {
         name: "bench".into(),
         description: String::new(),
@@ -126,7 +131,11 @@ impl Bench {
     }
 
     /// The same under a governor that is schedutil, or another.
-    pub fn governed(machine: Machine, schedutil: bool, policy: Box<dyn Policy>) -> Result<Self, String> {
+    pub fn governed(
+        machine: Machine,
+        schedutil: bool,
+        policy: Box<dyn Policy>,
+    ) -> Result<Self, String> {
         let count = machine.cores.len();
         let mut bench = Self {
             answers: 0,
@@ -166,7 +175,8 @@ impl Bench {
         self.deliver_at_once(&[event])
     }
 
-    /// Tells the policy of events of one instant, each with the view after all of them, and then carries out what it says.
+    /// Tells the policy of events of one instant, each with the view after all of them, and then
+    /// carries out what it says.
     pub fn deliver_at_once(&mut self, events: &[Event]) -> &[Directive] {
         self.waiting.fill(0);
         for thread in &self.threads {
@@ -211,7 +221,8 @@ impl Bench {
         parent: Option<ThreadId>,
     ) -> ThreadId {
         let thread = ThreadId(self.threads.len() as u32);
-        let index_in_app = self.threads.iter().filter(|other| other.app == AppId(app)).count() as u32;
+        let index_in_app =
+            self.threads.iter().filter(|other| other.app == AppId(app)).count() as u32;
         self.threads.push(ThreadStats {
             app: AppId(app),
             group: 0,
@@ -256,7 +267,8 @@ impl Bench {
         stats.runs += 1;
     }
 
-    /// A new thread of this load that runs on this core and belongs to its queue; the policy is told that it started.
+    /// A new thread of this load that runs on this core and belongs to its queue; the policy is
+    /// told that it started.
     pub fn spawn_running(&mut self, core: u32, load: u16) -> ThreadId {
         let thread = self.spawn(0);
         let stats = &mut self.threads[thread.index()];
@@ -317,29 +329,43 @@ impl Bench {
         let said = std::mem::take(&mut self.said);
         let mut moves = Vec::new();
         // The queues of an answer are made before the rest of it is carried out.
-        let made = said.iter().filter(|directive| matches!(directive, Directive::MakeQueue(_))).count();
+        let made =
+            said.iter().filter(|directive| matches!(directive, Directive::MakeQueue(_))).count();
         self.waiting.resize(self.waiting.len() + made, 0);
         for directive in &said {
             match *directive {
                 Directive::Assign(thread, queue) => {
-                    assert!(queue.index() < self.waiting.len(), "assigned to {queue:?}, which is not there");
+                    assert!(
+                        queue.index() < self.waiting.len(),
+                        "assigned to {queue:?}, which is not there"
+                    );
                     self.threads[thread.index()].queue = Some(queue);
                 }
                 Directive::AssignAll(ref threads) => {
                     for &(thread, queue) in threads {
-                        assert!(queue.index() < self.waiting.len(), "assigned to {queue:?}, which is not there");
+                        assert!(
+                            queue.index() < self.waiting.len(),
+                            "assigned to {queue:?}, which is not there"
+                        );
                         self.threads[thread.index()].queue = Some(queue);
                     }
                 }
                 Directive::Serve { core, ref tiers, .. } => {
                     let mut named = tiers.iter().flat_map(|tier| &tier.queues);
-                    assert!(named.all(|queue| queue.index() < self.waiting.len()), "{core:?} serves what is not there");
+                    assert!(
+                        named.all(|queue| queue.index() < self.waiting.len()),
+                        "{core:?} serves what is not there"
+                    );
                     self.tiers[core.index()].clone_from(tiers);
-                    if let (true, Some(thread)) = (tiers.is_empty(), self.cores[core.index()].running) {
+                    if let (true, Some(thread)) =
+                        (tiers.is_empty(), self.cores[core.index()].running)
+                    {
                         self.leave(thread, State::Ready);
                     }
                 }
-                Directive::Move(thread, core) if self.threads[thread.index()].runnable() => moves.push((thread, core)),
+                Directive::Move(thread, core) if self.threads[thread.index()].runnable() => {
+                    moves.push((thread, core))
+                }
                 Directive::Swap(a, b) => {
                     let (one, two) = (self.threads[a.index()], self.threads[b.index()]);
                     if one.state == State::Running && two.state == State::Running {

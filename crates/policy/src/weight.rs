@@ -6,10 +6,12 @@ pub const DEFAULT_WEIGHT: u32 = 1024;
 /// Weight of SCHED_IDLE (kernel/sched/sched.h, `WEIGHT_IDLEPRIO`).
 pub const IDLE_WEIGHT: u32 = 3;
 
-/// kernel/sched/core.c, `sched_prio_to_weight`: each step is a tenth of a core's time, about a factor of 1.25.
+/// kernel/sched/core.c, `sched_prio_to_weight`: each step is a tenth of a core's time, about a
+/// factor of 1.25.
 const WEIGHTS: [u32; 40] = [
-    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501,
-    1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
+    3906, 3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87,
+    70, 56, 45, 36, 29, 23, 18, 15,
 ];
 
 /// Weight of a nice value, -20 to 19; values beyond count as the nearest.

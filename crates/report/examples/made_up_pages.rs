@@ -1,5 +1,5 @@
-//! Writes pages from made-up records into a directory, for tests/run-browser.sh to look at: many runs, few, none, without
-//! power, and with names that would break a careless page.
+//! Writes pages from made-up records into a directory, for tests/run-browser.sh to look at: many
+//! runs, few, none, without power, and with names that would break a careless page.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../tests/common/mod.rs"]
@@ -31,7 +31,10 @@ fn main() {
     write("timed.html", timed());
     write("many-policies.html", many_policies());
     write("hostile.html", hostile());
-    write("made-up-study.html", html::study(&common::study::study("hsp"), "evenkeel reproduce made-up"));
+    write(
+        "made-up-study.html",
+        html::study(&common::study::study("hsp"), "evenkeel reproduce made-up"),
+    );
     write(
         "hostile-study.html",
         html::study(&common::study::study("</script><img src=x onerror=alert(3)>&amp;\"'"), ""),
@@ -52,10 +55,17 @@ fn meta() -> Meta {
             "Two clusters of four cores that no one built.",
             "Figures made up for a test.",
         )],
-        workloads: PROGRAMS.iter().map(|name| described(name, "A program in parallel loops.", "Made up.")).collect(),
-        policies: POLICIES.iter().map(|name| described(name, "Decides who runs where.", "Made up.")).collect(),
+        workloads: PROGRAMS
+            .iter()
+            .map(|name| described(name, "A program in parallel loops.", "Made up."))
+            .collect(),
+        policies: POLICIES
+            .iter()
+            .map(|name| described(name, "Decides who runs where.", "Made up."))
+            .collect(),
         made_by: "made_up_pages".into(),
-        command: "cargo run -p evenkeel-report --example made_up_pages -- target/browser/pages".into(),
+        command: "cargo run -p evenkeel-report --example made_up_pages -- target/browser/pages"
+            .into(),
         ..Meta::default()
     }
 }
@@ -66,8 +76,19 @@ fn programs() -> String {
     for (number, program) in PROGRAMS.into_iter().enumerate() {
         for (rank, policy) in POLICIES.into_iter().enumerate() {
             let time = 4.0 + number as f64 + dice.roll(300) as f64 / 100.0 - rank as f64 * 0.3;
-            records.push(common::record(policy, &[program], time, Some(time * (4.0 + dice.roll(200) as f64 / 100.0))));
-            let log = common::log(&machine, 1, 8, 300 + 40 * number as u64, 11 * rank as u64 + number as u64);
+            records.push(common::record(
+                policy,
+                &[program],
+                time,
+                Some(time * (4.0 + dice.roll(200) as f64 / 100.0)),
+            ));
+            let log = common::log(
+                &machine,
+                1,
+                8,
+                300 + 40 * number as u64,
+                11 * rank as u64 + number as u64,
+            );
             timelines.push(Timeline::new(records.len() - 1, &machine, &[program.into()], &log));
         }
     }
@@ -85,7 +106,12 @@ fn pairs() -> String {
             record.asp = Some(0.8 + dice.roll(120) as f64 / 100.0);
             records.push(record);
             let log = common::log(&machine, 2, 12, 4_000, rank as u64);
-            timelines.push(Timeline::new(records.len() - 1, &machine, &mix.map(String::from), &log));
+            timelines.push(Timeline::new(
+                records.len() - 1,
+                &machine,
+                &mix.map(String::from),
+                &log,
+            ));
         }
     }
     let mut other = records[2].clone();
@@ -103,7 +129,8 @@ fn one_run() -> String {
 }
 
 fn no_power() -> String {
-    let records = ["linux", "gts", "acfs"].map(|policy| common::record(policy, &["EP"], policy.len() as f64, None));
+    let records = ["linux", "gts", "acfs"]
+        .map(|policy| common::record(policy, &["EP"], policy.len() as f64, None));
     page(&records, &[], &meta())
 }
 
@@ -111,7 +138,9 @@ fn no_power() -> String {
 fn outlier() -> String {
     let mut dice = common::Dice(11);
     let mut records = vec![];
-    for (number, program) in PROGRAMS.into_iter().chain(["a-mix/of-four_programs-with-a-long-name"]).enumerate() {
+    for (number, program) in
+        PROGRAMS.into_iter().chain(["a-mix/of-four_programs-with-a-long-name"]).enumerate()
+    {
         for (rank, policy) in POLICIES.into_iter().enumerate() {
             let outlying = if number == PROGRAMS.len() && rank == 0 { 60.0 } else { 1.0 };
             let time = (4.0 + dice.roll(200) as f64 / 100.0) * outlying;
@@ -155,7 +184,8 @@ fn many_policies() -> String {
 }
 
 fn hostile() -> String {
-    const NAMES: [&str; 2] = ["</script><b>bold</b><script>alert(1)</script>", "<img src=x onerror=alert(2)>&amp;\"'"];
+    const NAMES: [&str; 2] =
+        ["</script><b>bold</b><script>alert(1)</script>", "<img src=x onerror=alert(2)>&amp;\"'"];
     let machine = common::machine(2);
     let log = common::log(&machine, 2, 6, 60, 5);
     let mut records: Vec<Record> = vec![];
@@ -166,7 +196,8 @@ fn hostile() -> String {
     failed.error = Some("<h1>deadlock</h1>".into());
     records.push(failed);
     let timeline = Timeline::new(0, &machine, &NAMES.map(String::from), &log);
-    let all = NAMES.map(|name| Described { name: name.into(), text: name.into(), source: name.into() });
+    let all =
+        NAMES.map(|name| Described { name: name.into(), text: name.into(), source: name.into() });
     let meta = Meta {
         title: NAMES[0].into(),
         machines: all.to_vec(),

@@ -8,9 +8,10 @@ use serde_json::Value;
 
 /// Writes records as CSV with a header.
 ///
-/// The columns are the record's own: lists and maps are flattened with dots (`apps.0.slowdown`, `kinds.big.busy_s`,
-/// `knobs.uf`), workloads are joined by ` + `, and what is null or not there is empty. A column that only some records have is
-/// there for all. Threads are left out: they are records of their own kind.
+/// The columns are the record's own: lists and maps are flattened with dots (`apps.0.slowdown`,
+/// `kinds.big.busy_s`, `knobs.uf`), workloads are joined by ` + `, and what is null or not there is
+/// empty. A column that only some records have is there for all. Threads are left out: they are
+/// records of their own kind.
 ///
 /// # Errors
 /// Where the writer fails.
@@ -72,10 +73,15 @@ fn cells(record: &Record) -> Vec<(String, String)> {
 fn flatten(name: String, value: Value, cells: &mut Vec<(String, String)>) {
     match value {
         Value::Object(fields) => {
-            fields.into_iter().for_each(|(key, value)| flatten(format!("{name}.{key}"), value, cells));
+            fields
+                .into_iter()
+                .for_each(|(key, value)| flatten(format!("{name}.{key}"), value, cells));
         }
         Value::Array(items) => {
-            items.into_iter().enumerate().for_each(|(key, value)| flatten(format!("{name}.{key}"), value, cells));
+            items
+                .into_iter()
+                .enumerate()
+                .for_each(|(key, value)| flatten(format!("{name}.{key}"), value, cells));
         }
         Value::Null => cells.push((name, String::new())),
         Value::String(text) => cells.push((name, text)),

@@ -1,4 +1,5 @@
-//! The tables of studies: cells as people read them, and the tables of a whole study for a terminal.
+//! The tables of studies: cells as people read them, and the tables of a whole study for a
+//! terminal.
 
 use evenkeel_studies::{Cell, Exhibit, Reproduction};
 
@@ -8,9 +9,11 @@ use crate::table::{Style, number, ruled, wrapped};
 /// For what a table does not have.
 const NONE: &str = "-";
 
-/// All cells of a table, as people read them, by row. A column whose figures are all whole shows them so.
+/// All cells of a table, as people read them, by row. A column whose figures are all whole shows
+/// them so.
 pub(crate) fn cells(exhibit: &Exhibit) -> Vec<Vec<String>> {
-    let whole: Vec<bool> = (0..exhibit.columns.len()).map(|column| is_whole(exhibit, column)).collect();
+    let whole: Vec<bool> =
+        (0..exhibit.columns.len()).map(|column| is_whole(exhibit, column)).collect();
     let shown = |(cell, &whole): (&Cell, &bool)| match cell {
         Cell::Text(text) => plain(text),
         Cell::Number(figure) if whole => format!("{figure:.0}"),
@@ -44,7 +47,8 @@ pub(crate) fn stub(exhibit: &Exhibit) -> usize {
 ///
 /// A table that is wider than `style` says goes on beneath itself, the names of its rows repeated.
 pub fn study(study: &Reproduction, style: Style) -> String {
-    let mut text = wrapped(&format!("{}: {} ({})", study.study, study.title, study.source), style.width);
+    let mut text =
+        wrapped(&format!("{}: {} ({})", study.study, study.title, study.source), style.width);
     if let Some(quick) = quick(study) {
         text.push_str(&wrapped(quick, style.width));
     }
@@ -67,8 +71,12 @@ pub fn study(study: &Reproduction, style: Style) -> String {
 pub(crate) const fn quick(study: &Reproduction) -> Option<&'static str> {
     match (study.quick, study.live) {
         (false, _) => None,
-        (true, false) => Some("Quick: about a tenth of the runs, for a first look. Figures of the full study differ."),
-        (true, true) => Some("Quick: each case once, for a first look: chance decides several percent."),
+        (true, false) => Some(
+            "Quick: about a tenth of the runs, for a first look. Figures of the full study differ.",
+        ),
+        (true, true) => {
+            Some("Quick: each case once, for a first look: chance decides several percent.")
+        }
     }
 }
 
@@ -114,7 +122,9 @@ fn piece_of(exhibit: &Exhibit, cells: &[Vec<String>], columns: &[usize]) -> Stri
         if units { format!("{name}\n{}", head.unit) } else { name }
     };
     let right: Vec<bool> = columns.iter().map(|&column| !is_text(exhibit, column)).collect();
-    let rows = cells.iter().map(|row| columns.iter().map(|&column| row.get(column).cloned().unwrap_or_default()));
+    let rows = cells
+        .iter()
+        .map(|row| columns.iter().map(|&column| row.get(column).cloned().unwrap_or_default()));
     ruled(columns.iter().map(title), rows, &right) + "\n"
 }
 
@@ -138,7 +148,10 @@ mod tests {
 
     #[test]
     fn counts_are_whole_figures_have_four_places_and_what_is_missing_is_seen() {
-        assert_eq!(cells(&exhibit()), [["bodytrack", "4", "1.250", "-"], ["ferret", "12", "2.000", "-"]]);
+        assert_eq!(
+            cells(&exhibit()),
+            [["bodytrack", "4", "1.250", "-"], ["ferret", "12", "2.000", "-"]]
+        );
     }
 
     #[test]

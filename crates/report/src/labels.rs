@@ -43,21 +43,24 @@ pub(crate) fn groups(records: &[Record]) -> Vec<Group> {
     let mut groups: Vec<Group> = vec![];
     let mut places = std::collections::BTreeMap::new();
     for (number, record) in records.iter().enumerate() {
-        let place = *places.entry((&record.machine, &record.cores, &record.workloads)).or_insert_with(|| {
-            groups.push(Group {
-                machine: record.machine.clone(),
-                cores: record.cores.clone(),
-                workload: workloads(record),
-                records: vec![],
+        let place = *places
+            .entry((&record.machine, &record.cores, &record.workloads))
+            .or_insert_with(|| {
+                groups.push(Group {
+                    machine: record.machine.clone(),
+                    cores: record.cores.clone(),
+                    workload: workloads(record),
+                    records: vec![],
+                });
+                groups.len() - 1
             });
-            groups.len() - 1
-        });
         groups[place].records.push(number);
     }
     groups
 }
 
-/// The policy of each record, with those knobs that differ among the records of that policy: `acfs uf=1.1`.
+/// The policy of each record, with those knobs that differ among the records of that policy:
+/// `acfs uf=1.1`.
 pub fn policies(records: &[Record]) -> Vec<String> {
     let differs = |record: &Record, knob: &str| {
         let same = records.iter().filter(|other| other.policy == record.policy);

@@ -1,4 +1,5 @@
-//! Finished runs for people and other programs: tables for a terminal, CSV, a page with plots, a trace for Perfetto.
+//! Finished runs for people and other programs: tables for a terminal, CSV, a page with plots, a
+//! trace for Perfetto.
 
 mod columns;
 pub mod csv;

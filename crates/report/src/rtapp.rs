@@ -35,7 +35,8 @@ pub struct RtappLog<'a> {
 
 /// The line that names the columns of a log.
 const COLUMNS: &str = concat!(
-    "#idx     perf      run   period           start             end          rel_st      slack c_duration   c_period",
+    "#idx     perf      run   period           start             end          rel_st      slack \
+     c_duration   c_period",
     "     wu_lat\n",
 );
 
@@ -67,18 +68,21 @@ struct Row {
 impl<'a> RtappLog<'a> {
     /// Of a run of these applications.
     pub fn new(apps: &'a [Application]) -> Self {
-        let mut log = Self { apps, tasks: BTreeMap::new(), forks: BTreeMap::new(), trace: String::new() };
+        let mut log =
+            Self { apps, tasks: BTreeMap::new(), forks: BTreeMap::new(), trace: String::new() };
         log.mark(Nanos::ZERO, CoreId(0), "rt-app", 0, "rtapp_main: event=start");
         log.mark(Nanos::ZERO, CoreId(0), "rt-app", 0, "rtapp_main: event=clock_ref data=0");
         log
     }
 
-    /// Names and contents of the files; the trace last. Empty where no program told of an iteration.
+    /// Names and contents of the files; the trace last. Empty where no program told of an
+    /// iteration.
     pub fn files(mut self, end: Nanos) -> Vec<(String, String)> {
         self.mark(end, CoreId(0), "rt-app", 0, "rtapp_main: event=end");
         let tasks = self.tasks.into_values().filter(|task| task.is_one);
-        let mut files: Vec<(String, String)> =
-            tasks.map(|task| (format!("rt-app-{}.log", task.name.replace('/', "_")), task.rows)).collect();
+        let mut files: Vec<(String, String)> = tasks
+            .map(|task| (format!("rt-app-{}.log", task.name.replace('/', "_")), task.rows))
+            .collect();
         if !files.is_empty() {
             files.push(("trace.txt".to_owned(), self.trace));
         }
@@ -90,19 +94,21 @@ impl<'a> RtappLog<'a> {
         let pid = pid + 1;
         let _ = writeln!(
             self.trace,
-            "{name:>16}-{pid:<6} [{:03}] {seconds:>6}.{rest:09}: print:                tracing_mark_write: {what}",
+            "{name:>16}-{pid:<6} [{:03}] {seconds:>6}.{rest:09}: print:                \
+             tracing_mark_write: {what}",
             core.0
         );
     }
 
-    /// What the workload says of a thread that starts, what rt-app calls it, and which of the file's threads it is. rt-app
-    /// counts forked ones on from the others, and by fork.
+    /// What the workload says of a thread that starts, what rt-app calls it, and which of the
+    /// file's threads it is. rt-app counts forked ones on from the others, and by fork.
     fn who(&mut self, app: AppId, name: &str) -> (Option<&'a ThreadSpec>, String, usize) {
         let Some(of) = self.apps.get(app.index()) else { return (None, name.to_owned(), 0) };
         if let Some(index) = of.threads.iter().position(|thread| thread.name == name) {
             return (Some(&of.threads[index]), name.to_owned(), index);
         }
-        // Ours are numbered in the order of their forks, which is not that of their starts where one has a delay.
+        // Ours are numbered in the order of their forks, which is not that of their starts where
+        // one has a delay.
         let (base, number) = name.rsplit_once('-').unwrap_or((name, ""));
         let Some(template) = of.templates.iter().position(|template| template.name == base) else {
             return (None, name.to_owned(), 0);
@@ -223,7 +229,9 @@ impl Listener for RtappLog<'_> {
             Stepped::Expired(Some(latency)) => row.latency += latency,
             Stepped::Expired(None) => row.latency = Nanos::ZERO,
             Stepped::Iteration(Iteration::Begins) => self.begins(at, thread, core),
-            Stepped::Iteration(Iteration::Ends { of, loops, .. }) => self.ends(at, thread, core, of, loops),
+            Stepped::Iteration(Iteration::Ends { of, loops, .. }) => {
+                self.ends(at, thread, core, of, loops)
+            }
             Stepped::Compute { .. } | Stepped::Other => {}
         }
     }

@@ -9,7 +9,8 @@ use crate::labels;
 /// How a table is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of the terminal. Where a table is wider, its least telling columns are left out, and a line says which.
+    /// Columns of the terminal. Where a table is wider, its least telling columns are left out, and
+    /// a line says which.
     pub width: usize,
 }
 
@@ -22,19 +23,26 @@ impl Default for Style {
 /// Marks the best value of a column.
 const BEST: &str = "*";
 
-/// Policies side by side: one row a record, a table for each machine, cores and workloads. The best of each measure
-/// within a table is marked; columns without a value are left out.
+/// Policies side by side: one row a record, a table for each machine, cores and workloads. The best
+/// of each measure within a table is marked; columns without a value are left out.
 pub fn compare(records: &[Record], style: Style) -> String {
     let groups = labels::groups(records);
     let names = labels::policies(records);
     let mut shown = measures(&records.iter().collect::<Vec<_>>());
-    let seeds = records.iter().any(|record| Some(record.seed) != records.first().map(|first| first.seed));
+    let seeds =
+        records.iter().any(|record| Some(record.seed) != records.first().map(|first| first.seed));
     let draw = |shown: &[&Column]| -> Vec<String> {
-        groups.iter().map(|group| compare_table(records, &group.records, &names, shown, seeds)).collect()
+        groups
+            .iter()
+            .map(|group| compare_table(records, &group.records, &names, shown, seeds))
+            .collect()
     };
     let (mut tables, mut left_out) = (draw(&shown), vec![]);
     while tables.iter().any(|table| widest(table) > style.width) && shown.len() > 1 {
-        let Some((least, _)) = shown.iter().enumerate().max_by_key(|(_, column)| column.rank) else { break };
+        let Some((least, _)) = shown.iter().enumerate().max_by_key(|(_, column)| column.rank)
+        else {
+            break;
+        };
         left_out.push(shown.remove(least).title);
         tables = draw(&shown);
     }
@@ -49,7 +57,10 @@ pub fn compare(records: &[Record], style: Style) -> String {
         text.push('\n');
         for row in group.records.iter().map(|&row| &records[row]) {
             if let Some(error) = &row.error {
-                text.push_str(&wrapped(&labels::plain(&format!("{} failed: {error}", row.policy)), style.width));
+                text.push_str(&wrapped(
+                    &labels::plain(&format!("{} failed: {error}", row.policy)),
+                    style.width,
+                ));
             }
         }
     }
@@ -67,7 +78,13 @@ pub fn compare(records: &[Record], style: Style) -> String {
     text
 }
 
-fn compare_table(all: &[Record], numbers: &[usize], names: &[String], shown: &[&Column], seeds: bool) -> String {
+fn compare_table(
+    all: &[Record],
+    numbers: &[usize],
+    names: &[String],
+    shown: &[&Column],
+    seeds: bool,
+) -> String {
     let rows: Vec<&Record> = numbers.iter().map(|&number| &all[number]).collect();
     let mut table = blank();
     let mut header = vec![Cell::new("policy ")];
@@ -107,8 +124,13 @@ pub(crate) fn is_best(column: &Column, row: &Record, rows: &[&Record]) -> bool {
 
 /// One run: its measures, its applications and the kinds of core.
 pub fn simulate(record: &Record, style: Style) -> String {
-    let title =
-        format!("{} under {} on {} ({})", labels::workloads(record), record.policy, record.machine, record.cores);
+    let title = format!(
+        "{} under {} on {} ({})",
+        labels::workloads(record),
+        record.policy,
+        record.machine,
+        record.cores
+    );
     let mut text = wrapped(&labels::plain(&title), style.width);
     if let Some(error) = &record.error {
         text.push_str(&wrapped(&format!("failed: {error}"), style.width));
@@ -118,7 +140,11 @@ pub fn simulate(record: &Record, style: Style) -> String {
     let mut table = blank();
     for column in measures(&[record]) {
         if let Some(value) = column.value(record) {
-            table.add_row([Cell::new(column.title), right(column.format(value)), Cell::new(column.unit)]);
+            table.add_row([
+                Cell::new(column.title),
+                right(column.format(value)),
+                Cell::new(column.unit),
+            ]);
         }
     }
     text.push_str(&format!("\n{}\n", drawn(table, 2)));
@@ -151,14 +177,22 @@ fn apps(record: &Record, style: Style) -> String {
     shown.push(("migrations".into(), 4, Box::new(|app| app.migrations.to_string())));
     loop {
         let mut table = blank();
-        table.set_header([Cell::new("application")].into_iter().chain(shown.iter().map(|column| right(&column.0))));
+        table.set_header(
+            [Cell::new("application")]
+                .into_iter()
+                .chain(shown.iter().map(|column| right(&column.0))),
+        );
         for app in &record.apps {
             let name = Cell::new(labels::plain(&labels::short(&app.name, 24)));
-            table.add_row([name].into_iter().chain(shown.iter().map(|column| right((column.2)(app)))));
+            table.add_row(
+                [name].into_iter().chain(shown.iter().map(|column| right((column.2)(app)))),
+            );
         }
         let text = drawn(table, 2);
         match shown.iter().enumerate().max_by_key(|(_, column)| column.1) {
-            Some((least, _)) if widest(&text) > style.width && shown.len() > 2 => drop(shown.remove(least)),
+            Some((least, _)) if widest(&text) > style.width && shown.len() > 2 => {
+                drop(shown.remove(least))
+            }
             _ => return text,
         }
     }
@@ -204,7 +238,8 @@ pub fn number(value: f64) -> String {
 }
 
 /// Nothing but a line under the header.
-const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+const RULED: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 fn blank() -> Table {
     let mut table = Table::new();

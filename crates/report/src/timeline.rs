@@ -29,8 +29,8 @@ pub struct Timeline {
     pub stretches: Vec<Stretch>,
     /// Until when.
     pub end: Nanos,
-    /// Where there were too many stretches: the width of the columns of time in each of which only the thread that ran
-    /// longest is shown.
+    /// Where there were too many stretches: the width of the columns of time in each of which only
+    /// the thread that ran longest is shown.
     pub column: Option<Nanos>,
 }
 
@@ -57,8 +57,9 @@ pub struct Stretch {
 }
 
 impl Timeline {
-    /// Of the run whose record has the index `record`. `apps` are the names of the applications by [`AppId`]; one without a name
-    /// goes by its number. Cores that `machine` does not have are left out.
+    /// Of the run whose record has the index `record`. `apps` are the names of the applications by
+    /// [`AppId`]; one without a name goes by its number. Cores that `machine` does not have are
+    /// left out.
     pub fn new(record: usize, machine: &Machine, apps: &[String], log: &Log) -> Self {
         let mut timeline = Self {
             record,
@@ -77,10 +78,17 @@ impl Timeline {
                     places.insert(*thread, timeline.threads.len());
                     timeline.threads.push(TimelineThread { name: name.clone(), app: app.index() });
                 }
-                Entry::Ran { thread, core, from, to, .. } if from < to && core.index() < machine.cores.len() => {
+                Entry::Ran { thread, core, from, to, .. }
+                    if from < to && core.index() < machine.cores.len() =>
+                {
                     let Some(&thread) = places.get(thread) else { continue };
                     timeline.end = timeline.end.max(*to);
-                    timeline.stretches.push(Stretch { lane: core.index(), thread, from: *from, to: *to });
+                    timeline.stretches.push(Stretch {
+                        lane: core.index(),
+                        thread,
+                        from: *from,
+                        to: *to,
+                    });
                 }
                 _ => {}
             }
@@ -91,21 +99,24 @@ impl Timeline {
         timeline
     }
 
-    /// Gives applications without a name their number, up to this one (or a bound that no run reaches).
+    /// Gives applications without a name their number, up to this one (or a bound that no run
+    /// reaches).
     fn name_apps(&mut self, app: AppId) {
         while self.apps.len() <= app.index() && self.apps.len() < 1 << 16 {
             self.apps.push(format!("application {}", self.apps.len()));
         }
     }
 
-    /// Leaves at most `most` stretches, or one a lane: time is cut into columns, as many as will do, and each shows the
-    /// thread that ran longest in it, or nothing where the core idled longer.
+    /// Leaves at most `most` stretches, or one a lane: time is cut into columns, as many as will
+    /// do, and each shows the thread that ran longest in it, or nothing where the core idled
+    /// longer.
     pub(crate) fn limit(&mut self, most: usize) {
         let lanes = self.lanes.len().max(1);
         if self.stretches.len() <= most.max(lanes) {
             return;
         }
-        // Neighbouring columns of one thread become one stretch: more columns than stretches may do.
+        // Neighbouring columns of one thread become one stretch: more columns than stretches may
+        // do.
         let mut columns = (most / lanes).max(1) as u64;
         let (mut width, mut kept) = self.in_columns(columns);
         for _ in 0..MOST_DOUBLINGS {
@@ -126,7 +137,8 @@ impl Timeline {
         let mut shown = vec![];
         for lane in self.stretches.chunk_by(|a, b| a.lane == b.lane) {
             for (column, thread) in longest(lane, width) {
-                let (from, to) = (Nanos(column * width), Nanos(((column + 1) * width).min(self.end.0)));
+                let (from, to) =
+                    (Nanos(column * width), Nanos(((column + 1) * width).min(self.end.0)));
                 shown.push(Stretch { lane: lane[0].lane, thread, from, to });
             }
         }
@@ -139,7 +151,10 @@ fn joined(stretches: Vec<Stretch>) -> Vec<Stretch> {
     let mut joined: Vec<Stretch> = vec![];
     for stretch in stretches {
         match joined.last_mut() {
-            Some(last) if (last.lane, last.thread, last.to) == (stretch.lane, stretch.thread, stretch.from) => {
+            Some(last)
+                if (last.lane, last.thread, last.to)
+                    == (stretch.lane, stretch.thread, stretch.from) =>
+            {
                 last.to = stretch.to;
             }
             _ => joined.push(stretch),
@@ -148,7 +163,8 @@ fn joined(stretches: Vec<Stretch>) -> Vec<Stretch> {
     joined
 }
 
-/// For each column of a lane the thread that has most of it; columns that are idle for longer are left out.
+/// For each column of a lane the thread that has most of it; columns that are idle for longer are
+/// left out.
 fn longest(lane: &[Stretch], width: u64) -> Vec<(u64, usize)> {
     let mut columns = vec![];
     let mut shares: Vec<(usize, u64)> = vec![];
@@ -156,7 +172,10 @@ fn longest(lane: &[Stretch], width: u64) -> Vec<(u64, usize)> {
     let close = |column: u64, shares: &mut Vec<(usize, u64)>, columns: &mut Vec<(u64, usize)>| {
         let busy: u64 = shares.iter().map(|share| share.1).sum();
         // The first of equals.
-        let most = shares.iter().copied().reduce(|best, share| if share.1 > best.1 { share } else { best });
+        let most = shares
+            .iter()
+            .copied()
+            .reduce(|best, share| if share.1 > best.1 { share } else { best });
         if let Some((thread, time)) = most
             && time >= width.saturating_sub(busy)
         {
@@ -189,7 +208,14 @@ mod tests {
     use super::*;
 
     fn lane(runs: &[(usize, u64, u64)]) -> Vec<Stretch> {
-        runs.iter().map(|&(thread, from, to)| Stretch { lane: 0, thread, from: Nanos(from), to: Nanos(to) }).collect()
+        runs.iter()
+            .map(|&(thread, from, to)| Stretch {
+                lane: 0,
+                thread,
+                from: Nanos(from),
+                to: Nanos(to),
+            })
+            .collect()
     }
 
     #[test]
@@ -212,8 +238,12 @@ mod tests {
             record: 0,
             lanes: vec!["core 0 (big)".into()],
             apps: vec!["a".into()],
-            threads: (0..2).map(|number| TimelineThread { name: format!("t{number}"), app: 0 }).collect(),
-            stretches: (0..1000).map(|n| lane(&[(n % 2, 10 * n as u64, 10 * n as u64 + 10)])[0]).collect(),
+            threads: (0..2)
+                .map(|number| TimelineThread { name: format!("t{number}"), app: 0 })
+                .collect(),
+            stretches: (0..1000)
+                .map(|n| lane(&[(n % 2, 10 * n as u64, 10 * n as u64 + 10)])[0])
+                .collect(),
             end: Nanos(10_000),
             column: None,
         };
@@ -222,7 +252,8 @@ mod tests {
         timeline.limit(70);
         assert!(timeline.stretches.len() <= 70 && timeline.column == Some(Nanos(143)));
         // One long run beside many short ones leaves room for finer columns.
-        timeline.stretches = lane(&[(0, 0, 9_000), (1, 9_000, 9_400), (0, 9_400, 9_500), (1, 9_500, 10_000)]);
+        timeline.stretches =
+            lane(&[(0, 0, 9_000), (1, 9_000, 9_400), (0, 9_400, 9_500), (1, 9_500, 10_000)]);
         timeline.limit(3);
         assert!(timeline.stretches.len() <= 3);
         assert!(timeline.column < Some(Nanos(10_000 / 3)), "{:?}", timeline.column);

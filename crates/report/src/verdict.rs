@@ -1,4 +1,5 @@
-//! What a comparison of policies comes to, in one sentence: the last line of `compare`, the first of a page.
+//! What a comparison of policies comes to, in one sentence: the last line of `compare`, the first
+//! of a page.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ pub const BASELINE: &str = "linux";
 /// Ratios that are nearer to 1 than this are taken for equal. Ours.
 const TELLING: f64 = 0.005;
 
-/// Which of these policies others are set in relation to where none is named: [`BASELINE`], else the first.
+/// Which of these policies others are set in relation to where none is named: [`BASELINE`], else
+/// the first.
 pub fn default_baseline(records: &[Record]) -> Option<String> {
     let labels = labels::policies(records);
     let among = |wanted: &str| named(records, &labels, wanted).map(str::to_owned);
@@ -22,16 +24,23 @@ pub fn default_baseline(records: &[Record]) -> Option<String> {
 /// The label that `wanted` is, or else the first of a record of the policy of that name.
 fn named<'a>(records: &[Record], labels: &'a [String], wanted: &str) -> Option<&'a str> {
     let by_label = labels.iter().find(|label| *label == wanted);
-    let by_name = || records.iter().zip(labels).find(|(record, _)| record.policy == wanted).map(|(_, label)| label);
+    let by_name = || {
+        records
+            .iter()
+            .zip(labels)
+            .find(|(record, _)| record.policy == wanted)
+            .map(|(_, label)| label)
+    };
     by_label.or_else(by_name).map(String::as_str)
 }
 
 /// What a comparison comes to: `acfs: 12 % less time than linux, 4 % more energy, fairest.`
 ///
-/// `baseline` is a label or the name of a policy; without one it is [`default_baseline`]. The policy that is named first
-/// takes the least time of those that ran everything, or has the least wake-up latency where a set duration ended
-/// every run. Where no policy is better by that, one that is better by another measure is named, and where none is
-/// better by any, the sentence says so. `None`: there are no two policies to compare.
+/// `baseline` is a label or the name of a policy; without one it is [`default_baseline`]. The
+/// policy that is named first takes the least time of those that ran everything, or has the least
+/// wake-up latency where a set duration ended every run. Where no policy is better by that, one
+/// that is better by another measure is named, and where none is better by any, the sentence says
+/// so. `None`: there are no two policies to compare.
 pub fn verdict(records: &[Record], baseline: Option<&str>) -> Option<String> {
     let labels = labels::policies(records);
     let default = default_baseline(records);
@@ -52,7 +61,8 @@ pub fn verdict(records: &[Record], baseline: Option<&str>) -> Option<String> {
         return Some(format!("No policy can be set beside {base}{failed}."));
     }
     // A mean over fewer workloads, those that did not fail, is no match for one over all.
-    let whole: Vec<Compared<'_>> = others.into_iter().filter(|other| other.of.workloads == workloads).collect();
+    let whole: Vec<Compared<'_>> =
+        others.into_iter().filter(|other| other.of.workloads == workloads).collect();
     Some(Contest { base, whole, workloads }.sentence() + &failed + ".")
 }
 
@@ -65,11 +75,22 @@ struct Compared<'a> {
 type Key<'a> = (&'a str, &'a str, &'a [String], u64);
 
 /// The runs of each policy, by what was run, policies in order of first appearance.
-fn by_policy<'a>(records: &'a [Record], labels: &'a [String]) -> Vec<(&'a str, BTreeMap<Key<'a>, &'a Record>)> {
+fn by_policy<'a>(
+    records: &'a [Record],
+    labels: &'a [String],
+) -> Vec<(&'a str, BTreeMap<Key<'a>, &'a Record>)> {
     let mut all: Vec<(&str, BTreeMap<Key<'_>, &Record>)> =
-        labels::distinct(labels.iter().map(String::as_str)).into_iter().map(|label| (label, BTreeMap::new())).collect();
+        labels::distinct(labels.iter().map(String::as_str))
+            .into_iter()
+            .map(|label| (label, BTreeMap::new()))
+            .collect();
     for (record, label) in records.iter().zip(labels) {
-        let key = (record.machine.as_str(), record.cores.as_str(), record.workloads.as_slice(), record.seed);
+        let key = (
+            record.machine.as_str(),
+            record.cores.as_str(),
+            record.workloads.as_slice(),
+            record.seed,
+        );
         if let Some((_, runs)) = all.iter_mut().find(|(known, _)| known == label) {
             runs.entry(key).or_insert(record);
         }
@@ -135,7 +156,8 @@ struct Contest<'a> {
 impl Contest<'_> {
     /// Without a full stop.
     fn sentence(&self) -> String {
-        let has = |measure: &Measure| self.whole.iter().any(|other| measure.of(&other.of).is_some());
+        let has =
+            |measure: &Measure| self.whole.iter().any(|other| measure.of(&other.of).is_some());
         let measures: Vec<Measure> = Measure::ALL.into_iter().filter(has).collect();
         let base = self.base;
         let differs = |measure: &Measure| {
@@ -145,9 +167,13 @@ impl Contest<'_> {
         if !measures.iter().any(differs) {
             let nouns: Vec<&str> = measures.iter().map(|measure| measure.noun()).collect();
             let tolerance = TELLING * 100.0;
-            return format!("No policy differs from {base} by more than {tolerance} % in {}", either(&nouns));
+            return format!(
+                "No policy differs from {base} by more than {tolerance} % in {}",
+                either(&nouns)
+            );
         }
-        let better = |measure: &Measure| self.least(*measure).is_some_and(|least| least < 1.0 - TELLING);
+        let better =
+            |measure: &Measure| self.least(*measure).is_some_and(|least| least < 1.0 - TELLING);
         let Some(by) = measures.iter().position(better) else {
             let nouns: Vec<&str> = measures.iter().map(|measure| measure.noun()).collect();
             return format!("No policy has less {} than {base}{}", either(&nouns), self.over());
@@ -170,25 +196,37 @@ impl Contest<'_> {
         self.whole.iter().filter_map(|other| Some(measure.of(&other.of)?.ratio)).reduce(f64::min)
     }
 
-    /// The best by `measure`, of equals the one with the least energy; and which others are its equals.
+    /// The best by `measure`, of equals the one with the least energy; and which others are its
+    /// equals.
     fn winner(&self, measure: Measure) -> (&Compared<'_>, String) {
         let least = self.least(measure).unwrap_or(1.0);
-        let ratio = |other: &Compared<'_>, measure: Measure| measure.of(&other.of).map_or(f64::MAX, |mean| mean.ratio);
-        let mut equals: Vec<&Compared<'_>> =
-            self.whole.iter().filter(|other| ratio(other, measure) <= least * (1.0 + TELLING)).collect();
+        let ratio = |other: &Compared<'_>, measure: Measure| {
+            measure.of(&other.of).map_or(f64::MAX, |mean| mean.ratio)
+        };
+        let mut equals: Vec<&Compared<'_>> = self
+            .whole
+            .iter()
+            .filter(|other| ratio(other, measure) <= least * (1.0 + TELLING))
+            .collect();
         equals.sort_by(|a, b| ratio(a, Measure::Energy).total_cmp(&ratio(b, Measure::Energy)));
         let ties: Vec<&str> = equals[1..].iter().map(|other| other.label).collect();
-        let ties = if ties.is_empty() { String::new() } else { format!(" (and, as good, {})", ties.join(", ")) };
+        let ties = if ties.is_empty() {
+            String::new()
+        } else {
+            format!(" (and, as good, {})", ties.join(", "))
+        };
         (equals[0], ties)
     }
 
-    /// What the winner has of a measure beside the baseline; empty: it has none, or not telling more or less.
+    /// What the winner has of a measure beside the baseline; empty: it has none, or not telling
+    /// more or less.
     fn clause(&self, measure: Measure, winner: &Compared<'_>, first: bool) -> String {
         let Some(mean) = measure.of(&winner.of) else { return String::new() };
         let than = if first { format!(" than {}", self.base) } else { String::new() };
         let on = self.on(measure, mean);
         if measure == Measure::Unfairness {
-            let fairest = self.least(measure).is_some_and(|least| mean.ratio <= least) && mean.ratio < 1.0 - TELLING;
+            let fairest = self.least(measure).is_some_and(|least| mean.ratio <= least)
+                && mean.ratio < 1.0 - TELLING;
             return match mean.ratio {
                 _ if fairest => format!("fairest{on}"),
                 ratio if ratio > 1.0 + TELLING => format!("less fair{than}{on}"),
@@ -198,9 +236,13 @@ impl Contest<'_> {
         }
         let noun = measure.noun();
         match mean.ratio {
-            ratio if ratio < 1.0 - TELLING => format!("{} % less {noun}{than}{on}", percent(1.0 - ratio)),
+            ratio if ratio < 1.0 - TELLING => {
+                format!("{} % less {noun}{than}{on}", percent(1.0 - ratio))
+            }
             ratio if ratio >= 2.0 => format!("{} times the {noun}{on}", factor(ratio)),
-            ratio if ratio > 1.0 + TELLING => format!("{} % more {noun}{than}{on}", percent(ratio - 1.0)),
+            ratio if ratio > 1.0 + TELLING => {
+                format!("{} % more {noun}{than}{on}", percent(ratio - 1.0))
+            }
             _ => format!("the same {noun}{on}"),
         }
     }
@@ -219,7 +261,11 @@ impl Contest<'_> {
     }
 
     fn over(&self) -> String {
-        if self.workloads == 1 { String::new() } else { format!(" (geometric means of {} workloads)", self.workloads) }
+        if self.workloads == 1 {
+            String::new()
+        } else {
+            format!(" (geometric means of {} workloads)", self.workloads)
+        }
     }
 }
 
@@ -244,7 +290,11 @@ fn percent(share: f64) -> String {
 }
 
 fn factor(ratio: f64) -> String {
-    if ratio < 9.95 { format!("{ratio:.1}").trim_end_matches(".0").to_owned() } else { format!("{ratio:.0}") }
+    if ratio < 9.95 {
+        format!("{ratio:.1}").trim_end_matches(".0").to_owned()
+    } else {
+        format!("{ratio:.0}")
+    }
 }
 
 #[cfg(test)]

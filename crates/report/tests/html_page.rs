@@ -13,7 +13,10 @@ fn names_from_outside_stay_text() {
     let machine = common::machine(2);
     let log = common::log(&machine, 1, 6, 60, 5);
     let timeline = Timeline::new(0, &machine, &[NAME.into()], &log);
-    let mut records = vec![common::record(NAME, &[NAME], 1.0, Some(2.0)), common::record("linux", &[NAME], 2.0, None)];
+    let mut records = vec![
+        common::record(NAME, &[NAME], 1.0, Some(2.0)),
+        common::record("linux", &[NAME], 2.0, None),
+    ];
     records[1].error = Some(NAME.into());
     let described = Described { name: NAME.into(), text: NAME.into(), source: NAME.into() };
     let meta = Meta {
@@ -59,10 +62,15 @@ fn what_cannot_be_drawn_is_said_and_has_no_empty_place() {
 #[test]
 fn a_policy_is_compared_by_the_geometric_mean_of_its_ratios() {
     let record = |policy, workload: &str, time| common::record(policy, &[workload], time, None);
-    let records =
-        [record("linux", "a", 4.0), record("gts", "a", 1.0), record("linux", "b", 1.0), record("gts", "b", 1.0)];
+    let records = [
+        record("linux", "a", 4.0),
+        record("gts", "a", 1.0),
+        record("linux", "b", 1.0),
+        record("gts", "b", 1.0),
+    ];
     let glance = |baseline: &str| {
-        let html = page(&records, &[], &Meta { baseline: Some(baseline.into()), ..Meta::default() });
+        let html =
+            page(&records, &[], &Meta { baseline: Some(baseline.into()), ..Meta::default() });
         let glance = html.split("<h2>Speed").next().unwrap().to_owned();
         glance.split("At a glance").nth(1).unwrap().to_owned()
     };
@@ -83,11 +91,17 @@ fn timed(policy: &str, p99: f64) -> Record {
 fn runs_of_a_set_duration_lead_with_latency_and_have_no_speedup() {
     let html = page(&[timed("linux", 1376.0), timed("gts", 32.0)], &[], &Meta::default());
     let own = html.split("<script>").next().unwrap();
-    assert!(own.contains("<h2>Latency and energy</h2>") && own.contains("<td class=\"best\">32.00</td>"));
-    let places: Vec<usize> =
-        ["wake-p99", "wake-max", "energy"].map(|plot| own.find(&format!("data-plot=\"{plot}\"")).unwrap()).to_vec();
+    assert!(
+        own.contains("<h2>Latency and energy</h2>")
+            && own.contains("<td class=\"best\">32.00</td>")
+    );
+    let places: Vec<usize> = ["wake-p99", "wake-max", "energy"]
+        .map(|plot| own.find(&format!("data-plot=\"{plot}\"")).unwrap())
+        .to_vec();
     assert!(places.is_sorted(), "latency comes first");
-    for absent in ["data-plot=\"speedup\"", "data-plot=\"edp\"", "<th>speedup", "<th>EDP", "<th>time"] {
+    for absent in
+        ["data-plot=\"speedup\"", "data-plot=\"edp\"", "<th>speedup", "<th>EDP", "<th>time"]
+    {
         assert!(!own.contains(absent), "{absent}");
     }
 }
@@ -108,8 +122,9 @@ fn each_column_says_of_how_many_workloads_it_is() {
 
 #[test]
 fn the_page_answers_first_as_compare_does_last() {
-    let records =
-        ["gts", "linux"].map(|policy| common::record(policy, &["ep"], policy.len() as f64, Some(policy.len() as f64)));
+    let records = ["gts", "linux"].map(|policy| {
+        common::record(policy, &["ep"], policy.len() as f64, Some(policy.len() as f64))
+    });
     let verdict = verdict(&records, None).unwrap();
     let answer = |meta: &Meta| {
         let html = page(&records, &[], meta);
@@ -117,7 +132,10 @@ fn the_page_answers_first_as_compare_does_last() {
     };
     assert_eq!(answer(&Meta::default()), verdict);
     assert_eq!(answer(&Meta { answer: "Take gts.".into(), ..Meta::default() }), "Take gts.");
-    assert!(page(&records[..1], &[], &Meta::default()).contains("ep took 3.000 s and 3.000 J under gts."));
+    assert!(
+        page(&records[..1], &[], &Meta::default())
+            .contains("ep took 3.000 s and 3.000 J under gts.")
+    );
 }
 
 #[test]
@@ -129,7 +147,12 @@ fn a_page_stays_small_and_says_where_a_timeline_is_coarse() {
     let mut records = vec![];
     let mut timelines = vec![];
     for number in 0..90 {
-        records.push(common::record(["linux", "gts"][number % 2], &[&format!("w{}", number / 2)], 3.0, Some(2.0)));
+        records.push(common::record(
+            ["linux", "gts"][number % 2],
+            &[&format!("w{}", number / 2)],
+            3.0,
+            Some(2.0),
+        ));
         timelines.push(Timeline { record: number, ..timeline.clone() });
     }
     let html = page(&records, &timelines, &Meta::default());
@@ -144,7 +167,8 @@ fn same_input_same_bytes() {
     let draw = || {
         let machine = common::machine(2);
         let timeline = Timeline::new(1, &machine, &[], &common::log(&machine, 2, 6, 60, 5));
-        let records = ["linux", "acfs"].map(|policy| common::record(policy, &["a", "b"], 2.0, Some(3.0)));
+        let records =
+            ["linux", "acfs"].map(|policy| common::record(policy, &["a", "b"], 2.0, Some(3.0)));
         page(&records, &[timeline], &Meta::default())
     };
     assert_eq!(draw(), draw());

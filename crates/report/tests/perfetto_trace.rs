@@ -1,4 +1,5 @@
-//! What a trace says is what the log says: read back with this crate's own messages, and with Perfetto's.
+//! What a trace says is what the log says: read back with this crate's own messages, and with
+//! Perfetto's.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -55,7 +56,11 @@ impl Read {
             let track = event.track_uuid.unwrap();
             match event.r#type() {
                 EventType::SliceBegin => {
-                    assert_eq!(open.insert(track, (name.clone(), *at)), None, "a core runs one thread")
+                    assert_eq!(
+                        open.insert(track, (name.clone(), *at)),
+                        None,
+                        "a core runs one thread"
+                    )
                 }
                 EventType::SliceEnd => {
                     let (name, from) = open.remove(&track).unwrap();
@@ -75,10 +80,17 @@ impl Read {
         let mut values = vec![];
         for (at, _, event) in &self.events {
             if event.r#type() == EventType::Counter && event.track_uuid == Some(uuid) {
-                values
-                    .push((*at, event.double_counter_value.or(event.counter_value.map(|value| value as f64)).unwrap()));
+                values.push((
+                    *at,
+                    event
+                        .double_counter_value
+                        .or(event.counter_value.map(|value| value as f64))
+                        .unwrap(),
+                ));
             }
-            for (extra, value) in event.extra_counter_track_uuids.iter().zip(&event.extra_counter_values) {
+            for (extra, value) in
+                event.extra_counter_track_uuids.iter().zip(&event.extra_counter_values)
+            {
                 if *extra == uuid {
                     values.push((*at, *value as f64));
                 }
@@ -113,7 +125,12 @@ fn every_run_of_the_log_is_a_slice_of_its_core_under_its_threads_name() {
     for entry in &log.entries {
         if let Entry::Ran { thread, core, from, to, .. } = entry {
             let kind = if core.0 < 2 { "big" } else { "little" };
-            runs.push((format!("core {} ({kind})", core.0), format!("worker {}", thread.0), from.0, to.0));
+            runs.push((
+                format!("core {} ({kind})", core.0),
+                format!("worker {}", thread.0),
+                from.0,
+                to.0,
+            ));
         }
     }
     runs.sort();
@@ -141,11 +158,15 @@ fn progress_never_falls_and_ends_at_the_work_retired() {
 fn the_machines_power_is_that_of_its_cores_and_of_clusters_that_run() {
     let log = common::log(&common::machine(1), 2, 2, 40, 5);
     let read = read(1, &log);
-    let (big, little) = (read.counter("power of core 0 (big)"), read.counter("power of core 1 (little)"));
+    let (big, little) =
+        (read.counter("power of core 0 (big)"), read.counter("power of core 1 (little)"));
     for (at, total) in read.counter("power of the machine") {
         let last = |values: &[(u64, f64)]| values.iter().rfind(|value| value.0 <= at).unwrap().1;
-        let runs = |core: &str| read.slices().iter().any(|slice| slice.0 == core && slice.2 <= at && at < slice.3);
-        let shared = 0.3 * f64::from(runs("core 0 (big)")) + 0.1 * f64::from(runs("core 1 (little)"));
+        let runs = |core: &str| {
+            read.slices().iter().any(|slice| slice.0 == core && slice.2 <= at && at < slice.3)
+        };
+        let shared =
+            0.3 * f64::from(runs("core 0 (big)")) + 0.1 * f64::from(runs("core 1 (little)"));
         assert!((total - last(&big) - last(&little) - shared).abs() < 1e-9);
     }
     assert_eq!(read.counter("clock of cluster 0 (big)"), [(0, 2e6)]);
@@ -160,16 +181,24 @@ fn an_arrow_leads_from_the_waker_to_the_woken_threads_next_run() {
         to: Nanos(to),
         retired: Work(to),
     };
-    let woke =
-        |at, thread, by: Option<u32>| Entry::Woke { at: Nanos(at), thread: ThreadId(thread), by: by.map(ThreadId) };
-    let start =
-        |thread| Entry::Started { at: Nanos(0), thread: ThreadId(thread), app: AppId(0), name: format!("t{thread}") };
+    let woke = |at, thread, by: Option<u32>| Entry::Woke {
+        at: Nanos(at),
+        thread: ThreadId(thread),
+        by: by.map(ThreadId),
+    };
+    let start = |thread| Entry::Started {
+        at: Nanos(0),
+        thread: ThreadId(thread),
+        app: AppId(0),
+        name: format!("t{thread}"),
+    };
     let entries = vec![
         start(0),
         start(1),
         start(2),
         start(3),
-        // In the middle of a run; by a timer; and by one whose last instant it is, to run at that instant.
+        // In the middle of a run; by a timer; and by one whose last instant it is, to run at that
+        // instant.
         woke(4, 1, Some(0)),
         woke(5, 2, None),
         run(0, 0, 0, 10),
@@ -182,9 +211,14 @@ fn an_arrow_leads_from_the_waker_to_the_woken_threads_next_run() {
         run(2, 0, 20, 30),
         run(3, 3, 20, 30),
     ];
-    let expected = [("core 0 (big)", "t3", 10, 10), ("core 0 (big)", "t1", 4, 12), ("core 3 (little)", "t2", 20, 20)];
+    let expected = [
+        ("core 0 (big)", "t3", 10, 10),
+        ("core 0 (big)", "t1", 4, 12),
+        ("core 3 (little)", "t2", 20, 20),
+    ];
     let arrows = read(2, &Log { entries }).arrows();
-    let arrows: Vec<_> = arrows.iter().map(|arrow| (&*arrow.0, &*arrow.1, arrow.2, arrow.3)).collect();
+    let arrows: Vec<_> =
+        arrows.iter().map(|arrow| (&*arrow.0, &*arrow.1, arrow.2, arrow.3)).collect();
     assert_eq!(arrows, expected);
 }
 
@@ -192,7 +226,10 @@ fn an_arrow_leads_from_the_waker_to_the_woken_threads_next_run() {
 fn a_log_of_another_machine_is_refused() {
     let log = common::log(&common::machine(4), 2, 9, 3, 1);
     let refused = write(&common::machine(2), &[], &log, std::io::sink());
-    assert!(matches!(refused, Err(TraceError::UnknownCore { core: 4, cores: 4, .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(TraceError::UnknownCore { core: 4, cores: 4, .. })),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -206,8 +243,9 @@ fn same_log_same_bytes() {
     assert_eq!(traces.len(), 1);
 }
 
-/// With the Python package `perfetto`, which has Google's own message definitions, in a virtual environment that
-/// tests/setup-perfetto.sh makes under target/. Skipped, in a line, where there is none.
+/// With the Python package `perfetto`, which has Google's own message definitions, in a virtual
+/// environment that tests/setup-perfetto.sh makes under target/. Skipped, in a line, where there is
+/// none.
 #[test]
 fn perfettos_own_definitions_read_the_trace_back() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -232,6 +270,7 @@ fn perfettos_own_definitions_read_the_trace_back() {
         command.arg(format!("core {core} ({kind})={}", busy.sum::<u64>()));
     }
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned()
+        + &String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}");
 }

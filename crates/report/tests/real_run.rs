@@ -55,7 +55,8 @@ fn traced(machine: &Machine, log: &Log, end: u64) -> Traced {
             }
             _ => {}
         }
-        for (uuid, value) in event.extra_counter_track_uuids.iter().zip(&event.extra_counter_values) {
+        for (uuid, value) in event.extra_counter_track_uuids.iter().zip(&event.extra_counter_values)
+        {
             progress.insert(tracks[uuid].clone(), *value);
         }
     }
@@ -68,16 +69,29 @@ fn the_traces_power_slices_and_progress_are_the_simulators() {
         let (machine, log, outcome) = simulated(governor);
         let Traced { joules, busy, progress, clocks } = traced(&machine, &log, outcome.makespan.0);
         let cores = outcome.cores.iter().filter_map(|core| core.energy);
-        let energy: f64 =
-            cores.chain(outcome.cluster_energy.clone().unwrap()).map(|energy| energy.as_joules_f64()).sum();
-        assert!((joules - energy).abs() < 1e-6 * energy, "{governor:?}: {joules} J drawn, {energy} J counted");
+        let energy: f64 = cores
+            .chain(outcome.cluster_energy.clone().unwrap())
+            .map(|energy| energy.as_joules_f64())
+            .sum();
+        assert!(
+            (joules - energy).abs() < 1e-6 * energy,
+            "{governor:?}: {joules} J drawn, {energy} J counted"
+        );
         for core in &outcome.cores {
             let name = format!("core {} ({})", core.core.0, machine.kind_of(core.core).name);
             assert_eq!(busy.get(&name).copied().unwrap_or(0), core.busy.0, "{governor:?}: {name}");
         }
-        assert!(clocks.values().all(|khz| *khz > 0) && clocks.len() == machine.clusters.len(), "{clocks:?}");
+        assert!(
+            clocks.values().all(|khz| *khz > 0) && clocks.len() == machine.clusters.len(),
+            "{clocks:?}"
+        );
         for thread in &outcome.threads {
-            assert_eq!(progress[&format!("work of {}", thread.name)], thread.retired.0 as i64, "{}", thread.name);
+            assert_eq!(
+                progress[&format!("work of {}", thread.name)],
+                thread.retired.0 as i64,
+                "{}",
+                thread.name
+            );
         }
     }
 }

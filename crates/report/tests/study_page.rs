@@ -26,7 +26,14 @@ fn the_page_refers_to_nothing_outside_itself_and_has_all_tables_without_scripts(
         assert!(!own.contains(reference), "{reference}");
     }
     assert_eq!(own.matches("<tr>").count(), 2 + 27 + 3);
-    for part in ["Dice were thrown", "acfs was made up.", "Quick:", "<small>J</small>", "3. Speedups", "<td>-</td>"] {
+    for part in [
+        "Dice were thrown",
+        "acfs was made up.",
+        "Quick:",
+        "<small>J</small>",
+        "3. Speedups",
+        "<td>-</td>",
+    ] {
         assert!(own.contains(part), "{part}");
     }
 }
@@ -36,7 +43,10 @@ fn a_study_that_was_run_live_does_not_say_that_it_was_simulated() {
     let simulated = study("acfs");
     let live = Reproduction { live: true, ..study("acfs") };
     let pages = [&simulated, &live].map(|study| html::study(study, ""));
-    assert_eq!(pages.each_ref().map(|page| page.contains("carried out again in the simulator")), [true, false]);
+    assert_eq!(
+        pages.each_ref().map(|page| page.contains("carried out again in the simulator")),
+        [true, false]
+    );
     assert_eq!(pages.map(|page| page.contains("run on this machine")), [false, true]);
     let texts = [&simulated, &live].map(|study| evenkeel_report::study(study, Style::default()));
     assert_eq!(texts.map(|text| text.contains("about a tenth of the runs")), [true, false]);
@@ -61,9 +71,13 @@ fn a_figure_called_as_its_table_has_no_heading_of_its_own_and_says_what_it_has_n
 #[test]
 fn tables_of_a_terminal_are_headed_and_fit() {
     let text = evenkeel_report::study(&study("acfs"), Style { width: 60 });
-    for part in
-        ["made-up: A study that nobody made", "3. Speedups\n═══", "Quick:", "* acfs was made up.", "One program"]
-    {
+    for part in [
+        "made-up: A study that nobody made",
+        "3. Speedups\n═══",
+        "Quick:",
+        "* acfs was made up.",
+        "One program",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");

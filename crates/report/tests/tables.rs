@@ -55,7 +55,8 @@ fn a_table_fits_its_width() {
 
 #[test]
 fn columns_without_a_value_and_those_that_weigh_applications_where_there_is_one_are_left_out() {
-    let records = [common::record("linux", &["ep"], 2.0, None), common::record("gts", &["ep"], 1.5, None)];
+    let records =
+        [common::record("linux", &["ep"], 2.0, None), common::record("gts", &["ep"], 1.5, None)];
     let text = table::compare(&records, table::Style::default());
     for missing in ["energy", "EDP", "unfairness", "ASP", "STP", "ANTT", "swaps"] {
         assert!(!text.contains(missing), "{missing}:\n{text}");
@@ -68,11 +69,16 @@ fn the_best_of_each_measure_is_marked_and_ties_of_all_are_not() {
     let mut records = pair();
     records.iter_mut().for_each(|record| record.antt = Some(1.5));
     let text = table::compare(&records, table::Style { width: 200 });
-    let row = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned();
+    let row = |name: &str| {
+        text.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned()
+    };
     assert!(row("hsp").contains("5.250*") && row("linux").contains("31.00*"));
     assert!(!text.contains("1.500*"));
     records[1].antt = Some(1.5 + 1e-9);
-    assert!(!table::compare(&records, table::Style { width: 200 }).contains("1.500*"), "no difference that shows");
+    assert!(
+        !table::compare(&records, table::Style { width: 200 }).contains("1.500*"),
+        "no difference that shows"
+    );
 }
 
 #[test]
@@ -93,7 +99,10 @@ fn records_of_one_policy_are_told_apart_by_the_knobs_that_differ() {
     records[0].policy = "acfs".into();
     records[0].knobs.insert("uf".into(), evenkeel_metrics::Knob::Number(1.5));
     let text = table::compare(&records, table::Style::default());
-    assert!(text.contains("acfs uf=1.5 ") && text.contains("acfs uf=1.05 ") && !text.contains("hsp uf"), "{text}");
+    assert!(
+        text.contains("acfs uf=1.5 ") && text.contains("acfs uf=1.05 ") && !text.contains("hsp uf"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -122,6 +131,9 @@ fn no_records_no_rows() {
 
 #[test]
 fn names_cannot_move_the_cursor() {
-    let text = table::compare(&[common::record("li\u{1b}[2Jnux", &["e\u{7}p"], 1.0, None)], table::Style::default());
+    let text = table::compare(
+        &[common::record("li\u{1b}[2Jnux", &["e\u{7}p"], 1.0, None)],
+        table::Style::default(),
+    );
     assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
 }

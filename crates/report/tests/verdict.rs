@@ -13,7 +13,10 @@ fn run(policy: &str, workload: &str, time: f64, energy: Option<f64>) -> Record {
 
 /// A run of two applications.
 fn several(policy: &str, time: f64, energy: f64, unfairness: f64) -> Record {
-    Record { unfairness: Some(unfairness), ..common::record(policy, &["mcf", "povray"], time, Some(energy)) }
+    Record {
+        unfairness: Some(unfairness),
+        ..common::record(policy, &["mcf", "povray"], time, Some(energy))
+    }
 }
 
 /// A run that a duration of 10 s ended.
@@ -36,8 +39,11 @@ fn says(records: &[Record], sentence: &str) {
 
 #[test]
 fn the_fastest_is_named_with_what_it_costs() {
-    let records =
-        [several("linux", 10.0, 100.0, 3.0), several("gts", 9.5, 99.0, 2.0), several("acfs", 8.8, 104.0, 1.1)];
+    let records = [
+        several("linux", 10.0, 100.0, 3.0),
+        several("gts", 9.5, 99.0, 2.0),
+        several("acfs", 8.8, 104.0, 1.1),
+    ];
     says(&records, "acfs: 12 % less time than linux, 4 % more energy, fairest.");
 }
 
@@ -45,7 +51,10 @@ fn the_fastest_is_named_with_what_it_costs() {
 fn the_baseline_is_linux_wherever_it_stands_else_the_first_else_the_one_that_is_wanted() {
     let mut records = [several("pinned", 20.0, 100.0, 3.0), several("linux", 10.0, 100.0, 3.0)];
     assert_eq!(default_baseline(&records).as_deref(), Some("linux"));
-    assert_eq!(verdict(&records, Some("pinned")).unwrap(), "linux: 50 % less time than pinned, the same energy.");
+    assert_eq!(
+        verdict(&records, Some("pinned")).unwrap(),
+        "linux: 50 % less time than pinned, the same energy."
+    );
     records[1].policy = "gts".into();
     assert_eq!(default_baseline(&records).as_deref(), Some("pinned"));
     assert_eq!(default_baseline(&[]), None);
@@ -54,24 +63,37 @@ fn the_baseline_is_linux_wherever_it_stands_else_the_first_else_the_one_that_is_
 #[test]
 fn it_says_that_nothing_differs() {
     let records = [several("linux", 10.0, 100.0, 2.0), several("gts", 10.04, 99.6, 2.001)];
-    says(&records, "No policy differs from linux by more than 0.5 % in time, energy or unfairness.");
+    says(
+        &records,
+        "No policy differs from linux by more than 0.5 % in time, energy or unfairness.",
+    );
     let records = [run("linux", "ep", 10.0, None), run("gts", "ep", 10.0, None)];
     says(&records, "No policy differs from linux by more than 0.5 % in time.");
 }
 
 #[test]
 fn where_none_is_faster_it_says_that_and_what_else_is_gained() {
-    let records =
-        [several("linux", 10.0, 100.0, 1.5), several("gts", 11.0, 80.0, 1.6), several("age", 30.0, 90.0, 2.0)];
-    says(&records, "No policy has less time than linux; gts: 20 % less energy than linux, 10 % more time, less fair.");
+    let records = [
+        several("linux", 10.0, 100.0, 1.5),
+        several("gts", 11.0, 80.0, 1.6),
+        several("age", 30.0, 90.0, 2.0),
+    ];
+    says(
+        &records,
+        "No policy has less time than linux; gts: 20 % less energy than linux, 10 % more time, \
+         less fair.",
+    );
     let records = [several("linux", 10.0, 100.0, 1.5), several("gts", 25.0, 110.0, 1.6)];
     says(&records, "No policy has less time, energy or unfairness than linux.");
 }
 
 #[test]
 fn equals_are_named_beside_the_one_that_takes_the_least_energy() {
-    let records =
-        [run("linux", "ep", 10.0, Some(1.0)), run("acfs", "ep", 5.0, Some(2.5)), run("age", "ep", 5.01, Some(1.2))];
+    let records = [
+        run("linux", "ep", 10.0, Some(1.0)),
+        run("acfs", "ep", 5.0, Some(2.5)),
+        run("age", "ep", 5.01, Some(1.2)),
+    ];
     says(&records, "age (and, as good, acfs): 50 % less time than linux, 20 % more energy.");
 }
 
@@ -85,7 +107,8 @@ fn a_measure_of_one_workload_is_not_said_of_all() {
     ];
     says(
         &records,
-        "acfs: 20 % less time than linux, the same energy, fairest on the 1 with several applications \
+        "acfs: 20 % less time than linux, the same energy, fairest on the 1 with several \
+         applications \
          (geometric means of 2 workloads).",
     );
 }
@@ -97,7 +120,8 @@ fn runs_of_a_set_duration_are_not_compared_by_time() {
     let records = [timed("linux", 5.0, 100.0), timed("age", 4.0, 5_000.0)];
     says(
         &records,
-        "No policy has less wake-up latency than linux; age: 20 % less energy than linux, 50 times the wake-up latency.",
+        "No policy has less wake-up latency than linux; age: 20 % less energy than linux, 50 times \
+         the wake-up latency.",
     );
 }
 
@@ -111,7 +135,10 @@ fn one_that_failed_somewhere_is_said_and_does_not_win() {
         run("gts", "cg", 9.0, None),
         failed(run("age", "cg", 0.0, None)),
     ];
-    says(&records, "gts: 10 % less time than linux (geometric means of 2 workloads); age failed on 1 of 2.");
+    says(
+        &records,
+        "gts: 10 % less time than linux (geometric means of 2 workloads); age failed on 1 of 2.",
+    );
     let records = [failed(run("linux", "ep", 0.0, None)), run("gts", "ep", 9.0, None)];
     says(&records, "No policy can be set beside linux; linux failed on 1 of 1.");
 }

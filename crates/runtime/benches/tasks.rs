@@ -1,6 +1,8 @@
-//! What a task, a join and a loop cost, beside rayon in the same run. Prints a table; medians count.
+//! What a task, a join and a loop cost, beside rayon in the same run. Prints a table; medians
+//! count.
 //!
-//! `flock -x /tmp/quiet cargo bench -p evenkeel-runtime --bench tasks [-- NAME]`. The cases take turns, so that a noisy neighbour hits all alike.
+//! `flock -x /tmp/quiet cargo bench -p evenkeel-runtime --bench tasks [--
+//! NAME]`. The cases take turns, so that a noisy neighbour hits all alike.
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 use std::cell::RefCell;
@@ -58,9 +60,12 @@ fn main() {
     let (pool, rayon) = (&pool, &rayon);
     let handles: Vec<_> = (0..1_000).map(|_| Handle::new()).collect();
     let chains = RefCell::new(pool.record(|g| {
-        (0..1_000).for_each(|_| handles.iter().for_each(|it| g.task().updates(it).run(|| _ = black_box(0))));
+        (0..1_000).for_each(|_| {
+            handles.iter().for_each(|it| g.task().updates(it).run(|| _ = black_box(0)))
+        });
     }));
-    let alone = RefCell::new(pool.record(|g| (0..TASKS).for_each(|_| g.task().run(|| _ = black_box(0)))));
+    let alone =
+        RefCell::new(pool.record(|g| (0..TASKS).for_each(|_| g.task().run(|| _ = black_box(0)))));
     let mut prices = vec![0.0; OPTIONS];
     let slots = prices.as_mut_ptr() as usize;
     let slot = move |i: usize| (slots as *mut f64).wrapping_add(i) as usize;
@@ -68,20 +73,25 @@ fn main() {
         Case {
             name: "independent",
             units: TASKS,
-            run: Box::new(|| pool.scope(|s| (0..TASKS).for_each(|i| s.spawn(move || _ = black_box(i))))),
+            run: Box::new(|| {
+                pool.scope(|s| (0..TASKS).for_each(|i| s.spawn(move || _ = black_box(i))))
+            }),
         },
         Case {
             name: "independent, rayon",
             units: TASKS,
-            run: Box::new(|| rayon.scope(|s| (0..TASKS).for_each(|i| s.spawn(move |_| _ = black_box(i))))),
+            run: Box::new(|| {
+                rayon.scope(|s| (0..TASKS).for_each(|i| s.spawn(move |_| _ = black_box(i))))
+            }),
         },
         Case {
             name: "chains: 1,000 of 1,000, step by step",
             units: TASKS,
             run: Box::new(|| {
                 pool.scope(|s| {
-                    (0..1_000)
-                        .for_each(|_| handles.iter().for_each(|it| s.task().updates(it).run(|| _ = black_box(0))));
+                    (0..1_000).for_each(|_| {
+                        handles.iter().for_each(|it| s.task().updates(it).run(|| _ = black_box(0)))
+                    });
                 });
             }),
         },
@@ -90,15 +100,27 @@ fn main() {
             units: TASKS,
             run: Box::new(|| {
                 pool.scope(|s| {
-                    handles
-                        .iter()
-                        .for_each(|it| (0..1_000).for_each(|_| s.task().updates(it).run(|| _ = black_box(0))));
+                    handles.iter().for_each(|it| {
+                        (0..1_000).for_each(|_| s.task().updates(it).run(|| _ = black_box(0)))
+                    });
                 });
             }),
         },
-        Case { name: "chains, recorded, run again", units: TASKS, run: Box::new(|| chains.borrow_mut().run()) },
-        Case { name: "independent, recorded, run again", units: TASKS, run: Box::new(|| alone.borrow_mut().run()) },
-        Case { name: "fib(30), per join", units: JOINS, run: Box::new(|| _ = black_box(pool.run(|| fib(pool, FIB)))) },
+        Case {
+            name: "chains, recorded, run again",
+            units: TASKS,
+            run: Box::new(|| chains.borrow_mut().run()),
+        },
+        Case {
+            name: "independent, recorded, run again",
+            units: TASKS,
+            run: Box::new(|| alone.borrow_mut().run()),
+        },
+        Case {
+            name: "fib(30), per join",
+            units: JOINS,
+            run: Box::new(|| _ = black_box(pool.run(|| fib(pool, FIB)))),
+        },
         Case {
             name: "fib(30), per join, rayon",
             units: JOINS,
@@ -114,14 +136,19 @@ fn main() {
             units: OPTIONS,
             run: Box::new(|| {
                 use rayon::prelude::*;
-                rayon.install(|| (0..OPTIONS).into_par_iter().for_each(|i| _ = black_box((slot(i), price(i)))));
+                rayon.install(|| {
+                    (0..OPTIONS).into_par_iter().for_each(|i| _ = black_box((slot(i), price(i))))
+                });
             }),
         },
         Case {
             name: "1,000 loops of 1,000, from inside",
             units: 1_000,
             run: Box::new(|| {
-                pool.run(|| (0..1_000).for_each(|_| pool.for_each(0..1_000, |i: usize| _ = black_box(price(i)))));
+                pool.run(|| {
+                    (0..1_000)
+                        .for_each(|_| pool.for_each(0..1_000, |i: usize| _ = black_box(price(i))))
+                });
             }),
         },
         Case {
@@ -130,7 +157,9 @@ fn main() {
             run: Box::new(|| {
                 use rayon::prelude::*;
                 rayon.install(|| {
-                    (0..1_000).for_each(|_| (0..1_000).into_par_iter().for_each(|i: usize| _ = black_box(price(i))));
+                    (0..1_000).for_each(|_| {
+                        (0..1_000).into_par_iter().for_each(|i: usize| _ = black_box(price(i)))
+                    });
                 });
             }),
         },
@@ -147,7 +176,9 @@ fn main() {
         Case {
             name: "pool made and dropped",
             units: 10,
-            run: Box::new(|| (0..10).for_each(|_| drop(Pool::builder().workers(2).build().unwrap()))),
+            run: Box::new(|| {
+                (0..10).for_each(|_| drop(Pool::builder().workers(2).build().unwrap()))
+            }),
         },
     ];
     let cases: Vec<_> = cases.into_iter().filter(|case| case.name.contains(&only)).collect();

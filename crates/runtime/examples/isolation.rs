@@ -1,4 +1,5 @@
-//! What isolating every wait would cost: `cargo run --release -p evenkeel-runtime --example isolation`.
+//! What isolating every wait would cost:
+//! `cargo run --release -p evenkeel-runtime --example isolation`.
 
 use std::time::Instant;
 
@@ -14,7 +15,9 @@ fn main() -> Result<(), PoolError> {
     });
     compare("a scope of 8 tasks of 5 us", &pool, |pool, isolated| {
         pool.run(|| {
-            (0..100).for_each(|_| waiting(pool, isolated, || pool.scope(|s| (0..8).for_each(|_| s.spawn(|| spin(5))))))
+            (0..100).for_each(|_| {
+                waiting(pool, isolated, || pool.scope(|s| (0..8).for_each(|_| s.spawn(|| spin(5)))))
+            })
         });
     });
     compare("scopes of 3 tasks, five deep", &pool, |pool, isolated| tree(pool, 5, 1, isolated));
@@ -48,7 +51,8 @@ fn waiting(pool: &Pool, isolated: bool, f: impl FnOnce() + Send) {
 }
 
 fn compare(what: &str, pool: &Pool, f: impl Fn(&Pool, bool)) {
-    let rounds: Vec<_> = (0..ROUNDS).map(|_| [false, true].map(|isolated| timed(|| f(pool, isolated)))).collect();
+    let rounds: Vec<_> =
+        (0..ROUNDS).map(|_| [false, true].map(|isolated| timed(|| f(pool, isolated)))).collect();
     let ratio = median(rounds.iter().map(|[plain, isolated]| isolated / plain).collect());
     println!("{what}: isolated {ratio:.3} of the time (median of {ROUNDS} pairs)");
 }

@@ -1,5 +1,7 @@
-//! Long tasks that come to the slow half of a pool's workers, while the fast half has short ones: how long it takes, and on which CPUs the long ones were. For cores of
-//! several kinds, of `evenkeel vm`, say: `evenkeel vm --cores 2@40+2@10 --with target/release/examples/long_tasks -- long_tasks`.
+//! Long tasks that come to the slow half of a pool's workers, while the fast half has short ones:
+//! how long it takes, and on which CPUs the long ones were. For cores of several kinds, of
+//! `evenkeel vm`, say: `evenkeel vm --cores 2@40+2@10 --with target/release/examples/long_tasks --
+//! long_tasks`.
 #![allow(clippy::unwrap_used, reason = "an example ends by panicking")]
 
 use std::sync::{Barrier, Mutex};

@@ -1,12 +1,16 @@
-//! Blocks for tasks: of few sizes, each worker with its own stock, used again as soon as their task has run.
+//! Blocks for tasks: of few sizes, each worker with its own stock, used again as soon as their task
+//! has run.
 //!
-//! Tasks are often made by one worker and run by another, which then has the block. So stocks are in *magazines* of 64 blocks (Bonwick and
-//! Adams, "Magazines and vmem", USENIX 2001): a worker that has two full ones hands one to the depot that all share, one that has none takes one
-//! there, and the lock of the depot is taken once in 64 blocks. They are lists of addresses, so that which block comes next is known without looking into any.
+//! Tasks are often made by one worker and run by another, which then has the block. So stocks are
+//! in *magazines* of 64 blocks (Bonwick and Adams, "Magazines and vmem", USENIX 2001): a worker
+//! that has two full ones hands one to the depot that all share, one that has none takes one there,
+//! and the lock of the depot is taken once in 64 blocks. They are lists of addresses, so that which
+//! block comes next is known without looking into any.
 //!
-//! Memory goes back to the system when the pool ends, not before: the protocol of task nodes relies on blocks that stay (README.md,
-//! "Release of dependences"). Whoever has many tasks pending has it in huge pages: a chain's tasks are far apart, and each on a page of its own would
-//! be one more miss of the TLB.
+//! Memory goes back to the system when the pool ends, not before: the protocol of task nodes relies
+//! on blocks that stay (README.md, "Release of dependences"). Whoever has many tasks pending has it
+//! in huge pages: a chain's tasks are far apart, and each on a page of its own would be one more
+//! miss of the TLB.
 #![expect(unsafe_code, reason = "an allocator")]
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -23,17 +27,20 @@ pub struct Class(usize);
 
 /// Every block begins on a line of the cache.
 pub const ALIGN: usize = 64;
-/// Bytes of the blocks of each class: first those of independent tasks, then those of tasks with dependences. A line of the cache apart, so that
-/// less than a line is left over. The last are batches of independent tasks.
+/// Bytes of the blocks of each class: first those of independent tasks, then those of tasks with
+/// dependences. A line of the cache apart, so that less than a line is left over. The last are
+/// batches of independent tasks.
 const SIZES: [usize; 9] = [64, 128, 192, 256, 128, 192, 256, 320, 1088];
 const INDEPENDENT: std::ops::Range<usize> = 0..4;
 const DEPENDENT: std::ops::Range<usize> = 4..8;
 const BATCH: std::ops::Range<usize> = 8..9;
 /// Blocks in a full magazine.
 const FULL: usize = 64;
-/// How many blocks before it is needed one is brought into the cache: some tens of nanoseconds each, together as long as a miss of the last cache.
+/// How many blocks before it is needed one is brought into the cache: some tens of nanoseconds
+/// each, together as long as a miss of the last cache.
 const AHEAD: usize = 4;
-/// What is taken from the system at a time: enough that asking does not count, little enough for small programs.
+/// What is taken from the system at a time: enough that asking does not count, little enough for
+/// small programs.
 const CHUNK: usize = 256 << 10;
 /// And by whoever has had as much already: a huge page of x86 and of Arm with pages of 4 KiB.
 const HUGE: usize = 2 << 20;
@@ -84,7 +91,8 @@ impl Magazine {
     #[inline]
     fn take(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         self.count = self.count.checked_sub(1)?;
-        // A magazine that others have run empty and filled has its blocks all over the place, each a miss; which come next is known.
+        // A magazine that others have run empty and filled has its blocks all over the place, each
+        // a miss; which come next is known.
         if let Some(ahead) = self.count.checked_sub(AHEAD) {
             // SAFETY: it is below the count.
             prefetch(unsafe { self.blocks[ahead].assume_init() }, bytes);
@@ -101,7 +109,8 @@ impl Magazine {
     }
 }
 
-/// Has the lines of a block brought here, if they are not. Where the compiler has no word for it, it is left out.
+/// Has the lines of a block brought here, if they are not. Where the compiler has no word for it,
+/// it is left out.
 #[inline]
 pub fn prefetch(block: NonNull<u8>, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -122,7 +131,8 @@ pub struct Depot {
     chunks: Mutex<Vec<Chunk>>,
 }
 
-// SAFETY: blocks in the depot, and chunks, belong to nobody else; the lists of them are behind mutexes.
+// SAFETY: blocks in the depot, and chunks, belong to nobody else; the lists of them are behind
+// mutexes.
 unsafe impl Send for Depot {}
 // SAFETY: as above.
 unsafe impl Sync for Depot {}
@@ -156,7 +166,8 @@ impl Chunk {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        // SAFETY: made by `new` with this layout. The pool is at its end: no task is left that could be in a block.
+        // SAFETY: made by `new` with this layout. The pool is at its end: no task is left that
+        // could be in a block.
         unsafe { dealloc(self.at.as_ptr(), self.layout) }
     }
 }
@@ -165,7 +176,9 @@ impl Depot {
     /// Memory for somebody's blocks who has had so much already, and how many bytes.
     fn chunk(&self, had: usize) -> (*mut u8, usize) {
         let huge = if had >= HUGE { Chunk::new(HUGE) } else { None };
-        let Some(chunk) = huge.or_else(|| Chunk::new(CHUNK)) else { handle_alloc_error(Layout::new::<[u8; CHUNK]>()) };
+        let Some(chunk) = huge.or_else(|| Chunk::new(CHUNK)) else {
+            handle_alloc_error(Layout::new::<[u8; CHUNK]>())
+        };
         let it = (chunk.at.as_ptr(), chunk.layout.size());
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
         it
@@ -214,7 +227,8 @@ impl Arena {
     /// Puts a block back.
     ///
     /// # Safety
-    /// It was taken with the same class in the same pool, and what was in it is not looked at any more (but for what the protocol of nodes says).
+    /// It was taken with the same class in the same pool, and what was in it is not looked at any
+    /// more (but for what the protocol of nodes says).
     #[inline]
     pub unsafe fn give(&self, class: Class, block: NonNull<u8>, depot: &Depot) {
         let stock = &self.0[class.0];
@@ -301,21 +315,34 @@ mod tests {
     fn whoever_has_had_much_gets_more_in_huge_pages() {
         let (depot, maker) = (Depot::default(), Arena::default());
         let class = Class::independent(Layout::new::<u64>()).unwrap();
-        let addresses: HashSet<_> = (0..100_000).map(|_| maker.take(class, &depot).addr().get()).collect();
+        let addresses: HashSet<_> =
+            (0..100_000).map(|_| maker.take(class, &depot).addr().get()).collect();
         assert_eq!(addresses.len(), 100_000);
         let chunks = depot.chunks.lock().unwrap();
         assert_eq!(
             chunks.iter().map(|chunk| chunk.layout.size()).collect::<Vec<_>>(),
             [[CHUNK; 8].as_slice(), &[HUGE; 3]].concat()
         );
-        assert!(chunks.iter().all(|chunk| chunk.layout.size() == CHUNK || chunk.at.addr().get() % HUGE == 0));
+        assert!(
+            chunks
+                .iter()
+                .all(|chunk| chunk.layout.size() == CHUNK || chunk.at.addr().get() % HUGE == 0)
+        );
         let is_inside = |chunk: &Chunk, address| {
-            (chunk.at.addr().get()..=chunk.at.addr().get() + chunk.layout.size() - 64).contains(&address)
+            (chunk.at.addr().get()..=chunk.at.addr().get() + chunk.layout.size() - 64)
+                .contains(&address)
         };
-        assert!(addresses.into_iter().all(|address| chunks.iter().any(|chunk| is_inside(chunk, address))));
+        assert!(
+            addresses
+                .into_iter()
+                .all(|address| chunks.iter().any(|chunk| is_inside(chunk, address)))
+        );
         // A kernel without huge pages has nothing of them.
         if std::fs::exists("/sys/kernel/mm/transparent_hugepage").unwrap() {
-            chunks.iter().filter(|chunk| chunk.layout.size() == HUGE).for_each(|chunk| assert!(is_advised(chunk)));
+            chunks
+                .iter()
+                .filter(|chunk| chunk.layout.size() == HUGE)
+                .for_each(|chunk| assert!(is_advised(chunk)));
         }
     }
 
@@ -338,6 +365,9 @@ mod tests {
     fn what_is_too_large_or_aligned_too_far_has_no_class() {
         assert!(Class::independent(Layout::new::<[u64; 33]>()).is_none());
         assert!(Class::dependent(Layout::from_size_align(64, 128).unwrap()).is_none());
-        assert_ne!(Class::independent(Layout::new::<u64>()), Class::dependent(Layout::new::<u64>()));
+        assert_ne!(
+            Class::independent(Layout::new::<u64>()),
+            Class::dependent(Layout::new::<u64>())
+        );
     }
 }

@@ -1,13 +1,16 @@
-//! A fence in two halves: a light one for those who pass often, and a heavy one for those who pass seldom, which does the others' part for them.
+//! A fence in two halves: a light one for those who pass often, and a heavy one for those who pass
+//! seldom, which does the others' part for them.
 //!
 //! ```text
 //! one thread      store x;  light;  load y        at least one of them
 //! another         store y;  heavy;  load x        sees the other's store
 //! ```
 //!
-//! Linux can have every thread of a process that is running pass a fence (membarrier(2), `MEMBARRIER_CMD_PRIVATE_EXPEDITED`; those that are not running
-//! have passed one when they were switched out). With that the light half need only keep the compiler from changing the order. Two light halves
-//! say nothing to each other; a heavy one is a fence to fences, too (kernel/sched/membarrier.c, the table of scenarios at its head).
+//! Linux can have every thread of a process that is running pass a fence (membarrier(2),
+//! `MEMBARRIER_CMD_PRIVATE_EXPEDITED`; those that are not running have passed one when they were
+//! switched out). With that the light half need only keep the compiler from changing the order. Two
+//! light halves say nothing to each other; a heavy one is a fence to fences, too
+//! (kernel/sched/membarrier.c, the table of scenarios at its head).
 
 use std::sync::atomic::compiler_fence;
 
@@ -24,8 +27,9 @@ pub struct Barrier {
 impl Barrier {
     /// For all threads of this process.
     pub fn new() -> Self {
-        // Each process has to say that it will. The first time, where it has other threads by then, that takes the kernel an RCU grace period (some 10 ms).
-        // Who may say so need not be allowed to do it.
+        // Each process has to say that it will. The first time, where it has other threads by then,
+        // that takes the kernel an RCU grace period (some 10 ms). Who may say so need not be
+        // allowed to do it.
         #[cfg(not(loom))]
         let is_lopsided = membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
             && membarrier(MembarrierCommand::PrivateExpedited).is_ok();
@@ -45,7 +49,8 @@ impl Barrier {
         }
     }
 
-    /// The half that costs a system call, and every running thread of this process an interrupt. False: the system failed, and nothing has been ordered.
+    /// The half that costs a system call, and every running thread of this process an interrupt.
+    /// False: the system failed, and nothing has been ordered.
     #[must_use]
     pub fn heavy(&self) -> bool {
         #[cfg(not(loom))]
@@ -64,10 +69,13 @@ mod tests {
 
     use super::*;
 
-    /// In how many of so many turns neither of two threads sees what the other has stored before (Dekker's store buffering).
+    /// In how many of so many turns neither of two threads sees what the other has stored before
+    /// (Dekker's store buffering).
     fn blind_turns(barrier: &Barrier, turns: usize, other_half: impl Fn(&Barrier) + Sync) -> usize {
-        let (stored, begun, ended) = ([0; 2].map(AtomicUsize::new), AtomicUsize::new(0), AtomicUsize::new(0));
-        // In turn `t` both store `t`, each in its own place; true: the other's is not to be seen yet.
+        let (stored, begun, ended) =
+            ([0; 2].map(AtomicUsize::new), AtomicUsize::new(0), AtomicUsize::new(0));
+        // In turn `t` both store `t`, each in its own place; true: the other's is not to be seen
+        // yet.
         let turn = |me: usize, t: usize, half: &dyn Fn(&Barrier)| {
             begun.fetch_add(1, Ordering::AcqRel);
             while begun.load(Ordering::Acquire) < 2 * t {
@@ -83,9 +91,16 @@ mod tests {
             is_blind
         };
         std::thread::scope(|scope| {
-            let light = scope.spawn(|| (1..=turns).map(|t| turn(0, t, &Barrier::light)).collect::<Vec<_>>());
+            let light = scope
+                .spawn(|| (1..=turns).map(|t| turn(0, t, &Barrier::light)).collect::<Vec<_>>());
             let other: Vec<_> = (1..=turns).map(|t| turn(1, t, &other_half)).collect();
-            light.join().unwrap().into_iter().zip(other).filter(|(one, other)| *one && *other).count()
+            light
+                .join()
+                .unwrap()
+                .into_iter()
+                .zip(other)
+                .filter(|(one, other)| *one && *other)
+                .count()
         })
     }
 

@@ -12,7 +12,8 @@ pub struct Label(pub u32);
 
 /// Names that are told apart. What comes after them is not learnt.
 const LABELS: usize = 255;
-/// A new time counts one part in so many, the average before it the rest: what changes is known after about as many tasks.
+/// A new time counts one part in so many, the average before it the rest: what changes is known
+/// after about as many tasks.
 const MEMORY: u64 = 8;
 
 /// What tasks of one name have cost on one kind of core.
@@ -65,7 +66,10 @@ impl Costs {
 
     /// A task of this name took so long. Two at the same time may count as one: it is an average.
     pub fn learn(&self, label: Label, kind: KindId, time: Nanos) {
-        let Some(times) = (label.0 as usize).checked_sub(1).and_then(|label| self.times.get(label)) else { return };
+        let Some(times) = (label.0 as usize).checked_sub(1).and_then(|label| self.times.get(label))
+        else {
+            return;
+        };
         let AtomicTime(average) = &times.0[kind.index()];
         let before = average.load(Ordering::Relaxed);
         let after = if before == 0 { time.0 } else { before - before / MEMORY + time.0 / MEMORY };
@@ -85,7 +89,8 @@ impl Costs {
         let of = |(&label, times): (&&'static str, &PerKind<AtomicTime>)| {
             let times: Vec<_> = times.0.iter().map(|it| it.0.load(Ordering::Relaxed)).collect();
             let seen = times.into_iter().zip(0..).filter(|&(time, _)| time > 0);
-            seen.map(move |(time, kind)| Cost { label, kind: KindId(kind), time: Nanos(time) }).collect::<Vec<_>>()
+            seen.map(move |(time, kind)| Cost { label, kind: KindId(kind), time: Nanos(time) })
+                .collect::<Vec<_>>()
         };
         labels.iter().zip(&self.times).flat_map(of).collect()
     }
@@ -105,7 +110,10 @@ mod tests {
         costs.learn(step, KindId(2), Nanos(3_200));
         let cost = |kind, time| Cost { label: "step", kind: KindId(kind), time: Nanos(time) };
         assert_eq!(costs.all(), [cost(0, 800), cost(2, 2_500)]);
-        assert_eq!([0, 1, 2].map(|kind| costs.of(step, KindId(kind))), [Some(Nanos(800)), None, Some(Nanos(2_500))]);
+        assert_eq!(
+            [0, 1, 2].map(|kind| costs.of(step, KindId(kind))),
+            [Some(Nanos(800)), None, Some(Nanos(2_500))]
+        );
         assert_eq!([other, Label(0)].map(|label| costs.of(label, KindId(0))), [None; 2]);
     }
 

@@ -11,7 +11,8 @@ use evenkeel_policy::loops::LoopError;
 
 /// Why a pool could not be made.
 ///
-/// `Debug` says the same as `Display`, and the causes: it is what a `main` that returns it ends with.
+/// `Debug` says the same as `Display`, and the causes: it is what a `main` that returns it ends
+/// with.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
@@ -19,7 +20,8 @@ pub enum PoolError {
     #[cfg(feature = "machine-files")]
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// A machine is asked for by its name, and names are not known: the feature `machine-files` is off.
+    /// A machine is asked for by its name, and names are not known: the feature `machine-files` is
+    /// off.
     #[error(
         "machine '{0}': this program was built without evenkeel-runtime's feature machine-files; \
          expected the kinds of core in EVENKEEL_KINDS, as 'P:0-7=1024 E:8-15=512'"
@@ -29,7 +31,10 @@ pub enum PoolError {
     #[error(transparent)]
     Kinds(#[from] KindListError),
     /// None of the machine's cores is one that this process may use.
-    #[error("{machine}: none of its CPUs ({cpus}) may be used by this process, expected one of {allowed}")]
+    #[error(
+        "{machine}: none of its CPUs ({cpus}) may be used by this process, expected one of \
+         {allowed}"
+    )]
     Elsewhere {
         /// The machine, by name, or where its kinds are stated.
         machine: String,
@@ -67,7 +72,8 @@ pub enum PoolError {
     Policy(#[from] UnknownGraphPolicy),
     /// A policy that plans whole graphs, for tasks that come one by one.
     #[error(
-        "'{name}' plans whole graphs: record one and name it there (Pool::record_with); for tasks as they come expected one of {has}"
+        "'{name}' plans whole graphs: record one and name it there (Pool::record_with); for tasks \
+         as they come expected one of {has}"
     )]
     PlansGraphs {
         /// As asked for.

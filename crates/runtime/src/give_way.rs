@@ -1,14 +1,17 @@
-//! Slow cores leave what faster ones would end sooner: the rule of `steal-kind` (crates/policy) where each worker is a thread.
+//! Slow cores leave what faster ones would end sooner: the rule of `steal-kind` (crates/policy)
+//! where each worker is a thread.
 //!
-//! What the rule wants to know, and where it is from: a task's cost on each kind, learnt by its name; when a faster worker is free, which that
-//! worker says when it begins a task with a name; what else is ready, counted in the deques. What lies there is taken to
-//! cost as much as the task in question: so the rule errs towards taking, as plain stealing does.
+//! What the rule wants to know, and where it is from: a task's cost on each kind, learnt by its
+//! name; when a faster worker is free, which that worker says when it begins a task with a name;
+//! what else is ready, counted in the deques. What lies there is taken to cost as much as the task
+//! in question: so the rule errs towards taking, as plain stealing does.
 //!
-//! A task that is declined lies here, for faster workers. Learnt costs may be wrong, and a worker may not come: so nobody leaves a task for
-//! longer than it would have run here. When that time is over, any worker takes it.
+//! A task that is declined lies here, for faster workers. Learnt costs may be wrong, and a worker
+//! may not come: so nobody leaves a task for longer than it would have run here. When that time is
+//! over, any worker takes it.
 //!
-//! A call from outside is often a whole program, whose sequential parts all run where it is taken. So a slow worker leaves it to a faster one that has
-//! nothing to do, but not for long.
+//! A call from outside is often a whole program, whose sequential parts all run where it is taken.
+//! So a slow worker leaves it to a faster one that has nothing to do, but not for long.
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Mutex, PoisonError};
@@ -25,9 +28,11 @@ use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::team::Place;
 use crate::worker::Worker;
 
-/// How long a call from outside is left to a faster worker: several times what it takes to begin a thread, or to wake one.
+/// How long a call from outside is left to a faster worker: several times what it takes to begin a
+/// thread, or to wake one.
 const CALL_PATIENCE: Nanos = Nanos::from_millis(1);
-/// Whoever would be so many times as long in a task waits for one of these times to hear when faster workers are free.
+/// Whoever would be so many times as long in a task waits for one of these times to hear when
+/// faster workers are free.
 const HEARING: u64 = 64;
 /// Busy for an unknown time.
 const UNKNOWN: u64 = u64::MAX;
@@ -86,7 +91,8 @@ impl GiveWay {
 
     /// Somebody calls from outside.
     pub fn called(&self) {
-        self.call_until.store(self.at(Instant::now()).saturating_add(CALL_PATIENCE).0, Ordering::Relaxed);
+        self.call_until
+            .store(self.at(Instant::now()).saturating_add(CALL_PATIENCE).0, Ordering::Relaxed);
     }
 
     /// Whether a worker leaves a call from outside to one of so many that are faster.
@@ -97,15 +103,22 @@ impl GiveWay {
         until > 0 && self.free_at[..faster].iter().any(is_idle) && {
             let is_over = self.at(Instant::now()).0 >= until;
             if is_over {
-                let _ = self.call_until.compare_exchange(until, 0, Ordering::Relaxed, Ordering::Relaxed);
+                let _ = self.call_until.compare_exchange(
+                    until,
+                    0,
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                );
             }
             !is_over
         }
     }
 
-    /// Waits for so many workers, the fastest, to say when they are free, for `most`. Who has just created a task has not begun one yet, and is about to.
+    /// Waits for so many workers, the fastest, to say when they are free, for `most`. Who has just
+    /// created a task has not begun one yet, and is about to.
     fn hear(&self, faster: usize, most: Duration) {
-        let is_unknown = |free_at: &CachePadded<AtomicU64>| free_at.load(Ordering::Relaxed) == UNKNOWN;
+        let is_unknown =
+            |free_at: &CachePadded<AtomicU64>| free_at.load(Ordering::Relaxed) == UNKNOWN;
         let since = Instant::now();
         while self.free_at[..faster].iter().any(is_unknown) && since.elapsed() < most {
             std::hint::spin_loop();
@@ -148,7 +161,8 @@ impl GiveWay {
 
     /// Whether a worker on this kind would be given a task.
     pub fn would_give(&self, kind: KindId) -> bool {
-        // The barrier orders this load after the sleeper's entry (README.md, "Sleep and wake", rule 3).
+        // The barrier orders this load after the sleeper's entry (README.md, "Sleep and wake", rule
+        // 3).
         self.count.load(Ordering::Relaxed) > 0 && {
             let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
             let now = Instant::now();
@@ -172,10 +186,12 @@ impl Declined {
 }
 
 impl Worker {
-    /// Leaves a task with a name for a faster worker, where that would end it sooner. False: it is to be run here.
+    /// Leaves a task with a name for a faster worker, where that would end it sooner. False: it is
+    /// to be run here.
     pub fn leaves(&self, job: JobRef, label: Label) -> bool {
         let Some(give_way) = &self.registry().give_way else { return false };
-        let leaves = self.deciding.accepted.take() != Some(job) && self.declines(give_way, job, label);
+        let leaves =
+            self.deciding.accepted.take() != Some(job) && self.declines(give_way, job, label);
         self.counts.declined.add(u64::from(leaves));
         leaves
     }
@@ -184,15 +200,22 @@ impl Worker {
         let registry = self.registry();
         let (costs, kind) = (&registry.costs, self.kind);
         // What is shorter than waking somebody is not worth the wait.
-        let Some(own) = costs.of(label, kind).filter(|own| own.0 >= LOOKING.as_nanos() as u64) else { return false };
+        let Some(own) = costs.of(label, kind).filter(|own| own.0 >= LOOKING.as_nanos() as u64)
+        else {
+            return false;
+        };
         let faster_places = registry.team.places.iter().take_while(|place| place.kind < kind);
-        give_way.hear(faster_places.clone().count(), Duration::from_nanos(own.0 / HEARING).min(LOOKING));
+        give_way.hear(
+            faster_places.clone().count(),
+            Duration::from_nanos(own.0 / HEARING).min(LOOKING),
+        );
         let now = Instant::now();
         let at = give_way.at(now);
         let mut faster = self.deciding.faster.borrow_mut();
         faster.clear();
         let free_at = |(&Place { kind, .. }, free_at): (_, &CachePadded<AtomicU64>)| {
-            let free_at = Some(free_at.load(Ordering::Relaxed)).filter(|&free_at| free_at != UNKNOWN);
+            let free_at =
+                Some(free_at.load(Ordering::Relaxed)).filter(|&free_at| free_at != UNKNOWN);
             free_at.map(|free_at| (at.max(Nanos(free_at)), kind))
         };
         faster.extend(faster_places.zip(&give_way.free_at).filter_map(free_at));
@@ -200,7 +223,8 @@ impl Worker {
             return false;
         }
         let mut left = give_way.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = left.iter().map(|it| it.label).chain(std::iter::repeat_n(label, registry.jobs()));
+        let before =
+            left.iter().map(|it| it.label).chain(std::iter::repeat_n(label, registry.jobs()));
         let cost = |label, kind| costs.of(label, kind).unwrap_or_default();
         if !declines(at.saturating_add(own), &mut faster, before, label, cost) {
             return false;
@@ -209,7 +233,8 @@ impl Worker {
         give_way.count.store(left.len(), Ordering::Relaxed);
         let is_first = left.len() == 1;
         drop(left);
-        // The fastest that sleeps. If it is no faster than this one, it is to know until when the first may lie here: this one may be long in something else.
+        // The fastest that sleeps. If it is no faster than this one, it is to know until when the
+        // first may lie here: this one may be long in something else.
         let is_faster = |other: usize| registry.team.places[other].kind < kind;
         let woken = registry.sleep.asleep().next().filter(|&other| is_first || is_faster(other));
         woken.into_iter().for_each(|other| registry.sleep.wake(other));

@@ -22,12 +22,14 @@ pub struct Head {
 /// In the address of a job: it is a batch.
 const BATCH: usize = 1;
 
-/// The right to run a job, once. The address of its head, with a bit in it that says whether it is a batch.
+/// The right to run a job, once. The address of its head, with a bit in it that says whether it is
+/// a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct JobRef(NonNull<Head>);
 
-// SAFETY: jobs are made of closures that are Send, by those who make them (join, run, tasks, loops).
+// SAFETY: jobs are made of closures that are Send, by those who make them (join, run, tasks,
+// loops).
 unsafe impl Send for JobRef {}
 
 impl JobRef {
@@ -57,10 +59,12 @@ impl JobRef {
     /// Runs it.
     ///
     /// # Safety
-    /// The job is still there, and this is the one time that it is run (or one of as many as its maker pushed it).
+    /// The job is still there, and this is the one time that it is run (or one of as many as its
+    /// maker pushed it).
     #[inline]
     pub unsafe fn run(self, worker: &Worker) {
-        // SAFETY: a head is at the start of its job and knows what runs it; the rest is promised by the caller.
+        // SAFETY: a head is at the start of its job and knows what runs it; the rest is promised by
+        // the caller.
         unsafe { (self.head().as_ref().run)(self.head(), worker) }
     }
 }

@@ -72,7 +72,8 @@ impl OutsideLatch {
         Self { done: AtomicBool::new(false), waiter: current() }
     }
 
-    /// Sets it. From that moment its waiter may be gone, and the latch with it: the thread's handle is our own.
+    /// Sets it. From that moment its waiter may be gone, and the latch with it: the thread's handle
+    /// is our own.
     pub fn set(this: &Self) {
         let waiter = this.waiter.clone();
         this.done.store(true, Ordering::Release);

@@ -7,11 +7,13 @@
 //! # Ok::<(), evenkeel_runtime::PoolError>(())
 //! ```
 //!
-//! Loops need no chunk size ([`Pool::for_each`]); tasks are created in scopes ([`Pool::scope`]); two calls at once are a [`Pool::join`].
-//! Graphs of tasks that are run again and again are recorded ([`Pool::record`]).
+//! Loops need no chunk size ([`Pool::for_each`]); tasks are created in scopes ([`Pool::scope`]);
+//! two calls at once are a [`Pool::join`]. Graphs of tasks that are run again and again are
+//! recorded ([`Pool::record`]).
 //!
-//! Costs are learnt per kind of core, and work is shared out by them; on equal cores nothing of this costs anything. How tasks find
-//! their workers is a policy ([`Builder::policy`], `EVENKEEL_POLICY`): the same code that the simulator of Evenkeel runs.
+//! Costs are learnt per kind of core, and work is shared out by them; on equal cores nothing of
+//! this costs anything. How tasks find their workers is a policy ([`Builder::policy`],
+//! `EVENKEEL_POLICY`): the same code that the simulator of Evenkeel runs.
 //!
 //! | policy | for | rule |
 //! | --- | --- | --- |
@@ -25,8 +27,9 @@
 //!
 //! # Errors and panics
 //!
-//! What may fail has `try_` before its name, and a closure that returns a `Result`: [`Pool::try_for_each`] by itself, the others within
-//! something that returns the first error of all.
+//! What may fail has `try_` before its name, and a closure that returns a `Result`:
+//! [`Pool::try_for_each`] by itself, the others within something that returns the first error of
+//! all.
 //!
 //! | opened by | what may fail in it | the error |
 //! | --- | --- | --- |
@@ -34,14 +37,17 @@
 //! | [`Pool::try_record`], [`Pool::try_record_with`] | [`RecordedTask::try_run`] | is returned by [`Graph::try_run`] |
 //! | [`Pool::try_pipeline`] | [`Pipeline::try_serial`], [`Pipeline::try_parallel`] | is returned by [`Pipeline::try_run`] |
 //!
-//! An error cancels what has not begun; what is under way goes on to its end. A panic does the same, is resumed where the call was made, and counts for more
-//! than an error. In both cases nothing is left behind, and the pool works on.
+//! An error cancels what has not begun; what is under way goes on to its end. A panic does the
+//! same, is resumed where the call was made, and counts for more than an error. In both cases
+//! nothing is left behind, and the pool works on.
 //!
 //! # Seeing what happens
 //!
-//! Tasks, loops and stages may be given names. `EVENKEEL_TRACE=run.pftrace` ([`Builder::trace`]) writes what each worker did when, and what had to wait
-//! for what, for <https://ui.perfetto.dev>; `EVENKEEL_SUMMARY=1` ([`Builder::summary`]) writes numbers to stderr, which a program gets by
-//! [`Pool::summary`]; [`Pool::costs`] is what has been learnt. Traces and summaries are written when the pool is dropped.
+//! Tasks, loops and stages may be given names. `EVENKEEL_TRACE=run.pftrace` ([`Builder::trace`])
+//! writes what each worker did when, and what had to wait for what, for <https://ui.perfetto.dev>;
+//! `EVENKEEL_SUMMARY=1` ([`Builder::summary`]) writes numbers to stderr, which a program gets by
+//! [`Pool::summary`]; [`Pool::costs`] is what has been learnt. Traces and summaries are written
+//! when the pool is dropped.
 //!
 //! # Features
 //!
@@ -93,8 +99,8 @@ pub use evenkeel_machine::KINDS_VARIABLE;
 pub use loops::{Index, Over, Schedule};
 pub use pipeline::{Pipeline, Stage};
 pub use pool::{
-    Builder, LEND_VARIABLE, MACHINE_VARIABLE, MAX_WORKERS, POLICY_VARIABLE, Pool, SCHEDULE_VARIABLE, SUMMARY_VARIABLE,
-    TRACE_VARIABLE,
+    Builder, LEND_VARIABLE, MACHINE_VARIABLE, MAX_WORKERS, POLICY_VARIABLE, Pool,
+    SCHEDULE_VARIABLE, SUMMARY_VARIABLE, TRACE_VARIABLE,
 };
 pub use record::{Graph, RecordedTask, Recorder};
 pub use scope::{Scope, Spawner};

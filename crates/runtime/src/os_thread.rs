@@ -35,24 +35,34 @@ impl OsThread {
     /// This one. None: the system does not count how long a thread has run.
     pub fn current() -> Option<Self> {
         let mut clock = MaybeUninit::uninit();
-        // SAFETY: the handle is this thread's own, and the clock's number is written if it is said to be.
+        // SAFETY: the handle is this thread's own, and the clock's number is written if it is said
+        // to be.
         let clock = unsafe {
-            (libc::pthread_getcpuclockid(libc::pthread_self(), clock.as_mut_ptr()) == 0).then(|| clock.assume_init())
+            (libc::pthread_getcpuclockid(libc::pthread_self(), clock.as_mut_ptr()) == 0)
+                .then(|| clock.assume_init())
         }?;
         Some(Self { id: gettid(), clock })
     }
 
-    /// How long it has been on a core so far, be it on one just now. Whether that is so fine that it says who runs depends on the system.
+    /// How long it has been on a core so far, be it on one just now. Whether that is so fine that
+    /// it says who runs depends on the system.
     pub fn ran(self) -> Option<Nanos> {
         let mut time = MaybeUninit::<libc::timespec>::uninit();
         // SAFETY: the time is written if it is said to be.
-        let time = unsafe { (libc::clock_gettime(self.clock, time.as_mut_ptr()) == 0).then(|| time.assume_init()) }?;
+        let time = unsafe {
+            (libc::clock_gettime(self.clock, time.as_mut_ptr()) == 0).then(|| time.assume_init())
+        }?;
         Some(Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64))
     }
 
-    /// How long it has run, and has waited for a core while it could have. Some microseconds; None: the system does not say.
+    /// How long it has run, and has waited for a core while it could have. Some microseconds; None:
+    /// the system does not say.
     pub fn turns(self) -> Option<Turns> {
-        let text = std::fs::read_to_string(format!("/proc/self/task/{}/schedstat", self.id.as_raw_nonzero())).ok()?;
+        let text = std::fs::read_to_string(format!(
+            "/proc/self/task/{}/schedstat",
+            self.id.as_raw_nonzero()
+        ))
+        .ok()?;
         let mut fields = text.split_ascii_whitespace().map(|field| field.parse().ok().map(Nanos));
         Some(Turns { ran: fields.next()??, waited: fields.next()?? })
     }
@@ -68,7 +78,8 @@ impl OsThread {
         state.is_none_or(|state| state != b'R')
     }
 
-    /// Whether its clock, read by itself, has gone on after so long: it may be one that ticks seldom, and says nothing of shorter times.
+    /// Whether its clock, read by itself, has gone on after so long: it may be one that ticks
+    /// seldom, and says nothing of shorter times.
     pub fn tells_that_it_runs(self, after: Duration) -> bool {
         let (before, since) = (self.ran(), Instant::now());
         while since.elapsed() < after {
@@ -88,7 +99,8 @@ impl OsThread {
     }
 }
 
-/// Keeps this thread to a core. Where it could run before. None: the system does not want that; it runs where it may.
+/// Keeps this thread to a core. Where it could run before. None: the system does not want that; it
+/// runs where it may.
 pub fn keep_current_to(cpu: u32) -> Option<CpuSet> {
     let before = sched_getaffinity(None).ok()?;
     sched_setaffinity(None, &only(cpu)?).ok().map(|()| before)

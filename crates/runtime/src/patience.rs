@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use crate::team::Team;
 
-/// Unless there is a reason to look for longer: about what it costs to be woken, so that looking at most doubles the price (Karlin et al.,
-/// "Competitive snoopy caching", Algorithmica 3, 1988).
+/// Unless there is a reason to look for longer: about what it costs to be woken, so that looking at
+/// most doubles the price (Karlin et al., "Competitive snoopy caching", Algorithmica 3, 1988).
 pub const LOOKING: Duration = Duration::from_micros(50);
-/// And where there is: the price is not the sleeper's alone, for whoever wakes it loses as much, in the midst of the work.
+/// And where there is: the price is not the sleeper's alone, for whoever wakes it loses as much, in
+/// the midst of the work.
 const LONGER: Duration = Duration::from_micros(250);
 
-/// See the file's head. As long as the last wait suggests (Karlin et al., "Empirical studies of competitive spinning for a shared-memory multiprocessor", SOSP 1991).
+/// See the file's head. As long as the last wait suggests (Karlin et al., "Empirical studies of
+/// competitive spinning for a shared-memory multiprocessor", SOSP 1991).
 #[derive(Default)]
 pub struct Patience {
     /// Whether it has a core that no other worker is on.

@@ -30,7 +30,8 @@ use crate::worker::Worker;
 pub const MACHINE_VARIABLE: &str = "EVENKEEL_MACHINE";
 /// Environment variable: the policy for tasks.
 pub const POLICY_VARIABLE: &str = "EVENKEEL_POLICY";
-/// Environment variable: 1: a summary is written to stderr when a pool is dropped; see [`Builder::summary`].
+/// Environment variable: 1: a summary is written to stderr when a pool is dropped; see
+/// [`Builder::summary`].
 pub const SUMMARY_VARIABLE: &str = "EVENKEEL_SUMMARY";
 /// Environment variable: the file that a trace is written to; see [`Builder::trace`].
 pub const TRACE_VARIABLE: &str = "EVENKEEL_TRACE";
@@ -45,8 +46,8 @@ const LONG: Duration = Duration::from_millis(1);
 /// The most workers that a pool may have.
 pub const MAX_WORKERS: usize = 4096;
 
-/// Workers that run tasks and loops: one per core that this process may use, each kept on its core, but for moments in which another one's is lent to it
-/// ([`Builder::lend`]).
+/// Workers that run tasks and loops: one per core that this process may use, each kept on its core,
+/// but for moments in which another one's is lent to it ([`Builder::lend`]).
 ///
 /// A pool is of the process that made it. In a child that a fork has made a scope or a loop on it
 /// panics, dropping it does nothing, and a pool of the child's own works.
@@ -90,25 +91,29 @@ impl Builder {
         self
     }
 
-    /// The machine whose kinds count, by a preset's name or a file (feature `machine-files`). Else `EVENKEEL_MACHINE`,
-    /// else `EVENKEEL_KINDS`, which lists kinds as `P:0-7=1024 E:8-15=512`, else what the system tells.
+    /// The machine whose kinds count, by a preset's name or a file (feature `machine-files`). Else
+    /// `EVENKEEL_MACHINE`, else `EVENKEEL_KINDS`, which lists kinds as `P:0-7=1024 E:8-15=512`,
+    /// else what the system tells.
     #[must_use]
     pub fn machine(mut self, name_or_path: &str) -> Self {
         self.machine = Some(name_or_path.into());
         self
     }
 
-    /// How tasks find their workers: `steal-kind`, `steal`, `fifo`, `cats`. Else `EVENKEEL_POLICY`, else `steal-kind`.
+    /// How tasks find their workers: `steal-kind`, `steal`, `fifo`, `cats`. Else `EVENKEEL_POLICY`,
+    /// else `steal-kind`.
     ///
-    /// The first two are for all that there is; the others keep ready tasks behind one lock, which is for tasks of 10 us or more.
-    /// Policies that plan whole graphs are for recorded ones: [`Pool::record_with`].
+    /// The first two are for all that there is; the others keep ready tasks behind one lock, which
+    /// is for tasks of 10 us or more. Policies that plan whole graphs are for recorded ones:
+    /// [`Pool::record_with`].
     #[must_use]
     pub fn policy(mut self, name: &str) -> Self {
         self.policy = Some(name.into());
         self
     }
 
-    /// How loops are shared out that do not say, as [`Schedule`] reads it. Else `EVENKEEL_SCHEDULE`, else `aid-affinity`.
+    /// How loops are shared out that do not say, as [`Schedule`] reads it. Else
+    /// `EVENKEEL_SCHEDULE`, else `aid-affinity`.
     #[must_use]
     pub fn schedule(mut self, schedule: &str) -> Self {
         self.schedule = Some(schedule.into());
@@ -116,36 +121,40 @@ impl Builder {
     }
 
     /// The file that a trace is written to when the pool has been dropped (feature `trace`), to be
-    /// opened at ui.perfetto.dev: what each worker did when, and what had to
-    /// wait for what. `%p` in its name stands for the process's number. Pools of one process that name the same file are all in it, side by side.
-    /// Else `EVENKEEL_TRACE`, else there is none.
+    /// opened at ui.perfetto.dev: what each worker did when, and what had to wait for what. `%p` in
+    /// its name stands for the process's number. Pools of one process that name the same file are
+    /// all in it, side by side. Else `EVENKEEL_TRACE`, else there is none.
     ///
-    /// A file that cannot be written is said on stderr, and is no error. A worker records up to 1,048,576 events (40 MiB); what comes after
-    /// them is left out, and said to be.
+    /// A file that cannot be written is said on stderr, and is no error. A worker records up to
+    /// 1,048,576 events (40 MiB); what comes after them is left out, and said to be.
     #[must_use]
     pub fn trace(mut self, file: &str) -> Self {
         self.trace = Some(file.into());
         self
     }
 
-    /// Whether what the pool has done is written to stderr when it is dropped ([`Pool::summary`]); costs of tasks with names are then learnt on cores of one
-    /// kind, too. Else `EVENKEEL_SUMMARY` (1 or 0), else it is not.
+    /// Whether what the pool has done is written to stderr when it is dropped ([`Pool::summary`]);
+    /// costs of tasks with names are then learnt on cores of one kind, too. Else `EVENKEEL_SUMMARY`
+    /// (1 or 0), else it is not.
     #[must_use]
     pub const fn summary(mut self, wanted: bool) -> Self {
         self.summary = Some(wanted);
         self
     }
 
-    /// Whether each worker keeps to its core (but [`Builder::lend`]). It does unless told otherwise; then none lends another its core.
+    /// Whether each worker keeps to its core (but [`Builder::lend`]). It does unless told
+    /// otherwise; then none lends another its core.
     #[must_use]
     pub const fn pin(mut self, pins: bool) -> Self {
         self.pins = pins;
         self
     }
 
-    /// Whether a worker that loses its core to another program while it has work in hand is lent that of one that has nothing to do, until it has done that
-    /// work; and so is one that works on a slower core while one on a faster core has had nothing to do for a millisecond. Never the core of one on a slower
-    /// core, or that shares it with others. Else `EVENKEEL_LEND` (1 or 0), else it is.
+    /// Whether a worker that loses its core to another program while it has work in hand is lent
+    /// that of one that has nothing to do, until it has done that work; and so is one that works on
+    /// a slower core while one on a faster core has had nothing to do for a millisecond. Never the
+    /// core of one on a slower core, or that shares it with others. Else `EVENKEEL_LEND` (1 or 0),
+    /// else it is.
     #[must_use]
     pub const fn lend(mut self, lends: bool) -> Self {
         self.lends = Some(lends);
@@ -155,7 +164,8 @@ impl Builder {
     /// Starts the workers.
     ///
     /// # Errors
-    /// A machine, policy or schedule that is not there; no core that may be used; no threads to be had.
+    /// A machine, policy or schedule that is not there; no core that may be used; no threads to be
+    /// had.
     pub fn build(self) -> Result<Pool, PoolError> {
         let mut team = Team::here(stated(self.machine)?)?;
         if let Some(workers) = self.workers {
@@ -164,15 +174,19 @@ impl Builder {
             }
             team = team.with_workers(workers);
         } else {
-            team = team.within(std::thread::available_parallelism().map_or(usize::MAX, usize::from));
+            team =
+                team.within(std::thread::available_parallelism().map_or(usize::MAX, usize::from));
         }
         if !self.pins {
             team = team.unpinned();
         }
         team.lends = flag(self.lends, LEND_VARIABLE, true)?;
-        let discipline = asked(self.policy, POLICY_VARIABLE, Discipline::named)?.unwrap_or(Discipline::StealKind);
-        let schedule = asked(self.schedule, SCHEDULE_VARIABLE, |it| Ok(it.parse()?))?.unwrap_or_default();
-        let trace = self.trace.or(from_environment(TRACE_VARIABLE)?).filter(|file| !file.is_empty());
+        let discipline = asked(self.policy, POLICY_VARIABLE, Discipline::named)?
+            .unwrap_or(Discipline::StealKind);
+        let schedule =
+            asked(self.schedule, SCHEDULE_VARIABLE, |it| Ok(it.parse()?))?.unwrap_or_default();
+        let trace =
+            self.trace.or(from_environment(TRACE_VARIABLE)?).filter(|file| !file.is_empty());
         let says = flag(self.summary, SUMMARY_VARIABLE, false)?;
         let trace = trace.and_then(|file| Trace::begin(&file));
         Pool::start(team, discipline, schedule, Looking { trace, says })
@@ -193,7 +207,8 @@ fn stated(machine: Option<String>) -> Result<Option<(String, KindList)>, PoolErr
     }
 }
 
-/// The same where machines are not known by name: who names one in the environment may state its kinds there, too.
+/// The same where machines are not known by name: who names one in the environment may state its
+/// kinds there, too.
 #[cfg(not(feature = "machine-files"))]
 fn stated(machine: Option<String>) -> Result<Option<(String, KindList)>, PoolError> {
     let refuse = |it: &str| Err(PoolError::NoMachineFiles(it.into()));
@@ -263,7 +278,9 @@ impl Discipline {
             "steal-kind" => Ok(Self::StealKind),
             "fifo" => Ok(Self::Central("fifo")),
             "cats" => Ok(Self::Central("cats")),
-            _ if graph::find(name).is_some() => Err(PoolError::PlansGraphs { name: owned(), has: HAS }),
+            _ if graph::find(name).is_some() => {
+                Err(PoolError::PlansGraphs { name: owned(), has: HAS })
+            }
             _ => Err(PoolError::NoPolicy { name: owned(), has: HAS }),
         }
     }
@@ -273,8 +290,8 @@ impl Pool {
     /// One worker per core that this process may use, pinned, core kinds detected.
     ///
     /// # Errors
-    /// `EVENKEEL_MACHINE`, `EVENKEEL_POLICY` or `EVENKEEL_SCHEDULE` name something that is not there, `EVENKEEL_LEND` or `EVENKEEL_SUMMARY` is neither 0 nor
-    /// 1; no threads to be had.
+    /// `EVENKEEL_MACHINE`, `EVENKEEL_POLICY` or `EVENKEEL_SCHEDULE` name something that is not
+    /// there, `EVENKEEL_LEND` or `EVENKEEL_SUMMARY` is neither 0 nor 1; no threads to be had.
     pub fn new() -> Result<Self, PoolError> {
         Self::builder().build()
     }
@@ -293,7 +310,12 @@ impl Pool {
         }
     }
 
-    fn start(team: Team, discipline: Discipline, schedule: Schedule, looking: Looking) -> Result<Self, PoolError> {
+    fn start(
+        team: Team,
+        discipline: Discipline,
+        schedule: Schedule,
+        looking: Looking,
+    ) -> Result<Self, PoolError> {
         let deques: Vec<_> = (0..team.seats()).map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
         let mut registry = Registry::new(team, discipline, stealers, schedule)?;
@@ -302,14 +324,20 @@ impl Pool {
         registry.trace = looking.trace;
         // From here on dropping it ends those threads that there are.
         let forks = fork::begin_to_count();
-        let mut pool = Self { registry: Arc::new(registry), threads: Vec::new(), says: looking.says, forks };
+        let mut pool =
+            Self { registry: Arc::new(registry), threads: Vec::new(), says: looking.says, forks };
         for (worker, deque) in deques.into_iter().enumerate() {
             let registry = Arc::clone(&pool.registry);
             let is_reserve = worker >= registry.team.places.len();
-            let name = if is_reserve { "evenkeel-reserve".into() } else { format!("evenkeel-{worker}") };
+            let name =
+                if is_reserve { "evenkeel-reserve".into() } else { format!("evenkeel-{worker}") };
             let thread = std::thread::Builder::new().name(name).stack_size(stack::BYTES);
             let thread = thread.spawn(move || {
-                if is_reserve { Worker::stand_by(registry, deque) } else { Worker::work(registry, worker, deque) }
+                if is_reserve {
+                    Worker::stand_by(registry, deque)
+                } else {
+                    Worker::work(registry, worker, deque)
+                }
             });
             pool.threads.push(thread.map_err(|source| PoolError::Thread { worker, source })?);
         }
@@ -331,13 +359,15 @@ impl Pool {
         &self.registry.team.kinds
     }
 
-    /// What it has done so far, as of about now: what the workers are at is in it up to the last task or chunk.
+    /// What it has done so far, as of about now: what the workers are at is in it up to the last
+    /// task or chunk.
     pub fn summary(&self) -> Summary {
         Summary::of(&self.registry)
     }
 
-    /// What tasks with names (of loops: an iteration, of pipelines: a stage) have cost so far on each kind of core. Where all cores are of one kind
-    /// it is learnt only if a summary or a trace is asked for, and of recorded graphs if their policy asks ([`Pool::record_with`]).
+    /// What tasks with names (of loops: an iteration, of pipelines: a stage) have cost so far on
+    /// each kind of core. Where all cores are of one kind it is learnt only if a summary or a trace
+    /// is asked for, and of recorded graphs if their policy asks ([`Pool::record_with`]).
     pub fn costs(&self) -> Vec<Cost> {
         self.registry.costs.all()
     }
@@ -347,31 +377,39 @@ impl Pool {
         self.registry.label(name)
     }
 
-    /// Calls `f` on a worker and returns what it returns. Loops, scopes and joins inside begin without a change of threads: so a program
-    /// with many short ones does well to be in a `run` as a whole.
+    /// Calls `f` on a worker and returns what it returns. Loops, scopes and joins inside begin
+    /// without a change of threads: so a program with many short ones does well to be in a `run` as
+    /// a whole.
     ///
-    /// A worker of another pool does that one's other work while it waits, so that pools may call each other: do not call one with a lock in hand that its
-    /// tasks take.
+    /// A worker of another pool does that one's other work while it waits, so that pools may call
+    /// each other: do not call one with a lock in hand that its tasks take.
     pub fn run<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         self.on_worker(|_| f())
     }
 
     /// Calls `a` and `b`, perhaps at once, and returns what they return.
     #[inline]
-    pub fn join<RA: Send, RB: Send>(&self, a: impl FnOnce() -> RA + Send, b: impl FnOnce() -> RB + Send) -> (RA, RB) {
-        // Not by `on_worker`: a closure that two places call is in memory, and what has just been put there in parts has to be waited for.
+    pub fn join<RA: Send, RB: Send>(
+        &self,
+        a: impl FnOnce() -> RA + Send,
+        b: impl FnOnce() -> RB + Send,
+    ) -> (RA, RB) {
+        // Not by `on_worker`: a closure that two places call is in memory, and what has just been
+        // put there in parts has to be waited for.
         Worker::with_current_of(&self.registry, |worker| match worker {
             Some(worker) => crate::join::join(worker, |_| a(), |_| b()),
             None => self.call_in(|worker| crate::join::join(worker, |_| a(), |_| b())),
         })
     }
 
-    /// Opens a scope for tasks, which may borrow what outlives the call; they have all ended when it returns.
+    /// Opens a scope for tasks, which may borrow what outlives the call; they have all ended when
+    /// it returns.
     ///
     /// A panic of `f` or of a task is resumed here; tasks that have not begun by then are dropped.
     ///
-    /// `f` has a worker while it runs. Where there is no other, tasks begin when it has returned, waits
-    /// for something of the pool's, or has been blocked for 10 to 160 ms, as on a channel that they empty.
+    /// `f` has a worker while it runs. Where there is no other, tasks begin when it has returned,
+    /// waits for something of the pool's, or has been blocked for 10 to 160 ms, as on a channel
+    /// that they empty.
     pub fn scope<'env, F, R>(&self, f: F) -> R
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R + Send,
@@ -380,8 +418,10 @@ impl Pool {
         self.on_worker(|worker| scope::open(worker, f))
     }
 
-    /// Opens a scope whose tasks may fail: [`Scope::try_spawn`] and [`crate::Task::try_run`] take closures that return a `Result`. The first error,
-    /// be it a task's or what `f` returns, cancels the scope: tasks that have not begun are dropped, those under way go on to their ends.
+    /// Opens a scope whose tasks may fail: [`Scope::try_spawn`] and [`crate::Task::try_run`] take
+    /// closures that return a `Result`. The first error, be it a task's or what `f` returns,
+    /// cancels the scope: tasks that have not begun are dropped, those under way go on to their
+    /// ends.
     ///
     /// ```
     /// let lines = ["1", "two", "3"];
@@ -404,12 +444,12 @@ impl Pool {
         self.on_worker(|worker| scope::try_open(worker, f))
     }
 
-    /// Calls `f` on a worker, as [`Pool::run`] does, and keeps what is begun within to itself: whoever
-    /// waits there for a scope, a loop or a join does nothing meanwhile but what was begun there, too.
-    /// Other workers help where they have nothing else to do.
+    /// Calls `f` on a worker, as [`Pool::run`] does, and keeps what is begun within to itself:
+    /// whoever waits there for a scope, a loop or a join does nothing meanwhile but what was begun
+    /// there, too. Other workers help where they have nothing else to do.
     ///
-    /// For waits with a lock in hand that other tasks want. A wait elsewhere takes up any task, also one
-    /// that waits for what this thread holds:
+    /// For waits with a lock in hand that other tasks want. A wait elsewhere takes up any task,
+    /// also one that waits for what this thread holds:
     ///
     /// ```
     /// use std::sync::Mutex;
@@ -426,8 +466,8 @@ impl Pool {
     /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```
     ///
-    /// It takes some hundreds of nanoseconds. A policy behind a lock (`fifo`, `cats`) decides about what is
-    /// begun within apart from the rest.
+    /// It takes some hundreds of nanoseconds. A policy behind a lock (`fifo`, `cats`) decides about
+    /// what is begun within apart from the rest.
     pub fn isolate<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         self.on_worker(|worker| region::isolate(worker, f))
     }
@@ -454,7 +494,9 @@ impl Pool {
 
     fn call_from<R: Send>(&self, worker: &Worker, f: impl FnOnce(&Worker) -> R + Send) -> R {
         let declared = Declared::here();
-        let job = StackJob::new(AbroadLatch::new(worker), |worker: &Worker| declared.during(|| f(worker)));
+        let job = StackJob::new(AbroadLatch::new(worker), |worker: &Worker| {
+            declared.during(|| f(worker))
+        });
         self.registry.inject(job.job());
         worker.wait_seldom(&|| job.signal.is_set());
         job.into_result()
@@ -462,7 +504,8 @@ impl Pool {
 
     fn call_from_outside<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
         let declared = Declared::here();
-        let job = StackJob::new(OutsideLatch::new(), |worker: &Worker| declared.during(|| f(worker)));
+        let job =
+            StackJob::new(OutsideLatch::new(), |worker: &Worker| declared.during(|| f(worker)));
         self.registry.inject(job.job());
         // It may have come to a worker that loses its core, or is slow, while all others sleep.
         let long = || {

@@ -1,8 +1,8 @@
 //! Regions: README.md, "Isolation".
 //!
-//! A region is a small pool within a pool. Its workers are those of the pool: the one that opened it,
-//! and those that have nothing to do. Each is another [`Worker`] in it, with another deque, so whoever
-//! waits in a region finds nothing but what belongs there.
+//! A region is a small pool within a pool. Its workers are those of the pool: the one that opened
+//! it, and those that have nothing to do. Each is another [`Worker`] in it, with another deque, so
+//! whoever waits in a region finds nothing but what belongs there.
 #![expect(unsafe_code, reason = "the right to visit a region is in a job, which is a pointer")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -28,8 +28,8 @@ enum Seat {
     Left(Box<Worker>),
 }
 
-// SAFETY: whoever has left a region has no job, no batch and no credits, and a seat is one thread's,
-// which comes back to it.
+// SAFETY: whoever has left a region has no job, no batch and no credits, and a seat is one
+// thread's, which comes back to it.
 unsafe impl Send for Seat {}
 
 /// See the file's head.

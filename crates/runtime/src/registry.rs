@@ -49,7 +49,8 @@ pub struct Registry {
     pub schedule: Schedule,
     /// What tasks cost.
     pub costs: Arc<Costs>,
-    /// Whether that is worth learning by name: on cores of one kind nothing follows from it, unless somebody looks on.
+    /// Whether that is worth learning by name: on cores of one kind nothing follows from it, unless
+    /// somebody looks on.
     pub learns: bool,
     /// What each worker has done.
     pub counts: Box<[Arc<CachePadded<Counts>>]>,
@@ -62,7 +63,8 @@ pub struct Registry {
     /// Who works while the only worker is blocked; none: there are others.
     pub reserve: Option<Reserve>,
     made: Instant,
-    /// How slow workers give way to faster ones; none: there is one kind only, or kinds do not count.
+    /// How slow workers give way to faster ones; none: there is one kind only, or kinds do not
+    /// count.
     pub give_way: Option<GiveWay>,
     /// Where workers ask for tasks, besides deques.
     pub central: Central,
@@ -153,7 +155,8 @@ impl Registry {
         registry.costs = Arc::clone(&outer.costs);
         registry.depot = Arc::clone(&outer.depot);
         registry.counts = outer.counts.iter().map(Arc::clone).collect();
-        (registry.learns, registry.is_traced, registry.made) = (outer.learns, outer.is_traced, outer.made);
+        (registry.learns, registry.is_traced, registry.made) =
+            (outer.learns, outer.is_traced, outer.made);
         registry.sleep = Sleep::within(registry.stealers.len(), outer);
         (registry, deques)
     }
@@ -163,7 +166,9 @@ impl Registry {
         if !self.learns {
             return Label::default();
         }
-        Worker::with_current_of(self, |worker| worker.map_or_else(|| self.costs.label(name), |it| it.label(name)))
+        Worker::with_current_of(self, |worker| {
+            worker.map_or_else(|| self.costs.label(name), |it| it.label(name))
+        })
     }
 
     /// An instant, in nanoseconds since the pool was made.
@@ -198,7 +203,8 @@ impl Registry {
         unnumbered.err().into_iter().for_each(|job| self.inject(job));
     }
 
-    /// Injectors in the order in which a worker on a kind of core looks at them: its own, then those of other kinds.
+    /// Injectors in the order in which a worker on a kind of core looks at them: its own, then
+    /// those of other kinds.
     pub fn injectors_for(&self, kind: KindId) -> impl Iterator<Item = &Injector<JobRef>> {
         let own = self.team.kinds.iter().position(|it| it.id == kind).unwrap_or_default();
         self.injectors[own..].iter().chain(&self.injectors[..own])

@@ -1,5 +1,5 @@
-//! The reserve: a second thread of a pool of one worker, for when that worker is blocked. README.md,
-//! "A pool of one".
+//! The reserve: a second thread of a pool of one worker, for when that worker is blocked.
+//! README.md, "A pool of one".
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -70,7 +70,8 @@ impl Reserve {
 
     /// Until something comes in, if the worker sleeps for want of work. True: it did.
     fn park_while_idle(&self, registry: &Registry) -> bool {
-        let is_idle = || registry.sleep.is_asleep(WORKER) && !has_work(registry) && !registry.is_ending();
+        let is_idle =
+            || registry.sleep.is_asleep(WORKER) && !has_work(registry) && !registry.is_ending();
         self.is_parked.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let was_idle = is_idle();

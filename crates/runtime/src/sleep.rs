@@ -1,4 +1,5 @@
-//! Who is idle, who sleeps, whom to wake. README.md, "Sleep and wake", has the rules by number and the argument for them.
+//! Who is idle, who sleeps, whom to wake. README.md, "Sleep and wake", has the rules by number and
+//! the argument for them.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -57,8 +58,8 @@ pub struct Sleep {
     barrier: Barrier,
     /// By worker, fastest kind first: the order in which they are woken.
     seats: Box<[CachePadded<Seat>]>,
-    /// In a region: who is outside of it, and is told where nobody sleeps within. In the census they
-    /// are a sleeper that is never woken.
+    /// In a region: who is outside of it, and is told where nobody sleeps within. In the census
+    /// they are a sleeper that is never woken.
     outer: Option<Arc<Registry>>,
 }
 
@@ -67,7 +68,12 @@ impl Sleep {
     pub fn new(workers: usize) -> Self {
         let seats = (0..workers).map(|_| CachePadded::new(Seat::default()));
         let seats = seats.collect();
-        Self { census: CachePadded::new(AtomicUsize::new(0)), barrier: Barrier::new(), seats, outer: None }
+        Self {
+            census: CachePadded::new(AtomicUsize::new(0)),
+            barrier: Barrier::new(),
+            seats,
+            outer: None,
+        }
     }
 
     /// The same, in a region.
@@ -107,7 +113,8 @@ impl Sleep {
         }
     }
 
-    /// Work has been made visible that is for some only: who sleeps, to choose from and to [`Sleep::wake`].
+    /// Work has been made visible that is for some only: who sleeps, to choose from and to
+    /// [`Sleep::wake`].
     pub fn asleep(&self) -> impl Iterator<Item = usize> + '_ {
         fence(Ordering::SeqCst);
         let sleepers = Census(self.census.load(Ordering::Relaxed)).sleepers();
@@ -157,9 +164,11 @@ impl Sleep {
         }
     }
 
-    /// A looker sleeps until it is woken, or a time has come, and looks again then. `anything`: whether there is something to be done after
-    /// all (rule 3). `until`: that time, asked behind the barrier, too: for what has come before it nobody may have been woken. `asleep`: what it does when all
-    /// see that it sleeps, unless there is something, and again at the time that this returns.
+    /// A looker sleeps until it is woken, or a time has come, and looks again then. `anything`:
+    /// whether there is something to be done after all (rule 3). `until`: that time, asked behind
+    /// the barrier, too: for what has come before it nobody may have been woken. `asleep`: what it
+    /// does when all see that it sleeps, unless there is something, and again at the time that this
+    /// returns.
     pub fn sleep(
         &self,
         me: usize,
@@ -222,7 +231,10 @@ impl Sleep {
     fn take_from_sleep(&self, index: usize) -> bool {
         let seat = &self.seats[index];
         let taken = seat.is_asleep()
-            && seat.state.compare_exchange(ASLEEP, WAKING, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+            && seat
+                .state
+                .compare_exchange(ASLEEP, WAKING, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok();
         if taken {
             self.census.fetch_sub(SLEEPER - LOOKER, Ordering::SeqCst);
             // Not before: it would leave the census as a looker that is not in it yet.
@@ -237,7 +249,8 @@ impl Sleep {
             thread.unpark();
         }
         Worker::with_current(|worker| {
-            let worker = worker.filter(|worker| std::ptr::eq(&raw const worker.registry().sleep, self));
+            let worker =
+                worker.filter(|worker| std::ptr::eq(&raw const worker.registry().sleep, self));
             let Some(worker) = worker else { return };
             if let Some(recorder) = worker.recorder() {
                 recorder.happened(What::Woke(index as u32), since);
@@ -275,11 +288,14 @@ mod models {
         }
 
         fn take(&self) -> bool {
-            self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |jobs| jobs.checked_sub(1)).is_ok()
+            self.0
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |jobs| jobs.checked_sub(1))
+                .is_ok()
         }
     }
 
-    /// What a worker does without work, as `worker/idle.rs` has it, but that it looks only once before it sleeps.
+    /// What a worker does without work, as `worker/idle.rs` has it, but that it looks only once
+    /// before it sleeps.
     fn look(sleep: &Sleep, me: usize, jobs: &Jobs, done: &dyn Fn() -> bool) -> bool {
         sleep.start_looking();
         loop {
@@ -333,7 +349,8 @@ mod models {
                 shared.1.push();
                 shared.0.work_appeared();
             }
-            // Who has taken one takes no other: if a wake-up were lost, the second job would lie there for ever.
+            // Who has taken one takes no other: if a wake-up were lost, the second job would lie
+            // there for ever.
             workers.into_iter().for_each(|worker| worker.join().unwrap());
         });
     }
@@ -342,7 +359,8 @@ mod models {
     fn who_takes_one_job_of_two_pushed_at_once_has_another_sleeper_woken_for_the_second() {
         model(|| {
             let shared = Arc::new((Sleep::new(2), Jobs::default()));
-            // The other sleeps from the start: with a thread of its own there would be too many interleavings.
+            // The other sleeps from the start: with a thread of its own there would be too many
+            // interleavings.
             shared.0.seats[1].state.store(ASLEEP, Ordering::Relaxed);
             shared.0.census.store(SLEEPER, Ordering::SeqCst);
             let worker = {
@@ -401,7 +419,9 @@ mod models {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
                     shared.0.take_seat(0);
-                    assert!(!look(&shared.0, 0, &Jobs::default(), &|| shared.2.load(Ordering::Relaxed)));
+                    assert!(!look(&shared.0, 0, &Jobs::default(), &|| shared
+                        .2
+                        .load(Ordering::Relaxed)));
                 })
             };
             shared.1.push();

@@ -71,12 +71,18 @@ where
 {
     /// A job that has not begun.
     pub const fn new(signal: S, closure: F) -> Self {
-        Self { head: Head { run: Self::run }, signal, state: UnsafeCell::new(State::Closure(closure)) }
+        Self {
+            head: Head { run: Self::run },
+            signal,
+            state: UnsafeCell::new(State::Closure(closure)),
+        }
     }
 
-    /// What goes into a deque. The job must stay where it is until it has been taken out again or its signal is given.
+    /// What goes into a deque. The job must stay where it is until it has been taken out again or
+    /// its signal is given.
     pub const fn job(&self) -> JobRef {
-        // The whole job is behind the pointer, not its head alone: `run` goes from one to the other.
+        // The whole job is behind the pointer, not its head alone: `run` goes from one to the
+        // other.
         JobRef::new(NonNull::from_ref(self).cast())
     }
 
@@ -84,7 +90,8 @@ where
     /// The head is that of a `Self` which nobody else runs, and whose waiter waits for the signal.
     unsafe fn run(head: NonNull<Head>, worker: &Worker) {
         worker.credits.give_back(worker);
-        // SAFETY: the head is the first field; the waiter keeps the job until the signal, which is the last thing here.
+        // SAFETY: the head is the first field; the waiter keeps the job until the signal, which is
+        // the last thing here.
         let this = unsafe { head.cast::<Self>().as_ref() };
         // SAFETY: nobody else looks at the state before the signal.
         let state = unsafe { &mut *this.state.get() };

@@ -9,7 +9,8 @@ use crate::costs::Cost;
 use crate::registry::Registry;
 use crate::team::{KindOfCore, Place};
 
-/// What a pool has done since it was made: see [`crate::Pool::summary`]. Its `Display` is a table of several lines.
+/// What a pool has done since it was made: see [`crate::Pool::summary`]. Its `Display` is a table
+/// of several lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// How long the pool has been there.
@@ -27,18 +28,20 @@ pub struct Summary {
 /// What a worker has done, or several together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Tasks that it has run: independent ones, those with dependences, those of recorded graphs, and in pipelines an item's way to the next place
-    /// where it had to wait.
+    /// Tasks that it has run: independent ones, those with dependences, those of recorded graphs,
+    /// and in pipelines an item's way to the next place where it had to wait.
     pub tasks: u64,
     /// Chunks of loops that it has run.
     pub chunks: u64,
-    /// Tasks with names that it has left to faster workers, as often as it has, and loops whose end it has.
+    /// Tasks with names that it has left to faster workers, as often as it has, and loops whose end
+    /// it has.
     pub declined: u64,
     /// Deques of others that it has looked into when it had nothing to do.
     pub steals_tried: u64,
     /// Jobs that it has found there.
     pub steals_got: u64,
-    /// Times that it has lent its core to a worker that had lost its own with work in hand, or was at work on a slower one: [`crate::Builder::lend`].
+    /// Times that it has lent its core to a worker that had lost its own with work in hand, or was
+    /// at work on a slower one: [`crate::Builder::lend`].
     pub lent: u64,
     /// At work.
     pub busy: Nanos,
@@ -84,10 +87,15 @@ impl Summary {
         });
         let mut workers: Vec<_> = work.collect();
         let places = registry.team.places.clone();
-        // What the reserve did, it did for the worker. It stands by meanwhile, and is neither busy nor idle.
+        // What the reserve did, it did for the worker. It stands by meanwhile, and is neither busy
+        // nor idle.
         for reserve in workers.drain(places.len()..).collect::<Vec<_>>() {
-            workers[0] =
-                workers[0].and(Work { busy: Nanos::ZERO, looking: Nanos::ZERO, asleep: Nanos::ZERO, ..reserve });
+            workers[0] = workers[0].and(Work {
+                busy: Nanos::ZERO,
+                looking: Nanos::ZERO,
+                asleep: Nanos::ZERO,
+                ..reserve
+            });
         }
         let of_kind = |kind: &KindOfCore| {
             let its = workers.iter().zip(&places).filter(|(_, place)| place.kind == kind.id);
@@ -117,14 +125,19 @@ impl fmt::Display for Summary {
             "lent",
         ];
         let row = |name: String, kind: &str, work: &Work| {
-            let counts = [work.steals_got, work.steals_tried, work.declined, work.lent].map(|count| count.to_string());
+            let counts = [work.steals_got, work.steals_tried, work.declined, work.lent]
+                .map(|count| count.to_string());
             let times = [work.busy, work.looking, work.asleep].map(seconds);
             let first = [name, kind.to_string(), work.tasks.to_string(), work.chunks.to_string()];
             first.into_iter().chain(times).chain(counts).collect::<Vec<_>>()
         };
         let mut rows = vec![header.map(String::from).to_vec()];
         for ((worker, work), place) in self.workers.iter().enumerate().zip(&self.places) {
-            rows.push(row(format!("worker {worker}"), kind_of(place).map_or("", |it| &it.0.name), work));
+            rows.push(row(
+                format!("worker {worker}"),
+                kind_of(place).map_or("", |it| &it.0.name),
+                work,
+            ));
         }
         for (kind, work) in self.kinds.iter().filter(|_| self.kinds.len() > 1) {
             rows.push(row(format!("all {}", kind.name), &kind.name, work));
@@ -135,17 +148,27 @@ impl fmt::Display for Summary {
         }
         let mut rows = vec![["cost of", "kind", "us"].map(String::from).to_vec()];
         for cost in &self.costs {
-            let kind = self.kinds.iter().find(|(kind, _)| kind.id == cost.kind).map_or("", |it| &it.0.name);
-            rows.push(vec![cost.label.into(), kind.into(), format!("{:.3}", cost.time.0 as f64 / 1e3)]);
+            let kind = self
+                .kinds
+                .iter()
+                .find(|(kind, _)| kind.id == cost.kind)
+                .map_or("", |it| &it.0.name);
+            rows.push(vec![
+                cost.label.into(),
+                kind.into(),
+                format!("{:.3}", cost.time.0 as f64 / 1e3),
+            ]);
         }
         table(f, &rows, 2)
     }
 }
 
-/// Columns as wide as they have to be; the first `left` of them begin at the left, the others end at the right.
+/// Columns as wide as they have to be; the first `left` of them begin at the left, the others end
+/// at the right.
 fn table(f: &mut fmt::Formatter<'_>, rows: &[Vec<String>], left: usize) -> fmt::Result {
     let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<_> = (0..columns).map(width).collect();
     for row in rows {
         let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
@@ -164,9 +187,15 @@ mod tests {
 
     #[test]
     fn a_table_has_a_row_per_worker_and_per_kind_and_costs_below() {
-        let kind = |id, name: &str| KindOfCore { id: KindId(id), name: name.into(), capacity: 1024 };
-        let work =
-            |tasks| Work { tasks, busy: Nanos(1_500_000_000), steals_got: 3, steals_tried: 40, ..Work::default() };
+        let kind =
+            |id, name: &str| KindOfCore { id: KindId(id), name: name.into(), capacity: 1024 };
+        let work = |tasks| Work {
+            tasks,
+            busy: Nanos(1_500_000_000),
+            steals_got: 3,
+            steals_tried: 40,
+            ..Work::default()
+        };
         let summary = Summary {
             age: Nanos(2_000_000_000),
             workers: vec![work(100), work(20)],

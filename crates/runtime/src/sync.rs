@@ -1,4 +1,5 @@
-//! Atomics and threads of the protocol: the standard library's, or loom's where the protocol is being checked (`--cfg loom`).
+//! Atomics and threads of the protocol: the standard library's, or loom's where the protocol is
+//! being checked (`--cfg loom`).
 
 use std::time::Instant;
 

@@ -41,8 +41,8 @@ pub struct Team {
 }
 
 impl Team {
-    /// The cores that this process may use, of the kinds that `stated` names, each with its CPUs; of those
-    /// that the system tells where that is `None`. The text is what a message calls them.
+    /// The cores that this process may use, of the kinds that `stated` names, each with its CPUs;
+    /// of those that the system tells where that is `None`. The text is what a message calls them.
     ///
     /// # Errors
     /// None of the CPUs that are stated may be used.
@@ -72,7 +72,11 @@ impl Team {
         let (mut there, mut places) = (Vec::new(), Vec::new());
         for (ListedKind { name, capacity, cpus }, id) in kinds.0.iter().zip((0..).map(KindId)) {
             let before = places.len();
-            places.extend(cpus.iter().filter(|&&cpu| may_use(cpu)).map(|&cpu| Place { kind: id, cpu: Some(cpu) }));
+            places.extend(
+                cpus.iter()
+                    .filter(|&&cpu| may_use(cpu))
+                    .map(|&cpu| Place { kind: id, cpu: Some(cpu) }),
+            );
             if places.len() > before {
                 there.push(KindOfCore { id, name: name.clone(), capacity: *capacity });
             }
@@ -83,9 +87,11 @@ impl Team {
     /// Where nothing is told of the cores: all alike.
     fn alike(cpus: Option<Vec<u32>>) -> Self {
         let count = std::thread::available_parallelism().map_or(1, usize::from);
-        let cpus = cpus.map_or_else(|| vec![None; count], |cpus| cpus.into_iter().map(Some).collect());
+        let cpus =
+            cpus.map_or_else(|| vec![None; count], |cpus| cpus.into_iter().map(Some).collect());
         let places = cpus.into_iter().map(|cpu| Place { kind: KindId(0), cpu }).collect();
-        let kinds = vec![KindOfCore { id: KindId(0), name: "core".into(), capacity: FULL_CAPACITY }];
+        let kinds =
+            vec![KindOfCore { id: KindId(0), name: "core".into(), capacity: FULL_CAPACITY }];
         Self { kinds, places, lends: true }
     }
 
@@ -162,13 +168,18 @@ mod tests {
     fn cores_that_may_not_be_used_are_left_out_and_so_are_their_kinds() {
         let team = Team::of(&machine(), &|cpu| cpu < 2);
         assert_eq!(team.kinds.len(), 1);
-        assert_eq!(team.places.iter().map(|place| place.cpu).collect::<Vec<_>>(), [Some(0), Some(1)]);
+        assert_eq!(
+            team.places.iter().map(|place| place.cpu).collect::<Vec<_>>(),
+            [Some(0), Some(1)]
+        );
     }
 
     #[test]
     fn more_workers_than_cores_go_round_and_fewer_take_the_fastest() {
         let team = Team::of(&machine(), &|cpu| cpu == 0 || cpu == 4);
-        let kinds = |workers| team.clone().with_workers(workers).places.iter().map(|it| it.kind.0).collect::<Vec<_>>();
+        let kinds = |workers| {
+            team.clone().with_workers(workers).places.iter().map(|it| it.kind.0).collect::<Vec<_>>()
+        };
         assert_eq!((kinds(1), kinds(3)), (vec![0], vec![0, 0, 1]));
         assert_eq!(team.with_workers(1).kinds.len(), 1);
     }

@@ -1,6 +1,8 @@
-//! Whether it pays to steal. The lines of memory that a thief needs are in its victim's cache, and have to go back there: where tasks are shorter than that takes,
-//! both are slower together than the victim would be alone. So a thief times one steal of some, and what it has stolen; where the taking was the longer, it
-//! holds off for a while, and for twice as long if it finds the same again.
+//! Whether it pays to steal. The lines of memory that a thief needs are in its victim's cache, and
+//! have to go back there: where tasks are shorter than that takes, both are slower together than
+//! the victim would be alone. So a thief times one steal of some, and what it has stolen; where the
+//! taking was the longer, it holds off for a while, and for twice as long if it finds the same
+//! again.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -41,8 +43,12 @@ impl Thrift {
         self.steals.get() >= SAMPLED
     }
 
-    /// Seeks a job and times the steal that finds it: from whom, and when that was begun. None: it has not been stolen.
-    pub fn timing<J>(&self, seek: impl FnOnce() -> Option<J>) -> Option<(J, Option<(usize, Instant)>)> {
+    /// Seeks a job and times the steal that finds it: from whom, and when that was begun. None: it
+    /// has not been stolen.
+    pub fn timing<J>(
+        &self,
+        seek: impl FnOnce() -> Option<J>,
+    ) -> Option<(J, Option<(usize, Instant)>)> {
         self.begun.set(None);
         self.is_timing.set(true);
         let job = seek();
@@ -61,8 +67,8 @@ impl Thrift {
         }
     }
 
-    /// A steal from this victim took so long, and so did the task. It was in so many lines of memory: several come faster than one after the other, twice as
-    /// fast, say.
+    /// A steal from this victim took so long, and so did the task. It was in so many lines of
+    /// memory: several come faster than one after the other, twice as fast, say.
     pub fn judge(&self, victim: usize, lines: usize, taking: Duration, task: Duration) {
         let next = if taking * lines.div_ceil(2) as u32 <= task {
             Duration::ZERO
@@ -79,7 +85,8 @@ impl Thrift {
         self.owed.take()
     }
 
-    /// The victim did nothing about its tasks meanwhile: it has something else to do, and they are the thief's.
+    /// The victim did nothing about its tasks meanwhile: it has something else to do, and they are
+    /// the thief's.
     pub fn was_for_nothing(&self) {
         self.held_off.set(Duration::ZERO);
     }

@@ -1,4 +1,5 @@
-//! How long something took: for the trace, for whoever learns what tasks cost, and for slow workers that want to know when this one is free.
+//! How long something took: for the trace, for whoever learns what tasks cost, and for slow workers
+//! that want to know when this one is free.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! Many tasks created one after the other, which lie together (README.md, "Batches"): each runs once, and none is kept from others.
+//! Many tasks created one after the other, which lie together (README.md, "Batches"): each runs
+//! once, and none is kept from others.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,7 +69,9 @@ fn what_is_left_of_a_batch_is_there_for_a_scope_inside_one_of_its_tasks() {
     pool.scope(|s| {
         for _ in 0..200 {
             s.spawn(move || {
-                pool.scope(|s| (0..100).for_each(|_| s.spawn(move || _ = done.fetch_add(1, Ordering::Relaxed))));
+                pool.scope(|s| {
+                    (0..100).for_each(|_| s.spawn(move || _ = done.fetch_add(1, Ordering::Relaxed)))
+                });
             });
         }
     });
@@ -134,7 +137,11 @@ fn few_long_tasks_behind_many_short_ones_are_shared_out() {
 }
 
 /// A task of so many words, which must come out as they went in.
-fn spawn_of<'s, const WORDS: usize>(s: evenkeel_runtime::Spawner<'s>, seed: u64, sum: &'s AtomicUsize) {
+fn spawn_of<'s, const WORDS: usize>(
+    s: evenkeel_runtime::Spawner<'s>,
+    seed: u64,
+    sum: &'s AtomicUsize,
+) {
     let words: [u64; WORDS] = std::array::from_fn(|at| seed.wrapping_mul(at as u64 + 1));
     s.spawn(move || {
         let expected: [u64; WORDS] = std::array::from_fn(|at| seed.wrapping_mul(at as u64 + 1));
@@ -146,7 +153,8 @@ fn spawn_of<'s, const WORDS: usize>(s: evenkeel_runtime::Spawner<'s>, seed: u64,
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Lengths change within a batch and between them; some tasks create more, in their scope or in one of their own.
+    /// Lengths change within a batch and between them; some tasks create more, in their scope or in
+    /// one of their own.
     #[test]
     fn tasks_of_all_lengths_run_once_each(
         workers in 1..=4_usize,

@@ -41,14 +41,19 @@ fn a_child_is_told_that_it_has_no_workers_and_may_make_its_own() {
         let said = |panic: Box<dyn std::any::Any + Send>| {
             panic.downcast::<&str>().map_or(String::new(), |text| text.to_string())
         };
-        let of_loop = catch_unwind(AssertUnwindSafe(|| sum(&pool))).map_or_else(said, |_| String::new());
-        let of_scope =
-            catch_unwind(AssertUnwindSafe(|| pool.scope(|s| s.spawn(|| {})))).map_or_else(said, |()| String::new());
-        let told = |text: String| text.contains("made before a fork") && text.contains("make a pool of its own");
+        let of_loop =
+            catch_unwind(AssertUnwindSafe(|| sum(&pool))).map_or_else(said, |_| String::new());
+        let of_scope = catch_unwind(AssertUnwindSafe(|| pool.scope(|s| s.spawn(|| {}))))
+            .map_or_else(said, |()| String::new());
+        let told = |text: String| {
+            text.contains("made before a fork") && text.contains("make a pool of its own")
+        };
         if told(of_loop) && told(of_scope) { 3 } else { WRONG }
     });
     assert_eq!(refused, 3);
-    let own = forked(|| if sum(&Pool::builder().workers(2).build().unwrap()) == 499_500 { 4 } else { WRONG });
+    let own = forked(|| {
+        if sum(&Pool::builder().workers(2).build().unwrap()) == 499_500 { 4 } else { WRONG }
+    });
     assert_eq!(own, 4);
     assert_eq!(sum(&pool), 499_500, "the parent's is as it was");
     // Dropping it in a child says and waits for nothing.

@@ -8,14 +8,17 @@ use evenkeel_runtime::Pool;
 /// Nanoseconds that the workers of this process have been on a core, by thread.
 fn on_core() -> Vec<(String, u64)> {
     let threads = std::fs::read_dir("/proc/self/task").unwrap().map(|it| it.unwrap().path());
-    let read = |path: &std::path::Path, file| std::fs::read_to_string(path.join(file)).unwrap_or_default();
+    let read =
+        |path: &std::path::Path, file| std::fs::read_to_string(path.join(file)).unwrap_or_default();
     let workers = threads.filter(|it| read(it, "comm").starts_with("evenkeel-"));
-    let time =
-        |it: &std::path::Path| read(it, "schedstat").split(' ').next().and_then(|it| it.parse().ok()).unwrap_or(0);
+    let time = |it: &std::path::Path| {
+        read(it, "schedstat").split(' ').next().and_then(|it| it.parse().ok()).unwrap_or(0)
+    };
     workers.map(|it| (it.display().to_string(), time(&it))).collect()
 }
 
-/// All are asleep some time after the last of their work: how soon depends on who else is on this machine.
+/// All are asleep some time after the last of their work: how soon depends on who else is on this
+/// machine.
 fn falls_asleep(workers: usize) -> bool {
     (0..100).any(|_| {
         std::thread::sleep(Duration::from_millis(20));

@@ -1,5 +1,5 @@
-//! Tasks on two kinds of core. Two workers on two kinds of core, as a machine file says; what takes longer on the
-//! slow one is sleep, so that it takes as long whatever else the machine does.
+//! Tasks on two kinds of core. Two workers on two kinds of core, as a machine file says; what takes
+//! longer on the slow one is sleep, so that it takes as long whatever else the machine does.
 
 mod support;
 
@@ -12,7 +12,8 @@ use support::{by_kind, here, sleep_by_kind};
 #[test]
 fn a_slow_core_leaves_the_last_tasks_to_a_fast_one_and_does_not_where_it_does_not_know_kinds() {
     let slow_share = |policy| {
-        // Who is woken by a push would else take the core of who pushes, and look for work before that one has begun what it keeps.
+        // Who is woken by a push would else take the core of who pushes, and look for work before
+        // that one has begun what it keeps.
         let (pool, done) = (by_kind(policy, true), [const { AtomicUsize::new(0) }; 2]);
         for round in 0..15 {
             pool.scope(|s| {
@@ -46,7 +47,8 @@ fn a_task_that_was_left_is_taken_after_all_where_the_fast_core_does_not_come() {
             (0..4).for_each(|_| s.task().label("step").run(|| sleep_by_kind(&[1_000, 3_000])));
         });
     }
-    // "step" takes 1 ms on the fast core, as far as is known; now it waits there for one that the slow core has to do.
+    // "step" takes 1 ms on the fast core, as far as is known; now it waits there for one that the
+    // slow core has to do.
     pool.scope(|s| {
         for _ in 0..2 {
             s.task().label("step").run(|| {
@@ -64,13 +66,16 @@ fn a_task_that_was_left_is_taken_after_all_where_the_fast_core_does_not_come() {
 
 #[test]
 fn under_cats_the_path_is_the_fast_cores() {
-    let (pool, root, path, slow) = (by_kind("cats", false), Handle::new(), Handle::new(), AtomicUsize::new(0));
+    let (pool, root, path, slow) =
+        (by_kind("cats", false), Handle::new(), Handle::new(), AtomicUsize::new(0));
     let singles: Vec<_> = (0..30).map(|_| Handle::new()).collect();
     pool.scope(|s| {
         let slow = &slow;
         // All is created before the first ends: so the path is known.
         s.task().writes(&root).run(|| sleep_by_kind(&[20_000, 20_000]));
-        singles.iter().for_each(|it| s.task().reads(&root).updates(it).run(|| sleep_by_kind(&[1_000, 2_000])));
+        singles.iter().for_each(|it| {
+            s.task().reads(&root).updates(it).run(|| sleep_by_kind(&[1_000, 2_000]))
+        });
         for _ in 0..20 {
             s.task().reads(&root).updates(&path).run(move || {
                 slow.fetch_add(here(), Ordering::Relaxed);
@@ -84,7 +89,8 @@ fn under_cats_the_path_is_the_fast_cores() {
 
 #[test]
 fn what_a_policy_keeps_for_a_core_that_does_not_come_is_done_by_another() {
-    let (pool, path, held, begun) = (by_kind("cats", false), Handle::new(), Mutex::new(()), AtomicUsize::new(0));
+    let (pool, path, held, begun) =
+        (by_kind("cats", false), Handle::new(), Mutex::new(()), AtomicUsize::new(0));
     let lock = held.lock().unwrap();
     std::thread::scope(|threads| {
         // One worker waits for the lock, which is held until the path is done.
@@ -125,7 +131,11 @@ fn kinds_in_a_line_count_where_no_machine_is_named() {
     }
     for line in ["big:0-63=700", "0=no"] {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        let status = child.args(["--exact", name]).env("EVENKEEL_KINDS", line).env_remove("EVENKEEL_MACHINE").status();
+        let status = child
+            .args(["--exact", name])
+            .env("EVENKEEL_KINDS", line)
+            .env_remove("EVENKEEL_MACHINE")
+            .status();
         assert!(status.unwrap().success(), "{line}");
     }
 }

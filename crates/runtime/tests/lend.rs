@@ -1,4 +1,5 @@
-//! Cores that are lent: whoever has nothing to do gives its own to a worker that has work in hand and does not run.
+//! Cores that are lent: whoever has nothing to do gives its own to a worker that has work in hand
+//! and does not run.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(unsafe_code, reason = "a thread's scheduling class is libc's to set")]
 
@@ -57,7 +58,8 @@ fn lent(pool: &Pool) -> u64 {
     pool.summary().workers.iter().map(|work| work.lent).sum()
 }
 
-/// A task that another worker than its creator has, and does `within` there while that one has nothing to do.
+/// A task that another worker than its creator has, and does `within` there while that one has
+/// nothing to do.
 fn elsewhere<R: Send>(pool: &Pool, within: impl FnOnce() -> R + Send) -> (usize, R) {
     let both = Barrier::new(2);
     let result = Mutex::new(None);
@@ -74,7 +76,8 @@ fn elsewhere<R: Send>(pool: &Pool, within: impl FnOnce() -> R + Send) -> (usize,
 }
 
 #[test]
-fn who_has_work_in_hand_and_does_not_run_gets_the_core_of_who_waits_for_it_and_goes_home_afterwards() {
+fn who_has_work_in_hand_and_does_not_run_gets_the_core_of_who_waits_for_it_and_goes_home_afterwards()
+ {
     let _alone = alone();
     let is_lent = || {
         let pool = builder().build().unwrap();
@@ -82,7 +85,8 @@ fn who_has_work_in_hand_and_does_not_run_gets_the_core_of_who_waits_for_it_and_g
             std::thread::sleep(AWAY);
             sched_getcpu()
         });
-        // Whoever has the next task is a worker that has been idle since, and is not lent another core before it says where it may run.
+        // Whoever has the next task is a worker that has been idle since, and is not lent another
+        // core before it says where it may run.
         std::thread::sleep(AWAY);
         let is_home = || {
             let (creator, cpus) = elsewhere(&pool, || may_run_on(None));
@@ -99,7 +103,8 @@ fn may_run_on(thread: Option<Pid>) -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
 }
 
-/// What a worker does that has lost its core for a while, with its own core and whether it has the other's now, who has lent that and sleeps.
+/// What a worker does that has lost its core for a while, with its own core and whether it has the
+/// other's now, who has lent that and sleeps.
 fn lent_and_nobody_waits<R: Send>(pool: &Pool, within: impl FnOnce(usize, bool) -> R + Send) -> R {
     let both = Barrier::new(2);
     std::thread::scope(|threads| {
@@ -119,10 +124,15 @@ fn who_has_nothing_left_to_do_goes_home_though_its_lender_sleeps_on() {
     let _alone = alone();
     let pool = builder().build().unwrap();
     let was_lent = || {
-        let (thread, own, is_away) = lent_and_nobody_waits(&pool, |own, is_away| (gettid(), own, is_away));
+        let (thread, own, is_away) =
+            lent_and_nobody_waits(&pool, |own, is_away| (gettid(), own, is_away));
         let since = Instant::now();
         while is_away && may_run_on(Some(thread)) != [own] {
-            assert!(since.elapsed() < Duration::from_secs(10), "{:?}, not {own}", may_run_on(Some(thread)));
+            assert!(
+                since.elapsed() < Duration::from_secs(10),
+                "{:?}, not {own}",
+                may_run_on(Some(thread))
+            );
             std::thread::sleep(AWAY);
         }
         is_away
@@ -155,7 +165,8 @@ fn who_loses_its_core_is_lent_that_of_one_that_has_been_asleep_for_long() {
     assert!(sometimes(is_lent));
 }
 
-/// Of a task that the worker of this kind has, while there is nothing for the other to do: on how many cores in turn it has been.
+/// Of a task that the worker of this kind has, while there is nothing for the other to do: on how
+/// many cores in turn it has been.
 fn alone_on(kind: usize) -> usize {
     let pool = by_kind("steal-kind", true);
     let cpus = pool.places().iter().map(|place| place.cpu.unwrap() as usize).collect::<Vec<_>>();
@@ -182,7 +193,8 @@ fn alone_on(kind: usize) -> usize {
 }
 
 #[test]
-fn what_takes_long_on_a_slow_core_goes_to_a_fast_one_that_has_nothing_to_do_and_not_the_other_way_round() {
+fn what_takes_long_on_a_slow_core_goes_to_a_fast_one_that_has_nothing_to_do_and_not_the_other_way_round()
+ {
     let _alone = alone();
     assert!(sometimes(|| alone_on(1) == 2));
     assert_eq!(alone_on(0), 1);
@@ -224,7 +236,10 @@ fn who_wakes_its_lender_leaves_that_ones_core_first() {
             s.spawn(|| {
                 both.wait();
                 // SAFETY: 0 is the thread that calls, and the parameters are there.
-                assert_eq!(unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const batch) }, 0);
+                assert_eq!(
+                    unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const batch) },
+                    0
+                );
             });
         }
     });
@@ -255,7 +270,8 @@ fn who_runs_is_lent_nothing() {
 fn who_has_something_to_do_again_takes_its_core_back() {
     let _alone = alone();
     let pool = builder().build().unwrap();
-    let (is_elsewhere, has_begun, is_over) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
+    let (is_elsewhere, has_begun, is_over) =
+        (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|threads| {
         threads.spawn(|| {
             let since = Instant::now();
@@ -316,8 +332,11 @@ fn a_variable_tells_workers_not_to() {
     let _alone = alone();
     let lent = |value: &str| {
         let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-        again.args(["--exact", "a_pool_that_says_how_many_it_lent", "--nocapture"]).env("EVENKEEL_AGAIN", "1");
-        let said = String::from_utf8(again.env("EVENKEEL_LEND", value).output().unwrap().stderr).unwrap();
+        again
+            .args(["--exact", "a_pool_that_says_how_many_it_lent", "--nocapture"])
+            .env("EVENKEEL_AGAIN", "1");
+        let said =
+            String::from_utf8(again.env("EVENKEEL_LEND", value).output().unwrap().stderr).unwrap();
         let lent = said.lines().find_map(|line| line.strip_prefix("lent ")?.parse::<u64>().ok());
         lent.ok_or(said)
     };

@@ -37,14 +37,16 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// More than a power of two: a deque that has just doubled is as empty as it gets. So many that `STOCK` comes to less than 2 bytes each.
+/// More than a power of two: a deque that has just doubled is as empty as it gets. So many that
+/// `STOCK` comes to less than 2 bytes each.
 const TASKS: usize = 1_120_000;
 const CHAINS: usize = 1_000;
 const MOST: usize = 128;
 /// What a pool takes from the system at a time: so much may be there for further tasks.
 const STOCK: usize = 2 << 20;
 
-/// Bytes by task that `create` makes of a scope whose only worker is busy with it, so that all of them are pending; beyond `closure` bytes each.
+/// Bytes by task that `create` makes of a scope whose only worker is busy with it, so that all of
+/// them are pending; beyond `closure` bytes each.
 fn beyond(closure: usize, create: impl FnOnce(&Scope<'_, '_>) + Send) -> usize {
     let pool = Pool::builder().workers(1).build().unwrap();
     pool.scope(|s| {

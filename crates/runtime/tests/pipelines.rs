@@ -33,16 +33,21 @@ fn serial_stages_see_the_items_in_the_order_of_the_source() {
             .parallel(|(i, square)| i + square)
             .serial(|it| last.push(it))
             .run();
-        assert!(first.into_iter().eq(0..5_000) && last.into_iter().eq((0..5_000).map(|i| i + i * i)));
+        assert!(
+            first.into_iter().eq(0..5_000) && last.into_iter().eq((0..5_000).map(|i| i + i * i))
+        );
     }
 }
 
 #[test]
 fn no_more_items_are_under_way_than_may_be() {
-    for (bound, pool) in [1, 2, 3, 7].into_iter().flat_map(|bound| pools().map(move |pool| (bound, pool))) {
+    for (bound, pool) in
+        [1, 2, 3, 7].into_iter().flat_map(|bound| pools().map(move |pool| (bound, pool)))
+    {
         let (under_way, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let source =
-            (0..1_000).inspect(|_| _ = most.fetch_max(under_way.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst));
+        let source = (0..1_000).inspect(|_| {
+            _ = most.fetch_max(under_way.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst)
+        });
         pool.pipeline(source)
             .in_flight(bound)
             .parallel(std::hint::black_box::<i32>)
@@ -53,10 +58,12 @@ fn no_more_items_are_under_way_than_may_be() {
 }
 
 #[test]
-fn a_slow_core_has_its_items_taken_from_the_source_by_a_fast_one_and_does_not_where_kinds_do_not_count() {
+fn a_slow_core_has_its_items_taken_from_the_source_by_a_fast_one_and_does_not_where_kinds_do_not_count()
+ {
     let slow_share = |policy| {
         let [asked, worked] = [const { AtomicUsize::new(0) }; 2];
-        let count = |it: &AtomicUsize| _ = it.fetch_add(usize::from(here() == 1), Ordering::Relaxed);
+        let count =
+            |it: &AtomicUsize| _ = it.fetch_add(usize::from(here() == 1), Ordering::Relaxed);
         by_kind(policy, true)
             .pipeline((0..200).inspect(|_| count(&asked)))
             .parallel(|_| {
@@ -151,7 +158,8 @@ fn no_item_waits_for_a_source_that_waits_itself_on_cores_of_two_kinds() {
             sleep_by_kind(&[500, 20_000]);
         })
         .run();
-    // Whoever has taken one has begun with it 4 ms later, but where this machine had no core for it.
+    // Whoever has taken one has begun with it 4 ms later, but where this machine had no core for
+    // it.
     assert!(kept_waiting.into_inner() <= 15);
 }
 
@@ -167,7 +175,8 @@ fn a_pipeline_may_have_no_items_or_no_stages() {
 fn stages_known_at_run_time_are_gone_through_in_order() {
     for stages in 0..6 {
         let (seen, mut last) = (Mutex::new(Vec::new()), Vec::new());
-        let mut all: Vec<_> = (0..stages).map(|n| Stage::parallel(move |it: u64| it * 10 + n)).collect();
+        let mut all: Vec<_> =
+            (0..stages).map(|n| Stage::parallel(move |it: u64| it * 10 + n)).collect();
         let first = Stage::serial(|it| {
             seen.lock().unwrap().push(it);
             it
@@ -179,7 +188,10 @@ fn stages_known_at_run_time_are_gone_through_in_order() {
         }));
         pool(3).pipeline(1..=1_000_u64).run_through(all);
         assert!(seen.into_inner().unwrap().into_iter().eq(1..=1_000));
-        assert!(last.into_iter().eq((1..=1_000).map(|it| (0..stages).fold(it, |it, n| it * 10 + n))), "{stages}");
+        assert!(
+            last.into_iter().eq((1..=1_000).map(|it| (0..stages).fold(it, |it, n| it * 10 + n))),
+            "{stages}"
+        );
     }
 }
 
@@ -190,7 +202,9 @@ fn a_panic_anywhere_arrives() {
         let panic_at = |place: &str, i: i32| assert!(at != place || i != 50, "{at}");
         let source = (0..100).inspect(|&i| panic_at("source", i));
         let line = pool.pipeline(source).parallel(|i| (i, panic_at("parallel", i)).0);
-        let payload = catch_unwind(AssertUnwindSafe(|| line.serial(|i| panic_at("serial", i)).run())).unwrap_err();
+        let payload =
+            catch_unwind(AssertUnwindSafe(|| line.serial(|i| panic_at("serial", i)).run()))
+                .unwrap_err();
         payload.downcast_ref::<String>().cloned()
     };
     for at in ["source", "parallel", "serial"] {

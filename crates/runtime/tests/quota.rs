@@ -10,15 +10,17 @@ use evenkeel_runtime::Pool;
 /// Set in the process that is in the group.
 const INSIDE: &str = "EVENKEEL_TEST_IN_GROUP";
 
-/// A group with one CPU's worth of time, of either version of control groups; `None` where none may be made.
+/// A group with one CPU's worth of time, of either version of control groups; `None` where none may
+/// be made.
 struct Group(PathBuf);
 
 impl Group {
     fn of_one_cpu() -> Option<Self> {
         let name = format!("evenkeel-quota-{}", std::process::id());
-        for (parent, file, quota) in
-            [("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "100000"), ("/sys/fs/cgroup", "cpu.max", "100000 100000")]
-        {
+        for (parent, file, quota) in [
+            ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "100000"),
+            ("/sys/fs/cgroup", "cpu.max", "100000 100000"),
+        ] {
             let folder = Path::new(parent).join(&name);
             if Path::new(parent).join("cgroup.procs").exists() && fs::create_dir(&folder).is_ok() {
                 let group = Self(folder);

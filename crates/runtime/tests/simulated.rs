@@ -1,5 +1,6 @@
-//! What is simulated is what runs: one graph, by the same policies' code in the simulator and in the runtime. How much of it the fast core does
-//! is compared. Tasks sleep for as long as the simulator has them take on the kind of core that they are on.
+//! What is simulated is what runs: one graph, by the same policies' code in the simulator and in
+//! the runtime. How much of it the fast core does is compared. Tasks sleep for as long as the
+//! simulator has them take on the kind of core that they are on.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -11,7 +12,8 @@ use std::time::Duration;
 use evenkeel_files::machines;
 use evenkeel_machine::Work;
 use evenkeel_model::{
-    Application, GraphId, Phase, PhaseId, Program, ProgramId, Scaling, Step, Task, TaskGraph, TaskId, ThreadSpec,
+    Application, GraphId, Phase, PhaseId, Program, ProgramId, Scaling, Step, Task, TaskGraph,
+    TaskId, ThreadSpec,
 };
 use evenkeel_policy::{graph, registry};
 use evenkeel_runtime::Handle;
@@ -21,17 +23,19 @@ use support::{MACHINE, by_kind, here, sleep_by_kind};
 /// A task on the fast core, and on the slow one: in the ratio of the machine's capacities.
 const MICROS: [u64; 2] = [4_000, 20_000];
 const TASKS: u32 = 60;
-/// Shares may differ by so much: sleeping takes somewhat longer than asked for, and what a slow core begins or leaves at the start or the end is
-/// worth five tasks of the fast one.
+/// Shares may differ by so much: sleeping takes somewhat longer than asked for, and what a slow
+/// core begins or leaves at the start or the end is worth five tasks of the fast one.
 const TOLERANCE: f64 = 0.12;
 
 /// Of a task, the one that it waits for.
 type Shape = fn(u32) -> Option<u32>;
 
-/// Ten chains of six: there is something for both cores at any time, so that chance does not decide who does how much.
+/// Ten chains of six: there is something for both cores at any time, so that chance does not decide
+/// who does how much.
 const CHAINS: Shape = |task| task.checked_sub(10);
 
-/// A root, a path of 20 from it, and 39 that wait for the root alone, created before the path: the sooner the path is done, the better.
+/// A root, a path of 20 from it, and 39 that wait for the root alone, created before the path: the
+/// sooner the path is done, the better.
 const PATH: Shape = |task| match task {
     0 => None,
     41.. => Some(task - 1),
@@ -66,14 +70,16 @@ fn median(run: impl FnMut() -> f64) -> f64 {
     three[1]
 }
 
-/// Part of them that the fast core does here, of a recorded graph. What tasks cost is said, not learnt: what is planned does not depend on what else
-/// the machine does.
+/// Part of them that the fast core does here, of a recorded graph. What tasks cost is said, not
+/// learnt: what is planned does not depend on what else the machine does.
 fn run(policy: &str, shape: Shape) -> f64 {
     let (pool, on_fast) = (by_kind("steal-kind", false), AtomicUsize::new(0));
     let handles: Vec<_> = (0..TASKS).map(|_| Handle::new()).collect();
     let graph = pool.record_with(policy, |g| {
         for task in 0..TASKS {
-            let it = shape(task).into_iter().fold(g.task(), |it, before| it.reads(&handles[before as usize]));
+            let it = shape(task)
+                .into_iter()
+                .fold(g.task(), |it, before| it.reads(&handles[before as usize]));
             let it = it.writes(&handles[task as usize]).cost(Duration::from_micros(MICROS[0]));
             it.run(|| {
                 on_fast.fetch_add(usize::from(here() == 0), Ordering::Relaxed);
@@ -93,7 +99,9 @@ fn run_as_they_come(policy: &str, shape: Shape) -> f64 {
         on_fast.store(0, Ordering::Relaxed);
         pool.scope(|s| {
             for task in 0..TASKS {
-                let it = shape(task).into_iter().fold(s.task(), |it, before| it.reads(&handles[before as usize]));
+                let it = shape(task)
+                    .into_iter()
+                    .fold(s.task(), |it, before| it.reads(&handles[before as usize]));
                 it.writes(&handles[task as usize]).label("task").run(|| {
                     on_fast.fetch_add(usize::from(here() == 0), Ordering::Relaxed);
                     sleep_by_kind(&MICROS);
@@ -105,9 +113,13 @@ fn run_as_they_come(policy: &str, shape: Shape) -> f64 {
 }
 
 /// By policy, simulated and run.
-fn compare(policies: impl Iterator<Item = &'static str>, shape: Shape) -> Vec<(&'static str, f64, f64)> {
-    let shares: Vec<_> =
-        policies.map(|policy| (policy, simulated(policy, shape), median(|| run(policy, shape)))).collect();
+fn compare(
+    policies: impl Iterator<Item = &'static str>,
+    shape: Shape,
+) -> Vec<(&'static str, f64, f64)> {
+    let shares: Vec<_> = policies
+        .map(|policy| (policy, simulated(policy, shape), median(|| run(policy, shape))))
+        .collect();
     let differ = |&&(_, simulated, run): &&(&str, f64, f64)| (simulated - run).abs() > TOLERANCE;
     let different: Vec<_> = shares.iter().filter(differ).collect();
     assert!(different.is_empty(), "policy, simulated, run: {different:?} of {shares:?}");
@@ -129,10 +141,15 @@ fn so_it_does_of_a_graph_with_a_path_where_chance_does_not_decide_who_follows_it
 
 #[test]
 fn so_it_does_of_tasks_as_they_come() {
-    for (policy, shape) in
-        [("fifo", CHAINS), ("steal", CHAINS), ("steal-kind", CHAINS), ("cats", CHAINS), ("cats", PATH)]
-    {
-        let (simulated, run) = (simulated(policy, shape), median(|| run_as_they_come(policy, shape)));
+    for (policy, shape) in [
+        ("fifo", CHAINS),
+        ("steal", CHAINS),
+        ("steal-kind", CHAINS),
+        ("cats", CHAINS),
+        ("cats", PATH),
+    ] {
+        let (simulated, run) =
+            (simulated(policy, shape), median(|| run_as_they_come(policy, shape)));
         assert!((simulated - run).abs() <= TOLERANCE, "{policy}: {simulated} simulated, {run} run");
     }
 }

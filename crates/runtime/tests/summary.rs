@@ -13,10 +13,14 @@ fn tasks_and_chunks_of_all_workers_are_counted() {
         (0..100).for_each(|_| s.spawn(|| ()));
         (0..50).for_each(|_| s.task().updates(&a).label("step").run(|| ()));
     });
-    let mut graph = pool.record(|g| (0..10).for_each(|_| g.task().updates(&a).label("recorded").run(|| ())));
+    let mut graph =
+        pool.record(|g| (0..10).for_each(|_| g.task().updates(&a).label("recorded").run(|| ())));
     (0..3).for_each(|_| graph.run());
     drop(graph);
-    pool.over(0..1_000).schedule("dynamic,100".parse().unwrap()).label("loop").for_each(|i: u32| _ = i);
+    pool.over(0..1_000)
+        .schedule("dynamic,100".parse().unwrap())
+        .label("loop")
+        .for_each(|i: u32| _ = i);
     pool.pipeline(0..10).serial(|_| ()).label("stage").run();
 
     let summary = pool.summary();
@@ -53,7 +57,8 @@ fn who_has_nothing_to_do_is_asleep() {
         let before = pool.summary();
         std::thread::sleep(Duration::from_millis(50));
         let after = pool.summary();
-        let slept = |(before, after): (&Work, &Work)| after.asleep.0 >= before.asleep.0 + 40_000_000;
+        let slept =
+            |(before, after): (&Work, &Work)| after.asleep.0 >= before.asleep.0 + 40_000_000;
         before.workers.iter().zip(&after.workers).all(slept)
     });
     assert!(slept, "{}", pool.summary());
@@ -63,7 +68,8 @@ fn who_has_nothing_to_do_is_asleep() {
 fn said(value: &str) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "a_pool_that_says_what_it_did", "--nocapture"]);
-    let output = command.env("EVENKEEL_SUMMARY", value).env("EVENKEEL_AGAIN", "1").output().unwrap();
+    let output =
+        command.env("EVENKEEL_SUMMARY", value).env("EVENKEEL_AGAIN", "1").output().unwrap();
     String::from_utf8(output.stderr).unwrap()
 }
 
@@ -80,7 +86,15 @@ fn a_pool_that_says_what_it_did() {
 
 #[test]
 fn a_variable_asks_for_a_summary_on_stderr_when_the_pool_is_dropped() {
-    assert!(said("1").contains("evenkeel: 2 workers, ") && said("1").contains("worker 1"), "{}", said("1"));
+    assert!(
+        said("1").contains("evenkeel: 2 workers, ") && said("1").contains("worker 1"),
+        "{}",
+        said("1")
+    );
     assert!(!said("0").contains("worker"), "{}", said("0"));
-    assert!(said("yes").contains("EVENKEEL_SUMMARY: 'yes' found, expected 0 or 1"), "{}", said("yes"));
+    assert!(
+        said("yes").contains("EVENKEEL_SUMMARY: 'yes' found, expected 0 or 1"),
+        "{}",
+        said("yes")
+    );
 }

@@ -38,7 +38,10 @@ fn read(path: &Path) -> Read {
         if let Some(track) = packet.track_descriptor {
             let name = track.name.unwrap();
             read.tracks.push(name.clone());
-            assert!(tracks.insert(track.uuid.unwrap(), name).is_none(), "each track has its own number");
+            assert!(
+                tracks.insert(track.uuid.unwrap(), name).is_none(),
+                "each track has its own number"
+            );
         }
         for name in packet.interned_data.into_iter().flat_map(|data| data.event_names) {
             names.insert((sequence, name.iid.unwrap()), name.name.unwrap());
@@ -53,7 +56,10 @@ fn read(path: &Path) -> Read {
             continue;
         }
         let slice = read.slices.len();
-        let numbers = event.debug_annotations.iter().map(|it| (it.name.clone().unwrap(), it.int_value.unwrap()));
+        let numbers = event
+            .debug_annotations
+            .iter()
+            .map(|it| (it.name.clone().unwrap(), it.int_value.unwrap()));
         read.slices.push(Slice {
             track: tracks[&event.track_uuid.unwrap()].clone(),
             name: names[&(sequence, event.name_iid.unwrap())].clone(),
@@ -113,8 +119,14 @@ fn every_task_is_a_slice_under_its_name_with_arrows_from_those_that_it_waited_fo
         });
     });
     let count = |name| read.named(name).len();
-    assert_eq!((count("make"), count("use"), count("end"), count("task"), count("alone")), (1, 3, 1, 1, 2));
-    assert_eq!((read.flows("make", "use"), read.flows("use", "use"), read.flows("use", "end")), (3, 2, 3));
+    assert_eq!(
+        (count("make"), count("use"), count("end"), count("task"), count("alone")),
+        (1, 3, 1, 1, 2)
+    );
+    assert_eq!(
+        (read.flows("make", "use"), read.flows("use", "use"), read.flows("use", "end")),
+        (3, 2, 3)
+    );
     assert_eq!(read.flows("make", "end"), 0, "it waits for the readers, and they for the writer");
 }
 
@@ -172,7 +184,8 @@ fn chunks_of_a_loop_are_slices_with_their_ranges() {
         let read = traced(workers, |pool| {
             pool.over(10..100_010_u64).label("sum").for_each(|i| _ = std::hint::black_box(i));
         });
-        let mut ranges: Vec<_> = read.named("sum").iter().map(|it| (it.numbers["first"], it.numbers["end"])).collect();
+        let mut ranges: Vec<_> =
+            read.named("sum").iter().map(|it| (it.numbers["first"], it.numbers["end"])).collect();
         ranges.sort_unstable();
         assert_eq!((ranges[0].0, ranges[ranges.len() - 1].1), (10, 100_010));
         assert!(ranges.windows(2).all(|pair| pair[0].1 == pair[1].0), "every iteration once");
@@ -202,7 +215,11 @@ fn sleeping_and_being_woken_and_stealing_are_seen() {
     });
     let on: BTreeSet<_> = read.named("meet").iter().map(|it| &it.track).collect();
     assert_eq!(on.len(), 2);
-    assert!(read.named("asleep").len() >= 2 && !read.named("steal").is_empty() && !read.named("looking").is_empty());
+    assert!(
+        read.named("asleep").len() >= 2
+            && !read.named("steal").is_empty()
+            && !read.named("looking").is_empty()
+    );
     let longest = read.named("asleep").iter().map(|it| it.to - it.from).max().unwrap();
     assert!(longest >= 10_000_000, "{longest} ns");
     let call = read.named("call from outside");
@@ -224,7 +241,13 @@ fn what_is_done_in_isolation_is_on_the_tracks_of_those_who_do_it() {
             });
         });
     });
-    let track = |name| read.slices.iter().find(|slice| slice.name == name).map(|slice| slice.track.clone()).unwrap();
+    let track = |name| {
+        read.slices
+            .iter()
+            .find(|slice| slice.name == name)
+            .map(|slice| slice.track.clone())
+            .unwrap()
+    };
     assert_ne!(track("one"), track("two"));
 }
 

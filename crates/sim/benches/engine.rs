@@ -1,8 +1,10 @@
-//! Speed of the simulator beside its peers, in one run: `make bench` prints the table and writes it to docs/benchmarks.md.
+//! Speed of the simulator beside its peers, in one run: `make bench` prints the table and writes it
+//! to docs/benchmarks.md.
 //!
-//! Every case runs several times, the cases in turn, so that a noisy neighbour hits all alike; medians count, and ratios to
-//! the peers rather than absolute figures: taken in each round, of cases that ran one after the other. A machine whose speed changes by half from one
-//! second to the next then still tells them apart.
+//! Every case runs several times, the cases in turn, so that a noisy neighbour hits all alike;
+//! medians count, and ratios to the peers rather than absolute figures: taken in each round, of
+//! cases that ran one after the other. A machine whose speed changes by half from one second to the
+//! next then still tells them apart.
 
 mod peers;
 mod report;
@@ -10,7 +12,8 @@ mod report;
 use std::time::Instant;
 
 use evenkeel_machine::{
-    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, OperatingPoint, Reference, Work,
+    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, OperatingPoint,
+    Reference, Work,
 };
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::registry;
@@ -25,18 +28,27 @@ const POLICY_ROUNDS: usize = 3;
 fn main() {
     // `cargo test --benches` asks a bench for a trial run: the peers are left out of it.
     let quick = !std::env::args().any(|arg| arg == "--bench");
-    if let Some(threads) = std::env::args().find_map(|arg| arg.strip_prefix("--memory=").map(str::to_owned)) {
+    if let Some(threads) =
+        std::env::args().find_map(|arg| arg.strip_prefix("--memory=").map(str::to_owned))
+    {
         return print_memory(threads.parse().unwrap_or(0));
     }
     // For a profiler, or to compare policies: one of them, nothing else.
-    if let Some(policy) = std::env::args().find_map(|arg| arg.strip_prefix("--profile=").map(str::to_owned)) {
+    if let Some(policy) =
+        std::env::args().find_map(|arg| arg.strip_prefix("--profile=").map(str::to_owned))
+    {
         return println!("{:.0} turns/s", Case::small(2_000).rate(&policy));
     }
-    if let Some(policy) = std::env::args().find_map(|arg| arg.strip_prefix("--profile-large=").map(str::to_owned)) {
+    if let Some(policy) =
+        std::env::args().find_map(|arg| arg.strip_prefix("--profile-large=").map(str::to_owned))
+    {
         return println!("{:.0} turns/s", Case::large(8).rate(&policy));
     }
-    if let Some(list) = std::env::args().find_map(|arg| arg.strip_prefix("--policies=").map(str::to_owned)) {
-        return under_each_policy(quick, |policy| list.split(',').any(|named| named == policy)).print();
+    if let Some(list) =
+        std::env::args().find_map(|arg| arg.strip_prefix("--policies=").map(str::to_owned))
+    {
+        return under_each_policy(quick, |policy| list.split(',').any(|named| named == policy))
+            .print();
     }
     let rounds = if quick { 1 } else { ROUNDS };
     let small = Case::small(if quick { 20 } else { 2_000 });
@@ -46,7 +58,11 @@ fn main() {
         eprintln!("round {} of {rounds}", round + 1);
         table.add("64 threads on 8 cores, acfs", "turns/s", small.rate("acfs"));
         if !quick {
-            table.add("simcore 0.1, its authors' ping-pong", "events/s", peers::simcore_events_per_second());
+            table.add(
+                "simcore 0.1, its authors' ping-pong",
+                "events/s",
+                peers::simcore_events_per_second(),
+            );
         }
         for policy in ["cfs-unaware", "hsp"] {
             table.add(&format!("64 threads on 8 cores, {policy}"), "turns/s", small.rate(policy));
@@ -99,7 +115,8 @@ struct Case {
 impl Case {
     /// 64 CPU-bound threads on the 8 cores of odroid-xu3, energy on.
     fn small(seconds: u64) -> Self {
-        let machine = evenkeel_files::machines::preset("odroid-xu3").unwrap_or_else(|error| fail(&error.to_string()));
+        let machine = evenkeel_files::machines::preset("odroid-xu3")
+            .unwrap_or_else(|error| fail(&error.to_string()));
         Self { machine, app: spinners(64, seconds) }
     }
 
@@ -109,9 +126,16 @@ impl Case {
     }
 
     fn run(&self, policy: &str) -> Outcome {
-        let mut policy = registry::make(policy, &[]).unwrap_or_else(|error| fail(&error.to_string()));
-        run(&self.machine, std::slice::from_ref(&self.app), policy.as_mut(), &Config::default(), &mut Deaf)
-            .unwrap_or_else(|error| fail(&error.to_string()))
+        let mut policy =
+            registry::make(policy, &[]).unwrap_or_else(|error| fail(&error.to_string()));
+        run(
+            &self.machine,
+            std::slice::from_ref(&self.app),
+            policy.as_mut(),
+            &Config::default(),
+            &mut Deaf,
+        )
+        .unwrap_or_else(|error| fail(&error.to_string()))
     }
 
     fn timed(&self, policy: &str) -> Timed {
@@ -129,7 +153,8 @@ impl Case {
 
 /// A whole run of a case.
 struct Timed {
-    /// Ends of a thread's turn on a core, whether or not another has the next: the run's events, but some thousands of timers.
+    /// Ends of a thread's turn on a core, whether or not another has the next: the run's events,
+    /// but some thousands of timers.
     turns: f64,
     /// Seconds, from beginning to end.
     simulated: f64,
@@ -154,10 +179,12 @@ fn fail(why: &str) -> ! {
     std::process::exit(1)
 }
 
-/// Equal threads of different speedup factors that do nothing but compute, for so many seconds of a big core each, divided by eight.
+/// Equal threads of different speedup factors that do nothing but compute, for so many seconds of a
+/// big core each, divided by eight.
 fn spinners(threads: usize, seconds: u64) -> Application {
     let factors = [4.0, 3.0, 2.0, 1.5];
-    let phases = factors.iter().map(|&factor| Phase::new("spin", Scaling::Factor(factor))).collect();
+    let phases =
+        factors.iter().map(|&factor| Phase::new("spin", Scaling::Factor(factor))).collect();
     let program = |phase: u32| Program {
         steps: vec![Step::Compute { work: Work(seconds * 250_000_000), phase: PhaseId(phase) }],
     };
@@ -165,7 +192,9 @@ fn spinners(threads: usize, seconds: u64) -> Application {
         name: "spin".into(),
         phases,
         programs: (0..4).map(program).collect(),
-        threads: (0..threads).map(|i| ThreadSpec::new(format!("spin-{i}"), ProgramId(i as u32 % 4))).collect(),
+        threads: (0..threads)
+            .map(|i| ThreadSpec::new(format!("spin-{i}"), ProgramId(i as u32 % 4)))
+            .collect(),
         ..Application::default()
     }
 }

@@ -1,4 +1,5 @@
-//! What the simulator is measured against: the crate simcore, SimPy, and the start of the program itself.
+//! What the simulator is measured against: the crate simcore, SimPy, and the start of the program
+//! itself.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -52,7 +53,8 @@ impl EventHandler for Player {
     }
 }
 
-/// Ping-pong as simcore's authors measure it (dslab, examples/ping-pong): two components, each of which pings the other, answers with random delays.
+/// Ping-pong as simcore's authors measure it (dslab, examples/ping-pong): two components, each of
+/// which pings the other, answers with random delays.
 pub fn simcore_events_per_second() -> f64 {
     // Half a second of events, as long as our own cases run.
     const EACH: u64 = 4_000_000;
@@ -85,7 +87,9 @@ pub fn simpy_switches_per_second() -> Result<f64, String> {
     let script = root().join("crates/sim/benches/simpy_round_robin.py");
     let output = Command::new(python).arg(script).output().map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
-    text.trim().parse().map_err(|_| format!("it printed {text:?} {}", String::from_utf8_lossy(&output.stderr)))
+    text.trim()
+        .parse()
+        .map_err(|_| format!("it printed {text:?} {}", String::from_utf8_lossy(&output.stderr)))
 }
 
 /// From starting the program to its first byte of output, for one thread that runs a second.
@@ -93,7 +97,16 @@ pub fn first_result_ms() -> Result<f64, String> {
     let program = root().join("target/release/evenkeel");
     let start = Instant::now();
     let output = Command::new(&program)
-        .args(["simulate", "-m", "odroid-xu3", "-w", "spin:threads=1,seconds=1", "-p", "acfs", "--json"])
+        .args([
+            "simulate",
+            "-m",
+            "odroid-xu3",
+            "-w",
+            "spin:threads=1,seconds=1",
+            "-p",
+            "acfs",
+            "--json",
+        ])
         .output()
         .map_err(|error| format!("{}: {error}", program.display()))?;
     if !output.status.success() {
@@ -105,7 +118,10 @@ pub fn first_result_ms() -> Result<f64, String> {
 /// Memory that each of 10,000 threads adds, from two processes of this bench.
 pub fn bytes_per_thread() -> Option<f64> {
     let peak = |threads: usize| -> Option<f64> {
-        let output = Command::new(std::env::current_exe().ok()?).arg(format!("--memory={threads}")).output().ok()?;
+        let output = Command::new(std::env::current_exe().ok()?)
+            .arg(format!("--memory={threads}"))
+            .output()
+            .ok()?;
         String::from_utf8_lossy(&output.stdout).trim().parse().ok()
     };
     Some((peak(10_001)? - peak(1)?) / 10_000.0)

@@ -32,8 +32,9 @@ impl Table {
 
     /// Rows and ratios as Markdown.
     fn render(&self) -> String {
-        let mut text =
-            String::from("| what | median | least | greatest | unit |\n| --- | ---: | ---: | ---: | --- |\n");
+        let mut text = String::from(
+            "| what | median | least | greatest | unit |\n| --- | ---: | ---: | ---: | --- |\n",
+        );
         for (name, unit, values) in &self.rows {
             let (least, greatest) = extremes(values);
             let _ = writeln!(
@@ -46,8 +47,16 @@ impl Table {
         }
         let ratio = |a: &str, b: &str| self.ratios(a, b);
         let ratios = [
-            ("turns under acfs / turns of SimPy", ratio("64 threads on 8 cores, acfs", "SimPy"), "at least 20"),
-            ("turns under acfs / events of simcore", ratio("64 threads on 8 cores, acfs", "simcore"), "at least 0.5"),
+            (
+                "turns under acfs / turns of SimPy",
+                ratio("64 threads on 8 cores, acfs", "SimPy"),
+                "at least 20",
+            ),
+            (
+                "turns under acfs / events of simcore",
+                ratio("64 threads on 8 cores, acfs", "simcore"),
+                "at least 0.5",
+            ),
             (
                 "cost per turn, 10,000 threads on 1,024 cores / 64 on 8",
                 ratio("64 threads on 8 cores, acfs", "10,000 threads"),
@@ -55,12 +64,17 @@ impl Table {
             ),
         ];
         text.push_str(
-            "\n| ratio, round by round | median | least | greatest | asked for |\n| --- | ---: | ---: | ---: | --- |\n",
+            "\n| ratio, round by round | median | least | greatest | asked for |\n| --- | ---: | \
+             ---: | ---: | --- |\n",
         );
         for (name, value, bound) in ratios {
             if let Some(values) = value {
                 let (least, greatest) = extremes(&values);
-                let _ = writeln!(text, "| {name} | {:.2} | {least:.2} | {greatest:.2} | {bound} |", median(&values));
+                let _ = writeln!(
+                    text,
+                    "| {name} | {:.2} | {least:.2} | {greatest:.2} | {bound} |",
+                    median(&values)
+                );
             }
         }
         text
@@ -74,11 +88,16 @@ impl Table {
     pub fn write(&self, policies: &Policies) -> std::io::Result<()> {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.md");
         let text = format!(
-            "# Benchmarks\n\nWritten by `make bench` on {}, on {}. Medians of several rounds in one run, the cases in turn. \
-             These machines are noisy: compare ratios, not figures of different runs.\n\n## The simulator\n\n\
-             Turns per second of one host core, energy and swaps on. A turn is a thread's time on a core up to the end of its slice or its work, \
-             whether or not another thread has the next: acfs lets a thread have several slices in a row. Asked for: at least 5 million per second in \
-             the first row, at most 1,024 bytes per thread, less than 30 ms to the first result.\n\n{}\n{}",
+            "# Benchmarks\n\nWritten by `make bench` on {}, on {}. Medians of several rounds in \
+             one run, the cases in turn. \
+             These machines are noisy: compare ratios, not figures of different runs.\n\n## The \
+             simulator\n\n\
+             Turns per second of one host core, energy and swaps on. A turn is a thread's time on \
+             a core up to the end of its slice or its work, \
+             whether or not another thread has the next: acfs lets a thread have several slices in \
+             a row. Asked for: at least 5 million per second in \
+             the first row, at most 1,024 bytes per thread, less than 30 ms to the first \
+             result.\n\n{}\n{}",
             today(),
             host(),
             self.render(),
@@ -101,7 +120,8 @@ struct Rates {
     simulated: Vec<f64>,
 }
 
-/// How fast the simulator is under each policy, beside acfs: on the small case and on the large one.
+/// How fast the simulator is under each policy, beside acfs: on the small case and on the large
+/// one.
 #[derive(Default)]
 pub struct Policies(Vec<(&'static str, [Rates; 2])>);
 
@@ -111,7 +131,9 @@ impl Policies {
         if self.0.iter().all(|(known, _)| *known != policy) {
             self.0.push((policy, <[Rates; 2]>::default()));
         }
-        let Some((_, cases)) = self.0.iter_mut().find(|(known, _)| *known == policy) else { return };
+        let Some((_, cases)) = self.0.iter_mut().find(|(known, _)| *known == policy) else {
+            return;
+        };
         for (case, [acfs, own]) in cases.iter_mut().zip(runs) {
             case.turns.push(own.rate());
             case.to_acfs.push(own.rate() / acfs.rate());
@@ -121,10 +143,13 @@ impl Policies {
 
     fn render(&self) -> String {
         let mut text = String::from(
-            "### Under each policy\n\nTurns per second, and in relation to those under acfs, which runs right before each; asked for: at \
-             least a third. A policy that lets threads run for longer, or has more to decide, has fewer turns to spread its work over: so beside it how \
+            "### Under each policy\n\nTurns per second, and in relation to those under acfs, which \
+             runs right before each; asked for: at \
+             least a third. A policy that lets threads run for longer, or has more to decide, has \
+             fewer turns to spread its work over: so beside it how \
              much time of the machine is simulated in a second, in relation to acfs.\n\n\
-             | policy | 64 threads on 8 cores | to acfs | simulated time | 10,000 threads on 1,024 cores | to acfs | simulated time |\n\
+             | policy | 64 threads on 8 cores | to acfs | simulated time | 10,000 threads on 1,024 \
+             cores | to acfs | simulated time |\n\
              | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
         );
         for (policy, [small, large]) in &self.0 {
@@ -149,12 +174,18 @@ impl Policies {
 }
 
 /// What holds those up that are slower than a third.
-const BELOW: &str = "\n`age` and `fca-age` deal all threads anew every 10 ms, which is as long as a thread runs: to each thread that a core takes up \
-                     belong 8 that are dealt on the small case, 10 on the large one, and of those some 4 and 6 change queues. Only those that ran have \
-                     to be sorted in anew, and of one that changes queues nothing is read but its place and its entry there; about half of the \
-                     instructions are the deal, a fifth the queues. The large case is six seconds long, so that its beginning counts, where each of \
-                     8,000 starts has a group of cores dealt to anew. `a-dwrr` lets threads run for 11 to 30 ms and looks around every 4, and \
-                     in the last part of a round it looks, at the end of each slice, whether all that are left run, and for whom to take over. Runs are \
+const BELOW: &str = "\n`age` and `fca-age` deal all threads anew every 10 ms, which is as long as \
+                     a thread runs: to each thread that a core takes up \
+                     belong 8 that are dealt on the small case, 10 on the large one, and of those \
+                     some 4 and 6 change queues. Only those that ran have \
+                     to be sorted in anew, and of one that changes queues nothing is read but its \
+                     place and its entry there; about half of the \
+                     instructions are the deal, a fifth the queues. The large case is six seconds \
+                     long, so that its beginning counts, where each of \
+                     8,000 starts has a group of cores dealt to anew. `a-dwrr` lets threads run \
+                     for 11 to 30 ms and looks around every 4, and \
+                     in the last part of a round it looks, at the end of each slice, whether all \
+                     that are left run, and for whom to take over. Runs are \
                      not longer by as much: for the same work, `acfs` has switches every 3 ms.\n";
 
 fn extremes(values: &[f64]) -> (f64, f64) {
@@ -178,12 +209,18 @@ fn figure(value: f64) -> String {
 
 fn today() -> String {
     let output = std::process::Command::new("date").arg("+%Y-%m-%d").output();
-    output.map_or_else(|_| "an unknown day".into(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    output.map_or_else(
+        |_| "an unknown day".into(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
 }
 
 fn host() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": an unknown processor");
+    let model = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .unwrap_or(": an unknown processor");
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     // The flag that x86 processors show to guests.
     let virtual_machine = if info.contains(" hypervisor") { " of a virtual machine" } else { "" };

@@ -1,8 +1,10 @@
-//! Accounting: what the running thread of a core has had and done, and when it will be done or has to stop.
+//! Accounting: what the running thread of a core has had and done, and when it will be done or has
+//! to stop.
 //!
-//! What a thread has done is a function of how long its rate has been what it is: `since`, the core's. To look
-//! ([`Mechanism::account`]) tells what has been added and changes nothing of that; only where the rate or the work changes is a new beginning made
-//! ([`Mechanism::conclude`]). So a run does not depend on who looks at it, or how often.
+//! What a thread has done is a function of how long its rate has been what it is: `since`, the
+//! core's. To look ([`Mechanism::account`]) tells what has been added and changes nothing of that;
+//! only where the rate or the work changes is a new beginning made ([`Mechanism::conclude`]). So a
+//! run does not depend on who looks at it, or how often.
 
 use evenkeel_machine::{CoreId, Nanos, Work};
 use evenkeel_model::Class;
@@ -32,7 +34,13 @@ impl Progress {
         let lost = elapsed.min(thread.overhead);
         let left = elapsed - lost;
         if thread.wall {
-            return Self { lost, refilled: 0, done: left.min(thread.remaining), fraction: 0.0, effective: left };
+            return Self {
+                lost,
+                refilled: 0,
+                done: left.min(thread.remaining),
+                fraction: 0.0,
+                effective: left,
+            };
         }
         // Half speed until the debt is paid.
         let refilled = if thread.refill > 0 { thread.refill.min(left.div_ceil(2)) } else { 0 };
@@ -40,7 +48,13 @@ impl Progress {
         let exact = real(effective) * rate + thread.fraction;
         // Saturates, and is one instruction where a conversion to an unsigned number is many.
         let whole = exact as i64 as u64;
-        Self { lost, refilled, done: whole.min(thread.remaining), fraction: exact - real(whole), effective }
+        Self {
+            lost,
+            refilled,
+            done: whole.min(thread.remaining),
+            fraction: exact - real(whole),
+            effective,
+        }
     }
 }
 
@@ -57,7 +71,8 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Brings a core up to now, and what its thread has to do, too: before its rate or its work changes.
+    /// Brings a core up to now, and what its thread has to do, too: before its rate or its work
+    /// changes.
     pub fn conclude(&mut self, core: usize) {
         if self.cores[core].since == self.now {
             return;
@@ -82,9 +97,11 @@ impl<L: Listener> Mechanism<'_, L> {
         let index = state.running as usize;
         let (thread, stats) = (&self.threads[index], &mut self.stats[index]);
         stats.time_on[state.kind].0 += elapsed;
-        let virtual_time = u128::from(elapsed) * u128::from(state.virtual_rate) + u128::from(state.virtual_fraction);
+        let virtual_time = u128::from(elapsed) * u128::from(state.virtual_rate)
+            + u128::from(state.virtual_fraction);
         state.virtual_fraction = virtual_time as u16;
-        stats.virtual_time = stats.virtual_time.saturating_add((virtual_time >> CHARGE_SHIFT) as u64);
+        stats.virtual_time =
+            stats.virtual_time.saturating_add((virtual_time >> CHARGE_SHIFT) as u64);
         let progress = Progress::of(thread, at.0 - state.since.0, state.rate);
         if !thread.wall {
             credit(stats, progress.done - state.told.work);
@@ -98,8 +115,9 @@ impl<L: Listener> Mechanism<'_, L> {
         progress
     }
 
-    /// Whether all that the end of a slice brings is that the thread and the first of its queue trade places, or that it goes on: nobody is to be
-    /// asked, nobody else is on the way, and the core takes from that queue before all else.
+    /// Whether all that the end of a slice brings is that the thread and the first of its queue
+    /// trade places, or that it goes on: nobody is to be asked, nobody else is on the way, and the
+    /// core takes from that queue before all else.
     fn trades_places(&self, core: usize, thread: ThreadId) -> bool {
         let state = &self.cores[core];
         let queue = self.stats[thread.index()].queue;
@@ -110,11 +128,13 @@ impl<L: Listener> Mechanism<'_, L> {
             && !self.restricted
             && state.reserved == NONE
             && self.threads[thread.index()].normal()
-            && queue.is_some_and(|queue| queue.0 == state.only && !self.queues[queue.index()].postpones)
+            && queue
+                .is_some_and(|queue| queue.0 == state.only && !self.queues[queue.index()].postpones)
     }
 
-    /// Whether a core whose thread's slice is over may take a guest before those of its own queue, of whom `own` is the least key that waits: whoever is far
-    /// enough behind all of them is behind that one.
+    /// Whether a core whose thread's slice is over may take a guest before those of its own queue,
+    /// of whom `own` is the least key that waits: whoever is far enough behind all of them is
+    /// behind that one.
     #[inline]
     fn may_have_guest(&self, core: usize, own: u64) -> bool {
         let state = &self.cores[core];
@@ -123,8 +143,9 @@ impl<L: Listener> Mechanism<'_, L> {
         state.guests.iter().any(|guests| first(guests).is_some_and(|(_, key)| key < own))
     }
 
-    /// The shortest way through the end of a slice, up to which the core has been accounted: what requeueing and picking would come to, without
-    /// a place to wait in between. `false`: that may come to more, a guest.
+    /// The shortest way through the end of a slice, up to which the core has been accounted: what
+    /// requeueing and picking would come to, without a place to wait in between. `false`: that may
+    /// come to more, a guest.
     fn trade_places(&mut self, core: usize, thread: ThreadId) -> bool {
         let Some(queue) = self.stats[thread.index()].queue else { return false };
         let (order, stats) = (&self.threads[thread.index()].order, &self.stats[thread.index()]);
@@ -142,7 +163,13 @@ impl<L: Listener> Mechanism<'_, L> {
         } else {
             let sequence = self.sequence;
             self.sequence += 1;
-            self.queues[queue.index()].waiting.exchange_first(thread, key, sequence, weight, &mut self.places)
+            self.queues[queue.index()].waiting.exchange_first(
+                thread,
+                key,
+                sequence,
+                weight,
+                &mut self.places,
+            )
         };
         let Some(next) = next else {
             self.raise_floor(thread, queue);
@@ -174,7 +201,8 @@ impl<L: Listener> Mechanism<'_, L> {
         !self.threads[thread.index()].normal() || stats.restricted || serves
     }
 
-    /// When the work of the running thread ends if nothing changes, and the calendar's entry for the core.
+    /// When the work of the running thread ends if nothing changes, and the calendar's entry for
+    /// the core.
     #[inline]
     pub fn schedule(&mut self, core: usize) {
         self.schedule_as_of(self.now, core);
@@ -186,16 +214,24 @@ impl<L: Listener> Mechanism<'_, L> {
         let slice_end = self.cores[core].slice_end;
         let work_end = self.work_end(core, slice_end);
         self.cores[core].work_end = work_end;
-        self.calendar.set_as_of(then, self.core_slot(core), work_end.min(slice_end), priority::HAPPENS);
+        self.calendar.set_as_of(
+            then,
+            self.core_slot(core),
+            work_end.min(slice_end),
+            priority::HAPPENS,
+        );
     }
 
-    /// When the work of the running thread ends if nothing changes; [`Nanos::MAX`] if it is after this time, whenever that is.
+    /// When the work of the running thread ends if nothing changes; [`Nanos::MAX`] if it is after
+    /// this time, whenever that is.
     #[inline(always)]
     pub fn work_end(&self, core: usize, by: Nanos) -> Nanos {
         let state = &self.cores[core];
         let thread = &self.threads[state.running as usize];
         if thread.wall {
-            return state.since.saturating_add(Nanos(thread.overhead.saturating_add(thread.remaining)));
+            return state
+                .since
+                .saturating_add(Nanos(thread.overhead.saturating_add(thread.remaining)));
         }
         if real(thread.remaining) > (real(by.saturating_sub(state.since).0) + 1.0) * state.rate {
             // Not in this slice, whatever else it loses: when exactly is nobody's question yet.
@@ -254,10 +290,13 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Whether another slice follows the one that has ended, which it then has. Where nobody waits anywhere, it has a new first one.
+    /// Whether another slice follows the one that has ended, which it then has. Where nobody waits
+    /// anywhere, it has a new first one.
     fn has_another_slice(&mut self, core: usize, thread: ThreadId) -> bool {
         let slice = &self.threads[thread.index()].slice;
-        if self.cores[core].slice_number >= slice.batch || (self.ready == 0 && self.arrivals.is_empty()) {
+        if self.cores[core].slice_number >= slice.batch
+            || (self.ready == 0 && self.arrivals.is_empty())
+        {
             return false;
         }
         let served = self.stats[thread.index()].queue.filter(|&queue| self.serves(core, queue));
@@ -273,10 +312,12 @@ impl<L: Listener> Mechanism<'_, L> {
         true
     }
 
-    /// Whether somebody who has woken or started, and not run since, waits for a core: in its first tier, or among those who may be its guests.
+    /// Whether somebody who has woken or started, and not run since, waits for a core: in its first
+    /// tier, or among those who may be its guests.
     fn is_waited_for(&self, core: usize) -> bool {
         let state = &self.cores[core];
-        let queues = || state.tiers.iter().take(1).flat_map(|tier| &tier.queues).chain(&state.guests);
+        let queues =
+            || state.tiers.iter().take(1).flat_map(|tier| &tier.queues).chain(&state.guests);
         let comes = |thread: &ThreadId| {
             let (state, stats) = (&self.threads[thread.index()], &self.stats[thread.index()]);
             let fresh = state.woken || stats.runs == 0;
@@ -326,7 +367,8 @@ impl<L: Listener> Mechanism<'_, L> {
         let length = match thread.class {
             Class::Normal | Class::Idle => {
                 if thread.slice.carry && thread.slice_left > 0 {
-                    let time = u128::from(thread.slice.time[state.kind].0) * u128::from(thread.slice_left);
+                    let time =
+                        u128::from(thread.slice.time[state.kind].0) * u128::from(thread.slice_left);
                     Nanos((time / u128::from(WHOLE_SLICE)) as u64)
                 } else {
                     let queue = self.stats[state.running as usize].queue;
@@ -342,7 +384,8 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 }
 
-/// As a real number. Counts beyond 2^63 are taken for that: signed numbers convert in one instruction.
+/// As a real number. Counts beyond 2^63 are taken for that: signed numbers convert in one
+/// instruction.
 fn real(count: u64) -> f64 {
     count.min(i64::MAX as u64) as i64 as f64
 }

@@ -1,4 +1,5 @@
-//! Applications come and go: their threads start, fork and end, and an application that repeats starts again.
+//! Applications come and go: their threads start, fork and end, and an application that repeats
+//! starts again.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -73,7 +74,8 @@ pub fn set_up(
         }
         let teams = (0..spec.graphs.len() as u32)
             .map(|graph| {
-                let runs = |thread: &&ThreadSpec| programs[thread.program.index()].graphs.contains(&graph);
+                let runs =
+                    |thread: &&ThreadSpec| programs[thread.program.index()].graphs.contains(&graph);
                 let workers = spec.threads.iter().filter(runs).count() as u32;
                 Team { link: config.link, ..Team::on(machine, &spec.phases, workers) }
             })
@@ -101,19 +103,29 @@ fn reached(spec: &Application, programs: &[Flat]) -> Vec<usize> {
     found
 }
 
-/// Loops and graphs are for a number of threads that is known beforehand: as many as there are must take part.
+/// Loops and graphs are for a number of threads that is known beforehand: as many as there are must
+/// take part.
 fn check_shared_work(spec: &Application, programs: &[Flat]) -> Result<(), String> {
     if spec.threads.is_empty() {
         return Err("it has no threads".into());
     }
-    if spec.templates.iter().map(|thread| &programs[thread.program.index()]).any(|flat| flat.shares()) {
+    if spec
+        .templates
+        .iter()
+        .map(|thread| &programs[thread.program.index()])
+        .any(|flat| flat.shares())
+    {
         return Err("a thread that is forked takes part in a parallel loop or a task graph".into());
     }
     for (index, shared) in spec.loops.iter().enumerate() {
-        let takes_part = |thread: &&ThreadSpec| programs[thread.program.index()].loops.contains(&(index as u32));
+        let takes_part =
+            |thread: &&ThreadSpec| programs[thread.program.index()].loops.contains(&(index as u32));
         let found = spec.threads.iter().filter(takes_part).count();
         if found != shared.workers as usize {
-            return Err(format!("parallel loop {index} is for {} threads, and {found} take part", shared.workers));
+            return Err(format!(
+                "parallel loop {index} is for {} threads, and {found} take part",
+                shared.workers
+            ));
         }
     }
     Ok(())
@@ -157,7 +169,8 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Makes a thread of an application, which starts after its delay: one of its first, or, with a parent, one from a template.
+    /// Makes a thread of an application, which starts after its delay: one of its first, or, with a
+    /// parent, one from a template.
     fn add(&mut self, app: usize, index: u32, parent: Option<ThreadId>) -> ThreadId {
         let specs = self.specs;
         let spec = match parent {
@@ -171,7 +184,14 @@ impl<L: Listener> Mechanism<'_, L> {
         let flat = &state.programs[spec.program.index()];
         let forked = parent.map(|_| state.forked);
         state.forked += u32::from(forked.is_some());
-        let mut thread = Thread::new(index, forked, flat.start, flat.depth, spec.class, Rc::clone(&self.default_slice));
+        let mut thread = Thread::new(
+            index,
+            forked,
+            flat.start,
+            flat.depth,
+            spec.class,
+            Rc::clone(&self.default_slice),
+        );
         thread.nice = spec.nice;
         if (spec.util_min, spec.util_max) != (0, FULL_CAPACITY) {
             let rare = thread.rare_mut();
@@ -179,8 +199,13 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         thread.parent = parent.map(|parent| parent.0);
         thread.row = state.first_row;
-        let mut stats =
-            fresh_stats(AppId(app as u32), spec.group, index_in_app, parent, weight_of(spec.class, spec.nice));
+        let mut stats = fresh_stats(
+            AppId(app as u32),
+            spec.group,
+            index_in_app,
+            parent,
+            weight_of(spec.class, spec.nice),
+        );
         stats.speedup_offline = self.speeds.mixed_speedup(self.machine, &flat.work);
         let cores = self.cores.len();
         let affinity = spec.affinity.as_ref().map(|affinity| {

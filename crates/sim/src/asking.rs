@@ -11,7 +11,8 @@ use crate::trace::Listener;
 /// Events about which a policy is asked before its answer is carried out.
 const EVENTS_AT_ONCE: usize = 64;
 
-/// Events for which there is room at all times: more happen at once where many threads start together.
+/// Events for which there is room at all times: more happen at once where many threads start
+/// together.
 const EVENTS_KEPT: usize = 1024;
 
 /// What the policy sees. No method: the policy, which is asked, is of the same mechanism.
@@ -58,8 +59,9 @@ impl<L: Listener> Mechanism<'_, L> {
         Ok(())
     }
 
-    /// Tells the policy what has happened, and carries out what it says. Where much happens at once, it is asked in portions: ten
-    /// thousand threads that start together need no room for all answers.
+    /// Tells the policy what has happened, and carries out what it says. Where much happens at
+    /// once, it is asked in portions: ten thousand threads that start together need no room for all
+    /// answers.
     pub fn ask(&mut self) {
         self.tell_what_was_skipped();
         self.refresh_stats();
@@ -72,7 +74,8 @@ impl<L: Listener> Mechanism<'_, L> {
             if self.tracks_ran && portion.contains(&Event::Timer) {
                 // Before the answer takes any of them off its core: the policy has seen them run.
                 self.ran.clear();
-                let running = self.cores.iter().map(|core| core.running).filter(|&running| running != NONE);
+                let running =
+                    self.cores.iter().map(|core| core.running).filter(|&running| running != NONE);
                 running.for_each(|running| self.ran.note(ThreadId(running)));
             }
             if !self.say.is_empty() {

@@ -16,7 +16,9 @@ impl<L: Listener> Mechanism<'_, L> {
                 self.reassign(thread, queue);
             }
             Directive::AssignAll(threads) => self.reassign_all(&threads),
-            Directive::Order(thread, order) if self.is_placed(thread) => self.reorder(thread, order),
+            Directive::Order(thread, order) if self.is_placed(thread) => {
+                self.reorder(thread, order)
+            }
             Directive::Charge(thread, charge) if self.is_placed(thread) => {
                 self.account_thread(thread);
                 self.threads[thread.index()].charge = charge;
@@ -25,7 +27,9 @@ impl<L: Listener> Mechanism<'_, L> {
             Directive::Slice(thread, slice) if self.is_placed(thread) => {
                 self.threads[thread.index()].slice = slice;
             }
-            Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
+            Directive::Serve { core, tiers, adopt } if self.is_core(core) => {
+                self.serve(core, tiers, adopt)
+            }
             Directive::Host { core, guests, behind } if self.is_core(core) => {
                 let queues = self.queues.len();
                 let core = &mut self.cores[core.index()];
@@ -39,7 +43,9 @@ impl<L: Listener> Mechanism<'_, L> {
             Directive::Preemption(queue, margin) if self.is_queue(queue) => {
                 self.queues[queue.index()].preemption = margin;
             }
-            Directive::Sleeper(queue, credit) if self.is_queue(queue) => self.queues[queue.index()].sleeper = credit,
+            Directive::Sleeper(queue, credit) if self.is_queue(queue) => {
+                self.queues[queue.index()].sleeper = credit
+            }
             Directive::Swap(a, b) => self.swap(a, b),
             Directive::Move(thread, core) if self.is_core(core) && self.is_placed(thread) => {
                 self.hand_over(thread, core)
@@ -66,7 +72,9 @@ impl<L: Listener> Mechanism<'_, L> {
     /// Whether it exists, has not ended, and is the policy's to place.
     fn is_placed(&self, thread: ThreadId) -> bool {
         let ended = |index: usize| self.stats[index].state == State::Exited;
-        self.threads.get(thread.index()).is_some_and(|state| state.normal() && !ended(thread.index()))
+        self.threads
+            .get(thread.index())
+            .is_some_and(|state| state.normal() && !ended(thread.index()))
     }
 
     fn make_queue(&mut self, clock: Clock) {
@@ -97,14 +105,17 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Threads change queues: by the short way where all that becomes of a thread is that it waits elsewhere.
+    /// Threads change queues: by the short way where all that becomes of a thread is that it waits
+    /// elsewhere.
     fn reassign_all(&mut self, threads: &[(ThreadId, QueueId)]) {
         for &(thread, queue) in threads {
             if !self.is_queue(queue) {
                 continue;
             }
             match self.place_of.get(thread.index()) {
-                Some(&Place::Queue { queue: before, by_time: true, fresh }) if self.is_only_queued(queue) => {
+                Some(&Place::Queue { queue: before, by_time: true, fresh })
+                    if self.is_only_queued(queue) =>
+                {
                     self.change_queues(thread, fresh, QueueId(before), queue);
                 }
                 _ if self.is_placed(thread) => self.reassign(thread, queue),
@@ -165,7 +176,9 @@ impl<L: Listener> Mechanism<'_, L> {
         tiers.retain(|tier| !tier.queues.is_empty());
         let index = core.index();
         let (word, bit) = (index / 64, 1 << (index % 64));
-        for before in std::mem::take(&mut self.cores[index].tiers).iter().flat_map(|tier| &tier.queues) {
+        for before in
+            std::mem::take(&mut self.cores[index].tiers).iter().flat_map(|tier| &tier.queues)
+        {
             let queue = &mut self.queues[before.index()];
             queue.servers.retain(|&server| server != core.0);
             queue.served_by[word] &= !bit;
@@ -199,11 +212,14 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Who serves what has changed: threads that may run on some cores only may have lost theirs, or found one.
+    /// Who serves what has changed: threads that may run on some cores only may have lost theirs,
+    /// or found one.
     fn place_restricted_again(&mut self) {
         for index in 0..self.threads.len() {
             let thread = ThreadId(index as u32);
-            if self.stats[index].restricted && matches!(self.place_of[index], Place::Queue { .. } | Place::Local(_)) {
+            if self.stats[index].restricted
+                && matches!(self.place_of[index], Place::Queue { .. } | Place::Local(_))
+            {
                 self.take_out(thread);
                 self.arrive(thread);
             }
@@ -256,7 +272,8 @@ impl<L: Listener> Mechanism<'_, L> {
         self.reserve(thread, target);
     }
 
-    /// The thread, which is nowhere now, is the next on a core, whose former next goes back to its queue.
+    /// The thread, which is nowhere now, is the next on a core, whose former next goes back to its
+    /// queue.
     fn reserve(&mut self, thread: ThreadId, core: usize) {
         if let Some(queue) = self.stats[thread.index()].queue {
             self.enter_clock(thread, queue);

@@ -1,4 +1,5 @@
-//! A running thread changes how it is scheduled: its class, its nice value, the cores that it may run on.
+//! A running thread changes how it is scheduled: its class, its nice value, the cores that it may
+//! run on.
 
 use evenkeel_machine::{CoreId, Nanos};
 use evenkeel_model::Class;
@@ -55,8 +56,8 @@ impl<L: Listener> Mechanism<'_, L> {
         self.set_weight(core, thread);
     }
 
-    /// The weight follows class and nice value. The policy set its own from the thread's: it keeps its ratio to it until the policy says
-    /// otherwise.
+    /// The weight follows class and nice value. The policy set its own from the thread's: it keeps
+    /// its ratio to it until the policy says otherwise.
     fn set_weight(&mut self, core: usize, thread: ThreadId) {
         let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
         let before = std::mem::replace(&mut stats.weight, weight_of(state.class, state.nice));
@@ -68,9 +69,15 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// Changes the cores that it may run on. It leaves its own if that is not one of them.
-    pub fn set_affinity(&mut self, core: usize, thread: ThreadId, cores: Option<Box<[CoreId]>>) -> Option<Next> {
-        let cores: Option<Box<[CoreId]>> =
-            cores.map(|cores| cores.iter().copied().filter(|core| core.index() < self.cores.len()).collect());
+    pub fn set_affinity(
+        &mut self,
+        core: usize,
+        thread: ThreadId,
+        cores: Option<Box<[CoreId]>>,
+    ) -> Option<Next> {
+        let cores: Option<Box<[CoreId]>> = cores.map(|cores| {
+            cores.iter().copied().filter(|core| core.index() < self.cores.len()).collect()
+        });
         if cores.as_ref().is_some_and(|cores| cores.is_empty()) {
             self.failure = Some(SimError::Workload {
                 app: self.specs[self.stats[thread.index()].app.index()].name.clone(),

@@ -19,16 +19,18 @@ pub struct Config {
     pub decision_latency: Nanos,
     /// Policy by which the workers of task graphs choose tasks, by name.
     pub graph_policy: String,
-    /// Bytes per nanosecond over the link between any two workers of a task graph whose edges have volumes. `None`: they share a memory, and handing data over
-    /// takes no time.
+    /// Bytes per nanosecond over the link between any two workers of a task graph whose edges have
+    /// volumes. `None`: they share a memory, and handing data over takes no time.
     pub link: Option<f64>,
-    /// Where policies that go by a profile have distances to milestones from: what another run has shown. `None`, and all others: the estimator.
+    /// Where policies that go by a profile have distances to milestones from: what another run has
+    /// shown. `None`, and all others: the estimator.
     pub profile: Option<Arc<Profile>>,
     /// Ends the run after this, whatever still runs.
     pub duration: Option<Nanos>,
     /// No slice is shorter.
     pub least_slice: Nanos,
-    /// Carries out every slice and every timer, also where nothing can come of them. The results are the same; for tests of that.
+    /// Carries out every slice and every timer, also where nothing can come of them. The results
+    /// are the same; for tests of that.
     pub every_tick: bool,
 }
 
@@ -57,10 +59,12 @@ pub enum Estimator {
     Oracle,
     /// Those of the thread's whole run, measured beforehand.
     Offline,
-    /// From the speed last seen on each kind. Until a thread has run on a kind, its capacity stands in: taken for equal, the
-    /// kinds would never be told apart by a policy that moves threads only where they differ.
+    /// From the speed last seen on each kind. Until a thread has run on a kind, its capacity stands
+    /// in: taken for equal, the kinds would never be told apart by a policy that moves threads only
+    /// where they differ.
     Sampled,
-    /// The true ones with a relative error, drawn per thread and phase from a normal distribution of this standard deviation.
+    /// The true ones with a relative error, drawn per thread and phase from a normal distribution
+    /// of this standard deviation.
     Modelled {
         /// Standard deviation, relative (0.1 = 10 %).
         error: f64,
@@ -72,12 +76,13 @@ pub enum Estimator {
 pub enum Governor {
     /// The highest operating point, always.
     Performance,
-    /// The highest operating point that does not exceed this clock, always (the lowest where all do).
+    /// The highest operating point that does not exceed this clock, always (the lowest where all
+    /// do).
     Fixed {
         /// Clock.
         khz: u64,
     },
-    /// Linux's: the lowest point with 1.25 times the capacity of the greatest utilisation of its cores (PELT), no sooner
-    /// than 1 ms after the last change.
+    /// Linux's: the lowest point with 1.25 times the capacity of the greatest utilisation of its
+    /// cores (PELT), no sooner than 1 ms after the last change.
     Schedutil,
 }

@@ -16,7 +16,8 @@ pub struct Scratch {
 }
 
 impl<L: Listener> Mechanism<'_, L> {
-    /// Sets the rate of a core's thread; whoever calls this has concluded the core, and schedules it after.
+    /// Sets the rate of a core's thread; whoever calls this has concluded the core, and schedules
+    /// it after.
     #[inline(always)]
     pub fn set_rate(&mut self, core: usize) {
         let state = &self.cores[core];
@@ -25,8 +26,11 @@ impl<L: Listener> Mechanism<'_, L> {
         if state.sibling.is_some_and(|sibling| self.cores[sibling].busy) {
             speed *= self.machine.smt_speed;
         }
-        let demand =
-            if thread.wall || !self.speeds.memory { 0.0 } else { speed * self.speeds.character(thread.row).bytes };
+        let demand = if thread.wall || !self.speeds.memory {
+            0.0
+        } else {
+            speed * self.speeds.character(thread.row).bytes
+        };
         let state = &mut self.cores[core];
         state.speed = speed;
         if self.speeds.memory && demand != state.demand {
@@ -43,7 +47,8 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Shares the bandwidth of each cluster, then of the machine, among the cores that want it, and sets their rates.
+    /// Shares the bandwidth of each cluster, then of the machine, among the cores that want it, and
+    /// sets their rates.
     pub fn share_bandwidth(&mut self) {
         const BYTES_PER_SECOND_TO_NS: f64 = 1e-9;
         self.bandwidth_changed = false;
@@ -55,7 +60,13 @@ impl<L: Listener> Mechanism<'_, L> {
         for cluster in &self.machine.clusters {
             let Some(bandwidth) = cluster.bandwidth else { continue };
             cores.clear();
-            cores.extend(cluster.cores.iter().filter(|core| self.cores[core.index()].wish > 0.0).map(|core| core.0));
+            cores.extend(
+                cluster
+                    .cores
+                    .iter()
+                    .filter(|core| self.cores[core.index()].wish > 0.0)
+                    .map(|core| core.0),
+            );
             demands.clear();
             demands.extend(cores.iter().map(|&core| self.cores[core as usize].wish));
             share(bandwidth as f64 * BYTES_PER_SECOND_TO_NS, demands, order, granted);
@@ -65,7 +76,9 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         if let Some(bandwidth) = self.machine.bandwidth {
             cores.clear();
-            cores.extend((0..self.cores.len() as u32).filter(|&core| self.cores[core as usize].wish > 0.0));
+            cores.extend(
+                (0..self.cores.len() as u32).filter(|&core| self.cores[core as usize].wish > 0.0),
+            );
             demands.clear();
             demands.extend(cores.iter().map(|&core| self.cores[core as usize].wish));
             share(bandwidth as f64 * BYTES_PER_SECOND_TO_NS, demands, order, granted);
@@ -115,7 +128,8 @@ impl<L: Listener> Mechanism<'_, L> {
         let seen = &mut thread.rare_mut().seen;
         seen[state.kind] = state.rate as f32;
         let seen = *seen;
-        // A kind that it has not been seen on is taken to be as much faster or slower as its capacity says.
+        // A kind that it has not been seen on is taken to be as much faster or slower as its
+        // capacity says.
         let here = state.rate as f32 / self.machine.kinds[state.kind.index()].capacity as f32;
         let mut speeds = PerKind::all(1.0);
         for (rank, kind) in self.machine.kinds.iter().enumerate() {

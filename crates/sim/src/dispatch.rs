@@ -55,9 +55,10 @@ impl<L: Listener> Mechanism<'_, L> {
         stats.state = State::Ready;
         stats.since = self.now;
         if running.slice.carry && running.normal() {
-            let left = u128::from(state.slice_end.saturating_sub(self.now).0) * u128::from(WHOLE_SLICE);
-            running.slice_left =
-                (left / u128::from(running.slice.time[state.kind].0.max(1))).min(u128::from(WHOLE_SLICE)) as u64;
+            let left =
+                u128::from(state.slice_end.saturating_sub(self.now).0) * u128::from(WHOLE_SLICE);
+            running.slice_left = (left / u128::from(running.slice.time[state.kind].0.max(1)))
+                .min(u128::from(WHOLE_SLICE)) as u64;
         }
         self.charge_budget(thread);
         thread
@@ -71,7 +72,8 @@ impl<L: Listener> Mechanism<'_, L> {
         self.listener.ran(thread, CoreId(core as u32), state.picked_at, self.now, retired);
     }
 
-    /// Every core that needs a thread takes one up: those that had one first, so that an idle one does not take it over; then by number.
+    /// Every core that needs a thread takes one up: those that had one first, so that an idle one
+    /// does not take it over; then by number.
     pub fn dispatch(&mut self) {
         if self.called.len() > 1 {
             self.bring_called_into_order();
@@ -96,7 +98,8 @@ impl<L: Listener> Mechanism<'_, L> {
         self.called.clear();
     }
 
-    /// Those that had a thread first, then by number. A core is called once, so that bits tell who is.
+    /// Those that had a thread first, then by number. A core is called once, so that bits tell who
+    /// is.
     fn bring_called_into_order(&mut self) {
         self.called.clear();
         for idle in [false, true] {
@@ -111,7 +114,8 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// The thread that a core takes up next: a higher class before who was sent here before who waits in its queues.
+    /// The thread that a core takes up next: a higher class before who was sent here before who
+    /// waits in its queues.
     fn next_on(&mut self, core: usize) -> Option<ThreadId> {
         let reserved = self.cores[core].reserved;
         if reserved == NONE {
@@ -269,13 +273,15 @@ impl<L: Listener> Mechanism<'_, L> {
             state.local_turn = !matches!(place, Place::Local(_));
         }
         let stats = &self.stats[thread.index()];
-        let continues = state.last == thread.0 && stats.since == self.now && !state.called && stats.runs > 0;
+        let continues =
+            state.last == thread.0 && stats.since == self.now && !state.called && stats.runs > 0;
         self.occupy(core, thread, continues);
         self.settle_core(core);
         self.set_going(core, thread);
     }
 
-    /// A thread that is in no queue has a core from now on; whether it `continues` what it did there until now.
+    /// A thread that is in no queue has a core from now on; whether it `continues` what it did
+    /// there until now.
     #[inline]
     pub fn occupy(&mut self, core: usize, thread: ThreadId, continues: bool) {
         let state = &mut self.cores[core];
@@ -311,7 +317,10 @@ impl<L: Listener> Mechanism<'_, L> {
             let cost = Nanos(self.threads[thread.index()].overhead);
             self.latency[kind.index()].add(waited + cost);
         }
-        if !continues && self.interest.wants(Interest::PICKED) && self.threads[thread.index()].normal() {
+        if !continues
+            && self.interest.wants(Interest::PICKED)
+            && self.threads[thread.index()].normal()
+        {
             self.events.push(Event::Picked(thread, here));
         }
     }
@@ -333,8 +342,9 @@ impl<L: Listener> Mechanism<'_, L> {
         self.schedule(core);
     }
 
-    /// A queue's floor is the greatest virtual time of those picked from it, those who go on because nobody else waits among them: whoever comes beside
-    /// one that has run alone for long is not to have all that time before it.
+    /// A queue's floor is the greatest virtual time of those picked from it, those who go on
+    /// because nobody else waits among them: whoever comes beside one that has run alone for long
+    /// is not to have all that time before it.
     #[inline]
     pub fn raise_floor(&mut self, thread: ThreadId, queue: QueueId) {
         let floor = &mut self.queues[queue.index()].floor;
@@ -343,8 +353,11 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// Whether a thread that a core takes from a queue is its guest.
     fn is_guest(&self, core: usize, thread: ThreadId, queue: QueueId) -> bool {
-        let key = || self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);
-        self.cores[core].guests.contains(&queue) && !self.had_guest(core) && self.is_far_behind(core, key())
+        let key =
+            || self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);
+        self.cores[core].guests.contains(&queue)
+            && !self.had_guest(core)
+            && self.is_far_behind(core, key())
     }
 
     /// What a queue notes when a core takes a thread from it.
@@ -373,8 +386,11 @@ impl<L: Listener> Mechanism<'_, L> {
             && working_set > 0
         {
             let cluster = &self.machine.clusters[self.machine.cores[to.index()].cluster.index()];
-            let lost =
-                if within { costs.private_cache_bytes } else { costs.private_cache_bytes.max(cluster.cache_bytes) };
+            let lost = if within {
+                costs.private_cache_bytes
+            } else {
+                costs.private_cache_bytes.max(cluster.cache_bytes)
+            };
             state.refill = (working_set.min(lost) as f64 / bandwidth as f64 * 1e9) as u64;
         }
     }

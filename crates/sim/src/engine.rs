@@ -1,11 +1,11 @@
 //! The engine: a calendar of what happens next. It knows nothing of scheduling.
 //!
-//! Whoever can have an event owns a *slot*, and a slot has one event at most: a core has the end of what
-//! it runs, a thread the end of its sleep. Rescheduling moves the slot's entry in place, so there are
-//! no stale events to skip and nothing is allocated after the start. Events of one instant come by
-//! priority, then those first that were scheduled longest before, then by slot: determinism is in the
-//! key (time, priority, lead, slot), not in anybody's care. Nothing in the key depends on how many
-//! other events there have been: see [`crate::quiet`].
+//! Whoever can have an event owns a *slot*, and a slot has one event at most: a core has the end of
+//! what it runs, a thread the end of its sleep. Rescheduling moves the slot's entry in place, so
+//! there are no stale events to skip and nothing is allocated after the start. Events of one
+//! instant come by priority, then those first that were scheduled longest before, then by slot:
+//! determinism is in the key (time, priority, lead, slot), not in anybody's care. Nothing in the
+//! key depends on how many other events there have been: see [`crate::quiet`].
 
 use evenkeel_machine::Nanos;
 
@@ -62,8 +62,8 @@ impl Calendar {
         self.positions.grow(count);
     }
 
-    /// Schedules the event of a slot, in place of the one that it had. Lower priorities come first within an instant; what has
-    /// another than the lowest is taken to be rare, and far off.
+    /// Schedules the event of a slot, in place of the one that it had. Lower priorities come first
+    /// within an instant; what has another than the lowest is taken to be rare, and far off.
     pub fn set(&mut self, slot: Slot, at: Nanos, priority: u8) {
         self.set_as_of(self.now, slot, at, priority);
     }
@@ -96,7 +96,10 @@ impl Calendar {
 
     /// Whose event is next, if it is at this time.
     pub fn first_at(&self, now: Nanos) -> Option<Slot> {
-        self.line.first().filter(|happening| happening.time == now.0).map(|happening| Slot(happening.slot))
+        self.line
+            .first()
+            .filter(|happening| happening.time == now.0)
+            .map(|happening| Slot(happening.slot))
     }
 
     /// Takes the next event if it is at this time.

@@ -26,7 +26,10 @@ impl<L: Listener> Mechanism<'_, L> {
         let state = &self.threads[thread.index()];
         let app = &self.apps[self.stats[thread.index()].app.index()];
         let spec = &self.specs[self.stats[thread.index()].app.index()];
-        let ahead = self.ops[state.pc as usize..].iter().take(LOOK_AHEAD).take_while(|op| !matches!(op, Op::End));
+        let ahead = self.ops[state.pc as usize..]
+            .iter()
+            .take(LOOK_AHEAD)
+            .take_while(|op| !matches!(op, Op::End));
         let row = ahead.into_iter().find_map(|op| match *op {
             Op::Compute { row, .. } | Op::Busy { row, .. } => Some(row),
             Op::ParallelFor(shared) => Some(app.first_row + spec.loops[shared as usize].phase.0),
@@ -62,14 +65,17 @@ impl<L: Listener> Mechanism<'_, L> {
 
 /// Scales what is above 1 by a factor; no kind is estimated to be slower than the slowest.
 fn with_error(speedup: PerKind<f32>, factor: f64) -> PerKind<f32> {
-    PerKind(
-        speedup.0.map(|speedup| if speedup > 1.0 { (f64::from(speedup) * factor).max(1.0) as f32 } else { speedup }),
-    )
+    PerKind(speedup.0.map(|speedup| {
+        if speedup > 1.0 { (f64::from(speedup) * factor).max(1.0) as f32 } else { speedup }
+    }))
 }
 
-/// A draw from the standard normal distribution that depends on nothing but its arguments (Box and Muller 1958).
+/// A draw from the standard normal distribution that depends on nothing but its arguments (Box and
+/// Muller 1958).
 fn normal(seed: u64, a: u64, b: u64) -> f64 {
-    let mut random = SplitMix64(seed ^ a.rotate_left(17).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ b.rotate_left(43));
+    let mut random = SplitMix64(
+        seed ^ a.rotate_left(17).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ b.rotate_left(43),
+    );
     let (u, v) = (1.0 - random.unit(), random.unit());
     (-2.0 * u.ln()).sqrt() * (2.0 * std::f64::consts::PI * v).cos()
 }
@@ -82,7 +88,8 @@ mod tests {
     fn errors_have_the_spread_that_was_asked_for_and_no_bias() {
         let draws: Vec<f64> = (0..20_000).map(|i| normal(7, i, i % 5)).collect();
         let mean = draws.iter().sum::<f64>() / draws.len() as f64;
-        let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / draws.len() as f64;
+        let variance =
+            draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / draws.len() as f64;
         assert!(mean.abs() < 0.03, "{mean}");
         assert!((variance - 1.0).abs() < 0.05, "{variance}");
     }

@@ -1,4 +1,5 @@
-//! Threads go through their programs: every step that takes no time, until one computes, waits or ends.
+//! Threads go through their programs: every step that takes no time, until one computes, waits or
+//! ends.
 
 use evenkeel_machine::{CoreId, Nanos, Work};
 use evenkeel_model::{PhaseId, TimerMode};
@@ -103,7 +104,8 @@ impl<L: Listener> Mechanism<'_, L> {
             Op::Expired => {
                 // What switching and migrating take comes before its first instruction.
                 let runs = self.now.saturating_add(Nanos(self.threads[thread.index()].overhead));
-                let latency = self.periods.get_mut(&thread).and_then(|periods| periods.goes_on(runs));
+                let latency =
+                    self.periods.get_mut(&thread).and_then(|periods| periods.goes_on(runs));
                 self.hear_step(core, thread, Stepped::Expired(latency));
                 None
             }
@@ -168,7 +170,8 @@ impl<L: Listener> Mechanism<'_, L> {
                 None
             }
             Op::Yield => {
-                // The work after it decides whether it computes; nothing to compute yet is work of no length.
+                // The work after it decides whether it computes; nothing to compute yet is work of
+                // no length.
                 let row = self.threads[thread.index()].row;
                 self.compute(thread, 0, row, Part::Step);
                 Some(Next::Yields)
@@ -311,7 +314,10 @@ impl<L: Listener> Mechanism<'_, L> {
     fn unlock(&mut self, thread: ThreadId, app: AppId, lock: u32) -> Option<Next> {
         self.pass_on(thread, app, lock);
         let was_in = std::mem::take(&mut self.threads[thread.index()].in_critical_section);
-        if was_in && self.interest.wants(Interest::CRITICAL_SECTION) && self.threads[thread.index()].normal() {
+        if was_in
+            && self.interest.wants(Interest::CRITICAL_SECTION)
+            && self.threads[thread.index()].normal()
+        {
             let passed = std::mem::take(&mut self.stats[thread.index()].since_milestone);
             self.threads[thread.index()].squares += square(passed);
             self.events.push(Event::CriticalSection(thread));
@@ -319,7 +325,14 @@ impl<L: Listener> Mechanism<'_, L> {
         None
     }
 
-    fn wait(&mut self, core: usize, thread: ThreadId, app: AppId, condition: u32, lock: Option<u32>) -> Option<Next> {
+    fn wait(
+        &mut self,
+        core: usize,
+        thread: ThreadId,
+        app: AppId,
+        condition: u32,
+        lock: Option<u32>,
+    ) -> Option<Next> {
         if let Some(lock) = lock {
             self.pass_on(thread, app, lock);
         }
@@ -373,7 +386,14 @@ impl<L: Listener> Mechanism<'_, L> {
         self.gone(core, thread, WaitsFor::Room(channel))
     }
 
-    fn receive(&mut self, core: usize, thread: ThreadId, app: AppId, channel: u32, exit: u32) -> Option<Next> {
+    fn receive(
+        &mut self,
+        core: usize,
+        thread: ThreadId,
+        app: AppId,
+        channel: u32,
+        exit: u32,
+    ) -> Option<Next> {
         let object = &mut self.objects(app).channels[channel as usize];
         if object.items > 0 {
             object.items -= 1;
@@ -399,7 +419,9 @@ impl<L: Listener> Mechanism<'_, L> {
             return None;
         }
         object.closed = true;
-        while let Some(receiver) = self.objects(app).channels[channel as usize].receivers.pop_front() {
+        while let Some(receiver) =
+            self.objects(app).channels[channel as usize].receivers.pop_front()
+        {
             let receive = self.threads[receiver.index()].pc - 1;
             if let Op::Receive { exit, .. } = self.ops[receive as usize] {
                 self.leave_loop(receiver, exit);
@@ -434,7 +456,8 @@ impl<L: Listener> Mechanism<'_, L> {
     /// Work until the next milestone, for policies that want to know, from estimators that can.
     pub fn foresee(&mut self, thread: ThreadId) {
         let stats = &self.stats[thread.index()];
-        let profile = self.config.profile.as_ref().filter(|_| self.interest.wants(Interest::PROFILE));
+        let profile =
+            self.config.profile.as_ref().filter(|_| self.interest.wants(Interest::PROFILE));
         let to_milestone = match profile {
             Some(profile) => profile.distance(stats.app, stats.index_in_app),
             None => self.estimated_distance(thread),
@@ -446,10 +469,12 @@ impl<L: Listener> Mechanism<'_, L> {
         let state = &self.threads[thread.index()];
         let app = self.stats[thread.index()].app.index();
         match self.config.estimator {
-            Estimator::Oracle => program::distance(&self.specs[app], &self.ops, state.pc as usize, &state.rounds),
-            Estimator::Offline => {
-                Some(Work(self.apps[app].programs[self.spec_of(thread).program.index()].mean_distance()))
+            Estimator::Oracle => {
+                program::distance(&self.specs[app], &self.ops, state.pc as usize, &state.rounds)
             }
+            Estimator::Offline => Some(Work(
+                self.apps[app].programs[self.spec_of(thread).program.index()].mean_distance(),
+            )),
             Estimator::Sampled | Estimator::Modelled { .. } => None,
         }
     }

@@ -85,7 +85,8 @@ impl<L: Listener> Mechanism<'_, L> {
         self.say = Directives::default();
     }
 
-    /// Totals by thread. What is told is given back portion by portion, so that a run needs no more memory at its end than in its course.
+    /// Totals by thread. What is told is given back portion by portion, so that a run needs no more
+    /// memory at its end than in its course.
     fn tell_threads(&mut self) -> Vec<ThreadOutcome> {
         const PORTION: usize = 1024;
         let mut told = Vec::with_capacity(self.threads.len());
@@ -96,7 +97,8 @@ impl<L: Listener> Mechanism<'_, L> {
             }
             self.threads.truncate(rest);
             self.threads.shrink_to_fit();
-            // Statistics stay until the end: what is aligned to lines of the cache is shrunk by way of a copy (std::alloc, `realloc` beyond the least alignment).
+            // Statistics stay until the end: what is aligned to lines of the cache is shrunk by way
+            // of a copy (std::alloc, `realloc` beyond the least alignment).
         }
         told.reverse();
         told
@@ -105,7 +107,8 @@ impl<L: Listener> Mechanism<'_, L> {
     fn tell_thread(&self, id: ThreadId) -> ThreadOutcome {
         let (thread, stats) = (&self.threads[id.index()], &self.stats[id.index()]);
         let since = self.now.saturating_sub(stats.since);
-        let more = |state: State| if stats.state == state && thread.started { since } else { Nanos::ZERO };
+        let more =
+            |state: State| if stats.state == state && thread.started { since } else { Nanos::ZERO };
         ThreadOutcome {
             name: self.name_of(id),
             app: stats.app,
@@ -115,7 +118,10 @@ impl<L: Listener> Mechanism<'_, L> {
             waiting: stats.waiting + more(State::Ready),
             blocked: stats.blocked + more(State::Blocked),
             retired: stats.retired,
-            distance: Work(((thread.squares + square(stats.since_milestone)) / (stats.retired.0.max(1) as f64)) as u64),
+            distance: Work(
+                ((thread.squares + square(stats.since_milestone)) / (stats.retired.0.max(1) as f64))
+                    as u64,
+            ),
             migrations: thread.migrations,
             runs: stats.runs,
             periods: self.periods.get(&id).copied().map(Box::new),
@@ -156,10 +162,15 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     pub fn timeless(&self) -> SimError {
-        let busiest = self.cores.iter().find(|core| core.running != NONE).map(|core| core.running as usize);
+        let busiest =
+            self.cores.iter().find(|core| core.running != NONE).map(|core| core.running as usize);
         SimError::Workload {
-            app: busiest.map_or_else(String::new, |t| self.specs[self.stats[t].app.index()].name.clone()),
-            what: format!("at {} threads go round without taking time: a loop of steps that last nothing", self.now),
+            app: busiest
+                .map_or_else(String::new, |t| self.specs[self.stats[t].app.index()].name.clone()),
+            what: format!(
+                "at {} threads go round without taking time: a loop of steps that last nothing",
+                self.now
+            ),
         }
     }
 }

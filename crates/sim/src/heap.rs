@@ -1,10 +1,13 @@
-//! A four-ary heap whose entries know where they stand: any of them can be taken out or moved without a search.
+//! A four-ary heap whose entries know where they stand: any of them can be taken out or moved
+//! without a search.
 //!
-//! Four-ary is shallow, and the children of an entry share a cache line or two. Ranks are compared as one number and without a
-//! branch: which of four children is the least is nothing that a processor could foretell.
+//! Four-ary is shallow, and the children of an entry share a cache line or two. Ranks are compared
+//! as one number and without a branch: which of four children is the least is nothing that a
+//! processor could foretell.
 //!
-//! Few entries are in no order at all; only which of them is the least is known. Most of those that come and go are not it, and cost nothing but their
-//! place; when it goes, all are looked at. Where many come and go before anybody asks, they may do so *unseen*: then one look is for all of them.
+//! Few entries are in no order at all; only which of them is the least is known. Most of those that
+//! come and go are not it, and cost nothing but their place; when it goes, all are looked at. Where
+//! many come and go before anybody asks, they may do so *unseen*: then one look is for all of them.
 
 /// What a heap holds.
 pub trait Entry: Copy {
@@ -72,7 +75,8 @@ impl Positions {
     }
 }
 
-/// More entries than this are brought into order. To look at so many costs what it costs to bring one or two to their places in a heap.
+/// More entries than this are brought into order. To look at so many costs what it costs to bring
+/// one or two to their places in a heap.
 const FEW: usize = 16;
 
 /// Entries, of which the least is known.
@@ -81,7 +85,8 @@ pub struct Heap<E> {
     entries: Vec<E>,
     /// Whether they are in a heap's order.
     in_order: bool,
-    /// Where the least is: in a heap's order, at the beginning; [`UNKNOWN`] after one has come or gone unseen.
+    /// Where the least is: in a heap's order, at the beginning; [`UNKNOWN`] after one has come or
+    /// gone unseen.
     least: usize,
 }
 
@@ -129,7 +134,8 @@ impl<E: Entry> Heap<E> {
         (!self.entries.is_empty()).then(|| self.remove(self.least, positions))
     }
 
-    /// Shows all entries; but where `goes_on` with one says no, those that are not less than it may be left out.
+    /// Shows all entries; but where `goes_on` with one says no, those that are not less than it may
+    /// be left out.
     pub fn look_through(&self, mut goes_on: impl FnMut(&E) -> bool) {
         if !self.in_order {
             return self.entries.iter().for_each(|entry| _ = goes_on(entry));
@@ -154,13 +160,16 @@ impl<E: Entry> Heap<E> {
     /// Adds an entry of an owner that has none.
     #[inline]
     pub fn insert(&mut self, entry: E, positions: &mut Positions) {
-        if !self.in_order && self.entries.get(self.least).is_some_and(|least| entry.rank() < least.rank()) {
+        if !self.in_order
+            && self.entries.get(self.least).is_some_and(|least| entry.rank() < least.rank())
+        {
             self.least = self.entries.len();
         }
         self.append(entry, positions);
     }
 
-    /// The same, unseen: from then on [`Heap::first_of_all`] tells the least, or, after [`Heap::look`], everybody.
+    /// The same, unseen: from then on [`Heap::first_of_all`] tells the least, or, after
+    /// [`Heap::look`], everybody.
     #[inline]
     pub fn insert_unseen(&mut self, entry: E, positions: &mut Positions) {
         if !self.in_order {
@@ -169,8 +178,9 @@ impl<E: Entry> Heap<E> {
         self.append(entry, positions);
     }
 
-    /// Puts an entry at the end, and from there to its place if there is an order. It is not passed on as a whole, for a copy would be read
-    /// right after it has been written piece by piece, which makes a processor wait.
+    /// Puts an entry at the end, and from there to its place if there is an order. It is not passed
+    /// on as a whole, for a copy would be read right after it has been written piece by piece,
+    /// which makes a processor wait.
     #[inline]
     fn append(&mut self, entry: E, positions: &mut Positions) {
         let position = self.entries.len();
@@ -199,7 +209,8 @@ impl<E: Entry> Heap<E> {
         }
     }
 
-    /// Puts an entry of an owner that has none in the place of the least, which goes, unseen. They must be few, and have been looked at.
+    /// Puts an entry of an owner that has none in the place of the least, which goes, unseen. They
+    /// must be few, and have been looked at.
     pub fn replace_least_of_few(&mut self, entry: E, positions: &mut Positions) -> Option<E> {
         let gone = std::mem::replace(self.entries.get_mut(self.least)?, entry);
         positions.set_absent(gone.owner());
@@ -233,7 +244,8 @@ impl<E: Entry> Heap<E> {
         if self.in_order {
             return self.remove_in_order(position, positions);
         }
-        // The last comes into its place, if need be into its own: which of both is nothing that a processor could foretell.
+        // The last comes into its place, if need be into its own: which of both is nothing that a
+        // processor could foretell.
         let (gone, last) = (self.entries[position], self.entries.len() - 1);
         let moved = self.entries[last];
         self.entries[position] = moved;
@@ -299,8 +311,10 @@ impl<E: Entry> Heap<E> {
             let mut rank = match self.entries.get(first..first + ARITY) {
                 // The usual case, without a loop.
                 Some([a, b, c, d]) => {
-                    let (ab, lower) = if b.rank() < a.rank() { (b.rank(), 1) } else { (a.rank(), 0) };
-                    let (cd, upper) = if d.rank() < c.rank() { (d.rank(), 3) } else { (c.rank(), 2) };
+                    let (ab, lower) =
+                        if b.rank() < a.rank() { (b.rank(), 1) } else { (a.rank(), 0) };
+                    let (cd, upper) =
+                        if d.rank() < c.rank() { (d.rank(), 3) } else { (c.rank(), 2) };
                     least += if cd < ab { upper } else { lower };
                     ab.min(cd)
                 }
@@ -354,7 +368,8 @@ pub mod tests {
     proptest! {
         #[test]
         fn the_first_is_the_least_whoever_comes_and_goes(
-            // More come than go at first, and more go than come then, so that it grows beyond what it keeps in no order, and shrinks again.
+            // More come than go at first, and more go than come then, so that it grows beyond what
+            // it keeps in no order, and shrinks again.
             growing in prop::collection::vec((prop::bool::weighted(0.8), 0u64..1000, any::<prop::sample::Index>(), any::<bool>()), 0..150),
             shrinking in prop::collection::vec((prop::bool::weighted(0.3), 0u64..1000, any::<prop::sample::Index>(), any::<bool>()), 0..300),
         ) {

@@ -111,14 +111,20 @@ mod tests {
         for q in [0.01, 0.5, 0.9, 0.99, 1.0] {
             let got = latencies.quantile(q).unwrap().0 as f64;
             let exact = q * 100_000.0;
-            assert!(got >= exact && got <= exact * (1.0 + 1.0 / 32.0) + 1.0, "{q}: {got} against {exact}");
+            assert!(
+                got >= exact && got <= exact * (1.0 + 1.0 / 32.0) + 1.0,
+                "{q}: {got} against {exact}"
+            );
         }
         assert_eq!(latencies.quantile(1.0), Some(Nanos(100_000)));
     }
 
     #[test]
     fn every_latency_falls_into_a_bucket_that_reaches_it() {
-        for ns in (0..64).flat_map(|bit| [1u64 << bit, (1u64 << bit) - 1, (1u64 << bit) + 1]).chain([u64::MAX]) {
+        for ns in (0..64)
+            .flat_map(|bit| [1u64 << bit, (1u64 << bit) - 1, (1u64 << bit) + 1])
+            .chain([u64::MAX])
+        {
             assert!(bucket(ns) < BUCKETS);
             assert!(upper_bound(bucket(ns)) >= ns, "{ns}");
         }

@@ -1,5 +1,6 @@
-//! The simulated mechanism: a discrete-event engine, and uneven cores, queues, synchronisation, contention
-//! and energy on it. Policies decide through the contract of `evenkeel-policy`, and only through it.
+//! The simulated mechanism: a discrete-event engine, and uneven cores, queues, synchronisation,
+//! contention and energy on it. Policies decide through the contract of `evenkeel-policy`, and only
+//! through it.
 
 mod account;
 mod apps;

@@ -1,7 +1,9 @@
-//! Who is next: a [`Run`] for those who come almost in order, a [`Heap`] for the rest. The first of the two firsts is the first of all.
+//! Who is next: a [`Run`] for those who come almost in order, a [`Heap`] for the rest. The first of
+//! the two firsts is the first of all.
 //!
-//! A heap alone would do; but what comes to a calendar or a run queue mostly belongs at its end, and a heap sorts it in nevertheless. Where
-//! nothing comes in order everything is in the heap. When the run has been emptied, it is open to everybody again.
+//! A heap alone would do; but what comes to a calendar or a run queue mostly belongs at its end,
+//! and a heap sorts it in nevertheless. Where nothing comes in order everything is in the heap.
+//! When the run has been emptied, it is open to everybody again.
 
 use crate::heap::{Entry, Heap, Position, Positions};
 use crate::run::Run;
@@ -42,7 +44,8 @@ impl<E: Entry> Line<E> {
         }
     }
 
-    /// Adds an entry that would be in the way of many that come before it, or that belongs anywhere.
+    /// Adds an entry that would be in the way of many that come before it, or that belongs
+    /// anywhere.
     #[inline]
     pub fn insert_apart(&mut self, entry: E, positions: &mut Positions) {
         self.heap.insert(entry, positions);
@@ -72,9 +75,15 @@ impl<E: Entry> Line<E> {
         self.heap.insert_unseen(entry, positions);
     }
 
-    /// As [`Line::remove`], unseen; what is wanted `of` the entry, which is not passed on as a whole.
+    /// As [`Line::remove`], unseen; what is wanted `of` the entry, which is not passed on as a
+    /// whole.
     #[inline]
-    pub fn remove_unseen<T>(&mut self, owner: u32, of: impl Fn(&E) -> T, positions: &mut Positions) -> Option<T> {
+    pub fn remove_unseen<T>(
+        &mut self,
+        owner: u32,
+        of: impl Fn(&E) -> T,
+        positions: &mut Positions,
+    ) -> Option<T> {
         match positions.of(owner)? {
             Position::Run(place) => Some(of(&self.run.remove(place, positions))),
             Position::Heap(position) => Some(of(&self.heap.remove_unseen(position, positions))),
@@ -99,7 +108,8 @@ impl<E: Entry> Line<E> {
         self.heap.is_few()
     }
 
-    /// Takes the least out and adds another apart, unseen. Those apart must be few, and have been looked at.
+    /// Takes the least out and adds another apart, unseen. Those apart must be few, and have been
+    /// looked at.
     pub fn exchange_first_apart(&mut self, entry: E, positions: &mut Positions) -> Option<E> {
         if self.run.first().is_none() {
             return self.heap.replace_least_of_few(entry, positions);
@@ -109,7 +119,8 @@ impl<E: Entry> Line<E> {
         Some(gone)
     }
 
-    /// Shows entries, and those that stand behind one as long as `goes_on` with it: none of them is less than it.
+    /// Shows entries, and those that stand behind one as long as `goes_on` with it: none of them is
+    /// less than it.
     pub fn look_through(&self, mut goes_on: impl FnMut(&E) -> bool) {
         for entry in self.run.iter() {
             if !goes_on(entry) {

@@ -1,4 +1,5 @@
-//! Load averages of threads and cores, the schedutil governor that follows them, and the statistics that a policy is shown.
+//! Load averages of threads and cores, the schedutil governor that follows them, and the statistics
+//! that a policy is shown.
 
 use evenkeel_machine::{FULL_CAPACITY, Nanos};
 use evenkeel_policy::{Event, Interest, State, ThreadId};
@@ -7,10 +8,12 @@ use crate::engine::Slot;
 use crate::mechanism::{Mechanism, NONE, priority};
 use crate::trace::Listener;
 
-/// schedutil asks for a quarter more than is used (kernel/sched/cpufreq_schedutil.c, `map_util_perf`).
+/// schedutil asks for a quarter more than is used (kernel/sched/cpufreq_schedutil.c,
+/// `map_util_perf`).
 const HEADROOM: f64 = 1.25;
 
-/// Least time between two changes of a cluster's clock: the kernel's default of 1 ms for drivers that state no latency.
+/// Least time between two changes of a cluster's clock: the kernel's default of 1 ms for drivers
+/// that state no latency.
 const RATE_LIMIT: Nanos = Nanos(1_000_000);
 
 impl<L: Listener> Mechanism<'_, L> {
@@ -62,7 +65,11 @@ impl<L: Listener> Mechanism<'_, L> {
             }
             wanted = wanted.max(used);
         }
-        let opp = kind.opps.iter().position(|opp| opp.capacity >= wanted * HEADROOM).unwrap_or(kind.opps.len() - 1);
+        let opp = kind
+            .opps
+            .iter()
+            .position(|opp| opp.capacity >= wanted * HEADROOM)
+            .unwrap_or(kind.opps.len() - 1);
         let group = &self.clusters[cluster];
         if opp != group.opp {
             let free_at = group.changed_at + RATE_LIMIT;
@@ -78,7 +85,9 @@ impl<L: Listener> Mechanism<'_, L> {
             .map(|core| &self.cores[core.index()])
             .filter(|core| core.running != NONE)
             // A clamp below keeps what it asks for from ever getting there.
-            .filter(|core| f64::from(self.threads[core.running as usize].rare().util_max) > capacity / HEADROOM)
+            .filter(|core| {
+                f64::from(self.threads[core.running as usize].rare().util_max) > capacity / HEADROOM
+            })
             .filter_map(|core| core.utilisation.until_above(capacity / HEADROOM, capacity))
             .min();
         match crossing {
@@ -91,9 +100,13 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// Brings what the policy is shown up to now.
     pub fn refresh_stats(&mut self) {
-        // Whoever changes places has just been accounted for; to look at all cores whenever somebody does would cost far more than that it does.
+        // Whoever changes places has just been accounted for; to look at all cores whenever
+        // somebody does would cost far more than that it does.
         let is_about_one = |event: &Event| {
-            matches!(event, Event::Picked(..) | Event::SliceUsed(..) | Event::Blocked(_) | Event::Exited(_))
+            matches!(
+                event,
+                Event::Picked(..) | Event::SliceUsed(..) | Event::Blocked(_) | Event::Exited(_)
+            )
         };
         if self.interest.wants(Interest::PROGRESS) && !self.events.iter().all(is_about_one) {
             for core in 0..self.cores.len() {
@@ -105,7 +118,8 @@ impl<L: Listener> Mechanism<'_, L> {
         if self.interest.wants(Interest::UTILISATION) {
             for core in 0..self.cores.len() {
                 let busy = if self.cores[core].busy { f64::from(FULL_CAPACITY) } else { 0.0 };
-                self.core_stats[core].utilisation = self.cores[core].busy_average.at(self.now, busy) as u32;
+                self.core_stats[core].utilisation =
+                    self.cores[core].busy_average.at(self.now, busy) as u32;
             }
         }
         if self.interest.wants(Interest::LOAD) {

@@ -1,8 +1,10 @@
-//! Load averages of threads: a PELT average each, kept apart from the threads, because a context switch may change what it follows.
+//! Load averages of threads: a PELT average each, kept apart from the threads, because a context
+//! switch may change what it follows.
 //!
-//! Most threads follow the same signal for long, and once their average, rounded, has come to the signal's value it stays there. Such a thread is
-//! *settled*: a look at all threads has nothing to compute for it, and who is not is told by bits. A switch that changes nothing of a thread's signal has nothing to
-//! compute, either.
+//! Most threads follow the same signal for long, and once their average, rounded, has come to the
+//! signal's value it stays there. Such a thread is *settled*: a look at all threads has nothing to
+//! compute for it, and who is not is told by bits. A switch that changes nothing of a thread's
+//! signal has nothing to compute, either.
 
 use evenkeel_machine::Nanos;
 use evenkeel_policy::ThreadId;
@@ -13,7 +15,8 @@ use evenkeel_policy::pelt::Load;
 pub struct Loads {
     /// By thread.
     averages: Vec<Load>,
-    /// By thread, as bits: whether what is shown of its load may have to change though its signal does not.
+    /// By thread, as bits: whether what is shown of its load may have to change though its signal
+    /// does not.
     unsettled: Vec<u64>,
 }
 
@@ -32,7 +35,11 @@ impl Loads {
     /// A thread's load follows this signal from now on.
     #[inline]
     pub fn follow(&mut self, thread: ThreadId, signal: f64, now: Nanos) {
-        let Some(load) = self.averages.get_mut(thread.index()).filter(|load| load.signal() != signal) else { return };
+        let Some(load) =
+            self.averages.get_mut(thread.index()).filter(|load| load.signal() != signal)
+        else {
+            return;
+        };
         load.follow(signal, now);
         self.unsettled[thread.index() / 64] |= 1 << (thread.index() % 64);
     }

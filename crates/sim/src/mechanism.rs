@@ -1,17 +1,19 @@
 //! The mechanism: its state, and the loop over instants.
 //!
-//! An instant has three parts, and the order of its parts is all that keeps policies sequential and runs
-//! deterministic:
+//! An instant has three parts, and the order of its parts is all that keeps policies sequential and
+//! runs deterministic:
 //!
-//! 1. *It happens.* Every event of this time: work ends, slices are used up, timers expire. Threads go through
-//!    their steps until each computes, waits or ends; whoever becomes ready is only noted.
-//! 2. *The policy is asked*, once, about all of it; what it says is carried out (now, or after the decision latency).
-//! 3. *Cores take up threads.* Who is ready goes into the queue that it is assigned to, idle cores are found,
-//!    and every core that needs a thread picks one.
+//! 1. *It happens.* Every event of this time: work ends, slices are used up, timers expire. Threads
+//!    go through their steps until each computes, waits or ends; whoever becomes ready is only
+//!    noted.
+//! 2. *The policy is asked*, once, about all of it; what it says is carried out (now, or after the
+//!    decision latency).
+//! 3. *Cores take up threads.* Who is ready goes into the queue that it is assigned to, idle cores
+//!    are found, and every core that needs a thread picks one.
 //!
-//! What part 3 brings up (a core that found nothing) starts another round of 2 and 3 in the same instant. The policy's timer, if it is
-//! due, has the last round to itself: a policy that looks around finds every core with its thread, also where slices end
-//! just then.
+//! What part 3 brings up (a core that found nothing) starts another round of 2 and 3 in the same
+//! instant. The policy's timer, if it is due, has the last round to itself: a policy that looks
+//! around finds every core with its thread, also where slices end just then.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -19,8 +21,8 @@ use std::rc::Rc;
 use evenkeel_machine::{CoreId, KindId, Machine, MicroWatts, Nanos, PerKind, Work};
 use evenkeel_model::{Application, Class};
 use evenkeel_policy::{
-    AppId, Choose, CoreStats, Directive, Directives, Event, Interest, Policy, Preemption, QueueId, Slice, State,
-    ThreadId, ThreadStats, Tier,
+    AppId, Choose, CoreStats, Directive, Directives, Event, Interest, Policy, Preemption, QueueId,
+    Slice, State, ThreadId, ThreadStats, Tier,
 };
 
 use crate::apps::App;
@@ -63,7 +65,8 @@ const MAX_ROUNDS: u32 = 16;
 /// Events of one instant after which it is taken for a loop that takes no time.
 const MAX_AT_ONE_INSTANT: u32 = 20_000_000;
 
-/// Time with nothing but a policy's timer after which a run in which somebody still waits for a core is given up.
+/// Time with nothing but a policy's timer after which a run in which somebody still waits for a
+/// core is given up.
 const PATIENCE: Nanos = Nanos(60_000_000_000);
 
 /// No thread, no core.
@@ -83,7 +86,8 @@ pub struct Core {
     pub called: bool,
     /// Whether a thread of a higher class counts on it in this instant.
     pub claimed: bool,
-    /// Whether it counts as busy for power, siblings and the governor: what was so at the end of the last instant.
+    /// Whether it counts as busy for power, siblings and the governor: what was so at the end of
+    /// the last instant.
     pub busy: bool,
     /// Whether it takes threads at all.
     pub used: bool,
@@ -92,7 +96,8 @@ pub struct Core {
     pub busy_time: Nanos,
     /// Units of work per nanosecond of the running thread, with everything that slows it.
     pub rate: f64,
-    /// Virtual time of the running thread per nanosecond, in units of [`CHARGE_SHIFT`](crate::thread::CHARGE_SHIFT).
+    /// Virtual time of the running thread per nanosecond, in units of
+    /// [`CHARGE_SHIFT`](crate::thread::CHARGE_SHIFT).
     pub virtual_rate: u64,
     pub slice_end: Nanos,
     /// Which of the slices in a row that is, the first being 1.
@@ -102,7 +107,8 @@ pub struct Core {
     pub since: Nanos,
     /// What the statistics have been told of what has been done since.
     pub told: Told,
-    /// Part of a nanosecond of virtual time that the running thread has been charged beyond its statistics, in the same units.
+    /// Part of a nanosecond of virtual time that the running thread has been charged beyond its
+    /// statistics, in the same units.
     pub virtual_fraction: u16,
     pub picked_at: Nanos,
     /// See [`crate::quiet`].
@@ -164,7 +170,8 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A virtual time in this queue's clock as one in another's: as far ahead of the floor, where both have clocks of their own.
+    /// A virtual time in this queue's clock as one in another's: as far ahead of the floor, where
+    /// both have clocks of their own.
     #[inline]
     pub fn in_clock_of(&self, other: &Self, virtual_time: u64) -> u64 {
         if !self.own_clock || !other.own_clock {
@@ -202,7 +209,8 @@ pub struct Mechanism<'a, L> {
     pub ops: Vec<Op>,
     pub apps: Vec<App>,
     pub threads: Vec<Thread>,
-    /// By thread, where it stands: apart from the rest, because a thread that changes queues needs no more than this.
+    /// By thread, where it stands: apart from the rest, because a thread that changes queues needs
+    /// no more than this.
     pub place_of: Vec<Place>,
     pub stats: Vec<ThreadStats>,
     /// Up to the last thread that may run on some cores only.
@@ -354,7 +362,8 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             }),
             has_power,
             tracks_load: interest.wants(Interest::LOAD),
-            tracks_utilisation: interest.wants(Interest::UTILISATION) || config.governor == Governor::Schedutil,
+            tracks_utilisation: interest.wants(Interest::UTILISATION)
+                || config.governor == Governor::Schedutil,
             loads: Loads::default(),
             tracks_stalls: interest.wants(Interest::STALLED),
             tracks_ran: interest.wants(Interest::RAN),
@@ -370,7 +379,8 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         this.places.reserve(threads);
         this.calendar.reserve(this.thread_slots as usize + threads);
         this.calendar.grow(this.thread_slots as usize);
-        this.clusters = machine.clusters.iter().enumerate().map(|(i, _)| this.cluster_at_start(i)).collect();
+        this.clusters =
+            machine.clusters.iter().enumerate().map(|(i, _)| this.cluster_at_start(i)).collect();
         for core in 0..cores {
             this.cores[core].meter = Meter::new(this.idle_power(core));
         }
@@ -382,7 +392,9 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         let kind = &self.machine.kinds[self.machine.clusters[cluster].kind.index()];
         let opp = match self.config.governor {
             Governor::Performance => kind.opps.len() - 1,
-            Governor::Fixed { khz } => point_for(self.machine, evenkeel_machine::ClusterId(cluster as u32), khz),
+            Governor::Fixed { khz } => {
+                point_for(self.machine, evenkeel_machine::ClusterId(cluster as u32), khz)
+            }
             Governor::Schedutil => 0,
         };
         ClusterState {
@@ -460,7 +472,9 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             Slot(slot) if slot >= self.thread_slots => {
                 self.thread_time(ThreadId(slot - self.thread_slots));
             }
-            Slot(slot) if slot >= self.core_slots() => self.core_time((slot - self.core_slots()) as usize),
+            Slot(slot) if slot >= self.core_slots() => {
+                self.core_time((slot - self.core_slots()) as usize)
+            }
             Slot(slot) if slot >= self.app_slots => self.cut_app((slot - self.app_slots) as usize),
             Slot(slot) => self.govern((slot - self.governor_slots) as usize),
         }
@@ -522,8 +536,14 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         }
     }
 
-    /// Adds a thread to those of the run, not started yet. Its slot in the calendar is its own from now on.
-    pub fn add_thread(&mut self, thread: Thread, mut stats: ThreadStats, affinity: Option<Box<[CoreId]>>) -> ThreadId {
+    /// Adds a thread to those of the run, not started yet. Its slot in the calendar is its own from
+    /// now on.
+    pub fn add_thread(
+        &mut self,
+        thread: Thread,
+        mut stats: ThreadStats,
+        affinity: Option<Box<[CoreId]>>,
+    ) -> ThreadId {
         let id = ThreadId(self.threads.len() as u32);
         stats.restricted = affinity.is_some();
         self.restricted |= stats.restricted;
@@ -558,10 +578,12 @@ impl<'a, L: Listener> Mechanism<'a, L> {
 }
 
 impl Core {
-    /// Whether it, which has a queue in its first tier, chooses by key between threads of that and of another.
+    /// Whether it, which has a queue in its first tier, chooses by key between threads of that and
+    /// of another.
     pub fn compares(&self, queue: QueueId, other: Option<QueueId>) -> bool {
         let Some(other) = other else { return false };
-        let together = |tier: &Tier| tier.choose == Choose::LeastKey && tier.queues.contains(&other);
+        let together =
+            |tier: &Tier| tier.choose == Choose::LeastKey && tier.queues.contains(&other);
         queue == other || self.tiers.first().is_some_and(together)
     }
 
@@ -615,7 +637,13 @@ impl Core {
 }
 
 /// Statistics of a thread that has not started.
-pub fn fresh_stats(app: AppId, group: u32, index_in_app: u32, parent: Option<ThreadId>, weight: u32) -> ThreadStats {
+pub fn fresh_stats(
+    app: AppId,
+    group: u32,
+    index_in_app: u32,
+    parent: Option<ThreadId>,
+    weight: u32,
+) -> ThreadStats {
     ThreadStats {
         app,
         group,

@@ -1,8 +1,10 @@
-//! What threads of one application meet at: barriers, locks, condition variables, semaphores, bounded queues,
-//! devices, timers, shared loops, task graphs. Plain states; who blocks and who wakes is for `execute` to carry out.
+//! What threads of one application meet at: barriers, locks, condition variables, semaphores,
+//! bounded queues, devices, timers, shared loops, task graphs. Plain states; who blocks and who
+//! wakes is for `execute` to carry out.
 //!
-//! All hand over directly: a lock that is given up belongs to the first in line at once, an item that is sent goes to the first that
-//! waits. So nobody who is woken has to try again, and lines are strictly first come, first served.
+//! All hand over directly: a lock that is given up belongs to the first in line at once, an item
+//! that is sent goes to the first that waits. So nobody who is woken has to try again, and lines
+//! are strictly first come, first served.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -87,7 +89,8 @@ impl LoopRun {
 
 #[derive(Default)]
 pub struct SharedLoop {
-    /// Executions that somebody is in, oldest first: threads may be rounds apart where no barrier holds them.
+    /// Executions that somebody is in, oldest first: threads may be rounds apart where no barrier
+    /// holds them.
     pub runs: VecDeque<LoopRun>,
     /// Number of the oldest.
     pub first: u32,
@@ -103,13 +106,15 @@ pub const DONE: u32 = u32::MAX;
 /// One execution of a task graph.
 pub struct GraphRun {
     pub policy: Box<dyn GraphPolicy>,
-    /// Predecessors that each task still waits for, plus one until it has been created; [`DONE`] once it has been done.
+    /// Predecessors that each task still waits for, plus one until it has been created; [`DONE`]
+    /// once it has been done.
     pub missing: Vec<u32>,
     pub created: u32,
     pub done: u32,
     pub workers: u32,
     pub finished: u32,
-    /// Tasks that are ready and that nobody has taken, one that is to be done by several for each of them.
+    /// Tasks that are ready and that nobody has taken, one that is to be done by several for each
+    /// of them.
     pub ready: u32,
     /// Workers that have been woken and have not asked yet.
     pub coming: u32,
@@ -157,7 +162,8 @@ impl SharedGraph {
 }
 
 impl GraphRun {
-    /// One of the things that a task waits for has happened; if it was the last, the policy hears of it.
+    /// One of the things that a task waits for has happened; if it was the last, the policy hears
+    /// of it.
     pub fn release(&mut self, at: &Situation<'_>, task: TaskId, by: Option<WorkerId>) {
         let missing = &mut self.missing[task.index()];
         *missing -= 1;
@@ -177,14 +183,16 @@ impl GraphRun {
         first
     }
 
-    /// When all that a task takes in is there for a worker: at once what it has made itself, what others have made a transfer later.
+    /// When all that a task takes in is there for a worker: at once what it has made itself, what
+    /// others have made a transfer later.
     pub fn arrival(&self, at: &Situation<'_>, task: TaskId, worker: WorkerId) -> Nanos {
         if self.ends.is_empty() {
             return at.now;
         }
         let from = |&before: &TaskId| {
             let to = at.graph.successors(before).binary_search(&task).ok();
-            let bytes = to.and_then(|edge| at.graph.volumes(before).get(edge).copied()).unwrap_or(0);
+            let bytes =
+                to.and_then(|edge| at.graph.volumes(before).get(edge).copied()).unwrap_or(0);
             let here = |&(by, end): &(WorkerId, Nanos)| {
                 if by == worker { end } else { end.saturating_add(at.transfer(bytes)) }
             };
@@ -193,8 +201,8 @@ impl GraphRun {
         at.graph.predecessors(task).iter().map(from).max().unwrap_or(at.now).max(at.now)
     }
 
-    /// The next worker that waits to be woken, whom the policy names, as long as more tasks are ready than workers are on their way,
-    /// `about_to_ask` of them not in line.
+    /// The next worker that waits to be woken, whom the policy names, as long as more tasks are
+    /// ready than workers are on their way, `about_to_ask` of them not in line.
     pub fn next_to_wake(&mut self, at: &Situation<'_>, about_to_ask: u32) -> Option<ThreadId> {
         if self.ready <= self.coming + about_to_ask {
             return None;
@@ -229,10 +237,18 @@ impl Objects {
             std::iter::repeat_with(T::default).take(count).collect()
         }
         Self {
-            barriers: app.barriers.iter().map(|&parties| Barrier { parties, ..Barrier::default() }).collect(),
+            barriers: app
+                .barriers
+                .iter()
+                .map(|&parties| Barrier { parties, ..Barrier::default() })
+                .collect(),
             locks: many(app.locks as usize),
             conditions: many(app.conditions as usize),
-            semaphores: app.semaphores.iter().map(|&count| Semaphore { count, ..Semaphore::default() }).collect(),
+            semaphores: app
+                .semaphores
+                .iter()
+                .map(|&count| Semaphore { count, ..Semaphore::default() })
+                .collect(),
             channels: app.channels.iter().map(Channel::of).collect(),
             timers: vec![None; app.timers as usize],
             devices: vec![Nanos::ZERO; app.devices as usize],

@@ -25,11 +25,14 @@ pub struct Outcome {
     pub swaps: u64,
     /// A core took up another thread than it ran before.
     pub context_switches: u64,
-    /// From wake-up to the first instruction, the costs of switching and migrating included, by kind of the core that ran it.
+    /// From wake-up to the first instruction, the costs of switching and migrating included, by
+    /// kind of the core that ran it.
     pub wakeup_latency: Vec<Latencies>,
-    /// What sensors that read at an interval saw, one on each cluster's supply; `None`: none described.
+    /// What sensors that read at an interval saw, one on each cluster's supply; `None`: none
+    /// described.
     pub sensors: Option<SensorLog>,
-    /// Events that the run was made of: what it took, whatever the host. Ends of slices and timers of which nothing came are not among them.
+    /// Events that the run was made of: what it took, whatever the host. Ends of slices and timers
+    /// of which nothing came are not among them.
     pub events: u64,
     /// Notes of the policy for people.
     pub notes: Vec<String>,
@@ -42,8 +45,8 @@ pub struct AppOutcome {
     pub name: String,
     /// Threads that it had, forked ones included, in its first execution.
     pub threads: u32,
-    /// How long each of its executions took, first to last; more than one where it repeats. Empty where the run's
-    /// duration ended it.
+    /// How long each of its executions took, first to last; more than one where it repeats. Empty
+    /// where the run's duration ended it.
     pub completions: Vec<Nanos>,
     /// When the run's duration ended it before it was done.
     pub cut_at: Option<Nanos>,
@@ -70,8 +73,9 @@ pub struct ThreadOutcome {
     pub blocked: Nanos,
     /// Work retired.
     pub retired: Work,
-    /// Work between the two milestones (its start and end among them) around an instruction, in the mean over its instructions: as
-    /// their mean distance, but that milestones in quick succession do not count for much.
+    /// Work between the two milestones (its start and end among them) around an instruction, in the
+    /// mean over its instructions: as their mean distance, but that milestones in quick succession
+    /// do not count for much.
     pub distance: Work,
     /// Times that it resumed on another core.
     pub migrations: u64,
@@ -99,7 +103,8 @@ pub struct CoreOutcome {
 pub struct SensorLog {
     /// Time between readings.
     pub interval: Nanos,
-    /// By cluster: its power with its cores at each reading, microwatts; the first after one interval.
+    /// By cluster: its power with its cores at each reading, microwatts; the first after one
+    /// interval.
     pub microwatts: Vec<Vec<u64>>,
 }
 
@@ -111,8 +116,10 @@ impl SensorLog {
 
     /// By cluster: what someone who multiplies each reading by the interval takes the energy for.
     pub fn energies(&self) -> impl Iterator<Item = FemtoJoules> + '_ {
-        self.microwatts
-            .iter()
-            .map(|readings| FemtoJoules(readings.iter().map(|&uw| u128::from(uw) * u128::from(self.interval.0)).sum()))
+        self.microwatts.iter().map(|readings| {
+            FemtoJoules(
+                readings.iter().map(|&uw| u128::from(uw) * u128::from(self.interval.0)).sum(),
+            )
+        })
     }
 }

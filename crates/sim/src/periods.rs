@@ -10,7 +10,8 @@ pub struct Periods {
     pub waits: u64,
     /// Those that began after their timer had expired.
     pub missed: u64,
-    /// Least time from the beginning of a wait to its expiry, nanoseconds; less than 0 where one was missed.
+    /// Least time from the beginning of a wait to its expiry, nanoseconds; less than 0 where one
+    /// was missed.
     pub least_slack: i64,
     /// Sum of all of these, nanoseconds.
     pub slack: i128,

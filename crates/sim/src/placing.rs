@@ -39,24 +39,27 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         self.enqueue(thread, queue);
         if self.goes_on(thread, queue) {
-            // Its core is about to pick. Where that takes another, the idle cores look for themselves.
+            // Its core is about to pick. Where that takes another, the idle cores look for
+            // themselves.
             self.stirred |= self.may_be_taken(queue);
         } else {
             self.find_core(thread, queue);
         }
     }
 
-    /// Whether all that becomes of a thread that arrives in a queue now is that it waits there: nobody arrives before it, and no core is to be
-    /// found for it. Of late answers several may be carried out in one instant, and who is sent on by a later one keeps the place among those who
-    /// arrive that it had by the first.
+    /// Whether all that becomes of a thread that arrives in a queue now is that it waits there:
+    /// nobody arrives before it, and no core is to be found for it. Of late answers several may be
+    /// carried out in one instant, and who is sent on by a later one keeps the place among those
+    /// who arrive that it had by the first.
     pub fn is_only_queued(&self, queue: QueueId) -> bool {
         let at_once = self.config.decision_latency == Nanos::ZERO;
         let settled = self.arrivals.is_empty() && self.idle == 0 && !self.restricted;
         at_once && settled && self.queues[queue.index()].preemption.is_none()
     }
 
-    /// Whether a thread has just been taken off a core that picks next and may take it again: it is not sent to an idle core, or a busy
-    /// thread would change cores whenever its slice ends beside one.
+    /// Whether a thread has just been taken off a core that picks next and may take it again: it is
+    /// not sent to an idle core, or a busy thread would change cores whenever its slice ends beside
+    /// one.
     pub fn goes_on(&self, thread: ThreadId, queue: QueueId) -> bool {
         let stats = &self.stats[thread.index()];
         let last = &self.cores[stats.core.index()];
@@ -69,14 +72,17 @@ impl<L: Listener> Mechanism<'_, L> {
         self.queues[queue.index()].served_by[core / 64] >> (core % 64) & 1 == 1
     }
 
-    /// Whether an idle core may find a thread that waits in a queue: it serves that, or threads wait at cores, too.
+    /// Whether an idle core may find a thread that waits in a queue: it serves that, or threads
+    /// wait at cores, too.
     fn may_be_taken(&self, queue: QueueId) -> bool {
         let served_by = &self.queues[queue.index()].served_by;
         self.idle > 0
-            && (self.restricted || self.idle_bits.iter().zip(served_by).any(|(idle, serves)| idle & serves != 0))
+            && (self.restricted
+                || self.idle_bits.iter().zip(served_by).any(|(idle, serves)| idle & serves != 0))
     }
 
-    /// Whether an idle core that serves a queue has not been called yet. Where many threads come at once, most find none.
+    /// Whether an idle core that serves a queue has not been called yet. Where many threads come at
+    /// once, most find none.
     fn is_one_free(&self, queue: QueueId) -> bool {
         let served_by = &self.queues[queue.index()].served_by;
         let bits = self.idle_bits.iter().zip(&self.called_bits).zip(served_by);
@@ -96,13 +102,15 @@ impl<L: Listener> Mechanism<'_, L> {
         self.idle_bits[core / 64] >> (core % 64) & 1 == 1
     }
 
-    /// A thread that is placed takes up the start that its order says, and, if it has slept, is brought forward to the floor of its queue.
+    /// A thread that is placed takes up the start that its order says, and, if it has slept, is
+    /// brought forward to the floor of its queue.
     pub fn enter_clock(&mut self, thread: ThreadId, queue: QueueId) {
         self.take_up_start(thread, queue);
         let (state, stats) = (&self.threads[thread.index()], &mut self.stats[thread.index()]);
         if state.woken && matches!(state.order, Order::VirtualTime { .. }) {
             let target = &self.queues[queue.index()];
-            stats.virtual_time = stats.virtual_time.max(target.floor.saturating_sub(target.sleeper));
+            stats.virtual_time =
+                stats.virtual_time.max(target.floor.saturating_sub(target.sleeper));
         }
     }
 
@@ -133,7 +141,8 @@ impl<L: Listener> Mechanism<'_, L> {
         self.ready += 1;
         let fresh = state.woken || stats.runs == 0;
         target.fresh += u32::from(fresh);
-        self.place_of[thread.index()] = Place::Queue { queue: queue.0, by_time: state.is_by_time(), fresh };
+        self.place_of[thread.index()] =
+            Place::Queue { queue: queue.0, by_time: state.is_by_time(), fresh };
     }
 
     /// Takes a thread out of wherever it waits for a core.
@@ -164,7 +173,9 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn served_somewhere(&self, thread: ThreadId, queue: QueueId) -> bool {
         let Some(cores) = self.cores_of(thread) else { return true };
         cores.iter().any(|core| {
-            self.cores[core.index()].used && queue.index() < self.queues.len() && self.serves(core.index(), queue)
+            self.cores[core.index()].used
+                && queue.index() < self.queues.len()
+                && self.serves(core.index(), queue)
         })
     }
 
@@ -173,7 +184,9 @@ impl<L: Listener> Mechanism<'_, L> {
         let last = self.stats[thread.index()].core.index();
         let Some(cores) = self.cores_of(thread) else { return };
         let free = |core: &usize| self.cores[*core].running == NONE && !self.cores[*core].called;
-        let load = |core: &usize| self.cores[*core].local.len() * 2 + usize::from(self.cores[*core].running != NONE);
+        let load = |core: &usize| {
+            self.cores[*core].local.len() * 2 + usize::from(self.cores[*core].running != NONE)
+        };
         let candidates = || cores.iter().map(|core| core.index());
         let home = candidates()
             .find(|core| *core == last && free(core))
@@ -191,19 +204,25 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Wakes an idle core for a thread that has come into a queue, or preempts, if the queue says so.
+    /// Wakes an idle core for a thread that has come into a queue, or preempts, if the queue says
+    /// so.
     pub fn find_core(&mut self, thread: ThreadId, queue: QueueId) {
         if self.may_be_taken(queue) {
             let fits = |core: usize| {
                 let called = self.cores[core].called;
-                self.is_idle(core) && !called && self.serves(core, queue) && self.allowed(thread, core)
+                self.is_idle(core)
+                    && !called
+                    && self.serves(core, queue)
+                    && self.allowed(thread, core)
             };
             let prefer = &self.queues[queue.index()].prefer;
             let found = if !self.is_one_free(queue) {
                 None
             } else if prefer.is_empty() {
                 let last = self.stats[thread.index()].core.index();
-                Some(last).filter(|&core| fits(core)).or_else(|| self.idle_cores().find(|&core| fits(core)))
+                Some(last)
+                    .filter(|&core| fits(core))
+                    .or_else(|| self.idle_cores().find(|&core| fits(core)))
             } else {
                 prefer.iter().map(|core| core.index()).find(|&core| fits(core))
             };
@@ -231,12 +250,16 @@ impl<L: Listener> Mechanism<'_, L> {
                 continue;
             }
             let other = running as usize;
-            if !self.threads[other].normal() || !self.cores[core].compares(queue, self.stats[other].queue) {
+            if !self.threads[other].normal()
+                || !self.cores[core].compares(queue, self.stats[other].queue)
+            {
                 continue;
             }
             self.account(core);
             let other_key = self.threads[other].order.key(self.stats[other].virtual_time);
-            if other_key > key.saturating_add(margin) && victim.is_none_or(|(greatest, _)| other_key > greatest) {
+            if other_key > key.saturating_add(margin)
+                && victim.is_none_or(|(greatest, _)| other_key > greatest)
+            {
                 victim = Some((other_key, core));
             }
         }
@@ -246,24 +269,42 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// The thread belongs to another queue from now on; its virtual time is put into that queue's clock.
+    /// The thread belongs to another queue from now on; its virtual time is put into that queue's
+    /// clock.
     pub fn assign(&mut self, thread: ThreadId, queue: QueueId) {
         let stats = &mut self.stats[thread.index()];
         let before = stats.queue.replace(queue);
         let Some(before) = before else { return };
-        stats.virtual_time = self.queues[before.index()].in_clock_of(&self.queues[queue.index()], stats.virtual_time);
+        stats.virtual_time = self.queues[before.index()]
+            .in_clock_of(&self.queues[queue.index()], stats.virtual_time);
     }
 
-    /// A thread that waits in one queue, by time, waits in another from now on. Of the thread nothing is read, which far away it may be: what it needs is
-    /// in its place and in its entry.
+    /// A thread that waits in one queue, by time, waits in another from now on. Of the thread
+    /// nothing is read, which far away it may be: what it needs is in its place and in its entry.
     #[inline]
-    pub fn change_queues(&mut self, thread: ThreadId, fresh: bool, before: QueueId, queue: QueueId) {
+    pub fn change_queues(
+        &mut self,
+        thread: ThreadId,
+        fresh: bool,
+        before: QueueId,
+        queue: QueueId,
+    ) {
         if before == queue {
             return;
         }
-        let Some((key, weight)) = self.queues[before.index()].waiting.remove(thread, &mut self.places) else { return };
+        let Some((key, weight)) =
+            self.queues[before.index()].waiting.remove(thread, &mut self.places)
+        else {
+            return;
+        };
         let key = self.queues[before.index()].in_clock_of(&self.queues[queue.index()], key);
-        self.queues[queue.index()].waiting.insert_anywhere(thread, key, self.sequence, weight, &mut self.places);
+        self.queues[queue.index()].waiting.insert_anywhere(
+            thread,
+            key,
+            self.sequence,
+            weight,
+            &mut self.places,
+        );
         self.sequence += 1;
         self.waiting[before.index()] -= 1;
         self.waiting[queue.index()] += 1;

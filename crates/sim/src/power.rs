@@ -84,7 +84,8 @@ impl<L: Listener> Mechanism<'_, L> {
         group.meter.set(self.now, power);
     }
 
-    /// Notes that a core has become busy or idle, where that is so: for its cluster, its sibling, its load, and who looks for idle cores.
+    /// Notes that a core has become busy or idle, where that is so: for its cluster, its sibling,
+    /// its load, and who looks for idle cores.
     #[inline]
     pub fn settle_core(&mut self, core: usize) {
         let busy = self.cores[core].running != NONE;
@@ -121,7 +122,8 @@ impl<L: Listener> Mechanism<'_, L> {
         self.note_governed(core);
     }
 
-    /// A cluster's governor has something to look at, at the end of the instant: in its midst, cores are between two threads.
+    /// A cluster's governor has something to look at, at the end of the instant: in its midst,
+    /// cores are between two threads.
     #[inline]
     pub fn note_governed(&mut self, core: usize) {
         if self.config.governor == Governor::Schedutil {
@@ -134,7 +136,9 @@ impl<L: Listener> Mechanism<'_, L> {
     /// Keeps the set of idle cores.
     #[inline]
     pub fn note_idle(&mut self, core: usize) {
-        let idle = self.cores[core].running == NONE && self.cores[core].used && self.core_stats[core].online;
+        let idle = self.cores[core].running == NONE
+            && self.cores[core].used
+            && self.core_stats[core].online;
         let bit = 1u64 << (core % 64);
         let word = &mut self.idle_bits[core / 64];
         let was = *word & bit != 0;
@@ -146,7 +150,8 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// Sets the clock of a cluster.
     pub fn set_clock(&mut self, cluster: usize, opp: usize) {
-        let cores: Vec<usize> = self.machine.clusters[cluster].cores.iter().map(|core| core.index()).collect();
+        let cores: Vec<usize> =
+            self.machine.clusters[cluster].cores.iter().map(|core| core.index()).collect();
         for &core in &cores {
             self.note_utilisation(core);
             if self.cores[core].running != NONE {
@@ -173,7 +178,8 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Tells the listener of the clocks and powers that a run starts with, since it hears of changes only.
+    /// Tells the listener of the clocks and powers that a run starts with, since it hears of
+    /// changes only.
     pub fn hear_start(&mut self) {
         if L::HEARS {
             (0..self.clusters.len()).for_each(|cluster| self.hear_clock(cluster));

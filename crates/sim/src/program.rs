@@ -1,10 +1,12 @@
-//! Programs as the simulator runs them: trees of steps laid out flat, with jumps for loops, and what can be
-//! said of a program without running it.
+//! Programs as the simulator runs them: trees of steps laid out flat, with jumps for loops, and
+//! what can be said of a program without running it.
 
 use std::sync::Arc;
 
 use evenkeel_machine::{CoreId, Nanos, Work};
-use evenkeel_model::{Application, Class, GraphId, Iteration, LoopId, PhaseId, ProgramId, Step, TimerMode};
+use evenkeel_model::{
+    Application, Class, GraphId, Iteration, LoopId, PhaseId, ProgramId, Step, TimerMode,
+};
 
 /// A character of work: a phase of one application, dense over all applications of a run.
 pub type Row = u32;
@@ -209,7 +211,9 @@ impl Layout<'_> {
             }
             Step::Lock(lock) => Op::Lock(lock.0),
             Step::Unlock(lock) => Op::Unlock(lock.0),
-            Step::Wait { condition, lock } => Op::Wait { condition: condition.0, lock: lock.map(|lock| lock.0) },
+            Step::Wait { condition, lock } => {
+                Op::Wait { condition: condition.0, lock: lock.map(|lock| lock.0) }
+            }
             Step::Signal(condition) => Op::Signal(condition.0),
             Step::Broadcast(condition) => Op::Broadcast(condition.0),
             Step::SignalAndWait { condition, lock } => {
@@ -255,7 +259,13 @@ impl Layout<'_> {
         Ok(())
     }
 
-    fn repeat(&mut self, times: Option<u64>, body: &[Step], depth: usize, rounds: f64) -> Result<(), String> {
+    fn repeat(
+        &mut self,
+        times: Option<u64>,
+        body: &[Step],
+        depth: usize,
+        rounds: f64,
+    ) -> Result<(), String> {
         if depth >= MAX_DEPTH {
             return Err(format!("loops nest deeper than {MAX_DEPTH}"));
         }
@@ -266,7 +276,10 @@ impl Layout<'_> {
         self.steps(body, depth + 1, rounds * times.unwrap_or(1) as f64)?;
         let round = self.way;
         let all = round.work.saturating_mul(times.unwrap_or(1));
-        self.way = Way { work: before.work.saturating_add(all), milestones: before.milestones || round.milestones };
+        self.way = Way {
+            work: before.work.saturating_add(all),
+            milestones: before.milestones || round.milestones,
+        };
         let round = if round.milestones { UNTOLD } else { round.work };
         self.ops.push(Op::LoopEnd { depth: depth as u8, body: start as u32 + 1, round });
         let end = self.ops.len() as u32;
@@ -337,7 +350,8 @@ const UNKNOWN: u32 = u32::MAX;
 /// Work of a round that passes a milestone.
 const UNTOLD: u64 = u64::MAX;
 
-/// A thread's share of an op's work: all of it, or of a shared loop or graph an equal part, instructions.
+/// A thread's share of an op's work: all of it, or of a shared loop or graph an equal part,
+/// instructions.
 fn share_of(app: &Application, op: &Op) -> u64 {
     match *op {
         Op::Compute { work, .. } => work,
@@ -353,11 +367,13 @@ fn share_of(app: &Application, op: &Op) -> u64 {
     }
 }
 
-/// Ops that [`distance`] looks at before it gives up. Loops without a milestone in them count as one.
+/// Ops that [`distance`] looks at before it gives up. Loops without a milestone in them count as
+/// one.
 const HORIZON: u32 = 10_000;
 
-/// Work from an op of this application to the next milestone, given the rounds left of the loops around it; none where that is further than can be
-/// seen, or behind a loop without an end. Work of shared loops and graphs counts in equal shares.
+/// Work from an op of this application to the next milestone, given the rounds left of the loops
+/// around it; none where that is further than can be seen, or behind a loop without an end. Work of
+/// shared loops and graphs counts in equal shares.
 pub fn distance(app: &Application, ops: &[Op], mut pc: usize, rounds: &[u64]) -> Option<Work> {
     let mut rounds = rounds.to_vec();
     let mut work = 0u64;

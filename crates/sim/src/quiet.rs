@@ -1,11 +1,11 @@
-//! Spans in which nothing happens: slices end that are followed by the next, and timers come to which
-//! the policy has nothing to say.
+//! Spans in which nothing happens: slices end that are followed by the next, and timers come to
+//! which the policy has nothing to say.
 //!
-//! Where nobody waits, the end of a slice brings nothing but another slice. A core of which that was
-//! so is *tickless* after a while: its slices are in no calendar, and what they have brought (the
-//! floor of a queue, steps of an order) is made up for before anything else happens. In the same way
-//! timers are left out as long as the policy says that it is quiet. So the time that a run takes
-//! follows what happens in it, not how long it lasts.
+//! Where nobody waits, the end of a slice brings nothing but another slice. A core of which that
+//! was so is *tickless* after a while: its slices are in no calendar, and what they have brought
+//! (the floor of a queue, steps of an order) is made up for before anything else happens. In the
+//! same way timers are left out as long as the policy says that it is quiet. So the time that a run
+//! takes follows what happens in it, not how long it lasts.
 //!
 //! Results are those of a run with every tick ([`crate::Config::every_tick`]), to the byte. That
 //! rests on three things: to look at a core changes nothing of what it does ([`crate::account`]);
@@ -64,13 +64,20 @@ impl<L: Listener> Mechanism<'_, L> {
     #[inline]
     pub fn is_silent(&self, core: usize) -> bool {
         let state = &self.cores[core];
-        if self.ready > 0 || state.running == NONE || self.now < state.slice_end || self.now >= state.work_end {
+        if self.ready > 0
+            || state.running == NONE
+            || self.now < state.slice_end
+            || self.now >= state.work_end
+        {
             return false;
         }
         let thread = &self.threads[state.running as usize];
         let is_told = thread.normal() && self.interest.wants(Interest::SLICE_USED);
         let has_budget = matches!(thread.class, Class::Deadline { .. });
-        !is_told && !has_budget && self.arrivals.is_empty() && self.belongs(core, ThreadId(state.running))
+        !is_told
+            && !has_budget
+            && self.arrivals.is_empty()
+            && self.belongs(core, ThreadId(state.running))
     }
 
     /// Nobody waits anywhere: the thread of a core has another slice.
@@ -99,7 +106,8 @@ impl<L: Listener> Mechanism<'_, L> {
         self.calendar.set_as_of(last, self.core_slot(core), work_end, priority::HAPPENS);
     }
 
-    /// So many slices have ended of which nothing came, the last one then, up to which the core has been accounted.
+    /// So many slices have ended of which nothing came, the last one then, up to which the core has
+    /// been accounted.
     fn pass(&mut self, core: usize, slices: u64, last: Nanos) {
         let thread = ThreadId(self.cores[core].running);
         self.threads[thread.index()].slice_left = 0;
@@ -109,7 +117,8 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Makes up for the slices of tickless cores that have ended by now: those before this instant, or those in it, too.
+    /// Makes up for the slices of tickless cores that have ended by now: those before this instant,
+    /// or those in it, too.
     fn catch_up(&mut self, in_it: bool) {
         for core in 0..self.cores.len() {
             let state = &mut self.cores[core];
@@ -142,7 +151,8 @@ impl<L: Listener> Mechanism<'_, L> {
                 continue;
             }
             ticks.silent = 0;
-            ticks.patience = if ticks.pays { PATIENCE } else { (ticks.patience * 2).min(MOST_PATIENCE) };
+            ticks.patience =
+                if ticks.pays { PATIENCE } else { (ticks.patience * 2).min(MOST_PATIENCE) };
             let then = state.slice_end - ticks.slice;
             self.schedule_as_of(then, core);
         }
@@ -178,7 +188,8 @@ impl<L: Listener> Mechanism<'_, L> {
                     self.skip_timers();
                     continue;
                 }
-                // The view is as it is after all slices that end in this instant, which come before a timer.
+                // The view is as it is after all slices that end in this instant, which come before
+                // a timer.
                 Some(TIMER_SLOT) if self.is_calm() => self.catch_up(true),
                 Some(Slot(slot))
                     if (first_core..self.thread_slots).contains(&slot)
@@ -190,7 +201,8 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Leaves out the timer of this instant, and those until the policy may have something to say or something happens.
+    /// Leaves out the timer of this instant, and those until the policy may have something to say
+    /// or something happens.
     fn skip_timers(&mut self) {
         self.calendar.cancel(TIMER_SLOT);
         let until = self.calendar.next_time().unwrap_or(self.quiet.until).min(self.quiet.until);
@@ -212,7 +224,8 @@ impl<L: Listener> Mechanism<'_, L> {
         self.quiet.told = Some(self.answers);
     }
 
-    /// At the end of an instant: a policy that has been told of a timer and has said nothing may be quiet for a while.
+    /// At the end of an instant: a policy that has been told of a timer and has said nothing may be
+    /// quiet for a while.
     #[inline]
     pub fn note_quiet(&mut self) {
         if let Some(before) = self.quiet.told.take()

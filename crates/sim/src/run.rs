@@ -1,17 +1,19 @@
-//! Entries in order, in a ring: for entries that come almost in order, as events do whose delays are equal, or threads that have
-//! all run for a slice.
+//! Entries in order, in a ring: for entries that come almost in order, as events do whose delays
+//! are equal, or threads that have all run for a slice.
 //!
-//! The last are looked at when one comes: where it belongs among the last [`REACH`] it is put there, otherwise it is not
-//! taken ([`crate::line`] then keeps it in a heap). Mostly it belongs at the end, so that an entry costs one comparison, which a processor
-//! foretells, and the first is taken by counting up. One that is taken out of the midst leaves a *gap*, an entry of
-//! nobody's, that is passed over once it is first.
+//! The last are looked at when one comes: where it belongs among the last [`REACH`] it is put
+//! there, otherwise it is not taken ([`crate::line`] then keeps it in a heap). Mostly it belongs at
+//! the end, so that an entry costs one comparison, which a processor foretells, and the first is
+//! taken by counting up. One that is taken out of the midst leaves a *gap*, an entry of nobody's,
+//! that is passed over once it is first.
 //!
-//! Places are counted on and on, and begin again at 0 after the last number; the ring holds place `p` at `p` modulo its size, so that it
-//! grows without anybody's place changing.
+//! Places are counted on and on, and begin again at 0 after the last number; the ring holds place
+//! `p` at `p` modulo its size, so that it grows without anybody's place changing.
 
 use crate::heap::{Entry, NOBODY, Positions};
 
-/// How many entries one may have to pass to its place. Each costs a move; a place in a heap of few entries costs one, of many about a dozen.
+/// How many entries one may have to pass to its place. Each costs a move; a place in a heap of few
+/// entries costs one, of many about a dozen.
 const REACH: u32 = 3;
 
 /// Size of a ring that has been used.
@@ -54,7 +56,9 @@ impl<E: Entry> Run<E> {
 
     /// All in order.
     pub fn iter(&self) -> impl Iterator<Item = &E> {
-        (0..self.span()).map(|nth| self.at(self.head.wrapping_add(nth))).filter(|entry| entry.owner() != NOBODY)
+        (0..self.span())
+            .map(|nth| self.at(self.head.wrapping_add(nth)))
+            .filter(|entry| entry.owner() != NOBODY)
     }
 
     /// Where a place is in the ring, which is not empty.
@@ -125,7 +129,8 @@ impl<E: Entry> Run<E> {
         true
     }
 
-    /// Closes the gaps up if they are many, or else doubles the ring. `filler` is put where nobody looks.
+    /// Closes the gaps up if they are many, or else doubles the ring. `filler` is put where nobody
+    /// looks.
     #[cold]
     fn make_room(&mut self, filler: E, positions: &mut Positions) {
         if self.gaps > self.span() / 2 {

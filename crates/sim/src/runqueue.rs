@@ -1,8 +1,10 @@
-//! A queue of threads that wait for a core: the least key first, equal keys first come, first served.
+//! A queue of threads that wait for a core: the least key first, equal keys first come, first
+//! served.
 //!
-//! A thread waits in one queue at most, so the positions of all queues' threads live in one place, and taking any thread out
-//! costs no search. The best thread *for one core* (postponed deadlines, affinity) is found by looking through the line
-//! and leaving out whatever stands behind one that is no better than the best found: in the usual case a few entries are looked at.
+//! A thread waits in one queue at most, so the positions of all queues' threads live in one place,
+//! and taking any thread out costs no search. The best thread *for one core* (postponed deadlines,
+//! affinity) is found by looking through the line and leaving out whatever stands behind one that
+//! is no better than the best found: in the usual case a few entries are looked at.
 
 use evenkeel_policy::ThreadId;
 
@@ -39,8 +41,9 @@ impl Entry for Waiting {
 pub struct RunQueue {
     line: Line<Waiting>,
     weight: u64,
-    /// Whether any has come from another queue since it was empty. More will, and will go, in any order: as long as they are few nobody is put in order, and who
-    /// is first is looked for only when somebody asks.
+    /// Whether any has come from another queue since it was empty. More will, and will go, in any
+    /// order: as long as they are few nobody is put in order, and who is first is looked for only
+    /// when somebody asks.
     mixed: bool,
 }
 
@@ -71,7 +74,14 @@ impl RunQueue {
     }
 
     /// Adds a thread. `sequence` is greater than that of all who came before.
-    pub fn insert(&mut self, thread: ThreadId, key: u64, sequence: u64, weight: u32, places: &mut Places) {
+    pub fn insert(
+        &mut self,
+        thread: ThreadId,
+        key: u64,
+        sequence: u64,
+        weight: u32,
+        places: &mut Places,
+    ) {
         self.weight += u64::from(weight);
         let waiting = Waiting { key, sequence, thread, weight };
         if self.is_mixed() {
@@ -87,7 +97,14 @@ impl RunQueue {
 
     /// The same for one that comes from another queue: it may belong anywhere.
     #[inline]
-    pub fn insert_anywhere(&mut self, thread: ThreadId, key: u64, sequence: u64, weight: u32, places: &mut Places) {
+    pub fn insert_anywhere(
+        &mut self,
+        thread: ThreadId,
+        key: u64,
+        sequence: u64,
+        weight: u32,
+        places: &mut Places,
+    ) {
         self.weight += u64::from(weight);
         self.mixed = true;
         self.line.insert_unseen(Waiting { key, sequence, thread, weight }, places);
@@ -156,15 +173,19 @@ impl RunQueue {
         Some((key, weight))
     }
 
-    /// The thread whose key, after `adjust` (none: not for this core; otherwise at least the key), is the least, first come first, with that key.
+    /// The thread whose key, after `adjust` (none: not for this core; otherwise at least the key),
+    /// is the least, first come first, with that key.
     pub fn best(&self, adjust: impl Fn(ThreadId, u64) -> Option<u64>) -> Option<(ThreadId, u64)> {
         let mut best: Option<(u64, u64, ThreadId)> = None;
         self.line.look_through(|waiting| {
-            if best.is_some_and(|(key, sequence, _)| (waiting.key, waiting.sequence) > (key, sequence)) {
+            if best
+                .is_some_and(|(key, sequence, _)| (waiting.key, waiting.sequence) > (key, sequence))
+            {
                 return false;
             }
             if let Some(key) = adjust(waiting.thread, waiting.key)
-                && best.is_none_or(|(least, sequence, _)| (key, waiting.sequence) < (least, sequence))
+                && best
+                    .is_none_or(|(least, sequence, _)| (key, waiting.sequence) < (least, sequence))
             {
                 best = Some((key, waiting.sequence, waiting.thread));
             }
@@ -216,7 +237,8 @@ mod tests {
 
         #[test]
         fn the_first_is_the_least_wherever_threads_come_from_and_however_they_go(
-            // More come than go at first, and more go than come then: in no order while they are few, in order, and in none again.
+            // More come than go at first, and more go than come then: in no order while they are
+            // few, in order, and in none again.
             growing in prop::collection::vec((prop_oneof![4 => 0u8..2, 1 => 2u8..6], 0u64..50, any::<prop::sample::Index>()), 0..80),
             shrinking in prop::collection::vec((prop_oneof![1 => 0u8..2, 2 => 2u8..6], 0u64..50, any::<prop::sample::Index>()), 0..120),
         ) {

@@ -1,4 +1,5 @@
-//! Work that threads share: chunks of parallel loops, tasks of graphs, by the policies of `loops/` and `graph/`.
+//! Work that threads share: chunks of parallel loops, tasks of graphs, by the policies of `loops/`
+//! and `graph/`.
 
 use evenkeel_machine::Nanos;
 use evenkeel_model::{TaskGraph, TaskId};
@@ -31,14 +32,22 @@ impl<L: Listener> Mechanism<'_, L> {
                 run.add(worker, iterations, now);
                 run.policy.done(worker, kind, iterations, now - since);
             }
-            Part::Task { shared, task, since } => self.end_task(core, thread, app, shared, task, since),
+            Part::Task { shared, task, since } => {
+                self.end_task(core, thread, app, shared, task, since)
+            }
             Part::Create { shared } => return self.created(core, thread, app, shared),
         }
         None
     }
 
     /// Takes the next chunk of a shared loop; none: the thread has no more to do in this execution.
-    pub fn take_chunk(&mut self, core: usize, thread: ThreadId, app: AppId, shared: u32) -> Option<Next> {
+    pub fn take_chunk(
+        &mut self,
+        core: usize,
+        thread: ThreadId,
+        app: AppId,
+        shared: u32,
+    ) -> Option<Next> {
         let kind = self.cores[core].kind;
         let spec = &self.specs[app.index()].loops[shared as usize];
         let count = self.specs[app.index()].loops.len();
@@ -76,8 +85,15 @@ impl<L: Listener> Mechanism<'_, L> {
         None
     }
 
-    /// Takes a task of a graph; waits where there is none; none: the graph is done, and the thread goes on.
-    pub fn take_task(&mut self, core: usize, thread: ThreadId, app: AppId, shared: u32) -> Option<Next> {
+    /// Takes a task of a graph; waits where there is none; none: the graph is done, and the thread
+    /// goes on.
+    pub fn take_task(
+        &mut self,
+        core: usize,
+        thread: ThreadId,
+        app: AppId,
+        shared: u32,
+    ) -> Option<Next> {
         let kind = self.cores[core].kind;
         let count = self.specs[app.index()].graphs.len();
         let state = &mut self.threads[thread.index()];
@@ -90,7 +106,9 @@ impl<L: Listener> Mechanism<'_, L> {
         let mut is_master = false;
         while object.runs.len() <= (round - object.first) as usize {
             // Checked before the run: the policy is one that there is.
-            let Ok(policy) = graph::make(&self.config.graph_policy, self.config.seed) else { return None };
+            let Ok(policy) = graph::make(&self.config.graph_policy, self.config.seed) else {
+                return None;
+            };
             object.begin(policy, self.now);
             is_master = true;
         }
@@ -139,7 +157,8 @@ impl<L: Listener> Mechanism<'_, L> {
         None
     }
 
-    /// Wakes workers that wait, for tasks that nobody is on the way to; `about_to_ask` workers that do not wait will ask at once.
+    /// Wakes workers that wait, for tasks that nobody is on the way to; `about_to_ask` workers that
+    /// do not wait will ask at once.
     fn wake_workers(&mut self, waker: ThreadId, app: AppId, shared: u32, about_to_ask: u32) {
         let round = self.threads[waker.index()].rare().graph_rounds[shared as usize];
         loop {
@@ -168,7 +187,11 @@ impl<L: Listener> Mechanism<'_, L> {
         let round = self.threads[thread.index()].rare().graph_rounds[shared as usize];
         let object = &self.apps[app.index()].objects.graphs[shared as usize];
         let run = &object.runs[(round - object.first) as usize];
-        if (run.created as usize) < graph.tasks.len() { self.create(core, thread, app, shared) } else { None }
+        if (run.created as usize) < graph.tasks.len() {
+            self.create(core, thread, app, shared)
+        } else {
+            None
+        }
     }
 
     /// So many tasks have been created at once.
@@ -185,7 +208,15 @@ impl<L: Listener> Mechanism<'_, L> {
         self.wake_workers(thread, app, shared, 0);
     }
 
-    fn end_task(&mut self, core: usize, thread: ThreadId, app: AppId, shared: u32, task: TaskId, since: Nanos) {
+    fn end_task(
+        &mut self,
+        core: usize,
+        thread: ThreadId,
+        app: AppId,
+        shared: u32,
+        task: TaskId,
+        since: Nanos,
+    ) {
         let kind = self.cores[core].kind;
         let state = &self.threads[thread.index()];
         let round = state.rare().graph_rounds[shared as usize];

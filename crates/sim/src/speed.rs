@@ -5,7 +5,8 @@ use evenkeel_model::{Application, Phase};
 
 use crate::program::Row;
 
-/// Units of work per nanosecond that are taken for a mistake: one per hundred microseconds, and a million per nanosecond.
+/// Units of work per nanosecond that are taken for a mistake: one per hundred microseconds, and a
+/// million per nanosecond.
 const LEAST_SPEED: f64 = 1e-5;
 /// See [`LEAST_SPEED`].
 const GREATEST_SPEED: f64 = 1e6;
@@ -15,22 +16,26 @@ const GREATEST_SPEED: f64 = 1e6;
 pub struct Character {
     /// Bytes per unit of work.
     pub bytes: f64,
-    /// The most of its time on a core that may go into waiting for memory while nobody else wants any: see [`Character::stall`].
+    /// The most of its time on a core that may go into waiting for memory while nobody else wants
+    /// any: see [`Character::stall`].
     pub insensitive: f64,
     /// Bytes to fetch again after a move.
     pub working_set: u64,
-    /// Speedup factor on each kind relative to the slowest of the machine, at the highest operating points.
+    /// Speedup factor on each kind relative to the slowest of the machine, at the highest operating
+    /// points.
     pub speedup: PerKind<f32>,
 }
 
 /// Bytes of a cache line.
 const LINE_BYTES: f64 = 64.0;
-/// Mean time that a core waits for a line from memory, ns. Assumption: machine files state bandwidth, not latency.
+/// Mean time that a core waits for a line from memory, ns. Assumption: machine files state
+/// bandwidth, not latency.
 const STALL_NS: f64 = 100.0;
 
 impl Character {
-    /// Share of the time on a core that is spent waiting for memory, at so many bytes per nanosecond, of which `granted` (0 to 1) are had:
-    /// the lesser of two that a phase implies, and what others take of the bandwidth on top of it.
+    /// Share of the time on a core that is spent waiting for memory, at so many bytes per
+    /// nanosecond, of which `granted` (0 to 1) are had: the lesser of two that a phase implies, and
+    /// what others take of the bandwidth on top of it.
     ///
     /// ```text
     /// cache misses x mean stall time     lines per ns x 100 ns
@@ -98,14 +103,16 @@ impl Speeds {
         self.table[row as usize * self.stride + self.first_of_kind[kind.index()] as usize + opp]
     }
 
-    /// That every speed is one: a factor measured where two kinds were almost equal can make nonsense of others.
+    /// That every speed is one: a factor measured where two kinds were almost equal can make
+    /// nonsense of others.
     pub fn check(machine: &Machine, app: &Application) -> Result<(), String> {
         for phase in &app.phases {
             for (rank, kind) in machine.kinds.iter().enumerate() {
                 let speed = phase.speed_at(machine, KindId(rank as u8), 0);
                 if !(speed.is_finite() && (LEAST_SPEED..GREATEST_SPEED).contains(&speed)) {
                     return Err(format!(
-                        "phase '{}' would run at {speed:e} units of work per ns on kind '{}' of {}, which is no speed",
+                        "phase '{}' would run at {speed:e} units of work per ns on kind '{}' of \
+                         {}, which is no speed",
                         phase.name, kind.name, machine.name
                     ));
                 }
@@ -124,7 +131,8 @@ impl Speeds {
         &self.characters[row as usize]
     }
 
-    /// Speedup factors of a mix of work, relative to the slowest kind: the ratio of the whole times.
+    /// Speedup factors of a mix of work, relative to the slowest kind: the ratio of the whole
+    /// times.
     pub fn mixed_speedup(&self, machine: &Machine, work: &[(Row, f64)]) -> PerKind<f32> {
         let time = |kind: KindId| -> f64 {
             let top = machine.kinds[kind.index()].opps.len() - 1;
@@ -158,8 +166,8 @@ fn character(machine: &Machine, phase: &Phase) -> Character {
     }
 }
 
-/// Shares a bandwidth among demands, max-min fair: whoever wants less than an equal share gets it all, the rest share what is left
-/// equally. Writes to `granted`, in the order of `demands`.
+/// Shares a bandwidth among demands, max-min fair: whoever wants less than an equal share gets it
+/// all, the rest share what is left equally. Writes to `granted`, in the order of `demands`.
 pub fn share(bandwidth: f64, demands: &[f64], order: &mut Vec<u32>, granted: &mut Vec<f64>) {
     granted.clear();
     granted.extend_from_slice(demands);
@@ -177,7 +185,8 @@ pub fn share(bandwidth: f64, demands: &[f64], order: &mut Vec<u32>, granted: &mu
     }
 }
 
-/// The highest operating point of a cluster's kind that does not exceed a clock; the lowest where all do.
+/// The highest operating point of a cluster's kind that does not exceed a clock; the lowest where
+/// all do.
 pub fn point_for(machine: &Machine, cluster: ClusterId, khz: u64) -> usize {
     let opps = &machine.kinds[machine.clusters[cluster.index()].kind.index()].opps;
     opps.iter().rposition(|opp| opp.khz <= khz).unwrap_or(0)

@@ -16,8 +16,9 @@ pub enum Place {
     Nowhere,
     /// Ready, but not placed yet in this instant.
     Arriving,
-    /// In a queue of the policy. `by_time`: its key is its virtual time and nothing else, in whichever queue it waits; so it is not for
-    /// one that has woken, and is brought forward to the floor of its queue. `fresh`: it has woken or started, and has not run since.
+    /// In a queue of the policy. `by_time`: its key is its virtual time and nothing else, in
+    /// whichever queue it waits; so it is not for one that has woken, and is brought forward to the
+    /// floor of its queue. `fresh`: it has woken or started, and has not run since.
     Queue { queue: u32, by_time: bool, fresh: bool },
     /// In the queue of a core for threads that no core serves that they may run on.
     Local(u32),
@@ -63,7 +64,8 @@ pub enum WaitsFor {
 /// Virtual time per nanosecond is kept in units of 2^-16.
 pub const CHARGE_SHIFT: u32 = 16;
 
-/// What a context switch needs comes first, in as few cache lines as it takes: see [`evenkeel_policy::ThreadStats`].
+/// What a context switch needs comes first, in as few cache lines as it takes: see
+/// [`evenkeel_policy::ThreadStats`].
 #[repr(C)]
 #[derive(Debug)]
 pub struct Thread {
@@ -130,7 +132,8 @@ pub struct Rare {
     pub seen: PerKind<f32>,
     pub util_min: u32,
     pub util_max: u32,
-    /// Deadline class: end of the present period, deadline and budget left in it, and from when on time counts against it.
+    /// Deadline class: end of the present period, deadline and budget left in it, and from when on
+    /// time counts against it.
     pub period_end: Nanos,
     pub due: Nanos,
     pub budget: Nanos,
@@ -173,7 +176,14 @@ impl Thread {
         self.rare = None;
     }
 
-    pub fn new(spec: u32, forked: Option<u32>, pc: u32, depth: u8, class: Class, slice: Rc<Slice>) -> Self {
+    pub fn new(
+        spec: u32,
+        forked: Option<u32>,
+        pc: u32,
+        depth: u8,
+        class: Class,
+        slice: Rc<Slice>,
+    ) -> Self {
         Self {
             spec,
             forked,
@@ -217,7 +227,8 @@ impl Thread {
     }
 }
 
-/// A whole slice, as carried slices are counted: shares, because a slice lasts differently on each kind.
+/// A whole slice, as carried slices are counted: shares, because a slice lasts differently on each
+/// kind.
 pub const WHOLE_SLICE: u64 = 1 << 32;
 
 /// Slice of a thread for which the policy has not set one.

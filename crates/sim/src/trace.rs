@@ -12,7 +12,8 @@ pub trait Listener {
     fn started(&mut self, _at: Nanos, _thread: ThreadId, _app: AppId, _name: &str) {}
     /// A thread ended.
     fn ended(&mut self, _at: Nanos, _thread: ThreadId) {}
-    /// A thread had a core from `from` to `to`; `retired` is its work up to `to`. It may have had it for no time.
+    /// A thread had a core from `from` to `to`; `retired` is its work up to `to`. It may have had
+    /// it for no time.
     fn ran(&mut self, _thread: ThreadId, _core: CoreId, _from: Nanos, _to: Nanos, _retired: Work) {}
     /// `by` (none: a timer or a device) made `thread` runnable.
     fn woke(&mut self, _at: Nanos, _thread: ThreadId, _by: Option<ThreadId>) {}

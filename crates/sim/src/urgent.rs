@@ -1,4 +1,5 @@
-//! Threads of a higher class: real-time threads before normal ones, deadlines before both. Policies do not place these.
+//! Threads of a higher class: real-time threads before normal ones, deadlines before both. Policies
+//! do not place these.
 
 use evenkeel_machine::Nanos;
 use evenkeel_model::Class;
@@ -9,7 +10,8 @@ use crate::thread::{Place, Thread, WaitsFor};
 use crate::trace::Listener;
 
 impl<L: Listener> Mechanism<'_, L> {
-    /// A thread of the deadline class begins a period, if its last one is over: full budget, next deadline.
+    /// A thread of the deadline class begins a period, if its last one is over: full budget, next
+    /// deadline.
     pub fn renew_budget(&mut self, thread: ThreadId) {
         let state = &mut self.threads[thread.index()];
         if let Class::Deadline { runtime, period, deadline } = state.class
@@ -46,8 +48,9 @@ impl<L: Listener> Mechanism<'_, L> {
         self.calendar.set(self.thread_slot(thread), due, priority::HAPPENS);
     }
 
-    /// A thread of a higher class: a core that is free or about to be, its last one first, else the core of a normal thread, else of a
-    /// lower priority. Cores that the policy has switched off come last.
+    /// A thread of a higher class: a core that is free or about to be, its last one first, else the
+    /// core of a normal thread, else of a lower priority. Cores that the policy has switched off
+    /// come last.
     pub fn place_urgent(&mut self, thread: ThreadId) {
         self.renew_budget(thread);
         let key = urgency(&self.threads[thread.index()]);
@@ -66,9 +69,15 @@ impl<L: Listener> Mechanism<'_, L> {
                 NONE => u64::MAX,
                 other => urgency(&self.threads[other as usize]),
             };
-            (rank > key).then_some((state.used || state.running != NONE, rank, Some(core) == last, !state.called))
+            (rank > key).then_some((
+                state.used || state.running != NONE,
+                rank,
+                Some(core) == last,
+                !state.called,
+            ))
         };
-        let best = (0..self.cores.len()).filter_map(|core| rank(core).map(|rank| (rank, std::cmp::Reverse(core))));
+        let best = (0..self.cores.len())
+            .filter_map(|core| rank(core).map(|rank| (rank, std::cmp::Reverse(core))));
         let Some((_, std::cmp::Reverse(core))) = best.max() else { return };
         self.requeue(core);
         // Whoever was to have that core looks for another.
@@ -97,9 +106,9 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn is_outranked(&self, core: usize) -> bool {
         let running = self.cores[core].running;
         running != NONE
-            && self
-                .most_urgent(core)
-                .is_some_and(|thread| urgency(&self.threads[thread.index()]) < urgency(&self.threads[running as usize]))
+            && self.most_urgent(core).is_some_and(|thread| {
+                urgency(&self.threads[thread.index()]) < urgency(&self.threads[running as usize])
+            })
     }
 }
 

@@ -14,7 +14,8 @@ pub struct Exhibit {
     /// Drawn from the columns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
-    /// What readers of the figures have to know, computed from this run; no result is written into the code.
+    /// What readers of the figures have to know, computed from this run; no result is written into
+    /// the code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
@@ -103,7 +104,8 @@ pub struct Figure {
     pub y_title: String,
     /// A column by whose values rows are parted: a panel for each. `None`: one panel.
     pub panels: Option<String>,
-    /// A column by whose values rows are parted within a panel: a series for each, of the first of `y`. `None`: all rows are of one.
+    /// A column by whose values rows are parted within a panel: a series for each, of the first of
+    /// `y`. `None`: all rows are of one.
     pub series: Option<String>,
     /// Whether the vertical axis is logarithmic.
     pub log_y: bool,

@@ -1,8 +1,10 @@
-//! Published studies of asymmetric cores, to be carried out again in the simulator, and one of them on the machine at hand ([`live`]): their experiments, with the rows, columns and units of their
+//! Published studies of asymmetric cores, to be carried out again in the simulator, and one of them
+//! on the machine at hand ([`live`]): their experiments, with the rows, columns and units of their
 //! tables and the axes of their figures.
 //!
-//! A study is a folder, an experiment a file in it. What an experiment is made of (machines, programs, policies and their knobs) is named there and lives
-//! elsewhere; nothing here is fitted to what a study has found.
+//! A study is a folder, an experiment a file in it. What an experiment is made of (machines,
+//! programs, policies and their knobs) is named there and lives elsewhere; nothing here is fitted
+//! to what a study has found.
 
 mod acfs;
 mod age_based;
@@ -49,7 +51,8 @@ pub struct Experiment {
 }
 
 /// All studies.
-pub const STUDIES: [&Study; 4] = [&amc_maturity::STUDY, &acfs::STUDY, &age_based::STUDY, &mclas::STUDY];
+pub const STUDIES: [&Study; 4] =
+    [&amc_maturity::STUDY, &acfs::STUDY, &age_based::STUDY, &mclas::STUDY];
 
 /// The study of this name.
 pub fn find(name: &str) -> Option<&'static Study> {

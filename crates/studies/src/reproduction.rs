@@ -39,7 +39,8 @@ pub struct CarriedOut {
 }
 
 impl Study {
-    /// The experiments of these numbers, each once and in the study's order; all of them for no number.
+    /// The experiments of these numbers, each once and in the study's order; all of them for no
+    /// number.
     ///
     /// # Errors
     /// The first number that no experiment has.
@@ -47,11 +48,15 @@ impl Study {
         let experiments = self.experiments;
         match numbers.iter().find(|&&number| experiments.iter().all(|it| it.number != number)) {
             Some(&unknown) => Err(unknown),
-            None => Ok(experiments.iter().filter(|it| numbers.is_empty() || numbers.contains(&it.number)).collect()),
+            None => Ok(experiments
+                .iter()
+                .filter(|it| numbers.is_empty() || numbers.contains(&it.number))
+                .collect()),
         }
     }
 
-    /// Carries out some of its experiments, one after the other. `begun` is told of each before it begins.
+    /// Carries out some of its experiments, one after the other. `begun` is told of each before it
+    /// begins.
     ///
     /// # Errors
     /// That of the first experiment that could not be carried out.

@@ -1,4 +1,5 @@
-//! Carries out the runs of experiments: as many at a time as there are threads for it, their results in the order asked for.
+//! Carries out the runs of experiments: as many at a time as there are threads for it, their
+//! results in the order asked for.
 
 use std::time::Duration;
 
@@ -78,7 +79,8 @@ impl Case {
         self.apps.iter().map(|app| app.name.clone()).collect()
     }
 
-    /// Carries it out by itself: its record has nothing that is set against programs alone, as slowdowns and the speedup, and nothing by application.
+    /// Carries it out by itself: its record has nothing that is set against programs alone, as
+    /// slowdowns and the speedup, and nothing by application.
     ///
     /// # Errors
     /// A policy or a knob that is not there; the run fails.
@@ -111,10 +113,12 @@ impl Case {
 
     /// Carries it out under another policy than its own, as one that looks on.
     pub(crate) fn carry_out_under(&self, policy: &mut dyn Policy) -> Result<Outcome, StudyError> {
-        evenkeel_sim::run(&self.used, &self.apps, policy, &self.config, &mut Deaf).map_err(|source| StudyError::Run {
-            what: format!("{} under {}", self.names().join(" + "), self.policy),
-            source,
-        })
+        evenkeel_sim::run(&self.used, &self.apps, policy, &self.config, &mut Deaf).map_err(
+            |source| StudyError::Run {
+                what: format!("{} under {}", self.names().join(" + "), self.policy),
+                source,
+            },
+        )
     }
 }
 
@@ -123,7 +127,8 @@ pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// What experiments run by.
 pub struct Runs<'a> {
-    /// About a tenth of the runs, for a first look: fewer programs, sizes or points, each experiment as its text says.
+    /// About a tenth of the runs, for a first look: fewer programs, sizes or points, each
+    /// experiment as its text says.
     pub quick: bool,
     /// Of whatever chance plays in.
     pub seed: u64,
@@ -137,11 +142,17 @@ impl<'a> Runs<'a> {
         Self { quick, seed, progress, alone: AloneCache::default() }
     }
 
-    /// The applications of a built-in workload, with so many times its usual work; what is irregular in them by the seed.
+    /// The applications of a built-in workload, with so many times its usual work; what is
+    /// irregular in them by the seed.
     ///
     /// # Errors
     /// A workload that is not there.
-    pub fn load(&self, machine: &Machine, workload: &str, size: f64) -> Result<Vec<Application>, StudyError> {
+    pub fn load(
+        &self,
+        machine: &Machine,
+        workload: &str,
+        size: f64,
+    ) -> Result<Vec<Application>, StudyError> {
         Ok(programs::load(workload, &Context { size, seed: self.seed, ..Context::new(machine) })?)
     }
 
@@ -165,7 +176,8 @@ impl<'a> Runs<'a> {
         self.each(cases, Case::carry_out)
     }
 
-    /// The record of each case, in their order. What its programs do alone is measured, too, each once for all experiments.
+    /// The record of each case, in their order. What its programs do alone is measured, too, each
+    /// once for all experiments.
     ///
     /// # Errors
     /// That of the first case, in their order, that failed.
@@ -179,7 +191,8 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// Anything that takes long for each of many, in their order: what is not a run can be done in parallel and be seen to advance, too.
+    /// Anything that takes long for each of many, in their order: what is not a run can be done in
+    /// parallel and be seen to advance, too.
     ///
     /// # Errors
     /// That of the first, in their order, that failed.

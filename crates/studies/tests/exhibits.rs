@@ -1,4 +1,5 @@
-//! Every experiment of every study, in a quick look: its tables are whole, its figures can be drawn, and they are the same on any number of threads.
+//! Every experiment of every study, in a quick look: its tables are whole, its figures can be
+//! drawn, and they are the same on any number of threads.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -9,7 +10,8 @@ fn carried_out(study: &str, threads: usize) -> Reproduction {
     let study = find(study).unwrap();
     let experiments = study.chosen(&[]).unwrap();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    let carry_out = || study.carry_out(&experiments, &Runs::new(true, 1, &|_, _| ()), "a test", |_| ());
+    let carry_out =
+        || study.carry_out(&experiments, &Runs::new(true, 1, &|_, _| ()), "a test", |_| ());
     pool.install(carry_out).unwrap()
 }
 
@@ -48,11 +50,20 @@ fn can_be_drawn(exhibit: &Exhibit, figure: &Figure, what: &str) {
         place.unwrap_or_else(|| panic!("{what}: there is no column {name}"))
     };
     let y: Vec<usize> = figure.y.iter().map(column).collect();
-    assert!(!y.is_empty() && !figure.y_title.is_empty(), "{what}: something stands along the vertical axis");
+    assert!(
+        !y.is_empty() && !figure.y_title.is_empty(),
+        "{what}: something stands along the vertical axis"
+    );
     assert!(figure.series.is_none() || y.len() == 1, "{what}: series are rows or columns");
     let figures = exhibit.rows.iter().flat_map(|row| y.iter().map(|&y| &row[y]));
-    assert!(figures.clone().all(|cell| !matches!(cell, Cell::Text(_))), "{what}: what is drawn is figures");
-    assert!(figures.clone().any(|cell| matches!(cell, Cell::Number(_))), "{what}: there is something to draw");
+    assert!(
+        figures.clone().all(|cell| !matches!(cell, Cell::Text(_))),
+        "{what}: what is drawn is figures"
+    );
+    assert!(
+        figures.clone().any(|cell| matches!(cell, Cell::Number(_))),
+        "{what}: there is something to draw"
+    );
 
     let place = [Some(&figure.x), figure.panels.as_ref(), figure.series.as_ref()];
     let place: Vec<usize> = place.into_iter().flatten().map(column).collect();
@@ -90,7 +101,12 @@ fn experiments_are_numbered_from_1_and_say_what_they_are() {
     for study in STUDIES {
         for (place, experiment) in study.experiments.iter().enumerate() {
             assert_eq!(experiment.number as usize, place + 1, "{}", study.name);
-            assert!(!experiment.title.is_empty() && !experiment.setting.is_empty(), "{} {}", study.name, place + 1);
+            assert!(
+                !experiment.title.is_empty() && !experiment.setting.is_empty(),
+                "{} {}",
+                study.name,
+                place + 1
+            );
         }
     }
 }
@@ -98,7 +114,9 @@ fn experiments_are_numbered_from_1_and_say_what_they_are() {
 #[test]
 fn experiments_are_chosen_by_number_each_once_and_in_their_order() {
     let study = find("amc-maturity").unwrap();
-    let numbers = |wanted: &[u32]| study.chosen(wanted).map(|all| all.iter().map(|it| it.number).collect::<Vec<_>>());
+    let numbers = |wanted: &[u32]| {
+        study.chosen(wanted).map(|all| all.iter().map(|it| it.number).collect::<Vec<_>>())
+    };
     assert_eq!(numbers(&[]), Ok(vec![1, 2, 3, 4]));
     assert_eq!(numbers(&[3, 1, 3]), Ok(vec![1, 3]));
     assert_eq!(numbers(&[2, 0]), Err(0));

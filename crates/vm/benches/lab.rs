@@ -1,5 +1,5 @@
-//! How steady cores of the VM lab are, and what the kernel's own scheduler does with equal threads on them: `make bench-vm-lab`,
-//! on a quiet machine. This program is also what runs in the guest.
+//! How steady cores of the VM lab are, and what the kernel's own scheduler does with equal threads
+//! on them: `make bench-vm-lab`, on a quiet machine. This program is also what runs in the guest.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark fails by panicking")]
 
 use std::env;
@@ -50,7 +50,8 @@ fn guest(words: &[String]) {
         }
         [word, cores] if word == "still" => {
             for core in still(cores.parse().unwrap()) {
-                let at = |percent| core.get(core.len() * percent / 100).or(core.last()).unwrap_or(&0);
+                let at =
+                    |percent| core.get(core.len() * percent / 100).or(core.last()).unwrap_or(&0);
                 println!("{} {} {}", at(50), at(99), at(100));
             }
         }
@@ -89,7 +90,8 @@ fn steady(cores: usize) -> Vec<Vec<u64>> {
         }
         thread::sleep(WINDOW);
         let mut windows = Vec::new();
-        let mut before: Vec<u64> = units.iter().map(|units| units.load(Ordering::Relaxed)).collect();
+        let mut before: Vec<u64> =
+            units.iter().map(|units| units.load(Ordering::Relaxed)).collect();
         let mut next = Instant::now();
         for _ in 0..WINDOWS {
             next += WINDOW;
@@ -103,7 +105,8 @@ fn steady(cores: usize) -> Vec<Vec<u64>> {
     })
 }
 
-/// How long each core stood still at a time, microseconds, in order: seen by a thread that is bound to it and always works.
+/// How long each core stood still at a time, microseconds, in order: seen by a thread that is bound
+/// to it and always works.
 fn still(cores: usize) -> Vec<Vec<u128>> {
     let watch = |core: usize| {
         let mut cpus = CpuSet::new();
@@ -114,7 +117,11 @@ fn still(cores: usize) -> Vec<Vec<u128>> {
         while before.duration_since(began) < RUN {
             unit();
             let now = Instant::now();
-            gaps.extend(Some(now.duration_since(before)).filter(|gap| *gap > AWAY).map(|gap| gap.as_micros()));
+            gaps.extend(
+                Some(now.duration_since(before))
+                    .filter(|gap| *gap > AWAY)
+                    .map(|gap| gap.as_micros()),
+            );
             before = now;
         }
         gaps.sort_unstable();
@@ -151,28 +158,44 @@ type Part = (&'static str, fn(&Cores));
 /// All of it, or only `steady`, `still` or `equal`.
 fn host(only: Option<&str>) {
     let cores: Cores = CORES.parse().unwrap();
-    check_host(&cores, false, &|what| eprintln!("{what}")).unwrap_or_else(|error| panic!("{error}"));
-    let parts: [Part; 3] = [("steady", steadiness), ("still", standing_still), ("equal", equal_threads)];
+    check_host(&cores, false, &|what| eprintln!("{what}"))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let parts: [Part; 3] =
+        [("steady", steadiness), ("still", standing_still), ("equal", equal_threads)];
     let asked = || parts.iter().filter(|(name, _)| only.is_none_or(|only| only == *name));
-    assert!(asked().count() > 0, "no part '{}': expected steady, still or equal", only.unwrap_or_default());
+    assert!(
+        asked().count() > 0,
+        "no part '{}': expected steady, still or equal",
+        only.unwrap_or_default()
+    );
     asked().for_each(|(_, part)| part(&cores));
 }
 
 fn steadiness(cores: &Cores) {
     let count = cores.percents().len();
     let windows = in_lab(cores, &["steady".to_owned(), count.to_string()]);
-    let of_core = |core: usize| -> Vec<f64> { windows.iter().map(|window| window[core] as f64).collect() };
+    let of_core =
+        |core: usize| -> Vec<f64> { windows.iter().map(|window| window[core] as f64).collect() };
     let fastest = mean(&of_core(0));
-    println!("| core | share of a host core | units a second | spread of windows | times slower than core 0 |");
+    println!(
+        "| core | share of a host core | units a second | spread of windows | times slower than \
+         core 0 |"
+    );
     println!("| --- | --- | --- | --- | --- |");
     for (core, percent) in cores.percents().iter().enumerate() {
         let units = of_core(core);
         let spread = deviation(&units) / mean(&units) * 100.0;
-        println!("| {core} | {percent} % | {:.0} | {spread:.1} % | {:.3} |", mean(&units), fastest / mean(&units));
+        println!(
+            "| {core} | {percent} % | {:.0} | {spread:.1} % | {:.3} |",
+            mean(&units),
+            fastest / mean(&units)
+        );
     }
-    let fast: Vec<f64> = windows.iter().map(|it| (it[0] + it[1]) as f64 / (it[2] + it[3]) as f64).collect();
+    let fast: Vec<f64> =
+        windows.iter().map(|it| (it[0] + it[1]) as f64 / (it[2] + it[3]) as f64).collect();
     println!(
-        "\nRatio of fast to slow by windows: mean {:.3}, standard deviation {:.3}, least {:.3}, greatest {:.3}.\n",
+        "\nRatio of fast to slow by windows: mean {:.3}, standard deviation {:.3}, least {:.3}, \
+         greatest {:.3}.\n",
         mean(&fast),
         deviation(&fast),
         fast.iter().copied().fold(f64::MAX, f64::min),
@@ -182,10 +205,15 @@ fn steadiness(cores: &Cores) {
 
 fn standing_still(cores: &Cores) {
     let count = cores.percents().len();
-    println!("| core | share of a host core | stands still at a time, median, ms | p99 | longest |");
+    println!(
+        "| core | share of a host core | stands still at a time, median, ms | p99 | longest |"
+    );
     println!("| --- | --- | --- | --- | --- |");
-    for ((core, percent), gaps) in
-        cores.percents().iter().enumerate().zip(in_lab(cores, &["still".to_owned(), count.to_string()]))
+    for ((core, percent), gaps) in cores
+        .percents()
+        .iter()
+        .enumerate()
+        .zip(in_lab(cores, &["still".to_owned(), count.to_string()]))
     {
         let ms: Vec<String> = gaps.iter().map(|&us| format!("{:.1}", us as f64 / 1e3)).collect();
         println!("| {core} | {percent} % | {} |", ms.join(" | "));
@@ -197,9 +225,11 @@ fn equal_threads(cores: &Cores) {
     println!("| threads | unfairness | total work |");
     println!("| --- | --- | --- |");
     for threads in THREADS {
-        let runs: Vec<Vec<u64>> =
-            (0..RUNS).map(|_| in_lab(cores, &["equal".to_owned(), threads.to_string()]).remove(0)).collect();
-        let unfairness = |run: &Vec<u64>| *run.iter().max().unwrap() as f64 / *run.iter().min().unwrap() as f64;
+        let runs: Vec<Vec<u64>> = (0..RUNS)
+            .map(|_| in_lab(cores, &["equal".to_owned(), threads.to_string()]).remove(0))
+            .collect();
+        let unfairness =
+            |run: &Vec<u64>| *run.iter().max().unwrap() as f64 / *run.iter().min().unwrap() as f64;
         let total = |run: &Vec<u64>| run.iter().sum::<u64>() as f64;
         println!(
             "| {threads} | {} | {} |",
@@ -226,19 +256,24 @@ fn mean(figures: &[f64]) -> f64 {
 
 fn deviation(figures: &[f64]) -> f64 {
     let mean = mean(figures);
-    (figures.iter().map(|figure| (figure - mean).powi(2)).sum::<f64>() / (figures.len() - 1) as f64).sqrt()
+    (figures.iter().map(|figure| (figure - mean).powi(2)).sum::<f64>() / (figures.len() - 1) as f64)
+        .sqrt()
 }
 
 /// Lines of numbers that this program prints in the lab.
 fn in_lab(cores: &Cores, words: &[String]) -> Vec<Vec<u64>> {
     let say = |what: &str| eprintln!("{what}");
     let store = Store::open(&default_cache().expect("a cache")).unwrap();
-    let kernel = store.kernel(&env::var("KERNEL").unwrap_or("6.18".to_owned()).parse().unwrap(), &say).unwrap();
+    let kernel = store
+        .kernel(&env::var("KERNEL").unwrap_or("6.18".to_owned()).parse().unwrap(), &say)
+        .unwrap();
     let busybox = Busybox::find(&store, &say).unwrap();
     drop(store);
     let own = env::current_exe().unwrap();
-    let command =
-        [own.as_os_str().to_owned(), IN_GUEST.into()].into_iter().chain(words.iter().map(|word| word.into())).collect();
+    let command = [own.as_os_str().to_owned(), IN_GUEST.into()]
+        .into_iter()
+        .chain(words.iter().map(|word| word.into()))
+        .collect();
     let lab = Lab {
         kernel,
         cores: cores.clone(),
@@ -249,10 +284,14 @@ fn in_lab(cores: &Cores, words: &[String]) -> Vec<Vec<u64>> {
         timeout: Some(Duration::from_secs(300)),
     };
     let text = Text::default();
-    let streams =
-        Streams { booted: Box::new(|| ()), stdout: Box::new(text.clone()), stderr: Box::new(std::io::stderr()) };
+    let streams = Streams {
+        booted: Box::new(|| ()),
+        stdout: Box::new(text.clone()),
+        stderr: Box::new(std::io::stderr()),
+    };
     let signals = Signals::hold().unwrap();
-    let outcome = lab.run(&busybox, &signals, streams, &say).unwrap_or_else(|error| panic!("{error}"));
+    let outcome =
+        lab.run(&busybox, &signals, streams, &say).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(outcome.exit_code, 0);
     let text = String::from_utf8(text.0.lock().unwrap().clone()).unwrap();
     text.lines().map(|line| line.split(' ').map(|word| word.parse().unwrap()).collect()).collect()

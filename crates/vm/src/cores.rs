@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 use evenkeel_machine::MAX_KINDS;
 
-/// Cores of a lab, at most. They are threads of an emulator: more than a few on each host core are no use.
+/// Cores of a lab, at most. They are threads of an emulator: more than a few on each host core are
+/// no use.
 pub const MAX_CORES: usize = 64;
-/// The period over which a share is kept to, where shares allow it. Shorter is smoother; a scheduler's slice is
-/// some milliseconds.
+/// The period over which a share is kept to, where shares allow it. Shorter is smoother; a
+/// scheduler's slice is some milliseconds.
 const PERIOD_US: u64 = 5_000;
 /// The least quota that the kernel takes (`min_cfs_quota_period` of kernel/sched/core.c).
 const LEAST_QUOTA_US: u64 = 1_000;
@@ -79,7 +80,10 @@ pub enum CoresError {
         spec: String,
     },
     /// Not all of them have a sibling.
-    #[error("cores '{spec}': '{term}' cannot be pairs of SMT siblings, expected even counts, as 2@60+2@20")]
+    #[error(
+        "cores '{spec}': '{term}' cannot be pairs of SMT siblings, expected even counts, as \
+         2@60+2@20"
+    )]
     Odd {
         /// What was asked for.
         spec: String,
@@ -88,7 +92,8 @@ pub enum CoresError {
     },
     /// Too many different shares.
     #[error(
-        "cores '{spec}': more than {MAX_KINDS} different shares, which are more kinds of core than a machine may have"
+        "cores '{spec}': more than {MAX_KINDS} different shares, which are more kinds of core than \
+         a machine may have"
     )]
     TooManyKinds {
         /// What was asked for.
@@ -99,7 +104,10 @@ pub enum CoresError {
 impl Cores {
     /// Share of each core, percent of a host core, in the order of their numbers.
     pub fn percents(&self) -> Vec<u32> {
-        self.groups.iter().flat_map(|group| std::iter::repeat_n(group.percent, group.count)).collect()
+        self.groups
+            .iter()
+            .flat_map(|group| std::iter::repeat_n(group.percent, group.count))
+            .collect()
     }
 
     /// Different shares, greatest first.
@@ -110,16 +118,17 @@ impl Cores {
         kinds
     }
 
-    /// The same, and two after each other are siblings (SMT): threads of one core, as the guest's kernel sees it. What one of them does takes nothing from
-    /// the other: each has its share.
+    /// The same, and two after each other are siblings (SMT): threads of one core, as the guest's
+    /// kernel sees it. What one of them does takes nothing from the other: each has its share.
     ///
     /// # Errors
     /// A share that an odd number of them has.
     pub fn in_pairs(self) -> Result<Self, CoresError> {
         match self.groups.iter().find(|group| group.count % 2 == 1) {
-            Some(odd) => {
-                Err(CoresError::Odd { spec: self.to_string(), term: format!("{}@{}", odd.count, odd.percent) })
-            }
+            Some(odd) => Err(CoresError::Odd {
+                spec: self.to_string(),
+                term: format!("{}@{}", odd.count, odd.percent),
+            }),
             None => Ok(Self { in_pairs: true, ..self }),
         }
     }
@@ -134,13 +143,16 @@ impl Cores {
         self.percents().iter().sum()
     }
 
-    /// The limit of each core. One period for all: 5 ms, or as long as the smallest share needs so that it is not below
-    /// the kernel's least quota of 1 ms.
+    /// The limit of each core. One period for all: 5 ms, or as long as the smallest share needs so
+    /// that it is not below the kernel's least quota of 1 ms.
     pub fn quotas(&self) -> Vec<Quota> {
         let percents = self.percents();
         let least = u64::from(percents.iter().copied().min().unwrap_or(100));
         let period_us = PERIOD_US.max((LEAST_QUOTA_US * 100).div_ceil(least));
-        percents.iter().map(|&percent| Quota { period_us, quota_us: period_us * u64::from(percent) / 100 }).collect()
+        percents
+            .iter()
+            .map(|&percent| Quota { period_us, quota_us: period_us * u64::from(percent) / 100 })
+            .collect()
     }
 }
 
@@ -251,11 +263,14 @@ mod tests {
 
     #[test]
     fn pairs_are_of_one_share() {
-        assert!(cores("2@60+4@20").in_pairs().unwrap().are_in_pairs() && !cores("2@60").are_in_pairs());
+        assert!(
+            cores("2@60+4@20").in_pairs().unwrap().are_in_pairs() && !cores("2@60").are_in_pairs()
+        );
         let error = cores("2@60+3@20").in_pairs().unwrap_err().to_string();
         assert_eq!(
             error,
-            "cores '2@60+3@20': '3@20' cannot be pairs of SMT siblings, expected even counts, as 2@60+2@20"
+            "cores '2@60+3@20': '3@20' cannot be pairs of SMT siblings, expected even counts, as \
+             2@60+2@20"
         );
     }
 

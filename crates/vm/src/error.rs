@@ -36,7 +36,10 @@ pub enum VmError {
     #[error(transparent)]
     Cores(#[from] CoresError),
     /// More than the host has.
-    #[error("the cores {cores} take {asked} % of a host core together, and there are {available} %: {HOW_TO_FIT}")]
+    #[error(
+        "the cores {cores} take {asked} % of a host core together, and there are {available} %: \
+         {HOW_TO_FIT}"
+    )]
     DoesNotFit {
         /// Those asked for.
         cores: String,
@@ -46,7 +49,10 @@ pub enum VmError {
         available: u32,
     },
     /// A kernel's name that is none.
-    #[error("kernel '{text}': expected a series as 6.18, a release as 6.18.15+deb13, or the path of a vmlinuz")]
+    #[error(
+        "kernel '{text}': expected a series as 6.18, a release as 6.18.15+deb13, or the path of a \
+         vmlinuz"
+    )]
     KernelName {
         /// What was asked for.
         text: String,
@@ -124,7 +130,8 @@ pub enum VmError {
         needed_by: PathBuf,
     },
     /// Two things for one place in the guest.
-    #[error("'{}' and '{}' are both to be {} in the guest", first.display(), second.display(), guest.display())]
+    #[error("'{}' and '{}' are both to be {} in the \
+             guest", first.display(), second.display(), guest.display())]
     Twice {
         /// One.
         first: PathBuf,
@@ -134,7 +141,10 @@ pub enum VmError {
         guest: PathBuf,
     },
     /// The image is too large for the guest's memory.
-    #[error("an image of {image_mib} MiB does not fit a memory of {memory_mib} MiB: --memory {needed_mib}M")]
+    #[error(
+        "an image of {image_mib} MiB does not fit a memory of {memory_mib} MiB: --memory \
+         {needed_mib}M"
+    )]
     Memory {
         /// Its size.
         image_mib: u64,
@@ -144,7 +154,10 @@ pub enum VmError {
         needed_mib: u64,
     },
     /// No cgroup to throttle cores with.
-    #[error("cannot throttle cores: {what}; {way_out}, or --cores with @100 only, which throttles nothing")]
+    #[error(
+        "cannot throttle cores: {what}; {way_out}, or --cores with @100 only, which throttles \
+         nothing"
+    )]
     NoCgroup {
         /// What is missing.
         what: String,

@@ -16,7 +16,8 @@ const MAX_RESULT: u64 = 64 << 20;
 pub struct Fetch {
     /// Its absolute path in the guest: a file or a folder.
     pub guest: PathBuf,
-    /// Where it goes on the host. A file that is there is replaced, a folder only where it is empty.
+    /// Where it goes on the host. A file that is there is replaced, a folder only where it is
+    /// empty.
     pub host: PathBuf,
 }
 
@@ -38,7 +39,8 @@ impl Brought {
     pub fn put(&mut self, fetch: &Fetch) -> Result<(), VmError> {
         let refused = |why: String| VmError::Fetch { guest: fetch.guest.clone(), why };
         let inside = fetch.guest.strip_prefix("/").unwrap_or(&fetch.guest);
-        let parent = fetch.host.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent =
+            fetch.host.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let unfinished = tempfile::Builder::new()
             .prefix(".evenkeel-")
             .tempdir_in(parent)
@@ -55,7 +57,8 @@ impl Brought {
         if made.symlink_metadata().is_err() {
             return Err(refused("it is not there".to_owned()));
         }
-        fs::rename(&made, &fetch.host).map_err(|error| refused(format!("{}: {error}", fetch.host.display())))
+        fs::rename(&made, &fetch.host)
+            .map_err(|error| refused(format!("{}: {error}", fetch.host.display())))
     }
 
     /// What is in a file; `None`: it is not there.
@@ -76,10 +79,14 @@ impl Brought {
             }
             Ok(None)
         };
-        let bytes =
-            self.entries().and_then(|mut archive| read(&mut archive)).map_err(|error| refused(error.to_string()))?;
+        let bytes = self
+            .entries()
+            .and_then(|mut archive| read(&mut archive))
+            .map_err(|error| refused(error.to_string()))?;
         match bytes {
-            Some(bytes) if bytes.len() as u64 > MAX_RESULT => Err(refused("it is longer than 64 MiB".to_owned())),
+            Some(bytes) if bytes.len() as u64 > MAX_RESULT => {
+                Err(refused("it is longer than 64 MiB".to_owned()))
+            }
             bytes => Ok(bytes),
         }
     }
@@ -123,7 +130,8 @@ mod tests {
     #[test]
     fn files_and_folders_go_where_they_are_to_be() {
         let host = tempfile::tempdir().unwrap();
-        let mut brought = brought(&[("./tmp/a", "one"), ("./tmp/d/b", "two"), ("./tmp/d/c", "three")]);
+        let mut brought =
+            brought(&[("./tmp/a", "one"), ("./tmp/d/b", "two"), ("./tmp/d/c", "three")]);
         let place = |name: &str| host.path().join(name);
         fs::write(place("a"), "old").unwrap();
         brought.put(&fetch("/tmp/a", &place("a"))).unwrap();
@@ -139,8 +147,12 @@ mod tests {
     fn what_was_not_there_is_said() {
         let host = tempfile::tempdir().unwrap();
         let error = brought(&[]).put(&fetch("/tmp/gone", &host.path().join("x"))).unwrap_err();
-        assert_eq!(error.to_string(), "cannot bring /tmp/gone back from the guest: it is not there");
-        let error = brought(&[("./x", "")]).put(&fetch("/x", Path::new("/no such folder/x"))).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot bring /tmp/gone back from the guest: it is not there"
+        );
+        let error =
+            brought(&[("./x", "")]).put(&fetch("/x", Path::new("/no such folder/x"))).unwrap_err();
         assert!(error.to_string().contains("/no such folder"), "{error}");
         let mut cut = tempfile::tempfile().unwrap();
         cut.write_all(&[b'x'; 700]).unwrap();
@@ -152,7 +164,8 @@ mod tests {
         let host = tempfile::tempdir().unwrap();
         let inner = host.path().join("inner");
         fs::create_dir(&inner).unwrap();
-        let _ = brought(&[("tmp/../../../out", "x"), ("tmp/a", "y")]).put(&fetch("/tmp", &inner.join("tmp")));
+        let _ = brought(&[("tmp/../../../out", "x"), ("tmp/a", "y")])
+            .put(&fetch("/tmp", &inner.join("tmp")));
         assert!(!host.path().join("out").exists());
     }
 }

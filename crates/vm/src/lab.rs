@@ -21,20 +21,25 @@ use crate::machine::machine;
 use crate::relay::Relay;
 use crate::throttle::{Host, Metronome, Rounds, Throttle, bind, places, vcpus};
 
-/// How long a guest may take until it is ready. Seen: 4 s, and 16 s on a host that compiled on all its cores.
+/// How long a guest may take until it is ready. Seen: 4 s, and 16 s on a host that compiled on all
+/// its cores.
 const BOOT: Duration = Duration::from_secs(120);
-/// A boot that fails is tried so often: kernels patch most of their code then, which not every emulator bears (see
-/// [`known_fault`](crate::guest::known_fault)). Once the command runs, it is not for us to run it twice.
+/// A boot that fails is tried so often: kernels patch most of their code then, which not every
+/// emulator bears (see [`known_fault`](crate::guest::known_fault)). Once the command runs, it is
+/// not for us to run it twice.
 const BOOTS: u32 = 3;
 /// How long a guest may take to send its files.
 const FILES: Duration = Duration::from_secs(300);
 /// What is said where there is no [`Metronome`].
-const COARSE: &str = "slow cores may stand still for several ticks of this host at a time: no real-time threads (run it as root, or with CAP_SYS_NICE)";
-/// From when on a pause is spoken of: no quota and no busy host keeps real-time threads off for so long, and the guest's kernel takes notice.
+const COARSE: &str = "slow cores may stand still for several ticks of this host at a time: no \
+                      real-time threads (run it as root, or with CAP_SYS_NICE)";
+/// From when on a pause is spoken of: no quota and no busy host keeps real-time threads off for so
+/// long, and the guest's kernel takes notice.
 const NOTABLE_PAUSE: Nanos = Nanos::from_secs(1);
 /// Over how long it is looked what a guest's cores do that has taken too long.
 const LAST_LOOK: Duration = Duration::from_secs(1);
-/// Memory that a guest needs beside its image, MiB, and the image counts twice: packed and unpacked.
+/// Memory that a guest needs beside its image, MiB, and the image counts twice: packed and
+/// unpacked.
 const LEAST_MEMORY_MIB: u64 = 192;
 
 /// What is to be run, and on what.
@@ -72,8 +77,8 @@ pub struct Outcome {
     pub exit_code: u8,
     /// How long it took on this host's clock, seconds.
     pub seconds: f64,
-    /// Longest time that a CPU of this host did not run while the command did; `None`: this host looks at the cores' quotas only at its ticks, and
-    /// nobody has measured it.
+    /// Longest time that a CPU of this host did not run while the command did; `None`: this host
+    /// looks at the cores' quotas only at its ticks, and nobody has measured it.
     pub longest_pause: Option<Nanos>,
     /// The file that it left as its result record.
     pub result: Option<Vec<u8>>,
@@ -84,7 +89,8 @@ pub struct Outcome {
 /// Whether this host can have such cores: before long preparations for them.
 ///
 /// # Errors
-/// No emulator, more than the host has (unless it `may_overcommit`, then `say` is told), no leave to make cgroups.
+/// No emulator, more than the host has (unless it `may_overcommit`, then `say` is told), no leave
+/// to make cgroups.
 pub fn check_host(cores: &Cores, may_overcommit: bool, say: &dyn Fn(&str)) -> Result<(), VmError> {
     look()?;
     let (asked, available) = (cores.total_percent(), host_cpus()?.len() as u32 * 100);
@@ -93,7 +99,8 @@ pub fn check_host(cores: &Cores, may_overcommit: bool, say: &dyn Fn(&str)) -> Re
             return Err(VmError::DoesNotFit { cores: cores.to_string(), asked, available });
         }
         say(&format!(
-            "the cores take {asked} % of a host core and there are {available} %: they are slower than asked"
+            "the cores take {asked} % of a host core and there are {available} %: they are slower \
+             than asked"
         ));
     }
     throttle(cores).map(drop)
@@ -119,12 +126,13 @@ struct Booted<'a> {
 }
 
 impl Lab {
-    /// Runs it, on a host that was looked at ([`check_host`]). To be called by a thread that stays, before any other is made (see [`Signals`]); `say` is told what takes
-    /// long or goes wrong on the way.
+    /// Runs it, on a host that was looked at ([`check_host`]). To be called by a thread that stays,
+    /// before any other is made (see [`Signals`]); `say` is told what takes long or goes wrong on
+    /// the way.
     ///
     /// # Errors
-    /// Something is missing on this host, the guest dies or takes too long, a signal asks to end, what was to be brought
-    /// back is not there.
+    /// Something is missing on this host, the guest dies or takes too long, a signal asks to end,
+    /// what was to be brought back is not there.
     pub fn run(
         &self,
         busybox: &Busybox,
@@ -134,9 +142,11 @@ impl Lab {
     ) -> Result<Outcome, VmError> {
         let throttle = throttle(&self.cores)?;
         let image = self.image(busybox)?;
-        let Booted { mut guest, output, rounds, cpus } = self.boot(&image, throttle.as_ref(), signals, say)?;
+        let Booted { mut guest, output, rounds, cpus } =
+            self.boot(&image, throttle.as_ref(), signals, say)?;
 
-        let files = tempfile::tempfile().map_err(VmError::system("cannot make a temporary file"))?;
+        let files =
+            tempfile::tempfile().map_err(VmError::system("cannot make a temporary file"))?;
         let stdout = Relay::start(output.stdout, streams.stdout);
         let stderr = Relay::start(output.stderr, streams.stderr);
         let files = Relay::start(output.files, files);
@@ -163,7 +173,8 @@ impl Lab {
         if let Some(pause) = longest_pause.filter(|pause| *pause >= NOTABLE_PAUSE) {
             let seconds = pause.as_secs_f64();
             say(&format!(
-                "this host did not run the lab for {seconds:.1} s: what was measured then is not the guest's doing"
+                "this host did not run the lab for {seconds:.1} s: what was measured then is not \
+                 the guest's doing"
             ));
         }
         let line = line?;
@@ -175,23 +186,36 @@ impl Lab {
         guest.go_on()?;
         guest.line(Stage::WayBack, Some(FILES), &is_refused)?;
         let kernel_log = guest.end();
-        let (Some(_), Some(_), Some(files)) = (stdout.finish(), stderr.finish(), files.finish()) else {
+        let (Some(_), Some(_), Some(files)) = (stdout.finish(), stderr.finish(), files.finish())
+        else {
             return Err(VmError::OutputGone);
         };
         let mut brought = Brought::new(files);
         for fetch in &self.fetches {
             brought.put(fetch)?;
         }
-        Ok(Outcome { exit_code, seconds, longest_pause, result: brought.read(&self.result)?, kernel_log })
+        Ok(Outcome {
+            exit_code,
+            seconds,
+            longest_pause,
+            result: brought.read(&self.result)?,
+            kernel_log,
+        })
     }
 
-    /// What the cores of a guest do that has taken too long: whether it waits, works on, or is not run any more. None: it has ended, or this host keeps no accounts.
+    /// What the cores of a guest do that has taken too long: whether it waits, works on, or is not
+    /// run any more. None: it has ended, or this host keeps no accounts.
     fn last_look(&self, process: u32) -> Option<String> {
         let threads = vcpus(Path::new("/proc"), process, self.cores.percents().len()).ok()?;
         let number = |id: u32| i32::try_from(id).ok().map(Tid);
         let account = |thread: u32| ThreadTimes::open(number(process)?, number(thread)?).ok();
         let accounts = threads.into_iter().map(account).collect::<Option<Vec<_>>>()?;
-        let ran = || accounts.iter().map(|account| Some(account.times().ok()?.run)).collect::<Option<Vec<_>>>();
+        let ran = || {
+            accounts
+                .iter()
+                .map(|account| Some(account.times().ok()?.run))
+                .collect::<Option<Vec<_>>>()
+        };
         let before = ran()?;
         std::thread::sleep(LAST_LOOK);
         let meanwhile = |(after, before): (Nanos, Nanos)| after.saturating_sub(before);
@@ -200,9 +224,14 @@ impl Lab {
 
     /// The first file system, as a file without a name.
     fn image(&self, busybox: &Busybox) -> Result<File, VmError> {
-        let brought: Vec<PathBuf> =
-            self.fetches.iter().map(|fetch| fetch.guest.clone()).chain([self.result.clone()]).collect();
-        let tree = assemble(&self.contents, &self.kernel, &machine(&self.cores), busybox, &brought)?;
+        let brought: Vec<PathBuf> = self
+            .fetches
+            .iter()
+            .map(|fetch| fetch.guest.clone())
+            .chain([self.result.clone()])
+            .collect();
+        let tree =
+            assemble(&self.contents, &self.kernel, &machine(&self.cores), busybox, &brought)?;
         let (image_mib, memory_mib) = (tree.bytes().div_ceil(1 << 20), self.memory_mib);
         let needed_mib = LEAST_MEMORY_MIB + 2 * image_mib;
         if memory_mib < needed_mib {
@@ -238,17 +267,20 @@ impl Lab {
     ) -> Result<Booted<'a>, VmError> {
         let cores = self.cores.percents().len();
         let in_pairs = self.cores.are_in_pairs();
-        let settings = Settings { kernel: &self.kernel, image, cores, in_pairs, memory_mib: self.memory_mib };
+        let settings =
+            Settings { kernel: &self.kernel, image, cores, in_pairs, memory_mib: self.memory_mib };
         let (emulator, channels) = Emulator::start(&settings, signals)?;
         let (mut guest, output) = Conversation::new(emulator, channels, signals)?;
         let mut rounds = None;
         let mut cpus = host_cpus()?;
         if let Some(throttle) = throttle {
             let process = guest.process();
-            let threads = vcpus(Path::new("/proc"), process, cores).map_err(|_| guest.died(Stage::Boot))?;
+            let threads =
+                vcpus(Path::new("/proc"), process, cores).map_err(|_| guest.died(Stage::Boot))?;
             throttle.adopt(process, &threads)?;
             if let Some(places) = places(&self.cores.percents(), &cpus) {
-                bind(&threads, &places).map_err(VmError::system("cannot bind the emulator's threads"))?;
+                bind(&threads, &places)
+                    .map_err(VmError::system("cannot bind the emulator's threads"))?;
                 cpus.retain(|cpu| places.contains(cpu));
                 rounds = Some(Rounds::begin(threads, places));
             }
@@ -262,7 +294,8 @@ impl Lab {
 fn described(ran: &[Nanos]) -> String {
     if ran.iter().all(|&time| time == Nanos(0)) {
         // A kernel that has nothing to do has its clock to look after, some times a second.
-        return "the emulator stands still: none of its cores ran in the second after the time was over".to_owned();
+        return "the emulator stands still: none of its cores ran in the second after the time was \
+                over".to_owned();
     }
     let each: Vec<String> = ran.iter().map(|time| (time.0 / 1_000_000).to_string()).collect();
     format!("in the second after the time was over the cores ran for {} ms", each.join(", "))

@@ -1,9 +1,10 @@
 //! The hybrid VM lab: an unmodified Linux kernel meets cores that really are slower.
 //!
-//! [`kernel`] fetches a kernel of Debian's into a cache, [`image`] packs what the guest needs into an initramfs, [`guest`]
-//! starts it in QEMU without hardware virtualisation and talks to it, [`throttle`] gives each virtual core its share of a
-//! host core, and [`Lab`] puts them together: it runs a command and brings back what came of it. `docs/vm.md` says what
-//! the lab models and what it does not.
+//! [`kernel`] fetches a kernel of Debian's into a cache, [`image`] packs what the guest needs into
+//! an initramfs, [`guest`] starts it in QEMU without hardware virtualisation and talks to it,
+//! [`throttle`] gives each virtual core its share of a host core, and [`Lab`] puts them together:
+//! it runs a command and brings back what came of it. `docs/vm.md` says what the lab models and
+//! what it does not.
 
 mod cores;
 mod error;

@@ -3,13 +3,14 @@
 use evenkeel_linux::lab::equal_cores;
 use evenkeel_linux::watch::Cpu;
 use evenkeel_machine::{
-    Cluster, ClusterId, Core, CoreId, FULL_CAPACITY, Kind, KindId, Machine, OperatingPoint, Reference,
+    Cluster, ClusterId, Core, CoreId, FULL_CAPACITY, Kind, KindId, Machine, OperatingPoint,
+    Reference,
 };
 
 use crate::cores::Cores;
 
-/// The machine that these cores are: a kind for each share, named `fast` and `slow`, or, of more than two, after how many
-/// times slower they are (`slow1.5`, `slow3`).
+/// The machine that these cores are: a kind for each share, named `fast` and `slow`, or, of more
+/// than two, after how many times slower they are (`slow1.5`, `slow3`).
 pub fn machine(cores: &Cores) -> Machine {
     let percents = cores.percents();
     let cpus: Vec<Cpu> = (0..percents.len() as u32).map(Cpu).collect();
@@ -21,18 +22,28 @@ pub fn machine(cores: &Cores) -> Machine {
     let mut numbered: Vec<Core> = Vec::new();
     for kind in 0..kinds.len() {
         let first = numbered.len();
-        for (core, _) in base.cores.iter().zip(&percents).filter(|(_, percent)| rank(**percent) == kind) {
+        for (core, _) in
+            base.cores.iter().zip(&percents).filter(|(_, percent)| rank(**percent) == kind)
+        {
             let id = CoreId(numbered.len() as u32);
             // All of a group have one share: so the other of a pair is here, before it or after it.
             let sibling = cores.are_in_pairs().then_some(CoreId((numbered.len() as u32) ^ 1));
-            numbered.push(Core { id, kind: KindId(kind as u8), cluster: ClusterId(kind as u32), sibling, ..*core });
+            numbered.push(Core {
+                id,
+                kind: KindId(kind as u8),
+                cluster: ClusterId(kind as u32),
+                sibling,
+                ..*core
+            });
         }
         let ids = numbered[first..].iter().map(|core| core.id).collect();
         clusters.push(Cluster { kind: KindId(kind as u8), cores: ids, ..base.clusters[0].clone() });
     }
     Machine {
         name: "vm-lab".to_owned(),
-        description: format!("hybrid VM lab {cores}: virtual cores with a share of a host core each"),
+        description: format!(
+            "hybrid VM lab {cores}: virtual cores with a share of a host core each"
+        ),
         source: "evenkeel vm: CPU quotas of the emulator's threads; clock nominal".to_owned(),
         // Each keeps its share, whatever its sibling does.
         smt_speed: if cores.are_in_pairs() { 1.0 } else { base.smt_speed },
@@ -74,12 +85,20 @@ mod tests {
     fn kinds(cores: &str) -> (Machine, Vec<(String, u32, Vec<u32>)>) {
         let machine = machine(&cores.parse().unwrap());
         let cpus = |kind: usize| {
-            machine.cores_of(KindId(kind as u8)).map(|core| machine.cores[core.index()].cpu).collect::<Vec<_>>()
+            machine
+                .cores_of(KindId(kind as u8))
+                .map(|core| machine.cores[core.index()].cpu)
+                .collect::<Vec<_>>()
         };
-        let rows = machine.kinds.iter().enumerate().map(|(at, kind)| (kind.name.clone(), kind.capacity, cpus(at)));
+        let rows = machine
+            .kinds
+            .iter()
+            .enumerate()
+            .map(|(at, kind)| (kind.name.clone(), kind.capacity, cpus(at)));
         let rows = rows.collect();
         assert_eq!(
-            evenkeel_files::machines::parse(&evenkeel_files::machines::to_toml(&machine), "lab").unwrap(),
+            evenkeel_files::machines::parse(&evenkeel_files::machines::to_toml(&machine), "lab")
+                .unwrap(),
             machine
         );
         (machine, rows)
@@ -97,7 +116,11 @@ mod tests {
         let (_, rows) = kinds("2@20+1@40+1@60");
         assert_eq!(
             rows,
-            [("fast".into(), 1024, vec![3]), ("slow1.5".into(), 683, vec![2]), ("slow3".into(), 341, vec![0, 1])]
+            [
+                ("fast".into(), 1024, vec![3]),
+                ("slow1.5".into(), 683, vec![2]),
+                ("slow3".into(), 341, vec![0, 1])
+            ]
         );
         let (_, rows) = kinds("1@100+1@99+1@98+1@1");
         assert_eq!(
@@ -110,10 +133,14 @@ mod tests {
     fn who_is_in_pairs_knows_its_sibling() {
         let machine = machine(&"2@20+4@60".parse::<Cores>().unwrap().in_pairs().unwrap());
         assert_eq!(machine.smt_speed, 1.0);
-        let pairs = machine.cores.iter().filter_map(|core| Some((core.cpu, machine.cores[core.sibling?.index()].cpu)));
+        let pairs = machine
+            .cores
+            .iter()
+            .filter_map(|core| Some((core.cpu, machine.cores[core.sibling?.index()].cpu)));
         assert_eq!(pairs.collect::<Vec<_>>(), [(2, 3), (3, 2), (4, 5), (5, 4), (0, 1), (1, 0)]);
         assert_eq!(
-            evenkeel_files::machines::parse(&evenkeel_files::machines::to_toml(&machine), "lab").unwrap(),
+            evenkeel_files::machines::parse(&evenkeel_files::machines::to_toml(&machine), "lab")
+                .unwrap(),
             machine
         );
     }

@@ -1,7 +1,7 @@
 //! What comes out of a channel, on its way.
 //!
-//! A port of the guest that is not read blocks the core that writes to it, with interrupts off. So a thread reads whatever
-//! comes, and another passes it on as fast as it is taken.
+//! A port of the guest that is not read blocks the core that writes to it, with interrupts off. So
+//! a thread reads whatever comes, and another passes it on as fast as it is taken.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,4 +1,5 @@
-//! Throttling under cgroup v2, where it is: in a guest of our own, whatever the host has. This program is what runs there.
+//! Throttling under cgroup v2, where it is: in a guest of our own, whatever the host has. This
+//! program is what runs there.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -23,7 +24,11 @@ fn quotas_hold_under_version_2_at_the_root_and_in_a_delegated_cgroup() {
     let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/vm-cache");
     match run(&std::path::absolute(cache).unwrap()) {
         Ok(code) => assert_eq!(code, 0),
-        Err(error @ (VmError::NotInstalled { .. } | VmError::NoCgroup { .. } | VmError::Archive { .. })) => {
+        Err(
+            error @ (VmError::NotInstalled { .. }
+            | VmError::NoCgroup { .. }
+            | VmError::Archive { .. }),
+        ) => {
             let required = std::env::var_os("EVENKEEL_VM").is_some_and(|it| it == "required");
             assert!(!required, "no lab, which EVENKEEL_VM requires: {error}");
             println!("skipped: {error}");
@@ -52,15 +57,25 @@ fn run(cache: &Path) -> Result<u8, VmError> {
         timeout: Some(Duration::from_secs(120)),
     };
     let signals = Signals::hold().unwrap();
-    let streams =
-        Streams { booted: Box::new(|| ()), stdout: Box::new(std::io::stdout()), stderr: Box::new(std::io::stderr()) };
+    let streams = Streams {
+        booted: Box::new(|| ()),
+        stdout: Box::new(std::io::stdout()),
+        stderr: Box::new(std::io::stderr()),
+    };
     Ok(lab.run(&busybox, &signals, streams, &say)?.exit_code)
 }
 
 fn in_the_guest() {
     let root = Path::new("/sys/fs/cgroup");
     measured();
-    assert_eq!(fs::read_to_string(root.join("cgroup.procs")).unwrap().lines().filter(|it| *it == own()).count(), 0);
+    assert_eq!(
+        fs::read_to_string(root.join("cgroup.procs"))
+            .unwrap()
+            .lines()
+            .filter(|it| *it == own())
+            .count(),
+        0
+    );
     // Back to where we were, and then into a cgroup that is as one that was delegated to us.
     fs::write(root.join("cgroup.procs"), own()).unwrap();
     let delegated = root.join("mine");
@@ -75,7 +90,8 @@ fn own() -> String {
     std::process::id().to_string()
 }
 
-/// Two threads, named as an emulator names its virtual cores, at work under quotas of 60 and 20 percent.
+/// Two threads, named as an emulator names its virtual cores, at work under quotas of 60 and 20
+/// percent.
 fn measured() {
     let units = [const { AtomicU64::new(0) }; 2];
     let is_over = AtomicBool::new(false);
@@ -86,11 +102,16 @@ fn measured() {
                     units.fetch_add(1, Ordering::Relaxed);
                 }
             };
-            std::thread::Builder::new().name(format!("CPU {core}/TCG")).spawn_scoped(scope, work).unwrap();
+            std::thread::Builder::new()
+                .name(format!("CPU {core}/TCG"))
+                .spawn_scoped(scope, work)
+                .unwrap();
         }
         let cores: evenkeel_vm::Cores = "1@60+1@20".parse().unwrap();
         let throttle = Throttle::prepare(&Host::default(), &cores.quotas()).unwrap();
-        throttle.adopt(std::process::id(), &vcpus(Path::new("/proc"), std::process::id(), 2).unwrap()).unwrap();
+        throttle
+            .adopt(std::process::id(), &vcpus(Path::new("/proc"), std::process::id(), 2).unwrap())
+            .unwrap();
         throttle.limit().unwrap();
         units.iter().for_each(|units| units.store(0, Ordering::Relaxed));
         std::thread::sleep(Duration::from_secs(4));

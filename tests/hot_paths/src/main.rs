@@ -1,9 +1,11 @@
-//! Instructions and bytes of the hot paths, held without a clock: `make hot-paths`, which is part of `make lint`.
+//! Instructions and bytes of the hot paths, held without a clock: `make hot-paths`, which is part
+//! of `make lint`.
 //!
-//! A path runs twice under callgrind, which counts the second time. `counts.csv` has what that took when a commit last
-//! said so. A path that takes 3 % more or less fails; `--update` writes the counts anew, for the commit that changes them
-//! and says why. Counts are of one compiler and C library: elsewhere nothing is held, unless `EVENKEEL_VM=required`
-//! says that nothing may be left out.
+//! A path runs twice under callgrind, which counts the second time. `counts.csv` has what that took
+//! when a commit last said so. A path that takes 3 % more or less fails; `--update` writes the
+//! counts anew, for the commit that changes them and says why. Counts are of one compiler and C
+//! library: elsewhere nothing is held, unless `EVENKEEL_VM=required` says that nothing may be left
+//! out.
 #![allow(clippy::print_stdout, reason = "a program of the developers'")]
 
 mod counts;
@@ -22,7 +24,8 @@ fn main() -> Result<ExitCode> {
         [] => hold(false),
         ["--update"] => hold(true),
         ["--path", name] => {
-            let path = paths::PATHS.iter().find(|path| path.name == name).context("no such path")?;
+            let path =
+                paths::PATHS.iter().find(|path| path.name == name).context("no such path")?;
             println!("{}", (path.carry_out)()?);
             Ok(ExitCode::SUCCESS)
         }
@@ -49,7 +52,8 @@ fn hold(update: bool) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     println!(
-        "\n3 % more or less than tests/hot_paths/counts.csv says: {}; mend it, or `make hot-paths-update` and say why in the commit",
+        "\n3 % more or less than tests/hot_paths/counts.csv says: {}; mend it, or `make \
+         hot-paths-update` and say why in the commit",
         moved.join(", ")
     );
     Ok(ExitCode::FAILURE)
@@ -58,15 +62,26 @@ fn hold(update: bool) -> Result<ExitCode> {
 /// What counts depend on: compiler, its target, its flags, and the C library.
 fn toolchain() -> Result<String> {
     let of = |command: &str, argument: &str| -> Result<String> {
-        let output = Command::new(command).arg(argument).output().with_context(|| format!("{command} {argument}"))?;
+        let output = Command::new(command)
+            .arg(argument)
+            .output()
+            .with_context(|| format!("{command} {argument}"))?;
         Ok(String::from_utf8(output.stdout)?)
     };
     let compiler = of("rustc", "-vV")?;
-    let line = |name: &str| compiler.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("?");
-    let flags = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"].iter().filter_map(|name| std::env::var(name).ok());
-    let flags: String = flags.filter(|flags| !flags.is_empty()).map(|flags| format!(" {flags:?}")).collect();
+    let line =
+        |name: &str| compiler.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("?");
+    let flags =
+        ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"].iter().filter_map(|name| std::env::var(name).ok());
+    let flags: String =
+        flags.filter(|flags| !flags.is_empty()).map(|flags| format!(" {flags:?}")).collect();
     let library = of("ldd", "--version")?;
-    let library = library.lines().next().and_then(|line| line.split_whitespace().next_back()).unwrap_or("?").to_owned();
+    let library = library
+        .lines()
+        .next()
+        .and_then(|line| line.split_whitespace().next_back())
+        .unwrap_or("?")
+        .to_owned();
     Ok(format!(
         "rustc {} ({}){flags} for {}, C library {library}",
         line("release: "),
@@ -75,10 +90,10 @@ fn toolchain() -> Result<String> {
     ))
 }
 
-const TUNABLES: &str =
-    "glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-ERMS,-FSRM:glibc.cpu.x86_non_temporal_threshold=0xc0000";
+const TUNABLES: &str = "glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-ERMS,-FSRM:glibc.cpu.x86_non_temporal_threshold=0xc0000";
 
-/// Carries a path out under callgrind, in a process of its own, whose pools nobody's environment changes.
+/// Carries a path out under callgrind, in a process of its own, whose pools nobody's environment
+/// changes.
 fn count(name: &str) -> Result<Count> {
     let mut valgrind = Command::new("valgrind");
     std::env::vars_os()
@@ -97,8 +112,10 @@ fn count(name: &str) -> Result<Count> {
         .context("valgrind, which `apt install valgrind` brings")?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{name}: {said}");
-    let collected =
-        said.lines().find_map(|line| line.split_once("Collected :")).with_context(|| format!("{name}: {said}"))?;
+    let collected = said
+        .lines()
+        .find_map(|line| line.split_once("Collected :"))
+        .with_context(|| format!("{name}: {said}"))?;
     let count = Count {
         path: name.to_owned(),
         instructions: collected.1.trim().parse()?,

@@ -51,8 +51,9 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Carries a path out once, so that what is made on first use is there, and once more where callgrind counts; gives the most
-/// bytes that were allocated at a time then, beyond those at its beginning.
+/// Carries a path out once, so that what is made on first use is there, and once more where
+/// callgrind counts; gives the most bytes that were allocated at a time then, beyond those at its
+/// beginning.
 ///
 /// # Errors
 /// Those of the path.

@@ -29,12 +29,21 @@ pub const PATHS: &[HotPath] = &[
     // The engine: barriers, locks and wake-ups, under a policy that decides nothing.
     HotPath { name: "engine", carry_out: || simulated("fluidanimate", "pinned", 1_000) },
     HotPath { name: "acfs", carry_out: || simulated("spin:threads=64,seconds=10", "acfs", 4_000) },
-    HotPath { name: "linux", carry_out: || simulated("spin:threads=64,seconds=10", "linux", 4_000) },
+    HotPath {
+        name: "linux",
+        carry_out: || simulated("spin:threads=64,seconds=10", "linux", 4_000),
+    },
     HotPath { name: "age", carry_out: || simulated("spin:threads=64,seconds=10", "age", 4_000) },
     // By its bytes: what a thread takes.
-    HotPath { name: "many-threads", carry_out: || simulated("spin:threads=4000,seconds=10", "acfs", 50) },
+    HotPath {
+        name: "many-threads",
+        carry_out: || simulated("spin:threads=4000,seconds=10", "acfs", 50),
+    },
     HotPath { name: "reader", carry_out: reader },
-    HotPath { name: "spawn", carry_out: || on_pool(|pool| pool.scope(|s| (0..20_000).for_each(|_| s.spawn(|| ())))) },
+    HotPath {
+        name: "spawn",
+        carry_out: || on_pool(|pool| pool.scope(|s| (0..20_000).for_each(|_| s.spawn(|| ())))),
+    },
     HotPath { name: "loop", carry_out: loops },
     HotPath { name: "chain", carry_out: || on_pool(chain) },
     HotPath { name: "page", carry_out: a_page },
@@ -52,7 +61,9 @@ fn simulated(workload: &str, policy: &str, ms: u64) -> Result<usize> {
     let machine = machines::preset(MACHINE)?;
     let apps = programs::load(workload, &Context::new(&machine))?;
     let config = lasting(ms);
-    greatest(|| Ok(run(&machine, &apps, registry::make(policy, &[])?.as_mut(), &config, &mut Deaf)?))
+    greatest(|| {
+        Ok(run(&machine, &apps, registry::make(policy, &[])?.as_mut(), &config, &mut Deaf)?)
+    })
 }
 
 /// A recording of 3,000 events, as `perf sched record` writes it.
@@ -76,8 +87,8 @@ fn on_pool(path: fn(&Pool)) -> Result<usize> {
     })
 }
 
-/// Loops that are shared out, on a pool of two of which the other worker waits in a task: alone, a worker runs loops
-/// without asking for chunks.
+/// Loops that are shared out, on a pool of two of which the other worker waits in a task: alone, a
+/// worker runs loops without asking for chunks.
 fn loops() -> Result<usize> {
     // A schedule that does not go by how long chunks took.
     let pool = Pool::builder().workers(2).pin(false).schedule("dynamic,4").build()?;
@@ -123,13 +134,20 @@ impl Ran {
         let config = lasting(1_000);
         let alone = AloneCache::default().measure(&machine, &machine, &apps, &config)?;
         let mut log = Log::default();
-        let outcome = run(&machine, &apps, registry::make("acfs", &[])?.as_mut(), &config, &mut log)?;
+        let outcome =
+            run(&machine, &apps, registry::make("acfs", &[])?.as_mut(), &config, &mut log)?;
         Ok(Self { machine, apps, alone, outcome, log })
     }
 
     fn record(&self) -> Record {
         let (knobs, workloads) = (Knobs::default(), ["bodytrack".to_owned()]);
-        let subject = Subject { machine: &self.machine, policy: "acfs", knobs: &knobs, workloads: &workloads, seed: 1 };
+        let subject = Subject {
+            machine: &self.machine,
+            policy: "acfs",
+            knobs: &knobs,
+            workloads: &workloads,
+            seed: 1,
+        };
         subject.record(&self.outcome, &self.alone, true, std::time::Duration::ZERO)
     }
 }

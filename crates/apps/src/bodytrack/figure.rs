@@ -2,7 +2,8 @@
 
 use std::f64::consts::TAU;
 
-/// x and y of the hip, pixels; then angles, radians: lean of the trunk, both thighs against the vertical, both knees, both arms against the trunk, both elbows.
+/// x and y of the hip, pixels; then angles, radians: lean of the trunk, both thighs against the
+/// vertical, both knees, both arms against the trunk, both elbows.
 pub(super) const PARAMETERS: usize = 11;
 pub(super) type Pose = [f64; PARAMETERS];
 
@@ -26,7 +27,8 @@ pub(super) fn walk(frame: usize) -> Pose {
     ]
 }
 
-/// A part of the body: all that is within `radius` of the line from `from` to `from + along`, pixels.
+/// A part of the body: all that is within `radius` of the line from `from` to `from + along`,
+/// pixels.
 pub(super) struct Limb {
     from: [f64; 2],
     along: [f64; 2],
@@ -35,7 +37,19 @@ pub(super) struct Limb {
 
 /// Trunk, head, and two parts of each leg and arm.
 pub(super) fn figure(
-    &[x, y, lean, left_hip, right_hip, left_knee, right_knee, left_arm, right_arm, left_elbow, right_elbow]: &Pose,
+    &[
+        x,
+        y,
+        lean,
+        left_hip,
+        right_hip,
+        left_knee,
+        right_knee,
+        left_arm,
+        right_arm,
+        left_elbow,
+        right_elbow,
+    ]: &Pose,
 ) -> [Limb; 10] {
     // Angles are from straight down, towards greater x; y grows downwards.
     let limb = |from: [f64; 2], angle: f64, length: f64, radius| Limb {

@@ -1,13 +1,16 @@
 //! bodytrack-like: follows a walking figure through a film, without markers.
 //!
-//! A pose is guessed by many particles, each of which is a pose; a particle weighs exp(-beta E), E being how much the figure's silhouette in
-//! that pose differs from the picture. For each frame this is repeated in layers of rising beta, as in annealing: particles are drawn
-//! by their weights and moved at random, less and less (Deutscher, Blake and Reid, "Articulated Body Motion Capture by Annealed Particle
-//! Filtering", CVPR 2000). The suite's program has a body in space and four cameras; here the figure is flat, and so is what the camera sees.
-//! The film is rendered from a known walk, with noise.
+//! A pose is guessed by many particles, each of which is a pose; a particle weighs exp(-beta E), E
+//! being how much the figure's silhouette in that pose differs from the picture. For each frame
+//! this is repeated in layers of rising beta, as in annealing: particles are drawn by their weights
+//! and moved at random, less and less (Deutscher, Blake and Reid, "Articulated Body Motion Capture
+//! by Annealed Particle Filtering", CVPR 2000). The suite's program has a body in space and four
+//! cameras; here the figure is flat, and so is what the camera sees. The film is rendered from a
+//! known walk, with noise.
 //!
-//! Shape: per frame, the picture is blurred by rows and by columns, in tickets of 8 rows; then five layers, each of them weights in
-//! tickets of 4 particles and a serial part that draws the next particles. Tickets balance the cores already; the serial parts remain.
+//! Shape: per frame, the picture is blurred by rows and by columns, in tickets of 8 rows; then five
+//! layers, each of them weights in tickets of 4 particles and a serial part that draws the next
+//! particles. Tickets balance the cores already; the serial parts remain.
 
 mod figure;
 
@@ -34,7 +37,8 @@ const LAYERS: usize = 5;
 const STRIDE: usize = 2;
 /// Binomial weights of a pixel's neighbours in a row or column.
 const BLUR: [f64; 5] = [1.0 / 16.0, 4.0 / 16.0, 6.0 / 16.0, 4.0 / 16.0, 1.0 / 16.0];
-/// Beta of the first layer, and what it is multiplied by from layer to layer; and what the particles' moves are multiplied by.
+/// Beta of the first layer, and what it is multiplied by from layer to layer; and what the
+/// particles' moves are multiplied by.
 const BETA: f64 = 8.0;
 const SHARPER: f64 = 1.7;
 const CALMER: f64 = 0.6;
@@ -66,12 +70,18 @@ impl Phases for Bodytrack {
     fn run(&self, team: &impl Team) {
         for (index, frame) in self.frames.iter().enumerate() {
             let pixel = |x: usize, y: usize| f64::from(u8::from(frame[y * WIDTH + x]));
-            each_row(team, |y| blur_row(&self.rows, y, |x, aside| pixel(clamped(x, aside, WIDTH), y)));
+            each_row(team, |y| {
+                blur_row(&self.rows, y, |x, aside| pixel(clamped(x, aside, WIDTH), y))
+            });
             let blurred = |x: usize, y: usize| self.rows.get(y * WIDTH + x);
-            each_row(team, |y| blur_row(&self.picture, y, |x, aside| blurred(x, clamped(y, aside, HEIGHT))));
+            each_row(team, |y| {
+                blur_row(&self.picture, y, |x, aside| blurred(x, clamped(y, aside, HEIGHT)))
+            });
             for layer in 0..LAYERS {
                 team.tickets(self.particles / PARTICLES_PER_TICKET, |ticket| {
-                    for particle in (0..PARTICLES_PER_TICKET).map(|index| ticket * PARTICLES_PER_TICKET + index) {
+                    for particle in
+                        (0..PARTICLES_PER_TICKET).map(|index| ticket * PARTICLES_PER_TICKET + index)
+                    {
                         self.differences.set(particle, self.difference(&self.pose(particle)));
                     }
                 });
@@ -82,7 +92,9 @@ impl Phases for Bodytrack {
 
     fn checksum(&self) -> u64 {
         let mut sum = Checksum::default();
-        sum.numbers(self.estimates.lock().unwrap_or_else(PoisonError::into_inner).iter().flatten().copied());
+        sum.numbers(
+            self.estimates.lock().unwrap_or_else(PoisonError::into_inner).iter().flatten().copied(),
+        );
         sum.finish()
     }
 }
@@ -96,7 +108,8 @@ impl Bodytrack {
             pixels.map(|(x, y)| covers(&figure, x, y) != (random.unit() < NOISE)).collect()
         };
         let poses = SharedF64s::zeros(particles * PARAMETERS);
-        for (index, number) in walk(0).into_iter().cycle().take(particles * PARAMETERS).enumerate() {
+        for (index, number) in walk(0).into_iter().cycle().take(particles * PARAMETERS).enumerate()
+        {
             poses.set(index, number);
         }
         Self {
@@ -114,7 +127,8 @@ impl Bodytrack {
         std::array::from_fn(|parameter| self.poses.get(particle * PARAMETERS + parameter))
     }
 
-    /// Between the silhouette of a pose and the picture: 0 if they are the same, about 1 if they do not meet.
+    /// Between the silhouette of a pose and the picture: 0 if they are the same, about 1 if they do
+    /// not meet.
     fn difference(&self, pose: &Pose) -> f64 {
         let figure = figure(pose);
         let (mut difference, mut silhouette, mut seen) = (0.0, 0.0, 0.0);
@@ -130,24 +144,36 @@ impl Bodytrack {
         difference / f64::max(silhouette + seen, 1.0)
     }
 
-    /// The serial part of a layer: draws particles by their weights and moves them. After the last one the weighted mean is the estimate, and
-    /// moves are those of a new frame.
+    /// The serial part of a layer: draws particles by their weights and moves them. After the last
+    /// one the weighted mean is the estimate, and moves are those of a new frame.
     fn draw(&self, layer: usize, random: &mut SplitMix64) {
         let beta = BETA * LAYERS as f64 * SHARPER.powi(layer as i32);
         let least = self.differences.iter().fold(f64::INFINITY, f64::min);
-        let weights: Vec<f64> =
-            self.differences.iter().map(|difference| (-beta * (difference - least)).exp()).collect();
+        let weights: Vec<f64> = self
+            .differences
+            .iter()
+            .map(|difference| (-beta * (difference - least)).exp())
+            .collect();
         let total: f64 = weights.iter().sum();
         let poses: Vec<Pose> = (0..self.particles).map(|particle| self.pose(particle)).collect();
         let is_last = layer + 1 == LAYERS;
         if is_last {
             let mean = |parameter| {
-                poses.iter().zip(&weights).map(|(pose, weight)| pose[parameter] * weight).sum::<f64>() / total
+                poses
+                    .iter()
+                    .zip(&weights)
+                    .map(|(pose, weight)| pose[parameter] * weight)
+                    .sum::<f64>()
+                    / total
             };
-            self.estimates.lock().unwrap_or_else(PoisonError::into_inner).push(std::array::from_fn(mean));
+            self.estimates
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(std::array::from_fn(mean));
         }
         let moves = if is_last { 1.0 } else { CALMER.powi(layer as i32 + 1) };
-        // Systematic resampling: one random number, then equal steps through the sums of the weights.
+        // Systematic resampling: one random number, then equal steps through the sums of the
+        // weights.
         let (mut drawn, mut sum) = (0, weights[0]);
         let start = random.unit();
         for particle in 0..self.particles {
@@ -157,7 +183,10 @@ impl Bodytrack {
                 sum += weights[drawn];
             }
             for (parameter, (number, deviation)) in poses[drawn].iter().zip(MOVES).enumerate() {
-                self.poses.set(particle * PARAMETERS + parameter, number + moves * deviation * normal_pair(random).0);
+                self.poses.set(
+                    particle * PARAMETERS + parameter,
+                    number + moves * deviation * normal_pair(random).0,
+                );
             }
         }
     }
@@ -173,7 +202,10 @@ fn each_row(team: &impl Team, body: impl Fn(usize) + Sync) {
 /// Blurs a row; `pixel` gives what is so many steps aside of an x, by two too many.
 fn blur_row(to: &SharedF64s, y: usize, pixel: impl Fn(usize, usize) -> f64) {
     for x in 0..WIDTH {
-        to.set(y * WIDTH + x, BLUR.iter().enumerate().map(|(aside, weight)| weight * pixel(x, aside)).sum());
+        to.set(
+            y * WIDTH + x,
+            BLUR.iter().enumerate().map(|(aside, weight)| weight * pixel(x, aside)).sum(),
+        );
     }
 }
 

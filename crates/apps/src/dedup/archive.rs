@@ -9,8 +9,9 @@ use flate2::write::DeflateEncoder;
 
 use super::{Chunk, Fragment, Sha};
 
-/// Last stage. A chunk that comes for the first time: its deflated length, not 0 (4 bytes, little-endian), and itself;
-/// one that has come before: 0, and which of the chunks it is (4 bytes), counted in the order in which they came.
+/// Last stage. A chunk that comes for the first time: its deflated length, not 0 (4 bytes,
+/// little-endian), and itself; one that has come before: 0, and which of the chunks it is (4
+/// bytes), counted in the order in which they came.
 #[derive(Default)]
 pub(super) struct Archive<'a> {
     pub(super) bytes: Vec<u8>,
@@ -48,7 +49,8 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// What deflates chunks, one after the other: its tables, some hundred kilobytes, are made once and not for each chunk.
+/// What deflates chunks, one after the other: its tables, some hundred kilobytes, are made once and
+/// not for each chunk.
 pub(super) struct Deflater(DeflateEncoder<Vec<u8>>);
 
 impl Deflater {

@@ -1,15 +1,19 @@
 //! dedup: packs a stream so that what comes again is written once.
 //!
-//! The stream is cut where its content says so: a cut depends on the few bytes before it, so that the same content is cut in the same
-//! places wherever it turns up (Muthitacharoen, Chen and Mazières, "A Low-Bandwidth Network File System", SOSP 2001; here by FastCDC: Xia and others,
-//! USENIX ATC 2016). Chunks with the same SHA-256 are taken to be the same; each is deflated once (RFC 1951), and after that only named.
+//! The stream is cut where its content says so: a cut depends on the few bytes before it, so that
+//! the same content is cut in the same places wherever it turns up (Muthitacharoen, Chen and
+//! Mazières, "A Low-Bandwidth Network File System", SOSP 2001; here by FastCDC: Xia and others,
+//! USENIX ATC 2016). Chunks with the same SHA-256 are taken to be the same; each is deflated once
+//! (RFC 1951), and after that only named.
 //!
-//! Shape: a pipeline with bounded queues: fragment the stream (serial), refine fragments into chunks, look chunks up, compress new ones,
-//! and write all in order (serial). Its stages are unequal, and what is worth compressing depends on the content. In the suite each chunk is passed on
-//! by itself; here those of a fragment stay together.
+//! Shape: a pipeline with bounded queues: fragment the stream (serial), refine fragments into
+//! chunks, look chunks up, compress new ones, and write all in order (serial). Its stages are
+//! unequal, and what is worth compressing depends on the content. In the suite each chunk is passed
+//! on by itself; here those of a fragment stay together.
 //!
-//! The archive does not depend on who comes first: if a chunk's copy further down the stream was looked up before it, the writer still
-//! writes the chunk where it comes first, and deflates it itself should nobody have done so.
+//! The archive does not depend on who comes first: if a chunk's copy further down the stream was
+//! looked up before it, the writer still writes the chunk where it comes first, and deflates it
+//! itself should nobody have done so.
 
 mod archive;
 mod table;
@@ -65,7 +69,12 @@ impl Stages for Dedup {
         let length = size.pick(1 << 20, 40 << 20, 400 << 20);
         let mut random = SplitMix64::named(1, "dedup");
         let words: Vec<Vec<u8>> = (0..4096)
-            .map(|_| (0..2 + random.below(8)).map(|_| b'a' + random.below(26) as u8).chain([b' ']).collect())
+            .map(|_| {
+                (0..2 + random.below(8))
+                    .map(|_| b'a' + random.below(26) as u8)
+                    .chain([b' '])
+                    .collect()
+            })
             .collect();
         let mut stream = Vec::with_capacity(length + (64 << 10));
         while stream.len() < length {
@@ -78,7 +87,9 @@ impl Stages for Dedup {
                 let end = stream.len() + section;
                 while stream.len() < end {
                     // The lesser of two: some words are frequent.
-                    stream.extend_from_slice(&words[random.below(words.len()).min(random.below(words.len()))]);
+                    stream.extend_from_slice(
+                        &words[random.below(words.len()).min(random.below(words.len()))],
+                    );
                 }
             }
         }
@@ -129,17 +140,26 @@ impl Stages for Dedup {
 impl Dedup {
     /// First stage.
     fn fragments(&self) -> impl Iterator<Item = Fragment<'_>> + Send {
-        cut(&self.stream, FRAGMENT).enumerate().map(|(number, bytes)| Fragment { number, bytes, chunks: Vec::new() })
+        cut(&self.stream, FRAGMENT).enumerate().map(|(number, bytes)| Fragment {
+            number,
+            bytes,
+            chunks: Vec::new(),
+        })
     }
 }
 
-fn cut(bytes: &[u8], (least, mean, greatest): (usize, usize, usize)) -> impl Iterator<Item = &[u8]> + Send {
-    FastCDC::new(bytes, least, mean, greatest).map(|chunk| &bytes[chunk.offset..chunk.offset + chunk.length])
+fn cut(
+    bytes: &[u8],
+    (least, mean, greatest): (usize, usize, usize),
+) -> impl Iterator<Item = &[u8]> + Send {
+    FastCDC::new(bytes, least, mean, greatest)
+        .map(|chunk| &bytes[chunk.offset..chunk.offset + chunk.length])
 }
 
 /// Second stage: cuts a fragment into chunks.
 fn refine(fragment: Fragment<'_>) -> Fragment<'_> {
-    let chunk = |bytes| Chunk { bytes, sha: Sha::default(), deflated: Deflated::default(), is_new: false };
+    let chunk =
+        |bytes| Chunk { bytes, sha: Sha::default(), deflated: Deflated::default(), is_new: false };
     Fragment { chunks: cut(fragment.bytes, CHUNK).map(chunk).collect(), ..fragment }
 }
 
@@ -171,7 +191,9 @@ mod tests {
                 stream.extend_from_slice(&chunks[known]);
             } else {
                 let mut chunk = Vec::new();
-                flate2::read::DeflateDecoder::new(&archive[..length]).read_to_end(&mut chunk).unwrap();
+                flate2::read::DeflateDecoder::new(&archive[..length])
+                    .read_to_end(&mut chunk)
+                    .unwrap();
                 archive = &archive[length..];
                 stream.extend_from_slice(&chunk);
                 chunks.push(chunk);
@@ -194,8 +216,10 @@ mod tests {
         let (table, mut archive) = (Table::new(), Archive::default());
         let mut fragments: Vec<_> = dedup.fragments().collect();
         fragments.reverse();
-        let known: Vec<_> = fragments.into_iter().map(|fragment| table.look_up(refine(fragment))).collect();
-        // The writer gets the first fragments before the later ones, which have the new chunks, have been compressed.
+        let known: Vec<_> =
+            fragments.into_iter().map(|fragment| table.look_up(refine(fragment))).collect();
+        // The writer gets the first fragments before the later ones, which have the new chunks,
+        // have been compressed.
         for fragment in known.into_iter().rev() {
             archive.take(fragment);
         }

@@ -23,7 +23,8 @@ impl Table {
     pub(super) fn look_up<'a>(&self, mut fragment: Fragment<'a>) -> Fragment<'a> {
         for chunk in &mut fragment.chunks {
             chunk.sha = Sha256::digest(chunk.bytes).into();
-            let mut shard = self.0[usize::from(chunk.sha[0])].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shard =
+                self.0[usize::from(chunk.sha[0])].lock().unwrap_or_else(PoisonError::into_inner);
             match shard.entry(chunk.sha) {
                 Entry::Occupied(known) => chunk.deflated = Arc::clone(known.get()),
                 Entry::Vacant(place) => {

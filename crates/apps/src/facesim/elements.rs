@@ -14,7 +14,11 @@ impl Facesim {
             let element = &self.mesh.elements[index];
             let stress = stress(element);
             for (corner, &gradient) in element.gradients.iter().enumerate() {
-                put(&self.corner_forces, 4 * index + corner, stress.map(|row| element.volume * dot(row, gradient)));
+                put(
+                    &self.corner_forces,
+                    4 * index + corner,
+                    stress.map(|row| element.volume * dot(row, gradient)),
+                );
             }
         }
     }
@@ -25,10 +29,16 @@ impl Facesim {
             return [0.0; 3];
         }
         let corners = self.mesh.corners_at(node..node + 1);
-        corners.iter().fold([0.0; 3], |sum, &corner| plus(sum, 1.0, get(&self.corner_forces, corner)))
+        corners
+            .iter()
+            .fold([0.0; 3], |sum, &corner| plus(sum, 1.0, get(&self.corner_forces, corner)))
     }
 
-    pub(super) fn elastic_stress(&self, element: &Tetrahedron, displacement: &SharedF64s) -> Matrix {
+    pub(super) fn elastic_stress(
+        &self,
+        element: &Tetrahedron,
+        displacement: &SharedF64s,
+    ) -> Matrix {
         let mut slope: Matrix = [[0.0; 3]; 3];
         for (&node, gradient) in element.corners.iter().zip(element.gradients) {
             for (row, moved) in slope.iter_mut().zip(get(displacement, node)) {
@@ -39,7 +49,8 @@ impl Facesim {
         let pressure = lambda * (slope[0][0] + slope[1][1] + slope[2][2]);
         std::array::from_fn(|row| {
             std::array::from_fn(|column| {
-                mu * (slope[row][column] + slope[column][row]) + if row == column { pressure } else { 0.0 }
+                mu * (slope[row][column] + slope[column][row])
+                    + if row == column { pressure } else { 0.0 }
             })
         })
     }

@@ -22,7 +22,8 @@ pub(super) struct Tetrahedron {
     pub(super) fibres: f64,
 }
 
-/// Nodes are numbered from the clamped end to the free one, and so are elements: neighbours are in the same block or in the next.
+/// Nodes are numbered from the clamped end to the free one, and so are elements: neighbours are in
+/// the same block or in the next.
 pub(super) struct Mesh {
     /// Where they are at rest, m.
     pub(super) nodes: Vec<Vector>,
@@ -37,16 +38,22 @@ impl Mesh {
     pub(super) fn new([length, height, width]: [usize; 3]) -> Self {
         let index = |[x, y, z]: [usize; 3]| (x * (height + 1) + y) * (width + 1) + z;
         let grid = |[length, height, width]: [usize; 3]| {
-            (0..length).flat_map(move |x| (0..height).flat_map(move |y| (0..width).map(move |z| [x, y, z])))
+            (0..length).flat_map(move |x| {
+                (0..height).flat_map(move |y| (0..width).map(move |z| [x, y, z]))
+            })
         };
-        let nodes: Vec<Vector> =
-            grid([length + 1, height + 1, width + 1]).map(|at| at.map(|steps| steps as f64 * SIDE)).collect();
+        let nodes: Vec<Vector> = grid([length + 1, height + 1, width + 1])
+            .map(|at| at.map(|steps| steps as f64 * SIDE))
+            .collect();
         let mut random = SplitMix64::named(1, "facesim");
         let mut elements = Vec::new();
         for brick in grid([length, height, width]) {
-            // Fibres differ from brick to brick, above the middle they are stronger: the beam bends.
-            let fibres = if 2 * brick[1] < height { 0.5 } else { 1.0 } * (0.9 + 0.2 * random.unit());
-            // Kuhn's subdivision: one tetrahedron for each order in which the axes lead from one corner to the opposite one.
+            // Fibres differ from brick to brick, above the middle they are stronger: the beam
+            // bends.
+            let fibres =
+                if 2 * brick[1] < height { 0.5 } else { 1.0 } * (0.9 + 0.2 * random.unit());
+            // Kuhn's subdivision: one tetrahedron for each order in which the axes lead from one
+            // corner to the opposite one.
             for axes in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
                 let mut at = brick;
                 let mut corners = [index(at); 4];
@@ -79,11 +86,13 @@ impl Mesh {
     }
 }
 
-/// Gradients of the four functions that are linear in a tetrahedron, 1 at one corner and 0 at the others; and its volume.
+/// Gradients of the four functions that are linear in a tetrahedron, 1 at one corner and 0 at the
+/// others; and its volume.
 fn gradients([a, b, c, d]: [Vector; 4]) -> ([Vector; 4], f64) {
     let [u, v, w] = [b, c, d].map(|corner| plus(corner, -1.0, a));
     let determinant = dot(u, cross(v, w));
-    let [b, c, d] = [cross(v, w), cross(w, u), cross(u, v)].map(|normal| normal.map(|part| part / determinant));
+    let [b, c, d] =
+        [cross(v, w), cross(w, u), cross(u, v)].map(|normal| normal.map(|part| part / determinant));
     ([std::array::from_fn(|axis| -b[axis] - c[axis] - d[axis]), b, c, d], determinant.abs() / 6.0)
 }
 
@@ -93,9 +102,13 @@ mod tests {
 
     #[test]
     fn a_tetrahedron_has_a_sixth_of_its_box_and_functions_that_add_up_to_one() {
-        let (gradients, volume) = gradients([[0.0; 3], [2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.0]]);
+        let (gradients, volume) =
+            gradients([[0.0; 3], [2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.0]]);
         assert_eq!(volume, 4.0);
         assert_eq!(gradients[1], [0.5, 0.0, 0.0]);
-        assert_eq!(gradients.into_iter().fold([0.0; 3], |sum, gradient| plus(sum, 1.0, gradient)), [0.0; 3]);
+        assert_eq!(
+            gradients.into_iter().fold([0.0; 3], |sum, gradient| plus(sum, 1.0, gradient)),
+            [0.0; 3]
+        );
     }
 }

@@ -1,20 +1,22 @@
 //! facesim-like: a beam of soft tissue whose muscle fibres pull, frame by frame.
 //!
-//! The suite's program moves a face by its muscles: a finite-element mesh whose equilibrium is found by Newton's method and conjugate
-//! gradients (Sifakis, Neverov and Fedkiw, "Automatic Determination of Facial Muscle Activations from Sparse Motion Capture Marker
-//! Data", SIGGRAPH 2005). Here it is a clamped beam of linear elastic tetrahedra: in one of them the displacements u at the corners a, by the
-//! gradients g_a of the shape functions, give
+//! The suite's program moves a face by its muscles: a finite-element mesh whose equilibrium is
+//! found by Newton's method and conjugate gradients (Sifakis, Neverov and Fedkiw, "Automatic
+//! Determination of Facial Muscle Activations from Sparse Motion Capture Marker Data", SIGGRAPH
+//! 2005). Here it is a clamped beam of linear elastic tetrahedra: in one of them the displacements
+//! u at the corners a, by the gradients g_a of the shape functions, give
 //!
 //! ```text
 //! strain  e = sym(sum over a of u_a g_a^T),   stress  s = lambda tr(e) I + 2 mu e,   force on corner a = V s g_a
 //! ```
 //!
-//! (Hughes, "The Finite Element Method", 1987). Fibres along the beam add a stress that runs through it as a wave. Equilibrium is a linear system,
-//! which conjugate gradients solve (Hestenes and Stiefel, Journal of Research of the NBS 1952), from the frame before. Linear elasticity
+//! (Hughes, "The Finite Element Method", 1987). Fibres along the beam add a stress that runs
+//! through it as a wave. Equilibrium is a linear system, which conjugate gradients solve (Hestenes
+//! and Stiefel, Journal of Research of the NBS 1952), from the frame before. Linear elasticity
 //! spares Newton's method; the phases of the solver are the same.
 //!
-//! Shape: four phases per iteration, each with a barrier: forces of the elements; their sums at the nodes; two updates of vectors. Sums of
-//! products are added in the order of the blocks.
+//! Shape: four phases per iteration, each with a barrier: forces of the elements; their sums at the
+//! nodes; two updates of vectors. Sums of products are added in the order of the blocks.
 
 mod elements;
 mod mesh;
@@ -52,7 +54,8 @@ pub struct Facesim {
     material: Material,
     mesh: Mesh,
     corner_forces: SharedF64s,
-    /// Displacements, m; remaining forces, N; search direction, m; and the forces that it calls forth, N.
+    /// Displacements, m; remaining forces, N; search direction, m; and the forces that it calls
+    /// forth, N.
     displacement: SharedF64s,
     residual: SharedF64s,
     direction: SharedF64s,
@@ -72,14 +75,17 @@ impl Phases for Facesim {
         for frame in 0..self.frames {
             self.solve(team, pull(frame), |keep| {
                 team.each(BLOCKS, |block| self.turn(block, keep));
-                team.each(BLOCKS, |block| self.strain(block, |element| self.elastic_stress(element, &self.direction)));
+                team.each(BLOCKS, |block| {
+                    self.strain(block, |element| self.elastic_stress(element, &self.direction))
+                });
                 team.each(BLOCKS, |block| self.respond(block));
             });
         }
     }
 
-    /// Of the three phases that find the response to a direction, each task waits for the blocks that touch its own. Sums of products
-    /// need all blocks: before and after these three everybody waits.
+    /// Of the three phases that find the response to a direction, each task waits for the blocks
+    /// that touch its own. Sums of products need all blocks: before and after these three everybody
+    /// waits.
     fn tasks(&self, pool: &Pool) {
         let (directions, forces) = (Regions::new(BLOCKS, 1), Regions::new(BLOCKS, 1));
         let nodes_of: Vec<_> = (0..BLOCKS).map(|block| self.nodes_of(block)).collect();
@@ -89,17 +95,30 @@ impl Phases for Facesim {
                 pool.scope(|scope| {
                     for block in 0..BLOCKS {
                         let directions = directions.part(block..block + 1);
-                        scope.task().writes(&directions).label("turn").run(move || self.turn(block, keep));
+                        scope
+                            .task()
+                            .writes(&directions)
+                            .label("turn")
+                            .run(move || self.turn(block, keep));
                     }
                     for (block, nodes) in nodes_of.iter().enumerate() {
-                        let (directions, forces) = (directions.part(nodes.clone()), forces.part(block..block + 1));
-                        scope.task().reads(&directions).writes(&forces).label("strain").run(move || {
-                            self.strain(block, |element| self.elastic_stress(element, &self.direction));
-                        });
+                        let (directions, forces) =
+                            (directions.part(nodes.clone()), forces.part(block..block + 1));
+                        scope.task().reads(&directions).writes(&forces).label("strain").run(
+                            move || {
+                                self.strain(block, |element| {
+                                    self.elastic_stress(element, &self.direction)
+                                });
+                            },
+                        );
                     }
                     for (block, elements) in elements_at.iter().enumerate() {
                         let forces = forces.part(elements.clone());
-                        scope.task().reads(&forces).label("respond").run(move || self.respond(block));
+                        scope
+                            .task()
+                            .reads(&forces)
+                            .label("respond")
+                            .run(move || self.respond(block));
                     }
                 });
             });
@@ -131,7 +150,8 @@ impl Facesim {
         }
     }
 
-    /// The blocks of nodes that a block of elements touches, and the blocks of elements that touch a block of nodes.
+    /// The blocks of nodes that a block of elements touches, and the blocks of elements that touch
+    /// a block of nodes.
     fn nodes_of(&self, block: usize) -> Range<usize> {
         let elements = &self.mesh.elements[part(self.mesh.elements.len(), BLOCKS, block)];
         span(elements.iter().flat_map(|element| element.corners), self.mesh.nodes.len())

@@ -11,17 +11,25 @@ const TOLERANCE: f64 = 1e-6;
 const MAX_ITERATIONS: usize = 2_000;
 
 impl Facesim {
-    /// Finds the displacements at which all nodes that can move are in equilibrium. `pull` is the stress of full fibres, Pa, by how far
-    /// along the beam they are. `respond` is to turn the direction, of which it keeps so much as it is told, and to find the response to it.
-    pub(super) fn solve(&self, team: &impl Team, pull: impl Fn(f64) -> f64 + Sync, respond: impl Fn(f64)) {
+    /// Finds the displacements at which all nodes that can move are in equilibrium. `pull` is the
+    /// stress of full fibres, Pa, by how far along the beam they are. `respond` is to turn the
+    /// direction, of which it keeps so much as it is told, and to find the response to it.
+    pub(super) fn solve(
+        &self,
+        team: &impl Team,
+        pull: impl Fn(f64) -> f64 + Sync,
+        respond: impl Fn(f64),
+    ) {
         let Self { displacement, residual, direction, response, .. } = self;
         team.each(BLOCKS, |block| self.strain(block, |element| self.active_stress(element, &pull)));
         self.each_node(team, &self.residual_squares, |node| square(self.force_at(node)));
         let without_displacement = team.agree(|| self.residual_squares.sum());
         team.each(BLOCKS, |block| {
             self.strain(block, |element| {
-                let (elastic, active) =
-                    (self.elastic_stress(element, displacement), self.active_stress(element, &pull));
+                let (elastic, active) = (
+                    self.elastic_stress(element, displacement),
+                    self.active_stress(element, &pull),
+                );
                 std::array::from_fn(|row| plus(elastic[row], 1.0, active[row]))
             });
         });
@@ -51,11 +59,16 @@ impl Facesim {
     /// The new direction: the remaining forces, and so much of the old one.
     pub(super) fn turn(&self, block: usize, keep: f64) {
         for node in part(self.mesh.nodes.len(), BLOCKS, block) {
-            put(&self.direction, node, plus(get(&self.residual, node), keep, get(&self.direction, node)));
+            put(
+                &self.direction,
+                node,
+                plus(get(&self.residual, node), keep, get(&self.direction, node)),
+            );
         }
     }
 
-    /// The forces on a block of nodes that the direction calls forth, and the work that they do along it.
+    /// The forces on a block of nodes that the direction calls forth, and the work that they do
+    /// along it.
     pub(super) fn respond(&self, block: usize) {
         let work = part(self.mesh.nodes.len(), BLOCKS, block).map(|node| {
             put(&self.response, node, self.force_at(node));
@@ -66,7 +79,9 @@ impl Facesim {
 
     /// A phase over the nodes: what `body` gives for them is added up per block.
     fn each_node(&self, team: &impl Team, sums: &Blocks<f64>, body: impl Fn(usize) -> f64 + Sync) {
-        team.each(BLOCKS, |block| *sums.write(block) = part(self.mesh.nodes.len(), BLOCKS, block).map(&body).sum());
+        team.each(BLOCKS, |block| {
+            *sums.write(block) = part(self.mesh.nodes.len(), BLOCKS, block).map(&body).sum()
+        });
     }
 }
 
@@ -90,8 +105,9 @@ mod tests {
             |_| 0.01 * YOUNG,
             |keep| {
                 (0..BLOCKS).for_each(|block| beam.turn(block, keep));
-                (0..BLOCKS)
-                    .for_each(|block| beam.strain(block, |element| beam.elastic_stress(element, &beam.direction)));
+                (0..BLOCKS).for_each(|block| {
+                    beam.strain(block, |element| beam.elastic_stress(element, &beam.direction))
+                });
                 (0..BLOCKS).for_each(|block| beam.respond(block));
             },
         );

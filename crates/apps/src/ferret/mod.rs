@@ -1,14 +1,17 @@
 //! ferret-like: finds the pictures of a collection that are most similar to a query.
 //!
-//! A picture is segmented, each segment is described by a vector, and pictures are compared as sets of weighted vectors; so that not all
-//! have to be, candidates are looked up by locality-sensitive hashing (Lv, Josephson, Wang, Charikar and Li, "Ferret: A Toolkit for
-//! Content-Based Similarity Search of Feature-Rich Data", EuroSys 2006; hash functions: Datar, Immorlica, Indyk and Mirrokni, SCG 2004).
-//! Here pictures are generated: ellipses on a ground; queries are pictures of the collection, with noise. Segments come of k-means
-//! on the colours, and sets are compared by the relaxed earth mover's distance, where each vector goes to the nearest one of the other
-//! set (Kusner, Sun, Kolkin and Weinberger, ICML 2015), rather than by the exact one.
+//! A picture is segmented, each segment is described by a vector, and pictures are compared as sets
+//! of weighted vectors; so that not all have to be, candidates are looked up by locality-sensitive
+//! hashing (Lv, Josephson, Wang, Charikar and Li, "Ferret: A Toolkit for Content-Based Similarity
+//! Search of Feature-Rich Data", EuroSys 2006; hash functions: Datar, Immorlica, Indyk and
+//! Mirrokni, SCG 2004). Here pictures are generated: ellipses on a ground; queries are pictures of
+//! the collection, with noise. Segments come of k-means on the colours, and sets are compared by
+//! the relaxed earth mover's distance, where each vector goes to the nearest one of the other set
+//! (Kusner, Sun, Kolkin and Weinberger, ICML 2015), rather than by the exact one.
 //!
-//! Shape: a pipeline of six stages with bounded queues: load (serial), segment, extract, index, rank, out (serial). In the suite the four in
-//! the middle have a pool of threads each; which stage is the slowest depends on the query.
+//! Shape: a pipeline of six stages with bounded queues: load (serial), segment, extract, index,
+//! rank, out (serial). In the suite the four in the middle have a pool of threads each; which stage
+//! is the slowest depends on the query.
 
 mod picture;
 mod region;
@@ -89,8 +92,12 @@ impl Stages for Ferret {
 
     fn tasks(&self, pool: &Pool) -> Vec<Vec<usize>> {
         let mut results = vec![Vec::new(); self.queries.len()];
-        let stages =
-            pool.pipeline(self.load()).parallel(to_segments).label("segment").parallel(to_regions).label("extract");
+        let stages = pool
+            .pipeline(self.load())
+            .parallel(to_segments)
+            .label("segment")
+            .parallel(to_regions)
+            .label("extract");
         let stages = stages.parallel(|query| self.index(query)).label("index");
         let stages = stages.parallel(|query| self.rank(query)).label("rank");
         stages.serial(|(query, found)| results[query] = found).label("collect").run();
@@ -107,7 +114,10 @@ impl Stages for Ferret {
 impl Ferret {
     /// First stage: the pictures that are asked for.
     fn load(&self) -> impl Iterator<Item = Item<Vec<Colour>>> + Send + '_ {
-        self.queries.iter().enumerate().map(|(query, &picture)| (query, render(picture, 0.05, query as u64)))
+        self.queries
+            .iter()
+            .enumerate()
+            .map(|(query, &picture)| (query, render(picture, 0.05, query as u64)))
     }
 
     /// Fourth stage: pictures that have a segment in a cell with one of the query's.
@@ -154,8 +164,11 @@ mod tests {
     fn queries_find_the_pictures_that_they_were_made_of() {
         let ferret = Ferret::generate(Size::Small);
         let results = ferret.serial();
-        let found =
-            results.iter().zip(&ferret.queries).filter(|(found, picture)| found.first() == Some(picture)).count();
+        let found = results
+            .iter()
+            .zip(&ferret.queries)
+            .filter(|(found, picture)| found.first() == Some(picture))
+            .count();
         assert!(found * 10 >= 9 * results.len(), "{found} of {}", results.len());
     }
 

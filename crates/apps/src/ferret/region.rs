@@ -35,7 +35,11 @@ pub(super) fn extract((pixels, labels): &Segmented) -> Vec<Region> {
     let regions = sums.iter().filter(|(.., count)| *count > 0.0).map(|(sum, squares, count)| {
         let feature = std::array::from_fn(|index| {
             let mean = sum[index % 5] / count;
-            if index < 5 { mean } else { (squares[index - 5] / count - mean * mean).max(0.0).sqrt() }
+            if index < 5 {
+                mean
+            } else {
+                (squares[index - 5] / count - mean * mean).max(0.0).sqrt()
+            }
         });
         Region { weight: count / pixels.len() as f64, feature }
     });
@@ -50,7 +54,9 @@ pub(super) type Cells = [i32; PROJECTIONS];
 
 impl Projections {
     pub(super) fn draw(random: &mut SplitMix64) -> Self {
-        Self(std::array::from_fn(|_| (std::array::from_fn(|_| normal_pair(random).0), random.unit())))
+        Self(std::array::from_fn(|_| {
+            (std::array::from_fn(|_| normal_pair(random).0), random.unit())
+        }))
     }
 
     /// The cell of a region.
@@ -62,11 +68,14 @@ impl Projections {
     }
 }
 
-/// How far the segments of each picture have to go to the nearest of the other: the longer of the two ways.
+/// How far the segments of each picture have to go to the nearest of the other: the longer of the
+/// two ways.
 pub(super) fn distance(a: &[Region], b: &[Region]) -> f64 {
     let way = |from: &[Region], to: &[Region]| -> f64 {
         let nearest = |region: &Region| {
-            to.iter().map(|other| squared_distance(&region.feature, &other.feature)).fold(f64::INFINITY, f64::min)
+            to.iter()
+                .map(|other| squared_distance(&region.feature, &other.feature))
+                .fold(f64::INFINITY, f64::min)
         };
         from.iter().map(|region| region.weight * nearest(region).sqrt()).sum()
     };

@@ -1,7 +1,8 @@
 //! fluidanimate: an incompressible fluid as particles, frame by frame: a dam breaks.
 //!
-//! Smoothed-particle hydrodynamics (Müller, Charypar and Gross, "Particle-Based Fluid Simulation for Interactive Applications", SCA
-//! 2003): density and forces at a particle are sums over those within the radius h,
+//! Smoothed-particle hydrodynamics (Müller, Charypar and Gross, "Particle-Based Fluid Simulation
+//! for Interactive Applications", SCA 2003): density and forces at a particle are sums over those
+//! within the radius h,
 //!
 //! ```text
 //! density   d_i = sum over j of m W(r_ij),              W(r) = 315 / (64 pi h^9) (h^2 - r^2)^3
@@ -9,11 +10,14 @@
 //! force     f_i = sum over j of m^2 / (d_i d_j) ( (p_i + p_j) / 2 x 45 / (pi h^6) (h - r)^2 r_ij / r  +  viscosity x 45 / (pi h^6) (h - r) (v_j - v_i) )
 //! ```
 //!
-//! Particles are kept in cubic cells of side h, so that neighbours are in the same cell or in one of the 26 around it.
+//! Particles are kept in cubic cells of side h, so that neighbours are in the same cell or in one
+//! of the 26 around it.
 //!
-//! Shape: the box is cut into slabs of cells, and a frame has ten phases, each with a barrier. Each pair of particles is looked at once,
-//! and both get their share; across the border of two slabs the lower one does it. In the suite a lock guards each border cell; here
-//! what is meant for the upper slab waits in a buffer that a phase of its own adds, so that sums do not depend on who came first.
+//! Shape: the box is cut into slabs of cells, and a frame has ten phases, each with a barrier. Each
+//! pair of particles is looked at once, and both get their share; across the border of two slabs
+//! the lower one does it. In the suite a lock guards each border cell; here what is meant for the
+//! upper slab waits in a buffer that a phase of its own adds, so that sums do not depend on who
+//! came first.
 
 mod phases;
 mod sums;
@@ -30,7 +34,8 @@ use crate::team::Team;
 use crate::vector::Vector;
 use sums::{Sums, add_number, add_vector};
 
-/// Distance of particles at rest, and the radius within which they act on each other, which is a cell's side, m.
+/// Distance of particles at rest, and the radius within which they act on each other, which is a
+/// cell's side, m.
 const SPACING: f64 = 0.012;
 const RADIUS: f64 = 1.7 * SPACING;
 /// m/s^2.
@@ -70,12 +75,13 @@ pub struct Fluidanimate {
 
 impl Phases for Fluidanimate {
     fn generate(size: Size) -> Self {
-        let (slabs, height, width, frames) = size.pick((16, 5, 5, 10), (64, 12, 20, 50), (96, 16, 30, 160));
+        let (slabs, height, width, frames) =
+            size.pick((16, 5, 5, 10), (64, 12, 20, 50), (96, 16, 30, 160));
         let box_ = Self::empty([slabs, height, width], frames);
-        // The dam runs along the box, so that slabs have equal work: it holds the fluid in two fifths of its width, up to four fifths of its
-        // height.
-        let extent =
-            [slabs as f64, 0.8 * height as f64, 0.4 * width as f64].map(|cells| (cells * RADIUS / SPACING) as usize);
+        // The dam runs along the box, so that slabs have equal work: it holds the fluid in two
+        // fifths of its width, up to four fifths of its height.
+        let extent = [slabs as f64, 0.8 * height as f64, 0.4 * width as f64]
+            .map(|cells| (cells * RADIUS / SPACING) as usize);
         let mut random = SplitMix64::named(1, "fluidanimate");
         let mut near = |steps: usize| (steps as f64 + 0.5 + 0.1 * (random.unit() - 0.5)) * SPACING;
         for x in 0..extent[0] {
@@ -157,9 +163,13 @@ mod tests {
         fluid.run(&Serial);
         let after = particles(&fluid);
         assert_eq!(after.len(), before);
-        let extent = [fluid.slabs.len(), fluid.height, fluid.width].map(|cells| cells as f64 * RADIUS);
+        let extent =
+            [fluid.slabs.len(), fluid.height, fluid.width].map(|cells| cells as f64 * RADIUS);
         for Particle { position, .. } in after {
-            assert!(zip(position, extent).all(|(at, end)| (-RADIUS..end + RADIUS).contains(&at)), "{position:?}");
+            assert!(
+                zip(position, extent).all(|(at, end)| (-RADIUS..end + RADIUS).contains(&at)),
+                "{position:?}"
+            );
         }
     }
 
@@ -174,7 +184,8 @@ mod tests {
             fluid.each_pair(slab, |_, _, _, _, _| found += 1);
         }
         let all = particles(&fluid);
-        let pairs = all.iter().enumerate().flat_map(|(index, a)| all[..index].iter().map(move |b| (a, b)));
+        let pairs =
+            all.iter().enumerate().flat_map(|(index, a)| all[..index].iter().map(move |b| (a, b)));
         assert_eq!(found, pairs.filter(|(a, b)| squared_distance(a, b) < RADIUS * RADIUS).count());
     }
 
@@ -184,15 +195,26 @@ mod tests {
         fluid.gravity = 0.0;
         let mut random = SplitMix64(5);
         for _ in 0..100 {
-            let middle: Vector = std::array::from_fn(|_| (4.0 + 2.0 * (random.unit() - 0.5)) * RADIUS);
+            let middle: Vector =
+                std::array::from_fn(|_| (4.0 + 2.0 * (random.unit() - 0.5)) * RADIUS);
             let velocity = std::array::from_fn(|_| random.unit() - 0.5);
-            fluid.slabs.write(fluid.slab_at(middle[0])).particles.push(Particle { position: middle, velocity });
+            fluid
+                .slabs
+                .write(fluid.slab_at(middle[0]))
+                .particles
+                .push(Particle { position: middle, velocity });
         }
-        let momentum = || particles(&fluid).iter().fold([0.0; 3], |sum, particle| plus(sum, MASS, particle.velocity));
+        let momentum = || {
+            particles(&fluid)
+                .iter()
+                .fold([0.0; 3], |sum, particle| plus(sum, MASS, particle.velocity))
+        };
         let before = momentum();
         let fastest = 100.0 * MASS;
         fluid.run(&Serial);
-        assert!(zip(before, momentum()).all(|(before, after)| (after - before).abs() < 1e-9 * fastest));
+        assert!(
+            zip(before, momentum()).all(|(before, after)| (after - before).abs() < 1e-9 * fastest)
+        );
     }
 
     #[test]

@@ -50,14 +50,17 @@ impl Fluidanimate {
     }
 
     pub(super) fn clear(&self, slab: usize) {
-        let count = |slab: usize| if slab < self.slabs.len() { self.slabs.read(slab).particles.len() } else { 0 };
+        let count = |slab: usize| {
+            if slab < self.slabs.len() { self.slabs.read(slab).particles.len() } else { 0 }
+        };
         let (here, next) = (count(slab), count(slab + 1));
         self.densities.clear(slab, here, next, 0.0);
         self.forces.clear(slab, here, next, [0.0; 3]);
     }
 
     pub(super) fn add_densities(&self, slab: usize) {
-        let (mut own, mut border) = (self.densities.own.write(slab), self.densities.border.write(slab));
+        let (mut own, mut border) =
+            (self.densities.own.write(slab), self.densities.border.write(slab));
         self.each_pair(slab, |i, j, across, a, b| {
             let nearness = RADIUS * RADIUS - squared_distance(a, b);
             let density = nearness * nearness * nearness;
@@ -76,7 +79,8 @@ impl Fluidanimate {
 
     pub(super) fn add_forces(&self, slab: usize) {
         let (mut own, mut border) = (self.forces.own.write(slab), self.forces.border.write(slab));
-        let densities = [slab, (slab + 1).min(self.slabs.len() - 1)].map(|slab| self.densities.own.read(slab));
+        let densities =
+            [slab, (slab + 1).min(self.slabs.len() - 1)].map(|slab| self.densities.own.read(slab));
         let kernel = 45.0 / (PI * RADIUS.powi(6));
         let pressure = |density: f64| SPEED_OF_SOUND * SPEED_OF_SOUND * (density - REST_DENSITY);
         self.each_pair(slab, |i, j, across, a, b| {
@@ -105,7 +109,8 @@ impl Fluidanimate {
                 let (at, velocity) = (particle.position[axis], particle.velocity[axis]);
                 let depths = [0.5 * SPACING - at, at - (extent[axis] - 0.5 * SPACING)];
                 for (depth, inwards) in zip(depths, [1.0, -1.0]).filter(|(depth, _)| *depth > 0.0) {
-                    force[axis] += MASS * (WALL_STIFFNESS * depth * inwards - WALL_DAMPING * velocity);
+                    force[axis] +=
+                        MASS * (WALL_STIFFNESS * depth * inwards - WALL_DAMPING * velocity);
                 }
             }
         }
@@ -121,9 +126,14 @@ impl Fluidanimate {
         }
     }
 
-    /// Each pair of particles within the radius of each other, if one is in the slab and the other in it or in the next one: with their
-    /// indices in their slabs, and whether the second is in the next.
-    pub(super) fn each_pair(&self, slab: usize, mut body: impl FnMut(usize, usize, bool, &Particle, &Particle)) {
+    /// Each pair of particles within the radius of each other, if one is in the slab and the other
+    /// in it or in the next one: with their indices in their slabs, and whether the second is in
+    /// the next.
+    pub(super) fn each_pair(
+        &self,
+        slab: usize,
+        mut body: impl FnMut(usize, usize, bool, &Particle, &Particle),
+    ) {
         let here = self.slabs.read(slab);
         let next = (slab + 1 < self.slabs.len()).then(|| self.slabs.read(slab + 1));
         let mut near = |i: usize, j: usize, across, a: &Particle, b: &Particle| {
@@ -138,8 +148,13 @@ impl Fluidanimate {
                 for j in i + 1..here.first[cell + 1] {
                     near(i, j, false, a, &here.particles[j]);
                 }
-                // Of the eight cells around it in the slab, those behind it: the others have looked at the pair already.
-                for j in self.around(cell).filter(|&other| other > cell).flat_map(|other| range(&here, other)) {
+                // Of the eight cells around it in the slab, those behind it: the others have looked
+                // at the pair already.
+                for j in self
+                    .around(cell)
+                    .filter(|&other| other > cell)
+                    .flat_map(|other| range(&here, other))
+                {
                     near(i, j, false, a, &here.particles[j]);
                 }
                 if let Some(next) = &next {
@@ -164,7 +179,8 @@ impl Fluidanimate {
     }
 
     pub(super) fn cell_of(&self, particle: &Particle) -> usize {
-        cell_at(particle.position[1], self.height) * self.width + cell_at(particle.position[2], self.width)
+        cell_at(particle.position[1], self.height) * self.width
+            + cell_at(particle.position[2], self.width)
     }
 }
 

@@ -5,7 +5,8 @@ use std::iter::zip;
 use crate::shared::Blocks;
 use crate::vector::{Vector, plus};
 
-/// Sums over pairs for the particles of each slab: what the slab itself finds, and what it finds for those of the next slab.
+/// Sums over pairs for the particles of each slab: what the slab itself finds, and what it finds
+/// for those of the next slab.
 pub(super) struct Sums<T> {
     pub(super) own: Blocks<Vec<T>>,
     pub(super) border: Blocks<Vec<T>>,

@@ -13,7 +13,8 @@ use crate::team::Team;
 pub(super) const PARTS: usize = 64;
 /// Additions that do not wait for each other, for vector instructions.
 const LANES: usize = 8;
-/// Points that are tried before it is asked whether it is still worth while: 3 k ln k for k centres (Guha and others).
+/// Points that are tried before it is asked whether it is still worth while: 3 k ln k for k centres
+/// (Guha and others).
 const TRIALS: usize = 180;
 /// The least gain of so many trials that it is, as a part of the cost.
 const WORTH_WHILE: f64 = 0.1;
@@ -31,8 +32,8 @@ pub(super) struct Block {
     pub(super) rank: Vec<AtomicU32>,
     /// By number: whether the centre is to be closed.
     pub(super) closes: Vec<AtomicBool>,
-    /// Per part: how many centres are before it; what its points save by a change; what it costs to make those of a centre change that
-    /// do not want to; what is saved by the centres that close.
+    /// Per part: how many centres are before it; what its points save by a change; what it costs to
+    /// make those of a centre change that do not want to; what is saved by the centres that close.
     pub(super) centres_before: Blocks<usize>,
     pub(super) saved: Blocks<f64>,
     pub(super) extra: Blocks<Vec<f64>>,
@@ -78,9 +79,11 @@ impl Block {
         let mut next = 0;
         while next < self.points.len() {
             self.open(team, next, next == 0);
-            let drawn = |&point: &usize| SplitMix64(seed ^ point as u64).unit() * z < self.cost.get(point);
+            let drawn =
+                |&point: &usize| SplitMix64(seed ^ point as u64).unit() * z < self.cost.get(point);
             let after = next + 1..self.points.len();
-            next = team.agree(|| after.clone().find(drawn).unwrap_or(self.points.len()) as f64) as usize;
+            next = team.agree(|| after.clone().find(drawn).unwrap_or(self.points.len()) as f64)
+                as usize;
         }
     }
 
@@ -100,8 +103,10 @@ impl Block {
     /// Local search: tries points as centres until that gains little.
     fn improve(&self, team: &impl Team, z: f64, random: &mut SplitMix64) {
         loop {
-            let gained: f64 = (0..TRIALS).map(|_| self.gain(team, random.below(self.points.len()), z)).sum();
-            let cost = team.agree(|| self.cost.iter().sum::<f64>() + z * self.centres_open() as f64);
+            let gained: f64 =
+                (0..TRIALS).map(|_| self.gain(team, random.below(self.points.len()), z)).sum();
+            let cost =
+                team.agree(|| self.cost.iter().sum::<f64>() + z * self.centres_open() as f64);
             if gained < WORTH_WHILE * cost {
                 return;
             }
@@ -125,7 +130,8 @@ impl Block {
     }
 
     pub(super) fn rank_of_centre(&self, point: usize) -> usize {
-        self.rank[self.centre_of[point].load(Ordering::Relaxed) as usize].load(Ordering::Relaxed) as usize
+        self.rank[self.centre_of[point].load(Ordering::Relaxed) as usize].load(Ordering::Relaxed)
+            as usize
     }
 
     pub(super) fn change(&self, point: usize, centre: usize, cost: f64) {

@@ -6,13 +6,15 @@ use super::block::{Block, PARTS, part_of};
 use crate::team::Team;
 
 impl Block {
-    /// Opens x if that gains something; how much it does. Six phases, of which two only one thread works in, and two more if x is opened.
+    /// Opens x if that gains something; how much it does. Six phases, of which two only one thread
+    /// works in, and two more if x is opened.
     pub(super) fn gain(&self, team: &impl Team, x: usize, z: f64) -> f64 {
         // 1 to 3: the centres are numbered, so that each part can have a table of them.
         team.each(PARTS, |part| *self.centres_before.write(part) = self.centres_in(part).count());
         let centres = team.agree(|| {
-            (0..PARTS).fold(0, |before, part| before + std::mem::replace(&mut *self.centres_before.write(part), before))
-                as f64
+            (0..PARTS).fold(0, |before, part| {
+                before + std::mem::replace(&mut *self.centres_before.write(part), before)
+            }) as f64
         }) as usize;
         team.each(PARTS, |part| {
             for (rank, point) in (*self.centres_before.read(part)..).zip(self.centres_in(part)) {
@@ -35,11 +37,13 @@ impl Block {
             *self.saved.write(part) = saved;
         });
         let x_is_centre = self.is_centre[x].load(Ordering::Relaxed);
-        let x_rank = if x_is_centre { self.rank[x].load(Ordering::Relaxed) as usize } else { centres };
+        let x_rank =
+            if x_is_centre { self.rank[x].load(Ordering::Relaxed) as usize } else { centres };
         team.each(PARTS, |part| {
             *self.closing.write(part) = part_of(centres, part)
                 .map(|centre| {
-                    let saved = z - (0..PARTS).map(|part| self.extra.read(part)[centre]).sum::<f64>();
+                    let saved =
+                        z - (0..PARTS).map(|part| self.extra.read(part)[centre]).sum::<f64>();
                     let closes = saved > 0.0 && centre != x_rank;
                     self.closes[centre].store(closes, Ordering::Relaxed);
                     if closes { saved } else { 0.0 }
@@ -55,14 +59,17 @@ impl Block {
         // 7 and 8: points change, and centres close.
         self.each_point(team, |point| {
             let cost = self.cost_at(point, x);
-            if cost < self.cost.get(point) || self.closes[self.rank_of_centre(point)].load(Ordering::Relaxed) {
+            if cost < self.cost.get(point)
+                || self.closes[self.rank_of_centre(point)].load(Ordering::Relaxed)
+            {
                 self.change(point, x, cost);
             }
         });
         self.each_point(team, |point| {
             let is_centre = &self.is_centre[point];
             let closes = is_centre.load(Ordering::Relaxed)
-                && self.closes[self.rank[point].load(Ordering::Relaxed) as usize].load(Ordering::Relaxed);
+                && self.closes[self.rank[point].load(Ordering::Relaxed) as usize]
+                    .load(Ordering::Relaxed);
             if closes || point == x {
                 is_centre.store(point == x, Ordering::Relaxed);
             }
@@ -86,7 +93,8 @@ mod tests {
     #[test]
     fn what_a_centre_gains_is_what_the_cost_falls_by() {
         let block = &Streamcluster::generate(Size::Small).blocks[0];
-        // Twice what a point costs in its cluster: some centres that were drawn are worth their price, others are not.
+        // Twice what a point costs in its cluster: some centres that were drawn are worth their
+        // price, others are not.
         let z = 4.0;
         block.open_at_random(&Serial, z, 1);
         let mut gains = 0;
@@ -99,7 +107,8 @@ mod tests {
         assert!(gains > 0);
         assert!((0..block.points.len()).all(|point| {
             let centre = block.centre_of[point].load(Ordering::Relaxed) as usize;
-            block.is_centre[centre].load(Ordering::Relaxed) && block.cost.get(point) == block.cost_at(point, centre)
+            block.is_centre[centre].load(Ordering::Relaxed)
+                && block.cost.get(point) == block.cost_at(point, centre)
         }));
     }
 }

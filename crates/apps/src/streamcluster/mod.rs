@@ -1,14 +1,18 @@
 //! streamcluster: clusters a stream of points, block by block, in little memory.
 //!
-//! Each block of the stream is clustered around some of its points, the centres; the centres, weighted by how many points they stand for,
-//! are clustered in the end (Guha, Meyerson, Mishra, Motwani and O'Callaghan, "Clustering Data Streams: Theory and Practice", IEEE
-//! Transactions on Knowledge and Data Engineering 2003). A block is solved as a facility location: each centre costs z, each point its
-//! squared distance to its centre; z is searched by bisection until as many centres are open as are wanted. For a z, centres are first
-//! opened at random (Meyerson, "Online Facility Location", FOCS 2001). Then points are tried in turn as a new centre x: what does it gain to open x, let the
-//! points that are nearer to x change to it, and close those centres whose points may as well go to x, too?
+//! Each block of the stream is clustered around some of its points, the centres; the centres,
+//! weighted by how many points they stand for, are clustered in the end (Guha, Meyerson, Mishra,
+//! Motwani and O'Callaghan, "Clustering Data Streams: Theory and Practice", IEEE Transactions on
+//! Knowledge and Data Engineering 2003). A block is solved as a facility location: each centre
+//! costs z, each point its squared distance to its centre; z is searched by bisection until as many
+//! centres are open as are wanted. For a z, centres are first opened at random (Meyerson, "Online
+//! Facility Location", FOCS 2001). Then points are tried in turn as a new centre x: what does it
+//! gain to open x, let the points that are nearer to x change to it, and close those centres whose
+//! points may as well go to x, too?
 //!
-//! Shape: that question is asked some thousand times a block, and has six phases with a barrier each (see `Block::gain`), of which one looks at
-//! all points, and the others are short: waiting counts.
+//! Shape: that question is asked some thousand times a block, and has six phases with a barrier
+//! each (see `Block::gain`), of which one looks at all points, and the others are short: waiting
+//! counts.
 
 mod block;
 mod gain;
@@ -43,7 +47,8 @@ impl Phases for Streamcluster {
         let (blocks, points) = size.pick((1, 300), (1, 16_384), (1, 200_000));
         let mut random = SplitMix64::named(1, "streamcluster");
         let mut unit = || random.unit() as f32;
-        let hidden: Vec<Point> = (0..*CENTRES.end()).map(|_| std::array::from_fn(|_| unit())).collect();
+        let hidden: Vec<Point> =
+            (0..*CENTRES.end()).map(|_| std::array::from_fn(|_| unit())).collect();
         let mut random = SplitMix64::named(2, "streamcluster");
         let mut point = || {
             let centre = hidden[random.below(hidden.len())];

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long one spins before it sleeps. The suite's own barrier (`parsec_barrier`) spins for at most 0.1 ms, too: phases are often
-/// shorter than it takes to be woken.
+/// How long one spins before it sleeps. The suite's own barrier (`parsec_barrier`) spins for at
+/// most 0.1 ms, too: phases are often shorter than it takes to be woken.
 const PATIENCE: Duration = Duration::from_micros(100);
 /// Looks between two looks at the clock.
 const LOOKS: usize = 64;
 
-/// Lets threads go on when all have come. Central, for a few threads: one counter of those who have come, one of the times that all have.
+/// Lets threads go on when all have come. Central, for a few threads: one counter of those who have
+/// come, one of the times that all have.
 pub(super) struct Barrier {
     members: usize,
     /// None where threads share cores: who spins there keeps those away that it waits for.

@@ -16,7 +16,8 @@ pub struct PinError {
     pub error: io::Error,
 }
 
-/// Keeps the calling thread on a CPU, by the number that the operating system gives it; `None`: wherever the system puts it.
+/// Keeps the calling thread on a CPU, by the number that the operating system gives it; `None`:
+/// wherever the system puts it.
 ///
 /// # Errors
 /// A CPU that is not there, is offline, or that the cpuset leaves out.
@@ -24,10 +25,12 @@ pub fn pin(cpu: Option<u32>) -> Result<(), PinError> {
     keep_on(cpu.as_slice())
 }
 
-/// Calls `body` on a thread of its own that is kept on these CPUs, as are the threads that it starts; none: wherever the system puts it.
+/// Calls `body` on a thread of its own that is kept on these CPUs, as are the threads that it
+/// starts; none: wherever the system puts it.
 ///
 /// # Errors
-/// As [`pin`]; of several CPUs, those that are not there or not allowed are left out, if there are others.
+/// As [`pin`]; of several CPUs, those that are not there or not allowed are left out, if there are
+/// others.
 pub fn on_cpus<R: Send>(cpus: &[u32], body: impl FnOnce() -> R + Send) -> Result<R, PinError> {
     thread::scope(|scope| {
         let thread = scope.spawn(|| keep_on(cpus).map(|()| body()));
@@ -58,7 +61,8 @@ mod tests {
     #[test]
     fn threads_that_are_started_there_stay_there() {
         let cpu = evenkeel_runtime::Pool::new().unwrap().places()[0].cpu.unwrap();
-        let of_pool = on_cpus(&[cpu], || evenkeel_runtime::Pool::new().unwrap().places().to_vec()).unwrap();
+        let of_pool =
+            on_cpus(&[cpu], || evenkeel_runtime::Pool::new().unwrap().places().to_vec()).unwrap();
         assert_eq!(of_pool.iter().map(|place| place.cpu).collect::<Vec<_>>(), [Some(cpu)]);
     }
 }

@@ -1,4 +1,5 @@
-//! One thread a core, equal static parts, a barrier after each phase: how the suite's programs use pthreads.
+//! One thread a core, equal static parts, a barrier after each phase: how the suite's programs use
+//! pthreads.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -15,7 +16,8 @@ struct Common {
     barrier: Barrier,
     /// The next ticket; see [`Member::tickets`].
     next: AtomicUsize,
-    /// What was agreed on last, and the time before: who is late may still read the former when the latter is overwritten.
+    /// What was agreed on last, and the time before: who is late may still read the former when the
+    /// latter is overwritten.
     agreed: SharedF64s,
 }
 
@@ -30,8 +32,8 @@ pub struct Member<'a> {
     agreements: Cell<usize>,
 }
 
-/// Starts a thread for each CPU, lets each run `body`, and waits for all. A CPU may be named more than once. A panic of one leaves the
-/// others at a barrier for ever: an app's phases do not panic.
+/// Starts a thread for each CPU, lets each run `body`, and waits for all. A CPU may be named more
+/// than once. A panic of one leaves the others at a barrier for ever: an app's phases do not panic.
 ///
 /// # Errors
 /// A thread that cannot be pinned; then `body` has not run.
@@ -51,10 +53,11 @@ pub fn pinned(cpus: &[Option<u32>], body: impl Fn(&Member<'_>) + Sync) -> Result
         pinned
     };
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..cpus.len()).map(|index| scope.spawn(move || thread(index))).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        let threads: Vec<_> =
+            (0..cpus.len()).map(|index| scope.spawn(move || thread(index))).collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     })
 }
 
@@ -73,7 +76,8 @@ impl Team for Member<'_> {
             }
             body(ticket);
         }
-        // Each member has drawn one ticket too many: so all know where the next phase's tickets begin, and nobody has to put the counter back.
+        // Each member has drawn one ticket too many: so all know where the next phase's tickets
+        // begin, and nobody has to put the counter back.
         self.first_ticket.set(first + blocks + self.members);
         self.common.barrier.wait();
     }
@@ -114,7 +118,10 @@ mod tests {
                 }
             })
             .unwrap();
-            assert!(drawn.iter().all(|times| times.load(Ordering::Relaxed) == 1), "{members}: {drawn:?}");
+            assert!(
+                drawn.iter().all(|times| times.load(Ordering::Relaxed) == 1),
+                "{members}: {drawn:?}"
+            );
         }
     }
 

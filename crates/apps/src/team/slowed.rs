@@ -50,7 +50,8 @@ impl Slow {
     }
 }
 
-/// A team of which one core is slow. Between phases it is as it was: that is the fast cores' part, where those go through the app.
+/// A team of which one core is slow. Between phases it is as it was: that is the fast cores' part,
+/// where those go through the app.
 pub struct Slowed<'a, T> {
     /// The team.
     pub team: &'a T,

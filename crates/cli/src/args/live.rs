@@ -15,7 +15,8 @@ pub enum Backend {
     Auto,
     /// A process beside the threads, with sched_setaffinity and SCHED_IDLE: any Linux
     Affinity,
-    /// The kernel's scheduler itself, written in BPF: Linux 6.16 or later, root, a build with the feature sched_ext
+    /// The kernel's scheduler itself, written in BPF: Linux 6.16 or later, root, a build with the
+    /// feature sched_ext
     #[value(name = "sched_ext")]
     SchedExt,
 }
@@ -48,22 +49,27 @@ pub struct LiveArgs {
     /// What carries the policy out
     #[arg(long, value_enum, default_value = "auto")]
     pub backend: Backend,
-    /// Speedup factor of a program, from the slowest kind of core to the fastest, as gzip=3.1; may be repeated
+    /// Speedup factor of a program, from the slowest kind of core to the fastest, as gzip=3.1; may
+    /// be repeated
     #[arg(long = "speedup", value_name = "COMMAND=FACTOR", value_parser = parse::named_factor)]
     pub speedups: Vec<(String, f64)>,
     /// Where to learn what threads do
     #[arg(long, value_enum, default_value = "auto")]
     pub source: SourceName,
-    /// Let threads that wait share the cores of those that run, also where they could be held back (SCHED_IDLE)
+    /// Let threads that wait share the cores of those that run, also where they could be held back
+    /// (SCHED_IDLE)
     #[arg(long)]
     pub no_park: bool,
-    /// Leave a program all its CPUs for so long after it began: it may be counting them (affinity) [default: 50ms]
+    /// Leave a program all its CPUs for so long after it began: it may be counting them (affinity)
+    /// [default: 50ms]
     #[arg(long, value_name = "TIME", value_parser = parse::time, allow_hyphen_values = true)]
     pub grace: Option<Nanos>,
-    /// The kernel ends the scheduler when a thread that could run has not run for so long, 1s to 30s (sched_ext) [default: 20s]
+    /// The kernel ends the scheduler when a thread that could run has not run for so long, 1s to
+    /// 30s (sched_ext) [default: 20s]
     #[arg(long, value_name = "TIME", value_parser = parse::watchdog, allow_hyphen_values = true)]
     pub watchdog: Option<Nanos>,
-    /// What looking after threads may cost, percent of one core [default: 1 by affinity, 4 by sched_ext]
+    /// What looking after threads may cost, percent of one core [default: 1 by affinity, 4 by
+    /// sched_ext]
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
     pub budget: Option<f64>,
     /// Print what the kernel has to say when it ends a scheduler
@@ -105,14 +111,19 @@ pub struct RunLiveArgs {
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
     pub command: Vec<OsString>,
 }
 
 /// What makes no sense for who only looks on.
 const NOT_MONITORED: [&str; 17] = [
-    "policy", "settings", "machine", "backend", "speedups", "source", "no_park", "grace", "watchdog", "budget",
-    "verbose", "pid", "cgroup", "partial", "duration", "stats", "threads",
+    "policy", "settings", "machine", "backend", "speedups", "source", "no_park", "grace",
+    "watchdog", "budget", "verbose", "pid", "cgroup", "partial", "duration", "stats", "threads",
 ];
 
 /// Of `schedule`.
@@ -137,10 +148,12 @@ pub struct ScheduleArgs {
     /// Print a line of statistics every so many seconds (with --json on stderr)
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds, allow_hyphen_values = true)]
     pub stats: Option<u32>,
-    /// Schedule nothing: print such a line of the evenkeel that schedules already, every so many seconds until it ends
+    /// Schedule nothing: print such a line of the evenkeel that schedules already, every so many
+    /// seconds until it ends
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds, allow_hyphen_values = true, conflicts_with_all = NOT_MONITORED)]
     pub monitor: Option<u32>,
-    /// Print the result record as one JSON object at the end; with --monitor, a JSON object in place of each line
+    /// Print the result record as one JSON object at the end; with --monitor, a JSON object in
+    /// place of each line
     #[arg(long)]
     pub json: bool,
     /// Report every thread, too: those that have ended are then kept in memory, however many

@@ -17,19 +17,24 @@ pub struct ReproduceArgs {
     /// Only the experiment of this number, or several, as 1,3; may be repeated [default: all]
     #[arg(short, long = "experiment", value_name = "N", value_delimiter = ',', value_parser = parse::experiment, allow_negative_numbers = true)]
     pub experiments: Vec<u32>,
-    /// About a tenth of the runs, for a first look; the text of each experiment says what is left out
+    /// About a tenth of the runs, for a first look; the text of each experiment says what is left
+    /// out
     #[arg(long)]
     pub quick: bool,
-    /// On this machine, for real, in place of the simulator: the mini-apps, beside what the simulator says of the same machine (amc-maturity)
+    /// On this machine, for real, in place of the simulator: the mini-apps, beside what the
+    /// simulator says of the same machine (amc-maturity)
     #[arg(long, conflicts_with_all = ["experiments", "list"])]
     pub live: bool,
-    /// With --live: this machine as a file [default: $EVENKEEL_MACHINE, else what `evenkeel detect` finds]
+    /// With --live: this machine as a file [default: $EVENKEEL_MACHINE, else what `evenkeel detect`
+    /// finds]
     #[arg(short, long, requires = "live")]
     pub machine: Option<String>,
-    /// With --live: only this program, or several, as swaptions,dedup; may be repeated [default: all]
+    /// With --live: only this program, or several, as swaptions,dedup; may be repeated [default:
+    /// all]
     #[arg(long = "program", value_name = "NAME", value_delimiter = ',', requires = "live")]
     pub programs: Vec<String>,
-    /// With --live: inputs of the programs, which take about a second, or ten, serially; in the lab, phases of large inputs are long enough for its ratio
+    /// With --live: inputs of the programs, which take about a second, or ten, serially; in the
+    /// lab, phases of large inputs are long enough for its ratio
     #[arg(long, value_enum, default_value = "medium", requires = "live")]
     pub size: Size,
     /// List the studies and their experiments; with STUDY its own
@@ -73,6 +78,9 @@ Studies and their experiments:
             text.push_str(&format!("  {:>15}. {}\n", experiment.number, experiment.title));
         }
     }
-    text.push_str("\nThe output is the same bytes for any number of --jobs, but with --live. docs/studies.md says what was assumed and what came out.");
+    text.push_str(
+        "\nThe output is the same bytes for any number of --jobs, but with --live. \
+                   docs/studies.md says what was assumed and what came out.",
+    );
     text
 }

@@ -24,7 +24,8 @@ pub struct VmArgs {
     /// Configuration of the kernel, where it is not beside its vmlinuz
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Program or shared library to have in the guest, with the shared libraries that it needs; may be repeated
+    /// Program or shared library to have in the guest, with the shared libraries that it needs; may
+    /// be repeated
     #[arg(long, value_name = "BINARY[=GUEST-PATH]", value_parser = parse::guest_program)]
     pub with: Vec<GuestCopy>,
     /// File or folder to have in the guest; may be repeated
@@ -48,7 +49,8 @@ pub struct VmArgs {
     /// Go on where the cores together are more than this host has
     #[arg(long)]
     pub force: bool,
-    /// Print one JSON object: kernel, cores, exit code, seconds, output, the record that the command left
+    /// Print one JSON object: kernel, cores, exit code, seconds, output, the record that the
+    /// command left
     #[arg(long)]
     pub json: bool,
     /// List the kernels that can be had

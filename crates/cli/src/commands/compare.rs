@@ -36,7 +36,10 @@ pub fn run(args: &CompareArgs) -> Result {
     say_notes(&notes);
     for record in &records {
         if let Some(error) = &record.error {
-            say("error", &format!("{} under {}: {error}", record.workloads.join(" + "), record.policy));
+            say(
+                "error",
+                &format!("{} under {}: {error}", record.workloads.join(" + "), record.policy),
+            );
         }
     }
 
@@ -56,28 +59,34 @@ pub fn run(args: &CompareArgs) -> Result {
         let style = table::style();
         let labels = policy_labels(&records);
         let verdict = verdict(&records, labels.get(baseline).map(String::as_str));
-        let verdict =
-            verdict.map_or(String::new(), |sentence| format!("\n{}", results::wrapped(&sentence, style.width)));
+        let verdict = verdict.map_or(String::new(), |sentence| {
+            format!("\n{}", results::wrapped(&sentence, style.width))
+        });
         print(&(results::compare(&records, style) + &means(&plan, &records, baseline) + &verdict))?;
     }
     if records.iter().any(|record| record.error.is_some()) { Err(Failure::Said) } else { Ok(()) }
 }
 
-/// Index of the policy that others are set in relation to: the one asked for, else [`BASELINE`], else the first.
+/// Index of the policy that others are set in relation to: the one asked for, else [`BASELINE`],
+/// else the first.
 fn baseline(args: &CompareArgs, plan: &Plan) -> Result<usize> {
     let Some(wanted) = &args.baseline else {
         return Ok(plan.policies.iter().position(|policy| policy.name() == BASELINE).unwrap_or(0));
     };
     plan.policies.iter().position(|policy| policy.label == *wanted).ok_or_else(|| {
         let labels: Vec<&str> = plan.policies.iter().map(|policy| policy.label.as_str()).collect();
-        Failure::usage(format!("--baseline {wanted}: it is not among the policies {}", labels.join(", ")))
+        Failure::usage(format!(
+            "--baseline {wanted}: it is not among the policies {}",
+            labels.join(", ")
+        ))
     })
 }
 
 /// A title, and what stands under it.
 type Measure = (&'static str, fn(&Relative) -> Option<Mean>);
 
-/// Over several workloads: geometric means in relation to the baseline, each column of the workloads to which it applies.
+/// Over several workloads: geometric means in relation to the baseline, each column of the
+/// workloads to which it applies.
 fn means(plan: &Plan, records: &[Record], baseline: usize) -> String {
     let policies = plan.policies.len();
     if plan.sets.len() < 2 || policies < 2 {
@@ -85,7 +94,8 @@ fn means(plan: &Plan, records: &[Record], baseline: usize) -> String {
     }
     let of = |policy: usize| records.iter().skip(policy).step_by(policies);
     let labels = policy_labels(records);
-    let means: Vec<Relative> = (0..policies).map(|policy| relative(of(policy).zip(of(baseline)))).collect();
+    let means: Vec<Relative> =
+        (0..policies).map(|policy| relative(of(policy).zip(of(baseline)))).collect();
     let all: [Measure; 6] = [
         ("time", |mean| mean.time),
         ("energy", |mean| mean.energy),
@@ -94,19 +104,26 @@ fn means(plan: &Plan, records: &[Record], baseline: usize) -> String {
         ("unfairness", |mean| mean.unfairness),
         ("STP", |mean| mean.stp),
     ];
-    // A column is of as many workloads as the policy has that failed on fewest; who failed on more says so in its cells.
+    // A column is of as many workloads as the policy has that failed on fewest; who failed on more
+    // says so in its cells.
     let most = |(_, of): &Measure| means.iter().filter_map(of).map(|mean| mean.workloads).max();
-    let shown: Vec<_> = all.into_iter().filter_map(|measure| Some((measure, most(&measure)?))).collect();
+    let shown: Vec<_> =
+        all.into_iter().filter_map(|measure| Some((measure, most(&measure)?))).collect();
     let titles = shown.iter().map(|((title, _), of)| format!("{title}\nof {of}"));
     let mut rows = table::figures(["policy".to_owned()].into_iter().chain(titles).collect(), 1);
     for (label, mean) in labels.iter().zip(&means) {
         let cell = |((_, of), most): &(Measure, usize)| match of(mean) {
             None => "-".to_owned(),
-            Some(Mean { ratio, workloads }) if workloads < *most => format!("{ratio:.3} (of {workloads})"),
+            Some(Mean { ratio, workloads }) if workloads < *most => {
+                format!("{ratio:.3} (of {workloads})")
+            }
             Some(Mean { ratio, .. }) => format!("{ratio:.3}"),
         };
         rows.add_row([label.clone()].into_iter().chain(shown.iter().map(cell)).collect::<Vec<_>>());
     }
     let label = &labels[baseline];
-    format!("\nGeometric means over the workloads to which a measure applies, {label} = 1\n{}", table::text(rows))
+    format!(
+        "\nGeometric means over the workloads to which a measure applies, {label} = 1\n{}",
+        table::text(rows)
+    )
 }

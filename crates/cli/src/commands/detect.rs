@@ -38,8 +38,11 @@ pub fn run(args: &DetectArgs) -> Result {
         file.finish_with(machine_file(machine, report).as_bytes())?;
     }
     if args.json {
-        let calibration = found.calibration.as_ref().map(|calibration| calibration_json(calibration, &warnings));
-        print_json(&json!({ "machine": machines::describe(machine), "report": report, "calibration": calibration }))
+        let calibration =
+            found.calibration.as_ref().map(|calibration| calibration_json(calibration, &warnings));
+        print_json(
+            &json!({ "machine": machines::describe(machine), "report": report, "calibration": calibration }),
+        )
     } else if args.toml {
         print(&machine_file(machine, report))
     } else {
@@ -47,7 +50,8 @@ pub fn run(args: &DetectArgs) -> Result {
     }
 }
 
-/// The machine that this runs on, not measured. That its speeds are a guess, if they are, is said on stderr.
+/// The machine that this runs on, not measured. That its speeds are a guess, if they are, is said
+/// on stderr.
 ///
 /// # Errors
 /// There is no machine to be found.
@@ -56,14 +60,16 @@ pub fn here() -> Result<Machine> {
     if detected.report.kinds.iter().any(|kind| kind.capacity_source == SpeedSource::Assumption) {
         say(
             "note",
-            "nothing tells how fast the cores of this machine are: taken as equal; see `evenkeel detect --calibrate`",
+            "nothing tells how fast the cores of this machine are: taken as equal; see `evenkeel \
+             detect --calibrate`",
         );
     }
     Ok(detected.machine)
 }
 
 fn find(measure: Measure) -> Result<Here> {
-    let progress = (measure != Measure::No).then(|| progress::line("measuring how fast each CPU is, up to some 12 s"));
+    let progress = (measure != Measure::No)
+        .then(|| progress::line("measuring how fast each CPU is, up to some 12 s"));
     let found = here::detect(measure);
     progress.inspect(indicatif::ProgressBar::finish_and_clear);
     found.map_err(|error| match error {
@@ -106,13 +112,20 @@ fn calibration_json(calibration: &Calibration, warnings: &[String]) -> serde_jso
 fn text(found: &Here, file: Option<&std::path::Path>) -> String {
     let (machine, report) = (&found.detected.machine, &found.detected.report);
     let model = report.model.as_deref().unwrap_or("not named by its firmware");
-    let mut text = table::facts(&[("machine", &model), ("cores", &machine.cores_label()), ("CPUs", &cpus(report))]);
+    let mut text = table::facts(&[
+        ("machine", &model),
+        ("cores", &machine.cores_label()),
+        ("CPUs", &cpus(report)),
+    ]);
     text.push('\n');
     text.push_str(&kinds(&report.kinds));
     let evidence: Vec<String> = report.evidence.iter().map(evidence).collect();
     text.push_str(&section("Evidence for the kinds", &evidence));
-    let sensors: Vec<String> =
-        report.sensors.iter().map(|sensor| format!("{} {} ({})", sensor.source, sensor.name, sensor.path)).collect();
+    let sensors: Vec<String> = report
+        .sensors
+        .iter()
+        .map(|sensor| format!("{} {} ({})", sensor.source, sensor.name, sensor.path))
+        .collect();
     text.push_str(&section("Power sensors", &sensors));
     if let Some(calibration) = &found.calibration {
         text.push_str(&measured(calibration));
@@ -126,7 +139,8 @@ fn text(found: &Here, file: Option<&std::path::Path>) -> String {
             let _ = writeln!(text, "\nWritten to {}: -m takes it.", file.display());
         }
         None => text.push_str(&table::wrapped(
-            "\nevenkeel detect -o FILE writes a machine file; -m here is this machine wherever one is named.\n",
+            "\nevenkeel detect -o FILE writes a machine file; -m here is this machine wherever one \
+             is named.\n",
             0,
         )),
     }
@@ -137,7 +151,11 @@ fn text(found: &Here, file: Option<&std::path::Path>) -> String {
 fn cpus(report: &Report) -> String {
     let sets = &report.cpus;
     let mut text = sets.used.clone();
-    let others = [("not allowed", &sets.not_allowed), ("offline", &sets.offline), ("isolated", &sets.isolated)];
+    let others = [
+        ("not allowed", &sets.not_allowed),
+        ("offline", &sets.offline),
+        ("isolated", &sets.isolated),
+    ];
     for (what, cpus) in others.into_iter().filter(|(_, cpus)| !cpus.is_empty()) {
         let _ = write!(text, "; {what}: {cpus}");
     }
@@ -145,13 +163,24 @@ fn cpus(report: &Report) -> String {
 }
 
 fn kinds(kinds: &[KindReport]) -> String {
-    let mut rows =
-        table::plain(["KIND", "CORES", "CPUS", "CAPACITY", "MHZ", "CACHES", "NAME BY", "CAPACITY BY", "CLOCKS BY"]);
+    let mut rows = table::plain([
+        "KIND",
+        "CORES",
+        "CPUS",
+        "CAPACITY",
+        "MHZ",
+        "CACHES",
+        "NAME BY",
+        "CAPACITY BY",
+        "CLOCKS BY",
+    ]);
     for kind in kinds {
         // Of a part of a machine some cores may have both threads and others one.
         let cores = match kind.cores - kind.physical_cores {
             0 => kind.cores.to_string(),
-            second if second == kind.physical_cores => format!("{} x 2 threads", kind.physical_cores),
+            second if second == kind.physical_cores => {
+                format!("{} x 2 threads", kind.physical_cores)
+            }
             second => format!("{} + {second} second threads", kind.physical_cores),
         };
         let clocks = match (kind.min_mhz, kind.max_mhz) {
@@ -177,18 +206,21 @@ fn kinds(kinds: &[KindReport]) -> String {
 
 /// `MIDR: Cortex-A55 on 0-3; Cortex-A76 on 4-7 (agrees)`.
 fn evidence(row: &EvidenceRow) -> String {
-    let groups: Vec<String> = row.groups.iter().map(|group| format!("{} on {}", group.value, group.cpus)).collect();
+    let groups: Vec<String> =
+        row.groups.iter().map(|group| format!("{} on {}", group.value, group.cpus)).collect();
     format!("{}: {} ({})", row.source, groups.join("; "), row.verdict)
 }
 
 fn cache(cache: &CacheRow) -> String {
-    let shared = if cache.cores > 1 { format!(" for {} cores", cache.cores) } else { String::new() };
+    let shared =
+        if cache.cores > 1 { format!(" for {} cores", cache.cores) } else { String::new() };
     format!("L{} {} KiB{shared}", cache.level, cache.kib)
 }
 
 fn measured(calibration: &Calibration) -> String {
     let fastest = calibration.cpus.iter().map(|cpu| cpu.speed).fold(f64::MIN_POSITIVE, f64::max);
-    let mut rows = table::figures(["CPU", "speed", "spread %", "time had %"].map(str::to_owned).to_vec(), 0);
+    let mut rows =
+        table::figures(["CPU", "speed", "spread %", "time had %"].map(str::to_owned).to_vec(), 0);
     for cpu in &calibration.cpus {
         rows.add_row([
             cpu.cpu.to_string(),
@@ -198,7 +230,8 @@ fn measured(calibration: &Calibration) -> String {
         ]);
     }
     let how = format!(
-        "\nMeasured by an integer spin, {} rounds of {} ms on each CPU in turn; medians, the fastest is 1:\n",
+        "\nMeasured by an integer spin, {} rounds of {} ms on each CPU in turn; medians, the \
+         fastest is 1:\n",
         calibration.rounds,
         calibration.window.as_millis(),
     );
@@ -209,6 +242,7 @@ fn section(title: &str, lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let lines: String = lines.iter().map(|line| table::wrapped(&format!("  {line}\n"), 4)).collect();
+    let lines: String =
+        lines.iter().map(|line| table::wrapped(&format!("  {line}\n"), 4)).collect();
     format!("\n{title}:\n{lines}")
 }

@@ -23,8 +23,9 @@ pub fn completions(shell: clap_complete::Shell) -> Result {
 /// # Errors
 /// The folder cannot be made or written to.
 pub fn man(folder: &Path) -> Result {
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Failure::usage(format!("cannot make the folder {}: {error}", folder.display())))?;
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::usage(format!("cannot make the folder {}: {error}", folder.display()))
+    })?;
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
     pages(&command, folder)

@@ -35,12 +35,19 @@ pub fn list(args: &ListArgs) -> Result {
     let mut rows = table::plain(["MACHINE", "CORES", "POWER", "WHAT IT IS", "FROM"]);
     for machine in &machines {
         let power = if machine.has_power_model() { "yes" } else { "-" };
-        rows.add_row([&machine.name, &machine.cores_label(), power, &machine.description, &machine.source]);
+        rows.add_row([
+            &machine.name,
+            &machine.cores_label(),
+            power,
+            &machine.description,
+            &machine.source,
+        ]);
     }
     print(&table::fitted(rows, &[4], "`evenkeel show machine NAME` and --json have it"))
 }
 
-/// The machine of this name or in this file; `here` is the one that this runs on, `-` the one that stdin describes.
+/// The machine of this name or in this file; `here` is the one that this runs on, `-` the one that
+/// stdin describes.
 ///
 /// # Errors
 /// There is none.
@@ -50,7 +57,8 @@ pub fn load(name: &str) -> Result<Machine> {
         stdin::NAME => {
             let bytes = stdin::read("machine", MAX_FILE_BYTES)?;
             let text = std::str::from_utf8(bytes);
-            let text = text.map_err(|error| Failure::usage(format!("{}: {error}", stdin::CALLED)))?;
+            let text =
+                text.map_err(|error| Failure::usage(format!("{}: {error}", stdin::CALLED)))?;
             evenkeel_files::machines::parse(text, stdin::CALLED).map_err(Failure::input)
         }
         _ => evenkeel_files::machines::load(name).map_err(Failure::input),
@@ -135,10 +143,13 @@ fn micros(time: Nanos) -> f64 {
 
 fn text(machine: &Machine) -> String {
     let costs = &machine.costs;
-    let bandwidth =
-        machine.bandwidth.map_or("no limit modelled".to_owned(), |bytes| gigabytes(bytes) + "/s, shared by all cores");
+    let bandwidth = machine.bandwidth.map_or("no limit modelled".to_owned(), |bytes| {
+        gigabytes(bytes) + "/s, shared by all cores"
+    });
     let refill = costs.refill_bandwidth.map_or("free".to_owned(), |bytes| gigabytes(bytes) + "/s");
-    let sensor = machine.sensor_interval.map_or("none described".to_owned(), |interval| format!("every {interval}"));
+    let sensor = machine
+        .sensor_interval
+        .map_or("none described".to_owned(), |interval| format!("every {interval}"));
     let mut text = table::facts(&[
         ("machine", &machine.name),
         ("is", &machine.description),
@@ -146,7 +157,13 @@ fn text(machine: &Machine) -> String {
         ("cores", &machine.cores_label()),
         ("memory", &bandwidth),
         ("context switch", &costs.context_switch),
-        ("migration", &format!("{} within a cluster, {} across", costs.migration_within, costs.migration_across)),
+        (
+            "migration",
+            &format!(
+                "{} within a cluster, {} across",
+                costs.migration_within, costs.migration_across
+            ),
+        ),
         ("cache refill", &refill),
         ("power sensor", &sensor),
     ]);
@@ -160,19 +177,39 @@ fn text(machine: &Machine) -> String {
     let mut clusters = table::plain(["CLUSTER", "KIND", "CORES", "CPUS", "CACHE"]);
     for (number, cluster) in machine.clusters.iter().enumerate() {
         let kind = machine.kinds[cluster.kind.index()].name.clone();
-        let cache = if cluster.cache_bytes == 0 { "-".into() } else { format!("{} KiB", cluster.cache_bytes >> 10) };
+        let cache = if cluster.cache_bytes == 0 {
+            "-".into()
+        } else {
+            format!("{} KiB", cluster.cache_bytes >> 10)
+        };
         let cores = write_cpus(cluster.cores.iter().map(|core| core.0));
-        clusters.add_row([number.to_string(), kind, cores, write_cpus(cpus(machine, cluster)), cache]);
+        clusters.add_row([
+            number.to_string(),
+            kind,
+            cores,
+            write_cpus(cpus(machine, cluster)),
+            cache,
+        ]);
     }
     text.push_str(&format!("\n{}", table::text(clusters)));
 
-    let power = |power: Option<MicroWatts>| watts(power).map_or("-".to_owned(), |watts| format!("{watts:.3}"));
+    let power = |power: Option<MicroWatts>| {
+        watts(power).map_or("-".to_owned(), |watts| format!("{watts:.3}"))
+    };
     for kind in &machine.kinds {
-        text.push_str(&format!("\n{}: capacity {}, idle {} W\n", kind.name, kind.capacity, power(kind.idle_power)));
+        text.push_str(&format!(
+            "\n{}: capacity {}, idle {} W\n",
+            kind.name,
+            kind.capacity,
+            power(kind.idle_power)
+        ));
         if !kind.source.is_empty() {
             text.push_str(&table::wrapped(&format!("from {}\n", kind.source), 5));
         }
-        let mut points = table::figures(["MHz", "capacity", "busy W", "cluster W"].map(str::to_owned).to_vec(), 0);
+        let mut points = table::figures(
+            ["MHz", "capacity", "busy W", "cluster W"].map(str::to_owned).to_vec(),
+            0,
+        );
         for opp in &kind.opps {
             points.add_row([
                 (opp.khz as f64 / 1e3).to_string(),

@@ -1,4 +1,5 @@
-//! The page with plots that `--html` asks for: records, who ran where, and what all the names stand for.
+//! The page with plots that `--html` asks for: records, who ran where, and what all the names stand
+//! for.
 
 use evenkeel_machine::{CoreId, Nanos, Work};
 use evenkeel_metrics::Record;
@@ -11,7 +12,8 @@ use crate::error::Result;
 use crate::output::OutputFile;
 use crate::plan::Plan;
 
-/// Hears who ran where, which is all that a timeline shows: a whole log of a long run is several times as large.
+/// Hears who ran where, which is all that a timeline shows: a whole log of a long run is several
+/// times as large.
 #[derive(Default)]
 pub struct Runs(Log);
 
@@ -37,11 +39,18 @@ pub fn timeline(index: usize, plan: &Plan, record: &Record, log: &Log) -> Option
     record.error.is_none().then(|| Timeline::new(index, &plan.used, &apps, log))
 }
 
-/// Writes the page. `baseline` is an index into the policies of the plan; the first workload's records come first.
+/// Writes the page. `baseline` is an index into the policies of the plan; the first workload's
+/// records come first.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write(plan: &Plan, records: &[Record], timelines: &[Timeline], baseline: usize, file: OutputFile) -> Result {
+pub fn write(
+    plan: &Plan,
+    records: &[Record],
+    timelines: &[Timeline],
+    baseline: usize,
+    file: OutputFile,
+) -> Result {
     let meta = Meta {
         baseline: policy_labels(records).into_iter().nth(baseline),
         machines: vec![described(&plan.used.name, &plan.used.description, &plan.used.source)],
@@ -85,7 +94,8 @@ fn policies(plan: &Plan) -> Vec<Described> {
     known
 }
 
-/// The command line as a shell would take it again, less the number of jobs: it shows in nothing that a page holds.
+/// The command line as a shell would take it again, less the number of jobs: it shows in nothing
+/// that a page holds.
 pub fn command() -> String {
     quoted(std::env::args())
 }

@@ -23,26 +23,38 @@ pub fn list(args: &ListArgs) -> Result {
     }
     let mut rows = table::plain(["POLICY", "WHAT IT DOES", "KNOBS", "FROM"]);
     for entry in registry::ENTRIES {
-        let knobs: Vec<_> = entry.knobs.iter().map(|knob| format!("{}={}", knob.name(), knob.default())).collect();
+        let knobs: Vec<_> =
+            entry.knobs.iter().map(|knob| format!("{}={}", knob.name(), knob.default())).collect();
         rows.add_row([entry.name, entry.summary, &knobs.join(" "), entry.source]);
     }
-    let more = "\nBeside these any ASSIGNMENT-WAKE-BALANCE of aua|fca|aaa|age, pw|fw|iw|sw and aub|rrb|aab|age, as age-iw-rrb.\n";
+    let more = "\nBeside these any ASSIGNMENT-WAKE-BALANCE of aua|fca|aaa|age, pw|fw|iw|sw and \
+                aub|rrb|aab|age, as age-iw-rrb.\n";
     let mut tasks = table::plain(["FOR TASK GRAPHS", "WHAT IT DOES", "FROM"]);
     for entry in graph::ENTRIES {
         tasks.add_row([entry.name, entry.summary, entry.source]);
     }
     let all = "`evenkeel show policy NAME` and --json have all";
     let tasks = table::fitted(tasks, &[2], all);
-    let both =
-        "\nThese choose tasks for workers that stay on their cores; with another policy for the threads as gts+cats.\n";
+    let both = "\nThese choose tasks for workers that stay on their cores; with another policy for \
+                the threads as gts+cats.\n";
     let mut schedules = table::plain(["FOR LOOPS", "WHAT IT DOES", "FROM"]);
     for entry in loops::ENTRIES {
         schedules.add_row([entry.name, entry.summary, entry.source]);
     }
     let schedules = table::fitted(schedules, &[2], all);
-    let named = "\nThese are part of the workload: -w swaptions:loop-aid-static, or \"schedule\" in a workload file.\n";
+    let named = "\nThese are part of the workload: -w swaptions:loop-aid-static, or \"schedule\" \
+                 in a workload file.\n";
     let [more, both, named] = [more, both, named].map(|text| table::wrapped(text, 0));
-    print(&(table::fitted(rows, &[3, 2], all) + &more + "\n" + &tasks + &both + "\n" + &schedules + &named))
+    print(
+        &(table::fitted(rows, &[3, 2], all)
+            + &more
+            + "\n"
+            + &tasks
+            + &both
+            + "\n"
+            + &schedules
+            + &named),
+    )
 }
 
 /// Describes one.
@@ -56,11 +68,14 @@ pub fn show(name: &str, as_json: bool) -> Result {
         // Also says what is nearest to a name that is not there.
         registry::knobs(name, &[]).map_err(Failure::input)?;
     }
-    let Some(entry) = Shown::named(name) else { return Err(Failure::usage(format!("no policy '{name}'"))) };
+    let Some(entry) = Shown::named(name) else {
+        return Err(Failure::usage(format!("no policy '{name}'")));
+    };
     if as_json {
         return print_json(&describe(&entry));
     }
-    let mut text = table::facts(&[("policy", &entry.name), ("does", &entry.summary), ("from", &entry.source)]);
+    let mut text =
+        table::facts(&[("policy", &entry.name), ("does", &entry.summary), ("from", &entry.source)]);
     if entry.knobs.is_empty() {
         text.push_str("It has no knobs.\n");
         return print(&text);
@@ -68,10 +83,17 @@ pub fn show(name: &str, as_json: bool) -> Result {
     let mut rows = table::plain(["KNOB", "DEFAULT", "VALUES", "WHAT IT DOES"]);
     for knob in entry.knobs {
         let values = match knob {
-            Knob::Number { bounds: (least, greatest), unit, .. } => format!("{least} to {greatest} {unit}"),
+            Knob::Number { bounds: (least, greatest), unit, .. } => {
+                format!("{least} to {greatest} {unit}")
+            }
             Knob::Word { words, .. } => words.join(", "),
         };
-        rows.add_row([knob.name().to_owned(), knob.default().to_string(), values, knob.about().to_owned()]);
+        rows.add_row([
+            knob.name().to_owned(),
+            knob.default().to_string(),
+            values,
+            knob.about().to_owned(),
+        ]);
     }
     text.push('\n');
     text.push_str(&table::text(rows));
@@ -119,7 +141,8 @@ impl<'a> Shown<'a> {
     fn named(name: &'a str) -> Option<Self> {
         let listed = registry::ENTRIES.iter().find(|entry| entry.name == name).map(Self::of);
         let listed = listed.or_else(|| graph::find(name).map(Self::of_graphs));
-        let listed = listed.or_else(|| loops::ENTRIES.iter().find(|entry| entry.name == name).map(Self::of_loops));
+        let listed = listed
+            .or_else(|| loops::ENTRIES.iter().find(|entry| entry.name == name).map(Self::of_loops));
         listed.or_else(|| {
             Some(Self {
                 name,

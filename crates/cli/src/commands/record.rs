@@ -34,7 +34,8 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode> {
 
 /// Whether the file could be written, before the long work: nothing is kept of the attempt.
 fn writable(output: &Path) -> Result {
-    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if folder.is_dir() && !output.is_dir() {
         return Ok(());
     }
@@ -42,7 +43,8 @@ fn writable(output: &Path) -> Result {
 }
 
 fn from_perf(args: &RecordArgs, file: &Path) -> Result {
-    let bytes = fs::read(file).with_context(|| file.display().to_string()).map_err(Failure::Usage)?;
+    let bytes =
+        fs::read(file).with_context(|| file.display().to_string()).map_err(Failure::Usage)?;
     let shown = file.display().to_string();
     let data = perf_sched::read(&bytes, &shown).map_err(Failure::input)?;
     let selection = match (&args.comm, args.pid) {
@@ -70,7 +72,8 @@ fn from_command(args: &RecordArgs) -> Result<ExitCode> {
     let Some((program, rest)) = args.command.split_first() else {
         return Err(Failure::usage("no command: give one after --, or --from FILE"));
     };
-    find(program, std::env::var_os("PATH")).map_err(|error| Failure::not_started(program, error))?;
+    find(program, std::env::var_os("PATH"))
+        .map_err(|error| Failure::not_started(program, error))?;
     let mut command = Command::new(program);
     command.args(rest);
     if args.json {
@@ -96,16 +99,19 @@ fn machine(args: &RecordArgs) -> Result<Option<Machine>> {
 fn finish(args: &RecordArgs, recorded: Recorded, lost: u64, wall_s: Option<f64>) -> Result {
     let (app, found) = (recorded.application, recorded.summary);
     let mut file = OutputFile::begin(&args.output)?;
-    let text = native::write(std::slice::from_ref(&app)).map_err(|error| Failure::Failed(error.into()))?;
+    let text =
+        native::write(std::slice::from_ref(&app)).map_err(|error| Failure::Failed(error.into()))?;
     file.write_all(text.as_bytes()).context("workload").map_err(Failure::Failed)?;
     file.finish()?;
     if lost > 0 {
-        say("warning", &format!("{lost} events were lost: the workload is a guess where they were"));
+        say(
+            "warning",
+            &format!("{lost} events were lost: the workload is a guess where they were"),
+        );
     }
     let work_s = found.work_ns as f64 / 1e9;
     if args.json {
-        let mut object =
-            json!({ "name": app.name, "file": args.output, "wall_s": wall_s, "work_s": work_s, "lost": lost });
+        let mut object = json!({ "name": app.name, "file": args.output, "wall_s": wall_s, "work_s": work_s, "lost": lost });
         if let (Some(object), Ok(serde_json::Value::Object(counts))) =
             (object.as_object_mut(), serde_json::to_value(found))
         {
@@ -113,10 +119,12 @@ fn finish(args: &RecordArgs, recorded: Recorded, lost: u64, wall_s: Option<f64>)
         }
         return print_json(&object);
     }
-    let count = |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
+    let count =
+        |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
     let threads = format!("{}, {} of them forked by others", found.threads, found.forks);
     let time = wall_s.map_or(String::new(), |wall| format!(" in {wall:.3} s"));
-    let work = format!("{work_s:.3} s on the fastest core{time}, in {}", count(found.bursts, "burst"));
+    let work =
+        format!("{work_s:.3} s on the fastest core{time}, in {}", count(found.bursts, "burst"));
     let blocks = format!(
         "{}: {}, {} by others of the program",
         found.blocks,

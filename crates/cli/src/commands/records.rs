@@ -23,7 +23,8 @@ pub fn as_csv(records: &[Record]) -> Result<String> {
 /// It cannot be written.
 pub fn write_json(file: Option<OutputFile>, result: &impl Serialize) -> Result {
     let Some(file) = file else { return Ok(()) };
-    let mut text = serde_json::to_vec_pretty(result).map_err(|error| Failure::Failed(error.into()))?;
+    let mut text =
+        serde_json::to_vec_pretty(result).map_err(|error| Failure::Failed(error.into()))?;
     text.push(b'\n');
     file.finish_with(&text)
 }

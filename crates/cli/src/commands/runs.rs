@@ -12,8 +12,8 @@ use crate::error::{Failure, Result};
 use crate::plan::{Chosen, Finished, Plan, Set};
 use crate::progress;
 
-/// Each set of applications under each policy of a plan, in that order, given the number of the run. Which thread a run comes on does not show in what it
-/// comes to.
+/// Each set of applications under each policy of a plan, in that order, given the number of the
+/// run. Which thread a run comes on does not show in what it comes to.
 ///
 /// # Errors
 /// Threads that cannot be had.
@@ -24,12 +24,18 @@ pub fn in_parallel<T: Send>(
 ) -> Result<Vec<T>> {
     let threads = threads(jobs)?;
     plan.warn_of_length(threads.current_num_threads());
-    let runs: Vec<_> = plan.sets.iter().flat_map(|set| plan.policies.iter().map(move |policy| (set, policy))).collect();
+    let runs: Vec<_> = plan
+        .sets
+        .iter()
+        .flat_map(|set| plan.policies.iter().map(move |policy| (set, policy)))
+        .collect();
     let bar = progress::bar(runs.len() as u64, "runs");
     let finished = threads.install(|| {
         plan.measure_alone();
         let runs = runs.into_par_iter().enumerate();
-        runs.map(|(index, (set, policy))| carry_out(index, set, policy)).progress_with(bar.clone()).collect()
+        runs.map(|(index, (set, policy))| carry_out(index, set, policy))
+            .progress_with(bar.clone())
+            .collect()
     });
     bar.finish_and_clear();
     Ok(finished)
@@ -39,7 +45,11 @@ pub fn in_parallel<T: Send>(
 ///
 /// # Errors
 /// Threads that cannot be had.
-pub fn with_timelines(plan: &Plan, jobs: JobsArgs, wanted: bool) -> Result<Vec<(Finished, Option<Timeline>)>> {
+pub fn with_timelines(
+    plan: &Plan,
+    jobs: JobsArgs,
+    wanted: bool,
+) -> Result<Vec<(Finished, Option<Timeline>)>> {
     in_parallel(plan, jobs, |index, set, policy| {
         if !wanted {
             return (plan.carry_out(set, policy, &mut Deaf), None);
@@ -57,5 +67,8 @@ pub fn with_timelines(plan: &Plan, jobs: JobsArgs, wanted: bool) -> Result<Vec<(
 /// Threads that cannot be had.
 pub fn threads(jobs: JobsArgs) -> Result<ThreadPool> {
     let jobs = jobs.jobs.map_or(0, |jobs| jobs as usize);
-    rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| Failure::Failed(error.into()))
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(jobs)
+        .build()
+        .map_err(|error| Failure::Failed(error.into()))
 }

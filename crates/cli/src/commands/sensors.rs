@@ -81,7 +81,10 @@ pub fn run(args: &SensorsArgs) -> Result {
 }
 
 fn rows(found: &Found, measured: &[Measured]) -> Vec<Row> {
-    let row = |sensor: &Sensor, reading: Option<Reading>, error: Option<String>, measured: Option<Measured>| Row {
+    let row = |sensor: &Sensor,
+               reading: Option<Reading>,
+               error: Option<String>,
+               measured: Option<Measured>| Row {
         name: sensor.name.clone(),
         source: sensor.source,
         file: sensor.file().to_owned(),
@@ -104,12 +107,20 @@ fn rows(found: &Found, measured: &[Measured]) -> Vec<Row> {
             Err(error) => row(sensor, None, Some(error.to_string()), measured),
         }
     });
-    let refused = found.refused.iter().map(|(sensor, error)| row(sensor, None, Some(error.to_string()), None));
+    let refused = found
+        .refused
+        .iter()
+        .map(|(sensor, error)| row(sensor, None, Some(error.to_string()), None));
     readable.chain(refused).collect()
 }
 
 /// Samples for a time, with a line of watts at each interval where that is wanted.
-fn measure(sensors: &[Sensor], interval: Duration, duration: Duration, live: bool) -> Result<Vec<Measured>> {
+fn measure(
+    sensors: &[Sensor],
+    interval: Duration,
+    duration: Duration,
+    live: bool,
+) -> Result<Vec<Measured>> {
     let mut meter = Meter::new(sensors.to_vec());
     let began = Instant::now();
     meter.sample();
@@ -155,17 +166,30 @@ fn drawn(rows: &[Row], is_measured: bool) -> String {
             (_, Some(joules)) => format!("{joules:.1} J so far"),
             _ => "-".to_owned(),
         };
-        let mut cells = vec![row.name.clone(), row.source.to_string(), yes(row.in_total).to_owned(), now];
+        let mut cells =
+            vec![row.name.clone(), row.source.to_string(), yes(row.in_total).to_owned(), now];
         if is_measured {
             let cell = |of: fn(&Measured) -> Option<f64>| {
-                row.measured.as_ref().and_then(of).map_or("-".to_owned(), |value| format!("{value:.3}"))
+                row.measured
+                    .as_ref()
+                    .and_then(of)
+                    .map_or("-".to_owned(), |value| format!("{value:.3}"))
             };
-            cells.extend([cell(|it| Some(it.duration_s)), cell(|it| Some(it.energy_j)), cell(|it| it.mean_power_w)]);
+            cells.extend([
+                cell(|it| Some(it.duration_s)),
+                cell(|it| Some(it.energy_j)),
+                cell(|it| it.mean_power_w),
+            ]);
         }
         table.add_row(cells);
     }
     let mut text = table::text(table);
-    let total: f64 = rows.iter().filter(|row| row.in_total).filter_map(|row| row.measured).map(|it| it.energy_j).sum();
+    let total: f64 = rows
+        .iter()
+        .filter(|row| row.in_total)
+        .filter_map(|row| row.measured)
+        .map(|it| it.energy_j)
+        .sum();
     if is_measured {
         text.push_str(&format!("\nTotal, of those that count: {total:.3} J\n"));
     }

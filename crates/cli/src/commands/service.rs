@@ -36,7 +36,8 @@ pub fn run(command: &ServiceCommand) -> Result {
 }
 
 fn install(args: &InstallArgs) -> Result {
-    let this = std::env::current_exe().context("cannot find this binary").map_err(Failure::Failed)?;
+    let this =
+        std::env::current_exe().context("cannot find this binary").map_err(Failure::Failed)?;
     let binary = if args.root.is_some() { Path::new(BINARY) } else { within_reach(&this) };
     let unit = UNIT.replace(BINARY, word(binary)?);
     let defaults = defaults(args)?;
@@ -50,7 +51,10 @@ fn install(args: &InstallArgs) -> Result {
     }
     write(&unit_file, &unit)?;
     if is_someone_elses(&defaults_file) {
-        say("note", &format!("{} is not of this command, and stays as it is", defaults_file.display()));
+        say(
+            "note",
+            &format!("{} is not of this command, and stays as it is", defaults_file.display()),
+        );
     } else {
         write(&defaults_file, &defaults)?;
     }
@@ -91,18 +95,25 @@ fn remove(args: &RemoveArgs) -> Result {
     })
 }
 
-const DEFAULTS_HEAD: &str = "# Written by `evenkeel service install`, and removed by `evenkeel service remove`.";
+const DEFAULTS_HEAD: &str =
+    "# Written by `evenkeel service install`, and removed by `evenkeel service remove`.";
 
 /// Where the unit runs a binary that is here. It sees no home folders and a /tmp of its own.
 fn within_reach(this: &Path) -> &Path {
-    if ["/usr", "/opt"].iter().any(|folder| this.starts_with(folder)) { this } else { Path::new(IN_REACH) }
+    if ["/usr", "/opt"].iter().any(|folder| this.starts_with(folder)) {
+        this
+    } else {
+        Path::new(IN_REACH)
+    }
 }
 
 /// Under another name first: a binary that runs cannot be written to.
 fn copy(from: &Path, to: &Path) -> Result {
     let unfinished = to.with_extension("new");
     let copied = fs::copy(from, &unfinished).and_then(|_| fs::rename(&unfinished, to));
-    copied.with_context(|| format!("cannot copy {} to {}", from.display(), to.display())).map_err(Failure::Failed)?;
+    copied
+        .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))
+        .map_err(Failure::Failed)?;
     print(&format!("{}: a copy of {}\n", to.display(), from.display()))
 }
 
@@ -115,20 +126,27 @@ fn is_someone_elses(defaults: &Path) -> bool {
 fn defaults(args: &InstallArgs) -> Result<String> {
     let policy = &args.policy;
     registry::knobs(&policy.name, &policy.set).map_err(Failure::input)?;
-    if registry::ENTRIES.iter().any(|entry| entry.name == policy.name && entry.has(registry::Trait::Bound)) {
+    if registry::ENTRIES
+        .iter()
+        .any(|entry| entry.name == policy.name && entry.has(registry::Trait::Bound))
+    {
         return Err(Failure::usage(format!("{} is a bound and no scheduler", policy.name)));
     }
     #[cfg(not(feature = "sched_ext"))]
     if args.backend == ServiceBackend::SchedExt {
         return Err(Failure::usage(crate::commands::live::BUILT_WITHOUT));
     }
-    let settings: String = policy.set.iter().map(|(knob, value)| format!(" --set {knob}={value}")).collect();
+    let settings: String =
+        policy.set.iter().map(|(knob, value)| format!(" --set {knob}={value}")).collect();
     let backend = match args.backend {
         ServiceBackend::Auto => "auto",
         ServiceBackend::Affinity => "affinity",
         ServiceBackend::SchedExt => "sched_ext",
     };
-    Ok(format!("{DEFAULTS_HEAD}\nEVENKEEL_ARGS=\"-p {}{settings} --backend {backend}\"\n", policy.name))
+    Ok(format!(
+        "{DEFAULTS_HEAD}\nEVENKEEL_ARGS=\"-p {}{settings} --backend {backend}\"\n",
+        policy.name
+    ))
 }
 
 /// A path as a word of systemd's.
@@ -136,7 +154,8 @@ fn word(path: &Path) -> Result<&str> {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-+".contains(it);
     path.to_str().filter(|text| text.chars().all(is_plain)).ok_or_else(|| {
         Failure::usage(format!(
-            "{}: expected a path of letters, digits and /._-+ for a unit: install evenkeel elsewhere",
+            "{}: expected a path of letters, digits and /._-+ for a unit: install evenkeel \
+             elsewhere",
             path.display()
         ))
     })
@@ -152,7 +171,8 @@ fn root(folder: Option<&Path>) -> Result<PathBuf> {
         return Err(Failure::Failed(anyhow::anyhow!(why)));
     }
     if !Path::new("/run/systemd/system").is_dir() {
-        let why = "systemd does not run here, expected it as the init system; --root FOLDER writes the unit alone";
+        let why = "systemd does not run here, expected it as the init system; --root FOLDER writes \
+                   the unit alone";
         return Err(Failure::Failed(anyhow::anyhow!(why)));
     }
     Ok(PathBuf::from("/"))
@@ -160,7 +180,8 @@ fn root(folder: Option<&Path>) -> Result<PathBuf> {
 
 fn write(path: &Path, text: &str) -> Result {
     if let Some(folder) = path.parent() {
-        let made = fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()));
+        let made =
+            fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()));
         made.map_err(Failure::Failed)?;
     }
     OutputFile::begin(path)?.finish_with(text.as_bytes())
@@ -169,9 +190,9 @@ fn write(path: &Path, text: &str) -> Result {
 /// One that is not there is gone already.
 fn remove_file(path: &Path) -> Result {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Failure::Failed(anyhow::Error::from(error).context(format!("cannot remove {}", path.display()))))
-        }
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::Failed(
+            anyhow::Error::from(error).context(format!("cannot remove {}", path.display())),
+        )),
         _ => Ok(()),
     }
 }
@@ -183,8 +204,11 @@ fn insist_on_running() -> Result {
 }
 
 fn systemctl(args: &[&str]) -> Result {
-    let status =
-        Command::new("systemctl").args(args).status().context("cannot run systemctl").map_err(Failure::Failed)?;
+    let status = Command::new("systemctl")
+        .args(args)
+        .status()
+        .context("cannot run systemctl")
+        .map_err(Failure::Failed)?;
     if status.success() {
         return Ok(());
     }

@@ -37,7 +37,9 @@ impl Sort {
 
     fn names(self) -> Vec<&'static str> {
         match self {
-            Self::Machine => evenkeel_files::machines::presets().iter().map(|preset| preset.name).collect(),
+            Self::Machine => {
+                evenkeel_files::machines::presets().iter().map(|preset| preset.name).collect()
+            }
             Self::Workload => programs::list().iter().map(|info| info.name).collect(),
             Self::Policy => policies::names().collect(),
         }
@@ -45,8 +47,11 @@ impl Sort {
 
     /// Whether something built in has this name, in its own case or in any.
     fn has(self, name: &str, in_any_case: bool) -> bool {
-        let head = if self == Self::Workload { name.split(':').next().unwrap_or(name) } else { name };
-        let is_it = |known: &str| if in_any_case { known.eq_ignore_ascii_case(head) } else { known == head };
+        let head =
+            if self == Self::Workload { name.split(':').next().unwrap_or(name) } else { name };
+        let is_it = |known: &str| {
+            if in_any_case { known.eq_ignore_ascii_case(head) } else { known == head }
+        };
         self.names().into_iter().any(is_it)
             || self == Self::Machine && name == detect::HERE
             || self == Self::Policy && policies::is_combination(name)
@@ -55,7 +60,9 @@ impl Sort {
     fn show(self, name: &str, as_json: bool) -> Result {
         match self {
             Self::Machine => machines::show(name, None, as_json),
-            Self::Workload => workloads::show(name, workloads::MADE_FOR, &ScaleArgs::default(), as_json),
+            Self::Workload => {
+                workloads::show(name, workloads::MADE_FOR, &ScaleArgs::default(), as_json)
+            }
             Self::Policy => policies::show(name, as_json),
         }
     }
@@ -67,7 +74,9 @@ impl Sort {
 /// It is not there, or may be several things.
 pub fn run(args: &ShowArgs) -> Result {
     match (&args.what, &args.name) {
-        (Some(ShowCommand::Machine { machine, cores, json }), _) => machines::show(machine, cores.as_deref(), *json),
+        (Some(ShowCommand::Machine { machine, cores, json }), _) => {
+            machines::show(machine, cores.as_deref(), *json)
+        }
         (Some(ShowCommand::Workload { workload, machine, scale, export: true, .. }), _) => {
             workloads::export(workload, machine, scale)
         }
@@ -76,13 +85,16 @@ pub fn run(args: &ShowArgs) -> Result {
         }
         (Some(ShowCommand::Policy { policy, json }), _) => policies::show(policy, *json),
         (None, Some(name)) => named(name, args.json),
-        (None, None) => Err(Failure::usage("nothing to show: give the name of a machine, a workload or a policy")),
+        (None, None) => Err(Failure::usage(
+            "nothing to show: give the name of a machine, a workload or a policy",
+        )),
     }
 }
 
 fn named(name: &str, as_json: bool) -> Result {
     for in_any_case in [false, true] {
-        let found: Vec<Sort> = Sort::ALL.into_iter().filter(|sort| sort.has(name, in_any_case)).collect();
+        let found: Vec<Sort> =
+            Sort::ALL.into_iter().filter(|sort| sort.has(name, in_any_case)).collect();
         match found[..] {
             [] => {}
             [one] => return one.show(name, as_json),
@@ -100,7 +112,8 @@ fn named(name: &str, as_json: bool) -> Result {
         }
     }
     Err(Failure::usage(format!(
-        "nothing is named '{name}'{}; `evenkeel machines`, `workloads` and `policies` list what is built in",
+        "nothing is named '{name}'{}; `evenkeel machines`, `workloads` and `policies` list what is \
+         built in",
         hint(name)
     )))
 }
@@ -129,12 +142,18 @@ fn hint(name: &str) -> String {
     for sort in Sort::ALL {
         for known in sort.names() {
             let similarity = strsim::jaro_winkler(&lower, &known.to_ascii_lowercase());
-            near.extend((similarity >= SIMILAR).then(|| (similarity, format!("{} {known}", sort.word()))));
+            near.extend(
+                (similarity >= SIMILAR).then(|| (similarity, format!("{} {known}", sort.word()))),
+            );
         }
     }
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     let names: Vec<String> = near.into_iter().take(OFFERED).map(|(_, name)| name).collect();
-    if names.is_empty() { String::new() } else { format!(" (did you mean {}?)", names.join(" or ")) }
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!(" (did you mean {}?)", names.join(" or "))
+    }
 }
 
 #[cfg(test)]

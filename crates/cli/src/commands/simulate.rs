@@ -39,7 +39,8 @@ pub fn run(args: &SimulateArgs) -> Result {
     let (set, policy) = (&plan.sets[0], &plan.policies[0]);
     let mut log = (trace.is_some() || html.is_some()).then(Log::default);
     plan.warn_of_length(1);
-    let progress = progress::line(&format!("simulating {} under {}", set.workloads.join(" + "), policy.label));
+    let progress =
+        progress::line(&format!("simulating {} under {}", set.workloads.join(" + "), policy.label));
     let mut rtapp = args.rtapp_log.as_ref().map(|_| RtappLog::new(&set.apps));
     let finished = match (&mut log, &mut rtapp) {
         (None, None) => plan.carry_out(set, policy, &mut Deaf),
@@ -114,14 +115,16 @@ fn prepare_rtapp(plan: &Plan, folder: &Path) -> Result {
 pub fn threads(record: &Record) -> String {
     let Some(threads) = &record.threads else { return String::new() };
     let kinds: Vec<&str> = record.kinds.keys().map(String::as_str).collect();
-    let mut header = vec!["thread".to_owned(), "application".into(), "start s".into(), "end s".into()];
+    let mut header =
+        vec!["thread".to_owned(), "application".into(), "start s".into(), "end s".into()];
     header.extend(kinds.iter().map(|kind| format!("on {kind} s")));
     header.extend(["waited s", "blocked s", "migrations", "runs"].map(str::to_owned));
     // What tells least goes first: when it started and ended, runs, migrations, blocked, waited.
     let last = header.len() - 1;
     let timed = threads.iter().any(|thread| thread.timers.is_some());
     if timed {
-        header.extend(["missed", "least slack us", "mean slack us", "latency us"].map(str::to_owned));
+        header
+            .extend(["missed", "least slack us", "mean slack us", "latency us"].map(str::to_owned));
     }
     let droppable = [2, 3, last, last - 1, last - 2, last - 3];
     let mut rows = table::figures(header, 2);
@@ -129,12 +132,18 @@ pub fn threads(record: &Record) -> String {
         let seconds = |time: f64| format!("{time:.6}");
         let mut row = vec![thread.name.clone(), thread.app.clone(), seconds(thread.started_s)];
         row.push(thread.ended_s.map_or("-".into(), seconds));
-        row.extend(kinds.iter().map(|kind| seconds(thread.time_on_kind_s.get(*kind).copied().unwrap_or(0.0))));
+        row.extend(
+            kinds
+                .iter()
+                .map(|kind| seconds(thread.time_on_kind_s.get(*kind).copied().unwrap_or(0.0))),
+        );
         row.extend([seconds(thread.wait_s), seconds(thread.blocked_s)]);
         row.extend([thread.migrations.to_string(), thread.runs.to_string()]);
         if timed {
             let micros = |time: Option<f64>| time.map_or("-".into(), |time| format!("{time:.1}"));
-            row.push(thread.timers.map_or("-".into(), |it| format!("{} of {}", it.missed, it.waits)));
+            row.push(
+                thread.timers.map_or("-".into(), |it| format!("{} of {}", it.missed, it.waits)),
+            );
             row.extend([
                 micros(thread.timers.map(|it| it.least_slack_us)),
                 micros(thread.timers.map(|it| it.mean_slack_us)),

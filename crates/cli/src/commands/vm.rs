@@ -35,14 +35,20 @@ const SHOWN_AT_MOST: usize = 120;
 /// Wrong usage, something missing on this host, no kernel, files that are not brought back.
 pub fn run(args: &VmArgs) -> Result<ExitCode> {
     let Some(cache) = default_cache() else {
-        return Err(Failure::usage("no folder for a cache: none of EVENKEEL_CACHE, XDG_CACHE_HOME and HOME is set"));
+        return Err(Failure::usage(
+            "no folder for a cache: none of EVENKEEL_CACHE, XDG_CACHE_HOME and HOME is set",
+        ));
     };
     let store = Store::open(&cache).map_err(failure)?;
     if args.list_kernels {
         return list(&store, args.json).map(|()| ExitCode::SUCCESS);
     }
     let named = Named::of(args).map_err(failure)?;
-    let cores = if args.smt { args.cores.clone().in_pairs().map_err(Failure::usage)? } else { args.cores.clone() };
+    let cores = if args.smt {
+        args.cores.clone().in_pairs().map_err(Failure::usage)?
+    } else {
+        args.cores.clone()
+    };
     check_host(&cores, args.force, &tell).map_err(failure)?;
     let kernel = match named {
         Named::File(kernel) => kernel,
@@ -64,8 +70,16 @@ pub fn run(args: &VmArgs) -> Result<ExitCode> {
         memory_mib: args.memory,
         contents: Contents {
             command: args.command.clone(),
-            programs: args.with.iter().map(|it| (it.host.clone().into_os_string(), it.guest.clone())).collect(),
-            files: args.file.iter().filter_map(|it| Some((it.host.clone(), it.guest.clone()?))).collect(),
+            programs: args
+                .with
+                .iter()
+                .map(|it| (it.host.clone().into_os_string(), it.guest.clone()))
+                .collect(),
+            files: args
+                .file
+                .iter()
+                .filter_map(|it| Some((it.host.clone(), it.guest.clone()?)))
+                .collect(),
         },
         fetches: args.fetch.clone(),
         result: args.result.clone(),
@@ -76,7 +90,9 @@ pub fn run(args: &VmArgs) -> Result<ExitCode> {
     let shown = progress.clone();
     let booted = Box::new(move || shown.finish_and_clear());
     let streams = match args.json {
-        true => Streams { booted, stdout: Box::new(stdout.clone()), stderr: Box::new(stderr.clone()) },
+        true => {
+            Streams { booted, stdout: Box::new(stdout.clone()), stderr: Box::new(stderr.clone()) }
+        }
         false => Streams { booted, stdout: Box::new(io::stdout()), stderr: Box::new(io::stderr()) },
     };
     let outcome = lab.run(&busybox, &signals, streams, &|what| progress.suspend(|| tell(what)));
@@ -136,7 +152,10 @@ impl Row {
         let result = outcome.result.as_deref().and_then(|bytes| {
             let read = serde_json::from_slice(bytes);
             read.inspect_err(|error| {
-                say("warning", &format!("{} in the guest is no JSON: {error}", lab.result.display()))
+                say(
+                    "warning",
+                    &format!("{} in the guest is no JSON: {error}", lab.result.display()),
+                )
             })
             .ok()
         });
@@ -163,7 +182,8 @@ struct Captured {
 
 impl Captured {
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+        String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
+            .into_owned()
     }
 }
 
@@ -204,19 +224,32 @@ fn list(store: &Store, is_json: bool) -> Result {
     let mut table = table::plain(["release", "series", "cached", "sched_ext"]);
     for row in rows {
         let note = if row.malformed_btf { "malformed BTF: no scheduler loads" } else { "" };
-        table.add_row([row.release, row.series, if row.cached { "yes" } else { "" }.to_owned(), note.to_owned()]);
+        table.add_row([
+            row.release,
+            row.series,
+            if row.cached { "yes" } else { "" }.to_owned(),
+            note.to_owned(),
+        ]);
     }
-    output::print(&(table::text(table) + "\nEach is there as rt and cloud, too: --kernel 6.18-rt-amd64.\n"))
+    output::print(
+        &(table::text(table) + "\nEach is there as rt and cloud, too: --kernel 6.18-rt-amd64.\n"),
+    )
 }
 
-/// The last lines of a kernel's log, and before them whatever belongs to its last fault: the line that names it is the first of many.
+/// The last lines of a kernel's log, and before them whatever belongs to its last fault: the line
+/// that names it is the first of many.
 fn last_words(log: &str) -> Vec<&str> {
     let lines: Vec<&str> = log.lines().collect();
     let last = |count: usize| lines.len().saturating_sub(count);
     let names_fault = |line: &&str| {
-        ["Oops: ", "BUG: ", "general protection fault", "rcu: INFO: "].iter().any(|name| line.contains(name))
+        ["Oops: ", "BUG: ", "general protection fault", "rcu: INFO: "]
+            .iter()
+            .any(|name| line.contains(name))
     };
-    let named = lines[last(SHOWN_AT_MOST)..].iter().position(names_fault).map(|place| last(SHOWN_AT_MOST) + place);
+    let named = lines[last(SHOWN_AT_MOST)..]
+        .iter()
+        .position(names_fault)
+        .map(|place| last(SHOWN_AT_MOST) + place);
     lines[named.map_or(last(SHOWN), |named| named.min(last(SHOWN)))..].to_vec()
 }
 
@@ -247,7 +280,9 @@ fn failed(error: VmError, log: Option<OutputFile>) -> Result<ExitCode> {
 }
 
 fn keep(mut file: OutputFile, log: &str) -> Result {
-    file.write_all(log.as_bytes()).context("cannot write the kernel's log").map_err(Failure::Failed)?;
+    file.write_all(log.as_bytes())
+        .context("cannot write the kernel's log")
+        .map_err(Failure::Failed)?;
     file.finish()
 }
 
@@ -274,9 +309,10 @@ mod tests {
             all.join("\n")
         };
         for (after, shown) in [(5, SHOWN), (60, 61), (SHOWN_AT_MOST, SHOWN)] {
-            for fault in
-                ["[ 67.8] Oops: int3: 0000 [#1] SMP", "[ 47.0] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:"]
-            {
+            for fault in [
+                "[ 67.8] Oops: int3: 0000 [#1] SMP",
+                "[ 47.0] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
+            ] {
                 let log = log(500, fault, after);
                 let words = last_words(&log);
                 assert_eq!(words.len(), shown);

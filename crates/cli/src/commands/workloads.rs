@@ -25,10 +25,18 @@ pub fn list(args: &ListArgs) -> Result {
     }
     let mut rows = table::plain(["WORKLOAD", "WHAT IT IS", "SHAPES", "KNOBS", "FROM"]);
     for info in all {
-        let knobs: Vec<_> = info.knobs.iter().map(|knob| format!("{}={}", knob.name, knob.default)).collect();
-        rows.add_row([info.name, &info.summary, &info.shapes.join(" "), &knobs.join(" "), info.source]);
+        let knobs: Vec<_> =
+            info.knobs.iter().map(|knob| format!("{}={}", knob.name, knob.default)).collect();
+        rows.add_row([
+            info.name,
+            &info.summary,
+            &info.shapes.join(" "),
+            &knobs.join(" "),
+            info.source,
+        ]);
     }
-    let how = "\nAsk for a shape and knobs after a colon: -w NAME:SHAPE,KNOB=VALUE. A file may stand for a name.\n";
+    let how = "\nAsk for a shape and knobs after a colon: -w NAME:SHAPE,KNOB=VALUE. A file may \
+               stand for a name.\n";
     print(&(table::fitted(rows, &[4, 2, 3], "--json has all") + &table::wrapped(how, 0)))
 }
 
@@ -49,7 +57,9 @@ pub const MADE_FOR: &str = "odroid-xu3-paper";
 /// A name as it is spelt in the list, where it is one in another case; anything else as it is.
 pub fn canonical(name: &str) -> String {
     match programs::find(name) {
-        Some(info) if !Path::new(name).exists() => format!("{}{}", info.name, &name[info.name.len()..]),
+        Some(info) if !Path::new(name).exists() => {
+            format!("{}{}", info.name, &name[info.name.len()..])
+        }
         _ => name.to_owned(),
     }
 }
@@ -115,13 +125,16 @@ fn objects(app: &Application) -> Vec<(&'static str, u64)> {
     all.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
-/// How a phase fares on a machine: name, instructions per cycle on its slowest kind, speedup factor by kind over the slowest, and bytes
-/// that it moves per instruction.
+/// How a phase fares on a machine: name, instructions per cycle on its slowest kind, speedup factor
+/// by kind over the slowest, and bytes that it moves per instruction.
 fn phase(phase: &Phase, machine: &Machine) -> (String, f64, Vec<(String, f64)>, f64) {
     let on = |kind: KindId| phase.speed(machine, machine.kinds[kind.index()].top().capacity);
     let slowest = on(machine.slowest());
-    let factors =
-        machine.kinds.iter().enumerate().map(|(rank, kind)| (kind.name.clone(), on(KindId(rank as u8)) / slowest));
+    let factors = machine
+        .kinds
+        .iter()
+        .enumerate()
+        .map(|(rank, kind)| (kind.name.clone(), on(KindId(rank as u8)) / slowest));
     (phase.name.clone(), phase.ipc, factors.collect(), phase.bytes_per_instruction)
 }
 
@@ -133,7 +146,8 @@ fn application(app: &Application, machine: &Machine) -> serde_json::Value {
     let work = app.work_by_phase();
     let phases = app.phases.iter().enumerate().map(|(index, it)| {
         let (name, ipc, factors, bytes_per_instruction) = phase(it, machine);
-        let factors: serde_json::Map<_, _> = factors.into_iter().map(|(kind, factor)| (kind, json!(factor))).collect();
+        let factors: serde_json::Map<_, _> =
+            factors.into_iter().map(|(kind, factor)| (kind, json!(factor))).collect();
         json!({
             "name": name,
             "work": work.as_ref().map(|work| work[index].0),
@@ -143,8 +157,10 @@ fn application(app: &Application, machine: &Machine) -> serde_json::Value {
             "working_set_bytes": it.working_set,
         })
     });
-    let objects: serde_json::Map<_, _> =
-        objects(app).into_iter().map(|(what, count)| (what.replace(' ', "_"), json!(count))).collect();
+    let objects: serde_json::Map<_, _> = objects(app)
+        .into_iter()
+        .map(|(what, count)| (what.replace(' ', "_"), json!(count)))
+        .collect();
     let repeats = match app.repeat {
         Repeat::Once => 1,
         Repeat::UntilLongestEnded(times) => times,
@@ -176,15 +192,21 @@ fn counted(threads: &[ThreadSpec]) -> String {
 }
 
 fn application_text(app: &Application, machine: &Machine) -> String {
-    let objects =
-        objects(app).into_iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", ");
+    let objects = objects(app)
+        .into_iter()
+        .map(|(what, count)| format!("{count} {what}"))
+        .collect::<Vec<_>>()
+        .join(", ");
     let ends = match (app.repeat, app.duration) {
-        (Repeat::UntilLongestEnded(times), _) => format!("starts again until the longest has ended {times} times"),
+        (Repeat::UntilLongestEnded(times), _) => {
+            format!("starts again until the longest has ended {times} times")
+        }
         (Repeat::Once, Some(duration)) => format!("with the run, after {duration}"),
         (Repeat::Once, None) => "when its threads have ended".into(),
     };
     let threads = counted(&app.threads);
-    let mut text = table::facts(&[("application", &app.name), ("threads", &threads), ("ends", &ends)]);
+    let mut text =
+        table::facts(&[("application", &app.name), ("threads", &threads), ("ends", &ends)]);
     if !app.templates.is_empty() {
         text.push_str(&table::facts(&[("they fork", &counted(&app.templates))]));
     }

@@ -86,7 +86,8 @@ pub enum MachineError {
         source: std::io::Error,
     },
     /// Neither a preset nor a file.
-    #[error("no machine or file named '{name}'{}; `evenkeel machines` lists what is built in", did_you_mean(.near))]
+    #[error("no machine or file named '{name}'{}; `evenkeel machines` lists what is built \
+             in", did_you_mean(.near))]
     Unknown {
         /// What was asked for.
         name: String,

@@ -5,7 +5,9 @@ use std::ops::Range;
 use toml::de::DeTable;
 
 use super::error::MachineError;
-use super::rule::{CAPACITY, COEFFICIENT, DMIPS, MEGAHERTZ, VOLTS, WATTS, kilohertz, microwatts, rounded};
+use super::rule::{
+    CAPACITY, COEFFICIENT, DMIPS, MEGAHERTZ, VOLTS, WATTS, kilohertz, microwatts, rounded,
+};
 use super::section::{Document, Located, Section};
 use evenkeel_machine::MicroWatts;
 use evenkeel_machine::{FULL_CAPACITY, Kind, MAX_KINDS, OperatingPoint};
@@ -69,7 +71,8 @@ struct RawPoint {
     cluster_power: Option<MicroWatts>,
 }
 
-/// All kinds, in the order of the file. `is_part`: capacities are of a whole machine's 1024 already.
+/// All kinds, in the order of the file. `is_part`: capacities are of a whole machine's 1024
+/// already.
 pub(super) fn read_kinds(
     document: &Document<'_>,
     file: &Section<'_>,
@@ -96,20 +99,27 @@ pub(super) fn read_kinds(
     Ok(kinds)
 }
 
-fn read_kind(document: &Document<'_>, table: &Located<&DeTable<'_>>, index: usize) -> Result<RawKind, MachineError> {
+fn read_kind(
+    document: &Document<'_>,
+    table: &Located<&DeTable<'_>>,
+    index: usize,
+) -> Result<RawKind, MachineError> {
     // Errors name the kind if it has a name, else count it.
     let subject = match table.value.get("name").and_then(|name| name.get_ref().as_str()) {
         Some(name) if is_kind_name(name) => format!("kind '{name}': "),
         _ => format!("kind {}: ", index + 1),
     };
-    let section = Section::new(document, table.value, table.span.start, subject.clone(), KIND_KEYS)?;
+    let section =
+        Section::new(document, table.value, table.span.start, subject.clone(), KIND_KEYS)?;
     let name = section.name("name", NAME_EXPECTED)?;
     if !is_kind_name(name.value) {
         return Err(section.error("name", &name.span, document.shown(&name.span), NAME_EXPECTED));
     }
     let idle_power = section.number("idle_power_w", WATTS)?.map(microwatts);
     let points = read_points(document, &section, &subject)?;
-    let Some(top) = points.last() else { return Err(section.missing("operating_points", POINTS_EXPECTED)) };
+    let Some(top) = points.last() else {
+        return Err(section.missing("operating_points", POINTS_EXPECTED));
+    };
 
     let (measure, at_top) = read_measure(&section, &points)?;
     let top_khz = top.khz as f64;
@@ -126,7 +136,13 @@ fn read_kind(document: &Document<'_>, table: &Located<&DeTable<'_>>, index: usiz
     power_is_all_or_nothing(&section, idle_power, &opps)?;
     Ok(RawKind {
         // The rounded capacity is set once the fastest kind is known.
-        kind: Kind { name: name.value.to_owned(), capacity: 1, opps, idle_power, source: section.prose("source")? },
+        kind: Kind {
+            name: name.value.to_owned(),
+            capacity: 1,
+            opps,
+            idle_power,
+            source: section.prose("source")?,
+        },
         subject,
         name_span: name.span,
         measure,
@@ -134,7 +150,11 @@ fn read_kind(document: &Document<'_>, table: &Located<&DeTable<'_>>, index: usiz
     })
 }
 
-fn read_points(document: &Document<'_>, kind: &Section<'_>, subject: &str) -> Result<Vec<RawPoint>, MachineError> {
+fn read_points(
+    document: &Document<'_>,
+    kind: &Section<'_>,
+    subject: &str,
+) -> Result<Vec<RawPoint>, MachineError> {
     const COEFFICIENT_KEY: &str = "dynamic_power_uw_per_mhz_v2";
     let coefficient = kind.number(COEFFICIENT_KEY, COEFFICIENT)?;
     let cluster_power = kind.number("cluster_power_w", WATTS)?.map(microwatts);
@@ -142,11 +162,18 @@ fn read_points(document: &Document<'_>, kind: &Section<'_>, subject: &str) -> Re
     let listed = kind.tables("operating_points", POINTS_EXPECTED)?;
     match (max, listed) {
         (None, None) => Ok(Vec::new()),
-        (Some(max), Some(_)) => Err(kind.error("max_mhz", &max.span, "a clock beside operating_points", ONE_OF_TWO)),
+        (Some(max), Some(_)) => {
+            Err(kind.error("max_mhz", &max.span, "a clock beside operating_points", ONE_OF_TWO))
+        }
         (Some(max), None) => match coefficient {
             Some(coefficient) => {
                 let found = "a coefficient without volts";
-                Err(kind.error(COEFFICIENT_KEY, &coefficient.span, found, "operating_points with volts"))
+                Err(kind.error(
+                    COEFFICIENT_KEY,
+                    &coefficient.span,
+                    found,
+                    "operating_points with volts",
+                ))
             }
             None => Ok(vec![RawPoint {
                 khz: kilohertz(&max),
@@ -159,7 +186,13 @@ fn read_points(document: &Document<'_>, kind: &Section<'_>, subject: &str) -> Re
         (None, Some(tables)) => {
             let mut points: Vec<RawPoint> = Vec::with_capacity(tables.len());
             for table in tables {
-                let section = Section::new(document, table.value, table.span.start, subject.to_owned(), POINT_KEYS)?;
+                let section = Section::new(
+                    document,
+                    table.value,
+                    table.span.start,
+                    subject.to_owned(),
+                    POINT_KEYS,
+                )?;
                 let mut point = read_point(&section, coefficient.as_ref())?;
                 point.cluster_power = point.cluster_power.or(cluster_power);
                 if let Some(last) = points.last() {
@@ -172,7 +205,10 @@ fn read_points(document: &Document<'_>, kind: &Section<'_>, subject: &str) -> Re
     }
 }
 
-fn read_point(section: &Section<'_>, coefficient: Option<&Located<f64>>) -> Result<RawPoint, MachineError> {
+fn read_point(
+    section: &Section<'_>,
+    coefficient: Option<&Located<f64>>,
+) -> Result<RawPoint, MachineError> {
     let clock = section.required_number("mhz", MEGAHERTZ)?;
     let khz = kilohertz(&clock);
     let volts = section.number("volts", VOLTS)?;
@@ -184,7 +220,12 @@ fn read_point(section: &Section<'_>, coefficient: Option<&Located<f64>>) -> Resu
             let watts = dynamic_power_w(coefficient.value, khz, volts.value);
             if watts > WATTS.most {
                 let expected = format!("at most {} watts", WATTS.most);
-                return Err(section.error("volts", &volts.span, format!("{watts} watts"), expected));
+                return Err(section.error(
+                    "volts",
+                    &volts.span,
+                    format!("{watts} watts"),
+                    expected,
+                ));
             }
             Some(MicroWatts(rounded(watts * 1e6)))
         }
@@ -206,7 +247,12 @@ fn ascends(
 ) -> Result<(), MachineError> {
     if point.khz <= last.khz {
         let expected = format!("more than the {} MHz before it", last.khz as f64 / 1e3);
-        return Err(section.error("mhz", &point.clock_span, document.shown(&point.clock_span), expected));
+        return Err(section.error(
+            "mhz",
+            &point.clock_span,
+            document.shown(&point.clock_span),
+            expected,
+        ));
     }
     match (&last.capacity, &point.capacity) {
         (Some(before), Some(own)) if own.value <= before.value => {
@@ -218,7 +264,10 @@ fn ascends(
 }
 
 /// How the kind states its speed, and the speed at its highest operating point in that measure.
-fn read_measure(section: &Section<'_>, points: &[RawPoint]) -> Result<(Located<Measure>, f64), MachineError> {
+fn read_measure(
+    section: &Section<'_>,
+    points: &[RawPoint],
+) -> Result<(Located<Measure>, f64), MachineError> {
     let per_clock = section.number("dmips_mhz", DMIPS)?;
     let capacity = section.number("capacity", CAPACITY)?;
     let own = points.iter().find_map(|point| point.capacity.as_ref());
@@ -228,13 +277,21 @@ fn read_measure(section: &Section<'_>, points: &[RawPoint]) -> Result<(Located<M
             let at_top = stated.value * top.map_or(0.0, |top| top.khz as f64);
             Ok((Located { value: Measure::PerClock, span: stated.span }, at_top))
         }
-        (None, Some(stated), None) => Ok((Located { value: Measure::Capacity, span: stated.span }, stated.value)),
+        (None, Some(stated), None) => {
+            Ok((Located { value: Measure::Capacity, span: stated.span }, stated.value))
+        }
         (None, None, Some(own)) => {
             if points.iter().any(|point| point.capacity.is_none()) {
                 let found = "operating points with and without it";
-                return Err(section.error("capacity", &own.span, found, "a capacity for each or for none"));
+                return Err(section.error(
+                    "capacity",
+                    &own.span,
+                    found,
+                    "a capacity for each or for none",
+                ));
             }
-            let at_top = top.and_then(|top| top.capacity.as_ref()).map_or(own.value, |top| top.value);
+            let at_top =
+                top.and_then(|top| top.capacity.as_ref()).map_or(own.value, |top| top.value);
             Ok((Located { value: Measure::Capacity, span: own.span.clone() }, at_top))
         }
         (None, None, None) => Err(section.missing("dmips_mhz", SPEED_EXPECTED)),
@@ -248,7 +305,8 @@ fn read_measure(section: &Section<'_>, points: &[RawPoint]) -> Result<(Located<M
     }
 }
 
-/// A kind with part of a power model would leave the machine's energy silently unknown: it is an error.
+/// A kind with part of a power model would leave the machine's energy silently unknown: it is an
+/// error.
 fn power_is_all_or_nothing(
     section: &Section<'_>,
     idle: Option<MicroWatts>,
@@ -270,17 +328,24 @@ fn power_is_all_or_nothing(
     }
 }
 
-/// Brings capacities to the scale on which the fastest kind has 1024, as Linux does (`topology_normalize_cpu_scale`).
-fn set_capacities(document: &Document<'_>, kinds: &mut [RawKind], is_part: bool) -> Result<(), MachineError> {
+/// Brings capacities to the scale on which the fastest kind has 1024, as Linux does
+/// (`topology_normalize_cpu_scale`).
+fn set_capacities(
+    document: &Document<'_>,
+    kinds: &mut [RawKind],
+    is_part: bool,
+) -> Result<(), MachineError> {
     let first = kinds.first().map(|raw| raw.measure.value);
     for RawKind { subject, measure, .. } in kinds.iter() {
         let (key, span) = (measure.value.key(), &measure.span);
         if Some(measure.value) != first {
-            let (found, expected) = ("another measure than the first kind's", "dmips_mhz for all or capacity for all");
+            let (found, expected) =
+                ("another measure than the first kind's", "dmips_mhz for all or capacity for all");
             return Err(document.error(subject, key, span, found, expected));
         }
         if is_part && measure.value == Measure::PerClock {
-            let (found, expected) = ("dmips_mhz beside [reference]", "capacity, of the whole machine's 1024");
+            let (found, expected) =
+                ("dmips_mhz beside [reference]", "capacity, of the whole machine's 1024");
             return Err(document.error(subject, key, span, found, expected));
         }
     }
@@ -293,7 +358,13 @@ fn set_capacities(document: &Document<'_>, kinds: &mut [RawKind], is_part: bool)
             }
             if !(1.0..=full).contains(&point.capacity) {
                 let found = format!("{} of {FULL_CAPACITY}", point.capacity);
-                return Err(document.error(subject, "capacity", span, found, format!("1 to {FULL_CAPACITY}")));
+                return Err(document.error(
+                    subject,
+                    "capacity",
+                    span,
+                    found,
+                    format!("1 to {FULL_CAPACITY}"),
+                ));
             }
         }
         kind.capacity = kind.top().capacity.round() as u32;
@@ -307,8 +378,9 @@ fn is_kind_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
-/// Dynamic power of one busy core, watts: coefficient (uW/MHz/V^2) x MHz x V^2, the formula of the kernel's energy
-/// model (Documentation/power/energy-model.rst) and of the device-tree property `dynamic-power-coefficient`.
+/// Dynamic power of one busy core, watts: coefficient (uW/MHz/V^2) x MHz x V^2, the formula of the
+/// kernel's energy model (Documentation/power/energy-model.rst) and of the device-tree property
+/// `dynamic-power-coefficient`.
 fn dynamic_power_w(coefficient: f64, khz: u64, volts: f64) -> f64 {
     coefficient * (khz as f64 / 1e3) * volts * volts / 1e6
 }

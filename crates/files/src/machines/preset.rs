@@ -75,17 +75,20 @@ pub fn preset(name: &str) -> Result<Machine, MachineError> {
     }
 }
 
-/// A machine by the name of a preset, else by the path of a machine file, else by a preset's name in another case.
+/// A machine by the name of a preset, else by the path of a machine file, else by a preset's name
+/// in another case.
 ///
 /// # Errors
-/// Neither a preset nor a file; a file that cannot be read, is not text, is longer than [`MAX_FILE_BYTES`], or
-/// describes no machine.
+/// Neither a preset nor a file; a file that cannot be read, is not text, is longer than
+/// [`MAX_FILE_BYTES`], or describes no machine.
 pub fn load(name_or_path: &str) -> Result<Machine, MachineError> {
     if PRESETS.iter().any(|preset| preset.name == name_or_path) {
         return preset(name_or_path);
     }
     match read(Path::new(name_or_path)) {
-        Err(MachineError::Read { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => preset(name_or_path),
+        Err(MachineError::Read { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            preset(name_or_path)
+        }
         text => parse(&text?, name_or_path),
     }
 }
@@ -97,10 +100,14 @@ fn read(path: &Path) -> Result<String, MachineError> {
     // One byte more than allowed tells a file that is too long from one that is just not.
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(MachineError::TooLarge { file: path.display().to_string(), limit: MAX_FILE_BYTES });
+        return Err(MachineError::TooLarge {
+            file: path.display().to_string(),
+            limit: MAX_FILE_BYTES,
+        });
     }
-    String::from_utf8(bytes)
-        .map_err(|error| failed(std::io::Error::new(std::io::ErrorKind::InvalidData, error.utf8_error())))
+    String::from_utf8(bytes).map_err(|error| {
+        failed(std::io::Error::new(std::io::ErrorKind::InvalidData, error.utf8_error()))
+    })
 }
 
 fn near(name: &str) -> Vec<&'static str> {
@@ -109,7 +116,8 @@ fn near(name: &str) -> Vec<&'static str> {
     }
     let lower = name.to_ascii_lowercase();
     let similarity = |preset: &Preset| (strsim::jaro_winkler(&lower, preset.name), preset.name);
-    let mut near: Vec<(f64, &'static str)> = PRESETS.iter().map(similarity).filter(|(near, _)| *near >= NEAR).collect();
+    let mut near: Vec<(f64, &'static str)> =
+        PRESETS.iter().map(similarity).filter(|(near, _)| *near >= NEAR).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     near.into_iter().take(MENTIONED).map(|(_, name)| name).collect()
 }

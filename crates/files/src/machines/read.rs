@@ -6,8 +6,8 @@ use super::MAX_FILE_BYTES;
 use super::error::MachineError;
 use super::kind::{KINDS_EXPECTED, RawKind, read_kinds};
 use super::rule::{
-    CORES, KIBIBYTES, MEGABYTES_PER_SECOND, MEGAHERTZ, MICROSECONDS, MILLISECONDS, PART_CAPACITY, SMT, SMT_CORES,
-    SPEED, bytes_per_second, kilohertz, rounded,
+    CORES, KIBIBYTES, MEGABYTES_PER_SECOND, MEGAHERTZ, MICROSECONDS, MILLISECONDS, PART_CAPACITY,
+    SMT, SMT_CORES, SPEED, bytes_per_second, kilohertz, rounded,
 };
 use super::section::{Document, Section};
 use evenkeel_machine::Nanos;
@@ -27,7 +27,8 @@ const MACHINE_KEYS: &[&str] = &[
     "costs",
     "reference",
 ];
-const CLUSTER_KEYS: &[&str] = &["kind", "cores", "smt", "smt_cores", "cpus", "cache_kib", "bandwidth_mb_s"];
+const CLUSTER_KEYS: &[&str] =
+    &["kind", "cores", "smt", "smt_cores", "cpus", "cache_kib", "bandwidth_mb_s"];
 const COST_KEYS: &[&str] = &[
     "context_switch_us",
     "migration_within_us",
@@ -41,8 +42,8 @@ const REFERENCE_KEYS: &[&str] = &["slowest_mhz", "slowest_capacity", "fastest_ca
 /// Reads a machine file. `file_name` is for errors only.
 ///
 /// # Errors
-/// Each names the place, the key, what was found and what was expected. Any bytes are met with a machine or an
-/// error; time and memory are bounded by the length of the text and [`MAX_CORES`].
+/// Each names the place, the key, what was found and what was expected. Any bytes are met with a
+/// machine or an error; time and memory are bounded by the length of the text and [`MAX_CORES`].
 pub fn parse(text: &str, file_name: &str) -> Result<Machine, MachineError> {
     if text.len() as u64 > MAX_FILE_BYTES {
         return Err(MachineError::TooLarge { file: file_name.to_owned(), limit: MAX_FILE_BYTES });
@@ -60,11 +61,14 @@ fn read_machine(document: &Document<'_>, file: &Section<'_>) -> Result<Machine, 
     let name = file.name("name", "the machine's name, in quotes")?.value.to_owned();
     let description = file.prose("description")?;
     let source = file.prose("source")?;
-    let bandwidth = file.number("memory_bandwidth_mb_s", MEGABYTES_PER_SECOND)?.map(bytes_per_second);
+    let bandwidth =
+        file.number("memory_bandwidth_mb_s", MEGABYTES_PER_SECOND)?.map(bytes_per_second);
     let smt_speed = file.number("smt_speed", SPEED)?.map_or(DEFAULT_SMT_SPEED, |speed| speed.value);
-    let sensor_interval =
-        file.number("sensor_interval_ms", MILLISECONDS)?.map(|ms| Nanos(rounded(ms.value * 1e6).max(1)));
-    let stated = file.table("reference", "reference: ", REFERENCE_KEYS)?.map(|table| read_reference(&table));
+    let sensor_interval = file
+        .number("sensor_interval_ms", MILLISECONDS)?
+        .map(|ms| Nanos(rounded(ms.value * 1e6).max(1)));
+    let stated =
+        file.table("reference", "reference: ", REFERENCE_KEYS)?.map(|table| read_reference(&table));
     let stated = stated.transpose()?;
 
     let mut kinds = read_kinds(document, file, stated.is_some())?;
@@ -83,7 +87,9 @@ fn read_machine(document: &Document<'_>, file: &Section<'_>) -> Result<Machine, 
         None => Costs::default(),
     };
     let kinds: Vec<Kind> = kinds.into_iter().map(|raw| raw.kind).collect();
-    let reference = stated.or_else(|| Reference::of(&kinds)).ok_or_else(|| file.missing("kinds", KINDS_EXPECTED))?;
+    let reference = stated
+        .or_else(|| Reference::of(&kinds))
+        .ok_or_else(|| file.missing("kinds", KINDS_EXPECTED))?;
     Ok(Machine {
         name,
         description,
@@ -108,7 +114,12 @@ fn read_reference(section: &Section<'_>) -> Result<Reference, MachineError> {
     let slowest = section.required_number("slowest_capacity", PART_CAPACITY)?;
     if slowest.value < 1.0 || slowest.value > fastest.value {
         let expected = format!("from 1 to fastest_capacity, {}", fastest.value);
-        return Err(section.error("slowest_capacity", &slowest.span, format!("{}", slowest.value), expected));
+        return Err(section.error(
+            "slowest_capacity",
+            &slowest.span,
+            format!("{}", slowest.value),
+            expected,
+        ));
     }
     Ok(Reference { slowest_khz, slowest_capacity: slowest.value, fastest_capacity: fastest.value })
 }
@@ -128,7 +139,8 @@ fn read_clusters(
     for (index, table) in tables.iter().enumerate() {
         let subject = format!("cluster {}: ", index + 1);
         let section = Section::new(document, table.value, table.span.start, subject, CLUSTER_KEYS)?;
-        let names = || kinds.iter().map(|raw| raw.kind.name.as_str()).collect::<Vec<_>>().join(", ");
+        let names =
+            || kinds.iter().map(|raw| raw.kind.name.as_str()).collect::<Vec<_>>().join(", ");
         let wanted = section.name("kind", "the name of a kind")?;
         let Some(rank) = kinds.iter().position(|raw| raw.kind.name == wanted.value) else {
             let found = format!("unknown kind {}", document.shown(&wanted.span));
@@ -139,17 +151,30 @@ fn read_clusters(
         let doubled = match (&smt, section.number("smt_cores", SMT_CORES)?) {
             (Some(smt), None) if smt.value > 1.0 => physical.value,
             (_, None) => 0.0,
-            (Some(smt), Some(some)) if smt.value > 1.0 && some.value <= physical.value => some.value,
+            (Some(smt), Some(some)) if smt.value > 1.0 && some.value <= physical.value => {
+                some.value
+            }
             (_, Some(some)) => {
-                let expected = format!("smt = 2 and at most the {} cores of the cluster", physical.value);
-                return Err(section.error("smt_cores", &some.span, document.shown(&some.span), expected));
+                let expected =
+                    format!("smt = 2 and at most the {} cores of the cluster", physical.value);
+                return Err(section.error(
+                    "smt_cores",
+                    &some.span,
+                    document.shown(&some.span),
+                    expected,
+                ));
             }
         };
         // All three are whole and at most MAX_CORES: exact in f64.
         let logical = physical.value + doubled;
         if cores.len() as f64 + logical > f64::from(MAX_CORES) {
             let found = format!("{} logical cores so far", cores.len() as f64 + logical);
-            return Err(section.error("cores", &physical.span, found, format!("at most {MAX_CORES}")));
+            return Err(section.error(
+                "cores",
+                &physical.span,
+                found,
+                format!("at most {MAX_CORES}"),
+            ));
         }
         let first = cores.len() as u32;
         let kind = KindId(rank as u8);
@@ -160,32 +185,53 @@ fn read_clusters(
             kind,
             cores: (first..cores.len() as u32).map(CoreId).collect(),
             cache_bytes: cache.map_or(0, |kib| rounded(kib.value * 1024.0)),
-            bandwidth: section.number("bandwidth_mb_s", MEGABYTES_PER_SECOND)?.map(bytes_per_second),
+            bandwidth: section
+                .number("bandwidth_mb_s", MEGABYTES_PER_SECOND)?
+                .map(bytes_per_second),
         });
     }
     Ok((clusters, cores))
 }
 
-/// Numbers the cores of a cluster: the siblings of a physical core are neighbours, and those that have one come first.
+/// Numbers the cores of a cluster: the siblings of a physical core are neighbours, and those that
+/// have one come first.
 fn add_cores(cores: &mut Vec<Core>, kind: KindId, cluster: ClusterId, physical: u32, doubled: u32) {
     for index in 0..physical {
         let id = cores.len() as u32;
         if index < doubled {
-            cores.push(Core { id: CoreId(id), cpu: id, kind, cluster, sibling: Some(CoreId(id + 1)) });
-            cores.push(Core { id: CoreId(id + 1), cpu: id + 1, kind, cluster, sibling: Some(CoreId(id)) });
+            cores.push(Core {
+                id: CoreId(id),
+                cpu: id,
+                kind,
+                cluster,
+                sibling: Some(CoreId(id + 1)),
+            });
+            cores.push(Core {
+                id: CoreId(id + 1),
+                cpu: id + 1,
+                kind,
+                cluster,
+                sibling: Some(CoreId(id)),
+            });
         } else {
             cores.push(Core { id: CoreId(id), cpu: id, kind, cluster, sibling: None });
         }
     }
 }
 
-/// Gives the cores of a cluster the numbers by which the operating system knows them, where the file says so. `taken`: which
-/// numbers are some core's, by number.
-fn set_cpus(section: &Section<'_>, cores: &mut [Core], taken: &mut [bool]) -> Result<(), MachineError> {
+/// Gives the cores of a cluster the numbers by which the operating system knows them, where the
+/// file says so. `taken`: which numbers are some core's, by number.
+fn set_cpus(
+    section: &Section<'_>,
+    cores: &mut [Core],
+    taken: &mut [bool],
+) -> Result<(), MachineError> {
     let listed = section.string("cpus", CPUS_EXPECTED)?;
     if let Some(listed) = &listed {
-        let error = |found: String, expected: String| section.error("cpus", &listed.span, found, expected);
-        let cpus = parse_cpus(listed.value).map_err(|problem| error(problem.found(), problem.expected()))?;
+        let error =
+            |found: String, expected: String| section.error("cpus", &listed.span, found, expected);
+        let cpus = parse_cpus(listed.value)
+            .map_err(|problem| error(problem.found(), problem.expected()))?;
         if cpus.len() != cores.len() {
             let expected = format!("as many as the cluster has logical cores, {}", cores.len());
             return Err(error(format!("{} CPUs", cpus.len()), expected));
@@ -198,7 +244,9 @@ fn set_cpus(section: &Section<'_>, cores: &mut [Core], taken: &mut [bool]) -> Re
         if std::mem::replace(&mut taken[core.cpu as usize], true) {
             let expected = format!("a list without CPU {}, which is another cluster's", core.cpu);
             return Err(match &listed {
-                Some(listed) => section.error("cpus", &listed.span, format!("CPU {}", core.cpu), expected),
+                Some(listed) => {
+                    section.error("cpus", &listed.span, format!("CPU {}", core.cpu), expected)
+                }
                 None => section.missing("cpus", expected),
             });
         }
@@ -209,13 +257,20 @@ fn set_cpus(section: &Section<'_>, cores: &mut [Core], taken: &mut [bool]) -> Re
 fn read_costs(section: &Section<'_>) -> Result<Costs, MachineError> {
     let default = Costs::default();
     let time = |key: &'static str, otherwise: Nanos| -> Result<Nanos, MachineError> {
-        Ok(section.number(key, MICROSECONDS)?.map_or(otherwise, |us| Nanos(rounded(us.value * 1e3))))
+        Ok(section
+            .number(key, MICROSECONDS)?
+            .map_or(otherwise, |us| Nanos(rounded(us.value * 1e3))))
     };
     let refill = section.number("refill_bandwidth_mb_s", MEGABYTES_PER_SECOND)?;
     let refill_bandwidth = match (section.flag("refill_is_free")?.unwrap_or(false), refill) {
         (true, Some(stated)) => {
             let found = "a bandwidth beside refill_is_free";
-            return Err(section.error("refill_bandwidth_mb_s", &stated.span, found, "one of the two"));
+            return Err(section.error(
+                "refill_bandwidth_mb_s",
+                &stated.span,
+                found,
+                "one of the two",
+            ));
         }
         (true, None) => None,
         (false, Some(stated)) => Some(bytes_per_second(stated)),
@@ -227,6 +282,7 @@ fn read_costs(section: &Section<'_>) -> Result<Costs, MachineError> {
         migration_within: time("migration_within_us", default.migration_within)?,
         migration_across: time("migration_across_us", default.migration_across)?,
         refill_bandwidth,
-        private_cache_bytes: private.map_or(default.private_cache_bytes, |kib| rounded(kib.value * 1024.0)),
+        private_cache_bytes: private
+            .map_or(default.private_cache_bytes, |kib| rounded(kib.value * 1024.0)),
     })
 }

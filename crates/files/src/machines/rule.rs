@@ -1,5 +1,6 @@
-//! What the numbers of a machine file must be, and how they become integers. The limits are far beyond any machine, and
-//! near enough that no product of two of them overflows and that every integer survives being written as a decimal.
+//! What the numbers of a machine file must be, and how they become integers. The limits are far
+//! beyond any machine, and near enough that no product of two of them overflows and that every
+//! integer survives being written as a decimal.
 
 use super::section::Located;
 use evenkeel_machine::FULL_CAPACITY;

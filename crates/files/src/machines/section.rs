@@ -1,5 +1,5 @@
-//! One table of a machine file: its keys are checked against those that the format has, its values against rules, and
-//! whatever is wrong is told with its place.
+//! One table of a machine file: its keys are checked against those that the format has, its values
+//! against rules, and whatever is wrong is told with its place.
 
 use std::ops::Range;
 
@@ -126,25 +126,40 @@ impl<'a> Section<'a> {
         let Some(value) = self.table.get(key) else { return Ok(None) };
         let number = match value.get_ref() {
             DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str().parse().ok(),
-            DeValue::Integer(integer) => {
-                i64::from_str_radix(integer.as_str(), integer.radix()).ok().map(|value| value as f64)
-            }
+            DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix())
+                .ok()
+                .map(|value| value as f64),
             DeValue::Float(float) => float.as_str().parse().ok(),
             _ => None,
         };
         match number {
-            Some(number) if rule.admits(number) => Ok(Some(Located { value: number, span: value.span() })),
-            _ => Err(self.error(key, &value.span(), self.document.shown(&value.span()), rule.expected(number))),
+            Some(number) if rule.admits(number) => {
+                Ok(Some(Located { value: number, span: value.span() }))
+            }
+            _ => Err(self.error(
+                key,
+                &value.span(),
+                self.document.shown(&value.span()),
+                rule.expected(number),
+            )),
         }
     }
 
     /// A number within a rule, that must be there.
-    pub fn required_number(&self, key: &'static str, rule: Rule) -> Result<Located<f64>, MachineError> {
+    pub fn required_number(
+        &self,
+        key: &'static str,
+        rule: Rule,
+    ) -> Result<Located<f64>, MachineError> {
         self.number(key, rule)?.ok_or_else(|| self.missing(key, rule.expected(None)))
     }
 
     /// A string.
-    pub fn string(&self, key: &str, expected: &str) -> Result<Option<Located<&'a str>>, MachineError> {
+    pub fn string(
+        &self,
+        key: &str,
+        expected: &str,
+    ) -> Result<Option<Located<&'a str>>, MachineError> {
         let Some(value) = self.table.get(key) else { return Ok(None) };
         match value.get_ref() {
             DeValue::String(text) => Ok(Some(Located { value: text.as_ref(), span: value.span() })),
@@ -153,7 +168,11 @@ impl<'a> Section<'a> {
     }
 
     /// A string that must be there, not be empty and be of one line.
-    pub fn name(&self, key: &'static str, expected: &str) -> Result<Located<&'a str>, MachineError> {
+    pub fn name(
+        &self,
+        key: &'static str,
+        expected: &str,
+    ) -> Result<Located<&'a str>, MachineError> {
         let name = self.string(key, expected)?.ok_or_else(|| self.missing(key, expected))?;
         if name.value.is_empty() || name.value.contains(char::is_control) {
             return Err(self.error(key, &name.span, self.document.shown(&name.span), expected));
@@ -163,7 +182,9 @@ impl<'a> Section<'a> {
 
     /// Text for people; none is as good as an empty one.
     pub fn prose(&self, key: &str) -> Result<String, MachineError> {
-        Ok(self.string(key, "text in quotes")?.map_or_else(String::new, |text| text.value.to_owned()))
+        Ok(self
+            .string(key, "text in quotes")?
+            .map_or_else(String::new, |text| text.value.to_owned()))
     }
 
     /// `true` or `false`.
@@ -176,20 +197,32 @@ impl<'a> Section<'a> {
     }
 
     /// A table within this one; `subject` as in [`Section::new`].
-    pub fn table(&self, key: &str, subject: &str, keys: &[&'static str]) -> Result<Option<Section<'a>>, MachineError> {
+    pub fn table(
+        &self,
+        key: &str,
+        subject: &str,
+        keys: &[&'static str],
+    ) -> Result<Option<Section<'a>>, MachineError> {
         let Some(value) = self.table.get(key) else { return Ok(None) };
         match value.get_ref() {
             DeValue::Table(table) => {
-                Section::new(self.document, table, value.span().start, subject.to_owned(), keys).map(Some)
+                Section::new(self.document, table, value.span().start, subject.to_owned(), keys)
+                    .map(Some)
             }
             _ => Err(self.mismatch(key, value, "a table")),
         }
     }
 
     /// The tables of an array, each with where it starts; `None`: the key is not there.
-    pub fn tables(&self, key: &str, expected: &str) -> Result<Option<Vec<Located<&'a DeTable<'a>>>>, MachineError> {
+    pub fn tables(
+        &self,
+        key: &str,
+        expected: &str,
+    ) -> Result<Option<Vec<Located<&'a DeTable<'a>>>>, MachineError> {
         let Some(value) = self.table.get(key) else { return Ok(None) };
-        let DeValue::Array(array) = value.get_ref() else { return Err(self.mismatch(key, value, expected)) };
+        let DeValue::Array(array) = value.get_ref() else {
+            return Err(self.mismatch(key, value, expected));
+        };
         let tables = array.iter().map(|item| match item.get_ref() {
             DeValue::Table(table) => Ok(Located { value: table, span: item.span() }),
             _ => Err(self.mismatch(key, item, expected)),

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use evenkeel_machine::write_cpus;
 use evenkeel_machine::{Cluster, Costs, FULL_CAPACITY, Kind, Machine, Reference};
 
-/// The machine as a machine file: capacity and power of each operating point, however they were stated in the file
-/// that it came from. [`super::parse`] makes the same machine of it.
+/// The machine as a machine file: capacity and power of each operating point, however they were
+/// stated in the file that it came from. [`super::parse`] makes the same machine of it.
 pub fn to_toml(machine: &Machine) -> String {
     let mut out = String::new();
     write(machine, &mut out).map_or_else(|_| String::new(), |()| out)
@@ -31,17 +31,23 @@ fn write(machine: &Machine, out: &mut String) -> std::fmt::Result {
     }
     write_costs(out, &machine.costs)?;
     // Without the table, reading would take the machine for a whole one.
-    let is_whole = machine.kinds.first().is_some_and(|kind| kind.top().capacity == f64::from(FULL_CAPACITY));
+    let is_whole =
+        machine.kinds.first().is_some_and(|kind| kind.top().capacity == f64::from(FULL_CAPACITY));
     if !is_whole || Reference::of(&machine.kinds) != Some(machine.reference) {
         let Reference { slowest_khz, slowest_capacity, fastest_capacity } = machine.reference;
         writeln!(out, "\n[reference]\nslowest_mhz = {}", slowest_khz as f64 / 1e3)?;
-        writeln!(out, "slowest_capacity = {slowest_capacity}\nfastest_capacity = {fastest_capacity}")?;
+        writeln!(
+            out,
+            "slowest_capacity = {slowest_capacity}\nfastest_capacity = {fastest_capacity}"
+        )?;
     }
     Ok(())
 }
 
 fn write_cluster(machine: &Machine, out: &mut String, cluster: &Cluster) -> std::fmt::Result {
-    let doubled = cluster.cores.iter().filter(|core| machine.cores[core.index()].sibling.is_some()).count() / 2;
+    let doubled =
+        cluster.cores.iter().filter(|core| machine.cores[core.index()].sibling.is_some()).count()
+            / 2;
     let physical = cluster.cores.len() - doubled;
     writeln!(out, "\n[[clusters]]\nkind = {}", quoted(&machine.kinds[cluster.kind.index()].name))?;
     writeln!(out, "cores = {physical}")?;

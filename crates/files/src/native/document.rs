@@ -55,7 +55,11 @@ pub struct Application {
 
 /// A capacity, or `{"pipe": capacity}`.
 #[derive(Deserialize, Serialize)]
-#[serde(untagged, deny_unknown_fields, expecting = "something else found, expected a capacity, as 8, or {\"pipe\": 8}")]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "something else found, expected a capacity, as 8, or {\"pipe\": 8}"
+)]
 pub enum Channel {
     Own(u32),
     Pipe { pipe: u32 },

@@ -49,7 +49,9 @@ fn phase(phase: &Phase) -> doc::Phase {
         scaling: match phase.scaling {
             Scaling::Capacity => doc::Scaling::Capacity,
             Scaling::Factor(factor) => doc::Scaling::Factor(factor),
-            Scaling::MeasuredAt { factor, capacity_ratio } => doc::Scaling::MeasuredAt { factor, capacity_ratio },
+            Scaling::MeasuredAt { factor, capacity_ratio } => {
+                doc::Scaling::MeasuredAt { factor, capacity_ratio }
+            }
         },
         ipc: phase.ipc,
         bytes_per_instruction: phase.bytes_per_instruction,
@@ -91,9 +93,11 @@ fn class(class: Class) -> doc::Class {
         Class::Idle => doc::Class::Idle,
         Class::RealTime { priority, round_robin: false } => doc::Class::Fifo(priority),
         Class::RealTime { priority, round_robin: true } => doc::Class::RoundRobin(priority),
-        Class::Deadline { runtime, period, deadline } => {
-            doc::Class::Deadline { runtime_ns: runtime.0, period_ns: period.0, deadline_ns: deadline.0 }
-        }
+        Class::Deadline { runtime, period, deadline } => doc::Class::Deadline {
+            runtime_ns: runtime.0,
+            period_ns: period.0,
+            deadline_ns: deadline.0,
+        },
     }
 }
 
@@ -106,25 +110,31 @@ fn step(step: &Step) -> doc::Step {
         Step::Compute { work, phase } => doc::Step::Compute { work: work.0, phase: phase.0 },
         Step::Busy { time, phase } => doc::Step::Busy { time_ns: time.0, phase: phase.0 },
         Step::Sleep(time) => doc::Step::SleepNs(time.0),
-        Step::Timer { timer, period, mode } => {
-            doc::Step::Timer { timer: timer.0, period_ns: period.0, absolute: *mode == TimerMode::Absolute }
-        }
+        Step::Timer { timer, period, mode } => doc::Step::Timer {
+            timer: timer.0,
+            period_ns: period.0,
+            absolute: *mode == TimerMode::Absolute,
+        },
         Step::Barrier(barrier) => doc::Step::Barrier(barrier.0),
         Step::Lock(lock) => doc::Step::Lock(lock.0),
         Step::Unlock(lock) => doc::Step::Unlock(lock.0),
-        Step::Wait { condition, lock } => {
-            doc::Step::Wait(doc::Condition { condition: condition.0, lock: lock.map(|lock| lock.0) })
-        }
+        Step::Wait { condition, lock } => doc::Step::Wait(doc::Condition {
+            condition: condition.0,
+            lock: lock.map(|lock| lock.0),
+        }),
         Step::Signal(condition) => doc::Step::Signal(condition.0),
         Step::Broadcast(condition) => doc::Step::Broadcast(condition.0),
-        Step::SignalAndWait { condition, lock } => {
-            doc::Step::SignalAndWait(doc::Condition { condition: condition.0, lock: lock.map(|lock| lock.0) })
-        }
+        Step::SignalAndWait { condition, lock } => doc::Step::SignalAndWait(doc::Condition {
+            condition: condition.0,
+            lock: lock.map(|lock| lock.0),
+        }),
         Step::SemaphorePost(semaphore) => doc::Step::SemaphorePost(semaphore.0),
         Step::SemaphoreWait(semaphore) => doc::Step::SemaphoreWait(semaphore.0),
         Step::Send(channel) => doc::Step::Send(channel.0),
         Step::Receive(channel) => doc::Step::Receive(channel.0),
-        Step::Close { channel, senders } => doc::Step::Close { channel: channel.0, senders: *senders },
+        Step::Close { channel, senders } => {
+            doc::Step::Close { channel: channel.0, senders: *senders }
+        }
         Step::Io { device, time } => doc::Step::Io { device: device.0, time_ns: time.0 },
         Step::Fork(template) => doc::Step::Fork(*template),
         Step::JoinAll => doc::Step::JoinAll,
@@ -141,20 +151,29 @@ fn step(step: &Step) -> doc::Step {
         }
         Step::SetClass(it) => doc::Step::SetClass(class(*it)),
         Step::SetNice(nice) => doc::Step::SetNice(*nice),
-        Step::SetAffinity(cores) => {
-            doc::Step::SetAffinity(cores.as_ref().map(|cores| cores.iter().map(|core| core.0).collect()))
+        Step::SetAffinity(cores) => doc::Step::SetAffinity(
+            cores.as_ref().map(|cores| cores.iter().map(|core| core.0).collect()),
+        ),
+        Step::SetClamps { util_min, util_max } => {
+            doc::Step::SetClamps { util_min: *util_min, util_max: *util_max }
         }
-        Step::SetClamps { util_min, util_max } => doc::Step::SetClamps { util_min: *util_min, util_max: *util_max },
     }
 }
 
 fn graph(graph: &TaskGraph) -> doc::Graph {
-    let tasks = graph.tasks.iter().map(|task| doc::Task { work: task.work.0, phase: task.phase.0 }).collect();
+    let tasks = graph
+        .tasks
+        .iter()
+        .map(|task| doc::Task { work: task.work.0, phase: task.phase.0 })
+        .collect();
     let after = |from: u32| graph.successors(TaskId(from)).iter().map(move |to| (from, to.0));
     doc::Graph {
         tasks,
         edges: (0..graph.tasks.len() as u32).flat_map(after).collect(),
-        volumes: (0..graph.tasks.len() as u32).flat_map(|from| graph.volumes(TaskId(from))).copied().collect(),
+        volumes: (0..graph.tasks.len() as u32)
+            .flat_map(|from| graph.volumes(TaskId(from)))
+            .copied()
+            .collect(),
         create_cost: graph.create_cost.0,
         take_cost: graph.take_cost.0,
     }

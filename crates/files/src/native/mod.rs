@@ -4,8 +4,9 @@
 //! { "format": "evenkeel.workload/1", "applications": [ { "name": …, "phases": […], "programs": […], "threads": […], … } ] }
 //! ```
 //!
-//! The types in document.rs are the format, and are kept apart from the model so that either can change without the
-//! other. What is absent has the model's default; what is unknown is refused. docs/record.md shows a file.
+//! The types in document.rs are the format, and are kept apart from the model so that either can
+//! change without the other. What is absent has the model's default; what is unknown is refused.
+//! docs/record.md shows a file.
 
 mod document;
 mod from_model;
@@ -22,8 +23,8 @@ pub const FORMAT: &str = "evenkeel.workload/1";
 /// What `"format"` says in any version.
 const FAMILY: &str = "evenkeel.workload/";
 
-/// The deepest nesting of brackets: three for each level of loops ([`evenkeel_model::MAX_LOOP_DEPTH`]),
-/// and those around them.
+/// The deepest nesting of brackets: three for each level of loops
+/// ([`evenkeel_model::MAX_LOOP_DEPTH`]), and those around them.
 const MAX_DEPTH: usize = 3 * evenkeel_model::MAX_LOOP_DEPTH + 8;
 
 /// Why a workload file could not be read.
@@ -79,14 +80,16 @@ pub enum NativeError {
     },
 }
 
-/// Whether a file is meant as Evenkeel's own, told from its content: an object that says so under `format`. Faults elsewhere in it
-/// do not matter, so that they can be told by [`parse`].
+/// Whether a file is meant as Evenkeel's own, told from its content: an object that says so under
+/// `format`. Faults elsewhere in it do not matter, so that they can be told by [`parse`].
 pub fn looks_like_native(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     text.trim_start().starts_with('{')
         && text.match_indices("\"format\"").any(|(at, key)| {
             let value = text[at + key.len()..].trim_start().strip_prefix(':').map(str::trim_start);
-            value.and_then(|value| value.strip_prefix('"')).is_some_and(|value| value.starts_with(FAMILY))
+            value
+                .and_then(|value| value.strip_prefix('"'))
+                .is_some_and(|value| value.starts_with(FAMILY))
         })
 }
 
@@ -99,7 +102,10 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<Vec<Application>, NativeError> 
     let syntax = |error: serde_json::Error| {
         let (line, column) = (error.line(), error.column());
         let what = error.to_string();
-        let what = what.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&what).to_owned();
+        let what = what
+            .strip_suffix(&format!(" at line {line} column {column}"))
+            .unwrap_or(&what)
+            .to_owned();
         NativeError::Syntax { file: file.to_owned(), line, column, what }
     };
     // The version first: another one's file may hold what this one does not know.
@@ -115,10 +121,16 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<Vec<Application>, NativeError> 
     let numbered = document.applications.into_iter().enumerate();
     numbered
         .map(|(application, it)| {
-            let uneven = it.graphs.iter().position(|it| !it.volumes.is_empty() && it.volumes.len() != it.edges.len());
+            let uneven = it
+                .graphs
+                .iter()
+                .position(|it| !it.volumes.is_empty() && it.volumes.len() != it.edges.len());
             if let Some(graph) = uneven {
-                let (edges, volumes) = (it.graphs[graph].edges.len(), it.graphs[graph].volumes.len());
-                let what = format!("graphs[{graph}]: {volumes} volumes found, expected {edges}, one for each edge");
+                let (edges, volumes) =
+                    (it.graphs[graph].edges.len(), it.graphs[graph].volumes.len());
+                let what = format!(
+                    "graphs[{graph}]: {volumes} volumes found, expected {edges}, one for each edge"
+                );
                 return Err(NativeError::Invalid { file: file.to_owned(), application, what });
             }
             let app = to_model::application(it).map_err(|(graph, source)| NativeError::Graph {
@@ -127,13 +139,18 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<Vec<Application>, NativeError> 
                 graph,
                 source,
             })?;
-            app.validate().map_err(|what| NativeError::Invalid { file: file.to_owned(), application, what })?;
+            app.validate().map_err(|what| NativeError::Invalid {
+                file: file.to_owned(),
+                application,
+                what,
+            })?;
             Ok(app)
         })
         .collect()
 }
 
-/// The file that holds these applications: one line of JSON, which [`parse`] reads back to equal ones where they are valid.
+/// The file that holds these applications: one line of JSON, which [`parse`] reads back to equal
+/// ones where they are valid.
 ///
 /// # Errors
 /// None for valid applications: numbers that are not finite cannot be said.
@@ -144,7 +161,8 @@ pub fn write(applications: &[Application]) -> Result<String, serde_json::Error> 
     Ok(text)
 }
 
-/// Reads what [`check_depth`] has let through: the library's own bound on depth is less than loops may nest.
+/// Reads what [`check_depth`] has let through: the library's own bound on depth is less than loops
+/// may nest.
 fn read<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     reader.disable_recursion_limit();
@@ -172,7 +190,12 @@ fn check_depth(bytes: &[u8], file: &str) -> Result<(), NativeError> {
                 "nested deeper than {MAX_DEPTH} brackets, expected loops nested at most {}",
                 evenkeel_model::MAX_LOOP_DEPTH
             );
-            return Err(NativeError::Syntax { file: file.to_owned(), line, column: at - line_start + 1, what });
+            return Err(NativeError::Syntax {
+                file: file.to_owned(),
+                line,
+                column: at - line_start + 1,
+                what,
+            });
         }
     }
     Ok(())

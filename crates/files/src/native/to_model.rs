@@ -6,8 +6,9 @@ use evenkeel_machine::{CoreId, Nanos, Work};
 
 use super::document as doc;
 use evenkeel_model::{
-    Application, BarrierId, Channel, ChannelId, Class, ConditionId, DeviceId, GraphId, Iteration, LockId, LoopId,
-    ParallelLoop, PhaseId, Program, ProgramId, Repeat, SemaphoreId, Step, ThreadSpec, TimerId, TimerMode,
+    Application, BarrierId, Channel, ChannelId, Class, ConditionId, DeviceId, GraphId, Iteration,
+    LockId, LoopId, ParallelLoop, PhaseId, Program, ProgramId, Repeat, SemaphoreId, Step,
+    ThreadSpec, TimerId, TimerMode,
 };
 use evenkeel_model::{BadEdge, Task, TaskGraph, TaskId};
 use evenkeel_model::{Phase, ReferenceCore, Scaling};
@@ -65,7 +66,9 @@ fn phase(phase: doc::Phase) -> Phase {
         scaling: match phase.scaling {
             doc::Scaling::Capacity => Scaling::Capacity,
             doc::Scaling::Factor(factor) => Scaling::Factor(factor),
-            doc::Scaling::MeasuredAt { factor, capacity_ratio } => Scaling::MeasuredAt { factor, capacity_ratio },
+            doc::Scaling::MeasuredAt { factor, capacity_ratio } => {
+                Scaling::MeasuredAt { factor, capacity_ratio }
+            }
         },
         ipc: phase.ipc,
         bytes_per_instruction: phase.bytes_per_instruction,
@@ -100,9 +103,11 @@ fn class(class: &doc::Class) -> Class {
         doc::Class::Idle => Class::Idle,
         doc::Class::Fifo(priority) => Class::RealTime { priority, round_robin: false },
         doc::Class::RoundRobin(priority) => Class::RealTime { priority, round_robin: true },
-        doc::Class::Deadline { runtime_ns, period_ns, deadline_ns } => {
-            Class::Deadline { runtime: Nanos(runtime_ns), period: Nanos(period_ns), deadline: Nanos(deadline_ns) }
-        }
+        doc::Class::Deadline { runtime_ns, period_ns, deadline_ns } => Class::Deadline {
+            runtime: Nanos(runtime_ns),
+            period: Nanos(period_ns),
+            deadline: Nanos(deadline_ns),
+        },
     }
 }
 
@@ -112,8 +117,12 @@ fn steps(steps: Vec<doc::Step>) -> Vec<Step> {
 
 fn step(step: doc::Step) -> Step {
     match step {
-        doc::Step::Compute { work, phase } => Step::Compute { work: Work(work), phase: PhaseId(phase) },
-        doc::Step::Busy { time_ns, phase } => Step::Busy { time: Nanos(time_ns), phase: PhaseId(phase) },
+        doc::Step::Compute { work, phase } => {
+            Step::Compute { work: Work(work), phase: PhaseId(phase) }
+        }
+        doc::Step::Busy { time_ns, phase } => {
+            Step::Busy { time: Nanos(time_ns), phase: PhaseId(phase) }
+        }
         doc::Step::SleepNs(time) => Step::Sleep(Nanos(time)),
         doc::Step::Timer { timer, period_ns, absolute } => Step::Timer {
             timer: TimerId(timer),
@@ -123,7 +132,9 @@ fn step(step: doc::Step) -> Step {
         doc::Step::Barrier(barrier) => Step::Barrier(BarrierId(barrier)),
         doc::Step::Lock(lock) => Step::Lock(LockId(lock)),
         doc::Step::Unlock(lock) => Step::Unlock(LockId(lock)),
-        doc::Step::Wait(it) => Step::Wait { condition: ConditionId(it.condition), lock: it.lock.map(LockId) },
+        doc::Step::Wait(it) => {
+            Step::Wait { condition: ConditionId(it.condition), lock: it.lock.map(LockId) }
+        }
         doc::Step::Signal(condition) => Step::Signal(ConditionId(condition)),
         doc::Step::Broadcast(condition) => Step::Broadcast(ConditionId(condition)),
         doc::Step::SignalAndWait(it) => {
@@ -133,8 +144,12 @@ fn step(step: doc::Step) -> Step {
         doc::Step::SemaphoreWait(semaphore) => Step::SemaphoreWait(SemaphoreId(semaphore)),
         doc::Step::Send(channel) => Step::Send(ChannelId(channel)),
         doc::Step::Receive(channel) => Step::Receive(ChannelId(channel)),
-        doc::Step::Close { channel, senders } => Step::Close { channel: ChannelId(channel), senders },
-        doc::Step::Io { device, time_ns } => Step::Io { device: DeviceId(device), time: Nanos(time_ns) },
+        doc::Step::Close { channel, senders } => {
+            Step::Close { channel: ChannelId(channel), senders }
+        }
+        doc::Step::Io { device, time_ns } => {
+            Step::Io { device: DeviceId(device), time: Nanos(time_ns) }
+        }
         doc::Step::Fork(template) => Step::Fork(template),
         doc::Step::JoinAll => Step::JoinAll,
         doc::Step::Suspend => Step::Suspend,
@@ -145,16 +160,23 @@ fn step(step: doc::Step) -> Step {
         doc::Step::RunTasks(graph) => Step::RunTasks(GraphId(graph)),
         doc::Step::Milestone => Step::Milestone,
         doc::Step::IterationBegins => Step::Iteration(Iteration::Begins),
-        doc::Step::IterationEnds { phase, of, loops } => Step::Iteration(Iteration::Ends { phase, of, loops }),
+        doc::Step::IterationEnds { phase, of, loops } => {
+            Step::Iteration(Iteration::Ends { phase, of, loops })
+        }
         doc::Step::SetClass(it) => Step::SetClass(class(&it)),
         doc::Step::SetNice(nice) => Step::SetNice(nice),
-        doc::Step::SetAffinity(cores) => Step::SetAffinity(cores.map(|cores| cores.into_iter().map(CoreId).collect())),
+        doc::Step::SetAffinity(cores) => {
+            Step::SetAffinity(cores.map(|cores| cores.into_iter().map(CoreId).collect()))
+        }
         doc::Step::SetClamps { util_min, util_max } => Step::SetClamps { util_min, util_max },
     }
 }
 
 fn graph(graph: doc::Graph) -> Result<TaskGraph, BadEdge> {
-    let tasks = graph.tasks.into_iter().map(|task| Task { work: Work(task.work), phase: PhaseId(task.phase) });
+    let tasks = graph
+        .tasks
+        .into_iter()
+        .map(|task| Task { work: Work(task.work), phase: PhaseId(task.phase) });
     let edges = graph.edges.into_iter().map(|(from, to)| (TaskId(from), TaskId(to)));
     let mut built = if graph.volumes.is_empty() {
         TaskGraph::new(tasks.collect(), edges.collect())?

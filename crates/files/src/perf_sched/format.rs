@@ -1,4 +1,5 @@
-//! Where the fields of the scheduler's tracepoints lie, as the kernel that recorded them says, and what they mean.
+//! Where the fields of the scheduler's tracepoints lie, as the kernel that recorded them says, and
+//! what they mean.
 //!
 //! The same for data of `perf` and for our own recorder, which reads the formats from tracefs:
 //!
@@ -14,12 +15,12 @@ use std::collections::BTreeMap;
 
 use crate::recorded::{Cpu, Event, Tid};
 
-/// States in which a thread has nothing to go on with: those below the bit that marks preemption, which is 0x100 now
-/// and was higher (include/linux/sched.h, `TASK_REPORT_MAX`).
+/// States in which a thread has nothing to go on with: those below the bit that marks preemption,
+/// which is 0x100 now and was higher (include/linux/sched.h, `TASK_REPORT_MAX`).
 const ASLEEP: i64 = 0xff;
 
-/// In `common_flags`: within a hard interrupt, a soft one, or one that cannot be masked (include/linux/trace_events.h,
-/// `TRACE_FLAG_HARDIRQ`, `_SOFTIRQ`, `_NMI`).
+/// In `common_flags`: within a hard interrupt, a soft one, or one that cannot be masked
+/// (include/linux/trace_events.h, `TRACE_FLAG_HARDIRQ`, `_SOFTIRQ`, `_NMI`).
 const IN_INTERRUPT: i64 = 0x08 | 0x10 | 0x40;
 
 /// A field of fixed size.
@@ -38,7 +39,8 @@ impl Field {
         high.get_mut(8_usize.checked_sub(self.size)?..)?.copy_from_slice(bytes);
         let unused = 64 - 8 * u32::try_from(self.size).ok()?;
         let value = if little_endian { i64::from_le_bytes(low) } else { i64::from_be_bytes(high) };
-        // Thread numbers and states are read as signed; flags are one byte of which no sign is asked.
+        // Thread numbers and states are read as signed; flags are one byte of which no sign is
+        // asked.
         Some(value.checked_shl(unused)? >> unused)
     }
 }
@@ -78,15 +80,19 @@ impl Tracepoints {
         self.0.iter().find(|(_, tracepoint)| is(tracepoint)).map(|(id, _)| *id)
     }
 
-    /// What a tracepoint of this number tells, from its fields as they were recorded on `cpu`. `None`: another tracepoint, or too few bytes.
+    /// What a tracepoint of this number tells, from its fields as they were recorded on `cpu`.
+    /// `None`: another tracepoint, or too few bytes.
     #[must_use]
     pub fn decode(&self, id: u64, raw: &[u8], cpu: Cpu, little_endian: bool) -> Option<Event> {
         let read = |field: Field| field.read(raw, little_endian);
         let tid = |field: Field| read(field).and_then(|value| i32::try_from(value).ok()).map(Tid);
         Some(match *self.0.get(&id)? {
-            Tracepoint::Switch { from, state, to } => {
-                Event::Switch { cpu, from: tid(from)?, preempted: read(state)? & ASLEEP == 0, to: tid(to)? }
-            }
+            Tracepoint::Switch { from, state, to } => Event::Switch {
+                cpu,
+                from: tid(from)?,
+                preempted: read(state)? & ASLEEP == 0,
+                to: tid(to)?,
+            },
             Tracepoint::Waking { tid: woken, by, flags } => {
                 let by = if read(flags)? & IN_INTERRUPT == 0 { Some(tid(by)?) } else { None };
                 Event::Waking { tid: tid(woken)?, by }
@@ -109,12 +115,16 @@ fn tracepoint(text: &str) -> Option<(u64, Tracepoint)> {
         })
     };
     let tracepoint = match name.trim() {
-        "sched_switch" => {
-            Tracepoint::Switch { from: field("prev_pid")?, state: field("prev_state")?, to: field("next_pid")? }
-        }
-        "sched_waking" => {
-            Tracepoint::Waking { tid: field("pid")?, by: field("common_pid")?, flags: field("common_flags")? }
-        }
+        "sched_switch" => Tracepoint::Switch {
+            from: field("prev_pid")?,
+            state: field("prev_state")?,
+            to: field("next_pid")?,
+        },
+        "sched_waking" => Tracepoint::Waking {
+            tid: field("pid")?,
+            by: field("common_pid")?,
+            flags: field("common_flags")?,
+        },
         _ => return None,
     };
     Some((id, tracepoint))

@@ -6,7 +6,9 @@ mod sections;
 use std::io::Cursor;
 
 use evenkeel_machine::Nanos;
-use linux_perf_data::linux_perf_event_reader::{Endianness, EventRecord, PerfEventType, RawEventRecord, RecordType};
+use linux_perf_data::linux_perf_event_reader::{
+    Endianness, EventRecord, PerfEventType, RawEventRecord, RecordType,
+};
 use linux_perf_data::{Error, Feature, PerfFileReader, PerfFileRecord};
 
 pub use format::{NEEDED, Tracepoints};
@@ -79,10 +81,12 @@ pub fn read(bytes: &[u8], file: &str) -> Result<PerfSched, PerfDataError> {
     if let Some(tracepoint) = NEEDED.into_iter().find(|name| tracepoints.id(name).is_none()) {
         return Err(PerfDataError::Lacks { file: file.to_owned(), tracepoint });
     }
-    let kinds: Vec<_> = perf_file.event_attributes().iter().map(|it| it.attributes().type_).collect();
+    let kinds: Vec<_> =
+        perf_file.event_attributes().iter().map(|it| it.attributes().type_).collect();
     let little_endian = perf_file.endian() == Endianness::LittleEndian;
     let mut found = PerfSched::default();
-    // A file that ends within a record, as one does whose writer was killed, is read as far as it goes.
+    // A file that ends within a record, as one does whose writer was killed, is read as far as it
+    // goes.
     while let Ok(Some(record)) = record_iter.next_record(&mut perf_file) {
         let PerfFileRecord::EventRecord { attr_index, record } = record else { continue };
         let id = match kinds.get(attr_index) {
@@ -95,15 +99,23 @@ pub fn read(bytes: &[u8], file: &str) -> Result<PerfSched, PerfDataError> {
     Ok(found)
 }
 
-/// The workload of one program of a file, on a machine of which `places` says how fast its cores are.
+/// The workload of one program of a file, on a machine of which `places` says how fast its cores
+/// are.
 ///
 /// # Errors
 /// Nothing of that program was seen.
-pub fn program(data: PerfSched, selection: Selection, places: &Places, file: &str) -> Result<Recorded, PerfDataError> {
+pub fn program(
+    data: PerfSched,
+    selection: Selection,
+    places: &Places,
+    file: &str,
+) -> Result<Recorded, PerfDataError> {
     let wanted = match &selection {
         Selection::Command => "a command that perf ran".to_owned(),
         Selection::Name(name) => format!("threads named {name}"),
-        Selection::Process(process) | Selection::Program(process) => format!("process {}", process.0),
+        Selection::Process(process) | Selection::Program(process) => {
+            format!("process {}", process.0)
+        }
     };
     let (mut follower, mut facts) = (Follower::new(selection), Vec::new());
     data.seen.into_iter().for_each(|seen| follower.take(seen, &mut facts));
@@ -114,7 +126,11 @@ pub fn program(data: PerfSched, selection: Selection, places: &Places, file: &st
 }
 
 /// Adds what a record says, where that is anything to us.
-fn take(record: &RawEventRecord<'_>, decode: impl Fn(&[u8], Cpu) -> Option<Event>, found: &mut PerfSched) {
+fn take(
+    record: &RawEventRecord<'_>,
+    decode: impl Fn(&[u8], Cpu) -> Option<Event>,
+    found: &mut PerfSched,
+) {
     // The library asserts what it expects of other records, and a broken file need not keep to it.
     if !UNDERSTOOD.contains(&record.record_type) {
         return;
@@ -138,7 +154,12 @@ fn take(record: &RawEventRecord<'_>, decode: impl Fn(&[u8], Cpu) -> Option<Event
         }
         EventRecord::Comm(comm) => {
             let name = String::from_utf8_lossy(&comm.name.as_slice()).into_owned();
-            Some(Event::Name { tid: Tid(comm.tid), process: Tid(comm.pid), name, exec: comm.is_execve })
+            Some(Event::Name {
+                tid: Tid(comm.tid),
+                process: Tid(comm.pid),
+                name,
+                exec: comm.is_execve,
+            })
         }
         EventRecord::Lost(lost) => {
             found.lost = found.lost.saturating_add(lost.count);

@@ -1,7 +1,9 @@
-//! Whether the parts of a file of perf lie within it: they are read whole, and memory for what a broken file claims might not be there.
+//! Whether the parts of a file of perf lie within it: they are read whole, and memory for what a
+//! broken file claims might not be there.
 //!
-//! Layout: tools/perf/Documentation/perf.data-file-format.txt of the kernel: a header with three sections (attributes, data, event types)
-//! and 256 bits of features, and behind the data a section for each feature that is there.
+//! Layout: tools/perf/Documentation/perf.data-file-format.txt of the kernel: a header with three
+//! sections (attributes, data, event types) and 256 bits of features, and behind the data a section
+//! for each feature that is there.
 
 /// Where the sections are in the header, and the bits.
 const SECTIONS: [usize; 3] = [24, 40, 56];
@@ -18,7 +20,8 @@ const PIPE: usize = 16;
 /// Bytes of `struct perf_event_attr` in its first version.
 const LEAST_ATTRIBUTE: usize = 64;
 
-/// The feature that describes events, and the last that there is room for in perf's own numbers: other tools add theirs from 128 on.
+/// The feature that describes events, and the last that there is room for in perf's own numbers:
+/// other tools add theirs from 128 on.
 const EVENT_DESC: usize = 12;
 const LAST_OF_PERF: usize = 127;
 
@@ -33,25 +36,38 @@ pub fn check(bytes: &[u8]) -> Result<(), String> {
     if !super::looks_like_perf_data(bytes) {
         return Err("it does not begin as a file of perf does".to_owned());
     }
-    // The magic is a number, too: as text it is the other way round on a machine of the other order.
+    // The magic is a number, too: as text it is the other way round on a machine of the other
+    // order.
     let little_endian = bytes.starts_with(b"PERFILE2");
     let number = |at: usize| {
         let word = bytes.get(at..at + 8)?.try_into().ok()?;
-        usize::try_from(if little_endian { u64::from_le_bytes(word) } else { u64::from_be_bytes(word) }).ok()
+        usize::try_from(if little_endian {
+            u64::from_le_bytes(word)
+        } else {
+            u64::from_be_bytes(word)
+        })
+        .ok()
     };
     if number(HEADER_SIZE) == Some(PIPE) {
-        return Err("it is what perf writes to a pipe (perf record -o -), which has no table of its parts: record \
+        return Err(
+            "it is what perf writes to a pipe (perf record -o -), which has no table of its \
+                    parts: record \
                     to a file (perf sched record -o FILE)"
-            .to_owned());
+                .to_owned(),
+        );
     }
     if bytes.len() < HEADER {
         return Err(format!("it ends within the header, after {} bytes", bytes.len()));
     }
-    let end = |at: usize| number(at)?.checked_add(number(at + 8)?).filter(|&end| end <= bytes.len());
+    let end =
+        |at: usize| number(at)?.checked_add(number(at + 8)?).filter(|&end| end <= bytes.len());
     for at in SECTIONS {
-        end(at).ok_or_else(|| format!("the section that byte {at} tells of reaches beyond the end"))?;
+        end(at)
+            .ok_or_else(|| format!("the section that byte {at} tells of reaches beyond the end"))?;
     }
-    if number(ATTRIBUTE_SIZE).is_none_or(|size| size < LEAST_ATTRIBUTE) || number(SECTIONS[2] + 8) != Some(0) {
+    if number(ATTRIBUTE_SIZE).is_none_or(|size| size < LEAST_ATTRIBUTE)
+        || number(SECTIONS[2] + 8) != Some(0)
+    {
         return Err("its attributes are not as any perf since Linux 3 wrote them".to_owned());
     }
     let first = end(DATA).unwrap_or(HEADER);
@@ -59,7 +75,8 @@ pub fn check(bytes: &[u8]) -> Result<(), String> {
     let has = |bit: usize| bytes[FEATURES + feature_byte(bit, little_endian)] >> (bit % 8) & 1 == 1;
     for (nth, bit) in (0..8 * (HEADER - FEATURES)).filter(|&bit| has(bit)).enumerate() {
         let at = first + nth * SECTION;
-        let end = end(at).ok_or_else(|| format!("the section of its feature {bit} reaches beyond the end"))?;
+        let end = end(at)
+            .ok_or_else(|| format!("the section of its feature {bit} reaches beyond the end"))?;
         if bit > LAST_OF_PERF {
             return Err(format!("feature {bit} is none of perf's"));
         }
@@ -67,11 +84,17 @@ pub fn check(bytes: &[u8]) -> Result<(), String> {
             described = number(at).and_then(|from| bytes.get(from..end));
         }
     }
-    let order = |word: [u8; 4]| if little_endian { u32::from_le_bytes(word) } else { u32::from_be_bytes(word) };
-    described.and_then(|events| events_fit(events, order)).ok_or("its description of events is broken")?;
+    let order = |word: [u8; 4]| {
+        if little_endian { u32::from_le_bytes(word) } else { u32::from_be_bytes(word) }
+    };
+    described
+        .and_then(|events| events_fit(events, order))
+        .ok_or("its description of events is broken")?;
     let data = number(DATA).and_then(|from| bytes.get(from..first)).unwrap_or_default();
     if holds_trace(data, little_endian) {
-        return Err("it holds a processor's own trace (AUX), which says nothing of threads".to_owned());
+        return Err(
+            "it holds a processor's own trace (AUX), which says nothing of threads".to_owned()
+        );
     }
     Ok(())
 }

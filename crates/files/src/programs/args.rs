@@ -1,5 +1,6 @@
-//! How a built-in workload is asked for: `name[:argument[,argument…]]`, where an argument is a shape (`tasks`), a knob (`loops=100`), or a
-//! bare number, which stands for `threads=`. No character of it needs quoting in a shell.
+//! How a built-in workload is asked for: `name[:argument[,argument…]]`, where an argument is a
+//! shape (`tasks`), a knob (`loops=100`), or a bare number, which stands for `threads=`. No
+//! character of it needs quoting in a shell.
 
 use super::KnobInfo;
 use super::error::WorkloadError;
@@ -18,7 +19,8 @@ pub(super) struct Args {
 impl Args {
     /// Takes `name:arguments` apart. What is neither a number nor `key=value` is taken for a shape.
     pub(super) fn parse(spec: &str) -> Result<Self, WorkloadError> {
-        let (workload, rest) = spec.split_once(':').map_or((spec, None), |(name, rest)| (name, Some(rest)));
+        let (workload, rest) =
+            spec.split_once(':').map_or((spec, None), |(name, rest)| (name, Some(rest)));
         let mut args = Self { workload: workload.to_owned(), shape: None, knobs: Vec::new() };
         for argument in rest.into_iter().flat_map(|rest| rest.split(',')).map(str::trim) {
             if let Some((key, value)) = argument.split_once('=') {
@@ -28,7 +30,10 @@ impl Args {
             } else if args.shape.is_none() && !argument.is_empty() {
                 args.shape = Some(argument.to_owned());
             } else {
-                return Err(WorkloadError::Argument { workload: args.workload, argument: argument.to_owned() });
+                return Err(WorkloadError::Argument {
+                    workload: args.workload,
+                    argument: argument.to_owned(),
+                });
             }
         }
         Ok(args)
@@ -55,11 +60,14 @@ impl Args {
         self.shape.as_deref()
     }
 
-    /// Without knobs whose value is their default in words (`at_once=all`): as if they had not been given. A number stays, since one that
-    /// is asked for goes before the number of workers of the whole command.
+    /// Without knobs whose value is their default in words (`at_once=all`): as if they had not been
+    /// given. A number stays, since one that is asked for goes before the number of workers of the
+    /// whole command.
     pub(super) fn without_defaults_in_words(mut self, infos: &[KnobInfo]) -> Self {
         let is_default = |key: &str, value: &str| {
-            infos.iter().any(|info| info.name == key && info.default == value && value.parse::<f64>().is_err())
+            infos.iter().any(|info| {
+                info.name == key && info.default == value && value.parse::<f64>().is_err()
+            })
         };
         self.knobs.retain(|(key, value)| !is_default(key, value));
         self
@@ -85,21 +93,43 @@ impl Args {
     }
 
     /// A whole number of a knob, within bounds; `default` where it was not given.
-    pub(super) fn whole(&self, key: &str, default: u64, least: u64, most: u64) -> Result<u64, WorkloadError> {
+    pub(super) fn whole(
+        &self,
+        key: &str,
+        default: u64,
+        least: u64,
+        most: u64,
+    ) -> Result<u64, WorkloadError> {
         Ok(self.optional_whole(key, least, most)?.unwrap_or(default.clamp(least, most)))
     }
 
     /// A whole number of a knob, within bounds, where it was given.
-    pub(super) fn optional_whole(&self, key: &str, least: u64, most: u64) -> Result<Option<u64>, WorkloadError> {
+    pub(super) fn optional_whole(
+        &self,
+        key: &str,
+        least: u64,
+        most: u64,
+    ) -> Result<Option<u64>, WorkloadError> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let number = whole_number(value).filter(|number| (least..=most).contains(number));
-        let expected =
-            || if least == most { most.to_string() } else { format!("a whole number from {least} to {most}") };
+        let expected = || {
+            if least == most {
+                most.to_string()
+            } else {
+                format!("a whole number from {least} to {most}")
+            }
+        };
         number.map(Some).ok_or_else(|| self.bad(key, value, expected()))
     }
 
     /// As [`Args::whole`], where the bounds fit a `u32`.
-    pub(super) fn count(&self, key: &str, default: u32, least: u32, most: u32) -> Result<u32, WorkloadError> {
+    pub(super) fn count(
+        &self,
+        key: &str,
+        default: u32,
+        least: u32,
+        most: u32,
+    ) -> Result<u32, WorkloadError> {
         let number = self.whole(key, default.into(), least.into(), most.into())?;
         Ok(u32::try_from(number).unwrap_or(most))
     }
@@ -110,14 +140,25 @@ impl Args {
     }
 
     /// A number above 0 and up to `most`; `default` where it was not given.
-    pub(super) fn positive(&self, key: &str, default: f64, most: f64) -> Result<f64, WorkloadError> {
+    pub(super) fn positive(
+        &self,
+        key: &str,
+        default: f64,
+        most: f64,
+    ) -> Result<f64, WorkloadError> {
         let Some(value) = self.get(key) else { return Ok(default) };
         let number = value.parse::<f64>().ok().filter(|number| *number > 0.0 && *number <= most);
         number.ok_or_else(|| self.bad(key, value, format!("a number above 0 and up to {most}")))
     }
 
     /// A number within bounds; `default` where it was not given.
-    pub(super) fn number(&self, key: &str, default: f64, least: f64, most: f64) -> Result<f64, WorkloadError> {
+    pub(super) fn number(
+        &self,
+        key: &str,
+        default: f64,
+        least: f64,
+        most: f64,
+    ) -> Result<f64, WorkloadError> {
         let Some(value) = self.get(key) else { return Ok(default.clamp(least, most)) };
         let number = value.parse::<f64>().ok().filter(|number| (least..=most).contains(number));
         // Rounded down, so that what is said to do does.
@@ -128,7 +169,8 @@ impl Args {
     /// One of some words; the first where it was not given.
     pub(super) fn word<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Result<T, WorkloadError> {
         let names = || words.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-        let value = self.get(key).or_else(|| words.first().map(|(name, _)| *name)).unwrap_or_default();
+        let value =
+            self.get(key).or_else(|| words.first().map(|(name, _)| *name)).unwrap_or_default();
         let found = words.iter().find(|(name, _)| *name == value).map(|(_, meaning)| *meaning);
         found.ok_or_else(|| self.bad(key, value, format!("one of: {}", names())))
     }
@@ -138,7 +180,12 @@ impl Args {
     }
 
     fn bad(&self, key: &str, found: &str, expected: String) -> WorkloadError {
-        WorkloadError::Knob { workload: self.workload.clone(), knob: key.to_owned(), found: found.to_owned(), expected }
+        WorkloadError::Knob {
+            workload: self.workload.clone(),
+            knob: key.to_owned(),
+            found: found.to_owned(),
+            expected,
+        }
     }
 }
 
@@ -147,7 +194,8 @@ fn whole_number(text: &str) -> Option<u64> {
     // Up to here a float is exact.
     const EXACT: f64 = (1_u64 << 53) as f64;
     let digits = text.replace('_', "");
-    let in_powers_of_ten = || digits.parse().ok().filter(|it: &f64| it.fract() == 0.0 && (0.0..=EXACT).contains(it));
+    let in_powers_of_ten =
+        || digits.parse().ok().filter(|it: &f64| it.fract() == 0.0 && (0.0..=EXACT).contains(it));
     digits.parse().ok().or_else(|| in_powers_of_ten().map(|number| number as u64))
 }
 
@@ -185,8 +233,12 @@ mod tests {
     #[test]
     fn the_greatest_number_that_is_said_to_do_does() {
         let most = 0.95 * 2.0_f64.sqrt();
-        let read = |text: &str| Args::parse(&format!("x:k={text}")).unwrap().number("k", 0.0, 0.0, most);
-        assert_eq!(read("1.344").unwrap_err().to_string(), "x: k=1.344: expected a number from 0 to 1.343");
+        let read =
+            |text: &str| Args::parse(&format!("x:k={text}")).unwrap().number("k", 0.0, 0.0, most);
+        assert_eq!(
+            read("1.344").unwrap_err().to_string(),
+            "x: k=1.344: expected a number from 0 to 1.343"
+        );
         assert_eq!(read("1.343").unwrap(), 1.343);
     }
 
@@ -200,7 +252,9 @@ mod tests {
         assert_eq!(said(args.whole("k", 1, 1, 9)), "x: k=99: expected a whole number from 1 to 9");
         assert_eq!(said(args.whole("k", 1, 9, 9)), "x: k=99: expected 9");
         assert!(args.positive("f", 1.0, 2.0).is_err());
-        assert!(args.word("w", &[("a", 1), ("b", 2)]).unwrap_err().to_string().contains("one of: a, b"));
+        assert!(
+            args.word("w", &[("a", 1), ("b", 2)]).unwrap_err().to_string().contains("one of: a, b")
+        );
         assert!(args.check(&[], &["k", "f"]).unwrap_err().to_string().contains("no knob 'w'"));
     }
 }

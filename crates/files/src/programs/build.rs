@@ -1,4 +1,5 @@
-//! Putting an application together: objects are numbered as they are made, and equal programs are kept once.
+//! Putting an application together: objects are numbered as they are made, and equal programs are
+//! kept once.
 
 use std::sync::Arc;
 
@@ -7,16 +8,17 @@ use evenkeel_machine::{Machine, Work};
 use super::error::WorkloadError;
 use evenkeel_model::Phase;
 use evenkeel_model::{
-    Application, BarrierId, Channel, ChannelId, DeviceId, GraphId, LockId, LoopId, ParallelLoop, PhaseId, Program,
-    ProgramId, Step, ThreadSpec,
+    Application, BarrierId, Channel, ChannelId, DeviceId, GraphId, LockId, LoopId, ParallelLoop,
+    PhaseId, Program, ProgramId, Step, ThreadSpec,
 };
 use evenkeel_model::{Task, TaskGraph, TaskId};
 
 /// The most tasks that one graph is built with: some hundred megabytes.
 pub(super) const MOST_TASKS: u64 = 5_000_000;
 
-/// Cost of creating one task, instructions, paid by the master. Assumption: of the order of what task runtimes take on a desktop core
-/// (61 to 290 ns at about 4 GHz and 2 instructions per cycle), dependences included.
+/// Cost of creating one task, instructions, paid by the master. Assumption: of the order of what
+/// task runtimes take on a desktop core (61 to 290 ns at about 4 GHz and 2 instructions per cycle),
+/// dependences included.
 const TASK_CREATE: Work = Work(1_500);
 
 /// Cost of taking one task, instructions. Assumption, as [`TASK_CREATE`].
@@ -169,7 +171,12 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    pub(super) fn task(&mut self, work: u64, phase: PhaseId, after: impl IntoIterator<Item = TaskId>) -> TaskId {
+    pub(super) fn task(
+        &mut self,
+        work: u64,
+        phase: PhaseId,
+        after: impl IntoIterator<Item = TaskId>,
+    ) -> TaskId {
         let id = TaskId(self.tasks.len() as u32);
         self.tasks.push(Task { work: Work(work), phase });
         self.edges.extend(after.into_iter().map(|before| (before, id)));
@@ -178,7 +185,8 @@ impl Graph {
 
     pub(super) fn finish(self, workload: &str) -> Result<TaskGraph, WorkloadError> {
         let graph = TaskGraph::new(self.tasks, self.edges);
-        let mut graph = graph.map_err(|source| WorkloadError::Graph { workload: workload.to_owned(), source })?;
+        let mut graph = graph
+            .map_err(|source| WorkloadError::Graph { workload: workload.to_owned(), source })?;
         graph.create_cost = TASK_CREATE;
         graph.take_cost = TASK_TAKE;
         Ok(graph)
@@ -190,5 +198,10 @@ pub(super) fn bounded_tasks(workload: &str, count: u64) -> Result<(), WorkloadEr
     if count <= MOST_TASKS {
         return Ok(());
     }
-    Err(WorkloadError::TooLarge { workload: workload.to_owned(), count, what: "tasks", most: MOST_TASKS })
+    Err(WorkloadError::TooLarge {
+        workload: workload.to_owned(),
+        count,
+        what: "tasks",
+        most: MOST_TASKS,
+    })
 }

@@ -1,11 +1,14 @@
 //! The course of a data-parallel program, and what becomes of it in each shape.
 //!
-//! A course says what is to be done in which order: items that threads share, work that only one of them does, repetitions. A
-//! shape says how threads share the items:
+//! A course says what is to be done in which order: items that threads share, work that only one of
+//! them does, repetitions. A shape says how threads share the items:
 //!
-//! - `pinned`: one equal block each (or tickets, where the threaded program has them), then a barrier;
-//! - `loop-static`, `loop-dynamic`, `loop-guided`, `loop-aid-static`, `loop-aid-dynamic`, `loop-aid-affinity`: a parallel loop, then a barrier;
-//! - `tasks`: blocks become tasks that wait only for the blocks whose results they read; no barrier.
+//! - `pinned`: one equal block each (or tickets, where the threaded program has them), then a
+//!   barrier;
+//! - `loop-static`, `loop-dynamic`, `loop-guided`, `loop-aid-static`, `loop-aid-dynamic`,
+//!   `loop-aid-affinity`: a parallel loop, then a barrier;
+//! - `tasks`: blocks become tasks that wait only for the blocks whose results they read; no
+//!   barrier.
 //!
 //! The first thread also does what only one does: there is no idle main thread beside the workers.
 
@@ -16,7 +19,8 @@ use super::error::WorkloadError;
 use evenkeel_model::TaskId;
 use evenkeel_model::{BarrierId, LockId, LoopId, ParallelLoop, PhaseId, Step};
 
-/// Cost of taking a chunk of a parallel loop, instructions: an atomic addition that misses the cache. Assumption.
+/// Cost of taking a chunk of a parallel loop, instructions: an atomic addition that misses the
+/// cache. Assumption.
 const LOOP_TAKE: Work = Work(100);
 
 /// Cost of taking a ticket, instructions: a mutex around a counter. Assumption.
@@ -45,7 +49,8 @@ pub(super) enum Schedule {
 }
 
 impl Schedule {
-    /// As loop policies are called, with so many iterations at a time where it hands out several times.
+    /// As loop policies are called, with so many iterations at a time where it hands out several
+    /// times.
     fn with_chunk(self, chunk: u64) -> String {
         match self {
             Self::Static => "static".into(),
@@ -97,7 +102,8 @@ pub(super) struct Shared {
     /// Number of blocks in the `tasks` shape.
     pub(super) tasks: u64,
     pub(super) needs: Needs,
-    /// Items that `loop-dynamic` hands out at once, the least of `loop-guided`, and what `loop-aid-…` samples by.
+    /// Items that `loop-dynamic` hands out at once, the least of `loop-guided`, and what
+    /// `loop-aid-…` samples by.
     pub(super) chunk: u64,
     /// The threaded program deals out tickets of this many items instead of blocks.
     pub(super) ticket: Option<u64>,
@@ -123,7 +129,8 @@ pub(super) enum Part {
     Shared(Shared),
     /// A barrier that the threaded program has for no dependence of its own.
     Barrier,
-    /// Parts again and again. `synchronised`: each round needs all of the one before, so that tasks of two rounds never overlap.
+    /// Parts again and again. `synchronised`: each round needs all of the one before, so that tasks
+    /// of two rounds never overlap.
     Repeat { times: u64, synchronised: bool, parts: Vec<Part> },
 }
 
@@ -146,7 +153,8 @@ pub(super) fn add_threads(
     let first_lock = builder.locks(locks.saturating_mul(threads.saturating_sub(1))).0;
     let barrier = builder.barrier(threads);
     for i in 0..threads {
-        let mut lowering = Lowering { thread: i, threads, barrier, loops: &loops, next: 0, first_lock };
+        let mut lowering =
+            Lowering { thread: i, threads, barrier, loops: &loops, next: 0, first_lock };
         let steps = lowering.steps(course);
         let program = builder.program(steps);
         builder.thread(format!("worker{i}"), 0, program);
@@ -160,14 +168,23 @@ pub(super) fn add_workers(builder: &mut Builder, steps: Vec<Step>, threads: u32)
     (0..threads).for_each(|i| builder.thread(format!("worker{i}"), 0, program));
 }
 
-/// Makes the parallel loops of a course, in the order in which the threads come to them; none for a block.
-fn add_loops(builder: &mut Builder, course: &[Part], shape: Shape, threads: u32, loops: &mut Vec<Option<LoopId>>) {
+/// Makes the parallel loops of a course, in the order in which the threads come to them; none for a
+/// block.
+fn add_loops(
+    builder: &mut Builder,
+    course: &[Part],
+    shape: Shape,
+    threads: u32,
+    loops: &mut Vec<Option<LoopId>>,
+) {
     for part in course {
         match part {
             Part::Repeat { parts, .. } => add_loops(builder, parts, shape, threads, loops),
             Part::Shared(shared) => {
                 let schedule = match (shape, shared.ticket) {
-                    (Shape::Loop(schedule), _) => Some((schedule.with_chunk(shared.chunk), LOOP_TAKE)),
+                    (Shape::Loop(schedule), _) => {
+                        Some((schedule.with_chunk(shared.chunk), LOOP_TAKE))
+                    }
                     (_, Some(ticket)) => Some((format!("dynamic,{ticket}"), TICKET_TAKE)),
                     (_, None) => None,
                 };
@@ -214,7 +231,9 @@ impl Lowering<'_> {
                     steps.extend(repeat(*times, self.steps(parts)));
                     continue;
                 }
-                Part::Serial { work, phase } if self.thread == 0 => compute(&mut steps, *work, *phase),
+                Part::Serial { work, phase } if self.thread == 0 => {
+                    compute(&mut steps, *work, *phase)
+                }
                 Part::Serial { .. } | Part::Barrier => {}
                 Part::Shared(shared) => self.share(shared, &mut steps),
             }
@@ -235,7 +254,8 @@ impl Lowering<'_> {
             compute(steps, items * shared.work, shared.phase);
             return;
         };
-        // Both sides of a border take the same locks, each in its own pass over its own cells, in the same order.
+        // Both sides of a border take the same locks, each in its own pass over its own cells, in
+        // the same order.
         let left = (self.thread > 0).then(|| self.thread - 1);
         let right = (self.thread + 1 < self.threads).then_some(self.thread);
         let mut inner = items;
@@ -257,9 +277,13 @@ impl Lowering<'_> {
     }
 }
 
-/// The steps of every worker in the `tasks` shape: one graph for the whole course, or one that is run again and again
-/// where rounds cannot overlap anyway.
-fn task_steps(builder: &mut Builder, workload: &str, course: &[Part]) -> Result<Vec<Step>, WorkloadError> {
+/// The steps of every worker in the `tasks` shape: one graph for the whole course, or one that is
+/// run again and again where rounds cannot overlap anyway.
+fn task_steps(
+    builder: &mut Builder,
+    workload: &str,
+    course: &[Part],
+) -> Result<Vec<Step>, WorkloadError> {
     if let [Part::Repeat { times, synchronised: true, parts }] = course {
         return Ok(repeat(*times, task_steps(builder, workload, parts)?));
     }
@@ -284,8 +308,12 @@ fn add_tasks(graph: &mut Graph, course: &[Part], before: &mut Vec<TaskId>) {
     for part in course {
         match part {
             Part::Barrier => {}
-            Part::Serial { work, phase } => *before = vec![graph.task(*work, *phase, before.iter().copied())],
-            Part::Repeat { times, parts, .. } => (0..*times).for_each(|_| add_tasks(graph, parts, before)),
+            Part::Serial { work, phase } => {
+                *before = vec![graph.task(*work, *phase, before.iter().copied())]
+            }
+            Part::Repeat { times, parts, .. } => {
+                (0..*times).for_each(|_| add_tasks(graph, parts, before))
+            }
             Part::Shared(shared) => *before = add_blocks(graph, shared, before),
         }
     }
@@ -299,10 +327,16 @@ fn add_blocks(graph: &mut Graph, shared: &Shared, before: &[TaskId]) -> Vec<Task
         let needed = match shared.needs {
             Needs::Nothing => &before[..0],
             Needs::SameBlock if same_blocks => &before[at..=at],
-            Needs::Neighbours if same_blocks => &before[at.saturating_sub(1)..before.len().min(at + 2)],
+            Needs::Neighbours if same_blocks => {
+                &before[at.saturating_sub(1)..before.len().min(at + 2)]
+            }
             Needs::SameBlock | Needs::Neighbours | Needs::All => before,
         };
-        graph.task(block(shared.items, i, blocks) * shared.work, shared.phase, needed.iter().copied())
+        graph.task(
+            block(shared.items, i, blocks) * shared.work,
+            shared.phase,
+            needed.iter().copied(),
+        )
     };
     (0..blocks).map(add).collect()
 }

@@ -52,7 +52,10 @@ pub enum WorkloadError {
         expected: String,
     },
     /// An argument that is empty, a second shape, or a knob given twice.
-    #[error("{workload}: cannot make sense of '{argument}': expected at most one shape, and each knob=value once")]
+    #[error(
+        "{workload}: cannot make sense of '{argument}': expected at most one shape, and each \
+         knob=value once"
+    )]
     Argument {
         /// Workload.
         workload: String,
@@ -68,7 +71,9 @@ pub enum WorkloadError {
         most: f64,
     },
     /// More than memory should hold.
-    #[error("{workload}: {count} {what} at this size; at most {most} are built: take a smaller --size")]
+    #[error(
+        "{workload}: {count} {what} at this size; at most {most} are built: take a smaller --size"
+    )]
     TooLarge {
         /// Workload.
         workload: String,

@@ -63,7 +63,11 @@ static EXPECTED: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Makes the applications of a file, in whatever format it is.
-pub(super) fn read(bytes: &[u8], path: &Path, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
+pub(super) fn read(
+    bytes: &[u8],
+    path: &Path,
+    ctx: &Context,
+) -> Result<Vec<Application>, WorkloadError> {
     match READERS.iter().find(|reader| (reader.sniff)(bytes)) {
         Some(reader) => (reader.read)(bytes, &path.display().to_string(), ctx),
         None => Err(WorkloadError::Format { path: path.to_owned(), expected: &EXPECTED }),
@@ -76,7 +80,12 @@ fn perf_data(bytes: &[u8], file: &str, ctx: &Context) -> Result<Vec<Application>
     sized(vec![recorded.application], ctx)
 }
 
-fn task_graph(bytes: &[u8], format: Format, file: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
+fn task_graph(
+    bytes: &[u8],
+    format: Format,
+    file: &str,
+    ctx: &Context,
+) -> Result<Vec<Application>, WorkloadError> {
     sized(vec![task_graphs::parse(bytes, format, file, ctx.workers())?], ctx)
 }
 
@@ -84,7 +93,10 @@ fn task_graph(bytes: &[u8], format: Format, file: &str, ctx: &Context) -> Result
 fn sized(mut apps: Vec<Application>, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
     if ctx.size != 1.0 {
         for app in &mut apps {
-            app.notes.push(format!("{}: a size does not change what a workload file asks for", app.name));
+            app.notes.push(format!(
+                "{}: a size does not change what a workload file asks for",
+                app.name
+            ));
         }
     }
     Ok(apps)

@@ -68,8 +68,13 @@ struct Registry {
 }
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
-    let families =
-        [parsec::entries(), fairness::entries(), generated::entries(), system::entries(), shipped::entries()];
+    let families = [
+        parsec::entries(),
+        fairness::entries(),
+        generated::entries(),
+        system::entries(),
+        shipped::entries(),
+    ];
     let entries = families.into_iter().flatten();
     let (builds, infos) = entries.map(|entry| (entry.build, entry.info)).unzip();
     Registry { builds, infos }
@@ -99,9 +104,9 @@ fn folded(name: &str) -> Option<usize> {
     REGISTRY.infos.iter().position(|info| info.name.eq_ignore_ascii_case(name))
 }
 
-/// Makes a workload from the name of a built-in one with its arguments, or from a file, whose format is told from its
-/// content. A name in another case comes after a file. The result is deterministic: equal specifications and contexts
-/// give equal applications.
+/// Makes a workload from the name of a built-in one with its arguments, or from a file, whose
+/// format is told from its content. A name in another case comes after a file. The result is
+/// deterministic: equal specifications and contexts give equal applications.
 ///
 /// # Errors
 /// See [`WorkloadError`].
@@ -125,7 +130,8 @@ pub fn load(spec: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError
     }
 }
 
-/// Makes a workload from the content of a file, whose format is told from it. `name`: of the file, in messages.
+/// Makes a workload from the content of a file, whose format is told from it. `name`: of the file,
+/// in messages.
 ///
 /// # Errors
 /// As [`load`] of a file.
@@ -197,7 +203,11 @@ mod tests {
     #[test]
     fn names_differ_by_more_than_case_and_are_found_in_any() {
         for (i, info) in list().iter().enumerate() {
-            assert!(list()[..i].iter().all(|other| !other.name.eq_ignore_ascii_case(info.name)), "{}", info.name);
+            assert!(
+                list()[..i].iter().all(|other| !other.name.eq_ignore_ascii_case(info.name)),
+                "{}",
+                info.name
+            );
             assert_eq!(find(&info.name.to_uppercase()).map(|found| found.name), Some(info.name));
         }
         let machine = crate::machines::preset("odroid-xu3-paper").unwrap();
@@ -227,7 +237,10 @@ mod tests {
         for threads in [1, 200] {
             let ctx = Context { size: 0.001, threads: Some(threads), ..Context::new(&machine) };
             for spec in specs() {
-                load(&spec, &ctx).unwrap().iter().for_each(|app| assert_eq!(app.validate(), Ok(()), "{spec}"));
+                load(&spec, &ctx)
+                    .unwrap()
+                    .iter()
+                    .for_each(|app| assert_eq!(app.validate(), Ok(()), "{spec}"));
             }
         }
     }
@@ -253,7 +266,11 @@ mod tests {
                 let asked = load(&spec, &ctx).unwrap_or_else(|error| panic!("{error}"));
                 assert_eq!(asked.len(), as_it_is.len(), "{spec}");
                 for (asked, as_it_is) in asked.into_iter().zip(&as_it_is) {
-                    assert_eq!(Application { name: as_it_is.name.clone(), ..asked }, *as_it_is, "{spec}");
+                    assert_eq!(
+                        Application { name: as_it_is.name.clone(), ..asked },
+                        *as_it_is,
+                        "{spec}"
+                    );
                 }
             }
         }
@@ -264,8 +281,12 @@ mod tests {
         let book = include_str!("../../../../docs/workloads.md");
         for info in list() {
             assert!(book.contains(info.name), "{}", info.name);
-            info.knobs.iter().for_each(|knob| assert!(book.contains(&format!("{}=", knob.name)), "{}", knob.name));
-            info.shapes.iter().for_each(|shape| assert!(book.contains(&format!("`{shape}`")), "{shape}"));
+            info.knobs.iter().for_each(|knob| {
+                assert!(book.contains(&format!("{}=", knob.name)), "{}", knob.name)
+            });
+            info.shapes
+                .iter()
+                .for_each(|shape| assert!(book.contains(&format!("`{shape}`")), "{shape}"));
         }
     }
 
@@ -274,9 +295,14 @@ mod tests {
         let machine = crate::machines::preset("odroid-xu3").unwrap();
         let said = |spec: &str| load(spec, &Context::new(&machine)).unwrap_err().to_string();
         let error = said("blackshole:tasks");
-        assert!(error.contains("did you mean blackscholes") && error.contains("`evenkeel workloads`"), "{error}");
+        assert!(
+            error.contains("did you mean blackscholes") && error.contains("`evenkeel workloads`"),
+            "{error}"
+        );
         assert!(!said("zzzz").contains("did you mean"));
-        assert!(said("dedup:loop-static").contains("no shape 'loop-static'; shapes: pinned, tasks"));
+        assert!(
+            said("dedup:loop-static").contains("no shape 'loop-static'; shapes: pinned, tasks")
+        );
         assert!(said("spin:shape=1").contains("no knob 'shape'; knobs: threads, seconds"));
     }
 
@@ -284,7 +310,8 @@ mod tests {
     fn a_file_is_told_from_its_content_and_is_the_same_by_path_and_by_name() {
         let machine = crate::machines::preset("odroid-xu3").unwrap();
         let workloads = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads");
-        let files: Vec<_> = std::fs::read_dir(&workloads).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let files: Vec<_> =
+            std::fs::read_dir(&workloads).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(!files.is_empty());
         for file in files {
             let name = file.file_stem().unwrap().to_str().unwrap();

@@ -33,13 +33,16 @@ macro_rules! shipped {
 }
 
 static SHIPPED: [Shipped; 9] = shipped![
-    "rt-app" "rtapp-mixed" ".json": "a phone in use: frames, audio, a page that loads, sensors, storage, batch work",
+    "rt-app" "rtapp-mixed" ".json": "a phone in use: frames, audio, a page that loads, sensors, \
+                                     storage, batch work",
     "rt-app" "rtapp-memory" ".json": "work on memory and output to a device",
-    "rt-app" "rtapp-policies" ".json": "scheduling classes, priorities, affinities and clamps, changed on the way",
+    "rt-app" "rtapp-policies" ".json": "scheduling classes, priorities, affinities and clamps, \
+                                        changed on the way",
     "rt-app" "rtapp-sync" ".json": "threads that wait for each other in every way that rt-app has",
     "rt-app" "rtapp-timers" ".json": "work, wall time, sleeps and timers",
     "rt-app" "rtapp-wild" ".json": "rt-app's syntax as it is met in the wild",
-    "WfFormat" "wfcommons-mosaic" ".json": "task graph, four images are projected, matched and added up",
+    "WfFormat" "wfcommons-mosaic" ".json": "task graph, four images are projected, matched and \
+                                            added up",
     "STG" "stg-twelve" ".stg": "task graph, twelve tasks between two dummies",
     "DOT" "dot-build" ".dot": "task graph, a program is generated, compiled, linked and tested",
 ];
@@ -48,22 +51,35 @@ static SHIPPED: [Shipped; 9] = shipped![
 pub(super) fn entries() -> Vec<Entry> {
     let entry = |file: &Shipped| {
         let summary = format!("{} file: {}", file.format, file.summary);
-        let info = WorkloadInfo { name: file.name, summary, source: "Evenkeel, workloads/", shapes: &[], knobs: &[] };
+        let info = WorkloadInfo {
+            name: file.name,
+            summary,
+            source: "Evenkeel, workloads/",
+            shapes: &[],
+            knobs: &[],
+        };
         Entry { info, build }
     };
     SHIPPED.iter().map(entry).collect()
 }
 
 fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
-    let Some(file) = SHIPPED.iter().find(|file| file.name == args.workload()) else { return Ok(Vec::new()) };
+    let Some(file) = SHIPPED.iter().find(|file| file.name == args.workload()) else {
+        return Ok(Vec::new());
+    };
     super::readers::read(file.text.as_bytes(), Path::new(file.file), ctx)
 }
 
 /// An rt-app file says itself how much it does: a size changes nothing, and that is noted.
-pub(super) fn rt_app(bytes: &[u8], file_name: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
+pub(super) fn rt_app(
+    bytes: &[u8],
+    file_name: &str,
+    ctx: &Context,
+) -> Result<Vec<Application>, WorkloadError> {
     let mut app = rtapp::read(bytes, file_name, ctx.iterations)?;
     if ctx.size != 1.0 {
-        app.notes.push(format!("{}: a size does not change what an rt-app file asks for", app.name));
+        app.notes
+            .push(format!("{}: a size does not change what an rt-app file asks for", app.name));
     }
     Ok(vec![app])
 }

@@ -1,22 +1,27 @@
 //! Where threads met at barriers.
 //!
-//! What is seen of a barrier is that its last arriver wakes all others at one instant. Taken for one are
+//! What is seen of a barrier is that its last arriver wakes all others at one instant. Taken for
+//! one are
 //!
-//! - **three threads or more** of a process, of which one wakes all others, none of which was anywhere else since, at least
-//!   [`EPISODES`] times with the same threads, if in one of ten cases it is another that wakes, or if they are equals. One thread that always
-//!   is the last is else a stage that others wait for, as in a pipeline. Where all but one were woken, and four or more is a known
-//!   barrier's number, the one is taken to have come so late that it did not fall asleep: it meets the others, too, unless it was
-//!   yet to be woken from a meeting that had ended;
-//! - **two threads** of a process, of which one wakes the other at least [`EPISODES_OF_TWO`] times, if they are equals and do not
-//!   strictly take turns in waking each other: who does passes something to and fro.
+//! - **three threads or more** of a process, of which one wakes all others, none of which was
+//!   anywhere else since, at least [`EPISODES`] times with the same threads, if in one of ten cases
+//!   it is another that wakes, or if they are equals. One thread that always is the last is else a
+//!   stage that others wait for, as in a pipeline. Where all but one were woken, and four or more
+//!   is a known barrier's number, the one is taken to have come so late that it did not fall
+//!   asleep: it meets the others, too, unless it was yet to be woken from a meeting that had ended;
+//! - **two threads** of a process, of which one wakes the other at least [`EPISODES_OF_TWO`] times,
+//!   if they are equals and do not strictly take turns in waking each other: who does passes
+//!   something to and fro.
 //!
-//! Equals are threads that in four of five cases did the same work since they last dealt with anybody, within a tenth. A producer
-//! and a consumer of equal work are equals and are taken for a barrier.
+//! Equals are threads that in four of five cases did the same work since they last dealt with
+//! anybody, within a tenth. A producer and a consumer of equal work are equals and are taken for a
+//! barrier.
 //!
-//! What makes a run with barriers end: an episode's threads had all done what they did before it when the first of them was
-//! woken, and each did what it did after it later. So the order of the recording is one in which all of it can be done, with an
-//! episode where the first was woken. A thread that is woken from an episode after others met elsewhere was in it before they
-//! met: were it late there, it would wait for them where they meet, and they for it where it was woken.
+//! What makes a run with barriers end: an episode's threads had all done what they did before it
+//! when the first of them was woken, and each did what it did after it later. So the order of the
+//! recording is one in which all of it can be done, with an episode where the first was woken. A
+//! thread that is woken from an episode after others met elsewhere was in it before they met: were
+//! it late there, it would wait for them where they meet, and they for it where it was woken.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +35,8 @@ const EPISODES: usize = 3;
 /// The fewest times that two threads must have met.
 const EPISODES_OF_TWO: usize = 8;
 
-/// Longer between two wake-ups by one thread, on its core, and they are not of one instant: some ten times what the kernel takes for
-/// each of the threads that it wakes by one futex call.
+/// Longer between two wake-ups by one thread, on its core, and they are not of one instant: some
+/// ten times what the kernel takes for each of the threads that it wakes by one futex call.
 const INSTANT: Nanos = Nanos(50_000);
 
 /// Two amounts of work are alike within this part of the larger.
@@ -60,7 +65,8 @@ pub struct Barriers {
 /// Finds barriers, and says [`Act::Barrier`] for the waits and wake-ups that they were.
 pub fn find(timeline: &mut Timeline) -> Barriers {
     let waits = places_of_waits(timeline);
-    let meetings: Vec<_> = (0..timeline.threads.len()).flat_map(|waker| meetings(timeline, &waits, waker)).collect();
+    let meetings: Vec<_> =
+        (0..timeline.threads.len()).flat_map(|waker| meetings(timeline, &waits, waker)).collect();
     let mut by_parties: BTreeMap<&[usize], Vec<&Meeting>> = BTreeMap::new();
     meetings.iter().for_each(|it| by_parties.entry(&it.parties).or_default().push(it));
 
@@ -70,8 +76,11 @@ pub fn find(timeline: &mut Timeline) -> Barriers {
         2 => met.len() >= EPISODES_OF_TWO && are_equals(timeline, &waits, met) && !take_turns(met),
         _ => met.len() >= EPISODES && (are_led_by_many(met) || are_equals(timeline, &waits, met)),
     };
-    let known: Vec<&[usize]> =
-        by_parties.iter().filter(|(parties, met)| is_barrier(parties, met)).map(|(parties, _)| *parties).collect();
+    let known: Vec<&[usize]> = by_parties
+        .iter()
+        .filter(|(parties, met)| is_barrier(parties, met))
+        .map(|(parties, _)| *parties)
+        .collect();
     let numbers = known.iter().map(|parties| parties.len() as u32).collect();
     let mut plan = Vec::new();
     for meeting in &meetings {
@@ -88,7 +97,11 @@ pub fn find(timeline: &mut Timeline) -> Barriers {
     let mut said = Vec::new();
     for (meeting, barrier, late) in plan {
         for (nth, &place) in meeting.posts.iter().enumerate() {
-            said.push((meeting.waker, place, if nth == 0 { Some(Act::Barrier(barrier)) } else { None }));
+            said.push((
+                meeting.waker,
+                place,
+                if nth == 0 { Some(Act::Barrier(barrier)) } else { None },
+            ));
             if let Act::Post(wake) = timeline.threads[meeting.waker].moments[place].act {
                 said.push((timeline.wakes[wake].sleeper, waits[wake], Some(Act::Barrier(barrier))));
             }
@@ -146,7 +159,8 @@ fn meetings(timeline: &Timeline, waits: &[usize], waker: usize) -> Vec<Meeting> 
                 let continues = |it: &&mut Meeting| {
                     open && !it.sleepers.contains(&sleeper)
                         && came_before(timeline, sleeper, waits[wake], it.order)
-                        && moment.to.saturating_sub(it.at) <= Nanos(INSTANT.0 * (it.posts.len() as u64 + 1))
+                        && moment.to.saturating_sub(it.at)
+                            <= Nanos(INSTANT.0 * (it.posts.len() as u64 + 1))
                 };
                 match meetings.last_mut().filter(continues) {
                     Some(meeting) => {
@@ -167,7 +181,9 @@ fn meetings(timeline: &Timeline, waits: &[usize], waker: usize) -> Vec<Meeting> 
             _ => open = false,
         }
     }
-    meetings.retain(|it| it.sleepers.iter().all(|&sleeper| timeline.threads[sleeper].process == process));
+    meetings.retain(|it| {
+        it.sleepers.iter().all(|&sleeper| timeline.threads[sleeper].process == process)
+    });
     for meeting in &mut meetings {
         meeting.parties = meeting.sleepers.clone();
         meeting.parties.push(waker);
@@ -176,7 +192,8 @@ fn meetings(timeline: &Timeline, waits: &[usize], waker: usize) -> Vec<Meeting> 
     meetings
 }
 
-/// Whether all that a thread did between others before this wait was over at this place in the order.
+/// Whether all that a thread did between others before this wait was over at this place in the
+/// order.
 fn came_before(timeline: &Timeline, thread: usize, wait: usize, order: u64) -> bool {
     let thread = &timeline.threads[thread];
     let before = thread.moments[..wait].iter().rev().find(|moment| moment.act.is_event());
@@ -204,7 +221,9 @@ fn are_equals(timeline: &Timeline, waits: &[usize], met: &[&Meeting]) -> bool {
     let alike = met.iter().filter(|it| {
         let own = work_before(&timeline.threads[it.waker].moments, it.posts[0]) as f64;
         it.posts.iter().zip(&it.sleepers).all(|(&post, &sleeper)| {
-            let Act::Post(wake) = timeline.threads[it.waker].moments[post].act else { return false };
+            let Act::Post(wake) = timeline.threads[it.waker].moments[post].act else {
+                return false;
+            };
             let others = work_before(&timeline.threads[sleeper].moments, waits[wake]) as f64;
             (own - others).abs() <= ALIKE * own.max(others)
         })
@@ -224,35 +243,46 @@ fn work_before(moments: &[Moment], place: usize) -> u64 {
 /// The only barrier that all of these but one meet at, and that one.
 fn late_at(known: &[&[usize]], parties: &[usize]) -> Option<(usize, usize)> {
     let mut larger = known.iter().enumerate().filter(|(_, all)| {
-        all.len() == parties.len() + 1 && all.len() >= 4 && parties.iter().all(|it| all.contains(it))
+        all.len() == parties.len() + 1
+            && all.len() >= 4
+            && parties.iter().all(|it| all.contains(it))
     });
     let (barrier, all) = larger.next()?;
     let late = all.iter().find(|it| !parties.contains(it))?;
     larger.next().is_none().then_some((barrier, *late))
 }
 
-/// Whether a thread could go on at the time of a meeting, and was not yet to be woken from one before it.
+/// Whether a thread could go on at the time of a meeting, and was not yet to be woken from one
+/// before it.
 fn is_about(timeline: &Timeline, ends: &[Option<u64>], thread: usize, meeting: &Meeting) -> bool {
     let thread = &timeline.threads[thread];
-    let rest = &thread.moments[thread.moments.partition_point(|moment| moment.order < meeting.order)..];
-    let is_off =
-        rest.first().is_some_and(|next| matches!(next.act, Act::Wait(_) | Act::Sleep(_)) && next.from < meeting.at);
+    let rest =
+        &thread.moments[thread.moments.partition_point(|moment| moment.order < meeting.order)..];
+    let is_off = rest.first().is_some_and(|next| {
+        matches!(next.act, Act::Wait(_) | Act::Sleep(_)) && next.from < meeting.at
+    });
     let is_held = rest
         .iter()
         .find(|moment| moment.act.is_event())
         .is_some_and(|next| matches!(next.act, Act::Wait(wake) if ends[wake].is_some_and(|end| end < meeting.order)));
-    !is_off && !is_held && thread.began < meeting.order && thread.ended.is_none_or(|ended| meeting.order < ended)
+    !is_off
+        && !is_held
+        && thread.began < meeting.order
+        && thread.ended.is_none_or(|ended| meeting.order < ended)
 }
 
-/// Puts an event in where the thread was at this place in the order. Work that goes on then is parted, by time.
+/// Puts an event in where the thread was at this place in the order. Work that goes on then is
+/// parted, by time.
 fn insert(moments: &mut Vec<Moment>, order: u64, at: Nanos, act: Act) {
     let place = moments.partition_point(|moment| moment.order < order);
     if let Some(next) = moments.get_mut(place)
         && let Act::Compute(work) = next.act
         && next.from < at
     {
-        let (before, all) =
-            (at.saturating_sub(next.from).0.min(next.to.0 - next.from.0), (next.to.0 - next.from.0).max(1));
+        let (before, all) = (
+            at.saturating_sub(next.from).0.min(next.to.0 - next.from.0),
+            (next.to.0 - next.from.0).max(1),
+        );
         let done = (u128::from(work) * u128::from(before) / u128::from(all)) as u64;
         let from = std::mem::replace(&mut next.from, at);
         next.act = Act::Compute(work - done);
@@ -268,18 +298,23 @@ mod tests {
     use super::super::timeline::Builder;
     use super::*;
 
-    /// Threads 0 to 4, each on a core of its own, meet three times at barrier 0 (threads 0, 1, 2) and at barrier 1 (threads 1 to 4),
-    /// half a millisecond apart, another being the last each time. Then one wakes another, a microsecond apart, as `last` says.
+    /// Threads 0 to 4, each on a core of its own, meet three times at barrier 0 (threads 0, 1, 2)
+    /// and at barrier 1 (threads 1 to 4), half a millisecond apart, another being the last each
+    /// time. Then one wakes another, a microsecond apart, as `last` says.
     fn meet(last: [(i32, i32); 4]) -> Timeline {
         let places = Places::default();
         let mut builder = Builder::new(&places);
-        let mut take = |at: u64, tid: i32, what: What| builder.take(&Fact { at: Nanos(at), tid: Tid(tid), what });
+        let mut take = |at: u64, tid: i32, what: What| {
+            builder.take(&Fact { at: Nanos(at), tid: Tid(tid), what })
+        };
         (0..5).for_each(|tid| take(0, tid, What::Began { parent: None, process: Tid(0) }));
         (0..5).for_each(|tid| take(0, tid, What::Took(Cpu(tid as u32))));
         for round in 0..3 {
             for (at, first, parties) in [(500_000, 0, 0..3), (1_000_000, 1, 1..5)] {
                 let (at, waker) = (round * 1_000_000 + at, round as i32 + first);
-                parties.filter(|&it| it != waker).for_each(|it| take(at, it, What::Woke(Some(Tid(waker)))));
+                parties
+                    .filter(|&it| it != waker)
+                    .for_each(|it| take(at, it, What::Woke(Some(Tid(waker)))));
             }
         }
         for (i, (waker, sleeper)) in (0..).zip(last) {
@@ -309,7 +344,8 @@ mod tests {
         let (to_3, to_4) = (timeline.wakes.len() - 3, timeline.wakes.len() - 2);
         let found = find(&mut timeline);
         assert_eq!((found.parties, found.episodes), (vec![3, 4], 7));
-        // At barrier 1 first, thread 2 would wait there for thread 1, and thread 1 at barrier 0 for thread 2.
+        // At barrier 1 first, thread 2 would wait there for thread 1, and thread 1 at barrier 0 for
+        // thread 2.
         assert_eq!(last_acts(&timeline, 2), [Act::Barrier(0)]);
         assert_eq!(last_acts(&timeline, 1), [Act::Barrier(0), Act::Post(to_3), Act::Post(to_4)]);
     }

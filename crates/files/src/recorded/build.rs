@@ -8,17 +8,25 @@ use super::Summary;
 use super::facts::Places;
 use super::fold::fold;
 use super::timeline::{Act, Thread, Timeline};
-use evenkeel_model::{Application, BarrierId, PhaseId, Program, ProgramId, SemaphoreId, Step, ThreadSpec};
+use evenkeel_model::{
+    Application, BarrierId, PhaseId, Program, ProgramId, SemaphoreId, Step, ThreadSpec,
+};
 use evenkeel_model::{Phase, Scaling};
 
-/// What threads of a recorded program compute in: nanoseconds on the fastest core, as capacity has it on others.
+/// What threads of a recorded program compute in: nanoseconds on the fastest core, as capacity has
+/// it on others.
 fn phase() -> Phase {
     Phase { reference_time: true, ..Phase::new("recorded", Scaling::Capacity) }
 }
 
-/// The application. Each pair of threads of which one woke the other has a semaphore of its own: so nobody takes for the wake-up that
-/// it waits for one that it got from somebody else.
-pub fn application(timeline: &Timeline, places: &Places, name: &str, barriers: &[u32]) -> Application {
+/// The application. Each pair of threads of which one woke the other has a semaphore of its own: so
+/// nobody takes for the wake-up that it waits for one that it got from somebody else.
+pub fn application(
+    timeline: &Timeline,
+    places: &Places,
+    name: &str,
+    barriers: &[u32],
+) -> Application {
     let mut app = Application {
         name: name.to_owned(),
         phases: vec![phase()],
@@ -57,7 +65,8 @@ pub fn application(timeline: &Timeline, places: &Places, name: &str, barriers: &
         let steps = fold(joined(steps));
         let next = groups.len() as u32;
         let group = *groups.entry(thread.process).or_insert(next);
-        let spec = ThreadSpec { group, ..spec(thread, places, ProgramId(app.programs.len() as u32)) };
+        let spec =
+            ThreadSpec { group, ..spec(thread, places, ProgramId(app.programs.len() as u32)) };
         app.programs.push(Program { steps });
         if thread.parent.is_some() { app.templates.push(spec) } else { app.threads.push(spec) }
     }
@@ -78,7 +87,9 @@ fn joined(steps: impl Iterator<Item = Step>) -> Vec<Step> {
     let mut all: Vec<Step> = Vec::new();
     for step in steps {
         match (all.last_mut(), &step) {
-            (Some(Step::Compute { work: before, .. }), Step::Compute { work, .. }) => *before += *work,
+            (Some(Step::Compute { work: before, .. }), Step::Compute { work, .. }) => {
+                *before += *work
+            }
             _ => all.push(step),
         }
     }
@@ -87,7 +98,8 @@ fn joined(steps: impl Iterator<Item = Step>) -> Vec<Step> {
 
 /// What was found.
 pub fn summary(timeline: &Timeline, app: &Application) -> Summary {
-    let acts = || timeline.threads.iter().flat_map(|thread| &thread.moments).map(|moment| &moment.act);
+    let acts =
+        || timeline.threads.iter().flat_map(|thread| &thread.moments).map(|moment| &moment.act);
     let work = acts().map(|act| if let Act::Compute(work) = act { *work } else { 0 }).sum();
     let count = |is: fn(&Act) -> bool| acts().filter(|act| is(act)).count() as u64;
     Summary {

@@ -46,7 +46,8 @@ pub enum What {
         /// It could have gone on: it waits for a core. Otherwise it waits for something else.
         preempted: bool,
     },
-    /// It was woken, or kept from going to sleep: by this thread, or (none) by a timer, an interrupt, or from outside.
+    /// It was woken, or kept from going to sleep: by this thread, or (none) by a timer, an
+    /// interrupt, or from outside.
     Woke(Option<Tid>),
 }
 
@@ -68,15 +69,20 @@ impl Places {
         Self::with(machine, |capacity| capacity / f64::from(FULL_CAPACITY))
     }
 
-    /// Of a machine whose CPUs are equal while a thread has them: in a slow-core lab, which slows a CPU by taking it away, time
-    /// on any CPU is work at full speed.
+    /// Of a machine whose CPUs are equal while a thread has them: in a slow-core lab, which slows a
+    /// CPU by taking it away, time on any CPU is work at full speed.
     pub fn equal(machine: &Machine) -> Self {
         Self::with(machine, |_| 1.0)
     }
 
-    /// Of a system of which only the numbers of its CPUs are known: equal, and numbered in this order.
+    /// Of a system of which only the numbers of its CPUs are known: equal, and numbered in this
+    /// order.
     pub fn unknown(cpus: &[u32]) -> Self {
-        let place = |(number, &cpu): (usize, &u32)| Place { cpu: Cpu(cpu), core: CoreId(number as u32), speed: 1.0 };
+        let place = |(number, &cpu): (usize, &u32)| Place {
+            cpu: Cpu(cpu),
+            core: CoreId(number as u32),
+            speed: 1.0,
+        };
         Self(cpus.iter().enumerate().map(place).collect())
     }
 
@@ -94,9 +100,15 @@ impl Places {
         self.0.iter().find(|place| place.cpu == cpu).map_or(1.0, |place| place.speed)
     }
 
-    /// The cores that these CPUs are; none where that is no restriction: all of them, or none of them known.
+    /// The cores that these CPUs are; none where that is no restriction: all of them, or none of
+    /// them known.
     pub(super) fn affinity(&self, cpus: &[Cpu]) -> Option<Vec<CoreId>> {
-        let cores: Vec<_> = self.0.iter().filter(|place| cpus.contains(&place.cpu)).map(|place| place.core).collect();
+        let cores: Vec<_> = self
+            .0
+            .iter()
+            .filter(|place| cpus.contains(&place.cpu))
+            .map(|place| place.core)
+            .collect();
         (!cores.is_empty() && cores.len() < self.0.len()).then_some(cores)
     }
 }

@@ -1,8 +1,9 @@
 //! Long programs told as loops.
 //!
-//! A body of up to [`LONGEST_BODY`] steps that comes [`FEWEST`] times or more in a row becomes a [`Step::Loop`]. Bodies are the same
-//! if their steps are, one by one, where work and sleep may differ from those of the first body by [`TOLERANCE`] of the larger or
-//! [`SLACK_NS`]. The loop has the mean of each; what the division leaves over of the work stands behind the loop, so that the
+//! A body of up to [`LONGEST_BODY`] steps that comes [`FEWEST`] times or more in a row becomes a
+//! [`Step::Loop`]. Bodies are the same if their steps are, one by one, where work and sleep may
+//! differ from those of the first body by [`TOLERANCE`] of the larger or [`SLACK_NS`]. The loop has
+//! the mean of each; what the division leaves over of the work stands behind the loop, so that the
 //! program's work is kept to the nanosecond. Folding goes on with loops as steps, [`PASSES`] times.
 
 use evenkeel_machine::{Nanos, Work};
@@ -68,7 +69,8 @@ fn pass(steps: Vec<Step>) -> Vec<Step> {
 
 /// Adds a step; work right after work is one piece of it.
 fn append(steps: &mut Vec<Step>, step: Step) {
-    if let (Some(Step::Compute { work: before, phase }), Step::Compute { work, phase: of }) = (steps.last_mut(), &step)
+    if let (Some(Step::Compute { work: before, phase }), Step::Compute { work, phase: of }) =
+        (steps.last_mut(), &step)
         && phase == of
     {
         *before += *work;
@@ -90,7 +92,9 @@ fn alike(a: &[Step], b: &[Step]) -> bool {
                 phase == other && close(a.0, b.0)
             }
             (Step::Sleep(a), Step::Sleep(b)) => close(a.0, b.0),
-            (Step::Loop { times: a, body }, Step::Loop { times: b, body: other }) => a == b && alike(body, other),
+            (Step::Loop { times: a, body }, Step::Loop { times: b, body: other }) => {
+                a == b && alike(body, other)
+            }
             (a, b) => a == b,
         })
 }
@@ -100,7 +104,8 @@ fn close(a: u64, b: u64) -> bool {
     apart <= SLACK_NS || apart as f64 <= TOLERANCE * a.max(b) as f64
 }
 
-/// The mean of bodies that are alike, each done `times` times. Adds to `left` the work that is in them and not in as many means.
+/// The mean of bodies that are alike, each done `times` times. Adds to `left` the work that is in
+/// them and not in as many means.
 fn mean(bodies: &[&[Step]], times: u64, left: &mut u64) -> Vec<Step> {
     let count = bodies.len() as u128;
     let average = |sum: u128| ((sum / count) as u64, (sum % count) as u64);
@@ -108,18 +113,22 @@ fn mean(bodies: &[&[Step]], times: u64, left: &mut u64) -> Vec<Step> {
     let first = bodies.first().copied().unwrap_or_default();
     let step = |(place, step): (usize, &Step)| match step {
         Step::Compute { phase, .. } => {
-            let sum = at(place).map(|step| if let Step::Compute { work, .. } = step { work.0.into() } else { 0_u128 });
+            let sum = at(place).map(|step| {
+                if let Step::Compute { work, .. } = step { work.0.into() } else { 0_u128 }
+            });
             let (work, rest) = average(sum.sum());
             *left += rest * times;
             Step::Compute { work: Work(work), phase: *phase }
         }
         Step::Sleep(_) => {
-            let sum = at(place).map(|step| if let Step::Sleep(time) = step { time.0.into() } else { 0_u128 });
+            let sum = at(place)
+                .map(|step| if let Step::Sleep(time) = step { time.0.into() } else { 0_u128 });
             Step::Sleep(Nanos(average(sum.sum()).0))
         }
         Step::Loop { times: inner, .. } => {
-            let inside: Vec<&[Step]> =
-                at(place).map(|step| if let Step::Loop { body, .. } = step { &body[..] } else { &[] }).collect();
+            let inside: Vec<&[Step]> = at(place)
+                .map(|step| if let Step::Loop { body, .. } = step { &body[..] } else { &[] })
+                .collect();
             Step::Loop { times: *inner, body: mean(&inside, times * inner.unwrap_or(1), left) }
         }
         other => other.clone(),

@@ -1,8 +1,9 @@
 //! Where threads waited for those that they had forked.
 //!
-//! A thread that is woken by one of its children, whose last deed among others that is, and all of whose children have ended, waited for all
-//! that it forked: [`Act::JoinAll`]. Also where others had ended before, without being waited for: on another machine they may
-//! be the last. Children that are waited for one by one wake it as others do, up to the last.
+//! A thread that is woken by one of its children, whose last deed among others that is, and all of
+//! whose children have ended, waited for all that it forked: [`Act::JoinAll`]. Also where others
+//! had ended before, without being waited for: on another machine they may be the last. Children
+//! that are waited for one by one wake it as others do, up to the last.
 
 use super::timeline::{Act, Timeline};
 
@@ -24,7 +25,9 @@ pub fn find(timeline: &mut Timeline) {
                     };
                     let deeds = &timeline.threads[waker].moments;
                     let last = deeds.iter().rposition(|moment| moment.act.is_event());
-                    let Some(post) = last.filter(|&last| deeds[last].act == Act::Post(wake)) else { continue };
+                    let Some(post) = last.filter(|&last| deeds[last].act == Act::Post(wake)) else {
+                        continue;
+                    };
                     if forked.contains(&waker)
                         && timeline.threads[waker].ended.is_some()
                         && forked.iter().all(|&child| child == waker || over(child))

@@ -4,14 +4,16 @@
 //! facts --timeline--> what each thread did --barriers, joins--> what it meant --build, fold--> Application
 //! ```
 //!
-//! Time on a core becomes work, a block that a timer or somebody outside ended a sleep of that length, and a block that another
-//! thread ended a meeting with it: a barrier or a join where that can be told, else a semaphore that the waker posts to where
-//! it woke. docs/record.md says what cannot be seen.
+//! Time on a core becomes work, a block that a timer or somebody outside ended a sleep of that
+//! length, and a block that another thread ended a meeting with it: a barrier or a join where that
+//! can be told, else a semaphore that the waker posts to where it woke. docs/record.md says what
+//! cannot be seen.
 //!
-//! **It ends.** Whatever facts are missing, the workload runs to its end on any machine under any policy that lets every thread
-//! run. All that happened has a place in one order, and a wait stands behind what it waits for: the post to its pair's
-//! semaphore, of which there are as many before it as waits; the fork of its thread; the arrival of all others at a barrier; the
-//! end of the threads that are joined. Of what is not done yet, what is first in that order can always be done.
+//! **It ends.** Whatever facts are missing, the workload runs to its end on any machine under any
+//! policy that lets every thread run. All that happened has a place in one order, and a wait stands
+//! behind what it waits for: the post to its pair's semaphore, of which there are as many before it
+//! as waits; the fork of its thread; the arrival of all others at a barrier; the end of the threads
+//! that are joined. Of what is not done yet, what is first in that order can always be done.
 
 mod barriers;
 mod build;
@@ -64,10 +66,12 @@ pub struct Recorded {
     pub summary: Summary,
 }
 
-/// Works out what a program did. `facts` are about its threads only, those of one time in their order; `name` becomes the application's.
+/// Works out what a program did. `facts` are about its threads only, those of one time in their
+/// order; `name` becomes the application's.
 ///
-/// The application is valid and runs to its end whatever the facts are, and its work is the time that its threads were seen on
-/// CPUs, each times the speed of `places`, less than a nanosecond a thread. Without facts it has no threads.
+/// The application is valid and runs to its end whatever the facts are, and its work is the time
+/// that its threads were seen on CPUs, each times the speed of `places`, less than a nanosecond a
+/// thread. Without facts it has no threads.
 pub fn infer(facts: impl IntoIterator<Item = Fact>, places: &Places, name: &str) -> Recorded {
     let mut facts: Vec<Fact> = facts.into_iter().collect();
     facts.sort_by_key(|fact| fact.at);
@@ -77,6 +81,7 @@ pub fn infer(facts: impl IntoIterator<Item = Fact>, places: &Places, name: &str)
     let barriers = barriers::find(&mut timeline);
     joins::find(&mut timeline);
     let application = build::application(&timeline, places, name, &barriers.parties);
-    let summary = Summary { meetings: barriers.episodes, ..build::summary(&timeline, &application) };
+    let summary =
+        Summary { meetings: barriers.episodes, ..build::summary(&timeline, &application) };
     Recorded { application, summary }
 }

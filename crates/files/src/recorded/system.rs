@@ -120,12 +120,15 @@ impl Follower {
         self.ours.len()
     }
 
-    /// Adds to `facts` what this is about the program. Events are to be taken in the order of their times. Facts come in that order, too,
-    /// but for a core that was taken unseen, which is known later: sort them by time.
+    /// Adds to `facts` what this is about the program. Events are to be taken in the order of their
+    /// times. Facts come in that order, too, but for a core that was taken unseen, which is known
+    /// later: sort them by time.
     pub fn take(&mut self, seen: Seen, facts: &mut Vec<Fact>) {
         let at = seen.at;
         match seen.event {
-            Event::Switch { cpu, from, preempted, to } => self.switch(at, cpu, from, preempted, to, facts),
+            Event::Switch { cpu, from, preempted, to } => {
+                self.switch(at, cpu, from, preempted, to, facts)
+            }
             Event::Waking { tid, by } => {
                 if let Some(ready) = self.ours.get_mut(&tid) {
                     *ready = at;
@@ -142,7 +145,9 @@ impl Follower {
                     self.follow(at, tid, process, parent, facts);
                 }
             }
-            Event::Name { tid, process, name, exec } => self.named(at, tid, process, &name, exec, facts),
+            Event::Name { tid, process, name, exec } => {
+                self.named(at, tid, process, &name, exec, facts)
+            }
             Event::Exit { tid } => {
                 self.about_to.remove(&tid);
                 // It is seen to leave its core after this, and may wake who waits for it.
@@ -153,10 +158,19 @@ impl Follower {
         }
     }
 
-    fn switch(&mut self, at: Nanos, cpu: Cpu, from: Tid, preempted: bool, to: Tid, facts: &mut Vec<Fact>) {
+    fn switch(
+        &mut self,
+        at: Nanos,
+        cpu: Cpu,
+        from: Tid,
+        preempted: bool,
+        to: Tid,
+        facts: &mut Vec<Fact>,
+    ) {
         let before = self.on_cpu.insert(cpu, (to, at));
         if let Some((unseen, since)) = before.filter(|before| before.0 != from) {
-            // A switch was missed. Who was on is no longer, and who leaves came as soon as it could.
+            // A switch was missed. Who was on is no longer, and who leaves came as soon as it
+            // could.
             if self.ours.contains_key(&unseen) {
                 let goes_on = !self.ending.contains(&unseen);
                 self.leave(at, unseen, cpu, goes_on, facts);
@@ -180,7 +194,15 @@ impl Follower {
         }
     }
 
-    fn named(&mut self, at: Nanos, tid: Tid, process: Tid, name: &str, exec: bool, facts: &mut Vec<Fact>) {
+    fn named(
+        &mut self,
+        at: Nanos,
+        tid: Tid,
+        process: Tid,
+        name: &str,
+        exec: bool,
+        facts: &mut Vec<Fact>,
+    ) {
         self.names.insert(tid, name.to_owned());
         if name == BEFORE_COMMAND {
             self.about_to.insert(tid);
@@ -205,7 +227,14 @@ impl Follower {
     }
 
     /// Follows a thread from now on.
-    pub fn follow(&mut self, at: Nanos, tid: Tid, process: Tid, parent: Option<Tid>, facts: &mut Vec<Fact>) {
+    pub fn follow(
+        &mut self,
+        at: Nanos,
+        tid: Tid,
+        process: Tid,
+        parent: Option<Tid>,
+        facts: &mut Vec<Fact>,
+    ) {
         // Numbers are used again, and the end of the last who had this one may have been missed.
         if !self.ending.remove(&tid) && self.ours.contains_key(&tid) {
             return;
@@ -214,7 +243,8 @@ impl Follower {
         facts.push(Fact { at, tid, what: What::Began { parent, process } });
         let name = self.names.get(&tid).cloned();
         if self.first.is_none() {
-            self.first = Some((tid, name.clone().unwrap_or_else(|| format!("process {}", process.0))));
+            self.first =
+                Some((tid, name.clone().unwrap_or_else(|| format!("process {}", process.0))));
         }
         if let Some(name) = name {
             facts.push(Fact { at, tid, what: What::Named(name) });

@@ -1,9 +1,10 @@
 //! From facts to what each thread did, in the order in which all of it happened.
 //!
-//! Facts may be missing, at the beginning, at the end and (lost) between. The rules for what is then taken to have happened:
-//! a core that another thread gets was left before, by a thread that could have gone on; a thread that gets a core was woken at that
-//! moment from outside if nobody was seen to wake it; a thread that is blocked at the end has ended; time on a core counts from where
-//! it was seen to be taken until where it was seen to be left, or until the end.
+//! Facts may be missing, at the beginning, at the end and (lost) between. The rules for what is
+//! then taken to have happened: a core that another thread gets was left before, by a thread that
+//! could have gone on; a thread that gets a core was woken at that moment from outside if nobody
+//! was seen to wake it; a thread that is blocked at the end has ended; time on a core counts from
+//! where it was seen to be taken until where it was seen to be left, or until the end.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,8 @@ use evenkeel_machine::Nanos;
 
 use super::facts::{Cpu, Fact, Places, Tid, What};
 
-/// Longer on a core after it was woken in the act of going to sleep, and a thread did not go to sleep then.
+/// Longer on a core after it was woken in the act of going to sleep, and a thread did not go to
+/// sleep then.
 const FALLING_ASLEEP: Nanos = Nanos(50_000);
 
 /// All that happened.
@@ -167,7 +169,11 @@ impl<'a> Builder<'a> {
             name: parents.map_or_else(|| format!("thread {}", tid.0), |parent| parent.name.clone()),
             process,
             parent,
-            delay: if parent.is_some() { Nanos::ZERO } else { self.now.saturating_sub(self.began.unwrap_or_default()) },
+            delay: if parent.is_some() {
+                Nanos::ZERO
+            } else {
+                self.now.saturating_sub(self.began.unwrap_or_default())
+            },
             allowed: parents.and_then(|parent| parent.allowed.clone()),
             moments: Vec::new(),
             began: self.order + 1,
@@ -221,11 +227,14 @@ impl<'a> Builder<'a> {
         }
         let now = self.now;
         match self.timeline.threads[thread].state {
-            // It cannot be on two: where it left the first is not known, nor what it did there since.
+            // It cannot be on two: where it left the first is not known, nor what it did there
+            // since.
             State::Running { cpu: elsewhere, .. } => {
                 self.on_cpu.remove(&elsewhere);
             }
-            State::Blocked { since } => self.push(thread, since, Act::Sleep(now.saturating_sub(since))),
+            State::Blocked { since } => {
+                self.push(thread, since, Act::Sleep(now.saturating_sub(since)))
+            }
             State::Unseen => self.appear(thread),
             State::Ready | State::Gone => {}
         }
@@ -236,12 +245,14 @@ impl<'a> Builder<'a> {
 
     /// A thread that was there from the start comes in now.
     fn appear(&mut self, thread: usize) {
-        self.timeline.threads[thread].delay = self.now.saturating_sub(self.began.unwrap_or_default());
+        self.timeline.threads[thread].delay =
+            self.now.saturating_sub(self.began.unwrap_or_default());
     }
 
     /// It is no longer on this core, and could have gone on.
     fn stop(&mut self, thread: usize, cpu: Cpu) {
-        if matches!(self.timeline.threads[thread].state, State::Running { cpu: on, .. } if on == cpu) {
+        if matches!(self.timeline.threads[thread].state, State::Running { cpu: on, .. } if on == cpu)
+        {
             self.tell(thread);
             self.timeline.threads[thread].state = State::Ready;
         }
@@ -262,14 +273,17 @@ impl<'a> Builder<'a> {
         }
         let blocks = !preempted && !woken_already;
         self.timeline.blocks += u64::from(!preempted);
-        self.timeline.threads[thread].state = if blocks { State::Blocked { since: now } } else { State::Ready };
+        self.timeline.threads[thread].state =
+            if blocks { State::Blocked { since: now } } else { State::Ready };
     }
 
     fn woke(&mut self, tid: Tid, by: Option<Tid>) {
         let thread = self.thread(tid);
         let waker = by.filter(|by| *by != tid).and_then(|by| self.living.get(&by).copied());
-        // Who is not on a core cannot wake: a fact is missing, and where in its course it did is not known.
-        let waker = waker.filter(|&waker| matches!(self.timeline.threads[waker].state, State::Running { .. }));
+        // Who is not on a core cannot wake: a fact is missing, and where in its course it did is
+        // not known.
+        let waker = waker
+            .filter(|&waker| matches!(self.timeline.threads[waker].state, State::Running { .. }));
         let now = self.now;
         let state = self.timeline.threads[thread].state;
         match waker {
@@ -286,7 +300,9 @@ impl<'a> Builder<'a> {
                 self.push(thread, since, Act::Wait(wake));
             }
             None => match state {
-                State::Blocked { since } => self.push(thread, since, Act::Sleep(now.saturating_sub(since))),
+                State::Blocked { since } => {
+                    self.push(thread, since, Act::Sleep(now.saturating_sub(since)))
+                }
                 State::Unseen => self.appear(thread),
                 State::Running { .. } | State::Ready | State::Gone => {}
             },

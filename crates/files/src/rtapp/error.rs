@@ -14,7 +14,8 @@ pub struct RtAppError {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// The task, phase and key that it is about, ending in `: `; empty where the text itself is at fault.
+    /// The task, phase and key that it is about, ending in `: `; empty where the text itself is at
+    /// fault.
     pub place: Box<str>,
     /// What is wrong.
     pub problem: Problem,
@@ -53,7 +54,8 @@ pub enum Problem {
         /// Known ones that look alike.
         near: Near,
     },
-    /// A property given twice in one object. rt-app takes one or the other depending on how it is started.
+    /// A property given twice in one object. rt-app takes one or the other depending on how it is
+    /// started.
     #[error("given twice")]
     Twice,
     /// Something that has to be there is not.
@@ -144,7 +146,8 @@ impl Fault {
         Self { at, place: String::new(), problem }
     }
 
-    /// With the line and the column that its offset has in `text`. What follows the offset does not matter.
+    /// With the line and the column that its offset has in `text`. What follows the offset does not
+    /// matter.
     pub(super) fn within(self, file: &str, text: &[u8]) -> RtAppError {
         let before = String::from_utf8_lossy(&text[..self.at.min(text.len())]);
         let (line, column) = behind(&before);

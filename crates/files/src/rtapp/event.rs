@@ -11,7 +11,9 @@ use super::keys::{self, Event};
 use super::memory::{self, Access};
 use super::names::{Names, Resources};
 use super::place::{GREATEST, Given, Place};
-use evenkeel_model::{BarrierId, ConditionId, DeviceId, LockId, PhaseId, SemaphoreId, Step, TimerId, TimerMode};
+use evenkeel_model::{
+    BarrierId, ConditionId, DeviceId, LockId, PhaseId, SemaphoreId, Step, TimerId, TimerMode,
+};
 use evenkeel_model::{Phase, ReferenceCore, Scaling};
 
 /// Marks a timer of a thread's own until it is known how many timers are shared.
@@ -69,7 +71,12 @@ impl<'t> Task<'t> {
 }
 
 impl<'t> Events<'t> {
-    pub fn new(global: Global, resources: Resources, notes: Notes, tasks: BTreeMap<&'t str, usize>) -> Self {
+    pub fn new(
+        global: Global,
+        resources: Resources,
+        notes: Notes,
+        tasks: BTreeMap<&'t str, usize>,
+    ) -> Self {
         let mut events = Self {
             global,
             notes,
@@ -128,17 +135,20 @@ impl<'t> Events<'t> {
             }
             Event::Wait | Event::Sync => self.wait(event, member, place, task, steps)?,
             Event::Signal => {
-                let condition = self.resources.condition(place.text(member, "the name of a condition")?);
+                let condition =
+                    self.resources.condition(place.text(member, "the name of a condition")?);
                 steps.push(Step::Signal(ConditionId(condition)));
             }
             Event::Broadcast => {
-                let condition = self.resources.condition(place.text(member, "the name of a condition")?);
+                let condition =
+                    self.resources.condition(place.text(member, "the name of a condition")?);
                 steps.push(Step::Broadcast(ConditionId(condition)));
             }
             Event::Suspend => {
                 let name = match member.value {
                     None => "",
-                    Some(_) => place.text(member, "the name to be resumed by, or nothing for the task's own")?,
+                    Some(_) => place
+                        .text(member, "the name to be resumed by, or nothing for the task's own")?,
                 };
                 let name = if name.is_empty() { task.name } else { name };
                 let condition = ConditionId(self.resources.conditions.number(name));
@@ -152,10 +162,12 @@ impl<'t> Events<'t> {
             Event::Yield => steps.push(Step::Yield),
             Event::Barrier => {
                 let name = place.text(member, "the name of a barrier")?;
-                let (barrier, again) = self.resources.barrier(name, task.index, task.instances, member.value_at());
+                let (barrier, again) =
+                    self.resources.barrier(name, task.index, task.instances, member.value_at());
                 if again {
                     self.notes.add(
-                        "barrier named more than once by a task: each of its threads counts once (rt-app would count it each time)",
+                        "barrier named more than once by a task: each of its threads counts once \
+                         (rt-app would count it each time)",
                     );
                 }
                 steps.push(Step::Barrier(BarrierId(barrier)));
@@ -173,7 +185,8 @@ impl<'t> Events<'t> {
                 let bytes = place.natural(member, "a number of bytes")?;
                 if self.global.io_to_null {
                     let work = memory::write_to_null(bytes, self.global.buffer_bytes);
-                    let phase = || Phase { reference_time: true, ..Phase::new("iorun", Scaling::Capacity) };
+                    let phase =
+                        || Phase { reference_time: true, ..Phase::new("iorun", Scaling::Capacity) };
                     self.compute(PhaseKey::WriteToNull, work, phase, steps);
                 } else {
                     self.devices = 1;
@@ -192,13 +205,25 @@ impl<'t> Events<'t> {
         })
     }
 
-    /// Work in nanoseconds of the core that rt-app was calibrated on, faster or slower as capacities are.
+    /// Work in nanoseconds of the core that rt-app was calibrated on, faster or slower as
+    /// capacities are.
     fn run_phase(&mut self) -> PhaseId {
-        let reference = self.global.calibrated_on.map_or(ReferenceCore::Fastest, ReferenceCore::Numbered);
-        self.phase(PhaseKey::Run, || Phase { reference_time: true, reference, ..Phase::new("run", Scaling::Capacity) })
+        let reference =
+            self.global.calibrated_on.map_or(ReferenceCore::Fastest, ReferenceCore::Numbered);
+        self.phase(PhaseKey::Run, || Phase {
+            reference_time: true,
+            reference,
+            ..Phase::new("run", Scaling::Capacity)
+        })
     }
 
-    fn compute(&mut self, key: PhaseKey, work: u64, make: impl FnOnce() -> Phase, steps: &mut Vec<Step>) {
+    fn compute(
+        &mut self,
+        key: PhaseKey,
+        work: u64,
+        make: impl FnOnce() -> Phase,
+        steps: &mut Vec<Step>,
+    ) {
         let phase = self.phase(key, make);
         steps.extend((work > 0).then_some(Step::Compute { work: Work(work), phase }));
     }
@@ -212,7 +237,11 @@ impl<'t> Events<'t> {
         let name = place.text(member, "the name of a task")?;
         let Some(&task) = self.tasks.get(name) else {
             let near = Near::matches(name, self.tasks.keys().copied());
-            let place = place.fault_of(member.value_at(), &member.key, Problem::Unknown { what: "task", near });
+            let place = place.fault_of(
+                member.value_at(),
+                &member.key,
+                Problem::Unknown { what: "task", near },
+            );
             return Err(Fault { place: format!("{}{}: ", place.place, member.shown()), ..place });
         };
         let next = self.forked.len() as u32;
@@ -222,7 +251,12 @@ impl<'t> Events<'t> {
         }))
     }
 
-    fn timer(&mut self, member: &Member, place: Place<'_>, task: &mut Task<'_>) -> Result<Step, Fault> {
+    fn timer(
+        &mut self,
+        member: &Member,
+        place: Place<'_>,
+        task: &mut Task<'_>,
+    ) -> Result<Step, Fault> {
         let (mut name, mut period, mut absolute) = (UNNAMED, 0, false);
         let mut given = Given::default();
         for part in place.object(member, "an object with ref and period")? {
@@ -251,7 +285,11 @@ impl<'t> Events<'t> {
             self.resources.absolute_timers.extend(absolute.then_some(timer));
             timer
         };
-        Ok(Step::Timer { timer: TimerId(timer), period: Nanos::from_micros(period), mode: TimerMode::Relative })
+        Ok(Step::Timer {
+            timer: TimerId(timer),
+            period: Nanos::from_micros(period),
+            mode: TimerMode::Relative,
+        })
     }
 
     fn wait(
@@ -281,7 +319,8 @@ impl<'t> Events<'t> {
             _ => Step::Wait { condition, lock },
         };
         match lock {
-            // rt-app's manual says that sync takes its mutex, its code that it does not: who holds none takes it here.
+            // rt-app's manual says that sync takes its mutex, its code that it does not: who holds
+            // none takes it here.
             Some(lock) if !task.held.contains(&lock.0) => {
                 steps.extend([Step::Lock(lock), step, Step::Unlock(lock)]);
             }
@@ -290,16 +329,23 @@ impl<'t> Events<'t> {
         Ok(())
     }
 
-    fn memrun(&mut self, member: &Member, place: Place<'_>, steps: &mut Vec<Step>) -> Result<(), Fault> {
+    fn memrun(
+        &mut self,
+        member: &Member,
+        place: Place<'_>,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), Fault> {
         const KINDS: &str = "read, write or chase";
         let (mut kind, mut count, mut buffer) = (None, None, None);
-        let (mut bytes, mut stride, mut prefetched) = (self.global.buffer_bytes, memory::LINE_BYTES, false);
+        let (mut bytes, mut stride, mut prefetched) =
+            (self.global.buffer_bytes, memory::LINE_BYTES, false);
         let mut given = Given::default();
         for part in place.object(member, "an object with type, size and count")? {
             if !given.is_known(place, part, "key of a memrun", keys::MEMRUN, &mut self.notes)? {
                 continue;
             }
-            let positive = || place.integer(part, 1..=GREATEST, "a number from 1").map(i64::unsigned_abs);
+            let positive =
+                || place.integer(part, 1..=GREATEST, "a number from 1").map(i64::unsigned_abs);
             match part.key.as_str() {
                 "type" => {
                     let text = place.text(part, KINDS)?;
@@ -326,16 +372,24 @@ impl<'t> Events<'t> {
         let kind = kind.ok_or_else(|| missing("the key 'type'"))?;
         let chase = kind == "chase";
         let count = count.ok_or_else(|| missing("the key 'count'"))?;
-        // Readers and writers have a buffer each, whatever its name. Of them stride and pattern say nothing.
+        // Readers and writers have a buffer each, whatever its name. Of them stride and pattern say
+        // nothing.
         let layout = if chase { (bytes, stride, prefetched) } else { (bytes, 0, false) };
         if let Some(name) = buffer
-            && *self.resources.buffers.entry((kind.to_owned(), name.to_owned())).or_insert(layout) != layout
+            && *self.resources.buffers.entry((kind.to_owned(), name.to_owned())).or_insert(layout)
+                != layout
         {
-            let what = format!("'{name}' is shared, and was of another size, stride or pattern before");
-            return Err(place.fault_of(member.value_at(), &member.key, Problem::Contradiction(what)));
+            let what =
+                format!("'{name}' is shared, and was of another size, stride or pattern before");
+            return Err(place.fault_of(
+                member.value_at(),
+                &member.key,
+                Problem::Contradiction(what),
+            ));
         }
         // A long stride leaves lines of the buffer untouched.
-        let touched = if chase { bytes.min(bytes.div_ceil(stride) * memory::LINE_BYTES) } else { bytes };
+        let touched =
+            if chase { bytes.min(bytes.div_ceil(stride) * memory::LINE_BYTES) } else { bytes };
         let access = if chase { Access::Chase { prefetched } } else { Access::Touch };
         let (phase, work) = memory::access(access, touched, count);
         self.compute(PhaseKey::Access(access, touched), work, || phase, steps);

@@ -1,4 +1,5 @@
-//! The section `global`, the section `resources` of older files, and what is noted rather than carried out.
+//! The section `global`, the section `resources` of older files, and what is noted rather than
+//! carried out.
 
 use evenkeel_machine::{CoreId, Nanos};
 
@@ -51,11 +52,15 @@ impl Notes {
     pub fn into_strings(self) -> Vec<String> {
         let more = if self.more > 0 { format!(", and {} more", self.more) } else { String::new() };
         let ignored = (!self.ignored.is_empty()).then(|| {
-            format!("keys that rt-app does not know are ignored, as by rt-app: {}{more}", self.ignored.join(", "))
+            format!(
+                "keys that rt-app does not know are ignored, as by rt-app: {}{more}",
+                self.ignored.join(", ")
+            )
         });
         let rest = self.rest.map(|(line, column)| {
             format!(
-                "what follows the end of the file's first value, from line {line}, column {column} on, is ignored, \
+                "what follows the end of the file's first value, from line {line}, column {column} \
+                 on, is ignored, \
                  as by rt-app"
             )
         });
@@ -98,9 +103,14 @@ impl Global {
             }
             match member.key.as_str() {
                 "duration" => {
-                    let seconds = PLACE.integer(member, -1..=GREATEST, "a number of seconds, or -1 for ever")?;
+                    let seconds = PLACE.integer(
+                        member,
+                        -1..=GREATEST,
+                        "a number of seconds, or -1 for ever",
+                    )?;
                     // rt-app ends nothing after 0 seconds either.
-                    global.duration = (seconds > 0).then(|| Nanos::from_secs(seconds.unsigned_abs()));
+                    global.duration =
+                        (seconds > 0).then(|| Nanos::from_secs(seconds.unsigned_abs()));
                 }
                 "calibration" => global.calibrated_on = calibration(member, notes)?,
                 "default_policy" => global.policy = Policy::read(PLACE, member)?,
@@ -111,7 +121,10 @@ impl Global {
                 "io_device" => {
                     global.io_to_null = PLACE.text(member, "the path of a file")? == "/dev/null";
                     if !global.io_to_null {
-                        notes.add("global.io_device: nothing is written; iorun waits for a device that moves 200 MB/s");
+                        notes.add(
+                            "global.io_device: nothing is written; iorun waits for a device \
+                                   that moves 200 MB/s",
+                        );
                     }
                 }
                 "pi_enabled" if PLACE.boolean(member)? => {
@@ -122,7 +135,10 @@ impl Global {
                 }
                 "cumulative_slack" => {
                     PLACE.boolean(member)?;
-                    notes.add("global.cumulative_slack: the slack of an iteration is that of its last timer");
+                    notes.add(
+                        "global.cumulative_slack: the slack of an iteration is that of its \
+                               last timer",
+                    );
                 }
                 "gnuplot" if PLACE.boolean(member)? => {
                     notes.add("global.gnuplot: no plots are written");
@@ -135,7 +151,10 @@ impl Global {
                     match member.value.as_ref().map(|node| &node.value) {
                         Some(Value::Text(_)) => {}
                         _ => {
-                            PLACE.natural(member, "a number of megabytes, or \"file\", \"disable\" or \"auto\"")?;
+                            PLACE.natural(
+                                member,
+                                "a number of megabytes, or \"file\", \"disable\" or \"auto\"",
+                            )?;
                         }
                     }
                     notes.add(LOGS);
@@ -143,7 +162,10 @@ impl Global {
                 "ftrace" => {
                     let traces = match member.value.as_ref().map(|node| &node.value) {
                         Some(Value::Bool(on)) => *on,
-                        _ => PLACE.text(member, "categories in a string, or true or false")? != "none",
+                        _ => {
+                            PLACE.text(member, "categories in a string, or true or false")?
+                                != "none"
+                        }
                     };
                     if traces {
                         notes.add("global.ftrace: its markers are in trace.txt of --rtapp-log");
@@ -163,16 +185,26 @@ fn calibration(member: &Member, notes: &mut Notes) -> Result<Option<CoreId>, Fau
     const EXPECTED: &str = "\"CPU\" with a number, or a number of nanoseconds per loop";
     if let Some(Value::Integer(_)) = member.value.as_ref().map(|node| &node.value) {
         Place::Global.natural(member, EXPECTED)?;
-        notes.add("global.calibration in nanoseconds per loop: a run takes its time on the machine's fastest core");
+        notes.add(
+            "global.calibration in nanoseconds per loop: a run takes its time on the \
+                   machine's fastest core",
+        );
         return Ok(None);
     }
-    let cpu = Place::Global.text(member, EXPECTED)?.strip_prefix("CPU").and_then(|digits| digits.parse().ok());
+    let cpu = Place::Global
+        .text(member, EXPECTED)?
+        .strip_prefix("CPU")
+        .and_then(|digits| digits.parse().ok());
     let cpu: u16 = cpu.ok_or_else(|| Place::Global.wrong(member, EXPECTED))?;
     Ok(Some(CoreId(u32::from(cpu))))
 }
 
 /// The section `resources`: a number (the oldest files), or an object of typed resources.
-pub fn read_resources(section: &Member, resources: &mut Resources, notes: &mut Notes) -> Result<(), Fault> {
+pub fn read_resources(
+    section: &Member,
+    resources: &mut Resources,
+    notes: &mut Notes,
+) -> Result<(), Fault> {
     if let Some(Value::Integer(_)) = section.value.as_ref().map(|node| &node.value) {
         return Place::Root.natural(section, "a number of resources").map(|_| ());
     }
@@ -190,7 +222,8 @@ pub fn read_resources(section: &Member, resources: &mut Resources, notes: &mut N
                 _ => {}
             }
         }
-        let (kind, member) = kind.ok_or_else(|| place.fault(resource.at, Problem::Missing("the key 'type'")))?;
+        let (kind, member) =
+            kind.ok_or_else(|| place.fault(resource.at, Problem::Missing("the key 'type'")))?;
         if !KINDS.contains(&kind) {
             return Err(place.wrong(member, KINDS_EXPECTED));
         }
@@ -201,7 +234,20 @@ pub fn read_resources(section: &Member, resources: &mut Resources, notes: &mut N
     Ok(())
 }
 
-const KINDS: [&str; 12] =
-    ["mutex", "timer", "wait", "signal", "broadcast", "sync", "barrier", "suspend", "resume", "run", "sleep", "fork"];
-const KINDS_EXPECTED: &str = "a type of resource: mutex, timer, wait, signal, broadcast, sync, barrier, suspend, resume, \
+const KINDS: [&str; 12] = [
+    "mutex",
+    "timer",
+    "wait",
+    "signal",
+    "broadcast",
+    "sync",
+    "barrier",
+    "suspend",
+    "resume",
+    "run",
+    "sleep",
+    "fork",
+];
+const KINDS_EXPECTED: &str = "a type of resource: mutex, timer, wait, signal, broadcast, sync, \
+                              barrier, suspend, resume, \
                               run, sleep or fork";

@@ -1,9 +1,12 @@
-//! The dialect of JSON that rt-app files are written in, read into a tree that keeps order, duplicates and places.
+//! The dialect of JSON that rt-app files are written in, read into a tree that keeps order,
+//! duplicates and places.
 //!
-//! Beside JSON it has comments (`/* */`, `//`), commas after the last member, strings in single quotes, literals in any case
-//! (`True`), and members without a value (`"suspend",`), which an older tool of rt-app's filled in. Libraries read some of this
-//! (jsonc-parser and json5 comments and commas; jsonc-parser keeps order and places, too), but none that we found reads a member
-//! without a value; and for a reader that names line and key of every fault, the tree is the smaller part anyway.
+//! Beside JSON it has comments (`/* */`, `//`), commas after the last member, strings in single
+//! quotes, literals in any case (`True`), and members without a value (`"suspend",`), which an
+//! older tool of rt-app's filled in. Libraries read some of this (jsonc-parser and json5 comments
+//! and commas; jsonc-parser keeps order and places, too), but none that we found reads a member
+//! without a value; and for a reader that names line and key of every fault, the tree is the
+//! smaller part anyway.
 
 use super::error::{Fault, Problem};
 use crate::text::cut;
@@ -61,7 +64,8 @@ impl Member {
     }
 }
 
-/// Reads the first value of a text, and tells where there is more behind it, which rt-app does not look at.
+/// Reads the first value of a text, and tells where there is more behind it, which rt-app does not
+/// look at.
 pub fn read(text: &str) -> Result<(Node, Option<usize>), Fault> {
     let mut reader = Reader { text, at: 0 };
     reader.skip_blank()?;
@@ -102,9 +106,14 @@ impl Reader<'_> {
                     self.at = self.rest().find('\n').map_or(self.text.len(), |end| self.at + end);
                 }
                 Some(b'/') if self.rest().starts_with("/*") => {
-                    let unclosed = Problem::Syntax { found: "a comment without an end".to_owned(), expected: "'*/'" };
+                    let unclosed = Problem::Syntax {
+                        found: "a comment without an end".to_owned(),
+                        expected: "'*/'",
+                    };
                     let body = self.at + 2;
-                    let end = self.text[body..].find("*/").ok_or_else(|| Fault::text(self.at, unclosed))?;
+                    let end = self.text[body..]
+                        .find("*/")
+                        .ok_or_else(|| Fault::text(self.at, unclosed))?;
                     self.at = body + end + 2;
                 }
                 _ => return Ok(()),
@@ -184,13 +193,16 @@ impl Reader<'_> {
 
     fn string(&mut self) -> Result<String, Fault> {
         let (start, quote) = (self.at, self.peek());
-        let unclosed =
-            || Problem::Syntax { found: "a string that does not end on its line".to_owned(), expected: "a quote" };
+        let unclosed = || Problem::Syntax {
+            found: "a string that does not end on its line".to_owned(),
+            expected: "a quote",
+        };
         let mut out = String::new();
         self.at += 1;
         loop {
             let rest = self.rest();
-            let plain = rest.find(['"', '\'', '\\', '\n']).ok_or_else(|| Fault::text(start, unclosed()))?;
+            let plain =
+                rest.find(['"', '\'', '\\', '\n']).ok_or_else(|| Fault::text(start, unclosed()))?;
             out.push_str(&rest[..plain]);
             self.at += plain;
             match self.peek() {
@@ -223,7 +235,8 @@ impl Reader<'_> {
         Ok(c)
     }
 
-    /// `uXXXX`, or two of them that make up one character. Half of such a pair stands for no character: U+FFFD.
+    /// `uXXXX`, or two of them that make up one character. Half of such a pair stands for no
+    /// character: U+FFFD.
     fn unicode_escape(&mut self) -> Result<char, Fault> {
         let first = self.code_unit()?;
         if (0xD800..0xDC00).contains(&first) && self.rest().starts_with("\\u") {
@@ -241,7 +254,10 @@ impl Reader<'_> {
 
     fn code_unit(&mut self) -> Result<u32, Fault> {
         self.at += 1;
-        let digits = self.rest().get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let digits = self
+            .rest()
+            .get(..4)
+            .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
         let code = code.ok_or_else(|| self.unexpected("four hexadecimal digits"))?;
         self.at += 4;
@@ -297,8 +313,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whether the outermost object has a member `key` whose value is an object, told without reading the rest: a text with faults
-/// elsewhere counts, too.
+/// Whether the outermost object has a member `key` whose value is an object, told without reading
+/// the rest: a text with faults elsewhere counts, too.
 pub fn has_object_member(text: &str, key: &str) -> bool {
     let mut reader = Reader { text, at: 0 };
     let mut depth = 0_usize;
@@ -310,7 +326,11 @@ pub fn has_object_member(text: &str, key: &str) -> bool {
             None => return false,
             Some(b'"' | b'\'') => {
                 let Ok(found) = reader.string() else { return false };
-                if depth == 1 && found == key && reader.skip_blank().is_ok() && reader.peek() == Some(b':') {
+                if depth == 1
+                    && found == key
+                    && reader.skip_blank().is_ok()
+                    && reader.peek() == Some(b':')
+                {
                     reader.at += 1;
                     if reader.skip_blank().is_ok() && reader.peek() == Some(b'{') {
                         return true;
@@ -342,7 +362,10 @@ mod tests {
     }
 
     fn fault(text: &str) -> String {
-        read(text).map_or_else(|fault| fault.within("f", text.as_bytes()).to_string(), |node| panic!("{node:?}"))
+        read(text).map_or_else(
+            |fault| fault.within("f", text.as_bytes()).to_string(),
+            |node| panic!("{node:?}"),
+        )
     }
 
     #[test]
@@ -375,7 +398,10 @@ mod tests {
     #[test]
     fn numbers_that_are_no_64_bit_whole_numbers_keep_their_text() {
         for text in ["1.5", "1e3", "99999999999999999999"] {
-            assert_eq!(read(text).map(|(node, _)| node.value).ok(), Some(Value::Number(text.to_owned())));
+            assert_eq!(
+                read(text).map(|(node, _)| node.value).ok(),
+                Some(Value::Number(text.to_owned()))
+            );
         }
         assert_eq!(read("-12").map(|(node, _)| node.value).ok(), Some(Value::Integer(-12)));
     }
@@ -384,7 +410,10 @@ mod tests {
     fn faults_name_line_column_and_what_was_expected() {
         assert_eq!(fault("{\"a\": 1\n  \"b\": 2}"), "f:2:3: '\"' found, expected ',' or '}'");
         assert_eq!(fault("{\"é\": tru}"), "f:1:7: 'tru' found, expected a value");
-        assert_eq!(fault("{\"a\": \"b\n\"}"), "f:1:7: a string that does not end on its line found, expected a quote");
+        assert_eq!(
+            fault("{\"a\": \"b\n\"}"),
+            "f:1:7: a string that does not end on its line found, expected a quote"
+        );
         assert_eq!(fault("{\"a\": 1"), "f:1:8: the end of the file found, expected ',' or '}'");
         assert_eq!(fault("{a: 1}"), "f:1:2: 'a' found, expected a key in quotes or '}'");
         assert_eq!(fault("{\"a\": -}"), "f:1:8: '}' found, expected a digit");
@@ -393,7 +422,9 @@ mod tests {
 
     #[test]
     fn what_follows_the_first_value_is_told() {
-        let more = |text: &str| read(text).map(|(_, more)| more).unwrap_or_else(|fault| panic!("{fault:?}"));
+        let more = |text: &str| {
+            read(text).map(|(_, more)| more).unwrap_or_else(|fault| panic!("{fault:?}"))
+        };
         assert_eq!(more("{} // end\n"), None);
         assert_eq!(more("{} {}"), Some(3));
         assert_eq!(more("{},"), Some(2));

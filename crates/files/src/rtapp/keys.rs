@@ -1,7 +1,8 @@
-//! The words of rt-app's grammar (doc/tutorial.txt and src/rt-app_parse_config.c of scheduler-tools/rt-app).
+//! The words of rt-app's grammar (doc/tutorial.txt and src/rt-app_parse_config.c of
+//! scheduler-tools/rt-app).
 
-/// Events, in the order in which a key's beginning is compared with them: the first that fits is meant, so `run2` and `runend`
-/// are runs and `runtime1` is a runtime.
+/// Events, in the order in which a key's beginning is compared with them: the first that fits is
+/// meant, so `run2` and `runend` are runs and `runtime1` is a runtime.
 pub const EVENTS: [(&str, Event); 20] = [
     ("lock", Event::Lock),
     ("unlock", Event::Unlock),
@@ -64,7 +65,8 @@ impl Event {
 pub const SECTIONS: [&str; 3] = ["tasks", "global", "resources"];
 
 /// Keys of `global` that change what happens, and those that are only noted, if at all.
-pub const GLOBAL: [&str; 5] = ["duration", "calibration", "default_policy", "io_device", "mem_buffer_size"];
+pub const GLOBAL: [&str; 5] =
+    ["duration", "calibration", "default_policy", "io_device", "mem_buffer_size"];
 pub const GLOBAL_NOTED: [&str; 11] = [
     "pi_enabled",
     "lock_pages",
@@ -81,14 +83,26 @@ pub const GLOBAL_NOTED: [&str; 11] = [
 ];
 
 /// Properties that a task and a phase may have: that change what happens, and that are only noted.
-pub const SHARED: [&str; 9] =
-    ["loop", "policy", "priority", "cpus", "util_min", "util_max", "dl-runtime", "dl-period", "dl-deadline"];
-pub const SHARED_NOTED: [&str; 4] = ["taskgroup", "dl-reclaim", "nodes_membind", MEMBIND_OF_THE_TUTORIAL];
+pub const SHARED: [&str; 9] = [
+    "loop",
+    "policy",
+    "priority",
+    "cpus",
+    "util_min",
+    "util_max",
+    "dl-runtime",
+    "dl-period",
+    "dl-deadline",
+];
+pub const SHARED_NOTED: [&str; 4] =
+    ["taskgroup", "dl-reclaim", "nodes_membind", MEMBIND_OF_THE_TUTORIAL];
 
-/// The name that rt-app's tutorial gives `nodes_membind`. It begins as the event `mem` does, but is not one.
+/// The name that rt-app's tutorial gives `nodes_membind`. It begins as the event `mem` does, but is
+/// not one.
 pub const MEMBIND_OF_THE_TUTORIAL: &str = "membind_nodes";
 
-/// Properties of a task only. `period` and `deadline` are older names of `dl-period` and `dl-deadline`.
+/// Properties of a task only. `period` and `deadline` are older names of `dl-period` and
+/// `dl-deadline`.
 pub const TASK: [&str; 5] = ["instance", "delay", "phases", "period", "deadline"];
 
 /// Keys of a timer, of a wait, of a memory access.

@@ -1,21 +1,24 @@
 //! What rt-app's memory and I/O events cost.
 //!
-//! rt-app gives these events in bytes and runs them; how long that takes is the machine's affair. The model needs a time, so it
-//! takes the round figures below, of a mobile machine of the 2020s. They are assumptions and no measurements: where the cost of
-//! memory matters to a study, say it as a phase of its own. Work is in nanoseconds on the machine's fastest core.
+//! rt-app gives these events in bytes and runs them; how long that takes is the machine's affair.
+//! The model needs a time, so it takes the round figures below, of a mobile machine of the 2020s.
+//! They are assumptions and no measurements: where the cost of memory matters to a study, say it as
+//! a phase of its own. Work is in nanoseconds on the machine's fastest core.
 
 use evenkeel_machine::Nanos;
 
 use evenkeel_model::{Phase, Scaling};
 
-/// `mem`: bytes that a core fills per nanosecond. A bulk write streams at the pace of memory, on any kind of core.
+/// `mem`: bytes that a core fills per nanosecond. A bulk write streams at the pace of memory, on
+/// any kind of core.
 pub const FILL_BYTES_PER_NS: u64 = 8;
 
-/// `memrun` of type `read` and `write`: nanoseconds for each byte, which is touched by an instruction of its own. Bound by
-/// the core.
+/// `memrun` of type `read` and `write`: nanoseconds for each byte, which is touched by an
+/// instruction of its own. Bound by the core.
 pub const TOUCH_NS_PER_BYTE: u64 = 1;
 
-/// `memrun` of type `chase`: nanoseconds for a load that depends on the one before, in a buffer of at most so many bytes.
+/// `memrun` of type `chase`: nanoseconds for a load that depends on the one before, in a buffer of
+/// at most so many bytes.
 pub const CHASE_NS: [(u64, u64); 3] = [(32 << 10, 2), (512 << 10, 5), (4 << 20, 15)];
 
 /// The same in a buffer that no cache holds. Waits for memory at the same pace on any kind of core.
@@ -24,10 +27,12 @@ pub const CHASE_MEMORY_NS: u64 = 100;
 /// Bytes that come from memory with one such load: a cache line.
 pub const LINE_BYTES: u64 = 64;
 
-/// `iorun` to a device: nanoseconds for each byte (200 MB/s), during which the thread is off its core.
+/// `iorun` to a device: nanoseconds for each byte (200 MB/s), during which the thread is off its
+/// core.
 pub const DEVICE_NS_PER_BYTE: u64 = 5;
 
-/// `iorun` to `/dev/null`, rt-app's default: nanoseconds for each call of write, which keeps nothing.
+/// `iorun` to `/dev/null`, rt-app's default: nanoseconds for each call of write, which keeps
+/// nothing.
 pub const NULL_WRITE_NS: u64 = 1_000;
 
 /// Size of a thread's buffer unless `mem_buffer_size` says otherwise: rt-app's default.
@@ -38,7 +43,8 @@ pub const DEFAULT_BUFFER_BYTES: u64 = 4 << 20;
 pub enum Access {
     /// Every byte in turn, read or written.
     Touch,
-    /// From load to load, each telling where the next is. `prefetched`: in order, so that the hardware runs ahead.
+    /// From load to load, each telling where the next is. `prefetched`: in order, so that the
+    /// hardware runs ahead.
     Chase { prefetched: bool },
 }
 
@@ -64,7 +70,9 @@ pub fn access(access: Access, buffer_bytes: u64, count: u64) -> (Phase, u64) {
         (Access::Chase { prefetched: true }, None) => {
             (LINE_BYTES / FILL_BYTES_PER_NS, LINE_BYTES, Scaling::Factor(1.0))
         }
-        (Access::Chase { prefetched: false }, None) => (CHASE_MEMORY_NS, LINE_BYTES, Scaling::Factor(1.0)),
+        (Access::Chase { prefetched: false }, None) => {
+            (CHASE_MEMORY_NS, LINE_BYTES, Scaling::Factor(1.0))
+        }
     };
     let name = match access {
         Access::Touch => "memrun",

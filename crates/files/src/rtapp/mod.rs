@@ -1,14 +1,17 @@
 //! rt-app files: the JSON that scheduler engineers describe periodic, pipelined and mixed loads in
-//! (<https://github.com/scheduler-tools/rt-app>, doc/tutorial.txt; where manual and code differ, the code is followed).
+//! (<https://github.com/scheduler-tools/rt-app>, doc/tutorial.txt; where manual and code differ,
+//! the code is followed).
 //!
 //! ```text
 //! bytes --json--> tree with places --global, task, event--> Application
 //! ```
 //!
-//! Every section, key and event is either carried out, or noted (once a kind, in [`Application::notes`]) where it has no meaning
-//! in a simulator, or refused with its place. docs/rtapp.md says which, and how each event maps to the model.
+//! Every section, key and event is either carried out, or noted (once a kind, in
+//! [`Application::notes`]) where it has no meaning in a simulator, or refused with its place.
+//! docs/rtapp.md says which, and how each event maps to the model.
 //!
-//! Limits keep memory in proportion to the file, whatever it holds: 65,536 threads, 32 levels of nesting, names of 256 bytes.
+//! Limits keep memory in proportion to the file, whatever it holds: 65,536 threads, 32 levels of
+//! nesting, names of 256 bytes.
 
 mod error;
 mod event;
@@ -26,8 +29,8 @@ mod shipped;
 
 pub use error::{Near, Problem, RtAppError};
 pub use memory::{
-    CHASE_MEMORY_NS, CHASE_NS, DEFAULT_BUFFER_BYTES, DEVICE_NS_PER_BYTE, FILL_BYTES_PER_NS, LINE_BYTES, NULL_WRITE_NS,
-    TOUCH_NS_PER_BYTE,
+    CHASE_MEMORY_NS, CHASE_NS, DEFAULT_BUFFER_BYTES, DEVICE_NS_PER_BYTE, FILL_BYTES_PER_NS,
+    LINE_BYTES, NULL_WRITE_NS, TOUCH_NS_PER_BYTE,
 };
 pub use task::{MAX_NAME_BYTES, MAX_THREADS};
 
@@ -43,23 +46,27 @@ use evenkeel_model::Application;
 /// Reads an rt-app file. `file_name` is for messages, and its stem names the application.
 ///
 /// # Errors
-/// The first fault, with line and column, the task, phase and key that it is about, what was found and what was expected.
+/// The first fault, with line and column, the task, phase and key that it is about, what was found
+/// and what was expected.
 pub fn parse(text: impl AsRef<[u8]>, file_name: &str) -> Result<Application, RtAppError> {
     read(text.as_ref(), file_name, false)
 }
 
-/// The same; with `iterations`, programs tell of the iterations of their phases ([`evenkeel_model::Step::Iteration`]).
+/// The same; with `iterations`, programs tell of the iterations of their phases
+/// ([`evenkeel_model::Step::Iteration`]).
 ///
 /// # Errors
 /// As [`parse`].
 pub fn read(text: &[u8], file_name: &str, iterations: bool) -> Result<Application, RtAppError> {
     let bytes = without_mark(text);
-    let name = std::path::Path::new(file_name).file_stem().map_or(file_name.into(), |stem| stem.to_string_lossy());
+    let name = std::path::Path::new(file_name)
+        .file_stem()
+        .map_or(file_name.into(), |stem| stem.to_string_lossy());
     application(bytes, &name, iterations).map_err(|fault| fault.within(file_name, bytes))
 }
 
-/// Whether a file is meant as rt-app's, told from its content: an object with a member `tasks` that is an object. Faults
-/// elsewhere in it do not matter, so that they can be told by [`parse`].
+/// Whether a file is meant as rt-app's, told from its content: an object with a member `tasks` that
+/// is an object. Faults elsewhere in it do not matter, so that they can be told by [`parse`].
 pub fn looks_like_rtapp(text: impl AsRef<[u8]>) -> bool {
     json::has_object_member(&String::from_utf8_lossy(without_mark(text.as_ref())), "tasks")
 }
@@ -70,10 +77,12 @@ fn without_mark(bytes: &[u8]) -> &[u8] {
 }
 
 fn application(bytes: &[u8], name: &str, iterations: bool) -> Result<Application, Fault> {
-    let text = std::str::from_utf8(bytes).map_err(|error| Fault::text(error.valid_up_to(), P::NotUtf8))?;
+    let text =
+        std::str::from_utf8(bytes).map_err(|error| Fault::text(error.valid_up_to(), P::NotUtf8))?;
     let (root, rest) = json::read(text)?;
     let Value::Object(members) = root.value else {
-        let problem = P::Syntax { found: "another value".to_owned(), expected: "an object with 'tasks'" };
+        let problem =
+            P::Syntax { found: "another value".to_owned(), expected: "an object with 'tasks'" };
         return Err(Fault::text(root.at, problem));
     };
     let mut given = Given::default();
@@ -90,8 +99,11 @@ fn application(bytes: &[u8], name: &str, iterations: bool) -> Result<Application
         };
         *slot = Some(member);
     }
-    let tasks = tasks.ok_or_else(|| Place::Root.fault(root.at, P::Missing("the section 'tasks'")))?;
-    let global = global.map_or(Ok(global::Global::default()), |section| global::Global::read(section, &mut notes))?;
+    let tasks =
+        tasks.ok_or_else(|| Place::Root.fault(root.at, P::Missing("the section 'tasks'")))?;
+    let global = global.map_or(Ok(global::Global::default()), |section| {
+        global::Global::read(section, &mut notes)
+    })?;
     let mut named = names::Resources::default();
     if let Some(section) = resources {
         global::read_resources(section, &mut named, &mut notes)?;

@@ -1,5 +1,5 @@
-//! Names that events use for resources, and the numbers that the model gives these. A resource is there once an event names it;
-//! the section `resources` of older files adds nothing but aliases.
+//! Names that events use for resources, and the numbers that the model gives these. A resource is
+//! there once an event names it; the section `resources` of older files adds nothing but aliases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,8 @@ pub struct Resources {
     barrier_names: Names,
     /// Shared timers that some event uses as absolute: they are so for all.
     pub absolute_timers: BTreeSet<u32>,
-    /// Size, stride and whether in order, of buffers that memory accesses share, by their type and name.
+    /// Size, stride and whether in order, of buffers that memory accesses share, by their type and
+    /// name.
     pub buffers: BTreeMap<(String, String), (u64, u64, bool)>,
     /// Names of signals that stand for a condition of another name (older files).
     aliases: BTreeMap<String, String>,
@@ -63,12 +64,17 @@ impl Resources {
         self.conditions.number(target)
     }
 
-    /// The number of a barrier, its `instances` being those of `task`, which names it at `at`; and whether that task has named it
-    /// before.
+    /// The number of a barrier, its `instances` being those of `task`, which names it at `at`; and
+    /// whether that task has named it before.
     pub fn barrier(&mut self, name: &str, task: usize, instances: u32, at: usize) -> (u32, bool) {
         let number = self.barrier_names.number(name);
         let Some(barrier) = self.barriers.get_mut(number as usize) else {
-            self.barriers.push(Barrier { name: name.to_owned(), parties: instances, last_task: task, at });
+            self.barriers.push(Barrier {
+                name: name.to_owned(),
+                parties: instances,
+                last_task: task,
+                at,
+            });
             return (number, false);
         };
         let again = barrier.last_task == task;

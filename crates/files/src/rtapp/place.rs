@@ -1,4 +1,5 @@
-//! Values of the tree as the types that keys ask for, and where one stands for the message when it is not.
+//! Values of the tree as the types that keys ask for, and where one stands for the message when it
+//! is not.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -9,7 +10,8 @@ use super::json::{Member, Node, Value};
 use super::keys::is_only_noted;
 use crate::text::cut;
 
-/// The greatest whole number that rt-app holds (32 bits); it would silently take a greater one for this.
+/// The greatest whole number that rt-app holds (32 bits); it would silently take a greater one for
+/// this.
 pub const GREATEST: i64 = i32::MAX as i64;
 
 /// Which part of the file is read.
@@ -54,7 +56,12 @@ impl Place<'_> {
         self.fault_of(member.value_at(), &member.key, Problem::Value { found, expected })
     }
 
-    pub fn integer(self, member: &Member, range: RangeInclusive<i64>, expected: &'static str) -> Result<i64, Fault> {
+    pub fn integer(
+        self,
+        member: &Member,
+        range: RangeInclusive<i64>,
+        expected: &'static str,
+    ) -> Result<i64, Fault> {
         match value(member) {
             Some(Value::Integer(number)) if range.contains(number) => Ok(*number),
             _ => Err(self.wrong(member, expected)),
@@ -80,14 +87,22 @@ impl Place<'_> {
         }
     }
 
-    pub fn array<'t>(self, member: &'t Member, expected: &'static str) -> Result<&'t [Node], Fault> {
+    pub fn array<'t>(
+        self,
+        member: &'t Member,
+        expected: &'static str,
+    ) -> Result<&'t [Node], Fault> {
         match value(member) {
             Some(Value::Array(nodes)) => Ok(nodes),
             _ => Err(self.wrong(member, expected)),
         }
     }
 
-    pub fn object<'t>(self, member: &'t Member, expected: &'static str) -> Result<&'t [Member], Fault> {
+    pub fn object<'t>(
+        self,
+        member: &'t Member,
+        expected: &'static str,
+    ) -> Result<&'t [Member], Fault> {
         match value(member) {
             Some(Value::Object(members)) => Ok(members),
             _ => Err(self.wrong(member, expected)),
@@ -118,7 +133,8 @@ impl<'a> Given<'a> {
         if known.clone().into_iter().any(|known| known == member.key) {
             return if self.0.insert(&member.key) { Ok(true) } else { fault(Problem::Twice) };
         }
-        let near = Near::misses(&member.key, known.into_iter().filter(|known| !is_only_noted(known)));
+        let near =
+            Near::misses(&member.key, known.into_iter().filter(|known| !is_only_noted(known)));
         if !near.0.is_empty() {
             return fault(Problem::Unknown { what, near });
         }

@@ -1,7 +1,8 @@
-//! Scheduling parameters of tasks and phases: policy, priority, deadline budget, utilisation clamps, CPUs.
+//! Scheduling parameters of tasks and phases: policy, priority, deadline budget, utilisation
+//! clamps, CPUs.
 //!
-//! rt-app sets a task's when a thread starts, and a phase's whenever the phase begins; what a phase does not say stays as
-//! it was, but for CPUs, where it is the task's again.
+//! rt-app sets a task's when a thread starts, and a phase's whenever the phase begins; what a phase
+//! does not say stays as it was, but for CPUs, where it is the task's again.
 
 use std::sync::Arc;
 
@@ -35,7 +36,8 @@ pub enum Policy {
 
 impl Policy {
     pub fn read(place: Place<'_>, member: &Member) -> Result<Self, Fault> {
-        const EXPECTED: &str = "SCHED_OTHER, SCHED_BATCH, SCHED_IDLE, SCHED_FIFO, SCHED_RR or SCHED_DEADLINE";
+        const EXPECTED: &str =
+            "SCHED_OTHER, SCHED_BATCH, SCHED_IDLE, SCHED_FIFO, SCHED_RR or SCHED_DEADLINE";
         match place.text(member, EXPECTED)? {
             "SCHED_OTHER" => Ok(Self::Other),
             "SCHED_BATCH" => Ok(Self::Batch),
@@ -59,7 +61,8 @@ pub struct Parameters<'t> {
     priority: Option<(i64, &'t Member)>,
     /// Budget of SCHED_DEADLINE, us.
     runtime: Option<(u64, &'t Member)>,
-    /// The same by its older name, where that is an event as well: it counts for SCHED_DEADLINE only.
+    /// The same by its older name, where that is an event as well: it counts for SCHED_DEADLINE
+    /// only.
     runtime_of_event: Option<(u64, &'t Member)>,
     period: Option<(u64, &'t Member)>,
     deadline: Option<(u64, &'t Member)>,
@@ -70,8 +73,14 @@ pub struct Parameters<'t> {
 }
 
 impl<'t> Parameters<'t> {
-    /// Takes the older name of `dl-runtime`, which in a task without phases (`inline`) is an event as well.
-    pub fn take_older_runtime(&mut self, place: Place<'_>, member: &'t Member, inline: bool) -> Result<(), Fault> {
+    /// Takes the older name of `dl-runtime`, which in a task without phases (`inline`) is an event
+    /// as well.
+    pub fn take_older_runtime(
+        &mut self,
+        place: Place<'_>,
+        member: &'t Member,
+        inline: bool,
+    ) -> Result<(), Fault> {
         let slot = if inline { &mut self.runtime_of_event } else { &mut self.runtime };
         if slot.is_none() {
             *slot = Some((place.natural(member, "a number of microseconds")?, member));
@@ -84,14 +93,22 @@ impl<'t> Parameters<'t> {
     }
 
     /// Takes a member if it is one of these parameters.
-    pub fn take(&mut self, place: Place<'_>, member: &'t Member, notes: &mut Notes) -> Result<bool, Fault> {
+    pub fn take(
+        &mut self,
+        place: Place<'_>,
+        member: &'t Member,
+        notes: &mut Notes,
+    ) -> Result<bool, Fault> {
         const CLAMP: &str = "a utilisation from 0 to 1024, or -1 for the system's default";
         match member.key.as_str() {
             "policy" => self.policy = Some((Policy::read(place, member)?, member)),
             "priority" => {
-                self.priority = Some((place.integer(member, -GREATEST..=GREATEST, "a whole number")?, member));
+                self.priority =
+                    Some((place.integer(member, -GREATEST..=GREATEST, "a whole number")?, member));
             }
-            "dl-runtime" => self.runtime = Some((place.natural(member, "a number of microseconds")?, member)),
+            "dl-runtime" => {
+                self.runtime = Some((place.natural(member, "a number of microseconds")?, member))
+            }
             "dl-period" | "period" => {
                 let period = place.natural(member, "a number of microseconds")?;
                 if member.key == "dl-period" || self.period.is_none() {
@@ -109,8 +126,14 @@ impl<'t> Parameters<'t> {
                 place.boolean(member)?;
                 notes.add("dl-reclaim: a budget that others leave unused is not lent here");
             }
-            "util_min" => self.util_min = Some((place.integer(member, -1..=i64::from(FULL_UTIL), CLAMP)?, member)),
-            "util_max" => self.util_max = Some((place.integer(member, -1..=i64::from(FULL_UTIL), CLAMP)?, member)),
+            "util_min" => {
+                self.util_min =
+                    Some((place.integer(member, -1..=i64::from(FULL_UTIL), CLAMP)?, member))
+            }
+            "util_max" => {
+                self.util_max =
+                    Some((place.integer(member, -1..=i64::from(FULL_UTIL), CLAMP)?, member))
+            }
             "cpus" => self.cores = Some(cores(place, member)?),
             "taskgroup" => self.taskgroup = taskgroup(place, member, notes)?,
             "nodes_membind" | super::keys::MEMBIND_OF_THE_TUTORIAL => {
@@ -128,10 +151,16 @@ fn cores(place: Place<'_>, member: &Member) -> Result<Arc<[CoreId]>, Fault> {
     let mut cores = Vec::new();
     for node in place.array(member, EXPECTED)? {
         match node.value {
-            Value::Integer(cpu) if (0..=MAX_CPU).contains(&cpu) => cores.push(CoreId(cpu.unsigned_abs() as u32)),
+            Value::Integer(cpu) if (0..=MAX_CPU).contains(&cpu) => {
+                cores.push(CoreId(cpu.unsigned_abs() as u32))
+            }
             _ => {
-                let element = Member { at: member.at, key: String::new(), value: Some(node.clone()) };
-                let problem = Problem::Value { found: element.shown(), expected: "a CPU number from 0 to 4095" };
+                let element =
+                    Member { at: member.at, key: String::new(), value: Some(node.clone()) };
+                let problem = Problem::Value {
+                    found: element.shown(),
+                    expected: "a CPU number from 0 to 4095",
+                };
                 return Err(place.fault_of(node.at, &member.key, problem));
             }
         }
@@ -144,7 +173,11 @@ fn cores(place: Place<'_>, member: &Member) -> Result<Arc<[CoreId]>, Fault> {
     Ok(cores.into())
 }
 
-fn taskgroup<'t>(place: Place<'_>, member: &'t Member, notes: &mut Notes) -> Result<Option<&'t Member>, Fault> {
+fn taskgroup<'t>(
+    place: Place<'_>,
+    member: &'t Member,
+    notes: &mut Notes,
+) -> Result<Option<&'t Member>, Fault> {
     const EXPECTED: &str = "a path that begins with '/', or an empty string";
     let path = place.text(member, EXPECTED)?;
     if path.is_empty() {
@@ -229,7 +262,8 @@ impl Schedule {
         Ok(steps)
     }
 
-    /// Sets policy, priority and budget. `fresh`: the policy is chosen anew, so that its defaults hold.
+    /// Sets policy, priority and budget. `fresh`: the policy is chosen anew, so that its defaults
+    /// hold.
     fn set_class(
         &mut self,
         given: &Parameters<'_>,
@@ -245,7 +279,10 @@ impl Schedule {
         self.priority = given.priority.map_or(default, |(priority, _)| priority);
         let budget_given = given.has_budget();
         if budget_given && self.policy != Policy::Deadline {
-            notes.add("dl-runtime, dl-period, dl-deadline of a thread that is not SCHED_DEADLINE: without effect");
+            notes.add(
+                "dl-runtime, dl-period, dl-deadline of a thread that is not SCHED_DEADLINE: \
+                       without effect",
+            );
         }
         let out_of_range = |expected| {
             let found = self.priority.to_string();
@@ -258,10 +295,18 @@ impl Schedule {
                 Class::Normal
             }
             (Policy::Idle, _, Ok(-20..=19)) => Class::Idle,
-            (Policy::Other | Policy::Batch | Policy::Idle, _, _) => return out_of_range("a nice value from -20 to 19"),
-            (Policy::Fifo, Ok(priority @ 1..=99), _) => Class::RealTime { priority, round_robin: false },
-            (Policy::RoundRobin, Ok(priority @ 1..=99), _) => Class::RealTime { priority, round_robin: true },
-            (Policy::Fifo | Policy::RoundRobin, _, _) => return out_of_range("a real-time priority from 1 to 99"),
+            (Policy::Other | Policy::Batch | Policy::Idle, _, _) => {
+                return out_of_range("a nice value from -20 to 19");
+            }
+            (Policy::Fifo, Ok(priority @ 1..=99), _) => {
+                Class::RealTime { priority, round_robin: false }
+            }
+            (Policy::RoundRobin, Ok(priority @ 1..=99), _) => {
+                Class::RealTime { priority, round_robin: true }
+            }
+            (Policy::Fifo | Policy::RoundRobin, _, _) => {
+                return out_of_range("a real-time priority from 1 to 99");
+            }
             (Policy::Deadline, _, _) => {
                 if given.priority.is_some_and(|(priority, _)| priority != 0) {
                     notes.add("priority of a thread that is SCHED_DEADLINE: without effect");
@@ -284,7 +329,10 @@ impl Schedule {
         match given.util_min.or(given.util_max) {
             Some((_, member)) if self.util_min > self.util_max => {
                 let (least, most) = (self.util_min, self.util_max);
-                Err(place.contradiction(member, format!("util_min {least} is greater than util_max {most}")))
+                Err(place.contradiction(
+                    member,
+                    format!("util_min {least} is greater than util_max {most}"),
+                ))
             }
             _ => Ok(()),
         }
@@ -295,9 +343,10 @@ impl Schedule {
         self.grouped |= given.taskgroup.is_some();
         let fits = matches!(self.policy, Policy::Other | Policy::Batch | Policy::Idle);
         match given.taskgroup.or(given.policy.map(|(_, member)| member)) {
-            Some(member) if self.grouped && !fits => {
-                Err(place.contradiction(member, "a taskgroup asks for SCHED_OTHER, SCHED_BATCH or SCHED_IDLE"))
-            }
+            Some(member) if self.grouped && !fits => Err(place.contradiction(
+                member,
+                "a taskgroup asks for SCHED_OTHER, SCHED_BATCH or SCHED_IDLE",
+            )),
             _ => Ok(()),
         }
     }
@@ -311,7 +360,8 @@ fn deadline(given: &Parameters<'_>, place: Place<'_>, at: usize) -> Result<Class
         let member = given.runtime.or(given.deadline).or(given.period).map(|(_, member)| member);
         let at = member.or(given.policy.map(|(_, member)| member)).map_or(at, Member::value_at);
         let what = format!(
-            "SCHED_DEADLINE asks for 0 < dl-runtime <= dl-deadline <= dl-period; found {runtime}, {deadline} and {period} us"
+            "SCHED_DEADLINE asks for 0 < dl-runtime <= dl-deadline <= dl-period; found {runtime}, \
+             {deadline} and {period} us"
         );
         return Err(place.fault(at, Problem::Contradiction(what)));
     }

@@ -16,11 +16,14 @@ fn read(path: PathBuf) -> String {
 
 fn shipped() -> Vec<(String, String)> {
     let folder = project("workloads");
-    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries =
+        std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut files: Vec<(String, String)> = entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .map(|path| (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), read(path)))
+        .map(|path| {
+            (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), read(path))
+        })
         .filter(|(_, text)| super::looks_like_rtapp(text))
         .collect();
     files.sort();
@@ -34,7 +37,8 @@ fn members(member: &Member) -> &[Member] {
     }
 }
 
-/// Every word that a file uses, after where it stands: `event run`, `global duration`, `value SCHED_RR`, `syntax bare member`.
+/// Every word that a file uses, after where it stands: `event run`, `global duration`,
+/// `value SCHED_RR`, `syntax bare member`.
 fn words(text: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     let (root, _) = json::read(text).unwrap_or_else(|fault| panic!("{fault:?}"));
@@ -51,9 +55,18 @@ fn words(text: &str) -> BTreeSet<String> {
             }
         }
     }
-    let marks =
-        [("//", "line comment"), ("/*", "block comment"), ("'", "single quotes"), ("False", "literal in any case")];
-    words.extend(marks.iter().filter(|(mark, _)| text.contains(mark)).map(|(_, name)| format!("syntax {name}")));
+    let marks = [
+        ("//", "line comment"),
+        ("/*", "block comment"),
+        ("'", "single quotes"),
+        ("False", "literal in any case"),
+    ];
+    words.extend(
+        marks
+            .iter()
+            .filter(|(mark, _)| text.contains(mark))
+            .map(|(_, name)| format!("syntax {name}")),
+    );
     let squeezed: String = text.split_whitespace().collect();
     words.extend(squeezed.contains(",}").then(|| "syntax trailing comma".to_owned()));
     words
@@ -62,13 +75,15 @@ fn words(text: &str) -> BTreeSet<String> {
 fn words_of_task(task: &Member, words: &mut BTreeSet<String>) {
     let mut seen = BTreeSet::new();
     for member in members(task) {
-        let event =
-            keys::EVENTS.iter().find(|(name, _)| Event::of(&member.key).is_some() && member.key.starts_with(name));
+        let event = keys::EVENTS
+            .iter()
+            .find(|(name, _)| Event::of(&member.key).is_some() && member.key.starts_with(name));
         match event {
             Some((name, _)) => {
                 words.insert(format!("event {name}"));
                 words.extend((member.value.is_none()).then(|| "syntax bare member".to_owned()));
-                words.extend((!seen.insert(&member.key)).then(|| "syntax duplicate key".to_owned()));
+                words
+                    .extend((!seen.insert(&member.key)).then(|| "syntax duplicate key".to_owned()));
                 for part in members(member) {
                     words.insert(format!("{name} {}", part.key));
                     words.extend(text_of(part).map(|text| format!("{name} {} {text}", part.key)));
@@ -96,7 +111,9 @@ fn text_of(member: &Member) -> Option<&str> {
 fn shipped_files_use_every_key_and_event_between_them() {
     let used: BTreeSet<String> = shipped().iter().flat_map(|(_, text)| words(text)).collect();
     let mut wanted: Vec<String> = Vec::new();
-    let mut want = |place: &str, words: &[&str]| wanted.extend(words.iter().map(|word| format!("{place} {word}")));
+    let mut want = |place: &str, words: &[&str]| {
+        wanted.extend(words.iter().map(|word| format!("{place} {word}")))
+    };
     want("section", &keys::SECTIONS);
     want("global", &keys::of_global().collect::<Vec<_>>());
     want("property", &[&keys::SHARED[..], &keys::SHARED_NOTED, &keys::TASK].concat());
@@ -127,6 +144,9 @@ fn every_shipped_file_begins_with_a_comment_that_says_what_it_shows() {
 fn the_manual_names_every_key_and_event() {
     let manual = read(project("docs/rtapp.md"));
     for word in keys::SECTIONS.into_iter().chain(keys::of_global()).chain(keys::of_a_task()) {
-        assert!(manual.contains(&format!("`{word}`")), "docs/rtapp.md does not say what becomes of {word}");
+        assert!(
+            manual.contains(&format!("`{word}`")),
+            "docs/rtapp.md does not say what becomes of {word}"
+        );
     }
 }

@@ -47,7 +47,8 @@ pub fn read(
     for (index, member) in members.iter().enumerate() {
         names.entry(member.key.as_str()).or_insert(index);
     }
-    let mut app = Application { name: name.to_owned(), duration: global.duration, ..Application::default() };
+    let mut app =
+        Application { name: name.to_owned(), duration: global.duration, ..Application::default() };
     let mut events = Events::new(global, resources, notes, names);
     events.iterations = iterations;
     let mut tasks = Vec::new();
@@ -62,7 +63,9 @@ pub fn read(
             (affinity_entries, "CPU numbers of threads by now", MAX_AFFINITY_ENTRIES),
         ];
         if let Some(&(found, what, most)) = many.iter().find(|(found, _, most)| found > most) {
-            return Err(Place::Task(&member.key).fault(member.at, Problem::TooMany { found, what, most }));
+            return Err(
+                Place::Task(&member.key).fault(member.at, Problem::TooMany { found, what, most })
+            );
         }
         app.programs.push(program);
         tasks.push(task);
@@ -74,11 +77,19 @@ pub fn read(
     finish(app, events, &tasks)
 }
 
-fn finish(mut app: Application, mut events: Events<'_>, tasks: &[TaskRead<'_>]) -> Result<Application, Fault> {
+fn finish(
+    mut app: Application,
+    mut events: Events<'_>,
+    tasks: &[TaskRead<'_>],
+) -> Result<Application, Fault> {
     for barrier in &events.resources.barriers {
         if barrier.parties == 0 {
             let what = "only tasks of instance 0 name it, so that it would never open".to_owned();
-            return Err(Place::Root.fault_of(barrier.at, &barrier.name, Problem::Contradiction(what)));
+            return Err(Place::Root.fault_of(
+                barrier.at,
+                &barrier.name,
+                Problem::Contradiction(what),
+            ));
         }
         app.barriers.push(barrier.parties);
     }
@@ -96,13 +107,18 @@ fn finish(mut app: Application, mut events: Events<'_>, tasks: &[TaskRead<'_>]) 
     for (task, program) in tasks.iter().zip(&app.programs) {
         if app.spins(&program.steps) {
             let what = "loops for ever and no event of the loop takes time".to_owned();
-            return Err(Place::Task(&task.member.key).fault(task.member.at, Problem::Contradiction(what)));
+            return Err(
+                Place::Task(&task.member.key).fault(task.member.at, Problem::Contradiction(what))
+            );
         }
-        endless |=
-            task.instances > 0 && program.steps.iter().any(|step| matches!(step, Step::Loop { times: None, .. }));
+        endless |= task.instances > 0
+            && program.steps.iter().any(|step| matches!(step, Step::Loop { times: None, .. }));
     }
     if endless && app.duration.is_none() {
-        events.notes.add("a task loops for ever and global.duration sets no end: something else must end the run");
+        events.notes.add(
+            "a task loops for ever and global.duration sets no end: something else \
+                          must end the run",
+        );
     }
     for (index, task) in tasks.iter().enumerate() {
         for _ in 0..task.instances {
@@ -113,13 +129,18 @@ fn finish(mut app: Application, mut events: Events<'_>, tasks: &[TaskRead<'_>]) 
             events.notes.add("a task of instance 0 that nothing forks: it never runs");
         }
     }
-    app.templates =
-        events.forked.iter().filter_map(|&index| tasks.get(index)).map(|task| task.thread.clone()).collect();
+    app.templates = events
+        .forked
+        .iter()
+        .filter_map(|&index| tasks.get(index))
+        .map(|task| task.thread.clone())
+        .collect();
     app.notes = events.notes.into_strings();
     Ok(app)
 }
 
-/// Numbers the timers of a thread's own on from the shared ones, and makes those absolute that are so anywhere.
+/// Numbers the timers of a thread's own on from the shared ones, and makes those absolute that are
+/// so anywhere.
 fn settle_timers(steps: &mut [Step], shared: (u32, &BTreeSet<u32>), own_absolute: &BTreeSet<u32>) {
     let (shared_count, shared_absolute) = shared;
     for step in steps {
@@ -129,7 +150,11 @@ fn settle_timers(steps: &mut [Step], shared: (u32, &BTreeSet<u32>), own_absolute
                 let own = timer.0 & PRIVATE_TIMER != 0;
                 let number = timer.0 & !PRIVATE_TIMER;
                 let absolute = if own { own_absolute } else { shared_absolute };
-                *mode = if absolute.contains(&number) { TimerMode::Absolute } else { TimerMode::Relative };
+                *mode = if absolute.contains(&number) {
+                    TimerMode::Absolute
+                } else {
+                    TimerMode::Relative
+                };
                 timer.0 = if own { shared_count + number } else { number };
             }
             _ => {}
@@ -146,7 +171,9 @@ fn read_task<'t>(
     let place = Place::Task(&member.key);
     if member.key.len() > MAX_NAME_BYTES {
         let (found, most) = (member.key.len() as u64, MAX_NAME_BYTES as u64);
-        return Err(place.fault(member.at, Problem::TooMany { found, what: "bytes in its name", most }));
+        return Err(
+            place.fault(member.at, Problem::TooMany { found, what: "bytes in its name", most })
+        );
     }
     let object = Place::Root.object(member, "an object that describes a task")?;
     let inline = !object.iter().any(|member| member.key == "phases");
@@ -155,7 +182,15 @@ fn read_task<'t>(
     let mut given = Given::default();
     for member in object {
         let is_event = Event::of(&member.key).is_some();
-        if !is_event && !given.is_known(place, member, "key or event", keys::of_a_task(), &mut events.notes)? {
+        if !is_event
+            && !given.is_known(
+                place,
+                member,
+                "key or event",
+                keys::of_a_task(),
+                &mut events.notes,
+            )?
+        {
             continue;
         }
         match member.key.as_str() {
@@ -166,10 +201,13 @@ fn read_task<'t>(
             "runtime" => parameters.take_older_runtime(place, member, inline)?,
             _ if parameters.take(place, member, &mut events.notes)? => {}
             _ if inline => {}
-            _ => return Err(place.contradiction(member, "an event beside 'phases' would never run")),
+            _ => {
+                return Err(place.contradiction(member, "an event beside 'phases' would never run"));
+            }
         }
     }
-    let mut schedule = Schedule::of_task(&parameters, events.global.policy, place, member.at, &mut events.notes)?;
+    let mut schedule =
+        Schedule::of_task(&parameters, events.global.policy, place, member.at, &mut events.notes)?;
     let mut thread = ThreadSpec {
         group: index as u32,
         nice: schedule.nice,
@@ -189,7 +227,8 @@ fn read_task<'t>(
             looped(times, events.told(body, (0, 1), times))
         }
         Some(phases) => {
-            let (body, first_cores) = read_phases(events, phases, &mut schedule, &mut task, member)?;
+            let (body, first_cores) =
+                read_phases(events, phases, &mut schedule, &mut task, member)?;
             if let Some(cores) = first_cores {
                 thread.affinity = cores.as_deref().map(<[CoreId]>::to_vec);
             }
@@ -197,7 +236,10 @@ fn read_task<'t>(
         }
     };
     *private_timers = (*private_timers).max(task.timers.count());
-    Ok((TaskRead { member, instances, thread, absolute_timers: task.absolute_timers }, Program { steps }))
+    Ok((
+        TaskRead { member, instances, thread, absolute_timers: task.absolute_timers },
+        Program { steps },
+    ))
 }
 
 /// Steps of one pass over the phases, and the CPUs of the first of them where any phase gives CPUs.
@@ -222,7 +264,8 @@ fn read_phases(
     let (mut steps, mut first_cores) = (Vec::new(), None);
     for (number, phase) in phases.iter().enumerate() {
         let place = Place::Phase(&task_member.key, &phase.key);
-        let object = Place::Task(&task_member.key).object(phase, "an object that describes a phase")?;
+        let object =
+            Place::Task(&task_member.key).object(phase, "an object that describes a phase")?;
         let mut parameters = Parameters::default();
         let mut given = Given::default();
         let mut times = Times::Finite(1);
@@ -231,7 +274,13 @@ fn read_phases(
             if Event::of(key).is_some() {
                 continue;
             }
-            if !given.is_known(place, member, "key or event", keys::of_a_task(), &mut events.notes)? {
+            if !given.is_known(
+                place,
+                member,
+                "key or event",
+                keys::of_a_task(),
+                &mut events.notes,
+            )? {
                 continue;
             }
             if keys::TASK.contains(&key) {

@@ -1,4 +1,5 @@
-//! What all formats come to: tasks with times, edges with volumes; and the application made of them.
+//! What all formats come to: tasks with times, edges with volumes; and the application made of
+//! them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -43,7 +44,9 @@ impl Draft {
         match self.tasks.len() {
             0 => return Err(Fault::of("no tasks found, expected at least one".to_owned())),
             found if found > MOST_TASKS => {
-                return Err(Fault::of(format!("{found} tasks found, expected at most {MOST_TASKS}")));
+                return Err(Fault::of(format!(
+                    "{found} tasks found, expected at most {MOST_TASKS}"
+                )));
             }
             _ => {}
         }
@@ -70,14 +73,17 @@ impl Draft {
             name: name.to_owned(),
             phases: vec![phase],
             programs: vec![Program { steps: vec![Step::RunTasks(GraphId(0))] }],
-            threads: (0..workers.max(1)).map(|i| ThreadSpec::new(format!("worker-{i}"), ProgramId(0))).collect(),
+            threads: (0..workers.max(1))
+                .map(|i| ThreadSpec::new(format!("worker-{i}"), ProgramId(0)))
+                .collect(),
             graphs: vec![Arc::new(graph)],
             notes: self.notes,
             ..Application::default()
         })
     }
 
-    /// A topological order: of tasks that could come next, the first of the file (Kahn, CACM 5(11), 1962).
+    /// A topological order: of tasks that could come next, the first of the file (Kahn, CACM 5(11),
+    /// 1962).
     fn order(&self) -> Result<Vec<usize>, Fault> {
         let mut missing = vec![0_usize; self.tasks.len()];
         let mut after: Vec<Vec<usize>> = vec![Vec::new(); self.tasks.len()];
@@ -85,7 +91,8 @@ impl Draft {
             after[from].push(to);
             missing[to] += 1;
         }
-        let mut next: BinaryHeap<_> = (0..self.tasks.len()).filter(|&task| missing[task] == 0).map(Reverse).collect();
+        let mut next: BinaryHeap<_> =
+            (0..self.tasks.len()).filter(|&task| missing[task] == 0).map(Reverse).collect();
         let mut order = Vec::with_capacity(self.tasks.len());
         while let Some(Reverse(task)) = next.pop() {
             order.push(task);
@@ -101,13 +108,15 @@ impl Draft {
             Some(task) => {
                 let name = cut(&self.tasks[task].0);
                 Err(Fault::of(format!(
-                    "task '{name}' waits for itself, over others or at once; expected a graph without cycles"
+                    "task '{name}' waits for itself, over others or at once; expected a graph \
+                     without cycles"
                 )))
             }
         }
     }
 
-    /// A task on a cycle. Tasks that never came up are on one or behind one: going back among them ends on one.
+    /// A task on a cycle. Tasks that never came up are on one or behind one: going back among them
+    /// ends on one.
     fn cycle(&self, missing: &[usize]) -> Option<usize> {
         let mut before = vec![None; missing.len()];
         for &(from, to, _) in self.edges.iter().filter(|(from, ..)| missing[*from] > 0) {

@@ -1,13 +1,14 @@
-//! Task graphs in the formats that workflow and scheduling research exchanges: WfCommons' WfFormat (JSON), the Standard Task Graph Set
-//! (STG) and Graphviz's DOT.
+//! Task graphs in the formats that workflow and scheduling research exchanges: WfCommons' WfFormat
+//! (JSON), the Standard Task Graph Set (STG) and Graphviz's DOT.
 //!
 //! ```text
 //! bytes --wfcommons, stg, dot--> Draft: tasks, times, edges, volumes --draft--> Application: a graph, and a worker for each core
 //! ```
 //!
-//! A file says how long each task takes, on a machine of its own: that is taken for its time on one of the fastest cores, and work scales
-//! with capacity. All tasks exist from the start; neither creating nor taking one costs anything. Volumes are kept in the graph, in
-//! bytes; the cores of a machine share a memory, and handing data over takes no time.
+//! A file says how long each task takes, on a machine of its own: that is taken for its time on one
+//! of the fastest cores, and work scales with capacity. All tasks exist from the start; neither
+//! creating nor taking one costs anything. Volumes are kept in the graph, in bytes; the cores of a
+//! machine share a memory, and handing data over takes no time.
 
 mod dot;
 mod draft;
@@ -55,7 +56,8 @@ pub enum Format {
     Dot,
 }
 
-/// The format that a file is meant in, told from its content. Faults elsewhere in it do not matter, so that they can be told by [`parse`].
+/// The format that a file is meant in, told from its content. Faults elsewhere in it do not matter,
+/// so that they can be told by [`parse`].
 pub fn looks_like(bytes: &[u8]) -> Option<Format> {
     let text = String::from_utf8_lossy(bytes);
     if wfcommons::looks_like(&text) {
@@ -67,11 +69,17 @@ pub fn looks_like(bytes: &[u8]) -> Option<Format> {
     }
 }
 
-/// Reads a task graph to be run by so many workers. `file` is for messages, and its stem names the application.
+/// Reads a task graph to be run by so many workers. `file` is for messages, and its stem names the
+/// application.
 ///
 /// # Errors
 /// The first fault, with its place, what was found and what was expected.
-pub fn parse(bytes: &[u8], format: Format, file: &str, workers: u32) -> Result<Application, TaskGraphError> {
+pub fn parse(
+    bytes: &[u8],
+    format: Format,
+    file: &str,
+    workers: u32,
+) -> Result<Application, TaskGraphError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
         Place::of(&before, before.len()).error("not UTF-8 text".to_owned())
@@ -81,7 +89,8 @@ pub fn parse(bytes: &[u8], format: Format, file: &str, workers: u32) -> Result<A
         Format::Stg => stg::read(text),
         Format::Dot => dot::read(text),
     });
-    let name = std::path::Path::new(file).file_stem().map_or(file.into(), |stem| stem.to_string_lossy());
+    let name =
+        std::path::Path::new(file).file_stem().map_or(file.into(), |stem| stem.to_string_lossy());
     let application = draft.and_then(|draft| draft.application(&name, workers));
     application.map_err(|fault| fault.within(file))
 }

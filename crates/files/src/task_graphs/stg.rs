@@ -1,4 +1,5 @@
-//! The Standard Task Graph Set (Kasahara Laboratory, Waseda University; Tobita and Kasahara, Journal of Scheduling 5(5), 2002).
+//! The Standard Task Graph Set (Kasahara Laboratory, Waseda University; Tobita and Kasahara,
+//! Journal of Scheduling 5(5), 2002).
 //!
 //! ```text
 //! 3                      tasks, the dummies at the beginning and at the end not counted; some write the number of
@@ -10,8 +11,9 @@
 //! # comments, also behind a #
 //! ```
 //!
-//! One task a line, from 0 on; the two dummies may be left out. Times are whole numbers of no unit: one is taken for a millisecond on the
-//! fastest core. There are no volumes; the sets with communication costs have other lines and are not read.
+//! One task a line, from 0 on; the two dummies may be left out. Times are whole numbers of no unit:
+//! one is taken for a millisecond on the fastest core. There are no volumes; the sets with
+//! communication costs have other lines and are not read.
 
 use super::draft::{Draft, MOST_TASKS, nanos};
 use super::fault::{Fault, Place};
@@ -27,7 +29,8 @@ type Number = (u64, Place);
 /// two and the next is task 0's.
 pub fn looks_like(text: &str) -> bool {
     let lines = text.lines().map(without_comment).filter(|line| !line.trim().is_empty());
-    let mut lines = lines.map(|line| line.split_whitespace().map(|it| it.parse::<u64>().ok()).collect::<Vec<_>>());
+    let mut lines = lines
+        .map(|line| line.split_whitespace().map(|it| it.parse::<u64>().ok()).collect::<Vec<_>>());
     matches!(
         (lines.next().as_deref(), lines.next().as_deref()),
         (Some([Some(_)]), Some([Some(_), Some(_), ..]))
@@ -44,9 +47,11 @@ fn without_comment(line: &str) -> &str {
 /// # Errors
 /// The first fault.
 pub fn read(text: &str) -> Result<Draft, Fault> {
-    let mut lines = text.lines().enumerate().filter(|(_, line)| !without_comment(line).trim().is_empty());
-    let (number, line) =
-        lines.next().ok_or_else(|| Fault::of("nothing found, expected the number of tasks".to_owned()))?;
+    let mut lines =
+        text.lines().enumerate().filter(|(_, line)| !without_comment(line).trim().is_empty());
+    let (number, line) = lines
+        .next()
+        .ok_or_else(|| Fault::of("nothing found, expected the number of tasks".to_owned()))?;
     let first = numbers(number, line)?;
     let (count, at, processors) = match *first.as_slice() {
         [(count, at)] => (count, at, None),
@@ -62,7 +67,9 @@ pub fn read(text: &str) -> Result<Draft, Fault> {
     }
     let mut draft = Draft::default();
     if let Some(processors) = processors {
-        draft.notes.push(format!("STG: the machine says how many cores there are, not the file ({processors})"));
+        draft.notes.push(format!(
+            "STG: the machine says how many cores there are, not the file ({processors})"
+        ));
     }
     let mut waits_for: Vec<Vec<Number>> = Vec::new();
     for (number, line) in lines {
@@ -71,7 +78,8 @@ pub fn read(text: &str) -> Result<Draft, Fault> {
     let (found, count) = (draft.tasks.len(), count as usize);
     if found != count && found != count + 2 {
         return Err(Fault::of(format!(
-            "{found} tasks found, expected {count} as the first line says, or {} with the two dummies",
+            "{found} tasks found, expected {count} as the first line says, or {} with the two \
+             dummies",
             count + 2
         )));
     }
@@ -79,7 +87,10 @@ pub fn read(text: &str) -> Result<Draft, Fault> {
         for (from, at) in before {
             let known = usize::try_from(from).ok().filter(|&from| from < found);
             let from = known.ok_or_else(|| {
-                at.error(format!("predecessor {from} found, expected a task from 0 to {}", found - 1))
+                at.error(format!(
+                    "predecessor {from} found, expected a task from 0 to {}",
+                    found - 1
+                ))
             })?;
             draft.edges.push((from, task, 0));
         }
@@ -91,19 +102,26 @@ pub fn read(text: &str) -> Result<Draft, Fault> {
 fn task(draft: &mut Draft, numbers: &[Number], start: Place) -> Result<Vec<Number>, Fault> {
     let &[(id, id_at), (time, time_at), (count, count_at), ref before @ ..] = numbers else {
         let what = format!(
-            "{} numbers found, expected task, processing time, number of predecessors, predecessors",
+            "{} numbers found, expected task, processing time, number of predecessors, \
+             predecessors",
             numbers.len()
         );
         return Err(start.error(what));
     };
     if id != draft.tasks.len() as u64 {
-        return Err(id_at.error(format!("task {id} found, expected {}: tasks are numbered from 0", draft.tasks.len())));
+        return Err(id_at.error(format!(
+            "task {id} found, expected {}: tasks are numbered from 0",
+            draft.tasks.len()
+        )));
     }
     if count != before.len() as u64 {
-        return Err(count_at.error(format!("{count} predecessors announced and {} found", before.len())));
+        return Err(
+            count_at.error(format!("{count} predecessors announced and {} found", before.len()))
+        );
     }
-    let time = nanos(time as f64, UNIT_NS)
-        .ok_or_else(|| time_at.error(format!("processing time {time} found, expected at most 1000000000000")))?;
+    let time = nanos(time as f64, UNIT_NS).ok_or_else(|| {
+        time_at.error(format!("processing time {time} found, expected at most 1000000000000"))
+    })?;
     draft.tasks.push((id.to_string(), time));
     Ok(before.to_vec())
 }
@@ -122,9 +140,9 @@ fn numbers(number: usize, line: &str) -> Result<Vec<Number>, Fault> {
             return Ok(numbers);
         }
         let at = Place::new(number + 1, column);
-        let value = word
-            .parse()
-            .map_err(|_| at.error(format!("'{}' found, expected a whole number of 0 or more", cut(word))))?;
+        let value = word.parse().map_err(|_| {
+            at.error(format!("'{}' found, expected a whole number of 0 or more", cut(word)))
+        })?;
         numbers.push((value, at));
         column += word.chars().count();
         rest = after;

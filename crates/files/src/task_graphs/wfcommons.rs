@@ -14,8 +14,9 @@
 //! Parents are named by `name` before 1.5. The `size` of 1.3 is taken for bytes, as WfCommons' own
 //! migration takes it, though the schema of 1.3 says KB.
 //!
-//! A task takes its `runtimeInSeconds`, whatever number of cores (`coreCount`) it had; an edge hands over the files that the parent puts out and the
-//! child takes in. Parents and children say the same twice: an edge that one of them has is an edge. What else the format has (machines,
+//! A task takes its `runtimeInSeconds`, whatever number of cores (`coreCount`) it had; an edge
+//! hands over the files that the parent puts out and the child takes in. Parents and children say
+//! the same twice: an edge that one of them has is an edge. What else the format has (machines,
 //! memory, energy, commands) means nothing here.
 
 use std::collections::{HashMap, HashSet};
@@ -137,7 +138,8 @@ struct Paths {
     executed: &'static str,
 }
 
-const PATHS: Paths = Paths { specified: "workflow.specification.tasks", executed: "workflow.execution.tasks" };
+const PATHS: Paths =
+    Paths { specified: "workflow.specification.tasks", executed: "workflow.execution.tasks" };
 const OLDER_PATHS: Paths = Paths { specified: "workflow.tasks", executed: "workflow.tasks" };
 
 /// Takes an older version's tasks apart, as WfCommons' own migration does.
@@ -147,12 +149,24 @@ fn apart(older: OlderWorkflow) -> Result<Workflow, Fault> {
     let mut sized = HashSet::new();
     for (index, task) in older.tasks.into_iter().enumerate() {
         let runtime_in_seconds = task.runtime_in_seconds.or(task.runtime).ok_or_else(|| {
-            Fault::of(format!("{}[{index}]: neither 'runtimeInSeconds' nor 'runtime' found", OLDER_PATHS.executed))
+            Fault::of(format!(
+                "{}[{index}]: neither 'runtimeInSeconds' nor 'runtime' found",
+                OLDER_PATHS.executed
+            ))
         })?;
-        let linked =
-            |link| task.files.iter().filter(move |file| file.link == link).map(|file| file.name.clone()).collect();
+        let linked = |link| {
+            task.files
+                .iter()
+                .filter(move |file| file.link == link)
+                .map(|file| file.name.clone())
+                .collect()
+        };
         let (input_files, output_files) = (linked(Link::Input), linked(Link::Output));
-        execution.tasks.push(Executed { id: task.name.clone(), runtime_in_seconds, core_count: task.cores });
+        execution.tasks.push(Executed {
+            id: task.name.clone(),
+            runtime_in_seconds,
+            core_count: task.cores,
+        });
         specification.tasks.push(Specified {
             id: task.name,
             parents: task.parents,
@@ -178,12 +192,16 @@ pub fn looks_like(text: &str) -> bool {
 /// Reads a file.
 ///
 /// # Errors
-/// The first fault: with line and column where the JSON is at fault, with the path of the key where its content is.
+/// The first fault: with line and column where the JSON is at fault, with the path of the key where
+/// its content is.
 pub fn read(text: &str) -> Result<Draft, Fault> {
     let syntax = |error: serde_json::Error| {
         let (line, column) = (error.line(), error.column());
         let what = error.to_string();
-        let what = what.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&what).to_owned();
+        let what = what
+            .strip_suffix(&format!(" at line {line} column {column}"))
+            .unwrap_or(&what)
+            .to_owned();
         Place::new(line, column).error(what)
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -193,12 +211,15 @@ pub fn read(text: &str) -> Result<Draft, Fault> {
         Some(version) if VERSIONS.contains(&version) => {
             (PATHS, serde_json::from_str::<Instance>(text).map_err(syntax)?.workflow)
         }
-        Some(version) if OLDER_VERSIONS.contains(&version) => {
-            (OLDER_PATHS, apart(serde_json::from_str::<OlderInstance>(text).map_err(syntax)?.workflow)?)
-        }
+        Some(version) if OLDER_VERSIONS.contains(&version) => (
+            OLDER_PATHS,
+            apart(serde_json::from_str::<OlderInstance>(text).map_err(syntax)?.workflow)?,
+        ),
         found => {
             let found = found.map_or("nothing".to_owned(), |found| format!("'{}'", cut(found)));
-            return Err(Fault::of(format!("schemaVersion: {found} found, expected 1.3, 1.4, 1.5 or 1.6")));
+            return Err(Fault::of(format!(
+                "schemaVersion: {found} found, expected 1.3, 1.4, 1.5 or 1.6"
+            )));
         }
     };
     let Workflow { specification, execution } = workflow;
@@ -217,13 +238,20 @@ pub fn read(text: &str) -> Result<Draft, Fault> {
     }
     let mut draft = tasks(&specification, &times, &paths)?;
     if execution.tasks.iter().any(|task| task.core_count.is_some_and(|cores| cores > 1.0)) {
-        draft.notes.push("WfFormat: a task that had several cores (coreCount) has one here, for as long".to_owned());
+        draft.notes.push(
+            "WfFormat: a task that had several cores (coreCount) has one here, for as long"
+                .to_owned(),
+        );
     }
     edges(&specification, &mut draft, &paths)?;
     Ok(draft)
 }
 
-fn tasks(specification: &Specification, times: &HashMap<&str, u64>, paths: &Paths) -> Result<Draft, Fault> {
+fn tasks(
+    specification: &Specification,
+    times: &HashMap<&str, u64>,
+    paths: &Paths,
+) -> Result<Draft, Fault> {
     let mut draft = Draft { volumes: !specification.files.is_empty(), ..Draft::default() };
     for (index, task) in specification.tasks.iter().enumerate() {
         let time = times.get(task.id.as_str()).ok_or_else(|| {
@@ -247,7 +275,8 @@ fn edges(specification: &Specification, draft: &mut Draft, paths: &Paths) -> Res
             return Err(Fault::of(what));
         }
     }
-    let sizes: HashMap<&str, u64> = specification.files.iter().map(|it| (it.id.as_str(), it.size_in_bytes)).collect();
+    let sizes: HashMap<&str, u64> =
+        specification.files.iter().map(|it| (it.id.as_str(), it.size_in_bytes)).collect();
     let number = |index: usize, key: &str, place: usize, id: &str| {
         numbers.get(id).copied().ok_or_else(|| {
             let key = format!("{}[{index}].{key}[{place}]", paths.specified);

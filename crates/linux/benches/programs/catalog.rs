@@ -7,13 +7,15 @@ use super::inputs::Input;
 pub enum Output {
     /// What it prints, the same each time.
     Printed,
-    /// A file or a folder in its working folder, the same each time; what it prints is not looked at.
+    /// A file or a folder in its working folder, the same each time; what it prints is not looked
+    /// at.
     At(&'static str),
     /// Another each time: only its exit code is looked at.
     Varies,
 }
 
-/// How large inputs are: each program's own unit in the affinity lab, and in the VM lab, which is emulated.
+/// How large inputs are: each program's own unit in the affinity lab, and in the VM lab, which is
+/// emulated.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// On a host's cores.
@@ -95,7 +97,8 @@ pub const PROGRAMS: [Program; 14] = [
         output: Output::Varies,
         given: |size, threads| Given {
             words: words(&format!(
-                "ffmpeg -nostdin -v error -y -f lavfi -i testsrc2=size=320x180:rate=30 -frames:v {size} -c:v libx264 \
+                "ffmpeg -nostdin -v error -y -f lavfi -i testsrc2=size=320x180:rate=30 -frames:v \
+                 {size} -c:v libx264 \
                  -preset veryfast {} -fflags +bitexact -flags +bitexact -f h264 x264.h264",
                 or(threads, |number| format!("-threads {number}"), "")
             )),
@@ -111,7 +114,10 @@ pub const PROGRAMS: [Program; 14] = [
         is_variant: false,
         output: Output::Printed,
         given: |size, threads| Given {
-            words: words(&format!("xz -6 -c --block-size=128KiB -T{} xz.txt", or(threads, |it| it.to_string(), "0"))),
+            words: words(&format!(
+                "xz -6 -c --block-size=128KiB -T{} xz.txt",
+                or(threads, |it| it.to_string(), "0")
+            )),
             inputs: text("xz.txt", size),
             ..Given::default()
         },
@@ -125,7 +131,10 @@ pub const PROGRAMS: [Program; 14] = [
         is_variant: false,
         output: Output::Printed,
         given: |size, threads| Given {
-            words: words(&format!("pigz -9 -n -c {} pigz.txt", or(threads, |it| format!("-p {it}"), ""))),
+            words: words(&format!(
+                "pigz -9 -n -c {} pigz.txt",
+                or(threads, |it| format!("-p {it}"), "")
+            )),
             inputs: text("pigz.txt", size),
             ..Given::default()
         },
@@ -139,7 +148,10 @@ pub const PROGRAMS: [Program; 14] = [
         is_variant: false,
         output: Output::Printed,
         given: |size, threads| Given {
-            words: words(&format!("zstd -6 -q -c -B512KiB -T{} zstd.txt", or(threads, |it| it.to_string(), "0"))),
+            words: words(&format!(
+                "zstd -6 -q -c -B512KiB -T{} zstd.txt",
+                or(threads, |it| it.to_string(), "0")
+            )),
             inputs: text("zstd.txt", size),
             ..Given::default()
         },
@@ -186,14 +198,18 @@ pub const PROGRAMS: [Program; 14] = [
     },
     Program {
         name: "openmp",
-        told: "a loop with a static schedule and 50 barriers, libgomp, as many threads as CPUs, which spin as they wait",
+        told: "a loop with a static schedule and 50 barriers, libgomp, as many threads as CPUs, \
+               which spin as they wait",
         commands: &["static_loop"],
         packages: "gcc, libgomp1",
         size: Size { host: 300_000.0, vm: 100_000.0 },
         is_variant: false,
         output: Output::Printed,
         given: |size, threads| {
-            static_loop(size, threads.map(|it| ("OMP_NUM_THREADS", it.to_string())).into_iter().collect())
+            static_loop(
+                size,
+                threads.map(|it| ("OMP_NUM_THREADS", it.to_string())).into_iter().collect(),
+            )
         },
     },
     Program {
@@ -226,7 +242,10 @@ pub const PROGRAMS: [Program; 14] = [
         output: Output::Printed,
         given: |size, threads| Given {
             words: words(&format!("/usr/bin/python3 matmul.py {size} 10")),
-            environment: threads.map(|it| ("OPENBLAS_NUM_THREADS", it.to_string())).into_iter().collect(),
+            environment: threads
+                .map(|it| ("OPENBLAS_NUM_THREADS", it.to_string()))
+                .into_iter()
+                .collect(),
             ..Given::default()
         },
     },
@@ -252,7 +271,10 @@ pub const PROGRAMS: [Program; 14] = [
         is_variant: false,
         output: Output::Printed,
         given: |size, threads| Given {
-            words: words(&format!("/usr/bin/python3 pool.py {size} 1000 {}", or(threads, |it| it.to_string(), ""))),
+            words: words(&format!(
+                "/usr/bin/python3 pool.py {size} 1000 {}",
+                or(threads, |it| it.to_string(), "")
+            )),
             ..Given::default()
         },
     },
@@ -282,7 +304,10 @@ pub const PROGRAMS: [Program; 14] = [
         given: |size, _| Given {
             words: words("sqlite3 orders.db"),
             stdin: Some("queries.sql"),
-            inputs: vec![Input::Queries { name: "queries.sql", rows: size }, Input::Fresh("orders.db")],
+            inputs: vec![
+                Input::Queries { name: "queries.sql", rows: size },
+                Input::Fresh("orders.db"),
+            ],
             ..Given::default()
         },
     },

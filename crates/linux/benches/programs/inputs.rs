@@ -46,8 +46,10 @@ pub enum Input {
 
 const QUERIES: &str = include_str!("sources/queries.sql");
 /// Scripts that every working folder has.
-pub const SCRIPTS: [(&str, &str); 2] =
-    [("matmul.py", include_str!("sources/matmul.py")), ("pool.py", include_str!("sources/pool.py"))];
+pub const SCRIPTS: [(&str, &str); 2] = [
+    ("matmul.py", include_str!("sources/matmul.py")),
+    ("pool.py", include_str!("sources/pool.py")),
+];
 
 /// Numbers that look random: xorshift64*.
 struct Random(u64);
@@ -89,7 +91,9 @@ impl Input {
                 fs::write(work.join(names), list)
             }
             Self::Site { folder, pages } => site(&work.join(folder), pages),
-            Self::Queries { name, rows } => fs::write(work.join(name), QUERIES.replace(":rows", &rows.to_string())),
+            Self::Queries { name, rows } => {
+                fs::write(work.join(name), QUERIES.replace(":rows", &rows.to_string()))
+            }
             Self::Folder(_) | Self::Fresh(_) => self.renew(work),
         }
     }
@@ -105,7 +109,9 @@ impl Input {
                 fs::create_dir_all(work.join(name))
             }
             Self::Fresh(name) => remove(&work.join(name)),
-            Self::Text { .. } | Self::Sources { .. } | Self::Site { .. } | Self::Queries { .. } => Ok(()),
+            Self::Text { .. } | Self::Sources { .. } | Self::Site { .. } | Self::Queries { .. } => {
+                Ok(())
+            }
         }
     }
 }
@@ -121,8 +127,10 @@ pub fn remove(path: &Path) -> io::Result<()> {
 
 /// Sentences of invented words, so many bytes.
 fn prose(bytes: usize, seed: u64) -> String {
-    const SYLLABLES: [&str; 16] =
-        ["ka", "lo", "ri", "ten", "mu", "sa", "vel", "dor", "in", "ga", "pe", "ost", "ul", "shi", "bra", "ne"];
+    const SYLLABLES: [&str; 16] = [
+        "ka", "lo", "ri", "ten", "mu", "sa", "vel", "dor", "in", "ga", "pe", "ost", "ul", "shi",
+        "bra", "ne",
+    ];
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed.wrapping_mul(0xff51_afd7_ed55_8ccd));
     let mut words = Vec::new();
     for _ in 0..4096 {
@@ -158,19 +166,23 @@ fn source(seed: u64) -> String {
             let _ = match random.below(3) {
                 0 => writeln!(
                     text,
-                    "\tfor (int i = 0; i < b % {n} + {k}; i++)\n\t\ts += p[i] * {m} ^ table[(s + i) & 255];"
+                    "\tfor (int i = 0; i < b % {n} + {k}; i++)\n\t\ts += p[i] * {m} ^ table[(s + \
+                     i) & 255];"
                 ),
                 1 => writeln!(
                     text,
-                    "\tswitch (s & 7) {{\n\tcase 1: s += {m}; break;\n\tcase 3: s *= {k}; /* fall through */\n\tcase 5: p[{k}] = s; break;\n\tdefault: s ^= b / {n};\n\t}}"
+                    "\tswitch (s & 7) {{\n\tcase 1: s += {m}; break;\n\tcase 3: s *= {k}; /* fall \
+                     through */\n\tcase 5: p[{k}] = s; break;\n\tdefault: s ^= b / {n};\n\t}}"
                 ),
                 _ => writeln!(
                     text,
-                    "\tif (s % {k} > b)\n\t\ttable[a & 255] = s / {n} + {m};\n\telse\n\t\ts -= table[b & 255];"
+                    "\tif (s % {k} > b)\n\t\ttable[a & 255] = s / {n} + {m};\n\telse\n\t\ts -= \
+                     table[b & 255];"
                 ),
             };
         }
-        let before = if function > 0 { format!(" + f{}(s, b - 1, p)", function - 1) } else { String::new() };
+        let before =
+            if function > 0 { format!(" + f{}(s, b - 1, p)", function - 1) } else { String::new() };
         let _ = writeln!(text, "\treturn b > {function} ? s{before} : s;\n}}");
     }
     text
@@ -181,26 +193,34 @@ fn site(folder: &Path, pages: usize) -> io::Result<()> {
     fs::create_dir_all(folder.join("layouts/_default"))?;
     fs::write(
         folder.join("config.toml"),
-        "baseURL = \"http://example.org/\"\ntitle = \"Pages\"\ndisableKinds = [\"RSS\", \"sitemap\"]\n[taxonomies]\ntag = \"tags\"\n",
+        "baseURL = \"http://example.org/\"\ntitle = \"Pages\"\ndisableKinds = \
+         [\"RSS\", \"sitemap\"]\n[taxonomies]\ntag = \"tags\"\n",
     )?;
     fs::write(
         folder.join("layouts/_default/single.html"),
         "<html><h1>{{ .Title }}</h1>{{ .TableOfContents }}{{ .Content }}<p>{{ .WordCount }}</p>\n\
-         {{ range first 5 (where .Site.RegularPages \"Params.tags\" \"intersect\" .Params.tags) }}<a href=\"{{ .RelPermalink }}\">{{ .Title }}</a>\n{{ end }}</html>\n",
+         {{ range first 5 (where .Site.RegularPages \"Params.tags\" \"intersect\" .Params.tags) \
+         }}<a href=\"{{ .RelPermalink }}\">{{ .Title }}</a>\n{{ end }}</html>\n",
     )?;
     fs::write(
         folder.join("layouts/_default/list.html"),
-        "<html>{{ range .Pages }}<a href=\"{{ .RelPermalink }}\">{{ .Title }}</a>\n{{ end }}</html>\n",
+        "<html>{{ range .Pages }}<a href=\"{{ .RelPermalink }}\">{{ .Title }}</a>\n{{ end \
+         }}</html>\n",
     )?;
     for page in 0..pages {
         let body = prose(6000, page as u64 + 2);
         let mut text = format!(
-            "---\ntitle: \"Page {page}\"\ndate: 2020-01-01T00:00:00Z\ntags: [\"t{}\", \"t{}\"]\n---\n\n",
+            "---\ntitle: \"Page {page}\"\ndate: 2020-01-01T00:00:00Z\ntags: \
+             [\"t{}\", \"t{}\"]\n---\n\n",
             page % 17,
             page % 23
         );
         for (at, paragraph) in body.lines().collect::<Vec<_>>().chunks(6).enumerate() {
-            let _ = write!(text, "## Part {at}\n\n{}\n\n- *one*\n- **two** `three`\n\n", paragraph.join("\n"));
+            let _ = write!(
+                text,
+                "## Part {at}\n\n{}\n\n- *one*\n- **two** `three`\n\n",
+                paragraph.join("\n")
+            );
         }
         fs::write(folder.join(format!("content/posts/p{page}.md")), text)?;
     }

@@ -1,4 +1,5 @@
-//! What runs in a lab: one round, each program's turns one after the other, a line of results for each.
+//! What runs in a lab: one round, each program's turns one after the other, a line of results for
+//! each.
 
 use std::env;
 use std::fs;
@@ -24,7 +25,8 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// # Errors
 /// The working folder cannot be had.
 pub fn round(order: &Order) -> Result<(), String> {
-    // Shells of other sessions are not to count as much as this one; kernels without autogroups have no such file.
+    // Shells of other sessions are not to count as much as this one; kernels without autogroups
+    // have no such file.
     let _ = fs::write("/proc/self/autogroup", "-19");
     // Where Python's pool has its locks: Debian has it, the guest does not.
     let _ = fs::create_dir_all("/dev/shm");
@@ -52,10 +54,11 @@ pub fn round(order: &Order) -> Result<(), String> {
     Ok(())
 }
 
-/// Emulated, a look takes 2 ms of a virtual core, not 20 us: age by sched_ext has to look more often than its budget lets it
-/// (docs/vm.md).
+/// Emulated, a look takes 2 ms of a virtual core, not 20 us: age by sched_ext has to look more
+/// often than its budget lets it (docs/vm.md).
 fn in_vm(candidate: &Candidate) -> Vec<String> {
-    let is_age = candidate.mechanism == Mechanism::SchedExt && candidate.policy.split(':').next() == Some("age");
+    let is_age = candidate.mechanism == Mechanism::SchedExt
+        && candidate.policy.split(':').next() == Some("age");
     if is_age { vec!["--budget".to_owned(), "20".to_owned()] } else { Vec::new() }
 }
 
@@ -82,7 +85,11 @@ fn each_turn(order: &Order, stage: &Stage, program: &Program, rotation: usize, c
                     expected = Some(outcome.checksum.clone());
                 }
                 let is_other = expected.as_ref().is_some_and(|it| *it != outcome.checksum);
-                (outcome, if is_other { "another output than under the kernel alone" } else { "" }.to_owned())
+                (
+                    outcome,
+                    if is_other { "another output than under the kernel alone" } else { "" }
+                        .to_owned(),
+                )
             }
             Err(why) => (Outcome::default(), why),
         };

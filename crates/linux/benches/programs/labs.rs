@@ -72,7 +72,8 @@ pub const INSIDE: &str = "--inside";
 impl Order {
     /// As arguments, after [`INSIDE`].
     pub fn words(&self) -> Vec<String> {
-        let candidates: Vec<String> = self.candidates.iter().map(|it| How::Candidate(it.clone()).to_string()).collect();
+        let candidates: Vec<String> =
+            self.candidates.iter().map(|it| How::Candidate(it.clone()).to_string()).collect();
         vec![
             self.lab.name().to_owned(),
             self.cores.clone(),
@@ -92,7 +93,19 @@ impl Order {
     /// # Errors
     /// They are not those.
     pub fn parse(words: &[String]) -> Result<Self, String> {
-        let [lab, cores, setting, round, programs, candidates, counts_itself, size, options, evenkeel] = words else {
+        let [
+            lab,
+            cores,
+            setting,
+            round,
+            programs,
+            candidates,
+            counts_itself,
+            size,
+            options,
+            evenkeel,
+        ] = words
+        else {
             return Err(format!("{} arguments after {INSIDE}, expected 10", words.len()));
         };
         let refused = |what: &str| format!("'{what}' is not what {INSIDE} takes there");
@@ -106,7 +119,10 @@ impl Order {
             setting: setting.clone(),
             round: round.parse().map_err(|_| refused(round))?,
             programs: programs.split_whitespace().map(str::to_owned).collect(),
-            candidates: candidates.split_whitespace().map(candidate).collect::<Result<_, String>>()?,
+            candidates: candidates
+                .split_whitespace()
+                .map(candidate)
+                .collect::<Result<_, String>>()?,
             counts_itself: counts_itself.parse().map_err(|_| refused(counts_itself))?,
             size: size.parse().map_err(|_| refused(size))?,
             options: options.clone(),
@@ -142,7 +158,10 @@ impl Host {
                     .args(order.words());
                 let path = env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
                 let folders = [self.compiled.clone()].into_iter().chain(env::split_paths(&path));
-                command.env("PATH", env::join_paths(folders).map_err(|error| format!("PATH: {error}"))?);
+                command.env(
+                    "PATH",
+                    env::join_paths(folders).map_err(|error| format!("PATH: {error}"))?,
+                );
                 // Others' schedulers on this host are none of ours.
                 command.env("EVENKEEL_RUNTIME_DIR", self.compiled.join("runtime"));
             }
@@ -182,18 +201,29 @@ impl Host {
             // A script that calls what is here, which loads its formats from beside it.
             "7z" => {
                 let folder = Path::new("/usr/lib/p7zip");
-                [same(Path::new("/usr/bin/7z")), same(&folder.join("7z")), same(&folder.join("7z.so"))].concat()
+                [
+                    same(Path::new("/usr/bin/7z")),
+                    same(&folder.join("7z")),
+                    same(&folder.join("7z.so")),
+                ]
+                .concat()
             }
             "gcc" => {
                 let compiler = printed("gcc", &["-print-prog-name=cc1"])?;
                 let header = file(Path::new("/usr/include/stdc-predef.h"));
-                [same(Path::new("/usr/bin/gcc")), same(Path::new(&compiler)), same(Path::new("/usr/bin/as")), header]
-                    .concat()
+                [
+                    same(Path::new("/usr/bin/gcc")),
+                    same(Path::new(&compiler)),
+                    same(Path::new("/usr/bin/as")),
+                    header,
+                ]
+                .concat()
             }
             "/usr/bin/python3" => {
                 let asked = "import sys, sysconfig, os; print(sysconfig.get_path('stdlib')); \
                              sys.path = [it for it in sys.path if 'dist-packages' in it]; \
-                             print(*[os.path.join(it, 'numpy') for it in sys.path if os.path.isdir(os.path.join(it, 'numpy'))])";
+                             print(*[os.path.join(it, 'numpy') for it in sys.path if \
+                             os.path.isdir(os.path.join(it, 'numpy'))])";
                 let folders = printed(name, &["-c", asked])?;
                 let mut packed = same(Path::new(name)).to_vec();
                 for folder in folders.split_whitespace().map(Path::new) {
@@ -218,23 +248,33 @@ fn placed(host: &Path, guest: &str) -> OsString {
 }
 
 fn printed(command: &str, args: &[&str]) -> Result<String, String> {
-    let output = Command::new(command).args(args).output().map_err(|error| format!("{command}: {error}"))?;
+    let output =
+        Command::new(command).args(args).output().map_err(|error| format!("{command}: {error}"))?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
-        false => Err(format!("{command} {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim())),
+        false => Err(format!(
+            "{command} {}: {}",
+            args.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        )),
     }
 }
 
 /// Modules in a folder of Python's, whose libraries the guest has to have, too.
 fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut entries: Vec<PathBuf> =
-        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
     entries.sort();
     for path in entries {
         if path.is_dir() && !path.is_symlink() {
             found.extend(libraries_in(&path));
-        } else if path.extension().is_some_and(|extension| extension == "so") && !path.is_symlink() {
+        } else if path.extension().is_some_and(|extension| extension == "so") && !path.is_symlink()
+        {
             found.push(path);
         }
     }

@@ -28,9 +28,12 @@ pub struct Head {
 /// The whole page.
 pub fn page(head: &Head, rows: &[Row]) -> String {
     let mut text = "# Real programs under policies\n\n".to_owned();
-    text += "The VM lab's kernel believes its cores equal, and two of its four are three times slower: a kernel that knows \
-             its hybrid processor would do better than \"the kernel alone\" does there. The affinity lab's kernel sees a \
-             real-time thread take its slow CPU away, and moves threads off it by itself. Both are labs on a virtual machine \
+    text += "The VM lab's kernel believes its cores equal, and two of its four are three times \
+             slower: a kernel that knows \
+             its hybrid processor would do better than \"the kernel alone\" does there. The \
+             affinity lab's kernel sees a \
+             real-time thread take its slow CPU away, and moves threads off it by itself. Both are \
+             labs on a virtual machine \
              with few cores, not hybrid processors.\n\n";
     for lab in Lab::ALL {
         let _ = match Measured::of(lab, rows) {
@@ -47,8 +50,10 @@ pub fn page(head: &Head, rows: &[Row]) -> String {
     if head.counts_itself {
         text += "Programs count their CPUs themselves.\n";
     } else {
-        text += "Programs that take a number of threads are told that of the lab's CPUs, because one that counts its CPUs \
-                 late may see what its first thread was given ([live.md](live.md#what-cannot-be-had-this-way)).\n";
+        text += "Programs that take a number of threads are told that of the lab's CPUs, because \
+                 one that counts its CPUs \
+                 late may see what its first thread was given \
+                 ([live.md](live.md#what-cannot-be-had-this-way)).\n";
     }
     if !head.options.is_empty() {
         let _ = writeln!(text, "Options of `run` and `schedule` beside these: `{}`.", head.options);
@@ -57,8 +62,11 @@ pub fn page(head: &Head, rows: &[Row]) -> String {
         let _ = writeln!(text, "Not to be had here, and left out: {}.", head.missing.join(", "));
     }
     if head.others > 0 {
-        let _ =
-            writeln!(text, "{} turns of other builds, sizes or options in the raw results are left out.", head.others);
+        let _ = writeln!(
+            text,
+            "{} turns of other builds, sizes or options in the raw results are left out.",
+            head.others
+        );
     }
     for lab in Lab::ALL {
         if let Some(it) = Measured::of(lab, rows) {
@@ -69,14 +77,22 @@ pub fn page(head: &Head, rows: &[Row]) -> String {
 }
 
 /// How to read it.
-const METHOD: &str = "A figure is a program's time over its time under the kernel alone, less is better. In each round a \
-    program's turns follow each other, in an order that changes, and the kernel alone has a turn before and after each four \
-    of the others: a turn is divided by the geometric mean of the two nearest. What is given is the median over rounds, and \
-    in parentheses where the true median is with 95 % certainty (sign test). \"Better\" and \"worse\" are those whose \
-    interval is on one side of 1; of a hundred cells with no difference up to five may say so by chance. \
-    `run` is `evenkeel run -- PROGRAM`; `schedule` is `evenkeel schedule`, which had begun with the whole machine before the \
-    program; `attach` is `evenkeel schedule --pid`, a second after the program began. The time is the program's own: what \
-    Evenkeel takes to begin and to end is not in it. Exit codes are checked, and outputs, where they are the same each time.\n\n";
+const METHOD: &str = "A figure is a program's time over its time under the kernel alone, less is \
+                      better. In each round a \
+    program's turns follow each other, in an order that changes, and the kernel alone has a turn \
+    before and after each four \
+    of the others: a turn is divided by the geometric mean of the two nearest. What is given is \
+    the median over rounds, and \
+    in parentheses where the true median is with 95 % certainty (sign test). \"Better\" \
+    and \"worse\" are those whose \
+    interval is on one side of 1; of a hundred cells with no difference up to five may say so by \
+    chance. \
+    `run` is `evenkeel run -- PROGRAM`; `schedule` is `evenkeel schedule`, which had begun with \
+    the whole machine before the \
+    program; `attach` is `evenkeel schedule --pid`, a second after the program began. The time is \
+    the program's own: what \
+    Evenkeel takes to begin and to end is not in it. Exit codes are checked, and outputs, where \
+    they are the same each time.\n\n";
 
 /// What a lab's rounds came to.
 struct Measured<'a> {
@@ -99,31 +115,46 @@ impl<'a> Measured<'a> {
                 How::Kernel => None,
             })
             .collect();
-        let programs = PROGRAMS.iter().filter(|program| rows.iter().any(|row| row.program == program.name)).collect();
+        let programs = PROGRAMS
+            .iter()
+            .filter(|program| rows.iter().any(|row| row.program == program.name))
+            .collect();
         let candidates: Vec<Candidate> = candidates.into_iter().collect();
         (!rows.is_empty()).then(|| Self { lab, ratios: ratios(&owned), rows, candidates, programs })
     }
 
     fn estimate(&self, program: &Program, candidate: &Candidate) -> Option<Estimate> {
-        let ratios = self.ratios.get(&(program.name.to_owned(), How::Candidate(candidate.clone())))?;
+        let ratios =
+            self.ratios.get(&(program.name.to_owned(), How::Candidate(candidate.clone())))?;
         Estimate::of(&ratios.values().copied().collect::<Vec<_>>())
     }
 
-    /// The geometric mean over programs, without variants: one figure a round in which all of them have one.
+    /// The geometric mean over programs, without variants: one figure a round in which all of them
+    /// have one.
     fn mean(&self, candidate: &Candidate) -> Option<Estimate> {
-        let of = |program: &&&Program| self.ratios.get(&(program.name.to_owned(), How::Candidate(candidate.clone())));
+        let of = |program: &&&Program| {
+            self.ratios.get(&(program.name.to_owned(), How::Candidate(candidate.clone())))
+        };
         let counted = self.programs.iter().filter(|program| !program.is_variant);
-        let each: Vec<&BTreeMap<usize, f64>> = counted.map(|program| of(&program)).collect::<Option<_>>()?;
+        let each: Vec<&BTreeMap<usize, f64>> =
+            counted.map(|program| of(&program)).collect::<Option<_>>()?;
         let rounds = each.first()?.keys();
         let mean = |round: &usize| {
-            geometric_mean(&each.iter().map(|ratios| ratios.get(round).copied()).collect::<Option<Vec<_>>>()?)
+            geometric_mean(
+                &each
+                    .iter()
+                    .map(|ratios| ratios.get(round).copied())
+                    .collect::<Option<Vec<_>>>()?,
+            )
         };
         Estimate::of(&rounds.filter_map(mean).collect::<Vec<_>>())
     }
 
     /// Programs, variants too, with this verdict.
     fn with(&self, candidate: &Candidate, verdict: Verdict) -> Vec<&'static str> {
-        let has = |program: &&Program| self.estimate(program, candidate).is_some_and(|it| it.verdict() == verdict);
+        let has = |program: &&Program| {
+            self.estimate(program, candidate).is_some_and(|it| it.verdict() == verdict)
+        };
         self.programs.iter().copied().filter(has).map(|program| program.name).collect()
     }
 
@@ -138,7 +169,9 @@ impl<'a> Measured<'a> {
     }
 
     fn has_intervals(&self) -> bool {
-        self.candidates.iter().any(|candidate| self.mean(candidate).is_some_and(|it| it.interval.is_some()))
+        self.candidates
+            .iter()
+            .any(|candidate| self.mean(candidate).is_some_and(|it| it.interval.is_some()))
     }
 
     fn counted(&self) -> usize {
@@ -149,7 +182,8 @@ impl<'a> Measured<'a> {
         let cores: BTreeSet<&str> = self.rows.iter().map(|row| row.cores.as_str()).collect();
         match self.lab {
             Lab::Affinity => {
-                // What the lab measured in each round, as 1=2.98;2=…: the least and the greatest are enough.
+                // What the lab measured in each round, as 1=2.98;2=…: the least and the greatest
+                // are enough.
                 let (least, greatest) = (cores.first().unwrap_or(&""), cores.last().unwrap_or(&""));
                 if least == greatest {
                     format!("affinity lab ({least})")
@@ -179,7 +213,8 @@ impl<'a> Measured<'a> {
                     (_, false) => format!("worse: {}", worse.join(", ")),
                 };
                 said.push(format!(
-                    " by {} `{} -p {}` comes to {:.2} of the kernel's time in the geometric mean ({}); {worse}",
+                    " by {} `{} -p {}` comes to {:.2} of the kernel's time in the geometric mean \
+                     ({}); {worse}",
                     mechanism.name(),
                     candidate.way.name(),
                     candidate.policy,
@@ -197,11 +232,14 @@ impl<'a> Measured<'a> {
 
     fn section(&self) -> String {
         let mut text = format!("\n## {}, rounds: {}\n\n", capital(&self.name()), self.rounds());
-        let mechanisms: BTreeSet<Mechanism> = self.candidates.iter().map(|candidate| candidate.mechanism).collect();
+        let mechanisms: BTreeSet<Mechanism> =
+            self.candidates.iter().map(|candidate| candidate.mechanism).collect();
         if self.lab == Lab::Affinity && !mechanisms.contains(&Mechanism::SchedExt) {
-            text += "Without sched_ext: this host's kernel has none, or the binary was built without it.\n\n";
+            text += "Without sched_ext: this host's kernel has none, or the binary was built \
+                     without it.\n\n";
         }
-        let _ = writeln!(text, "Measured with the binary of checksum {}.", self.builds().join(", "));
+        let _ =
+            writeln!(text, "Measured with the binary of checksum {}.", self.builds().join(", "));
         if !self.has_intervals() {
             text += "So few rounds make no interval: nothing is said to be better or worse.\n";
         }
@@ -209,10 +247,19 @@ impl<'a> Measured<'a> {
         text += &self.overview();
         for way in Way::ALL {
             for mechanism in Mechanism::ALL {
-                let its: Vec<&Candidate> =
-                    self.candidates.iter().filter(|it| (it.way, it.mechanism) == (way, mechanism)).collect();
+                let its: Vec<&Candidate> = self
+                    .candidates
+                    .iter()
+                    .filter(|it| (it.way, it.mechanism) == (way, mechanism))
+                    .collect();
                 if !its.is_empty() {
-                    let _ = write!(text, "\n### `{}` by {}\n\n{}", way.name(), mechanism.name(), self.table(&its));
+                    let _ = write!(
+                        text,
+                        "\n### `{}` by {}\n\n{}",
+                        way.name(),
+                        mechanism.name(),
+                        self.table(&its)
+                    );
                 }
             }
         }
@@ -225,7 +272,8 @@ impl<'a> Measured<'a> {
     fn overview(&self) -> String {
         let mut text = format!(
             "The geometric mean is over {} programs, a variant of one is not counted again.\n\n\
-             | | geometric mean | the most for one | is better | is worse | not told apart | Evenkeel's own start and end |\n\
+             | | geometric mean | the most for one | is better | is worse | not told apart | \
+             Evenkeel's own start and end |\n\
              | --- | ---: | --- | --- | --- | --- | ---: |\n",
             self.counted()
         );
@@ -233,7 +281,9 @@ impl<'a> Measured<'a> {
             let most = self
                 .programs
                 .iter()
-                .filter_map(|program| Some((program.name, self.estimate(program, candidate)?.median)))
+                .filter_map(|program| {
+                    Some((program.name, self.estimate(program, candidate)?.median))
+                })
                 .max_by(|(_, one), (_, other)| one.total_cmp(other));
             let names = |verdict| match &self.with(candidate, verdict)[..] {
                 [] => "-".to_owned(),
@@ -262,8 +312,12 @@ impl<'a> Measured<'a> {
             return "-".to_owned();
         }
         let how = How::Candidate(candidate.clone());
-        let mut beside: Vec<f64> =
-            self.rows.iter().filter(|row| row.how == how && row.is_good()).map(|row| row.whole - row.seconds).collect();
+        let mut beside: Vec<f64> = self
+            .rows
+            .iter()
+            .filter(|row| row.how == how && row.is_good())
+            .map(|row| row.whole - row.seconds)
+            .collect();
         beside.sort_by(f64::total_cmp);
         beside.get(beside.len() / 2).map_or("-".to_owned(), |beside| format!("{beside:.2} s"))
     }
@@ -282,7 +336,11 @@ impl<'a> Measured<'a> {
             for candidate in candidates {
                 let estimate = self.estimate(program, candidate);
                 if !told {
-                    let _ = write!(text, " {} |", estimate.map_or("failed".to_owned(), |_| ratio(estimate)));
+                    let _ = write!(
+                        text,
+                        " {} |",
+                        estimate.map_or("failed".to_owned(), |_| ratio(estimate))
+                    );
                     continue;
                 }
                 let verdict = match estimate.map(|it| it.verdict()) {
@@ -307,22 +365,32 @@ impl<'a> Measured<'a> {
     }
 
     fn kernel(&self) -> String {
-        let mut text = "| program | what it does | package | time, s: median (least to greatest) | CPU time, s |\n\
+        let mut text =
+            "| program | what it does | package | time, s: median (least to greatest) | \
+                        CPU time, s |\n\
                         | --- | --- | --- | ---: | ---: |\n"
-            .to_owned();
+                .to_owned();
         for program in &self.programs {
-            let its =
-                self.rows.iter().filter(|row| row.program == program.name && row.how == How::Kernel && row.is_good());
-            let (mut seconds, mut cpu): (Vec<f64>, Vec<f64>) = its.map(|row| (row.seconds, row.cpu)).unzip();
+            let its = self.rows.iter().filter(|row| {
+                row.program == program.name && row.how == How::Kernel && row.is_good()
+            });
+            let (mut seconds, mut cpu): (Vec<f64>, Vec<f64>) =
+                its.map(|row| (row.seconds, row.cpu)).unzip();
             seconds.sort_by(f64::total_cmp);
             cpu.sort_by(f64::total_cmp);
             let time = match &seconds[..] {
                 [] => "failed".to_owned(),
-                [least, .., greatest] => format!("{:.2} ({least:.2} to {greatest:.2})", seconds[seconds.len() / 2]),
+                [least, .., greatest] => {
+                    format!("{:.2} ({least:.2} to {greatest:.2})", seconds[seconds.len() / 2])
+                }
                 [only] => format!("{only:.2}"),
             };
             let cpu = cpu.get(cpu.len() / 2).map_or("-".to_owned(), |cpu| format!("{cpu:.2}"));
-            let _ = writeln!(text, "| {} | {} | {} | {time} | {cpu} |", program.name, program.told, program.packages);
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {time} | {cpu} |",
+                program.name, program.told, program.packages
+            );
         }
         text
     }
@@ -333,9 +401,13 @@ impl<'a> Measured<'a> {
             *failures.entry((&row.program, &row.how, &row.failure)).or_default() += 1;
         }
         if failures.is_empty() {
-            return format!("\nAll {} turns ended well, with the outputs of the kernel alone.\n", self.rows.len());
+            return format!(
+                "\nAll {} turns ended well, with the outputs of the kernel alone.\n",
+                self.rows.len()
+            );
         }
-        let mut text = format!("\nOf {} turns these failed, and have no figure:\n\n", self.rows.len());
+        let mut text =
+            format!("\nOf {} turns these failed, and have no figure:\n\n", self.rows.len());
         for ((program, how, failure), times) in failures {
             let _ = writeln!(text, "- {program} under {how}, {times} times: {failure}");
         }
@@ -361,7 +433,9 @@ fn ratio(estimate: Option<Estimate>) -> String {
 
 fn cell(estimate: Option<Estimate>) -> String {
     match estimate {
-        Some(it) if it.interval.is_some() => format!("{}, {}", ratio(estimate), it.verdict().told()),
+        Some(it) if it.interval.is_some() => {
+            format!("{}, {}", ratio(estimate), it.verdict().told())
+        }
         _ => ratio(estimate),
     }
 }
@@ -370,7 +444,8 @@ fn cell(estimate: Option<Estimate>) -> String {
 mod tests {
     use super::*;
 
-    /// Rounds of two programs: `xz` takes 0.8 of the kernel's time, `pigz` a time that each round is given.
+    /// Rounds of two programs: `xz` takes 0.8 of the kernel's time, `pigz` a time that each round
+    /// is given.
     fn rows(pigz: &[f64]) -> Vec<Row> {
         let row = |program: &str, round, place, how: &str, seconds| Row {
             setting: "s".into(),
@@ -416,7 +491,8 @@ mod tests {
         let answer = lines.next().unwrap();
         assert_eq!(
             answer,
-            "**Affinity lab (1=2.99)**, 2 programs: by affinity `run -p acfs` comes to 0.95 of the kernel's time in the \
+            "**Affinity lab (1=2.99)**, 2 programs: by affinity `run -p acfs` comes to 0.95 of the \
+             kernel's time in the \
              geometric mean (better); worse: pigz."
         );
         assert!(text.contains("| xz | 0.80 (0.80 to 0.81) | better |"), "{text}");
@@ -439,6 +515,9 @@ mod tests {
         rows[1].failure = "exit status: 1: no space".into();
         let text = page(&head(), &rows);
         assert!(text.contains("| xz | failed |"), "{text}");
-        assert!(text.contains("- xz under run/affinity/acfs, 1 times: exit status: 1: no space"), "{text}");
+        assert!(
+            text.contains("- xz under run/affinity/acfs, 1 times: exit status: 1: no space"),
+            "{text}"
+        );
     }
 }

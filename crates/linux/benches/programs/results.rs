@@ -9,7 +9,8 @@ use super::statistics::geometric_mean;
 use super::ways::How;
 
 /// Names of the columns.
-pub const HEAD: &str = "setting,lab,cores,round,place,program,how,seconds,whole_s,cpu_s,checksum,failure";
+pub const HEAD: &str =
+    "setting,lab,cores,round,place,program,how,seconds,whole_s,cpu_s,checksum,failure";
 
 /// One turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,13 +68,28 @@ impl Row {
     /// What was expected.
     pub fn parse(line: &str) -> Result<Self, String> {
         let fields: Vec<&str> = line.split(',').collect();
-        let [setting, lab, cores, round, place, program, how, seconds, whole, cpu, checksum, failure] = fields[..]
+        let [
+            setting,
+            lab,
+            cores,
+            round,
+            place,
+            program,
+            how,
+            seconds,
+            whole,
+            cpu,
+            checksum,
+            failure,
+        ] = fields[..]
         else {
             return Err(format!("{} columns found, expected those of {HEAD}", fields.len()));
         };
-        let whole_number = |text: &str| text.parse::<usize>().map_err(|_| format!("'{text}' is no whole number"));
+        let whole_number =
+            |text: &str| text.parse::<usize>().map_err(|_| format!("'{text}' is no whole number"));
         let number = |text: &str| {
-            let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+            let number =
+                text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
             number.ok_or_else(|| format!("'{text}' is no time"))
         };
         Ok(Self {
@@ -98,7 +114,8 @@ impl Row {
     }
 }
 
-/// All turns of the file; none where there is no file. A last line that was broken off is passed over.
+/// All turns of the file; none where there is no file. A last line that was broken off is passed
+/// over.
 ///
 /// # Errors
 /// It cannot be read, or a line is none of ours.
@@ -110,7 +127,10 @@ pub fn read(file: &Path) -> Result<Vec<Row>, String> {
     };
     let complete = text.rsplit_once('\n').map_or("", |(complete, _)| complete);
     let rows = complete.lines().enumerate().filter(|(_, line)| *line != HEAD && !line.is_empty());
-    rows.map(|(at, line)| Row::parse(line).map_err(|why| format!("{}:{}: {why}", file.display(), at + 1))).collect()
+    rows.map(|(at, line)| {
+        Row::parse(line).map_err(|why| format!("{}:{}: {why}", file.display(), at + 1))
+    })
+    .collect()
 }
 
 /// Adds a turn at the end of the file, at once: a session that is broken off has lost nothing.
@@ -126,10 +146,11 @@ pub fn append(file: &Path, row: &Row) -> io::Result<()> {
     writeln!(open, "{}", row.line())
 }
 
-/// Time under what over the kernel's alone, by program and what it ran under: one a round, by round.
+/// Time under what over the kernel's alone, by program and what it ran under: one a round, by
+/// round.
 ///
-/// The kernel's is the geometric mean of its turns just before and after. A turn that failed, or whose output is not that
-/// of the kernel's, has none.
+/// The kernel's is the geometric mean of its turns just before and after. A turn that failed, or
+/// whose output is not that of the kernel's, has none.
 pub fn ratios(rows: &[Row]) -> BTreeMap<(String, How), BTreeMap<usize, f64>> {
     let mut turns: BTreeMap<(usize, &str), Vec<&Row>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.is_good()) {
@@ -138,13 +159,18 @@ pub fn ratios(rows: &[Row]) -> BTreeMap<(String, How), BTreeMap<usize, f64>> {
     let mut ratios: BTreeMap<(String, How), BTreeMap<usize, f64>> = BTreeMap::new();
     for ((round, program), mut turns) in turns {
         turns.sort_by_key(|row| row.place);
-        let kernel: Vec<&Row> = turns.iter().copied().filter(|row| row.how == How::Kernel).collect();
+        let kernel: Vec<&Row> =
+            turns.iter().copied().filter(|row| row.how == How::Kernel).collect();
         for row in turns.iter().filter(|row| row.how != How::Kernel) {
             let before = kernel.iter().rev().find(|other| other.place < row.place);
             let after = kernel.iter().find(|other| other.place > row.place);
-            let beside: Vec<f64> = before.into_iter().chain(after).map(|other| other.seconds).collect();
+            let beside: Vec<f64> =
+                before.into_iter().chain(after).map(|other| other.seconds).collect();
             if let Some(mean) = geometric_mean(&beside) {
-                ratios.entry((program.to_owned(), row.how.clone())).or_default().insert(round, row.seconds / mean);
+                ratios
+                    .entry((program.to_owned(), row.how.clone()))
+                    .or_default()
+                    .insert(round, row.seconds / mean);
             }
         }
     }
@@ -158,8 +184,9 @@ pub fn complete_rounds(rows: &[Row], programs: &[&str], turns: usize) -> usize {
         *had.entry((row.round, &row.program)).or_default() += 1;
     }
     let rounds: BTreeSet<usize> = rows.iter().map(|row| row.round).collect();
-    let is_complete =
-        |round: &usize| programs.iter().all(|program| had.get(&(*round, *program)).is_some_and(|had| *had >= turns));
+    let is_complete = |round: &usize| {
+        programs.iter().all(|program| had.get(&(*round, *program)).is_some_and(|had| *had >= turns))
+    };
     rounds.iter().filter(|round| is_complete(round)).count()
 }
 
@@ -187,7 +214,12 @@ mod tests {
     #[test]
     fn a_turn_is_compared_with_the_kernels_before_and_after_it() {
         let ours = "run/affinity/acfs";
-        let rows = [row(1, 0, "kernel", 1.0), row(1, 1, ours, 3.0), row(1, 2, "kernel", 4.0), row(2, 1, ours, 9.0)];
+        let rows = [
+            row(1, 0, "kernel", 1.0),
+            row(1, 1, ours, 3.0),
+            row(1, 2, "kernel", 4.0),
+            row(2, 1, ours, 9.0),
+        ];
         let ratios = ratios(&rows);
         let of = &ratios[&("xz".to_owned(), ours.parse().unwrap())];
         assert_eq!(of.len(), 1, "round 2 has nothing to compare with");
@@ -207,7 +239,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("x.csv");
         assert_eq!(read(&file), Ok(vec![]));
-        let rows = [row(1, 0, "kernel", 1.5), Row { failure: "a; b".into(), ..row(1, 1, "attach/affinity/age", 2.0) }];
+        let rows = [
+            row(1, 0, "kernel", 1.5),
+            Row { failure: "a; b".into(), ..row(1, 1, "attach/affinity/age", 2.0) },
+        ];
         append(&file, &rows[0]).unwrap();
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, text + "s,affinity,1=3.0,1,1,xz,atta").unwrap();
@@ -220,7 +255,11 @@ mod tests {
 
     #[test]
     fn a_round_that_was_broken_off_is_not_complete() {
-        let rows = [row(1, 0, "kernel", 1.0), row(1, 1, "run/affinity/acfs", 1.0), row(2, 0, "kernel", 1.0)];
+        let rows = [
+            row(1, 0, "kernel", 1.0),
+            row(1, 1, "run/affinity/acfs", 1.0),
+            row(2, 0, "kernel", 1.0),
+        ];
         assert_eq!(complete_rounds(&rows, &["xz"], 2), 1);
         assert_eq!(complete_rounds(&rows, &["xz", "7z"], 2), 0);
     }

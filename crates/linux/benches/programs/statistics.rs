@@ -1,8 +1,9 @@
 //! What paired rounds say of a ratio: its median, an interval, and a verdict.
 //!
-//! A round gives one ratio (time under a policy over the kernel's alone, measured in the same minutes). Rounds are
-//! taken as independent, and nothing is assumed of how ratios are distributed: the interval is that of the sign test,
-//! between two of the ordered ratios, so that it holds the true median in at least 95 % of all sessions.
+//! A round gives one ratio (time under a policy over the kernel's alone, measured in the same
+//! minutes). Rounds are taken as independent, and nothing is assumed of how ratios are distributed:
+//! the interval is that of the sign test, between two of the ordered ratios, so that it holds the
+//! true median in at least 95 % of all sessions.
 
 /// Error that an interval may have: it misses the true median in at most so many sessions.
 const ERROR: f64 = 0.05;
@@ -46,12 +47,14 @@ pub struct Estimate {
 impl Estimate {
     /// Of ratios, one a round; `None` of none.
     pub fn of(ratios: &[f64]) -> Option<Self> {
-        // By logarithms: the median of a ratio and that of its inverse are then inverses, for even numbers, too.
+        // By logarithms: the median of a ratio and that of its inverse are then inverses, for even
+        // numbers, too.
         let mut logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
         logs.sort_by(f64::total_cmp);
         let rounds = logs.len();
         let (low, high) = (*logs.get(rounds.checked_sub(1)? / 2)?, *logs.get(rounds / 2)?);
-        let interval = interval_rank(rounds).and_then(|rank| Some((*logs.get(rank)?, *logs.get(rounds - 1 - rank)?)));
+        let interval = interval_rank(rounds)
+            .and_then(|rank| Some((*logs.get(rank)?, *logs.get(rounds - 1 - rank)?)));
         Some(Self {
             rounds,
             median: f64::midpoint(low, high).exp(),
@@ -70,8 +73,9 @@ impl Estimate {
     }
 }
 
-/// Which of `n` ordered values, from each end and counted from 0, bound the median's interval (sign test):
-/// the greatest `k` with `P(Binomial(n, 1/2) <= k) <= ERROR / 2`. `None`: not even the least and the greatest do.
+/// Which of `n` ordered values, from each end and counted from 0, bound the median's interval (sign
+/// test): the greatest `k` with `P(Binomial(n, 1/2) <= k) <= ERROR / 2`. `None`: not even the least
+/// and the greatest do.
 fn interval_rank(n: usize) -> Option<usize> {
     let mut probability = 0.5_f64.powi(i32::try_from(n).ok()?);
     let mut below = 0.0;
@@ -89,7 +93,8 @@ fn interval_rank(n: usize) -> Option<usize> {
 
 /// The geometric mean; `None` of none.
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp())
+    (!values.is_empty())
+        .then(|| (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp())
 }
 
 #[cfg(test)]
@@ -99,7 +104,8 @@ mod tests {
 
     #[test]
     fn the_interval_is_that_of_the_sign_test() {
-        // Tables of the sign test (two-sided, 5 %): 6 rounds take all, 9 leave out one at each end, 12 two, 20 five.
+        // Tables of the sign test (two-sided, 5 %): 6 rounds take all, 9 leave out one at each end,
+        // 12 two, 20 five.
         let ranks = [5, 6, 8, 9, 11, 12, 20].map(interval_rank);
         assert_eq!(ranks, [None, Some(0), Some(0), Some(1), Some(1), Some(2), Some(5)]);
         assert_eq!(interval_rank(0), None);

@@ -1,4 +1,5 @@
-//! Tests of what `make bench-programs` is made of: statistics, order of turns, raw results, page, inputs.
+//! Tests of what `make bench-programs` is made of: statistics, order of turns, raw results, page,
+//! inputs.
 #![allow(dead_code, reason = "tests take a part of it")]
 
 mod catalog;

@@ -20,7 +20,8 @@ const SCHEDULER: Duration = Duration::from_secs(120);
 const BY_ITSELF: Duration = Duration::from_secs(10);
 /// `attach`: so long after the program began.
 const ATTACHED_AFTER: Duration = Duration::from_secs(1);
-/// How often it is looked whether something has ended. Times do not depend on it: `timed` takes them.
+/// How often it is looked whether something has ended. Times do not depend on it: `timed` takes
+/// them.
 const LOOK: Duration = Duration::from_millis(20);
 /// What `evenkeel schedule` says when it has begun.
 const BEGUN: &str = "scheduling ";
@@ -59,10 +60,11 @@ pub struct Outcome {
     pub checksum: String,
 }
 
-/// `--timed FILE COMMAND…`: runs the command and writes how long it took, and its CPU time, in seconds.
+/// `--timed FILE COMMAND…`: runs the command and writes how long it took, and its CPU time, in
+/// seconds.
 ///
-/// It stands between Evenkeel and the program in every turn, the kernel's too, so that loading and unloading a scheduler are
-/// not taken for the program's time.
+/// It stands between Evenkeel and the program in every turn, the kernel's too, so that loading and
+/// unloading a scheduler are not taken for the program's time.
 pub fn timed(file: &Path, words: &[String]) -> io::Result<ExitCode> {
     let (program, rest) = words.split_first().ok_or_else(|| io::Error::other("no command"))?;
     let began = Instant::now();
@@ -73,7 +75,10 @@ pub fn timed(file: &Path, words: &[String]) -> io::Result<ExitCode> {
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
     let ticks: u64 = fields.skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     fs::write(file, format!("{seconds:.6} {:.2}\n", ticks as f64 / 100.0))?;
-    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+    Ok(status
+        .code()
+        .and_then(|code| u8::try_from(code).ok())
+        .map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 impl Stage {
@@ -108,7 +113,8 @@ impl Stage {
         let ended = scheduler.map_or(Ok(()), |scheduler| scheduler.end());
         done?;
         ended?;
-        let times = fs::read_to_string(self.work.join("timed")).map_err(|error| format!("no times: {error}"))?;
+        let times = fs::read_to_string(self.work.join("timed"))
+            .map_err(|error| format!("no times: {error}"))?;
         let mut times = times.split_whitespace().filter_map(|time| time.parse::<f64>().ok());
         let (Some(seconds), Some(cpu)) = (times.next(), times.next()) else {
             return Err("no times".to_owned());
@@ -121,7 +127,9 @@ impl Stage {
         let renewed = renewed.and_then(|()| inputs::remove(&self.work.join("timed")));
         let renewed = renewed.and_then(|()| match output {
             // A folder that inputs renew has to be there.
-            Output::At(name) if !self.work.join(name).is_dir() => inputs::remove(&self.work.join(name)),
+            Output::At(name) if !self.work.join(name).is_dir() => {
+                inputs::remove(&self.work.join(name))
+            }
             _ => Ok(()),
         });
         renewed.map_err(|error| format!("{}: {error}", self.work.display()))
@@ -142,20 +150,40 @@ impl Stage {
             self.work.join("timed").display().to_string(),
         ]);
         words.extend(given.words.iter().cloned());
-        let opened = |name: &str| File::open(self.work.join(name)).map_err(|error| format!("{name}: {error}"));
-        let made = |name: &str| File::create(self.work.join(name)).map_err(|error| format!("{name}: {error}"));
+        let opened = |name: &str| {
+            File::open(self.work.join(name)).map_err(|error| format!("{name}: {error}"))
+        };
+        let made = |name: &str| {
+            File::create(self.work.join(name)).map_err(|error| format!("{name}: {error}"))
+        };
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).envs(given.environment.iter().map(|(name, value)| (name, value)));
-        command.current_dir(&self.work).process_group(0).stdout(made("stdout")?).stderr(made("stderr")?);
+        command
+            .current_dir(&self.work)
+            .process_group(0)
+            .stdout(made("stdout")?)
+            .stderr(made("stderr")?);
         command.stdin(given.stdin.map_or(Ok(Stdio::null()), |name| opened(name).map(Stdio::from))?);
         command.spawn().map_err(|error| format!("{}: {error}", words[0]))
     }
 
     fn evenkeel(&self, subcommand: &str, candidate: &Candidate) -> Vec<String> {
         let evenkeel = self.evenkeel.display().to_string();
-        let words = [&evenkeel, subcommand, "--backend", candidate.mechanism.name(), "-p", &candidate.policy];
+        let words = [
+            &evenkeel,
+            subcommand,
+            "--backend",
+            candidate.mechanism.name(),
+            "-p",
+            &candidate.policy,
+        ];
         let options = (self.options)(candidate);
-        words.iter().map(|&word| word.to_owned()).chain(options).chain(self.more_options.iter().cloned()).collect()
+        words
+            .iter()
+            .map(|&word| word.to_owned())
+            .chain(options)
+            .chain(self.more_options.iter().cloned())
+            .collect()
     }
 
     fn waited(&self, program: &mut Child, until: Instant) -> Result<(), String> {
@@ -177,13 +205,19 @@ impl Stage {
         let made = || File::create(&log).map_err(|error| format!("{}: {error}", log.display()));
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(made()?);
-        let child = command.process_group(0).spawn().map_err(|error| format!("{}: {error}", words[0]))?;
+        let child =
+            command.process_group(0).spawn().map_err(|error| format!("{}: {error}", words[0]))?;
         let mut scheduler = Scheduler { child, log, is_of_pids: !pids.is_empty() };
         let until = Instant::now() + SCHEDULER;
         while !fs::read_to_string(&scheduler.log).is_ok_and(|text| text.contains(BEGUN)) {
-            if scheduler.child.try_wait().is_ok_and(|status| status.is_some()) || Instant::now() >= until {
+            if scheduler.child.try_wait().is_ok_and(|status| status.is_some())
+                || Instant::now() >= until
+            {
                 end(&mut scheduler.child);
-                return Err(format!("evenkeel schedule has not begun: {}", last_line(&scheduler.log)));
+                return Err(format!(
+                    "evenkeel schedule has not begun: {}",
+                    last_line(&scheduler.log)
+                ));
             }
             std::thread::sleep(LOOK);
         }
@@ -275,7 +309,12 @@ fn descendants(pid: u32) -> Vec<u32> {
 
 fn last_line(file: &Path) -> String {
     let text = fs::read(file).unwrap_or_default();
-    String::from_utf8_lossy(&text).lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no word").to_owned()
+    String::from_utf8_lossy(&text)
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("no word")
+        .to_owned()
 }
 
 /// FNV-1a, 64 bits: tells outputs apart that differ by mistake, which is all that is asked here.
@@ -349,7 +388,11 @@ mod tests {
 
     #[test]
     fn a_process_and_its_children_are_found() {
-        let mut child = Command::new("sh").args(["-c", "sleep 30 & sleep 30; wait"]).process_group(0).spawn().unwrap();
+        let mut child = Command::new("sh")
+            .args(["-c", "sleep 30 & sleep 30; wait"])
+            .process_group(0)
+            .spawn()
+            .unwrap();
         let until = Instant::now() + Duration::from_secs(10);
         while descendants(child.id()).len() < 3 && Instant::now() < until {
             std::thread::sleep(LOOK);

@@ -1,4 +1,5 @@
-//! How a program is run: under the kernel alone, or under a policy, carried out by a mechanism, begun in some way.
+//! How a program is run: under the kernel alone, or under a policy, carried out by a mechanism,
+//! begun in some way.
 
 use std::fmt;
 use std::str::FromStr;
@@ -77,7 +78,9 @@ impl fmt::Display for How {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kernel => f.write_str(KERNEL),
-            Self::Candidate(it) => write!(f, "{}/{}/{}", it.way.name(), it.mechanism.name(), it.policy),
+            Self::Candidate(it) => {
+                write!(f, "{}/{}/{}", it.way.name(), it.mechanism.name(), it.policy)
+            }
         }
     }
 }
@@ -95,23 +98,28 @@ impl FromStr for How {
         let (way, mechanism, policy) = (part()?, part()?, part()?);
         Ok(Self::Candidate(Candidate {
             way: Way::ALL.into_iter().find(|it| it.name() == way).ok_or_else(refused)?,
-            mechanism: Mechanism::ALL.into_iter().find(|it| it.name() == mechanism).ok_or_else(refused)?,
+            mechanism: Mechanism::ALL
+                .into_iter()
+                .find(|it| it.name() == mechanism)
+                .ok_or_else(refused)?,
             policy: policy.to_owned(),
         }))
     }
 }
 
-/// Candidates between two turns of the kernel alone, at most: what is compared is then never minutes apart.
+/// Candidates between two turns of the kernel alone, at most: what is compared is then never
+/// minutes apart.
 const BETWEEN: usize = 4;
 
-/// The turns at one program in one round: the candidates in an order that is another each round and for each program,
-/// the kernel alone first, last, and after each few.
+/// The turns at one program in one round: the candidates in an order that is another each round and
+/// for each program, the kernel alone first, last, and after each few.
 pub fn turns(candidates: &[Candidate], rotation: usize) -> Vec<How> {
     let mut rotated = candidates.to_vec();
     if !rotated.is_empty() {
         rotated.rotate_left(rotation % candidates.len());
     }
-    // In pairs of rounds the one's order is the other's backwards, so that none is always after the same other.
+    // In pairs of rounds the one's order is the other's backwards, so that none is always after the
+    // same other.
     if (rotation / candidates.len().max(1)) % 2 == 1 {
         rotated.reverse();
     }
@@ -128,7 +136,11 @@ mod tests {
     use super::*;
 
     fn candidates(number: usize) -> Vec<Candidate> {
-        let of = |at: usize| Candidate { way: Way::Run, mechanism: Mechanism::Affinity, policy: format!("p{at}") };
+        let of = |at: usize| Candidate {
+            way: Way::Run,
+            mechanism: Mechanism::Affinity,
+            policy: format!("p{at}"),
+        };
         (0..number).map(of).collect()
     }
 
@@ -158,12 +170,15 @@ mod tests {
     fn names_are_read_as_they_are_written() {
         for way in Way::ALL {
             for mechanism in Mechanism::ALL {
-                let how = How::Candidate(Candidate { way, mechanism, policy: "acfs:uf=1.2".into() });
+                let how =
+                    How::Candidate(Candidate { way, mechanism, policy: "acfs:uf=1.2".into() });
                 assert_eq!(how.to_string().parse(), Ok(how));
             }
         }
         assert_eq!("kernel".parse(), Ok(How::Kernel));
-        for bad in ["", "run", "run/affinity", "run/affinity/", "walk/affinity/acfs", "run/luck/acfs"] {
+        for bad in
+            ["", "run", "run/affinity", "run/affinity/", "walk/affinity/acfs", "run/luck/acfs"]
+        {
             assert!(bad.parse::<How>().is_err(), "{bad}");
         }
     }

@@ -1,11 +1,12 @@
 //! Time, as it is counted: on which kind, how much work it comes to, how far virtual time gets.
 //!
-//! What is counted is *time on a core of the machine file*. On a machine as it is, that is the time on the CPU. In the
-//! slow-core lab a real-time thread takes a slow core away for 1 - 1/r of the time, so that a thread that has such a core for a second gets `1/r` seconds of CPU time at
-//! full speed: a second on a core of capacity `1024/r`. Time on the CPU there counts `r` fold.
+//! What is counted is *time on a core of the machine file*. On a machine as it is, that is the time
+//! on the CPU. In the slow-core lab a real-time thread takes a slow core away for 1 - 1/r of the
+//! time, so that a thread that has such a core for a second gets `1/r` seconds of CPU time at full
+//! speed: a second on a core of capacity `1024/r`. Time on the CPU there counts `r` fold.
 //!
-//! Work is in nanoseconds on the fastest kind: time x (speedup factor of the kind / that of the fastest), which without better
-//! knowledge of the thread is its share of full capacity.
+//! Work is in nanoseconds on the fastest kind: time x (speedup factor of the kind / that of the
+//! fastest), which without better knowledge of the thread is its share of full capacity.
 
 use evenkeel_machine::{Nanos, PerKind, Work};
 use evenkeel_policy::{Interest, ThreadId};
@@ -37,7 +38,9 @@ impl<K: Kernel> Mechanism<K> {
             stats.since_milestone += work;
             let charged = u128::from(ran.0) * u128::from(state.charge[kind]);
             let weight = u128::from(state.order.weight(stats.weight));
-            stats.virtual_time = stats.virtual_time.saturating_add(u64::try_from(charged / weight).unwrap_or(u64::MAX));
+            stats.virtual_time = stats
+                .virtual_time
+                .saturating_add(u64::try_from(charged / weight).unwrap_or(u64::MAX));
             state.used += ran;
         }
         let on_cores = stats.time_on.0.iter().copied().sum();
@@ -56,7 +59,8 @@ impl<K: Kernel> Mechanism<K> {
             return;
         }
         let stats = &self.stats[thread.index()];
-        let signal = if stats.runnable() { self.machine.kind_of(stats.core).top().capacity } else { 0.0 };
+        let signal =
+            if stats.runnable() { self.machine.kind_of(stats.core).top().capacity } else { 0.0 };
         self.threads[thread.index()].load.follow(signal, self.now);
     }
 

@@ -8,8 +8,9 @@
 //! | nowhere (blocked, loose) | the same | as it was |
 //! | nowhere, and asleep since before the session | as they were | as it was |
 //!
-//! Before a mask is changed for the first time the original goes to the journal. A thread whose mask is not the one that we gave it has chosen
-//! its own, and keeps it: the policy is told where it may run, and nothing is asked of the kernel for it again.
+//! Before a mask is changed for the first time the original goes to the journal. A thread whose
+//! mask is not the one that we gave it has chosen its own, and keeps it: the policy is told where
+//! it may run, and nothing is asked of the kernel for it again.
 
 use std::io;
 
@@ -26,17 +27,20 @@ use super::thread::{Mask, Place};
 /// Threads that the sweep looks at in one look of the mechanism, at least.
 const SWEEP: usize = 4;
 
-/// A parked thread that has had no core for so long is let back among the others until it is placed again, whatever the policy has in
-/// mind: nobody starves because a policy errs. (The kernel's own watchdog over sched_ext gives 30 s.)
+/// A parked thread that has had no core for so long is let back among the others until it is placed
+/// again, whatever the policy has in mind: nobody starves because a policy errs. (The kernel's own
+/// watchdog over sched_ext gives 30 s.)
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
 impl<K: Kernel> Mechanism<K> {
-    /// Masks that were there before, to be written down before the next call of [`Mechanism::enforce`]; forgotten here.
+    /// Masks that were there before, to be written down before the next call of
+    /// [`Mechanism::enforce`]; forgotten here.
     pub fn journal(&mut self) -> std::vec::Drain<'_, Entry> {
         self.journal.drain(..)
     }
 
-    /// When those started that have been placed for the first time since this was last asked, and that were not left in peace at first.
+    /// When those started that have been placed for the first time since this was last asked, and
+    /// that were not left in peace at first.
     pub fn newly_placed(&mut self) -> std::vec::Drain<'_, Nanos> {
         self.placed_first.drain(..)
     }
@@ -78,7 +82,8 @@ impl<K: Kernel> Mechanism<K> {
         true
     }
 
-    /// What a thread had goes to the journal, once; or, of one that has chosen, that it is not to be touched.
+    /// What a thread had goes to the journal, once; or, of one that has chosen, that it is not to
+    /// be touched.
     fn write_down(&mut self, thread: ThreadId, own: bool) {
         let state = &mut self.threads[thread.index()];
         if let Some(cpus) = state.original
@@ -88,8 +93,9 @@ impl<K: Kernel> Mechanism<K> {
         }
     }
 
-    /// Whether a thread may have this mask from us: the last or the last but one that it or its parent was given, or, where it was handed
-    /// down, what the parent began with or where some queue's threads wait. CPUs that are offline do not show in masks.
+    /// Whether a thread may have this mask from us: the last or the last but one that it or its
+    /// parent was given, or, where it was handed down, what the parent began with or where some
+    /// queue's threads wait. CPUs that are offline do not show in masks.
     fn is_ours(&self, thread: ThreadId, present: &CpuSet) -> bool {
         let state = &self.threads[thread.index()];
         let same = |given: &CpuSet| given == present || self.visible(given) == *present;
@@ -115,7 +121,8 @@ impl<K: Kernel> Mechanism<K> {
         visible
     }
 
-    /// Asks the kernel for what has been prepared, newcomers to a core first. What must wait is looked at again next time.
+    /// Asks the kernel for what has been prepared, newcomers to a core first. What must wait is
+    /// looked at again next time.
     pub fn enforce(&mut self) {
         let mut changed = std::mem::take(&mut self.changed);
         changed.sort_by_key(|thread| !matches!(self.threads[thread.index()].place, Place::Core(_)));
@@ -141,7 +148,8 @@ impl<K: Kernel> Mechanism<K> {
             self.chose(thread, &present);
             return false;
         }
-        // The class first: whoever has a core is not to stay in SCHED_IDLE because of what becomes of its mask.
+        // The class first: whoever has a core is not to stay in SCHED_IDLE because of what becomes
+        // of its mask.
         if !self.settle_class(thread, parked) {
             return false;
         }
@@ -162,12 +170,13 @@ impl<K: Kernel> Mechanism<K> {
         false
     }
 
-    /// Moves a thread that is called to its core there. The mask that it has then; `None`: it cannot
-    /// be moved.
+    /// Moves a thread that is called to its core there. The mask that it has then; `None`: it
+    /// cannot be moved.
     fn call(&mut self, thread: ThreadId, before: CpuSet) -> Option<CpuSet> {
         let is_called = self.is_called(thread);
         let state = &mut self.threads[thread.index()];
-        let called_to = state.called_to.take().filter(|&core| is_called && state.place == Place::Core(core));
+        let called_to =
+            state.called_to.take().filter(|&core| is_called && state.place == Place::Core(core));
         let Some(core) = called_to else { return Some(before) };
         let tid = state.tid;
         let only = self.only(core);
@@ -180,8 +189,9 @@ impl<K: Kernel> Mechanism<K> {
         Some(only)
     }
 
-    /// Parks a thread, or takes it out, where that is not so yet. Its class is looked at before it is changed: one that has made itself
-    /// real-time, or has another class by now, keeps it. Whether it is still the policy's.
+    /// Parks a thread, or takes it out, where that is not so yet. Its class is looked at before it
+    /// is changed: one that has made itself real-time, or has another class by now, keeps it.
+    /// Whether it is still the policy's.
     fn settle_class(&mut self, thread: ThreadId, parked: bool) -> bool {
         let state = &self.threads[thread.index()];
         let handed_down = matches!(state.mask, Mask::Inherited(_));
@@ -211,7 +221,8 @@ impl<K: Kernel> Mechanism<K> {
         true
     }
 
-    /// A thread has left the normal classes: it gets its CPUs back, and is nobody's to place from now on.
+    /// A thread has left the normal classes: it gets its CPUs back, and is nobody's to place from
+    /// now on.
     fn becomes_foreign(&mut self, thread: ThreadId) {
         let state = &mut self.threads[thread.index()];
         state.told = false;
@@ -234,7 +245,8 @@ impl<K: Kernel> Mechanism<K> {
     fn note(&mut self, thread: ThreadId, result: io::Result<()>) -> bool {
         let Err(error) = result else { return true };
         match error.raw_os_error().map(Errno::from_raw_os_error) {
-            // It has gone; or its CPUs went offline, or out of its cpuset, under our hands: the next look knows more.
+            // It has gone; or its CPUs went offline, or out of its cpuset, under our hands: the
+            // next look knows more.
             Some(Errno::SRCH | Errno::INVAL) => {}
             _ => {
                 self.totals.refused += 1;
@@ -272,8 +284,13 @@ impl<K: Kernel> Mechanism<K> {
 
     /// A thread has chosen where it may run.
     fn chose(&mut self, thread: ThreadId, cpus: &CpuSet) {
-        let cores: Vec<CoreId> =
-            self.machine.cores.iter().filter(|core| cpus.is_set(core.cpu as usize)).map(|core| core.id).collect();
+        let cores: Vec<CoreId> = self
+            .machine
+            .cores
+            .iter()
+            .filter(|core| cpus.is_set(core.cpu as usize))
+            .map(|core| core.id)
+            .collect();
         let parked = std::mem::replace(&mut self.threads[thread.index()].parked, false);
         if parked {
             let tid = self.threads[thread.index()].tid;
@@ -286,7 +303,8 @@ impl<K: Kernel> Mechanism<K> {
         self.stats[thread.index()].restricted = true;
         self.affinity[thread.index()] = Some(cores.into());
         if self.threads[thread.index()].told {
-            // It starts anew, as a thread that may run on some cores only; one that may run on none of ours is not the policy's.
+            // It starts anew, as a thread that may run on some cores only; one that may run on none
+            // of ours is not the policy's.
             self.leave(thread);
             self.events.push(Event::Exited(thread));
             if self.affinity[thread.index()].as_ref().is_some_and(|cores| !cores.is_empty()) {
@@ -303,11 +321,12 @@ impl<K: Kernel> Mechanism<K> {
         }
     }
 
-    /// Looks at some threads, so many that each has its turn every [`PATIENCE`]: has one waited for too long, chosen its own CPUs, another
-    /// nice value, another class?
+    /// Looks at some threads, so many that each has its turn every [`PATIENCE`]: has one waited for
+    /// too long, chosen its own CPUs, another nice value, another class?
     fn sweep(&mut self) {
         let elapsed = self.now.saturating_sub(std::mem::replace(&mut self.swept_at, self.now));
-        let turns = (self.live.len() as u128 * u128::from(elapsed.0)).div_ceil(u128::from(PATIENCE.0)) as usize;
+        let turns = (self.live.len() as u128 * u128::from(elapsed.0))
+            .div_ceil(u128::from(PATIENCE.0)) as usize;
         for _ in 0..turns.clamp(SWEEP, SWEEP.max(self.live.len())).min(self.live.len()) {
             self.swept = (self.swept + 1) % self.live.len().max(1);
             let Some(&thread) = self.live.get(self.swept) else { return };
@@ -354,7 +373,8 @@ impl<K: Kernel> Mechanism<K> {
                 let _ = self.kernel.set_affinity(tid, &original);
             }
             let state = &self.threads[index];
-            // A child may have been forked while its parent was parked, and not been looked at since.
+            // A child may have been forked while its parent was parked, and not been looked at
+            // since.
             if (state.parked || matches!(state.mask, Mask::Inherited(_)))
                 && class != Class::Idle
                 && self.kernel.standing(tid).is_ok_and(|standing| standing.class == Class::Idle)

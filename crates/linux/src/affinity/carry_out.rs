@@ -27,19 +27,28 @@ impl<K: Kernel> Mechanism<K> {
                 self.reassign(thread, queue);
             }
             Directive::AssignAll(threads) => {
-                threads.into_iter().for_each(|(thread, queue)| self.carry_out(Directive::Assign(thread, queue)));
+                threads
+                    .into_iter()
+                    .for_each(|(thread, queue)| self.carry_out(Directive::Assign(thread, queue)));
             }
-            Directive::Order(thread, order) if self.is_placed(thread) => self.reorder(thread, order),
+            Directive::Order(thread, order) if self.is_placed(thread) => {
+                self.reorder(thread, order)
+            }
             Directive::Charge(thread, charge) if self.is_placed(thread) => {
                 self.count(thread, self.now);
                 self.threads[thread.index()].charge = charge;
             }
-            Directive::Slice(thread, slice) if self.is_placed(thread) => self.threads[thread.index()].slice = *slice,
-            Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
+            Directive::Slice(thread, slice) if self.is_placed(thread) => {
+                self.threads[thread.index()].slice = *slice
+            }
+            Directive::Serve { core, tiers, adopt } if self.is_core(core) => {
+                self.serve(core, tiers, adopt)
+            }
             Directive::Host { core, guests, behind } if self.is_core(core) => {
                 let queues = self.queues.len();
                 let service = &mut self.services[core.index()];
-                service.guests = guests.into_iter().filter(|queue| queue.index() < queues).collect();
+                service.guests =
+                    guests.into_iter().filter(|queue| queue.index() < queues).collect();
                 service.behind = behind;
             }
             Directive::Prefer(queue, mut cores) if self.is_queue(queue) => {
@@ -49,14 +58,17 @@ impl<K: Kernel> Mechanism<K> {
             Directive::Preemption(queue, margin) if self.is_queue(queue) => {
                 self.queues[queue.index()].preemption = margin;
             }
-            Directive::Sleeper(queue, credit) if self.is_queue(queue) => self.queues[queue.index()].sleeper = credit,
+            Directive::Sleeper(queue, credit) if self.is_queue(queue) => {
+                self.queues[queue.index()].sleeper = credit
+            }
             Directive::Swap(a, b) => self.swap(a, b),
             Directive::Move(thread, core) if self.is_core(core) && self.is_placed(thread) => {
                 self.hand_over(thread, core)
             }
             Directive::Preempt(core) if self.is_core(core) => self.give_back(core),
             Directive::Timer(period) => {
-                self.timer = (period > Nanos::ZERO).then(|| (period, self.now.saturating_add(period)));
+                self.timer =
+                    (period > Nanos::ZERO).then(|| (period, self.now.saturating_add(period)));
             }
             _ => {}
         }
@@ -114,14 +126,16 @@ impl<K: Kernel> Mechanism<K> {
         self.find_homes();
     }
 
-    /// Where the threads of each queue may wait: cores that have it in the first tier, and those that are faster and have it in
-    /// any; where there are none, everywhere. Cores that are offline do not count.
+    /// Where the threads of each queue may wait: cores that have it in the first tier, and those
+    /// that are faster and have it in any; where there are none, everywhere. Cores that are offline
+    /// do not count.
     ///
     /// A thread that waits or sleeps is not looked at again before it runs: a fast core that idles
     /// by then is open to it.
     pub(super) fn find_homes(&mut self) {
         for queue in (0..self.queues.len() as u32).map(QueueId) {
-            let online = || self.machine.cores.iter().filter(|core| self.cores[core.id.index()].online);
+            let online =
+                || self.machine.cores.iter().filter(|core| self.cores[core.id.index()].online);
             let first = |core: &&Core| self.services[core.id.index()].serves_first(queue);
             let fastest = online().filter(first).map(|core| core.kind).min();
             let mut home = rustix::thread::CpuSet::new();
@@ -159,7 +173,11 @@ impl<K: Kernel> Mechanism<K> {
     fn hand_over(&mut self, thread: ThreadId, core: CoreId) {
         let (state, stats) = (&self.threads[thread.index()], &self.stats[thread.index()]);
         let there = state.place == Place::Core(core);
-        if there || !stats.runnable() || !self.allowed(thread, core) || !self.cores[core.index()].online {
+        if there
+            || !stats.runnable()
+            || !self.allowed(thread, core)
+            || !self.cores[core.index()].online
+        {
             return;
         }
         self.leave(thread);

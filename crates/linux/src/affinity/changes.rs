@@ -1,5 +1,6 @@
-//! From what was seen of threads to what the policy is told, and the *loose* threads (see the module's head): those that have
-//! woken since the last look, and are placed once they have lasted until the next.
+//! From what was seen of threads to what the policy is told, and the *loose* threads (see the
+//! module's head): those that have woken since the last look, and are placed once they have lasted
+//! until the next.
 
 use evenkeel_machine::CoreId;
 use evenkeel_policy::{Event, Interest, State, ThreadId};
@@ -75,7 +76,8 @@ impl<K: Kernel> Mechanism<K> {
             } else if runnable {
                 self.arrivals.push(thread);
             } else if self.interest.wants(Interest::BLOCKED) {
-                // To policies whoever starts is runnable; most of those that were there before sleep.
+                // To policies whoever starts is runnable; most of those that were there before
+                // sleep.
                 self.events.push(Event::Blocked(thread));
             }
             self.note_load(thread);

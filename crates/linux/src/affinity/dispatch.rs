@@ -1,8 +1,10 @@
 //! Who gets which core.
 //!
-//! As in any mechanism of the contract: whoever becomes ready takes an idle core that serves its queue, by the queue's preference, or
-//! preempts where the policy lets it; a core without a thread, or whose thread's slice has been used up, picks by its tiers. What is
-//! different here: the kernel goes on scheduling below, so that a core is never without work while its queues' threads may run there.
+//! As in any mechanism of the contract: whoever becomes ready takes an idle core that serves its
+//! queue, by the queue's preference, or preempts where the policy lets it; a core without a thread,
+//! or whose thread's slice has been used up, picks by its tiers. What is different here: the kernel
+//! goes on scheduling below, so that a core is never without work while its queues' threads may run
+//! there.
 
 use evenkeel_machine::{CoreId, KindId, Nanos};
 use evenkeel_policy::{Choose, Event, Interest, Order, QueueId, Slice, State, ThreadId};
@@ -24,7 +26,8 @@ impl<K: Kernel> Mechanism<K> {
             }
             nowhere
         });
-        // A core that has just lost its thread picks by its tiers: who waits must not lose to who happens to come now.
+        // A core that has just lost its thread picks by its tiers: who waits must not lose to who
+        // happens to come now.
         for core in 0..self.placed.len() {
             if std::mem::take(&mut self.called[core]) {
                 self.pick_if_free(CoreId(core as u32));
@@ -93,8 +96,10 @@ impl<K: Kernel> Mechanism<K> {
             let (number, batch) = (state.slice_number, state.slice.batch);
             let follows = number < batch && self.may_go_on(CoreId(core as u32), thread);
             let state = &mut self.threads[thread.index()];
-            // Nobody looked when it ended: of a slice that is a share of something, or one of several in a row, that is taken off the next.
-            state.used = if state.slice.carry || follows { state.used - slice } else { Nanos::ZERO };
+            // Nobody looked when it ended: of a slice that is a share of something, or one of
+            // several in a row, that is taken off the next.
+            state.used =
+                if state.slice.carry || follows { state.used - slice } else { Nanos::ZERO };
             state.left = None;
             state.slice_number = if follows { number + 1 } else { 1 };
             if follows {
@@ -122,11 +127,13 @@ impl<K: Kernel> Mechanism<K> {
         }
     }
 
-    /// Whether a thread may have another slice of those that it may have in a row: its core serves its queue, and nobody who has woken or started and had no core
-    /// since waits in the core's first tier, or among those who may be its guests.
+    /// Whether a thread may have another slice of those that it may have in a row: its core serves
+    /// its queue, and nobody who has woken or started and had no core since waits in the core's
+    /// first tier, or among those who may be its guests.
     fn may_go_on(&self, core: CoreId, thread: ThreadId) -> bool {
         let service = &self.services[core.index()];
-        let queues = || service.tiers.iter().take(1).flat_map(|tier| &tier.queues).chain(&service.guests);
+        let queues =
+            || service.tiers.iter().take(1).flat_map(|tier| &tier.queues).chain(&service.guests);
         let fresh = |&thread: &ThreadId| {
             let (state, stats) = (&self.threads[thread.index()], &self.stats[thread.index()]);
             state.waits_woken || stats.runs == 0
@@ -186,11 +193,15 @@ impl<K: Kernel> Mechanism<K> {
         for core in self.machine.cores.iter().map(|core| core.id) {
             let Some(other) = self.placed[core.index()] else { continue };
             let compares = |other: QueueId| self.services[core.index()].compares(queue, other);
-            if !self.allowed(thread, core) || !self.stats[other.index()].queue.is_some_and(compares) {
+            if !self.allowed(thread, core) || !self.stats[other.index()].queue.is_some_and(compares)
+            {
                 continue;
             }
-            let other_key = self.threads[other.index()].order.key(self.stats[other.index()].virtual_time);
-            if other_key > key.saturating_add(margin) && victim.is_none_or(|(greatest, _)| other_key > greatest) {
+            let other_key =
+                self.threads[other.index()].order.key(self.stats[other.index()].virtual_time);
+            if other_key > key.saturating_add(margin)
+                && victim.is_none_or(|(greatest, _)| other_key > greatest)
+            {
                 victim = Some((other_key, core));
             }
         }
@@ -242,7 +253,8 @@ impl<K: Kernel> Mechanism<K> {
 
     /// Whether a thread that a core takes from a queue is its guest.
     fn is_guest(&self, core: CoreId, thread: ThreadId, queue: QueueId) -> bool {
-        let key = || self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);
+        let key =
+            || self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);
         let guests = &self.services[core.index()].guests;
         guests.contains(&queue) && !self.had_guest(core) && self.is_far_behind(core, key())
     }
@@ -268,7 +280,9 @@ impl<K: Kernel> Mechanism<K> {
 
     /// A thread that waits, or is nowhere, gets a core that nobody has.
     pub(super) fn put(&mut self, thread: ThreadId, core: CoreId) {
-        if let (Place::Nowhere, Some(queue)) = (self.threads[thread.index()].place, self.stats[thread.index()].queue) {
+        if let (Place::Nowhere, Some(queue)) =
+            (self.threads[thread.index()].place, self.stats[thread.index()].queue)
+        {
             self.enter_clock(thread, queue);
         }
         if let Place::Queue(queue) = self.threads[thread.index()].place {

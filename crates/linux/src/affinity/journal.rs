@@ -1,16 +1,21 @@
-//! Masks as they were, in a file, before they are changed: what is needed to put everything back when this process was killed.
+//! Masks as they were, in a file, before they are changed: what is needed to put everything back
+//! when this process was killed.
 //!
-//! One file per session, `masks-PID`, in [`directory`]. Its first line says whose it is; every other is a thread:
+//! One file per session, `masks-PID`, in [`directory`]. Its first line says whose it is; every
+//! other is a thread:
 //!
 //! ```text
 //! evenkeel-masks/1 PID START
 //! TID START CLASS CPUS
 //! ```
 //!
-//! `START` is the start time in `/proc/N/stat` (field 22), so that a number that was given to somebody else meanwhile is told apart; `CLASS` is `other`,
-//! `batch` or `idle`, or `own` for a thread that has chosen its CPUs itself and keeps them; `CPUS` a list as Linux writes them. A session that ends in order removes its file. Whoever starts next looks for files
-//! whose process is gone, and gives the threads in them, their processes' other threads, and all that were forked since, their masks
-//! back ([`recover`]). A last line that was cut off is passed over: what it was to tell had not been done yet.
+//! `START` is the start time in `/proc/N/stat` (field 22), so that a number that was given to
+//! somebody else meanwhile is told apart; `CLASS` is `other`, `batch` or `idle`, or `own` for a
+//! thread that has chosen its CPUs itself and keeps them; `CPUS` a list as Linux writes them. A
+//! session that ends in order removes its file. Whoever starts next looks for files whose process
+//! is gone, and gives the threads in them, their processes' other threads, and all that were forked
+//! since, their masks back ([`recover`]). A last line that was cut off is passed over: what it was
+//! to tell had not been done yet.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -45,8 +50,9 @@ pub struct Entry {
 /// Environment variable: a directory for these files, in place of the usual one.
 pub const DIRECTORY: &str = "EVENKEEL_RUNTIME_DIR";
 
-/// Where sessions keep their files: `/run/evenkeel` for root, whatever its environment says, `$XDG_RUNTIME_DIR/evenkeel` for others, else a
-/// directory of the user's in `/tmp`; or as [`DIRECTORY`] says.
+/// Where sessions keep their files: `/run/evenkeel` for root, whatever its environment says,
+/// `$XDG_RUNTIME_DIR/evenkeel` for others, else a directory of the user's in `/tmp`; or as
+/// [`DIRECTORY`] says.
 pub fn directory() -> PathBuf {
     if let Some(own) = std::env::var_os(DIRECTORY).filter(|own| !own.is_empty()) {
         return own.into();
@@ -69,7 +75,10 @@ pub fn directory() -> PathBuf {
 pub fn make_directory(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let owner = fs::symlink_metadata(directory)?;
-    if !owner.is_dir() || owner.uid() != rustix::process::geteuid().as_raw() || owner.mode() & 0o022 != 0 {
+    if !owner.is_dir()
+        || owner.uid() != rustix::process::geteuid().as_raw()
+        || owner.mode() & 0o022 != 0
+    {
         return Err(io::Error::other("it is not a directory that this user alone can write to"));
     }
     Ok(())
@@ -114,7 +123,10 @@ impl Journal {
         for Entry { tid, cpus, class, own } in entries {
             let Some(start) = start_of(tid)? else { continue };
             let class = if own { OWN } else { class.name() };
-            let cpus: Vec<u32> = (0..CpuSet::MAX_CPU).filter(|&cpu| cpus.is_set(cpu)).map(|cpu| cpu as u32).collect();
+            let cpus: Vec<u32> = (0..CpuSet::MAX_CPU)
+                .filter(|&cpu| cpus.is_set(cpu))
+                .map(|cpu| cpu as u32)
+                .collect();
             let _ = writeln!(self.text, "{} {start} {} {}", tid.0, class, write_cpus(cpus));
         }
         if self.text.is_empty() { Ok(()) } else { self.file.write_all(self.text.as_bytes()) }
@@ -152,17 +164,25 @@ pub fn recover(directory: &Path, kernel: &mut impl Kernel) -> io::Result<Recover
     let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
     paths.sort();
     for path in paths {
-        if !path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("masks-")) {
+        if !path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| name.starts_with("masks-"))
+        {
             continue;
         }
         // A file of somebody else's, or none at all, tells nothing.
-        let ours = |metadata: fs::Metadata| metadata.is_file() && metadata.uid() == rustix::process::geteuid().as_raw();
+        let ours = |metadata: fs::Metadata| {
+            metadata.is_file() && metadata.uid() == rustix::process::geteuid().as_raw()
+        };
         if !fs::symlink_metadata(&path).is_ok_and(ours) {
             continue;
         }
         let Ok(text) = fs::read_to_string(&path) else { continue };
         let Some(((owner, start), entries)) = parse(&text) else { continue };
-        if start_of(owner).is_ok_and(|now| now == Some(start)) && owner.0 as u32 != std::process::id() {
+        if start_of(owner).is_ok_and(|now| now == Some(start))
+            && owner.0 as u32 != std::process::id()
+        {
             continue;
         }
         recovered.sessions += 1;
@@ -201,13 +221,19 @@ fn parse(text: &str) -> Option<(Header, Vec<(Entry, u64)>)> {
 }
 
 fn put_back(entries: &[(Entry, u64)], kernel: &mut impl Kernel) -> usize {
-    let is_there = |entry: &Entry, start: u64| start_of(entry.tid).is_ok_and(|now| now == Some(start));
-    let there: Vec<&Entry> =
-        entries.iter().filter(|(entry, start)| is_there(entry, *start)).map(|(entry, _)| entry).collect();
+    let is_there =
+        |entry: &Entry, start: u64| start_of(entry.tid).is_ok_and(|now| now == Some(start));
+    let there: Vec<&Entry> = entries
+        .iter()
+        .filter(|(entry, start)| is_there(entry, *start))
+        .map(|(entry, _)| entry)
+        .collect();
     // Whoever has chosen is passed over, also where it was written down before it chose.
-    let mut done: HashSet<Tid> = there.iter().filter(|entry| entry.own).map(|entry| entry.tid).collect();
+    let mut done: HashSet<Tid> =
+        there.iter().filter(|entry| entry.own).map(|entry| entry.tid).collect();
     let mut count = 0;
-    let others: Vec<&Entry> = there.into_iter().filter(|entry| !entry.own && !done.contains(&entry.tid)).collect();
+    let others: Vec<&Entry> =
+        there.into_iter().filter(|entry| !entry.own && !done.contains(&entry.tid)).collect();
     for entry in &others {
         if done.insert(entry.tid) {
             count += usize::from(give(entry.tid, entry, kernel));
@@ -226,19 +252,24 @@ fn put_back(entries: &[(Entry, u64)], kernel: &mut impl Kernel) -> usize {
                 if done.insert(tid) {
                     count += usize::from(give(tid, entry, kernel));
                 }
-                processes.extend(children_of(process, tid).into_iter().filter(|child| !done.contains(child)));
+                processes.extend(
+                    children_of(process, tid).into_iter().filter(|child| !done.contains(child)),
+                );
             }
         }
     }
     count
 }
 
-/// Gives a thread its CPUs and class back, where it has fewer now: whoever has more, or others, was given them by somebody else.
+/// Gives a thread its CPUs and class back, where it has fewer now: whoever has more, or others, was
+/// given them by somebody else.
 fn give(tid: Tid, as_it_was: &Entry, kernel: &mut impl Kernel) -> bool {
     let narrowed = |now: CpuSet| {
-        now != as_it_was.cpus && (0..CpuSet::MAX_CPU).all(|cpu| !now.is_set(cpu) || as_it_was.cpus.is_set(cpu))
+        now != as_it_was.cpus
+            && (0..CpuSet::MAX_CPU).all(|cpu| !now.is_set(cpu) || as_it_was.cpus.is_set(cpu))
     };
-    let given = kernel.affinity(tid).is_ok_and(narrowed) && kernel.set_affinity(tid, &as_it_was.cpus).is_ok();
+    let given = kernel.affinity(tid).is_ok_and(narrowed)
+        && kernel.set_affinity(tid, &as_it_was.cpus).is_ok();
     let parked = kernel.standing(tid).is_ok_and(|standing| standing.class == Class::Idle);
     if parked && as_it_was.class != Class::Idle {
         // Not allowed without CAP_SYS_NICE; but then nobody was parked either.
@@ -260,13 +291,15 @@ fn process_of(tid: Tid) -> io::Result<Option<Tid>> {
 
 fn tasks_of(process: Tid) -> Vec<Tid> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", process.0)) else { return Vec::new() };
-    let numbers = tasks.filter_map(|task| Some(Tid(task.ok()?.file_name().to_str()?.parse().ok()?)));
+    let numbers =
+        tasks.filter_map(|task| Some(Tid(task.ok()?.file_name().to_str()?.parse().ok()?)));
     let mut numbers: Vec<Tid> = numbers.collect();
     numbers.sort_unstable();
     numbers
 }
 
 fn children_of(process: Tid, tid: Tid) -> Vec<Tid> {
-    let text = fs::read_to_string(format!("/proc/{}/task/{}/children", process.0, tid.0)).unwrap_or_default();
+    let text = fs::read_to_string(format!("/proc/{}/task/{}/children", process.0, tid.0))
+        .unwrap_or_default();
     text.split_ascii_whitespace().filter_map(|child| Some(Tid(child.parse().ok()?))).collect()
 }

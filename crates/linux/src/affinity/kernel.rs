@@ -1,4 +1,5 @@
-//! The few things that the mechanism asks of the kernel, behind a trait, so that it can be tested without one.
+//! The few things that the mechanism asks of the kernel, behind a trait, so that it can be tested
+//! without one.
 
 use std::io;
 
@@ -20,7 +21,8 @@ pub trait Kernel {
     /// Sets them. When this returns, a running thread has changed CPUs.
     ///
     /// # Errors
-    /// No such thread (`ESRCH`), somebody else's (`EPERM`), none of the CPUs may be used (`EINVAL`).
+    /// No such thread (`ESRCH`), somebody else's (`EPERM`), none of the CPUs may be used
+    /// (`EINVAL`).
     fn set_affinity(&mut self, thread: Tid, cpus: &CpuSet) -> io::Result<()>;
 
     /// Puts a thread into one of the normal classes.
@@ -29,8 +31,8 @@ pub trait Kernel {
     /// As [`Kernel::set_affinity`].
     fn set_class(&mut self, thread: Tid, class: Class) -> io::Result<()>;
 
-    /// Whether a thread that has been put into SCHED_IDLE can be taken out again: not without CAP_SYS_NICE or a suitable
-    /// RLIMIT_NICE.
+    /// Whether a thread that has been put into SCHED_IDLE can be taken out again: not without
+    /// CAP_SYS_NICE or a suitable RLIMIT_NICE.
     fn can_park(&mut self) -> bool;
 
     /// How the kernel schedules a thread.
@@ -58,7 +60,11 @@ pub struct Standing {
 impl Standing {
     /// Weight among normal threads.
     pub fn weight(self) -> u32 {
-        if self.class == Class::Idle { evenkeel_policy::IDLE_WEIGHT } else { evenkeel_policy::weight_of(self.nice) }
+        if self.class == Class::Idle {
+            evenkeel_policy::IDLE_WEIGHT
+        } else {
+            evenkeel_policy::weight_of(self.nice)
+        }
     }
 }
 
@@ -80,7 +86,8 @@ pub fn can_place_others() -> bool {
 }
 
 fn pid(thread: Tid) -> io::Result<Pid> {
-    Pid::from_raw(thread.0).ok_or_else(|| io::Error::from_raw_os_error(rustix::io::Errno::SRCH.raw_os_error()))
+    Pid::from_raw(thread.0)
+        .ok_or_else(|| io::Error::from_raw_os_error(rustix::io::Errno::SRCH.raw_os_error()))
 }
 
 impl Kernel for Linux {
@@ -97,7 +104,8 @@ impl Kernel for Linux {
     }
 
     fn can_park(&mut self) -> bool {
-        // What counts for leaving SCHED_IDLE is the other thread's RLIMIT_NICE, not ours: only the capability is sure.
+        // What counts for leaving SCHED_IDLE is the other thread's RLIMIT_NICE, not ours: only the
+        // capability is sure.
         can_place_others()
     }
 
@@ -120,7 +128,8 @@ impl Kernel for Linux {
     }
 }
 
-/// A number of `/proc/N/stat`, by its place as proc_pid_stat(5) counts, 4 or more; `None`: there is no such thread.
+/// A number of `/proc/N/stat`, by its place as proc_pid_stat(5) counts, 4 or more; `None`: there is
+/// no such thread.
 ///
 /// # Errors
 /// There is one, and it cannot be read.
@@ -128,7 +137,9 @@ pub fn stat_field(thread: Tid, number: usize) -> io::Result<Option<u64>> {
     let text = match std::fs::read(format!("/proc/{}/stat", thread.0)) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => return Ok(None),
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
+            return Ok(None);
+        }
         Err(error) => return Err(error),
     };
     // The name, in parentheses, may hold any bytes; after it comes field 3.

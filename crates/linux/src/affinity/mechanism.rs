@@ -1,9 +1,11 @@
-//! The mechanism's state, and one look around: what was seen, what the policy says to it, what the kernel is asked for.
+//! The mechanism's state, and one look around: what was seen, what the policy says to it, what the
+//! kernel is asked for.
 
 use evenkeel_machine::{CoreId, Machine, Nanos, PerKind, Work};
 use evenkeel_policy::pelt::Pelt;
 use evenkeel_policy::{
-    CoreStats, DEFAULT_WEIGHT, Directives, Event, Interest, Policy, State, ThreadId, ThreadStats, View,
+    CoreStats, DEFAULT_WEIGHT, Directives, Event, Interest, Policy, State, ThreadId, ThreadStats,
+    View,
 };
 use rustix::thread::CpuSet;
 
@@ -24,14 +26,17 @@ const ROUNDS: usize = 4;
 /// How the mechanism works.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Threads that wait in a queue are put into SCHED_IDLE, so that they only run where nobody else does. Otherwise they share cores with those that
-    /// have one, as the kernel sees fit. Needs CAP_SYS_NICE.
+    /// Threads that wait in a queue are put into SCHED_IDLE, so that they only run where nobody
+    /// else does. Otherwise they share cores with those that have one, as the kernel sees fit.
+    /// Needs CAP_SYS_NICE.
     pub park: bool,
-    /// A program's first thread is not narrowed for so long after it began: programs ask then how many CPUs there are for them.
+    /// A program's first thread is not narrowed for so long after it began: programs ask then how
+    /// many CPUs there are for them.
     pub grace: Nanos,
     /// By core: time on its CPU counts so many fold (see account.rs); 1 but in the slow-core lab.
     pub stolen: Vec<f64>,
-    /// Speedup factors known beforehand, from the slowest to the fastest kind, by name of the command; see [`Mechanism::name`].
+    /// Speedup factors known beforehand, from the slowest to the fastest kind, by name of the
+    /// command; see [`Mechanism::name`].
     pub factors: Vec<(String, f64)>,
     /// How many threads that have ended are remembered, for the record.
     pub remembers: usize,
@@ -69,7 +74,8 @@ pub struct Mechanism<K> {
     pub(super) waiting: Vec<u32>,
     pub(super) queues: Vec<Queue>,
     pub(super) services: Vec<Service>,
-    /// By queue: CPUs of the cores whose first tier has it, and of faster ones that serve it at all.
+    /// By queue: CPUs of the cores whose first tier has it, and of faster ones that serve it at
+    /// all.
     pub(super) homes: Vec<CpuSet>,
     pub(super) overflow: Overflow,
     /// By core: who was put there.
@@ -209,7 +215,8 @@ impl<K: Kernel> Mechanism<K> {
         self.now = self.now.max(now.saturating_sub(self.epoch));
         // Of whoever ended before the last look nobody has anything to say any more.
         let (stats, threads) = (&self.stats, &self.threads);
-        self.roster.forget(|thread| Sums::of(&stats[thread.index()], threads[thread.index()].migrations));
+        self.roster
+            .forget(|thread| Sums::of(&stats[thread.index()], threads[thread.index()].migrations));
         for seen in seen {
             self.observe(seen);
         }
@@ -249,7 +256,11 @@ impl<K: Kernel> Mechanism<K> {
     /// When the next look is due, at the latest (`CLOCK_MONOTONIC`), if nothing happens.
     pub fn due(&self) -> Option<Nanos> {
         let timer = self.timer.map(|(_, due)| due);
-        [timer, self.next_slice_end()].into_iter().flatten().min().map(|due| due.saturating_add(self.epoch))
+        [timer, self.next_slice_end()]
+            .into_iter()
+            .flatten()
+            .min()
+            .map(|due| due.saturating_add(self.epoch))
     }
 
     /// A core came, or left.
@@ -310,18 +321,21 @@ impl<K: Kernel> Mechanism<K> {
         time.saturating_add(self.epoch)
     }
 
-    /// A process is called so: the speedup factor that [`Options::factors`] has for this name becomes that of its threads.
+    /// A process is called so: the speedup factor that [`Options::factors`] has for this name
+    /// becomes that of its threads.
     pub fn name(&mut self, process: Tid, name: &str) {
         let Some(app) = self.roster.app_of(process) else { return };
         name.clone_into(&mut self.roster.app_mut(app).name);
-        let Some(factor) = self.options.factors.iter().find(|(known, _)| known == name).map(|(_, factor)| *factor)
+        let Some(factor) =
+            self.options.factors.iter().find(|(known, _)| known == name).map(|(_, factor)| *factor)
         else {
             return;
         };
         let factors = factors_of(&self.machine, factor);
         // A program that has just begun has one thread; whoever it forks inherits.
         let all = (0..self.stats.len() as u32).map(ThreadId);
-        let threads: Vec<ThreadId> = all.filter(|thread| self.stats[thread.index()].app == app).collect();
+        let threads: Vec<ThreadId> =
+            all.filter(|thread| self.stats[thread.index()].app == app).collect();
         for thread in threads {
             self.stats[thread.index()].speedup_offline = factors;
             self.set_speedup(thread, factors);
@@ -359,7 +373,13 @@ impl<K: Kernel> Mechanism<K> {
     }
 
     /// A thread has been seen for the first time.
-    pub(super) fn begin(&mut self, tid: Tid, process: Tid, parent: Option<ThreadId>, at: Nanos) -> ThreadId {
+    pub(super) fn begin(
+        &mut self,
+        tid: Tid,
+        process: Tid,
+        parent: Option<ThreadId>,
+        at: Nanos,
+    ) -> ThreadId {
         let forked_by = parent;
         let parent = parent.or_else(|| self.forebear(process));
         let from = parent.map(|parent| self.stats[parent.index()].app);
@@ -392,7 +412,9 @@ impl<K: Kernel> Mechanism<K> {
         };
         let mut state = Thread::new(tid, process, at);
         let mut affinity = None;
-        if let Some(known) = parent.map(|parent| &self.stats[parent.index()]).filter(|known| known.app == app) {
+        if let Some(known) =
+            parent.map(|parent| &self.stats[parent.index()]).filter(|known| known.app == app)
+        {
             stats.speedup = known.speedup;
             stats.speedup_offline = known.speedup_offline;
         }
@@ -424,11 +446,16 @@ impl<K: Kernel> Mechanism<K> {
         thread
     }
 
-    /// From whom a thread may have inherited what it has, where the source does not tell who forked it: another thread of its process, else
-    /// one of the process that its own comes from.
+    /// From whom a thread may have inherited what it has, where the source does not tell who forked
+    /// it: another thread of its process, else one of the process that its own comes from.
     fn forebear(&mut self, process: Tid) -> Option<ThreadId> {
         if let Some(app) = self.roster.app_of(process) {
-            return self.live.iter().rev().copied().find(|thread| self.stats[thread.index()].app == app);
+            return self
+                .live
+                .iter()
+                .rev()
+                .copied()
+                .find(|thread| self.stats[thread.index()].app == app);
         }
         let parent = self.kernel.parent(process)?;
         self.known(parent)
@@ -452,7 +479,9 @@ impl<K: Kernel> Mechanism<K> {
     fn tell(&mut self) {
         let mut events = std::mem::take(&mut self.events);
         for event in events.drain(..) {
-            let Self { policy, say, machine, options, cores, stats, live, waiting, affinity, .. } = self;
+            let Self {
+                policy, say, machine, options, cores, stats, live, waiting, affinity, ..
+            } = self;
             let view = View {
                 now: self.now,
                 answer: self.answers,

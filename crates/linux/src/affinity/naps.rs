@@ -1,8 +1,8 @@
 //! Threads that sleep and wake between two looks.
 //!
 //! A thread that sleeps between two looks leaves its core idle unseen, and nobody who is bound
-//! elsewhere may have it. So a thread that often does is *called* to its core, not bound to it: it is
-//! moved there, and may then run wherever its queue's threads may. Between two looks the kernel
+//! elsewhere may have it. So a thread that often does is *called* to its core, not bound to it: it
+//! is moved there, and may then run wherever its queue's threads may. Between two looks the kernel
 //! places it, as it would without this mechanism.
 
 use evenkeel_machine::CoreId;

@@ -7,7 +7,8 @@ use super::kernel::Kernel;
 use super::mechanism::Mechanism;
 use crate::watch::{Seen, Tid};
 
-/// Times that are sampled are as old as the last tick of the kernel, which has the fewest at 100 Hz.
+/// Times that are sampled are as old as the last tick of the kernel, which has the fewest at 100
+/// Hz.
 const TICK: Nanos = Nanos::from_millis(10);
 
 impl<K: Kernel> Mechanism<K> {
@@ -71,7 +72,13 @@ impl<K: Kernel> Mechanism<K> {
     }
 
     /// A thread is there from now on; `None` if it was before.
-    fn starts(&mut self, tid: Tid, process: Tid, parent: Option<ThreadId>, at: Nanos) -> Option<ThreadId> {
+    fn starts(
+        &mut self,
+        tid: Tid,
+        process: Tid,
+        parent: Option<ThreadId>,
+        at: Nanos,
+    ) -> Option<ThreadId> {
         if let Some(former) = self.known(tid) {
             // Its end was missed, or it has been found twice.
             if self.threads[former.index()].process == process {
@@ -84,8 +91,8 @@ impl<K: Kernel> Mechanism<K> {
         Some(thread)
     }
 
-    /// For sources that do not tell of switches: how long a thread has run and waited for a core since
-    /// it was looked at last, and whether it could go on.
+    /// For sources that do not tell of switches: how long a thread has run and waited for a core
+    /// since it was looked at last, and whether it could go on.
     pub fn sampled(
         &mut self,
         tid: Tid,
@@ -98,7 +105,10 @@ impl<K: Kernel> Mechanism<K> {
         let at = self.since_epoch(at);
         // One that slept when it was last looked at ran at the end of the time since: else all of
         // that would be lost.
-        let began = at.saturating_sub(ran.saturating_add(waited)).max(self.threads[thread.index()].since).min(at);
+        let began = at
+            .saturating_sub(ran.saturating_add(waited))
+            .max(self.threads[thread.index()].since)
+            .min(at);
         let since = self.threads[thread.index()].since;
         if began.saturating_sub(since) > TICK {
             self.becomes_blocked(thread, since);

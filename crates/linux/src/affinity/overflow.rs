@@ -79,15 +79,18 @@ impl<K: Kernel> Mechanism<K> {
                 *cpus = CpuSet::new();
             }
             if before != *cpus {
-                let of_queue = self.live.iter().filter(|thread| self.stats[thread.index()].queue == Some(queue));
+                let of_queue = self
+                    .live
+                    .iter()
+                    .filter(|thread| self.stats[thread.index()].queue == Some(queue));
                 self.changed.extend(of_queue);
             }
         }
         self.overflow.lent = lent;
     }
 
-    /// Whether a core may have threads of a queue: it serves it, or the policy fills idle cores with
-    /// threads that are not theirs by their tiers.
+    /// Whether a core may have threads of a queue: it serves it, or the policy fills idle cores
+    /// with threads that are not theirs by their tiers.
     pub(super) fn may_take_from(&self, core: CoreId, queue: QueueId) -> bool {
         let service = &self.services[core.index()];
         let fills = self.interest.wants(Interest::CORE_IDLE) && service.is_used();
@@ -100,7 +103,8 @@ impl<K: Kernel> Mechanism<K> {
         self.overflow.waited.resize(self.stats.len(), Nanos::ZERO);
         for &thread in &self.live {
             let stats = &self.stats[thread.index()];
-            let before = std::mem::replace(&mut self.overflow.waited[thread.index()], stats.waiting);
+            let before =
+                std::mem::replace(&mut self.overflow.waited[thread.index()], stats.waiting);
             if let Some(queue) = stats.queue {
                 waited[queue.index()] += share(stats.waiting.saturating_sub(before));
             }

@@ -1,7 +1,7 @@
 //! The policy's queues: who waits in which, in what order, and the virtual times.
 //!
-//! A queue is a plain list: the first is looked for when a core picks, which happens a few hundred times a second at most. That is
-//! what sets this mechanism apart from one inside the kernel.
+//! A queue is a plain list: the first is looked for when a core picks, which happens a few hundred
+//! times a second at most. That is what sets this mechanism apart from one inside the kernel.
 
 use evenkeel_machine::CoreId;
 use evenkeel_policy::{Choose, Clock, Order, Preemption, QueueId, Start, ThreadId, Tier};
@@ -25,7 +25,14 @@ pub struct Queue {
 impl Queue {
     /// An empty one.
     pub const fn new(clock: Clock) -> Self {
-        Self { clock, floor: 0, sleeper: 0, preemption: None, prefer: Vec::new(), waiting: Vec::new() }
+        Self {
+            clock,
+            floor: 0,
+            sleeper: 0,
+            preemption: None,
+            prefer: Vec::new(),
+            waiting: Vec::new(),
+        }
     }
 }
 
@@ -40,8 +47,8 @@ pub struct Service {
 }
 
 impl Service {
-    /// Whether the core is to have threads of the policy's: one that was given no tiers, or of which nothing was said yet, is left
-    /// alone.
+    /// Whether the core is to have threads of the policy's: one that was given no tiers, or of
+    /// which nothing was said yet, is left alone.
     pub fn is_used(&self) -> bool {
         !self.tiers.is_empty()
     }
@@ -56,7 +63,8 @@ impl Service {
         self.tiers.iter().any(|tier| tier.queues.contains(&queue))
     }
 
-    /// Whether the first tier has the queue, and chooses by key between threads of it and of another, which may be the same.
+    /// Whether the first tier has the queue, and chooses by key between threads of it and of
+    /// another, which may be the same.
     pub fn compares(&self, queue: QueueId, other: QueueId) -> bool {
         let Some(tier) = self.tiers.first() else { return false };
         let has = |queue: QueueId| tier.queues.contains(&queue);
@@ -70,30 +78,35 @@ impl Service {
 }
 
 impl<K: Kernel> Mechanism<K> {
-    /// The thread belongs to another queue from now on; its virtual time is put into that queue's clock.
+    /// The thread belongs to another queue from now on; its virtual time is put into that queue's
+    /// clock.
     pub(super) fn assign(&mut self, thread: ThreadId, queue: QueueId) {
         let stats = &mut self.stats[thread.index()];
         let Some(before) = stats.queue.replace(queue) else { return };
         let (from, to) = (&self.queues[before.index()], &self.queues[queue.index()]);
         if from.clock == Clock::Own && to.clock == Clock::Own {
             let ahead = i128::from(stats.virtual_time) - i128::from(from.floor);
-            stats.virtual_time = (i128::from(to.floor) + ahead).clamp(0, i128::from(u64::MAX)) as u64;
+            stats.virtual_time =
+                (i128::from(to.floor) + ahead).clamp(0, i128::from(u64::MAX)) as u64;
         }
     }
 
-    /// Takes up the start that its order says, and brings a sleeper forward to the floor of its queue.
+    /// Takes up the start that its order says, and brings a sleeper forward to the floor of its
+    /// queue.
     pub(super) fn enter_clock(&mut self, thread: ThreadId, queue: QueueId) {
         self.take_up_start(thread, queue);
         let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
         state.waits_woken |= state.woken;
         if matches!(state.order, Order::VirtualTime { .. }) && std::mem::take(&mut state.woken) {
             let target = &self.queues[queue.index()];
-            stats.virtual_time = stats.virtual_time.max(target.floor.saturating_sub(target.sleeper));
+            stats.virtual_time =
+                stats.virtual_time.max(target.floor.saturating_sub(target.sleeper));
         }
     }
 
-    /// A queue's floor is the greatest virtual time of those picked from it, those who go on because nobody else waits among them: whoever comes beside
-    /// one that has run alone for long is not to have all that time before it.
+    /// A queue's floor is the greatest virtual time of those picked from it, those who go on
+    /// because nobody else waits among them: whoever comes beside one that has run alone for long
+    /// is not to have all that time before it.
     pub(super) fn raise_floor(&mut self, thread: ThreadId, queue: QueueId) {
         let floor = &mut self.queues[queue.index()].floor;
         *floor = (*floor).max(self.stats[thread.index()].virtual_time);

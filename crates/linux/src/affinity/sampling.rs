@@ -1,5 +1,5 @@
-//! What must be asked thread by thread: how long it ran, where the source of events tells nothing of switches; and what it retired on each
-//! kind of core, where the hardware counts that.
+//! What must be asked thread by thread: how long it ran, where the source of events tells nothing
+//! of switches; and what it retired on each kind of core, where the hardware counts that.
 
 use std::path::Path;
 
@@ -13,7 +13,8 @@ use crate::watch::{Source, Tid};
 
 /// How often counters are read.
 const PERIOD: Nanos = Nanos::from_millis(200);
-/// What lies so long back, in a thread's own running time, counts half: five of the periods at which acfs asks.
+/// What lies so long back, in a thread's own running time, counts half: five of the periods at
+/// which acfs asks.
 const HALF_LIFE: Nanos = Nanos::from_secs(1);
 
 #[derive(Default)]
@@ -55,8 +56,11 @@ impl Sampling {
         pmus.truncate(ThreadCounters::MOST_PMUS);
         let kind_of = |pmu: &Pmu| {
             let cpus = pmu.cpus.as_ref()?;
-            let mut kinds =
-                machine.cores.iter().filter(|core| cpus.iter().any(|cpu| cpu.0 == core.cpu)).map(|core| core.kind);
+            let mut kinds = machine
+                .cores
+                .iter()
+                .filter(|core| cpus.iter().any(|cpu| cpu.0 == core.cpu))
+                .map(|core| core.kind);
             let first = kinds.next()?;
             kinds.all(|kind| kind == first).then_some(first)
         };
@@ -90,14 +94,23 @@ impl Sampling {
     }
 
     /// Opens what tells how long a thread has run. `from_now`: what it ran before does not count.
-    fn open_times<K: Kernel>(&mut self, mechanism: &Mechanism<K>, thread: ThreadId, tid: Tid, from_now: bool) {
-        let process = mechanism.roster().apps()[mechanism.stats()[thread.index()].app.index()].process;
+    fn open_times<K: Kernel>(
+        &mut self,
+        mechanism: &Mechanism<K>,
+        thread: ThreadId,
+        tid: Tid,
+        from_now: bool,
+    ) {
+        let process =
+            mechanism.roster().apps()[mechanism.stats()[thread.index()].app.index()].process;
         let before = |times: &ThreadTimes| match from_now {
             true => times.times().ok(),
             false => Some(Times::default()),
         };
         let sampled = &mut self.threads[thread.index()];
-        sampled.times = ThreadTimes::open(process, tid).ok().and_then(|times| before(&times).map(|ran| (times, ran)));
+        sampled.times = ThreadTimes::open(process, tid)
+            .ok()
+            .and_then(|times| before(&times).map(|ran| (times, ran)));
         sampled.given_up = sampled.times.is_none();
         self.open.push(thread);
     }
@@ -167,7 +180,8 @@ impl Sampling {
         if counted.counters.read(&mut now).is_err() {
             return;
         }
-        // Where a PMU spans kinds, only a thread that has been on one of them since is known to have retired its instructions there.
+        // Where a PMU spans kinds, only a thread that has been on one of them since is known to
+        // have retired its instructions there.
         let mut on = (0..mechanism.machine().kinds.len() as u8)
             .map(KindId)
             .filter(|&kind| time_on[kind] > counted.time_on[kind]);
@@ -181,7 +195,11 @@ impl Sampling {
             if let Some(kind) = kind.or(only)
                 && time > Nanos::ZERO
             {
-                counted.sampler.feed(kind, now.instructions.saturating_sub(before.instructions), time);
+                counted.sampler.feed(
+                    kind,
+                    now.instructions.saturating_sub(before.instructions),
+                    time,
+                );
             }
         }
         counted.before = now;

@@ -1,8 +1,10 @@
-//! A session: the watcher, the mechanism and the journal at work, at a cost that stays within its budget.
+//! A session: the watcher, the mechanism and the journal at work, at a cost that stays within its
+//! budget.
 //!
-//! The mechanism looks around when a thread starts or ends, when the policy's timer or a slice is due, and otherwise every few milliseconds while
-//! there is something to see. Between a look and one for a start or an end there is never less than a *pace* ([`crate::live::pace`]); before
-//! any other, four of them.
+//! The mechanism looks around when a thread starts or ends, when the policy's timer or a slice is
+//! due, and otherwise every few milliseconds while there is something to see. Between a look and
+//! one for a start or an end there is never less than a *pace* ([`crate::live::pace`]); before any
+//! other, four of them.
 
 use std::error::Error;
 use std::fs;
@@ -24,7 +26,8 @@ use crate::live::pace::Pace;
 use crate::live::{self, Cost, Finished, Totals, stay_on_fast_cores};
 use crate::watch::{Seen, WatchError, Watcher, now};
 
-/// Time between looks while threads come and go on cores; also how many paces lie before a look that nobody's start asks for.
+/// Time between looks while threads come and go on cores; also how many paces lie before a look
+/// that nobody's start asks for.
 const LOOK: Nanos = Nanos::from_millis(4);
 const PACES: u64 = 4;
 /// Time between looks when nothing has been seen for a while.
@@ -63,7 +66,8 @@ pub enum SessionError {
         why: String,
     },
     /// The file of masks.
-    #[error("{}: masks cannot be written down there, so none will be changed: {error}", path.display())]
+    #[error("{}: masks cannot be written down there, so none will be changed: \
+             {error}", path.display())]
     Journal {
         /// Where.
         path: PathBuf,
@@ -158,7 +162,8 @@ impl Session {
         self.seen.clear();
         self.watcher.drain(&mut self.seen);
         let stopped = self.mind_switches(at);
-        self.quiet = if self.seen.is_empty() { Nanos((self.quiet.0 * 2).min(QUIET.0)) } else { LOOK };
+        self.quiet =
+            if self.seen.is_empty() { Nanos((self.quiet.0 * 2).min(QUIET.0)) } else { LOOK };
         self.last = now();
         self.sampling.sample(&mut self.mechanism, self.last);
         self.mechanism.look(self.last, &self.seen);
@@ -169,12 +174,16 @@ impl Session {
         }
         self.name_programs();
         let path = directory();
-        self.journal.write(self.mechanism.journal()).map_err(|error| SessionError::Journal { path, error })?;
+        self.journal
+            .write(self.mechanism.journal())
+            .map_err(|error| SessionError::Journal { path, error })?;
         self.mechanism.enforce();
         let (placed, epoch) = (now(), self.mechanism.on_the_clock(Nanos::ZERO));
         let room = REACTIONS.saturating_sub(self.reactions.len());
         let started = self.mechanism.newly_placed();
-        self.reactions.extend(started.take(room).map(|started| placed.saturating_sub(epoch.saturating_add(started))));
+        self.reactions.extend(
+            started.take(room).map(|started| placed.saturating_sub(epoch.saturating_add(started))),
+        );
         self.pace.looked(at);
         self.follow_hotplug(at);
         Ok(())
@@ -182,7 +191,8 @@ impl Session {
 
     /// Whether telling switches costs too much, and was ended: `seen` has the last of them then.
     fn mind_switches(&mut self, at: Nanos) -> bool {
-        let taken = self.seen.iter().filter(|seen| matches!(seen, Seen::Took { .. })).count() as u64;
+        let taken =
+            self.seen.iter().filter(|seen| matches!(seen, Seen::Took { .. })).count() as u64;
         self.switches.1 += taken;
         let (since, told) = self.switches;
         let wall = at.saturating_sub(since);
@@ -206,11 +216,20 @@ impl Session {
         // Where no switches are told, looking is the only way to see any.
         let paces = if self.sampling.asks() { 1 } else { PACES };
         let unasked = self.last.saturating_add(Nanos(self.pace.least().0 * paces));
-        let due = self.mechanism.due().unwrap_or(Nanos::MAX).min(calm).max(unasked).min(at.saturating_add(within));
-        // First until something happens, then, where that was too soon, until the pace allows a look.
+        let due = self
+            .mechanism
+            .due()
+            .unwrap_or(Nanos::MAX)
+            .min(calm)
+            .max(unasked)
+            .min(at.saturating_add(within));
+        // First until something happens, then, where that was too soon, until the pace allows a
+        // look.
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(others.len() + 1);
         fds.push(PollFd::new(&self.watcher, PollFlags::IN));
-        fds.extend(others.iter().map(|other| PollFd::from_borrowed_fd(other.as_fd(), PollFlags::IN)));
+        fds.extend(
+            others.iter().map(|other| PollFd::from_borrowed_fd(other.as_fd(), PollFlags::IN)),
+        );
         let woken = wait(&mut fds, due.saturating_sub(at)).map_err(SessionError::Wait)?;
         if woken {
             self.watcher.wait(Duration::ZERO)?;
@@ -228,7 +247,8 @@ impl Session {
         for seen in &self.seen {
             let process = match *seen {
                 Seen::Exec { tid, .. } => tid,
-                Seen::Started { tid, process, parent: None, .. } | Seen::Found { tid, process, .. }
+                Seen::Started { tid, process, parent: None, .. }
+                | Seen::Found { tid, process, .. }
                     if tid == process =>
                 {
                     process
@@ -246,7 +266,10 @@ impl Session {
             return;
         }
         self.online_read = at;
-        let Ok(list) = fs::read_to_string(self.config.sysfs.join("devices/system/cpu/online")) else { return };
+        let Ok(list) = fs::read_to_string(self.config.sysfs.join("devices/system/cpu/online"))
+        else {
+            return;
+        };
         if list == self.online {
             return;
         }
@@ -279,7 +302,11 @@ impl Session {
 impl live::Session for Session {
     /// # Errors
     /// The kernel refuses to wait; masks can no longer be written down.
-    fn step(&mut self, within: Nanos, others: &[&dyn AsFd]) -> Result<(), Box<dyn Error + Send + Sync>> {
+    fn step(
+        &mut self,
+        within: Nanos,
+        others: &[&dyn AsFd],
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(self.look(within, others)?)
     }
 
@@ -293,7 +320,11 @@ impl live::Session for Session {
             self.mechanism.look(at, &self.seen);
             self.mechanism.restore();
             // Whoever is forked by a thread that has not been restored yet inherits what that had.
-            if !self.seen.iter().any(|seen| matches!(seen, Seen::Started { .. } | Seen::Found { .. })) {
+            if !self
+                .seen
+                .iter()
+                .any(|seen| matches!(seen, Seen::Started { .. } | Seen::Found { .. }))
+            {
                 break;
             }
         }
@@ -303,7 +334,8 @@ impl live::Session for Session {
         // If it cannot be removed, the next session will find that nothing is left to be put back.
         let _ = self.journal.finish();
         let mechanism = self.mechanism;
-        let (apps, stats, tids) = mechanism.roster().remembered(mechanism.stats(), &mechanism.tids());
+        let (apps, stats, tids) =
+            mechanism.roster().remembered(mechanism.stats(), &mechanism.tids());
         Finished {
             mechanism: "affinity",
             source,
@@ -348,7 +380,10 @@ impl live::Session for Session {
 
 /// Whether anything was readable before the time was over.
 fn wait(fds: &mut [PollFd<'_>], time: Nanos) -> io::Result<bool> {
-    let timeout = Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 };
+    let timeout = Timespec {
+        tv_sec: (time.0 / 1_000_000_000) as i64,
+        tv_nsec: (time.0 % 1_000_000_000) as i64,
+    };
     match poll(fds, Some(&timeout)) {
         Ok(readable) => Ok(readable > 0),
         // A signal: whoever waits for it looks now.

@@ -17,7 +17,8 @@ pub const UNIT: u32 = 1024;
 /// Where the mechanism has put a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
-    /// Nowhere: it is blocked, has ended, is not the policy's, or is *loose* (see the module's head).
+    /// Nowhere: it is blocked, has ended, is not the policy's, or is *loose* (see the module's
+    /// head).
     #[default]
     Nowhere,
     /// It waits in a queue.
@@ -32,7 +33,8 @@ pub enum Mask {
     /// Nothing: it has the mask that it was born with.
     #[default]
     Untouched,
-    /// Nothing, but a parent handed down what it had been given: the last of it, or what came before.
+    /// Nothing, but a parent handed down what it had been given: the last of it, or what came
+    /// before.
     Inherited(Box<[CpuSet; 2]>),
     /// This, and this before.
     Set(Box<[CpuSet; 2]>),
@@ -88,7 +90,8 @@ pub struct Thread {
     pub ended: bool,
     /// On the list of loose threads.
     pub loose: bool,
-    /// Not the policy's: in a class before the normal ones, or bound to CPUs that are not the machine's.
+    /// Not the policy's: in a class before the normal ones, or bound to CPUs that are not the
+    /// machine's.
     pub foreign: bool,
     /// It has reached a milestone since the last look.
     pub at_milestone: bool,

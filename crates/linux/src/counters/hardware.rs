@@ -1,10 +1,11 @@
 //! Instructions and cycles of a thread, apart by the kind of core that it ran on.
 //!
-//! A PMU counts only while the thread is on one of its CPUs, so its counts are what the thread did on that kind, and the time
-//! that it counted is the time there. If the hardware has fewer counters than are wanted at once, the kernel lets them take
-//! turns, and every PMU has counted for a part of its time only. How the time was divided between the kinds in the rest is not
-//! known; it is taken to be as in what was seen: all counts are multiplied by the thread's time over the sum of what the PMUs
-//! counted. Without turns that is 1.
+//! A PMU counts only while the thread is on one of its CPUs, so its counts are what the thread did
+//! on that kind, and the time that it counted is the time there. If the hardware has fewer counters
+//! than are wanted at once, the kernel lets them take turns, and every PMU has counted for a part
+//! of its time only. How the time was divided between the kinds in the rest is not known; it is
+//! taken to be as in what was seen: all counts are multiplied by the thread's time over the sum of
+//! what the PMUs counted. Without turns that is 1.
 
 use std::{
     io,
@@ -34,8 +35,8 @@ pub enum CounterError {
         pmu: String,
         /// The thread.
         tid: i32,
-        /// `EACCES`: `kernel.perf_event_paranoid` above 2 and no `CAP_PERFMON`; `ESRCH`: the thread is gone; `EMFILE`: too many
-        /// open files.
+        /// `EACCES`: `kernel.perf_event_paranoid` above 2 and no `CAP_PERFMON`; `ESRCH`: the thread
+        /// is gone; `EMFILE`: too many open files.
         source: io::Error,
     },
     /// They cannot be read.
@@ -43,7 +44,8 @@ pub enum CounterError {
     Read(io::Error),
 }
 
-/// What a thread did on the CPUs of one PMU, since its counters were opened. In user mode only: that needs no privilege.
+/// What a thread did on the CPUs of one PMU, since its counters were opened. In user mode only:
+/// that needs no privilege.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnPmu {
     /// Instructions retired.
@@ -79,7 +81,8 @@ fn scaled(count: u64, to: u64, from: u64) -> u64 {
 fn whole(readings: &[Reading], into: &mut [OnPmu]) {
     let enabled = readings.iter().map(|reading| reading.enabled).max().unwrap_or(0);
     let running: u64 = readings.iter().map(|reading| reading.running).sum();
-    // The clocks of two PMUs are not read at one instant: a little more than the whole is the whole.
+    // The clocks of two PMUs are not read at one instant: a little more than the whole is the
+    // whole.
     let enabled = enabled.max(running);
     for (reading, on) in readings.iter().zip(into) {
         *on = OnPmu {
@@ -95,7 +98,8 @@ fn whole(readings: &[Reading], into: &mut [OnPmu]) {
 /// # Errors
 /// If that is not allowed (`CAP_PERFMON`), or the PMU cannot.
 pub fn instructions_on(pmu: &Pmu, cpu: Cpu) -> io::Result<OwnedFd> {
-    let attr = Attr::new(pmu.kind, pmu.instructions, &[Flag::ExcludeKernel, Flag::ExcludeHypervisor]);
+    let attr =
+        Attr::new(pmu.kind, pmu.instructions, &[Flag::ExcludeKernel, Flag::ExcludeHypervisor]);
     perf::open(&attr, Whom::All, Some(cpu.0), None)
 }
 
@@ -110,10 +114,12 @@ impl ThreadCounters {
     pub fn open(pmus: &[Pmu], tid: Tid) -> Result<Self, CounterError> {
         let open = |pmu: &Pmu| {
             let event = |config, group: Option<&OwnedFd>| {
-                let mut attr = Attr::new(pmu.kind, config, &[Flag::ExcludeKernel, Flag::ExcludeHypervisor]);
+                let mut attr =
+                    Attr::new(pmu.kind, config, &[Flag::ExcludeKernel, Flag::ExcludeHypervisor]);
                 attr.read_format = READ_FORMAT;
-                perf::open(&attr, Whom::Thread(tid.0), None, group.map(OwnedFd::as_fd))
-                    .map_err(|source| CounterError::Open { pmu: pmu.name.clone(), tid: tid.0, source })
+                perf::open(&attr, Whom::Thread(tid.0), None, group.map(OwnedFd::as_fd)).map_err(
+                    |source| CounterError::Open { pmu: pmu.name.clone(), tid: tid.0, source },
+                )
             };
             let leader = event(pmu.instructions, None)?;
             let other = event(pmu.cycles, Some(&leader))?;
@@ -122,8 +128,8 @@ impl ThreadCounters {
         Ok(Self { groups: pmus.iter().take(Self::MOST_PMUS).map(open).collect::<Result<_, _>>()? })
     }
 
-    /// What it did on each PMU's CPUs, in the order of the PMUs: a system call for each, no allocation. `into` has a place for
-    /// each; more are left as they are.
+    /// What it did on each PMU's CPUs, in the order of the PMUs: a system call for each, no
+    /// allocation. `into` has a place for each; more are left as they are.
     ///
     /// # Errors
     /// If a counter cannot be read.
@@ -131,7 +137,8 @@ impl ThreadCounters {
         let mut readings = [Reading::default(); Self::MOST_PMUS];
         for ((leader, _), reading) in self.groups.iter().zip(&mut readings) {
             let mut bytes = [0; WORDS * 8];
-            rustix::io::read(leader, &mut bytes).map_err(|error| CounterError::Read(error.into()))?;
+            rustix::io::read(leader, &mut bytes)
+                .map_err(|error| CounterError::Read(error.into()))?;
             let mut words = [0; WORDS];
             for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
                 *word = u64::from_ne_bytes(*bytes);
@@ -150,10 +157,16 @@ mod tests {
 
     use super::*;
 
-    /// `PERF_COUNT_SW_TASK_CLOCK` in place of instructions, `PERF_COUNT_SW_CPU_CLOCK` in place of cycles: the same path, on
-    /// machines without counters.
+    /// `PERF_COUNT_SW_TASK_CLOCK` in place of instructions, `PERF_COUNT_SW_CPU_CLOCK` in place of
+    /// cycles: the same path, on machines without counters.
     fn clocks() -> Pmu {
-        Pmu { name: "software".into(), cpus: None, kind: perf::TYPE_SOFTWARE, instructions: 1, cycles: 0 }
+        Pmu {
+            name: "software".into(),
+            cpus: None,
+            kind: perf::TYPE_SOFTWARE,
+            instructions: 1,
+            cycles: 0,
+        }
     }
 
     fn own() -> Tid {
@@ -172,7 +185,8 @@ mod tests {
             counters.read(&mut on).unwrap();
         }
         let [OnPmu { instructions, time, .. }] = on;
-        // Nanoseconds both: the event's own clock, and that of its context, read at most an interrupt apart.
+        // Nanoseconds both: the event's own clock, and that of its context, read at most an
+        // interrupt apart.
         assert!(instructions > 0 && instructions <= time.0 * 11 / 10, "{instructions} in {time:?}");
     }
 
@@ -185,7 +199,10 @@ mod tests {
                 break error.to_string();
             }
         };
-        assert!(error.starts_with(&format!("software: no counters for thread {}", gone.0)), "{error}");
+        assert!(
+            error.starts_with(&format!("software: no counters for thread {}", gone.0)),
+            "{error}"
+        );
         let none = Pmu { name: "cpu_moon".into(), kind: 0xffff, ..clocks() };
         let error = ThreadCounters::open(&[none], own()).unwrap_err().to_string();
         assert!(error.starts_with("cpu_moon: no counters"), "{error}");
@@ -194,7 +211,8 @@ mod tests {
     #[test]
     fn without_turns_a_count_is_what_was_counted_however_long_the_thread_was_elsewhere() {
         // 30 ms on one kind, 70 ms on the other: each PMU was enabled all the while.
-        let reading = |running, instructions| Reading { enabled: 100, running, instructions, cycles: 0 };
+        let reading =
+            |running, instructions| Reading { enabled: 100, running, instructions, cycles: 0 };
         let mut on = [OnPmu::default(); 2];
         whole(&[reading(30, 600), reading(70, 700)], &mut on);
         assert_eq!(on.map(|on| (on.instructions, on.time)), [(600, Nanos(30)), (700, Nanos(70))]);

@@ -1,16 +1,18 @@
 //! A thread's speedup factor from what it did on each kind of core: sampling of instruction rates.
 //!
-//! The rate of instructions on kind k is I_k / T_k, where both are sums over the past in which what lies an age a of the
-//! thread's own running time back counts 2^(-a/h), h being the half-life. The speedup factor on k is that rate over the rate on
-//! the slowest kind. Forgetting leaves each ratio as it was and lets the next sample weigh more, so a new phase shows soon on
-//! the kind where the thread runs. On a kind where it has not run for many half-lives, what is left is of another phase, most
-//! likely: then nothing is known of it, until the thread has been there again.
+//! The rate of instructions on kind k is I_k / T_k, where both are sums over the past in which what
+//! lies an age a of the thread's own running time back counts 2^(-a/h), h being the half-life. The
+//! speedup factor on k is that rate over the rate on the slowest kind. Forgetting leaves each ratio
+//! as it was and lets the next sample weigh more, so a new phase shows soon on the kind where the
+//! thread runs. On a kind where it has not run for many half-lives, what is left is of another
+//! phase, most likely: then nothing is known of it, until the thread has been there again.
 //!
 //! Instructions per second, not per cycle: kinds differ in frequency too.
 
 use evenkeel_machine::{KindId, Nanos, PerKind};
 
-/// Below this much of remembered time, as a part of the half-life, a kind is forgotten: after ten half-lives elsewhere.
+/// Below this much of remembered time, as a part of the half-life, a kind is forgotten: after ten
+/// half-lives elsewhere.
 const FORGOTTEN: f64 = 1.0 / 1024.0;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -33,7 +35,8 @@ impl IpcSampler {
         Self { past: PerKind::default(), half_life_ns: half_life.0.max(1) as f64 }
     }
 
-    /// The thread ran for `time` on `kind`, and retired so many instructions. Both are differences to the sample before.
+    /// The thread ran for `time` on `kind`, and retired so many instructions. Both are differences
+    /// to the sample before.
     pub fn feed(&mut self, kind: KindId, instructions: u64, time: Nanos) {
         let keep = (-(time.0 as f64) / self.half_life_ns).exp2();
         for past in &mut self.past.0 {
@@ -45,15 +48,16 @@ impl IpcSampler {
         past.time_ns += time.0 as f64;
     }
 
-    /// Instructions per nanosecond on a kind. `None` if the thread has not run there, or too long ago.
+    /// Instructions per nanosecond on a kind. `None` if the thread has not run there, or too long
+    /// ago.
     #[must_use]
     pub fn rate(&self, kind: KindId) -> Option<f64> {
         let past = self.past[kind];
         (past.time_ns > self.half_life_ns * FORGOTTEN).then(|| past.instructions / past.time_ns)
     }
 
-    /// How much faster the thread is on `kind` than on `slowest`. `None` until it is known on both, and if it retired nothing on
-    /// the slowest.
+    /// How much faster the thread is on `kind` than on `slowest`. `None` until it is known on both,
+    /// and if it retired nothing on the slowest.
     #[must_use]
     pub fn speedup(&self, kind: KindId, slowest: KindId) -> Option<f64> {
         let base = self.rate(slowest)?;
@@ -118,7 +122,8 @@ mod tests {
     }
 
     proptest! {
-        /// A thread of steady rates has the factor of its rates, in whatever pieces and turns it is sampled.
+        /// A thread of steady rates has the factor of its rates, in whatever pieces and turns it is
+        /// sampled.
         #[test]
         fn steady_rates_give_their_ratio(
             pieces in prop::collection::vec((any::<bool>(), 1u64..20_000_000), 2..60),

@@ -1,4 +1,5 @@
-//! What the kernel and the hardware count for each thread: time run and waited, and instructions on each kind of core.
+//! What the kernel and the hardware count for each thread: time run and waited, and instructions on
+//! each kind of core.
 
 mod hardware;
 mod ipc;

@@ -1,8 +1,9 @@
-//! The hardware's counters: one PMU for each kind of core, found in sysfs, and how each says instructions and cycles.
+//! The hardware's counters: one PMU for each kind of core, found in sysfs, and how each says
+//! instructions and cycles.
 //!
-//! A hybrid has several: `cpu_core`, `cpu_atom` and `cpu_lowpower` of Intel, `armv8_cortex_a53` and the like of Arm,
-//! `apple_firestorm_pmu` and `apple_icestorm_pmu`. A PMU counts only on its own CPUs, which its file `cpus` names. Others have
-//! one, `cpu` or `armv8_pmuv3_0`, for all.
+//! A hybrid has several: `cpu_core`, `cpu_atom` and `cpu_lowpower` of Intel, `armv8_cortex_a53` and
+//! the like of Arm, `apple_firestorm_pmu` and `apple_icestorm_pmu`. A PMU counts only on its own
+//! CPUs, which its file `cpus` names. Others have one, `cpu` or `armv8_pmuv3_0`, for all.
 
 use std::{
     fs, io,
@@ -30,7 +31,8 @@ pub struct Pmu {
 #[derive(Debug, thiserror::Error)]
 pub enum PmuError {
     /// The kernel shows none.
-    #[error("no hardware counters: no PMU of cores under {} (virtual machines rarely have one)", .0.display())]
+    #[error("no hardware counters: no PMU of cores under {} (virtual machines rarely have \
+             one)", .0.display())]
     None(PathBuf),
     /// A file of a PMU is not as it should be.
     #[error("{}: found '{found}', expected {expected}", path.display())]
@@ -97,7 +99,8 @@ fn event(device: &Path, names: &[&str]) -> Result<u64, PmuError> {
     };
     text.split(',').try_fold(0, |all, term| {
         let (name, value) = term.split_once('=').ok_or_else(|| odd(term))?;
-        let value = u64::from_str_radix(value.trim_start_matches("0x"), 16).map_err(|_| odd(term))?;
+        let value =
+            u64::from_str_radix(value.trim_start_matches("0x"), 16).map_err(|_| odd(term))?;
         let format = read(device.join("format").join(name))?;
         Ok(all | place(value, &format).ok_or_else(|| odd(term))?)
     })
@@ -105,7 +108,11 @@ fn event(device: &Path, names: &[&str]) -> Result<u64, PmuError> {
 
 fn pmu(device: &Path, name: String) -> Result<Pmu, PmuError> {
     let number = read(device.join("type"))?;
-    let odd = |file: &str, found: String, expected| PmuError::Odd { path: device.join(file), found, expected };
+    let odd = |file: &str, found: String, expected| PmuError::Odd {
+        path: device.join(file),
+        found,
+        expected,
+    };
     let kind = number.parse().map_err(|_| odd("type", number.clone(), "a number"))?;
     let cpus = match read(device.join("cpus")) {
         Ok(list) => {
@@ -116,7 +123,13 @@ fn pmu(device: &Path, name: String) -> Result<Pmu, PmuError> {
         Err(PmuError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    Ok(Pmu { name, cpus, kind, instructions: event(device, &INSTRUCTIONS)?, cycles: event(device, &CYCLES)? })
+    Ok(Pmu {
+        name,
+        cpus,
+        kind,
+        instructions: event(device, &INSTRUCTIONS)?,
+        cycles: event(device, &CYCLES)?,
+    })
 }
 
 /// The PMUs of the machine's cores, by name. `sysfs` is what stands for `/sys`.

@@ -1,5 +1,5 @@
-//! What the kernel's scheduler counts for a thread. Needs no privilege for one's own threads, and for anybody's no more than that
-//! `/proc` shows them (`hidepid`).
+//! What the kernel's scheduler counts for a thread. Needs no privilege for one's own threads, and
+//! for anybody's no more than that `/proc` shows them (`hidepid`).
 
 use std::{
     fs::File,
@@ -15,7 +15,8 @@ use crate::watch::{Cpu, Tid};
 /// A thread's account since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// On a core. Of a thread that is on one now, up to the scheduler's last look: a tick at most, 1 to 10 ms.
+    /// On a core. Of a thread that is on one now, up to the scheduler's last look: a tick at most,
+    /// 1 to 10 ms.
     pub run: Nanos,
     /// Runnable, and waiting for a core; waits that have not ended do not count yet.
     pub wait: Nanos,
@@ -64,7 +65,8 @@ fn parse_times(text: &str) -> Option<Times> {
     Some(Times { run: Nanos(next()?), wait: Nanos(next()?), runs: next()? })
 }
 
-/// `tid (name) state …`, and as the 39th field the CPU. The name may hold blanks and parentheses. See `proc_pid_stat(5)`.
+/// `tid (name) state …`, and as the 39th field the CPU. The name may hold blanks and parentheses.
+/// See `proc_pid_stat(5)`.
 fn parse_state(text: &str) -> Option<(RunState, Cpu)> {
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = match fields.next()? {
@@ -87,7 +89,10 @@ impl ThreadTimes {
 
     fn under(proc: &Path, process: Tid, tid: Tid) -> io::Result<Self> {
         let thread: PathBuf = proc.join(process.0.to_string()).join("task").join(tid.0.to_string());
-        Ok(Self { times: File::open(thread.join("schedstat"))?, state: File::open(thread.join("stat"))? })
+        Ok(Self {
+            times: File::open(thread.join("schedstat"))?,
+            state: File::open(thread.join("stat"))?,
+        })
     }
 
     /// Its account now: one system call, no allocation, about a microsecond.
@@ -101,7 +106,8 @@ impl ThreadTimes {
         text.and_then(parse_times).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// What it is doing now, and the CPU where it is or was last: one system call, no allocation, some microseconds.
+    /// What it is doing now, and the CPU where it is or was last: one system call, no allocation,
+    /// some microseconds.
     ///
     /// # Errors
     /// `ESRCH` once the thread is gone.
@@ -121,8 +127,8 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_what_the_format_does() {
-        let rest =
-            "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 7 0 0";
+        let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 \
+                    29 30 31 32 33 34 35 7 0 0";
         assert_eq!(parse_state(&format!("12 (a) R (b) {rest}")), Some((RunState::Blocked, Cpu(7))));
         assert_eq!(parse_state("12 (a) R 1"), None);
     }
@@ -152,7 +158,8 @@ mod tests {
     fn the_account_of_a_thread_that_is_gone_says_so() {
         let process = Tid(rustix::process::getpid().as_raw_nonzero().get());
         let own = || Tid(rustix::thread::gettid().as_raw_nonzero().get());
-        let account = std::thread::spawn(move || ThreadTimes::open(process, own()).unwrap()).join().unwrap();
+        let account =
+            std::thread::spawn(move || ThreadTimes::open(process, own()).unwrap()).join().unwrap();
         // Joined is not yet gone: the kernel takes it off the list a moment later.
         let error = loop {
             if let Err(error) = account.times() {

@@ -1,15 +1,18 @@
 //! From the ratio that is asked for to the share that the thief takes.
 //!
-//! Of a period the thief takes its share, the victim gets 1 / ratio, and the rest is lost in switching back from the one to the
-//! other: a few microseconds on bare metal, ten or more in a virtual machine, where each timer is the host's. That loss
-//! hardly depends on the share or on the period. So every window tells it,
+//! Of a period the thief takes its share, the victim gets 1 / ratio, and the rest is lost in
+//! switching back from the one to the other: a few microseconds on bare metal, ten or more in a
+//! virtual machine, where each timer is the host's. That loss hardly depends on the share or on the
+//! period. So every window tells it,
 //!
 //! > loss = period x (1 - share - 1 / ratio measured),
 //!
-//! and the share that gives the ratio asked for is 1 - 1 / asked - loss / period, by the median loss of the last windows.
+//! and the share that gives the ratio asked for is 1 - 1 / asked - loss / period, by the median
+//! loss of the last windows.
 //!
-//! The loss varies from turn to turn and from one minute to the next, and the victim pays for it. Hence the period: long
-//! enough that the loss is a small part ([`LOSS_OF_REST`]) of what the thief leaves to the victim, and no longer.
+//! The loss varies from turn to turn and from one minute to the next, and the victim pays for it.
+//! Hence the period: long enough that the loss is a small part ([`LOSS_OF_REST`]) of what the thief
+//! leaves to the victim, and no longer.
 
 use evenkeel_machine::Nanos;
 
@@ -27,13 +30,15 @@ pub const BOUND: f64 = 0.02;
 const CLOSE: f64 = 0.005;
 /// Good enough to end with.
 const GOOD: f64 = 0.01;
-/// Short windows that tell what switching costs at the shortest period, from which the period follows.
+/// Short windows that tell what switching costs at the shortest period, from which the period
+/// follows.
 const FIRST: usize = 2;
 /// Short windows between adjustments.
 const ROUND: usize = 3;
 /// Windows of the last measurement, the one that is reported.
 const REPORT: usize = 5;
-/// Windows of a calibration that finds its shares at once. They take up to five seconds: see `Length`.
+/// Windows of a calibration that finds its shares at once. They take up to five seconds: see
+/// `Length`.
 pub const LEAST_WINDOWS: usize = FIRST + ROUND + REPORT;
 /// Adjustments before a report, at most.
 const ROUNDS: usize = 3;
@@ -63,7 +68,8 @@ pub struct Calibrated {
     pub period: Nanos,
     /// How many times slower, by windows.
     pub ratio: Figures,
-    /// The speed of the CPU itself by windows, in no particular unit: what it spreads is not the lab's doing.
+    /// The speed of the CPU itself by windows, in no particular unit: what it spreads is not the
+    /// lab's doing.
     pub unslowed: Figures,
 }
 
@@ -78,15 +84,15 @@ impl Calibrated {
         self.deviation() <= BOUND && self.ratio.spread <= BOUND
     }
 
-    /// Whether it is as slow as asked, and steadier than the CPU itself is: what is unsteady then is the machine, which a virtual one
-    /// with neighbours often is, and no thief can mend that.
+    /// Whether it is as slow as asked, and steadier than the CPU itself is: what is unsteady then
+    /// is the machine, which a virtual one with neighbours often is, and no thief can mend that.
     pub fn is_as_steady_as_the_machine(&self) -> bool {
         self.deviation() <= BOUND && self.ratio.spread <= self.unslowed.spread
     }
 }
 
-/// Finds the shares at which the thieves, one for each of `asked`, make their CPUs as slow as asked, and measures. `period`: from one turn to
-/// the next, if it has been said.
+/// Finds the shares at which the thieves, one for each of `asked`, make their CPUs as slow as
+/// asked, and measures. `period`: from one turn to the next, if it has been said.
 ///
 /// # Errors
 /// Threads cannot be made, or not be made real-time; `control` has it end.
@@ -132,7 +138,8 @@ pub fn measure_again(
     Ok((report(thieves, &asked, &shares, &windows), windows))
 }
 
-/// Finds out what switching costs, and has each thief's turns so far apart that it does not matter much.
+/// Finds out what switching costs, and has each thief's turns so far apart that it does not matter
+/// much.
 fn choose_periods(
     thieves: &[Thief],
     asked: &[Slow],
@@ -178,12 +185,18 @@ fn shares(thieves: &[Thief], asked: &[Slow], budget: &Budget, losses: &[Losses])
 }
 
 fn learn(thieves: &[Thief], losses: &mut [Losses], shares: &[f64], windows: &[Vec<Window>]) {
-    for (((thief, losses), &share), windows) in thieves.iter().zip(losses).zip(shares).zip(windows) {
+    for (((thief, losses), &share), windows) in thieves.iter().zip(losses).zip(shares).zip(windows)
+    {
         losses.learn(thief.period(), share, windows);
     }
 }
 
-fn report(thieves: &[Thief], asked: &[Slow], shares: &[f64], windows: &[Vec<Window>]) -> Vec<Calibrated> {
+fn report(
+    thieves: &[Thief],
+    asked: &[Slow],
+    shares: &[f64],
+    windows: &[Vec<Window>],
+) -> Vec<Calibrated> {
     let each = thieves.iter().zip(asked).zip(shares).zip(windows);
     let calibrated = each.filter_map(|(((thief, &asked), &share), windows)| {
         Some(Calibrated {
@@ -203,7 +216,9 @@ struct Losses(Vec<f64>);
 
 impl Losses {
     fn learn(&mut self, period: Nanos, share: f64, windows: &[Window]) {
-        self.0.extend(windows.iter().map(|window| period.0 as f64 * (1.0 - share - 1.0 / window.ratio())));
+        self.0.extend(
+            windows.iter().map(|window| period.0 as f64 * (1.0 - share - 1.0 / window.ratio())),
+        );
         let surplus = self.0.len().saturating_sub(REMEMBERED);
         self.0.drain(..surplus);
     }

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Ends a calibration before its time, and knows how far it is. The two fields are independent of each other: no order is
-/// needed between them.
+/// Ends a calibration before its time, and knows how far it is. The two fields are independent of
+/// each other: no order is needed between them.
 #[derive(Debug, Default)]
 pub struct Control {
     is_ending: AtomicBool,

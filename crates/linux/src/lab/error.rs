@@ -8,7 +8,8 @@ use evenkeel_machine::{CpuListError, MAX_KINDS, write_cpus};
 use crate::watch::Cpu;
 
 /// How to get leave, in the words of a shell.
-const HOW: &str = "run it with sudo, or once sudo setcap cap_sys_nice+ep $(command -v evenkeel), or sudo systemd-run \
+const HOW: &str = "run it with sudo, or once sudo setcap cap_sys_nice+ep $(command -v evenkeel), \
+                   or sudo systemd-run \
                    --pty --uid=$USER -p AmbientCapabilities=CAP_SYS_NICE evenkeel lab …";
 
 /// Why there is no lab.
@@ -29,7 +30,9 @@ pub enum LabError {
         error: CpuListError,
     },
     /// Not a ratio.
-    #[error("'{text}': '{found}' is no ratio: expected how many times slower, from 1 on, as 3 or 1.5")]
+    #[error(
+        "'{text}': '{found}' is no ratio: expected how many times slower, from 1 on, as 3 or 1.5"
+    )]
     Ratio {
         /// All of it.
         text: String,
@@ -43,7 +46,8 @@ pub enum LabError {
         cpu: Cpu,
     },
     /// A CPU that is not there.
-    #[error("there is no CPU {} on this machine: it has {}", cpu.0, write_cpus(present.iter().copied()))]
+    #[error("there is no CPU {} on this machine: it has \
+             {}", cpu.0, write_cpus(present.iter().copied()))]
     NotThere {
         /// Which.
         cpu: Cpu,
@@ -59,7 +63,8 @@ pub enum LabError {
         online: Vec<u32>,
     },
     /// A CPU that this process may not use.
-    #[error("CPU {} is not allowed to this process (affinity or cpuset); allowed are {}", cpu.0, write_cpus(allowed.iter().copied()))]
+    #[error("CPU {} is not allowed to this process (affinity or cpuset); allowed are \
+             {}", cpu.0, write_cpus(allowed.iter().copied()))]
     NotAllowed {
         /// Which.
         cpu: Cpu,
@@ -67,7 +72,8 @@ pub enum LabError {
         allowed: Vec<u32>,
     },
     /// Slower than real-time threads may make it.
-    #[error("CPU {} cannot be {ratio} times slower: real-time threads may have {:.0} % of a CPU ({}), which allows up to {greatest:.4}", cpu.0, share * 100.0, file.display())]
+    #[error("CPU {} cannot be {ratio} times slower: real-time threads may have {:.0} % of a CPU \
+             ({}), which allows up to {greatest:.4}", cpu.0, share * 100.0, file.display())]
     TooSlow {
         /// Which.
         cpu: Cpu,
@@ -81,7 +87,9 @@ pub enum LabError {
         file: PathBuf,
     },
     /// More ratios than a machine may have kinds of core.
-    #[error("{kinds} kinds of core: a machine has at most {MAX_KINDS}; give fewer different ratios")]
+    #[error(
+        "{kinds} kinds of core: a machine has at most {MAX_KINDS}; give fewer different ratios"
+    )]
     TooManyKinds {
         /// How many there would be.
         kinds: usize,
@@ -90,7 +98,8 @@ pub enum LabError {
     #[error("slowing a core needs CAP_SYS_NICE, to make a thread real-time (SCHED_FIFO): {HOW}")]
     NoCapability,
     /// No real-time budget.
-    #[error("the control group of this process allows it no real-time threads: {} says 0", file.display())]
+    #[error("the control group of this process allows it no real-time threads: {} says \
+             0", file.display())]
     NoBudget {
         /// Which file says so.
         file: PathBuf,

@@ -1,8 +1,8 @@
 //! What a lab gives to the programs that it runs: the machine file, and where it is.
 //!
-//! The file is in a folder of its own that only its owner can enter, and both go when the lab ends. A lab that is killed
-//! cannot clear up: each lab holds a lock on its file, which ends with the process, and the next lab removes the folders
-//! whose file nobody holds.
+//! The file is in a folder of its own that only its owner can enter, and both go when the lab ends.
+//! A lab that is killed cannot clear up: each lab holds a lock on its file, which ends with the
+//! process, and the next lab removes the folders whose file nobody holds.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -28,7 +28,8 @@ pub struct Handout {
 }
 
 impl Handout {
-    /// Writes the machine into a folder in `parent`, and removes what labs that were killed have left there.
+    /// Writes the machine into a folder in `parent`, and removes what labs that were killed have
+    /// left there.
     ///
     /// # Errors
     /// The file system refuses.
@@ -50,7 +51,8 @@ impl Handout {
     }
 }
 
-/// The file has its name only once it is complete and locked: who finds it unlocked knows that its lab is gone.
+/// The file has its name only once it is complete and locked: who finds it unlocked knows that its
+/// lab is gone.
 fn write_locked(path: &Path, text: &str) -> io::Result<File> {
     let unfinished = path.with_extension("part");
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
@@ -64,9 +66,12 @@ fn write_locked(path: &Path, text: &str) -> io::Result<File> {
 fn remove_abandoned(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     let ours = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(FOLDER_PREFIX);
-    for folder in entries.flatten().filter(|entry| ours(&entry.file_name())).map(|entry| entry.path()) {
-        let is_own =
-            folder.symlink_metadata().is_ok_and(|it| it.is_dir() && it.uid() == rustix::process::geteuid().as_raw());
+    for folder in
+        entries.flatten().filter(|entry| ours(&entry.file_name())).map(|entry| entry.path())
+    {
+        let is_own = folder
+            .symlink_metadata()
+            .is_ok_and(|it| it.is_dir() && it.uid() == rustix::process::geteuid().as_raw());
         if !is_own {
             continue;
         }
@@ -93,7 +98,10 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let path = handout.path();
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
-        assert_eq!(evenkeel_files::machines::parse(&fs::read_to_string(&path).unwrap(), "lab").unwrap(), machine);
+        assert_eq!(
+            evenkeel_files::machines::parse(&fs::read_to_string(&path).unwrap(), "lab").unwrap(),
+            machine
+        );
         drop(handout);
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
     }
@@ -103,8 +111,9 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let machine = equal_cores(&[Cpu(0)]);
         let living = Handout::write(&machine, parent.path()).unwrap();
-        // A killed process drops nothing, but its lock ends. To close the file is not enough for that here: a process that another
-        // test forks meanwhile has it open, too, until it begins its program.
+        // A killed process drops nothing, but its lock ends. To close the file is not enough for
+        // that here: a process that another test forks meanwhile has it open, too, until it begins
+        // its program.
         let mut killed = Handout::write(&machine, parent.path()).unwrap();
         killed.folder.disable_cleanup(true);
         let left = killed.path();

@@ -1,10 +1,11 @@
 //! How much of a CPU real-time threads may have on this machine, and at which priority.
 //!
-//! Two limits: the throttle of all real-time threads (`/proc/sys/kernel/sched_rt_runtime_us` of every
-//! `sched_rt_period_us`; -1: none), and, with `CONFIG_RT_GROUP_SCHED`, that of the control group
-//! (`cpu.rt_runtime_us` of every `cpu.rt_period_us`; 0: no real-time threads at all). Kernels from 6.12 on have a server
-//! that gives starved ordinary threads 5 % in place of the throttle: as much as the throttle leaves unless it is changed.
-//! Source: Documentation/scheduler/sched-rt-group.rst.
+//! Two limits: the throttle of all real-time threads (`/proc/sys/kernel/sched_rt_runtime_us` of
+//! every `sched_rt_period_us`; -1: none), and, with `CONFIG_RT_GROUP_SCHED`, that of the control
+//! group (`cpu.rt_runtime_us` of every `cpu.rt_period_us`; 0: no real-time threads at all). Kernels
+//! from 6.12 on have a server that gives starved ordinary threads 5 % in place of the throttle: as
+//! much as the throttle leaves unless it is changed. Source:
+//! Documentation/scheduler/sched-rt-group.rst.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,10 +14,11 @@ use std::time::Duration;
 use evenkeel_machine::Nanos;
 use rustix::process::{Resource, getrlimit};
 
-/// The thief's priority where any is allowed: below the threads of interrupts, which have 50, above what programs that
-/// are slowed have in general.
+/// The thief's priority where any is allowed: below the threads of interrupts, which have 50, above
+/// what programs that are slowed have in general.
 const PRIORITY: i32 = 49;
-/// The greatest ratio where nothing is limited: what is left of a CPU is then of the size of what switching costs.
+/// The greatest ratio where nothing is limited: what is left of a CPU is then of the size of what
+/// switching costs.
 const GREATEST_RATIO: f64 = 100.0;
 /// How much of what is allowed the measurement uses.
 const MARGIN: f64 = 0.95;
@@ -55,7 +57,9 @@ impl Budget {
     }
 
     fn lower_to(&mut self, runtime_file: PathBuf, period_file: &Path) {
-        let (Some(runtime), Some(period)) = (number(&runtime_file), number(period_file)) else { return };
+        let (Some(runtime), Some(period)) = (number(&runtime_file), number(period_file)) else {
+            return;
+        };
         // A runtime of -1 is no limit.
         let share = runtime / period;
         if (0.0..self.share).contains(&share) {
@@ -68,14 +72,16 @@ impl Budget {
         self.priority - 1
     }
 
-    /// How long nothing real-time may run after it ran for `busy`, so that it stays within the budget.
+    /// How long nothing real-time may run after it ran for `busy`, so that it stays within the
+    /// budget.
     pub fn pause_after(&self, busy: Nanos) -> Duration {
         let share = self.share * MARGIN;
         Duration::from_nanos(busy.0).mul_f64((1.0 - share) / share.max(0.01))
     }
 }
 
-/// The highest priority up to [`PRIORITY`] that the limit of the process allows; with `CAP_SYS_NICE` there is none.
+/// The highest priority up to [`PRIORITY`] that the limit of the process allows; with
+/// `CAP_SYS_NICE` there is none.
 fn priority() -> i32 {
     match getrlimit(Resource::Rtprio).current {
         Some(soft @ 2..) => i32::try_from(soft).unwrap_or(PRIORITY).min(PRIORITY),
@@ -89,7 +95,10 @@ fn group(root: &Path) -> Option<PathBuf> {
     let of_cpu = |line: &str| {
         let (_, rest) = line.split_once(':')?;
         let (controllers, path) = rest.split_once(':')?;
-        controllers.split(',').any(|name| name == "cpu").then(|| (controllers.to_owned(), path.to_owned()))
+        controllers
+            .split(',')
+            .any(|name| name == "cpu")
+            .then(|| (controllers.to_owned(), path.to_owned()))
     };
     let (controllers, path) = groups.lines().find_map(of_cpu)?;
     let mounts = [root.join("sys/fs/cgroup").join(controllers), root.join("sys/fs/cgroup/cpu")];
@@ -153,7 +162,8 @@ mod tests {
     fn pauses_keep_the_measurement_within_the_budget() {
         let (_root, budget) = budget(&[(RUNTIME, "950000\n"), PERIOD]);
         let busy = Nanos::from_millis(40);
-        let share = busy.as_secs_f64() / (busy.as_secs_f64() + budget.pause_after(busy).as_secs_f64());
+        let share =
+            busy.as_secs_f64() / (busy.as_secs_f64() + budget.pause_after(busy).as_secs_f64());
         assert!(share < 0.95 && share > 0.85, "{share}");
     }
 }

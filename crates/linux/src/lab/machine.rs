@@ -1,7 +1,8 @@
 //! The machine that a lab makes of a machine.
 
 use evenkeel_machine::{
-    Cluster, ClusterId, Core, CoreId, Costs, FULL_CAPACITY, Kind, KindId, MAX_KINDS, Machine, OperatingPoint, Reference,
+    Cluster, ClusterId, Core, CoreId, Costs, FULL_CAPACITY, Kind, KindId, MAX_KINDS, Machine,
+    OperatingPoint, Reference,
 };
 
 use super::LabError;
@@ -10,7 +11,8 @@ use crate::watch::Cpu;
 
 /// Clock of cores of which none is known; only ratios of clocks matter in the lab.
 const NOMINAL_KHZ: u64 = 1_000_000;
-/// Speed of each of two busy SMT siblings where nothing says so. Source: machines.md of the specification.
+/// Speed of each of two busy SMT siblings where nothing says so. Source: machines.md of the
+/// specification.
 const SMT_SPEED: f64 = 0.6;
 
 /// A CPU, what was asked for it, and what it came to.
@@ -25,7 +27,8 @@ pub struct Slowed {
 /// A machine of these CPUs, all alike.
 pub fn equal_cores(cpus: &[Cpu]) -> Machine {
     let full = f64::from(FULL_CAPACITY);
-    let top = OperatingPoint { khz: NOMINAL_KHZ, capacity: full, busy_power: None, cluster_power: None };
+    let top =
+        OperatingPoint { khz: NOMINAL_KHZ, capacity: full, busy_power: None, cluster_power: None };
     let kinds = vec![Kind {
         name: "fast".to_owned(),
         capacity: FULL_CAPACITY,
@@ -33,7 +36,8 @@ pub fn equal_cores(cpus: &[Cpu]) -> Machine {
         idle_power: None,
         source: "taken to be alike; clock nominal".to_owned(),
     }];
-    let reference = Reference { slowest_khz: NOMINAL_KHZ, slowest_capacity: full, fastest_capacity: full };
+    let reference =
+        Reference { slowest_khz: NOMINAL_KHZ, slowest_capacity: full, fastest_capacity: full };
     let core = |(index, cpu): (usize, &Cpu)| Core {
         id: CoreId(index as u32),
         cpu: cpu.0,
@@ -62,9 +66,9 @@ pub fn equal_cores(cpus: &[Cpu]) -> Machine {
     }
 }
 
-/// `base` with some of its cores slower: those of one kind for which the same ratio was asked are a kind of their own, of
-/// the mean ratio that was measured for them, and in each cluster a cluster of their own. Power is left out for what is
-/// slowed: a thief draws what a program would.
+/// `base` with some of its cores slower: those of one kind for which the same ratio was asked are a
+/// kind of their own, of the mean ratio that was measured for them, and in each cluster a cluster
+/// of their own. Power is left out for what is slowed: a thief draws what a program would.
 ///
 /// # Errors
 /// More kinds than a machine may have.
@@ -76,7 +80,8 @@ pub fn slowed_machine(base: &Machine, slowed: &[Slowed]) -> Result<Machine, LabE
         let first = pieces.len();
         for core in cluster.cores.iter().map(|core| &base.cores[core.index()]) {
             let asked = asked_of(core, slowed);
-            let known = variants.iter().position(|&(kind, ratio, _)| (kind, ratio) == (core.kind, asked));
+            let known =
+                variants.iter().position(|&(kind, ratio, _)| (kind, ratio) == (core.kind, asked));
             let variant = known.unwrap_or_else(|| {
                 variants.push((core.kind, asked, mean_measured(base, core.kind, asked, slowed)));
                 variants.len() - 1
@@ -91,21 +96,28 @@ pub fn slowed_machine(base: &Machine, slowed: &[Slowed]) -> Result<Machine, LabE
         return Err(LabError::TooManyKinds { kinds: variants.len() });
     }
 
-    let speed = |&(kind, _, ratio): &(KindId, f64, f64)| base.kinds[kind.index()].top().capacity / ratio;
+    let speed =
+        |&(kind, _, ratio): &(KindId, f64, f64)| base.kinds[kind.index()].top().capacity / ratio;
     let greatest = variants.iter().map(speed).fold(0.0, f64::max);
     let mut ranked: Vec<usize> = (0..variants.len()).collect();
     ranked.sort_by(|&a, &b| speed(&variants[b]).total_cmp(&speed(&variants[a])));
-    let kinds: Vec<Kind> = ranked.iter().map(|&variant| slowed_kind(base, variants[variant], greatest)).collect();
-    let rank = |variant: usize| KindId(ranked.iter().position(|&other| other == variant).unwrap_or(0) as u8);
+    let kinds: Vec<Kind> =
+        ranked.iter().map(|&variant| slowed_kind(base, variants[variant], greatest)).collect();
+    let rank = |variant: usize| {
+        KindId(ranked.iter().position(|&other| other == variant).unwrap_or(0) as u8)
+    };
 
     let (mut clusters, mut cores) = (Vec::new(), Vec::<Core>::new());
     for (variant, cluster, mut members) in pieces {
         let first = cores.len();
         let ids: Vec<CoreId> = members.iter().map(|core| core.id).collect();
-        // Machine files have the cores with two threads first. Siblings are side by side, and the sort keeps them so.
+        // Machine files have the cores with two threads first. Siblings are side by side, and the
+        // sort keeps them so.
         members.sort_by_key(|core| !core.sibling.is_some_and(|sibling| ids.contains(&sibling)));
         let order: Vec<CoreId> = members.iter().map(|core| core.id).collect();
-        let place = |id: CoreId| order.iter().position(|other| *other == id).map(|at| CoreId((first + at) as u32));
+        let place = |id: CoreId| {
+            order.iter().position(|other| *other == id).map(|at| CoreId((first + at) as u32))
+        };
         for (at, core) in members.iter().enumerate() {
             cores.push(Core {
                 id: CoreId((first + at) as u32),
@@ -132,14 +144,19 @@ pub fn slowed_machine(base: &Machine, slowed: &[Slowed]) -> Result<Machine, LabE
 }
 
 fn asked_of(core: &Core, slowed: &[Slowed]) -> f64 {
-    slowed.iter().find(|slowed| slowed.asked.cpu.0 == core.cpu).map_or(1.0, |slowed| slowed.asked.ratio)
+    slowed
+        .iter()
+        .find(|slowed| slowed.asked.cpu.0 == core.cpu)
+        .map_or(1.0, |slowed| slowed.asked.ratio)
 }
 
 /// The mean of what was measured on cores of this kind for which this was asked; 1 where none was.
 fn mean_measured(base: &Machine, kind: KindId, asked: f64, slowed: &[Slowed]) -> f64 {
     let of_kind = |cpu: Cpu| base.cores.iter().any(|core| core.cpu == cpu.0 && core.kind == kind);
-    let alike = slowed.iter().filter(|slowed| slowed.asked.ratio == asked && of_kind(slowed.asked.cpu));
-    let (sum, count) = alike.fold((0.0, 0), |(sum, count), slowed| (sum + slowed.measured, count + 1));
+    let alike =
+        slowed.iter().filter(|slowed| slowed.asked.ratio == asked && of_kind(slowed.asked.cpu));
+    let (sum, count) =
+        alike.fold((0.0, 0), |(sum, count), slowed| (sum + slowed.measured, count + 1));
     if count == 0 { 1.0 } else { sum / f64::from(count) }
 }
 
@@ -162,7 +179,11 @@ fn slowed_kind(base: &Machine, (kind, asked, ratio): (KindId, f64, f64), greates
         (true, 1) => slow,
         (true, _) => format!("{}-{slow}", kind.name),
     };
-    let source = if is_slowed { format!("measured in the lab: {ratio:.4} times slower") } else { kind.source.clone() };
+    let source = if is_slowed {
+        format!("measured in the lab: {ratio:.4} times slower")
+    } else {
+        kind.source.clone()
+    };
     let capacity = opps.last().map_or(1, |top| top.capacity.round().max(1.0) as u32);
     Kind { name, capacity, opps, idle_power: kind.idle_power.filter(|_| !is_slowed), source }
 }
@@ -176,16 +197,24 @@ mod tests {
     }
 
     fn reread(machine: &Machine) -> Machine {
-        evenkeel_files::machines::parse(&evenkeel_files::machines::to_toml(machine), "lab.toml").unwrap()
+        evenkeel_files::machines::parse(&evenkeel_files::machines::to_toml(machine), "lab.toml")
+            .unwrap()
     }
 
     #[test]
     fn each_ratio_is_a_kind_of_the_mean_measured_capacity() {
         let base = equal_cores(&[0, 1, 4, 5, 7].map(Cpu));
-        let lab = slowed_machine(&base, &[slowed(1, 3.0, 3.03), slowed(5, 3.0, 2.97), slowed(7, 2.0, 2.0)]).unwrap();
-        let names: Vec<_> = lab.kinds.iter().map(|kind| (kind.name.as_str(), kind.capacity)).collect();
+        let lab = slowed_machine(
+            &base,
+            &[slowed(1, 3.0, 3.03), slowed(5, 3.0, 2.97), slowed(7, 2.0, 2.0)],
+        )
+        .unwrap();
+        let names: Vec<_> =
+            lab.kinds.iter().map(|kind| (kind.name.as_str(), kind.capacity)).collect();
         assert_eq!(names, [("fast", 1024), ("slow2", 512), ("slow3", 341)]);
-        let cpus = |kind: u8| lab.cores_of(KindId(kind)).map(|core| lab.cores[core.index()].cpu).collect::<Vec<_>>();
+        let cpus = |kind: u8| {
+            lab.cores_of(KindId(kind)).map(|core| lab.cores[core.index()].cpu).collect::<Vec<_>>()
+        };
         assert_eq!((cpus(0), cpus(1), cpus(2)), (vec![0, 4], vec![7], vec![1, 5]));
         assert_eq!(reread(&lab), lab);
     }
@@ -195,7 +224,11 @@ mod tests {
         let lab = slowed_machine(&equal_cores(&[Cpu(0)]), &[slowed(0, 3.0, 3.0)]).unwrap();
         assert_eq!((lab.kinds.len(), lab.kinds[0].capacity), (1, 1024));
         assert_eq!(reread(&lab), lab);
-        let two = slowed_machine(&equal_cores(&[0, 1].map(Cpu)), &[slowed(0, 2.0, 2.0), slowed(1, 4.0, 4.0)]).unwrap();
+        let two = slowed_machine(
+            &equal_cores(&[0, 1].map(Cpu)),
+            &[slowed(0, 2.0, 2.0), slowed(1, 4.0, 4.0)],
+        )
+        .unwrap();
         assert_eq!(two.cores_label(), "1slow2+1slow4");
         assert_eq!(two.kinds[1].capacity, 512);
     }
@@ -207,7 +240,11 @@ mod tests {
         let lab = slowed_machine(&base, &[slowed(0, 2.5, 2.5), slowed(last, 2.5, 2.5)]).unwrap();
         assert_eq!(lab.cores.len(), base.cores.len());
         for kind in &base.kinds {
-            assert!(lab.kinds.iter().any(|own| own.name == format!("{}-slow2.5", kind.name)), "{:?}", lab.kinds);
+            assert!(
+                lab.kinds.iter().any(|own| own.name == format!("{}-slow2.5", kind.name)),
+                "{:?}",
+                lab.kinds
+            );
         }
         assert!(lab.kinds.is_sorted_by(|a, b| a.capacity >= b.capacity));
         assert_eq!(reread(&lab).cores, lab.cores);
@@ -218,12 +255,17 @@ mod tests {
         let text = "name = \"smt\"\n[[kinds]]\nname = \"P\"\ncapacity = 1\nmax_mhz = 1000\n\
                     [[clusters]]\nkind = \"P\"\ncores = 3\nsmt = 2\ncpus = \"0,3,1,4,2,5\"\n";
         let base = evenkeel_files::machines::parse(text, "smt").unwrap();
-        let lab = slowed_machine(&base, &[slowed(0, 2.0, 2.0), slowed(1, 2.0, 2.0), slowed(4, 2.0, 2.0)]).unwrap();
+        let lab =
+            slowed_machine(&base, &[slowed(0, 2.0, 2.0), slowed(1, 2.0, 2.0), slowed(4, 2.0, 2.0)])
+                .unwrap();
         let sibling = |cpu: u32| {
             let core = lab.cores.iter().find(|core| core.cpu == cpu).unwrap();
             core.sibling.map(|id| lab.cores[id.index()].cpu)
         };
-        assert_eq!([0, 3, 1, 4, 2, 5].map(sibling), [None, None, Some(4), Some(1), Some(5), Some(2)]);
+        assert_eq!(
+            [0, 3, 1, 4, 2, 5].map(sibling),
+            [None, None, Some(4), Some(1), Some(5), Some(2)]
+        );
         assert_eq!(reread(&lab).cores, lab.cores);
     }
 

@@ -1,16 +1,19 @@
-//! The slow-core lab: makes CPUs of an ordinary machine slow, for real, so that what is for uneven cores can be tried
-//! without them.
+//! The slow-core lab: makes CPUs of an ordinary machine slow, for real, so that what is for uneven
+//! cores can be tried without them.
 //!
-//! On each CPU to slow sits a *thief*, a real-time thread (`SCHED_FIFO`) that takes the CPU for a share of every period,
-//! half a millisecond to four. Whatever else runs there gets the rest: a program sees a CPU that is `ratio` times slower,
-//! at every scale well above the period. How much the thief must take is not calculated but measured (`calibrate`).
+//! On each CPU to slow sits a *thief*, a real-time thread (`SCHED_FIFO`) that takes the CPU for a
+//! share of every period, half a millisecond to four. Whatever else runs there gets the rest: a
+//! program sees a CPU that is `ratio` times slower, at every scale well above the period. How much
+//! the thief must take is not calculated but measured (`calibrate`).
 //!
-//! What it is not: the slowed CPU runs at full speed while it runs. Its caches are not slower, memory-bound programs
-//! suffer as much as compute-bound ones, and the kernel's own scheduler can see that a real-time thread is there and move
-//! ordinary threads away: the lab is for programs that pin their threads, and for `evenkeel run`. Real-time programs above
-//! the thief's priority are not slowed. On a core with SMT a thief that spins takes speed from the sibling, too.
+//! What it is not: the slowed CPU runs at full speed while it runs. Its caches are not slower,
+//! memory-bound programs suffer as much as compute-bound ones, and the kernel's own scheduler can
+//! see that a real-time thread is there and move ordinary threads away: the lab is for programs
+//! that pin their threads, and for `evenkeel run`. Real-time programs above the thief's priority
+//! are not slowed. On a core with SMT a thief that spins takes speed from the sibling, too.
 //!
-//! Threads die with their process: nothing of a lab outlives it but, when it is killed, a small file (`handout`).
+//! Threads die with their process: nothing of a lab outlives it but, when it is killed, a small
+//! file (`handout`).
 
 mod calibrate;
 mod control;
@@ -39,7 +42,8 @@ use evenkeel_machine::Nanos;
 use limits::Budget;
 use thief::Thief;
 
-/// CPUs that can be slow: so while [`Lab::slow_down`] is in force, and as fast as ever when this is dropped.
+/// CPUs that can be slow: so while [`Lab::slow_down`] is in force, and as fast as ever when this is
+/// dropped.
 pub struct Lab {
     budget: Budget,
     asked: Vec<Slow>,
@@ -60,31 +64,38 @@ impl Lab {
         if budget.share == 0.0 && !asked.is_empty() {
             return Err(LabError::NoBudget { file: budget.file });
         }
-        let thief = |slow: &Slow| Thief::start(slow.cpu, calibrate::SHORTEST_PERIOD, budget.priority);
+        let thief =
+            |slow: &Slow| Thief::start(slow.cpu, calibrate::SHORTEST_PERIOD, budget.priority);
         let thieves = asked.iter().map(thief).collect::<Result<_, _>>()?;
         Ok(Self { budget, asked, period: None, thieves, calibrated: Vec::new() })
     }
 
-    /// Has each thief's turns begin so far apart, in place of what its switches cost. The next calibration shows whether CPUs are steady
-    /// so.
+    /// Has each thief's turns begin so far apart, in place of what its switches cost. The next
+    /// calibration shows whether CPUs are steady so.
     pub fn set_period(&mut self, period: Nanos) {
         self.period = Some(period);
     }
 
-    /// Finds out how much the thieves must take, and measures what that comes to. Takes five seconds or less on a quiet
-    /// machine, in which the CPUs are mostly taken.
+    /// Finds out how much the thieves must take, and measures what that comes to. Takes five
+    /// seconds or less on a quiet machine, in which the CPUs are mostly taken.
     ///
     /// # Errors
     /// Threads cannot be made; it was told to end.
     pub fn calibrate(&mut self, control: &Control) -> Result<&[Calibrated], LabError> {
         if !self.thieves.is_empty() {
-            self.calibrated = calibrate::calibrate(&self.thieves, &self.asked, self.period, &self.budget, control)?;
+            self.calibrated = calibrate::calibrate(
+                &self.thieves,
+                &self.asked,
+                self.period,
+                &self.budget,
+                control,
+            )?;
         }
         Ok(&self.calibrated)
     }
 
-    /// Goes by what an earlier calibration of the same CPUs found, in place of one. Returns whether it fits: else nothing
-    /// is changed.
+    /// Goes by what an earlier calibration of the same CPUs found, in place of one. Returns whether
+    /// it fits: else nothing is changed.
     pub fn take_up(&mut self, earlier: Vec<Calibrated>) -> bool {
         let is_asked = earlier.iter().map(|cpu| cpu.asked).eq(self.asked.iter().copied());
         let can_be = |cpu: &Calibrated| (0.0..1.0).contains(&cpu.share) && cpu.period > Nanos::ZERO;
@@ -96,12 +107,23 @@ impl Lab {
         true
     }
 
-    /// Measures anew, in so many windows that the slowest CPU is slow for this long; of each CPU its windows, too.
+    /// Measures anew, in so many windows that the slowest CPU is slow for this long; of each CPU
+    /// its windows, too.
     ///
     /// # Errors
     /// As [`Lab::calibrate`].
-    pub fn measure(&self, time: Nanos, control: &Control) -> Result<(Vec<Calibrated>, Vec<Vec<Window>>), LabError> {
-        calibrate::measure_again(&self.thieves, &self.calibrated, self.windows(time), &self.budget, control)
+    pub fn measure(
+        &self,
+        time: Nanos,
+        control: &Control,
+    ) -> Result<(Vec<Calibrated>, Vec<Vec<Window>>), LabError> {
+        calibrate::measure_again(
+            &self.thieves,
+            &self.calibrated,
+            self.windows(time),
+            &self.budget,
+            control,
+        )
     }
 
     /// How many windows [`Lab::measure`] takes for this time.
@@ -129,11 +151,19 @@ impl Lab {
 
     /// What each slowed CPU came to.
     pub fn slowed(&self) -> Vec<Slowed> {
-        self.calibrated.iter().map(|cpu| Slowed { asked: cpu.asked, measured: cpu.ratio.median }).collect()
+        self.calibrated
+            .iter()
+            .map(|cpu| Slowed { asked: cpu.asked, measured: cpu.ratio.median })
+            .collect()
     }
 
     /// What is told to the programs in the lab.
     pub fn stolen(&self) -> Stolen {
-        Stolen::new(self.slowed().iter().map(|slowed| Slow { ratio: slowed.measured, ..slowed.asked }).collect())
+        Stolen::new(
+            self.slowed()
+                .iter()
+                .map(|slowed| Slow { ratio: slowed.measured, ..slowed.asked })
+                .collect(),
+        )
     }
 }

@@ -19,8 +19,9 @@ pub struct Slow {
     pub ratio: f64,
 }
 
-/// Reads what is to be slowed: CPUS=RATIO, several with commas between, several texts one after the other. CPUS is a list
-/// as Linux writes it; the ratio is that of all CPUs since the last one. Sorted by CPU.
+/// Reads what is to be slowed: CPUS=RATIO, several with commas between, several texts one after the
+/// other. CPUS is a list as Linux writes it; the ratio is that of all CPUs since the last one.
+/// Sorted by CPU.
 ///
 /// # Errors
 /// Another form, a ratio below 1, a CPU twice.
@@ -48,10 +49,16 @@ fn parse_one(text: &str, into: &mut Vec<Slow>) -> Result<(), LabError> {
         if cpus.iter().any(|cpu| cpu.trim().is_empty()) {
             return Err(form());
         }
-        let list = parse_cpus(&cpus.join(",")).map_err(|error| LabError::Cpus { text: text.to_owned(), error })?;
+        let list = parse_cpus(&cpus.join(","))
+            .map_err(|error| LabError::Cpus { text: text.to_owned(), error })?;
         let ratio = match ratio.trim().parse::<f64>() {
             Ok(ratio) if ratio.is_finite() && ratio >= 1.0 => ratio,
-            _ => return Err(LabError::Ratio { text: text.to_owned(), found: ratio.trim().to_owned() }),
+            _ => {
+                return Err(LabError::Ratio {
+                    text: text.to_owned(),
+                    found: ratio.trim().to_owned(),
+                });
+            }
         };
         into.extend(list.into_iter().map(|cpu| Slow { cpu: Cpu(cpu), ratio }));
         cpus.clear();
@@ -68,7 +75,8 @@ pub struct Cpus {
 }
 
 impl Cpus {
-    /// Those of this machine, as `sysfs` tells (`/sys`, but for tests), and those of them that this process may use.
+    /// Those of this machine, as `sysfs` tells (`/sys`, but for tests), and those of them that this
+    /// process may use.
     ///
     /// # Errors
     /// The kernel does not say which CPUs the process may use.
@@ -93,7 +101,8 @@ impl Cpus {
     /// Checks that each can be slowed as much.
     ///
     /// # Errors
-    /// A CPU that is not there, is offline, is not for this process; more than real-time threads may take.
+    /// A CPU that is not there, is offline, is not for this process; more than real-time threads
+    /// may take.
     pub(super) fn check(&self, slow: &[Slow], budget: &Budget) -> Result<(), LabError> {
         for &Slow { cpu, ratio } in slow {
             if !self.present.contains(&cpu.0) {
@@ -166,7 +175,11 @@ mod tests {
     #[test]
     fn a_cpu_must_be_there_online_and_allowed() {
         let cpus = Cpus { present: vec![0, 1, 2, 3], online: vec![0, 1, 3], allowed: vec![0, 1] };
-        let budget = Budget { share: 0.95, file: "/proc/sys/kernel/sched_rt_runtime_us".into(), priority: 49 };
+        let budget = Budget {
+            share: 0.95,
+            file: "/proc/sys/kernel/sched_rt_runtime_us".into(),
+            priority: 49,
+        };
         let said = |text: &str| match cpus.check(&parse_slow(&[text]).unwrap(), &budget) {
             Ok(()) => String::new(),
             Err(error) => error.to_string(),
@@ -176,7 +189,10 @@ mod tests {
         assert_eq!(said("2=2"), "CPU 2 is offline; online are 0-1,3");
         assert!(said("3=2").starts_with("CPU 3 is not allowed to this process"), "{}", said("3=2"));
         for ratio in ["20.5", "1000"] {
-            assert!(said(&format!("1={ratio}")).contains("real-time threads may have 95 % of a CPU"), "{ratio}");
+            assert!(
+                said(&format!("1={ratio}")).contains("real-time threads may have 95 % of a CPU"),
+                "{ratio}"
+            );
         }
     }
 

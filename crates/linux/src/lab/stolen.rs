@@ -1,8 +1,9 @@
 //! What a lab tells the programs that it runs: how much slower each CPU really is.
 //!
-//! `EVENKEEL_LAB=1=3.004,2=2.01`: CPU 1 is 3.004 times slower as measured, CPU 2 2.01 times; others are not slowed. A
-//! program that watches threads needs it beside the machine file, because on a slowed CPU of the lab a thread does not run
-//! slowly: it runs at full speed, and is preempted for the rest of the time. The kernel counts that rest as waiting.
+//! `EVENKEEL_LAB=1=3.004,2=2.01`: CPU 1 is 3.004 times slower as measured, CPU 2 2.01 times; others
+//! are not slowed. A program that watches threads needs it beside the machine file, because on a
+//! slowed CPU of the lab a thread does not run slowly: it runs at full speed, and is preempted for
+//! the rest of the time. The kernel counts that rest as waiting.
 
 use std::fmt;
 
@@ -39,7 +40,8 @@ impl Stolen {
         if text.is_empty() { Ok(Self::default()) } else { parse_slow(&[text]).map(Self) }
     }
 
-    /// From measured ratios. One that is below 1 is of a CPU that is hardly slowed, on a machine that is not quiet: nothing is stolen.
+    /// From measured ratios. One that is below 1 is of a CPU that is hardly slowed, on a machine
+    /// that is not quiet: nothing is stolen.
     pub(super) fn new(mut measured: Vec<Slow>) -> Self {
         measured.iter_mut().for_each(|slow| slow.ratio = slow.ratio.max(1.0));
         measured.sort_by_key(|slow| slow.cpu);
@@ -66,8 +68,8 @@ impl Stolen {
         1.0 - 1.0 / self.ratio(cpu)
     }
 
-    /// How long a thread would have to be on this CPU, thief and all, to run for `run`: what a really slow core would have
-    /// counted as its running time.
+    /// How long a thread would have to be on this CPU, thief and all, to run for `run`: what a
+    /// really slow core would have counted as its running time.
     pub fn slow_time(&self, cpu: Cpu, run: Nanos) -> Nanos {
         Nanos((run.0 as f64 * self.ratio(cpu)).round() as u64)
     }
@@ -93,7 +95,10 @@ mod tests {
     #[test]
     fn the_variable_says_how_much_is_stolen_where() {
         let stolen = Stolen::parse("1=4,5=2.5").unwrap();
-        assert_eq!((stolen.ratio(Cpu(1)), stolen.ratio(Cpu(5)), stolen.ratio(Cpu(0))), (4.0, 2.5, 1.0));
+        assert_eq!(
+            (stolen.ratio(Cpu(1)), stolen.ratio(Cpu(5)), stolen.ratio(Cpu(0))),
+            (4.0, 2.5, 1.0)
+        );
         assert_eq!((stolen.share(Cpu(1)), stolen.share(Cpu(2))), (0.75, 0.0));
         assert_eq!(stolen.slow_time(Cpu(1), Nanos(1_000)), Nanos(4_000));
         assert_eq!(Stolen::parse("").unwrap(), Stolen::default());

@@ -10,11 +10,13 @@ use super::LabError;
 use crate::realtime::{StartError, now, sleep_until, start};
 use crate::watch::Cpu;
 
-/// What it has not taken in its turn, having been woken late, it takes later: up to this many turns' worth.
+/// What it has not taken in its turn, having been woken late, it takes later: up to this many
+/// turns' worth.
 const MOST_OWED_TURNS: i64 = 4;
 
-/// Longest time from the end of a timer to the thread that waits for it that is taken to be the cost of switching: in a
-/// virtual machine whose host has guests of its own it may be some tens of microseconds.
+/// Longest time from the end of a timer to the thread that waits for it that is taken to be the
+/// cost of switching: in a virtual machine whose host has guests of its own it may be some tens of
+/// microseconds.
 const LONGEST_SWITCH: Nanos = Nanos::from_micros(100);
 
 /// A thief, stopped and gone when dropped.
@@ -24,7 +26,8 @@ pub struct Thief {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Between the thief and who directs it. Each field is independent of the others: no order is needed among them.
+/// Between the thief and who directs it. Each field is independent of the others: no order is
+/// needed among them.
 struct Shared {
     /// From one turn to the next, nanoseconds.
     period: AtomicU64,
@@ -73,7 +76,8 @@ impl Thief {
         self.shared.period.store(period.0, Ordering::Relaxed);
     }
 
-    /// From now on it takes this share of its CPU: 0, or enough to be a nanosecond of the period, and less than 1.
+    /// From now on it takes this share of its CPU: 0, or enough to be a nanosecond of the period,
+    /// and less than 1.
     pub fn take(&self, share: f64) {
         let busy = (share.clamp(0.0, 1.0) * self.period().0 as f64).round() as u64;
         self.shared.busy.store(busy, Ordering::Relaxed);
@@ -82,7 +86,8 @@ impl Thief {
         }
     }
 
-    /// How many turns it has taken. On its own CPU a change means that it has just given the CPU back.
+    /// How many turns it has taken. On its own CPU a change means that it has just given the CPU
+    /// back.
     pub fn turns(&self) -> u64 {
         self.shared.turns.load(Ordering::Relaxed)
     }
@@ -99,8 +104,9 @@ impl Drop for Thief {
     }
 }
 
-/// The thief's life. Its turns begin at multiples of the period and not a period after the last one, so that they are
-/// not late by a little more each time; what a late start has kept from it, it takes in the turns that follow.
+/// The thief's life. Its turns begin at multiples of the period and not a period after the last
+/// one, so that they are not late by a little more each time; what a late start has kept from it,
+/// it takes in the turns that follow.
 fn steal(shared: &Shared) {
     let mut next = now();
     let mut owed = 0_i64;
@@ -116,13 +122,16 @@ fn steal(shared: &Shared) {
         sleep_until(next);
         let woken = now();
         if woken > next + period {
-            // The process was stopped, or the host did not run us: time that nobody had is owed by nobody.
+            // The process was stopped, or the host did not run us: time that nobody had is owed by
+            // nobody.
             next = woken;
         }
-        // A new period and what to take of it are two fields: for one turn they may not belong together.
+        // A new period and what to take of it are two fields: for one turn they may not belong
+        // together.
         let busy = busy.min(period.0);
-        // What lies between the timer's end and here, the interrupt and the switch, is lost to others already: it counts as
-        // taken. Only a long wait is another's, who was running where no switch is possible.
+        // What lies between the timer's end and here, the interrupt and the switch, is lost to
+        // others already: it counts as taken. Only a long wait is another's, who was running where
+        // no switch is possible.
         let since = if woken.saturating_sub(next) < LONGEST_SWITCH { next } else { woken };
         let due = busy as i64 + owed;
         // However much is owed, half of what a turn leaves to others stays theirs.

@@ -1,12 +1,14 @@
 //! What a slowed CPU is worth: the work that a thread gets done on it, with the thief and without.
 //!
-//! The two alternate in short slices, and a *window* is a few slices of each: whatever slows both alike (a falling clock, a
-//! busy host) cancels in the window's ratio. In a window the victim has [`WORK`] of CPU time of either sort: with less, the
-//! ratio would say more of the host's own unrest than of the thief. On a CPU that is very slow that would take seconds a
-//! window: it has less there ([`LONGEST`]), and half as much where a window only shows the way ([`Length`]).
+//! The two alternate in short slices, and a *window* is a few slices of each: whatever slows both
+//! alike (a falling clock, a busy host) cancels in the window's ratio. In a window the victim has
+//! [`WORK`] of CPU time of either sort: with less, the ratio would say more of the host's own
+//! unrest than of the thief. On a CPU that is very slow that would take seconds a window: it has
+//! less there ([`LONGEST`]), and half as much where a window only shows the way ([`Length`]).
 //!
-//! The victim is real-time as well, below the thief, so that the ordinary load of a machine does not reach it. After each
-//! slice it sleeps, which keeps both together under the real-time throttle and leaves something to everyone else.
+//! The victim is real-time as well, below the thief, so that the ordinary load of a machine does
+//! not reach it. After each slice it sleeps, which keeps both together under the real-time throttle
+//! and leaves something to everyone else.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -24,7 +26,8 @@ use crate::realtime::{become_fifo, now, pin_to};
 
 /// What a victim works in a window without the thief, and about what it works with it, at most.
 const WORK: Nanos = Nanos::from_millis(100);
-/// Slowed time in a window, at most. Ours: ten windows of a calibration are to take five seconds at any ratio.
+/// Slowed time in a window, at most. Ours: ten windows of a calibration are to take five seconds at
+/// any ratio.
 const LONGEST: Nanos = Nanos::from_millis(300);
 /// Slices of either sort in a window.
 const SLICES: u64 = 8;
@@ -61,8 +64,9 @@ pub fn window_time(ratio: f64) -> Nanos {
     Nanos((WORK.0 as f64 * ratio) as u64).min(LONGEST)
 }
 
-/// Measures the CPUs of all thieves at the same time, as they will be used, in as many windows each of a length. `shares`
-/// are for [`Thief::take`], none 0; `asked` are about what they come to. Afterwards no thief takes anything.
+/// Measures the CPUs of all thieves at the same time, as they will be used, in as many windows each
+/// of a length. `shares` are for [`Thief::take`], none 0; `asked` are about what they come to.
+/// Afterwards no thief takes anything.
 ///
 /// # Errors
 /// The victims cannot be made; `control` has it end.
@@ -77,15 +81,18 @@ pub fn measure(
     let together = Barrier::new(thieves.len());
     let (tell, told) = mpsc::channel();
     let windows = thread::scope(|scope| {
-        // Nobody may wait at the barrier for one that is not there: they start when all are ready. Where that fails, the
-        // channels that they wait for are dropped.
+        // Nobody may wait at the barrier for one that is not there: they start when all are ready.
+        // Where that fails, the channels that they wait for are dropped.
         let (mut starts, mut victims) = (Vec::new(), Vec::new());
         for ((thief, slow), &share) in thieves.iter().zip(asked).zip(shares) {
             let (start, started) = mpsc::channel();
             let (tell, together) = (tell.clone(), &together);
             let life = move || {
-                let ready = pin_to(thief.cpu()).map_err(|error| LabError::Pin { cpu: thief.cpu(), error });
-                let ready = ready.and_then(|()| become_fifo(budget.victim_priority()).map_err(LabError::real_time));
+                let ready =
+                    pin_to(thief.cpu()).map_err(|error| LabError::Pin { cpu: thief.cpu(), error });
+                let ready = ready.and_then(|()| {
+                    become_fifo(budget.victim_priority()).map_err(LabError::real_time)
+                });
                 if tell.send(ready).is_err() || started.recv().is_err() {
                     return Vec::new();
                 }
@@ -101,7 +108,12 @@ pub fn measure(
                 (0..windows).map(one).collect()
             };
             let name = format!("lab-victim-{}", thief.cpu().0);
-            victims.push(thread::Builder::new().name(name).spawn_scoped(scope, life).map_err(LabError::Thread)?);
+            victims.push(
+                thread::Builder::new()
+                    .name(name)
+                    .spawn_scoped(scope, life)
+                    .map_err(LabError::Thread)?,
+            );
             starts.push(start);
         }
         for _ in &victims {
@@ -110,7 +122,10 @@ pub fn measure(
         for start in starts {
             start.send(()).map_err(|_| LabError::Panicked)?;
         }
-        victims.into_iter().map(|victim| victim.join().map_err(|_| LabError::Panicked)).collect::<Result<_, _>>()
+        victims
+            .into_iter()
+            .map(|victim| victim.join().map_err(|_| LabError::Panicked))
+            .collect::<Result<_, _>>()
     })?;
     if control.is_ending() { Err(LabError::Interrupted) } else { Ok(windows) }
 }
@@ -123,8 +138,8 @@ struct Done {
 }
 
 impl Done {
-    /// Works for as long as `more` says, given the time and the thief's turns. Both are looked up in slices of either
-    /// sort, whether asked for or not: that is part of the work.
+    /// Works for as long as `more` says, given the time and the thief's turns. Both are looked up
+    /// in slices of either sort, whether asked for or not: that is part of the work.
     fn add(&mut self, thief: &Thief, more: impl Fn(Nanos, u64) -> bool) {
         let began = now();
         let mut time = began;
@@ -150,7 +165,8 @@ struct Victim<'a> {
 }
 
 impl Victim<'_> {
-    /// One window. When it is to end, nothing is done but to meet the others: nobody may wait for one that has gone.
+    /// One window. When it is to end, nothing is done but to meet the others: nobody may wait for
+    /// one that has gone.
     fn window(&self, ratio: f64, share: f64, length: Length) -> Window {
         let Self { thief, together, budget, control } = *self;
         let (mut unslowed, mut slowed) = (Done::default(), Done::default());
@@ -179,13 +195,15 @@ impl Victim<'_> {
     }
 }
 
-/// Some 200 ns of arithmetic, each step waiting for the one before: its speed is the clock's, and a neighbour's cache
-/// misses or a sibling's use of other units hardly show. The steps are those of Knuth's MMIX generator.
+/// Some 200 ns of arithmetic, each step waiting for the one before: its speed is the clock's, and a
+/// neighbour's cache misses or a sibling's use of other units hardly show. The steps are those of
+/// Knuth's MMIX generator.
 fn work() {
     const STEPS: u32 = 150;
     let mut value = black_box(1_u64);
     for _ in 0..STEPS {
-        value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        value =
+            value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     }
     black_box(value);
 }

@@ -1,17 +1,21 @@
-//! Milestones, as far as they can be seen from outside: threads of a process that block one after the other, and wake together.
+//! Milestones, as far as they can be seen from outside: threads of a process that block one after
+//! the other, and wake together.
 //!
-//! A thread is *in play* once it has run since the process's last milestone. When all in play, or all but one (the last to arrive at a
-//! barrier need not block), are blocked, the process has *gathered*; when then as many wake within `TOGETHER` as makes all of those who
-//! had blocked, or all but one, they have met, and those in play begin anew.
+//! A thread is *in play* once it has run since the process's last milestone. When all in play, or
+//! all but one (the last to arrive at a barrier need not block), are blocked, the process has
+//! *gathered*; when then as many wake within `TOGETHER` as makes all of those who had blocked, or
+//! all but one, they have met, and those in play begin anew.
 //!
-//! With two threads this cannot tell a barrier from one thread that waits for the other (a contended lock, a queue): both
-//! begin anew then. A barrier that spins is not seen at all: its threads never block.
+//! With two threads this cannot tell a barrier from one thread that waits for the other (a
+//! contended lock, a queue): both begin anew then. A barrier that spins is not seen at all: its
+//! threads never block.
 
 use evenkeel_machine::Nanos;
 use evenkeel_policy::{AppId, ThreadId};
 
-/// How close wake-ups must be to count as one. A broadcast over a hundred threads takes some hundred microseconds; two wake-ups that
-/// have nothing to do with each other seldom fall so close in programs whose milestones are worth a policy's attention.
+/// How close wake-ups must be to count as one. A broadcast over a hundred threads takes some
+/// hundred microseconds; two wake-ups that have nothing to do with each other seldom fall so close
+/// in programs whose milestones are worth a policy's attention.
 const TOGETHER: Nanos = Nanos(2_000_000);
 
 #[derive(Debug, Default)]
@@ -37,7 +41,8 @@ enum Part {
     Asleep,
 }
 
-/// See the file's head. Constant time for all but a meeting, and the end of a thread, which take as long as there are threads in play.
+/// See the file's head. Constant time for all but a meeting, and the end of a thread, which take as
+/// long as there are threads in play.
 #[derive(Debug, Default)]
 pub struct Milestones {
     /// By application.
@@ -98,8 +103,8 @@ impl Milestones {
         woken >= gathered.saturating_sub(1).max(1)
     }
 
-    /// Those who have met, in order of when they ran first since the last time. Whoever still sleeps is about to wake; it is in play again
-    /// when it runs.
+    /// Those who have met, in order of when they ran first since the last time. Whoever still
+    /// sleeps is about to wake; it is in play again when it runs.
     pub fn met(&mut self, app: AppId) -> Vec<ThreadId> {
         let Some(group) = self.groups.get_mut(app.index()) else { return Vec::new() };
         let mut met = std::mem::take(&mut group.in_play);
@@ -162,7 +167,11 @@ mod tests {
                 milestones.blocked(APP, ThreadId(thread));
             }
             for thread in 0..n - 1 {
-                if milestones.woke(APP, ThreadId(thread), Nanos(at(50).0 + 1000 * u64::from(thread))) {
+                if milestones.woke(
+                    APP,
+                    ThreadId(thread),
+                    Nanos(at(50).0 + 1000 * u64::from(thread)),
+                ) {
                     seen += 1;
                     let met = milestones.met(APP);
                     assert_eq!(met.len(), n as usize, "all have met");

@@ -1,5 +1,5 @@
-//! What live mechanisms have in common: they place real threads of a Linux machine, tell a policy of them, and account for what they
-//! did.
+//! What live mechanisms have in common: they place real threads of a Linux machine, tell a policy
+//! of them, and account for what they did.
 
 pub mod governor;
 pub mod milestones;
@@ -29,7 +29,8 @@ pub fn check_seen(interest: Interest) -> Result<(), String> {
     match unseen.iter().find(|(asked, _)| interest.wants(*asked)) {
         None => Ok(()),
         Some((_, what)) => Err(format!(
-            "with these knobs it must be told {what}; of real threads nobody knows, only the simulator does"
+            "with these knobs it must be told {what}; of real threads nobody knows, only the \
+             simulator does"
         )),
     }
 }
@@ -64,11 +65,16 @@ pub struct Cost {
 
 /// A session of a live mechanism: it places threads until it is ended.
 pub trait Session {
-    /// Sleeps until there is something to look at, or one of `others` is readable, and not for longer than `within`; then looks.
+    /// Sleeps until there is something to look at, or one of `others` is readable, and not for
+    /// longer than `within`; then looks.
     ///
     /// # Errors
     /// The session cannot go on.
-    fn step(&mut self, within: Nanos, others: &[&dyn AsFd]) -> Result<(), Box<dyn Error + Send + Sync>>;
+    fn step(
+        &mut self,
+        within: Nanos,
+        others: &[&dyn AsFd],
+    ) -> Result<(), Box<dyn Error + Send + Sync>>;
 
     /// Ends: threads are the kernel's again.
     fn end(self: Box<Self>) -> Finished;
@@ -111,7 +117,8 @@ pub struct Finished {
     pub apps: Vec<App>,
     /// The others.
     pub forgotten: Forgotten,
-    /// Threads that were there at the end, or are remembered; their applications are places in `apps`.
+    /// Threads that were there at the end, or are remembered; their applications are places in
+    /// `apps`.
     pub stats: Vec<ThreadStats>,
     /// By thread, its number in `/proc`, and how often it changed cores.
     pub tids: Vec<(Tid, u64)>,
@@ -123,17 +130,20 @@ pub struct Finished {
     pub cost: Cost,
     /// Records that the kernel had no room for.
     pub missed: u64,
-    /// From the start of each thread to its first placement, ascending; without the first threads of programs, which may be left
-    /// their CPUs at first.
+    /// From the start of each thread to its first placement, ascending; without the first threads
+    /// of programs, which may be left their CPUs at first.
     pub reactions: Vec<Nanos>,
 }
 
-/// Keeps this thread on fast cores: a look is short, and the thread that it interrupts waits several times as long for it on a
-/// slow core.
+/// Keeps this thread on fast cores: a look is short, and the thread that it interrupts waits
+/// several times as long for it on a slow core.
 pub fn stay_on_fast_cores(machine: &Machine) {
     let mut fast = CpuSet::new();
     let cores = machine.cores.iter().filter(|core| core.kind == KindId(0));
-    cores.map(|core| core.cpu as usize).filter(|&cpu| cpu < CpuSet::MAX_CPU).for_each(|cpu| fast.set(cpu));
+    cores
+        .map(|core| core.cpu as usize)
+        .filter(|&cpu| cpu < CpuSet::MAX_CPU)
+        .for_each(|cpu| fast.set(cpu));
     // Where that is not allowed, it runs where it may.
     let _ = sched_setaffinity(None, &fast);
 }
@@ -144,9 +154,14 @@ mod tests {
 
     #[test]
     fn what_only_the_simulator_knows_is_refused_and_what_is_merely_welcome_is_not() {
-        for wanted in [Interest::CRITICAL_SECTION, Interest::DISTANCE, Interest::WOKE.and(Interest::DISTANCE)] {
+        for wanted in
+            [Interest::CRITICAL_SECTION, Interest::DISTANCE, Interest::WOKE.and(Interest::DISTANCE)]
+        {
             assert!(check_seen(wanted).is_err(), "{wanted:?}");
         }
-        assert_eq!(check_seen(Interest::MILESTONE.and(Interest::LOAD).and(Interest::STALLED)), Ok(()));
+        assert_eq!(
+            check_seen(Interest::MILESTONE.and(Interest::LOAD).and(Interest::STALLED)),
+            Ok(())
+        );
     }
 }

@@ -1,12 +1,15 @@
 //! How often a session may look, so that looking stays within its budget.
 //!
-//! Between two looks there is never less than a pace: what a look costs, by the last while, divided by the part of a core that looking
-//! may cost. So the cost stays bounded whatever the machine does, at the price of later reactions. Where the whole session has cost
-//! more than that all the same, the pace is stretched until it has not.
+//! Between two looks there is never less than a pace: what a look costs, by the last while, divided
+//! by the part of a core that looking may cost. So the cost stays bounded whatever the machine
+//! does, at the price of later reactions. Where the whole session has cost more than that all the
+//! same, the pace is stretched until it has not.
 //!
-//! A session may leave out what its thread is charged with while it sleeps ([`Pace::sleep`]): on a virtual machine the kernel charges a thread
-//! that wakes on an idle CPU with what the virtual CPU takes to come back from its halt (docs/record.md), which may be a hundred times what a
-//! look costs, and is not saved by looking less often but by not sleeping. What is reported as the session's cost is all of it.
+//! A session may leave out what its thread is charged with while it sleeps ([`Pace::sleep`]): on a
+//! virtual machine the kernel charges a thread that wakes on an idle CPU with what the virtual CPU
+//! takes to come back from its halt (docs/record.md), which may be a hundred times what a look
+//! costs, and is not saved by looking less often but by not sleeping. What is reported as the
+//! session's cost is all of it.
 
 use evenkeel_machine::Nanos;
 use rustix::time::{ClockId, clock_gettime};

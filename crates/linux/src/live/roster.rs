@@ -1,7 +1,8 @@
 //! Who has which number: threads, and the processes that they belong to.
 //!
-//! A machine starts threads for as long as it is up. Those that have ended are remembered for the record up to a number; of the others the sums are kept,
-//! and their numbers are given again, so that a session's memory does not grow with its age.
+//! A machine starts threads for as long as it is up. Those that have ended are remembered for the
+//! record up to a number; of the others the sums are kept, and their numbers are given again, so
+//! that a session's memory does not grow with its age.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -100,7 +101,8 @@ pub struct Begun {
     pub index_in_app: u32,
 }
 
-/// Puts what is kept of a thread that begins where its number says, in place of what was of whoever had it before.
+/// Puts what is kept of a thread that begins where its number says, in place of what was of whoever
+/// had it before.
 pub fn put<T>(all: &mut Vec<T>, thread: ThreadId, what: T) {
     match all.get_mut(thread.index()) {
         Some(place) => *place = what,
@@ -155,7 +157,11 @@ impl Roster {
             self.threads += 1;
             ThreadId(self.threads - 1)
         });
-        let app = self.by_process.get(&process).copied().unwrap_or_else(|| self.begin_app(process, parent, at));
+        let app = self
+            .by_process
+            .get(&process)
+            .copied()
+            .unwrap_or_else(|| self.begin_app(process, parent, at));
         self.by_tid.insert(tid, thread);
         let belongs = &mut self.apps[app.index()];
         let index_in_app = belongs.threads;
@@ -192,7 +198,8 @@ impl Roster {
         app
     }
 
-    /// A thread has another number in `/proc` from now on: it has executed a program, and is its process's first thread now.
+    /// A thread has another number in `/proc` from now on: it has executed a program, and is its
+    /// process's first thread now.
     pub fn renumber(&mut self, thread: ThreadId, before: Tid, now: Tid) {
         self.let_go(thread, before);
         self.by_tid.insert(now, thread);
@@ -221,8 +228,8 @@ impl Roster {
         }
     }
 
-    /// Forgets those who ended first, so that no more are remembered than should be. Their numbers are given again: not while anybody may still
-    /// have something to say of them.
+    /// Forgets those who ended first, so that no more are remembered than should be. Their numbers
+    /// are given again: not while anybody may still have something to say of them.
     pub fn forget(&mut self, sums: impl Fn(ThreadId) -> Sums) {
         while self.ended.len() > self.remembers
             && let Some((thread, app)) = self.ended.pop_front()
@@ -239,13 +246,15 @@ impl Roster {
             let forgotten = &mut self.forgotten;
             forgotten.apps += 1;
             forgotten.threads += u64::from(belongs.threads);
-            forgotten.longest =
-                forgotten.longest.max(belongs.ended.map_or(Nanos::ZERO, |end| end.saturating_sub(belongs.started)));
+            forgotten.longest = forgotten
+                .longest
+                .max(belongs.ended.map_or(Nanos::ZERO, |end| end.saturating_sub(belongs.started)));
             forgotten.sums.add(&belongs.forgotten);
         }
     }
 
-    /// Applications and threads that live or are remembered, as they are shown in the end: applications have numbers anew, threads come in order of theirs.
+    /// Applications and threads that live or are remembered, as they are shown in the end:
+    /// applications have numbers anew, threads come in order of theirs.
     pub fn remembered(
         &self,
         stats: &[ThreadStats],
@@ -262,7 +271,9 @@ impl Roster {
             }
         }
         let shown = stats.iter().zip(tids).zip(is_vacant).filter(|(_, is_vacant)| !is_vacant);
-        let shown = shown.map(|((stats, &tid), _)| (ThreadStats { app: number[stats.app.index()], ..*stats }, tid));
+        let shown = shown.map(|((stats, &tid), _)| {
+            (ThreadStats { app: number[stats.app.index()], ..*stats }, tid)
+        });
         let (stats, tids) = shown.unzip();
         (apps, stats, tids)
     }
@@ -330,7 +341,9 @@ mod tests {
             self.now += 10;
             let (app, tid) = (self.stats[thread.index()].app, self.tids[thread.index()].0);
             self.roster.end(thread, app, tid, Nanos(self.now));
-            self.roster.forget(|thread| Sums::of(&self.stats[thread.index()], self.tids[thread.index()].1));
+            self.roster.forget(|thread| {
+                Sums::of(&self.stats[thread.index()], self.tids[thread.index()].1)
+            });
         }
 
         /// Everything that was had, wherever it is kept.
@@ -338,7 +351,10 @@ mod tests {
             let (apps, stats, tids) = self.roster.remembered(&self.stats, &self.tids);
             let mut all = self.roster.forgotten().sums;
             apps.iter().for_each(|app| all.add(&app.forgotten));
-            stats.iter().zip(tids).for_each(|(stats, (_, migrations))| all.add(&Sums::of(stats, migrations)));
+            stats
+                .iter()
+                .zip(tids)
+                .for_each(|(stats, (_, migrations))| all.add(&Sums::of(stats, migrations)));
             all
         }
     }
@@ -353,10 +369,17 @@ mod tests {
             let thread_of_ours = bench.begin(5000 + round, 1);
             [child, thread_of_it, thread_of_ours].into_iter().for_each(|thread| bench.end(thread));
         }
-        assert!(bench.stats.len() < 10 && bench.roster.apps.len() < 6, "{} threads", bench.stats.len());
+        assert!(
+            bench.stats.len() < 10 && bench.roster.apps.len() < 6,
+            "{} threads",
+            bench.stats.len()
+        );
         assert_eq!((bench.roster.by_tid.len(), bench.roster.by_process.len()), (1, 1));
         let all = bench.all();
-        assert_eq!((all.time_on[KindId(0)], all.waiting, all.blocked), (Nanos(300_100), Nanos(3001), Nanos(6002)));
+        assert_eq!(
+            (all.time_on[KindId(0)], all.waiting, all.blocked),
+            (Nanos(300_100), Nanos(3001), Nanos(6002))
+        );
         assert_eq!(all.migrations, 9003);
         let forgotten = bench.roster.forgotten();
         let (apps, shown, _) = bench.roster.remembered(&bench.stats, &bench.tids);
@@ -380,7 +403,8 @@ mod tests {
     fn a_number_in_proc_is_whose_it_was_given_last() {
         let mut bench = Bench::new(0);
         let (first, second) = (bench.begin(7, 7), bench.begin(8, 7));
-        // The second executes a program: it is the first of its process now, and the first has ended.
+        // The second executes a program: it is the first of its process now, and the first has
+        // ended.
         bench.roster.renumber(second, Tid(8), Tid(7));
         bench.end(first);
         assert_eq!((bench.roster.known(Tid(7)), bench.roster.known(Tid(8))), (Some(second), None));

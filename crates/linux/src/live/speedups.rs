@@ -1,4 +1,5 @@
-//! Speedup factors where nobody measures them: by capacity, or from a factor that is known beforehand.
+//! Speedup factors where nobody measures them: by capacity, or from a factor that is known
+//! beforehand.
 
 use evenkeel_machine::{KindId, Machine, PerKind};
 
@@ -10,8 +11,8 @@ pub fn capacity_ratio(machine: &Machine) -> f64 {
     machine.kinds[0].top().capacity / machine.kinds[machine.slowest().index()].top().capacity
 }
 
-/// By kind, relative to the slowest, from the factor of the fastest: other kinds by their capacity, as the simulator's phases
-/// have it.
+/// By kind, relative to the slowest, from the factor of the fastest: other kinds by their capacity,
+/// as the simulator's phases have it.
 pub fn factors_of(machine: &Machine, factor: f64) -> PerKind<f32> {
     let kinds = &machine.kinds;
     let slowest = kinds[machine.slowest().index()].top().capacity;
@@ -24,7 +25,8 @@ pub fn factors_of(machine: &Machine, factor: f64) -> PerKind<f32> {
     factors
 }
 
-/// By kind, work done per nanosecond on a core, of 2^16: work is in nanoseconds on the fastest kind.
+/// By kind, work done per nanosecond on a core, of 2^16: work is in nanoseconds on the fastest
+/// kind.
 pub fn paces(machine: &Machine, factors: &PerKind<f32>) -> PerKind<u64> {
     let fastest = f64::from(factors[KindId(0)]).max(f64::MIN_POSITIVE);
     let mut paces = PerKind::all(UNIT_PACE as u64);

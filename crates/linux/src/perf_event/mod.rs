@@ -1,4 +1,5 @@
-//! `perf_event_open(2)`: what to ask for, and a ring to read records from. Used to watch threads and to count for them.
+//! `perf_event_open(2)`: what to ask for, and a ring to read records from. Used to watch threads
+//! and to count for them.
 
 mod sys;
 
@@ -37,8 +38,8 @@ pub const RECORD_SWITCH: u32 = 14;
 /// The same, by an event that follows a CPU: with the other thread of the switch.
 pub const RECORD_SWITCH_CPU_WIDE: u32 = 15;
 
-/// `PERF_RECORD_MISC_*`, bits in `misc`, the same bit with a meaning of its own in each type of record. Of [`RECORD_COMM`]:
-/// the name came by exec.
+/// `PERF_RECORD_MISC_*`, bits in `misc`, the same bit with a meaning of its own in each type of
+/// record. Of [`RECORD_COMM`]: the name came by exec.
 pub const MISC_COMM_EXEC: u16 = 1 << 13;
 /// Of a switch: the thread leaves.
 pub const MISC_SWITCH_OUT: u16 = 1 << 13;
@@ -105,7 +106,8 @@ impl Attr {
     /// Event `config` of PMU `kind`, with `flags` set.
     #[must_use]
     pub fn new(kind: u32, config: u64, flags: &[Flag]) -> Self {
-        // C puts the first bit-field into the lowest bit on little-endian machines, into the highest on big-endian ones.
+        // C puts the first bit-field into the lowest bit on little-endian machines, into the
+        // highest on big-endian ones.
         let bit = |flag: &Flag| {
             let place = *flag as u32;
             if cfg!(target_endian = "little") { 1u64 << place } else { 1 << (63 - place) }

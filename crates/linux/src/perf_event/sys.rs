@@ -1,4 +1,5 @@
-//! The system calls of perf events, and the memory that the kernel writes records to: the unsafe part, and no more.
+//! The system calls of perf events, and the memory that the kernel writes records to: the unsafe
+//! part, and no more.
 //!
 //! Layouts and constants: `include/uapi/linux/perf_event.h`.
 #![allow(unsafe_code)]
@@ -13,7 +14,8 @@ use std::{
 
 use super::Attr;
 
-/// `_IO('$', 0)`: enable; `_IO('$', 3)`: reset is not used; `_IO('$', 5)`: send records to another event's ring.
+/// `_IO('$', 0)`: enable; `_IO('$', 3)`: reset is not used; `_IO('$', 5)`: send records to another
+/// event's ring.
 const IOC_ENABLE: u32 = 0x2400;
 const IOC_SET_OUTPUT: u32 = 0x2405;
 
@@ -35,12 +37,18 @@ pub enum Whom<'a> {
     Cgroup(&'a File),
 }
 
-/// Opens an event. `cpu` is `None` for wherever the thread goes; `group` is the event that this one counts together with.
+/// Opens an event. `cpu` is `None` for wherever the thread goes; `group` is the event that this one
+/// counts together with.
 ///
 /// # Errors
-/// Those of `perf_event_open(2)`: EACCES or EPERM without the privilege, ENOENT where the machine has no such counter,
-/// ESRCH if the thread is gone.
-pub fn open(attr: &Attr, whom: Whom<'_>, cpu: Option<u32>, group: Option<BorrowedFd<'_>>) -> io::Result<OwnedFd> {
+/// Those of `perf_event_open(2)`: EACCES or EPERM without the privilege, ENOENT where the machine
+/// has no such counter, ESRCH if the thread is gone.
+pub fn open(
+    attr: &Attr,
+    whom: Whom<'_>,
+    cpu: Option<u32>,
+    group: Option<BorrowedFd<'_>>,
+) -> io::Result<OwnedFd> {
     let (pid, flags) = match whom {
         Whom::Thread(tid) => (tid, FLAG_FD_CLOEXEC),
         Whom::All => (-1, FLAG_FD_CLOEXEC),
@@ -48,9 +56,11 @@ pub fn open(attr: &Attr, whom: Whom<'_>, cpu: Option<u32>, group: Option<Borrowe
     };
     let cpu = cpu.map_or(-1, |cpu| i32::try_from(cpu).unwrap_or(i32::MAX));
     let group = group.map_or(-1, |leader| leader.as_raw_fd());
-    // SAFETY: `attr` is a live, initialised `struct perf_event_attr` whose `size` field says how much of it is there; the
-    // kernel only reads it. The other arguments are numbers.
-    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, ptr::from_ref(attr), pid, cpu, group, flags) };
+    // SAFETY: `attr` is a live, initialised `struct perf_event_attr` whose `size` field says how
+    // much of it is there; the kernel only reads it. The other arguments are numbers.
+    let fd = unsafe {
+        libc::syscall(libc::SYS_perf_event_open, ptr::from_ref(attr), pid, cpu, group, flags)
+    };
     match i32::try_from(fd) {
         // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
         Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
@@ -82,7 +92,8 @@ pub fn set_output(event: BorrowedFd<'_>, carrier: &Ring) -> io::Result<()> {
 
 /// The ring of one CPU that the kernel writes records to and we read them from.
 ///
-/// The kernel moves the head, we the tail; what lies between is ours and is not written to until the tail has passed it.
+/// The kernel moves the head, we the tail; what lies between is ours and is not written to until
+/// the tail has passed it.
 #[derive(Debug)]
 pub struct Ring {
     event: OwnedFd,
@@ -96,21 +107,23 @@ pub struct Ring {
     tail: u64,
 }
 
-// SAFETY: the mapping belongs to this value alone, is valid in every thread of the process, and is only touched through
-// `&mut self`.
+// SAFETY: the mapping belongs to this value alone, is valid in every thread of the process, and is
+// only touched through `&mut self`.
 unsafe impl Send for Ring {}
 
 impl Ring {
     /// Maps a ring of `pages` pages of data (a power of two) onto `event`.
     ///
     /// # Errors
-    /// EPERM if that is more memory than the user may lock (`perf_event_mlock_kb`, `ulimit -l`, `CAP_IPC_LOCK`).
+    /// EPERM if that is more memory than the user may lock (`perf_event_mlock_kb`, `ulimit -l`,
+    /// `CAP_IPC_LOCK`).
     pub fn map(event: OwnedFd, pages: usize) -> io::Result<Self> {
         let page_size = rustix::param::page_size();
         let pages = pages.next_power_of_two();
         let (offset, size) = (page_size, pages * page_size);
         let mapped = offset + size;
-        // SAFETY: a new mapping where the kernel likes it, of a descriptor that is open; nothing of ours is replaced.
+        // SAFETY: a new mapping where the kernel likes it, of a descriptor that is open; nothing of
+        // ours is replaced.
         let at = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -124,13 +137,14 @@ impl Ring {
         if at == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let page = NonNull::new(at.cast()).ok_or_else(|| io::Error::other("the ring was mapped at address 0"))?;
+        let page = NonNull::new(at.cast())
+            .ok_or_else(|| io::Error::other("the ring was mapped at address 0"))?;
         Ok(Self { event, page, mapped, offset, size, head: 0, tail: 0 })
     }
 
     fn shared(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: `at` is one of the two constants: inside the control page, aligned to 8, and shared with the kernel, which
-        // reads and writes it as one 64-bit word.
+        // SAFETY: `at` is one of the two constants: inside the control page, aligned to 8, and
+        // shared with the kernel, which reads and writes it as one 64-bit word.
         unsafe { &*self.page.as_ptr().add(at).cast::<AtomicU64>() }
     }
 
@@ -145,8 +159,9 @@ impl Ring {
         self.size
     }
 
-    /// Copies the next record, header first, into `into`, and steps past it; its length, at most that of `into` (the rest of
-    /// a longer record is dropped). `None` when all that [`Ring::refresh`] saw has been read.
+    /// Copies the next record, header first, into `into`, and steps past it; its length, at most
+    /// that of `into` (the rest of a longer record is dropped). `None` when all that
+    /// [`Ring::refresh`] saw has been read.
     pub fn next(&mut self, into: &mut [u8]) -> Option<usize> {
         if self.tail == self.head {
             return None;
@@ -170,8 +185,9 @@ impl Ring {
     fn copy(&self, into: &mut [u8]) {
         let from = usize::try_from(self.tail).unwrap_or(0) & (self.size - 1);
         let first = into.len().min(self.size - from);
-        // SAFETY: both parts lie within the data of the mapping (`from` < `size`, `first` ≤ `size` - `from`, and no record is
-        // as long as the ring); the kernel does not write between the tail and the head; `into` is ours and elsewhere.
+        // SAFETY: both parts lie within the data of the mapping (`from` < `size`, `first` ≤ `size`
+        // - `from`, and no record is as long as the ring); the kernel does not write between the
+        // tail and the head; `into` is ours and elsewhere.
         unsafe {
             let data = self.page.as_ptr().add(self.offset);
             ptr::copy_nonoverlapping(data.add(from), into.as_mut_ptr(), first);

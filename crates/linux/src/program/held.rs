@@ -1,4 +1,5 @@
-//! A process that waits before it becomes the program, so that it can be followed from its first instruction.
+//! A process that waits before it becomes the program, so that it can be followed from its first
+//! instruction.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -27,9 +28,10 @@ impl<'a> Held<'a> {
             (pipe_with(PipeFlags::CLOEXEC)?, pipe_with(PipeFlags::CLOEXEC)?);
         sys::prepare(&mut command, signals.before, false);
         sys::hold(&mut command, number_in, go_out, go_in.as_raw_fd());
-        // `spawn` returns when the program has begun, or could not: it waits in a thread of its own. The command goes with it, and
-        // our copies of the child's ends of the pipes.
-        let spawner = std::thread::Builder::new().name("spawn".into()).spawn(move || command.spawn())?;
+        // `spawn` returns when the program has begun, or could not: it waits in a thread of its
+        // own. The command goes with it, and our copies of the child's ends of the pipes.
+        let spawner =
+            std::thread::Builder::new().name("spawn".into()).spawn(move || command.spawn())?;
         let mut number = [0; 4];
         if rustix::io::read(&number_out, &mut number)? == number.len() {
             return Ok(Self { pid: u32::from_ne_bytes(number), go: go_in, spawner, signals });
@@ -71,7 +73,8 @@ mod tests {
         let held = Held::new(command, &signals).unwrap();
         assert!(std::path::Path::new(&format!("/proc/{}", held.id())).exists());
         assert!(!made.exists());
-        // Not `Program::wait`: the threads of other tests hold no signals back, and may be the ones to get SIGCHLD.
+        // Not `Program::wait`: the threads of other tests hold no signals back, and may be the ones
+        // to get SIGCHLD.
         assert!(held.begin().unwrap().child.wait().unwrap().success());
         assert!(made.exists());
     }

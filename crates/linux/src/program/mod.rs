@@ -1,10 +1,11 @@
-//! A program that a command of ours runs on someone's behalf, as if they had run it: on the same terminal, in the same
-//! process group, with its exit code and with the signals that are meant for it.
+//! A program that a command of ours runs on someone's behalf, as if they had run it: on the same
+//! terminal, in the same process group, with its exit code and with the signals that are meant for
+//! it.
 //!
-//! What is typed (Ctrl-C, Ctrl-\, the end of the terminal) the kernel sends to the whole foreground group, the program
-//! included: we have nothing to pass on, and only must not die of it. What someone sends to us alone, with `kill`, is
-//! passed on. The two are told apart by who sent it (`si_code`: the kernel, or a process). Ctrl-Z stops us both, and `fg`
-//! continues us both.
+//! What is typed (Ctrl-C, Ctrl-\, the end of the terminal) the kernel sends to the whole foreground
+//! group, the program included: we have nothing to pass on, and only must not die of it. What
+//! someone sends to us alone, with `kill`, is passed on. The two are told apart by who sent it
+//! (`si_code`: the kernel, or a process). Ctrl-Z stops us both, and `fg` continues us both.
 
 mod held;
 mod sys;
@@ -28,10 +29,11 @@ pub use held::Held;
 pub use rustix::process::Signal;
 
 /// Signals that would end us, and are the program's to answer.
-const PASSED: [Signal; 6] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
+const PASSED: [Signal; 6] =
+    [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
 
-/// Signals to this process, held back for us to look at. To be made before any thread is, since a thread that does not
-/// hold them back would die of them for all.
+/// Signals to this process, held back for us to look at. To be made before any thread is, since a
+/// thread that does not hold them back would die of them for all.
 pub struct Signals {
     queue: Queue,
     before: Mask,
@@ -160,7 +162,8 @@ impl<'a> Program<'a> {
         Ok(status)
     }
 
-    /// Where we are a subreaper, processes whose parents have ended are our children, and would stay zombies.
+    /// Where we are a subreaper, processes whose parents have ended are our children, and would
+    /// stay zombies.
     fn bury_others(&self) {
         let own = Pid::from_child(&self.child);
         while let Some(pid) = sys::ended_child().filter(|&pid| pid != own) {
@@ -197,7 +200,8 @@ impl<'a> Program<'a> {
     }
 }
 
-/// The exit code by which a shell would tell this end: the program's own, or 128 and the signal that ended it.
+/// The exit code by which a shell would tell this end: the program's own, or 128 and the signal
+/// that ended it.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     u8::try_from(code).unwrap_or(1)
@@ -213,9 +217,9 @@ pub fn not_started(error: &io::Error) -> u8 {
     if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
 }
 
-/// Looks whether there is such a program, before long preparations for it: a path, or a name in one of the folders of
-/// `PATH`. A file of that name which may not be executed counts only if no other folder has one that may. Returns its
-/// path.
+/// Looks whether there is such a program, before long preparations for it: a path, or a name in one
+/// of the folders of `PATH`. A file of that name which may not be executed counts only if no other
+/// folder has one that may. Returns its path.
 ///
 /// # Errors
 /// There is none, or it cannot be executed.
@@ -229,7 +233,9 @@ pub fn find(program: &OsStr, path: Option<OsString>) -> io::Result<PathBuf> {
         let file = folder.join(program);
         match check(&file) {
             Ok(()) => return Ok(file),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && file.is_file() => refused = error,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && file.is_file() => {
+                refused = error
+            }
             Err(_) => {}
         }
     }
@@ -256,12 +262,21 @@ mod tests {
         let path = || std::env::var_os("PATH");
         assert!(find("sh".as_ref(), path()).is_ok());
         assert!(find("/bin/sh".as_ref(), None).is_ok());
-        assert_eq!(find("no-such-program".as_ref(), path()).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            find("no-such-program".as_ref(), path()).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
         assert_eq!(find("/".as_ref(), None).unwrap_err().kind(), io::ErrorKind::IsADirectory);
-        assert_eq!(find("/proc/self/status".as_ref(), None).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(
+            find("/proc/self/status".as_ref(), None).unwrap_err().kind(),
+            io::ErrorKind::PermissionDenied
+        );
         // In PATH, what may not be executed is told from what is not there.
         let refused = find("status".as_ref(), Some("/nowhere:/proc/self".into())).unwrap_err();
-        assert_eq!((refused.kind(), not_started(&refused)), (io::ErrorKind::PermissionDenied, NOT_EXECUTABLE));
+        assert_eq!(
+            (refused.kind(), not_started(&refused)),
+            (io::ErrorKind::PermissionDenied, NOT_EXECUTABLE)
+        );
         assert!(find("sh".as_ref(), Some("/proc/self:/bin".into())).is_ok());
     }
 

@@ -1,5 +1,5 @@
-//! Masks and queues of signals, which rustix leaves to the C library, and what happens in a new process before it
-//! becomes the program.
+//! Masks and queues of signals, which rustix leaves to the C library, and what happens in a new
+//! process before it becomes the program.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -42,7 +42,9 @@ impl Mask {
     pub fn block(&self) -> io::Result<Self> {
         let mut before = *self;
         // SAFETY: both sets live through the call.
-        match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const self.0, &raw mut before.0) } {
+        match unsafe {
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const self.0, &raw mut before.0)
+        } {
             0 => Ok(before),
             error => Err(io::Error::from_raw_os_error(error)),
         }
@@ -54,7 +56,9 @@ impl Mask {
     /// None that Linux has.
     pub fn set(&self) -> io::Result<()> {
         // SAFETY: the set lives through the call, and no other is asked for.
-        match unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, ptr::null_mut()) } {
+        match unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, ptr::null_mut())
+        } {
             0 => Ok(()),
             error => Err(io::Error::from_raw_os_error(error)),
         }
@@ -94,7 +98,8 @@ impl Queue {
     }
 }
 
-/// A child of this process that has ended and that nobody has waited for, if there is one. It stays so.
+/// A child of this process that has ended and that nobody has waited for, if there is one. It stays
+/// so.
 pub fn ended_child() -> Option<Pid> {
     let mut told = MaybeUninit::<libc::siginfo_t>::zeroed();
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
@@ -106,8 +111,8 @@ pub fn ended_child() -> Option<Pid> {
     Pid::from_raw(unsafe { told.assume_init().si_pid() })
 }
 
-/// Has the program start with this mask of blocked signals, and, where `with_parent`, be sent SIGTERM when the thread that
-/// starts it ends, whatever ends it.
+/// Has the program start with this mask of blocked signals, and, where `with_parent`, be sent
+/// SIGTERM when the thread that starts it ends, whatever ends it.
 pub fn prepare(command: &mut Command, mask: Mask, with_parent: bool) {
     let parent = getpid();
     let before = move || {
@@ -120,16 +125,19 @@ pub fn prepare(command: &mut Command, mask: Mask, with_parent: bool) {
         }
         mask.set()
     };
-    // SAFETY: between fork and exec only calls that are safe in a signal handler are allowed: prctl, getppid and
-    // pthread_sigmask are, and no memory is allocated, errors from errno included.
+    // SAFETY: between fork and exec only calls that are safe in a signal handler are allowed:
+    // prctl, getppid and pthread_sigmask are, and no memory is allocated, errors from errno
+    // included.
     unsafe { command.pre_exec(before) };
 }
 
-/// Has the process tell its number, and wait for a byte, before it becomes the program. Where there will be none, it ends: `let_go`, the end
-/// of the pipe from which the byte would come, is closed in the process, or its own copy would keep it waiting.
+/// Has the process tell its number, and wait for a byte, before it becomes the program. Where there
+/// will be none, it ends: `let_go`, the end of the pipe from which the byte would come, is closed
+/// in the process, or its own copy would keep it waiting.
 pub fn hold(command: &mut Command, number: OwnedFd, go: OwnedFd, let_go: RawFd) {
     let before = move || {
-        // SAFETY: it is the process's copy of an end that is open in whoever forks it, which nobody uses here.
+        // SAFETY: it is the process's copy of an end that is open in whoever forks it, which nobody
+        // uses here.
         unsafe { rustix::io::close(let_go) };
         rustix::io::write(&number, &std::process::id().to_ne_bytes())?;
         match rustix::io::read(&go, &mut [0_u8; 1])? {
@@ -137,6 +145,7 @@ pub fn hold(command: &mut Command, number: OwnedFd, go: OwnedFd, let_go: RawFd) 
             _ => Err(Errno::PIPE.into()),
         }
     };
-    // SAFETY: as above: getpid, close, write and read may be called in a signal handler, and nothing is allocated.
+    // SAFETY: as above: getpid, close, write and read may be called in a signal handler, and
+    // nothing is allocated.
     unsafe { command.pre_exec(before) };
 }

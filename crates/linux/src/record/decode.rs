@@ -1,15 +1,15 @@
 //! Records of perf's rings: bytes to what was seen.
 //!
-//! Layout: `include/uapi/linux/perf_event.h`, `enum perf_event_type`, for events that sample thread, time, CPU and raw data, with
-//! thread, time and CPU behind every record that is no sample.
+//! Layout: `include/uapi/linux/perf_event.h`, `enum perf_event_type`, for events that sample
+//! thread, time, CPU and raw data, with thread, time and CPU behind every record that is no sample.
 
 use evenkeel_files::perf_sched::Tracepoints;
 use evenkeel_files::recorded::{Cpu, Event, Seen, Tid};
 use evenkeel_machine::Nanos;
 
 use crate::perf_event::{
-    MISC_COMM_EXEC, MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_LOST,
-    RECORD_LOST_SAMPLES, RECORD_SAMPLE, RECORD_SWITCH_CPU_WIDE,
+    MISC_COMM_EXEC, MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT, RECORD_COMM, RECORD_EXIT,
+    RECORD_FORK, RECORD_LOST, RECORD_LOST_SAMPLES, RECORD_SAMPLE, RECORD_SWITCH_CPU_WIDE,
 };
 
 const HEADER: usize = 8;
@@ -36,7 +36,8 @@ fn word(record: &[u8], at: usize) -> Option<u64> {
     bytes(record, at).map(u64::from_ne_bytes)
 }
 
-/// Reads one record, header and all. `None`: it says nothing that we ask for, or is too short for what it is.
+/// Reads one record, header and all. `None`: it says nothing that we ask for, or is too short for
+/// what it is.
 pub fn decode(record: &[u8], tracepoints: &Tracepoints) -> Option<Told> {
     let kind = u32::from_ne_bytes(bytes(record, 0)?);
     let misc = u16::from_ne_bytes(bytes(record, 4)?);
@@ -46,7 +47,8 @@ pub fn decode(record: &[u8], tracepoints: &Tracepoints) -> Option<Told> {
         RECORD_LOST => return Some(Told::Lost(word(record, HEADER + 8)?)),
         RECORD_LOST_SAMPLES => return Some(Told::Lost(word(record, HEADER)?)),
         RECORD_FORK => {
-            let (process, child, parent) = (tid(record, HEADER)?, tid(record, HEADER + 8)?, tid(record, HEADER + 12)?);
+            let (process, child, parent) =
+                (tid(record, HEADER)?, tid(record, HEADER + 8)?, tid(record, HEADER + 12)?);
             (word(record, HEADER + 16)?, Event::Fork { tid: child, process, parent: Some(parent) })
         }
         RECORD_EXIT => (word(record, HEADER + 16)?, Event::Exit { tid: tid(record, HEADER + 8)? }),
@@ -60,7 +62,10 @@ pub fn decode(record: &[u8], tracepoints: &Tracepoints) -> Option<Told> {
         RECORD_SWITCH_CPU_WIDE if misc & MISC_SWITCH_OUT != 0 => {
             let (from, to) = (tid(record, trailer? + 4)?, tid(record, HEADER + 4)?);
             let cpu = Cpu(u32::from_ne_bytes(bytes(record, trailer? + 16)?));
-            (told_at()?, Event::Switch { cpu, from, preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0, to })
+            (
+                told_at()?,
+                Event::Switch { cpu, from, preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0, to },
+            )
         }
         RECORD_SAMPLE => {
             let cpu = Cpu(u32::from_ne_bytes(bytes(record, HEADER + 16)?));
@@ -102,7 +107,10 @@ mod tests {
         let at = |at, event| Some(Told::Seen(Seen { at: Nanos(at), event }));
         let trailer = [0, 0, 77, 0, 0, 0];
         let fork = record(RECORD_FORK, 0, &[&[5, 4, 6, 4, 99, 0][..], &trailer].concat());
-        assert_eq!(seen(&fork), at(99, Event::Fork { tid: Tid(6), process: Tid(5), parent: Some(Tid(4)) }));
+        assert_eq!(
+            seen(&fork),
+            at(99, Event::Fork { tid: Tid(6), process: Tid(5), parent: Some(Tid(4)) })
+        );
         let exit = record(RECORD_EXIT, 0, &[&[5, 4, 6, 4, 99, 0][..], &trailer].concat());
         assert_eq!(seen(&exit), at(99, Event::Exit { tid: Tid(6) }));
         let name = u32::from_ne_bytes(*b"ab\0\0");

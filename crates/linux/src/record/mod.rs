@@ -1,12 +1,15 @@
-//! The recorder: runs a program, and writes down when each of its threads had a core, and who woke it.
+//! The recorder: runs a program, and writes down when each of its threads had a core, and who woke
+//! it.
 //!
-//! Listens to perf's records of switches, forks, names and exits and to the scheduler's tracepoint `sched_waking`, on all CPUs: who wakes a
-//! thread may be an interrupt on any of them. What is not about the program is dropped as it is read.
+//! Listens to perf's records of switches, forks, names and exits and to the scheduler's tracepoint
+//! `sched_waking`, on all CPUs: who wakes a thread may be an interrupt on any of them. What is not
+//! about the program is dropped as it is read.
 //!
-//! Switches are perf's own records and not the tracepoint `sched_switch`. Observed, on one machine with Linux 6.18: the tracepoint told no
-//! switch of the idle thread of one CPU. The cause was not found. The guess: perf counts in each thread the tracepoints that are under
-//! way there, so as not to fall into itself, and drops what is met meanwhile; that thread had kept a count for ever. Perf's own records
-//! are not kept back by that count.
+//! Switches are perf's own records and not the tracepoint `sched_switch`. Observed, on one machine
+//! with Linux 6.18: the tracepoint told no switch of the idle thread of one CPU. The cause was not
+//! found. The guess: perf counts in each thread the tracepoints that are under way there, so as not
+//! to fall into itself, and drops what is met meanwhile; that thread had kept a count for ever.
+//! Perf's own records are not kept back by that count.
 //!
 //! `evenkeel_files::recorded` makes the workload of it.
 
@@ -30,10 +33,12 @@ use crate::program::{Bond, Program, Signals};
 use crate::tracefs::{self, TracefsError};
 use rings::Rings;
 
-/// How often the rings are emptied, and the affinities of threads read. Each time takes a core from whoever has it.
+/// How often the rings are emptied, and the affinities of threads read. Each time takes a core from
+/// whoever has it.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// With more threads than this, affinities are read of those only that were not there the last time.
+/// With more threads than this, affinities are read of those only that were not there the last
+/// time.
 const FEW: usize = 256;
 
 /// Why a program could not be recorded.
@@ -41,7 +46,8 @@ const FEW: usize = 256;
 pub enum RecordError {
     /// A privilege is missing.
     #[error(
-        "{what}: {source}; to record takes CAP_PERFMON and to read tracefs: be root, or `setcap cap_perfmon,cap_dac_read_search+ep` \
+        "{what}: {source}; to record takes CAP_PERFMON and to read tracefs: be root, or `setcap \
+         cap_perfmon,cap_dac_read_search+ep` \
          on evenkeel"
     )]
     Refused {
@@ -111,13 +117,15 @@ pub fn cpus() -> Result<Vec<u32>, RecordError> {
     evenkeel_machine::parse_cpus(text.trim()).map_err(|error| wrong(error.to_string()))
 }
 
-/// Runs a command to its end, and records it and whatever it forks meanwhile. With `signals` those that are meant for it are passed on,
-/// and Ctrl-C ends it and not the recording.
-/// The tracepoint of wake-ups: how it is read, and its number.
+/// Runs a command to its end, and records it and whatever it forks meanwhile. With `signals` those
+/// that are meant for it are passed on, and Ctrl-C ends it and not the recording. The tracepoint of
+/// wake-ups: how it is read, and its number.
 fn waking() -> Result<(Tracepoints, u64), RecordError> {
     let text = tracefs::waking().map_err(|error| match error {
         TracefsError::Read { path, source } => RecordError::refused(path.display(), source),
-        TracefsError::NotMounted(source) => RecordError::refused("tracefs, which is not mounted", source),
+        TracefsError::NotMounted(source) => {
+            RecordError::refused("tracefs, which is not mounted", source)
+        }
     })?;
     let known = Tracepoints::parse(&text);
     let id = known.id(tracefs::WAKING).ok_or(RecordError::Unknown(tracefs::WAKING))?;
@@ -134,7 +142,8 @@ pub fn record(command: Command, signals: Option<&Signals>) -> Result<Recording, 
     let mut rings = Rings::open(&cpus()?, tracepoints, waking)?;
     let began = Instant::now();
     let running = Running::start(command, signals);
-    let running = running.map_err(|source| RecordError::Start { program: program.clone(), source })?;
+    let running =
+        running.map_err(|source| RecordError::Start { program: program.clone(), source })?;
     let root = Tid(i32::try_from(running.id()).unwrap_or(0));
     let mut course = Course::new(root);
     let ended = AtomicBool::new(false);
@@ -216,12 +225,14 @@ impl Course {
         }
     }
 
-    /// Threads say themselves where they may run, by a system call that is not recorded: it is looked at now and then.
+    /// Threads say themselves where they may run, by a system call that is not recorded: it is
+    /// looked at now and then.
     fn read_affinities(&mut self) {
         let at = self.facts.last().map_or(Nanos::ZERO, |fact| fact.at);
         let few = self.allowed.len() <= FEW;
         for (&tid, known) in self.allowed.iter_mut().filter(|(_, known)| few || known.is_none()) {
-            let Some(set) = rustix::process::Pid::from_raw(tid.0).and_then(|pid| sched_getaffinity(Some(pid)).ok())
+            let Some(set) = rustix::process::Pid::from_raw(tid.0)
+                .and_then(|pid| sched_getaffinity(Some(pid)).ok())
             else {
                 continue;
             };

@@ -10,18 +10,20 @@ use rustix::fd::{AsFd as _, OwnedFd};
 use super::RecordError;
 use super::decode::{Told, decode};
 use crate::perf_event::{
-    self as perf, Attr, Flag, Ring, SAMPLE_CPU, SAMPLE_RAW, SAMPLE_TID, SAMPLE_TIME, SOFTWARE_DUMMY, TYPE_SOFTWARE,
-    TYPE_TRACEPOINT, Whom,
+    self as perf, Attr, Flag, Ring, SAMPLE_CPU, SAMPLE_RAW, SAMPLE_TID, SAMPLE_TIME,
+    SOFTWARE_DUMMY, TYPE_SOFTWARE, TYPE_TRACEPOINT, Whom,
 };
 use crate::watch::now;
 
 /// Pages of a CPU's ring: 2 MiB where pages have 4 KiB, some 20,000 events.
 const PAGES: usize = 512;
 
-/// What a user may lock without a privilege is less; with less than this, events are lost at any rate.
+/// What a user may lock without a privilege is less; with less than this, events are lost at any
+/// rate.
 const LEAST_PAGES: usize = 16;
 
-/// A record is in its ring so long after the time that it bears, at the latest. Assumption: it is written with interrupts off.
+/// A record is in its ring so long after the time that it bears, at the latest. Assumption: it is
+/// written with interrupts off.
 const IN_FLIGHT: Nanos = Nanos(1_000_000);
 
 /// The longest record.
@@ -40,14 +42,19 @@ pub struct Rings {
 }
 
 fn attr(kind: u32, config: u64, more: &[Flag]) -> Attr {
-    let mut attr = Attr::new(kind, config, &[&[Flag::Disabled, Flag::SampleIdAll, Flag::UseClockId], more].concat());
+    let mut attr = Attr::new(
+        kind,
+        config,
+        &[&[Flag::Disabled, Flag::SampleIdAll, Flag::UseClockId], more].concat(),
+    );
     attr.sample_type = SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_RAW;
     attr.clock = libc::CLOCK_MONOTONIC;
     attr
 }
 
 impl Rings {
-    /// Begins to listen on these CPUs, to the tracepoint of wake-ups that has this number. A CPU that is off is left out.
+    /// Begins to listen on these CPUs, to the tracepoint of wake-ups that has this number. A CPU
+    /// that is off is left out.
     ///
     /// # Errors
     /// If that is not allowed.
@@ -55,7 +62,11 @@ impl Rings {
         let mut pages = PAGES;
         loop {
             match Self::with_pages(cpus, waking, pages) {
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied && pages > LEAST_PAGES => pages /= 2,
+                Err(error)
+                    if error.kind() == io::ErrorKind::PermissionDenied && pages > LEAST_PAGES =>
+                {
+                    pages /= 2
+                }
                 Err(error) => return Err(RecordError::refused("perf events of all CPUs", error)),
                 Ok((rings, events)) => {
                     return Ok(Self { rings, events, tracepoints, pending: Vec::new(), lost: 0 });
@@ -64,11 +75,18 @@ impl Rings {
         }
     }
 
-    fn with_pages(cpus: &[u32], waking: u64, pages: usize) -> io::Result<(Vec<Ring>, Vec<OwnedFd>)> {
+    fn with_pages(
+        cpus: &[u32],
+        waking: u64,
+        pages: usize,
+    ) -> io::Result<(Vec<Ring>, Vec<OwnedFd>)> {
         let (mut rings, mut events) = (Vec::new(), Vec::new());
         for &cpu in cpus {
-            let tasks =
-                attr(TYPE_SOFTWARE, SOFTWARE_DUMMY, &[Flag::Task, Flag::Comm, Flag::CommExec, Flag::ContextSwitch]);
+            let tasks = attr(
+                TYPE_SOFTWARE,
+                SOFTWARE_DUMMY,
+                &[Flag::Task, Flag::Comm, Flag::CommExec, Flag::ContextSwitch],
+            );
             let carrier = match perf::open(&tasks, Whom::All, Some(cpu), None) {
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
                 carrier => carrier?,
@@ -90,8 +108,8 @@ impl Rings {
         Ok((rings, events))
     }
 
-    /// What has been seen and was not told before, in the order of time. What is so recent that something earlier may still be on its way is
-    /// told the next time.
+    /// What has been seen and was not told before, in the order of time. What is so recent that
+    /// something earlier may still be on its way is told the next time.
     pub fn drain(&mut self) -> Vec<Seen> {
         let until = now().saturating_sub(IN_FLIGHT);
         self.read();

@@ -3,10 +3,14 @@
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use evenkeel_machine::{CoreId, KindId, Nanos};
-use evenkeel_policy::{Choose, Clock, Directive, Order, QueueId, Slice, Start, State, ThreadId, Tier};
+use evenkeel_policy::{
+    Choose, Clock, Directive, Order, QueueId, Slice, Start, State, ThreadId, Tier,
+};
 
 use super::mechanism::Mechanism;
-use super::shared::{self, MAX_CPUS, MAX_SERVED, MAX_TIERS, NONE, RATE_SHIFT, command, preempts, rule, start};
+use super::shared::{
+    self, MAX_CPUS, MAX_SERVED, MAX_TIERS, NONE, RATE_SHIFT, command, preempts, rule, start,
+};
 use super::thread::{Thread, weight_in};
 
 /// A rate beyond this would overflow what a thread can run at a time (charge.bpf.h).
@@ -27,9 +31,13 @@ impl Mechanism {
                 self.assign(thread, queue);
             }
             Directive::AssignAll(threads) => {
-                threads.into_iter().for_each(|(thread, queue)| self.carry_out(Directive::Assign(thread, queue)));
+                threads
+                    .into_iter()
+                    .for_each(|(thread, queue)| self.carry_out(Directive::Assign(thread, queue)));
             }
-            Directive::Order(thread, order) if self.is_placed(thread) => self.reorder(thread, order),
+            Directive::Order(thread, order) if self.is_placed(thread) => {
+                self.reorder(thread, order)
+            }
             Directive::Charge(thread, charge) if self.is_placed(thread) => {
                 self.threads[thread.index()].charge = charge;
                 self.write_rates(thread);
@@ -40,8 +48,12 @@ impl Mechanism {
                 }
                 self.threads[thread.index()].slice = *slice;
             }
-            Directive::Serve { core, tiers, adopt } if self.is_core(core) => self.serve(core, tiers, adopt),
-            Directive::Host { core, guests, behind } if self.is_core(core) => self.host(core, &guests, behind),
+            Directive::Serve { core, tiers, adopt } if self.is_core(core) => {
+                self.serve(core, tiers, adopt)
+            }
+            Directive::Host { core, guests, behind } if self.is_core(core) => {
+                self.host(core, &guests, behind)
+            }
             Directive::Prefer(queue, cores) if self.is_queue(queue) => self.prefer(queue, &cores),
             Directive::Preemption(queue, preemption) if self.is_queue(queue) => {
                 let queue = &self.kernel.queues[queue.index()];
@@ -62,7 +74,8 @@ impl Mechanism {
             }
             Directive::Preempt(core) if self.is_core(core) => self.preempt(core),
             Directive::Timer(period) => {
-                self.timer = (period > Nanos::ZERO).then(|| (period, self.now.saturating_add(period)));
+                self.timer =
+                    (period > Nanos::ZERO).then(|| (period, self.now.saturating_add(period)));
             }
             _ => {}
         }
@@ -90,7 +103,11 @@ impl Mechanism {
         self.queues.push(own);
         self.waiting.push(0);
         if self.attached {
-            self.orders.push(super::mechanism::Order { kind: command::MAKE_QUEUE, slot: NONE, other: number });
+            self.orders.push(super::mechanism::Order {
+                kind: command::MAKE_QUEUE,
+                slot: NONE,
+                other: number,
+            });
         }
     }
 
@@ -114,14 +131,17 @@ impl Mechanism {
         }
     }
 
-    /// Whether a thread that has its first queue now runs on a core of another kind than that queue is for.
+    /// Whether a thread that has its first queue now runs on a core of another kind than that queue
+    /// is for.
     ///
-    /// It runs where the kernel had it, or by the queue of its parent. The policy takes it for one that waits, and so does not
-    /// say that it is to move.
+    /// It runs where the kernel had it, or by the queue of its parent. The policy takes it for one
+    /// that waits, and so does not say that it is to move.
     fn runs_elsewhere(&self, thread: ThreadId, queue: QueueId) -> bool {
         let Some(slot) = self.threads[thread.index()].slot else { return false };
         let slot = &self.kernel.slots[slot as usize];
-        let core = self.core_of(slot.cpu.load(Relaxed)).filter(|_| slot.state.load(Relaxed) == shared::state::RUNNING);
+        let core = self
+            .core_of(slot.cpu.load(Relaxed))
+            .filter(|_| slot.state.load(Relaxed) == shared::state::RUNNING);
         let mut kinds = self.cores_served_first(queue).map(|core| self.kind(core)).peekable();
         core.is_some_and(|core| kinds.peek().is_some() && kinds.all(|kind| kind != self.kind(core)))
     }
@@ -129,15 +149,16 @@ impl Mechanism {
     /// The cores that have a queue in their first tier, in the order in which it prefers them.
     fn cores_served_first(&self, queue: QueueId) -> impl Iterator<Item = CoreId> + '_ {
         let queue = &self.kernel.queues[queue.index()];
-        let serves = |&cpu: &u32| queue.served_first[cpu as usize / 64].load(Relaxed) >> (cpu % 64) & 1 == 1;
+        let serves =
+            |&cpu: &u32| queue.served_first[cpu as usize / 64].load(Relaxed) >> (cpu % 64) & 1 == 1;
         let preferred = queue.preferred.iter().take(queue.preferred_count.load(Relaxed) as usize);
         let preferred = preferred.map(|cpu| u32::from(cpu.load(Relaxed)));
         let all = self.machine.cores.iter().map(|core| core.cpu);
         preferred.chain(all).filter(serves).filter_map(|cpu| self.core_of(cpu))
     }
 
-    /// Sends a thread to the core that it would have been given had it waited: an idle one. Without one it makes room where it
-    /// runs, and waits where its queue is served.
+    /// Sends a thread to the core that it would have been given had it waited: an idle one. Without
+    /// one it makes room where it runs, and waits where its queue is served.
     fn take_up_anew(&mut self, thread: ThreadId, queue: QueueId) {
         // A core that runs only this process, or the kernel, is soon idle again.
         let is_free = |core: CoreId| {
@@ -145,9 +166,14 @@ impl Mechanism {
             let shown = &self.cores[core.index()];
             shown.online
                 && shown.running.is_none()
-                && !self.orders.iter().any(|order| order.kind == command::MOVE && order.other == cpu)
+                && !self
+                    .orders
+                    .iter()
+                    .any(|order| order.kind == command::MOVE && order.other == cpu)
         };
-        let idle = self.cores_served_first(queue).find(|&core| self.allowed(thread, core) && is_free(core));
+        let idle = self
+            .cores_served_first(queue)
+            .find(|&core| self.allowed(thread, core) && is_free(core));
         if let Some(core) = idle {
             self.order(command::MOVE, thread, self.cpu(core));
             self.note_sent(thread);
@@ -161,13 +187,17 @@ impl Mechanism {
     /// Whether it waits, although it may be shown as running where it has made room for us.
     fn waits(&self, thread: ThreadId) -> bool {
         let slot = self.threads[thread.index()].slot;
-        slot.is_some_and(|slot| self.kernel.slots[slot as usize].state.load(Relaxed) == shared::state::READY)
+        slot.is_some_and(|slot| {
+            self.kernel.slots[slot as usize].state.load(Relaxed) == shared::state::READY
+        })
     }
 
     fn reorder(&mut self, thread: ThreadId, mut order: Order) {
         let state = &mut self.threads[thread.index()];
-        let anew =
-            !matches!((state.order, order), (Order::VirtualTime { .. }, Order::VirtualTime { start: Start::Keep, .. }));
+        let anew = !matches!(
+            (state.order, order),
+            (Order::VirtualTime { .. }, Order::VirtualTime { start: Start::Keep, .. })
+        );
         if let Order::VirtualTime { start: Start::At(at), .. } = order {
             self.stats[thread.index()].virtual_time = at;
         }
@@ -210,7 +240,8 @@ impl Mechanism {
             Start::Floor => (start::FLOOR, 0),
             Start::At(at) => (start::AT, at),
         };
-        // What has been said of its start and not been taken up yet still holds where nothing else is said.
+        // What has been said of its start and not been taken up yet still holds where nothing else
+        // is said.
         let taken_up = slot.seen_order.load(Relaxed) == slot.order_generation.load(Relaxed);
         if from != start::KEEP || taken_up {
             slot.start_at.store(at, Relaxed);
@@ -229,7 +260,10 @@ impl Mechanism {
         let weight = weight_in(&thread.order, own_weight);
         slot.weight.store(weight, Relaxed);
         for (rate, charge) in slot.rate.iter().zip(thread.charge.0) {
-            rate.store(((u64::from(charge) << RATE_SHIFT) / u64::from(weight)).min(FASTEST), Relaxed);
+            rate.store(
+                ((u64::from(charge) << RATE_SHIFT) / u64::from(weight)).min(FASTEST),
+                Relaxed,
+            );
         }
     }
 
@@ -237,7 +271,11 @@ impl Mechanism {
     pub(super) fn write_rates(&self, thread: ThreadId) {
         let state = &self.threads[thread.index()];
         if let Some(slot) = state.slot {
-            self.write_rates_to(&self.kernel.slots[slot as usize], state, self.stats[thread.index()].weight);
+            self.write_rates_to(
+                &self.kernel.slots[slot as usize],
+                state,
+                self.stats[thread.index()].weight,
+            );
         }
     }
 
@@ -287,7 +325,10 @@ impl Mechanism {
                 self.kernel.board().weighs_queues.store(1, Relaxed);
             }
         }
-        cpu.adopt.store(adopt.filter(|queue| queue.index() < queues).map_or(NONE, |queue| queue.0), Relaxed);
+        cpu.adopt.store(
+            adopt.filter(|queue| queue.index() < queues).map_or(NONE, |queue| queue.0),
+            Relaxed,
+        );
         cpu.used.store(u32::from(!tiers.is_empty()), Relaxed);
         cpu.tier_count.store(tiers.len() as u32, Release);
         // Whoever runs there, or waits where it now looks, is to know.
@@ -344,7 +385,11 @@ impl Mechanism {
     fn hand_over(&mut self, thread: ThreadId, core: CoreId) {
         let stats = &self.stats[thread.index()];
         let there = stats.state == State::Running && stats.core == core;
-        if there || !stats.runnable() || !self.allowed(thread, core) || !self.cores[core.index()].online {
+        if there
+            || !stats.runnable()
+            || !self.allowed(thread, core)
+            || !self.cores[core.index()].online
+        {
             return;
         }
         let cpu = self.cpu(core);

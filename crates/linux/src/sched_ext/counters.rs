@@ -1,4 +1,5 @@
-//! Speedup factors from what threads retire on each kind of core (`counters.bpf.h`), where the hardware counts that.
+//! Speedup factors from what threads retire on each kind of core (`counters.bpf.h`), where the
+//! hardware counts that.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -14,10 +15,12 @@ use crate::watch::Cpu;
 
 /// How often a thread's counts are looked at.
 const PERIOD: Nanos = Nanos::from_millis(200);
-/// What lies so long back, in a thread's own running time, counts half, as in the affinity mechanism.
+/// What lies so long back, in a thread's own running time, counts half, as in the affinity
+/// mechanism.
 const HALF_LIFE: Nanos = Nanos::from_secs(1);
 
-/// A counter of instructions per CPU. None: the hardware has none for some core, or does not let us.
+/// A counter of instructions per CPU. None: the hardware has none for some core, or does not let
+/// us.
 pub fn open(sysfs: &Path, machine: &Machine) -> Option<Vec<(u32, OwnedFd)>> {
     let pmus = pmus(sysfs).ok()?;
     let on = |cpu: u32| {
@@ -40,7 +43,12 @@ pub struct Sampled {
 impl Sampled {
     /// Nothing yet.
     pub fn new(at: Nanos) -> Self {
-        Self { sampler: IpcSampler::new(HALF_LIFE), at, instructions: PerKind::all(0), time_on: PerKind::all(0) }
+        Self {
+            sampler: IpcSampler::new(HALF_LIFE),
+            at,
+            instructions: PerKind::all(0),
+            time_on: PerKind::all(0),
+        }
     }
 
     /// Its slot begins to count from nothing.
@@ -48,12 +56,20 @@ impl Sampled {
         (self.instructions, self.time_on) = (PerKind::all(0), PerKind::all(0));
     }
 
-    /// Takes in what a slot has counted since; factors relative to the slowest kind where they are known.
-    fn take_in(&mut self, slot: &Slot, machine: &Machine, mut factors: PerKind<f32>) -> Option<PerKind<f32>> {
+    /// Takes in what a slot has counted since; factors relative to the slowest kind where they are
+    /// known.
+    fn take_in(
+        &mut self,
+        slot: &Slot,
+        machine: &Machine,
+        mut factors: PerKind<f32>,
+    ) -> Option<PerKind<f32>> {
         let kinds = (0..machine.kinds.len() as u8).map(KindId);
         for kind in kinds.clone() {
-            let (instructions, time) =
-                (slot.instructions[kind.index()].load(Relaxed), slot.counted_on[kind.index()].load(Relaxed));
+            let (instructions, time) = (
+                slot.instructions[kind.index()].load(Relaxed),
+                slot.counted_on[kind.index()].load(Relaxed),
+            );
             let retired = instructions.saturating_sub(self.instructions[kind]);
             let ran = Nanos(time.saturating_sub(self.time_on[kind]));
             if ran > Nanos::ZERO && retired > 0 {

@@ -10,12 +10,14 @@ use std::sync::{Mutex, PoisonError};
 
 use evenkeel_machine::Nanos;
 use libbpf_rs::{
-    Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput, RingBuffer,
-    RingBufferBuilder, set_print,
+    Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput,
+    RingBuffer, RingBufferBuilder, set_print,
 };
 
 use super::error::{LoadError, explain};
-use super::shared::{Board, Command, Cpu, LastWords, MAX_COMMANDS, MAX_CPUS, MAX_QUEUES, Queue, Shared, Slot, text};
+use super::shared::{
+    Board, Command, Cpu, LastWords, MAX_COMMANDS, MAX_CPUS, MAX_QUEUES, Queue, Shared, Slot, text,
+};
 
 #[cfg(test)]
 pub mod by_hand;
@@ -61,13 +63,15 @@ pub struct Setup {
     pub counters: Option<Vec<(u32, OwnedFd)>>,
     /// Only threads that ask for SCHED_EXT.
     pub partial: bool,
-    /// The kernel ends it when a thread that could run has not run for so long. None: as long as the program says itself.
+    /// The kernel ends it when a thread that could run has not run for so long. None: as long as
+    /// the program says itself.
     pub watchdog: Option<Nanos>,
     /// `/sys/kernel/sched_ext/hotplug_seq` as it was when the CPUs were looked at.
     pub hotplug: u64,
 }
 
-/// What the kernel side does when it is asked. Detached when dropped: the kernel's own scheduler goes on.
+/// What the kernel side does when it is asked. Detached when dropped: the kernel's own scheduler
+/// goes on.
 pub trait Program {
     /// See [`KernelSide::attach`].
     ///
@@ -127,7 +131,10 @@ fn open(setup: &Setup) -> Result<OpenObject, libbpf_rs::Error> {
             "slots" | "free_slots" => map.set_max_entries(SLOTS as u32)?,
             NAME => {
                 let partial = if setup.partial { flags::SWITCH_PARTIAL } else { 0 };
-                let flags = flags::KEEP_BUILTIN_IDLE | flags::ENQ_LAST | flags::ALLOW_QUEUED_WAKEUP | partial;
+                let flags = flags::KEEP_BUILTIN_IDLE
+                    | flags::ENQ_LAST
+                    | flags::ALLOW_QUEUED_WAKEUP
+                    | partial;
                 // The first three members of kernel.bpf.h's sched_ext_ops.
                 if let Some(ops) = map.initial_value_mut().and_then(|value| value.get_mut(..20)) {
                     ops[..8].copy_from_slice(&flags.to_ne_bytes());
@@ -174,7 +181,8 @@ impl KernelSide {
         let counting = setup.counters.and_then(|counters| {
             let map = find(&object, COUNTERS).ok()?;
             for (cpu, event) in &counters {
-                map.update(&cpu.to_ne_bytes(), &event.as_raw_fd().to_ne_bytes(), MapFlags::ANY).ok()?;
+                map.update(&cpu.to_ne_bytes(), &event.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
+                    .ok()?;
             }
             let program = object.progs_mut().find(|program| program.name() == COUNT)?;
             Some((program.attach().ok()?, counters))
@@ -194,7 +202,8 @@ impl KernelSide {
     /// Begins to schedule.
     ///
     /// # Errors
-    /// Another scheduler is there. Where CPUs came or went since [`Setup::hotplug`] was read it begins, and the kernel ends it at once ([`Ended::is_hotplug`]).
+    /// Another scheduler is there. Where CPUs came or went since [`Setup::hotplug`] was read it
+    /// begins, and the kernel ends it at once ([`Ended::is_hotplug`]).
     pub fn attach(&mut self) -> Result<(), LoadError> {
         self.program.attach()
     }
@@ -286,7 +295,9 @@ impl Program for Loaded {
     fn obey(&self) -> io::Result<()> {
         let program = self.object.progs_mut().find(|program| program.name() == OBEY);
         let Some(program) = program else { return Err(io::ErrorKind::NotFound.into()) };
-        program.test_run(ProgramInput::default()).map_err(|error| io::Error::other(error.to_string()))?;
+        program
+            .test_run(ProgramInput::default())
+            .map_err(|error| io::Error::other(error.to_string()))?;
         Ok(())
     }
 }
@@ -339,13 +350,20 @@ fn open_ring(
     ring.map_err(|error| explain(&error, ""))
 }
 
-fn map<T: super::shared::Plain>(object: &Object, name: &str, count: usize) -> Result<Shared<T>, LoadError> {
+fn map<T: super::shared::Plain>(
+    object: &Object,
+    name: &str,
+    count: usize,
+) -> Result<Shared<T>, LoadError> {
     let map = find(object, name)?;
     if map.value_size() as usize != size_of::<T>() {
         let (there, here) = (map.value_size(), size_of::<T>());
-        return Err(LoadError::Other(format!("a value of {name} has {there} bytes in the kernel and {here} here")));
+        return Err(LoadError::Other(format!(
+            "a value of {name} has {there} bytes in the kernel and {here} here"
+        )));
     }
-    Shared::map(map.as_fd(), count).map_err(|error| LoadError::Other(format!("cannot map {name}: {error}")))
+    Shared::map(map.as_fd(), count)
+        .map_err(|error| LoadError::Other(format!("cannot map {name}: {error}")))
 }
 
 #[allow(unsafe_code)]

@@ -1,11 +1,14 @@
-//! The mechanism's state, and one look around: what was noted, what the policy says to it, what the kernel side is told.
+//! The mechanism's state, and one look around: what was noted, what the policy says to it, what the
+//! kernel side is told.
 
 use std::io;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use evenkeel_machine::{CoreId, Machine, Nanos};
 use evenkeel_policy::pelt::Pelt;
-use evenkeel_policy::{CoreStats, Directives, Event, Interest, Policy, QueueId, State, ThreadId, ThreadStats, View};
+use evenkeel_policy::{
+    CoreStats, Directives, Event, Interest, Policy, QueueId, State, ThreadId, ThreadStats, View,
+};
 
 use super::load::KernelSide;
 use super::shared::{MAX_CPUS, MAX_QUEUES, NONE, TEMPLATE, pending};
@@ -17,9 +20,11 @@ use crate::watch::Tid;
 
 /// How often, at most, an answer to what an answer brought about is told again in one look.
 const ROUNDS: usize = 4;
-/// After so long a thread that was sent somewhere is no longer waited for (swap.bpf.h forgets it then).
+/// After so long a thread that was sent somewhere is no longer waited for (swap.bpf.h forgets it
+/// then).
 const ARRIVES: Nanos = Nanos::from_millis(60);
-/// A thread that has waited for so long gets a core, whatever the policy has in mind: before the kernel's watchdog (20 s) ends us all.
+/// A thread that has waited for so long gets a core, whatever the policy has in mind: before the
+/// kernel's watchdog (20 s) ends us all.
 const PATIENCE: Nanos = Nanos::from_secs(8);
 /// Within so long all live threads are looked at for that, however many there are.
 const SWEEP: Nanos = Nanos::from_secs(4);
@@ -27,7 +32,8 @@ const SWEEP: Nanos = Nanos::from_secs(4);
 /// How the mechanism works.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Speedup factors known beforehand, from the slowest to the fastest kind, by name of the command.
+    /// Speedup factors known beforehand, from the slowest to the fastest kind, by name of the
+    /// command.
     pub factors: Vec<(String, f64)>,
     /// How many threads that have ended are remembered, for the record.
     pub remembers: usize,
@@ -66,7 +72,8 @@ pub struct Mechanism {
     pub(super) timer: Option<(Nanos, Nanos)>,
     /// Until when the policy need not be told of its timer, as things were when it was last told.
     pub(super) quiet: Nanos,
-    /// Whether threads are running by what has been said: before, nothing has to be done about a change.
+    /// Whether threads are running by what has been said: before, nothing has to be done about a
+    /// change.
     pub(super) attached: bool,
 
     /// By CPU of the kernel.
@@ -95,7 +102,8 @@ pub struct Mechanism {
     notes: Vec<u32>,
     /// Notes that the kernel side had no room for, as of the last look.
     dropped: u64,
-    /// Threads that have not ended and have no slot: of other classes by now. And where among them it is looked whether they have ended, and when last.
+    /// Threads that have not ended and have no slot: of other classes by now. And where among them
+    /// it is looked whether they have ended, and when last.
     pub(super) away: Vec<ThreadId>,
     sought: (usize, Nanos),
     pub(super) totals: Totals,
@@ -103,13 +111,19 @@ pub struct Mechanism {
     freed: u64,
 }
 
-/// What the policy sees. It borrows nothing else, so that the policy can be asked, and its answer taken down.
+/// What the policy sees. It borrows nothing else, so that the policy can be asked, and its answer
+/// taken down.
 macro_rules! view {
     ($mechanism:ident) => {
         View {
             now: $mechanism.now,
             answer: $mechanism.answers,
-            carried_out: $mechanism.sent.iter().map(|sent| sent.answer).min().unwrap_or($mechanism.answers),
+            carried_out: $mechanism
+                .sent
+                .iter()
+                .map(|sent| sent.answer)
+                .min()
+                .unwrap_or($mechanism.answers),
             machine: &$mechanism.machine,
             schedutil: $mechanism.options.schedutil,
             cores: &$mechanism.cores,
@@ -123,7 +137,8 @@ macro_rules! view {
 }
 
 impl Mechanism {
-    /// Ready for threads: policy asked, kernel side told, not attached. `epoch`: the beginning of time, `CLOCK_MONOTONIC`.
+    /// Ready for threads: policy asked, kernel side told, not attached. `epoch`: the beginning of
+    /// time, `CLOCK_MONOTONIC`.
     ///
     /// # Errors
     /// Why the policy makes no sense on this machine.
@@ -139,8 +154,9 @@ impl Mechanism {
         let mut core_of = vec![None; MAX_CPUS];
         for core in &machine.cores {
             let place = core_of.get_mut(core.cpu as usize);
-            *place.ok_or_else(|| format!("CPU {} is beyond the {MAX_CPUS} that there is room for", core.cpu))? =
-                Some(core.id);
+            *place.ok_or_else(|| {
+                format!("CPU {} is beyond the {MAX_CPUS} that there is room for", core.cpu)
+            })? = Some(core.id);
         }
         let slots = kernel.slots.len();
         let mut mechanism = Self {
@@ -212,7 +228,9 @@ impl Mechanism {
         board.cpu_count.store(cpus.max(possible).min(MAX_CPUS) as u32, Relaxed);
         board.slot_count.store(self.kernel.slots.len() as u32, Relaxed);
         for cpu in self.kernel.cpus.iter() {
-            for nothing in [&cpu.running, &cpu.last, &cpu.sibling, &cpu.interrupts, &cpu.interrupted] {
+            for nothing in
+                [&cpu.running, &cpu.last, &cpu.sibling, &cpu.interrupts, &cpu.interrupted]
+            {
                 nothing.store(NONE, Relaxed);
             }
             if cpu.used.load(Relaxed) == 0 {
@@ -223,7 +241,8 @@ impl Mechanism {
             let cpu = &self.kernel.cpus[core.cpu as usize];
             cpu.kind.store(u32::from(core.kind.0), Relaxed);
             cpu.cluster.store(core.cluster.index() as u32, Relaxed);
-            let sibling = core.sibling.map_or(NONE, |sibling| self.machine.cores[sibling.index()].cpu);
+            let sibling =
+                core.sibling.map_or(NONE, |sibling| self.machine.cores[sibling.index()].cpu);
             cpu.sibling.store(sibling, Relaxed);
             board.machine[core.cpu as usize / 64].fetch_or(1 << (core.cpu % 64), Relaxed);
         }
@@ -263,8 +282,9 @@ impl Mechanism {
         self.kernel.detach();
     }
 
-    /// Another kernel side takes the place of one that has ended: threads are told to have left, and come back when they are told of there.
-    /// Queues and what cores serve are as they were said.
+    /// Another kernel side takes the place of one that has ended: threads are told to have left,
+    /// and come back when they are told of there. Queues and what cores serve are as they were
+    /// said.
     pub(super) fn begin_anew(&mut self, kernel: KernelSide, now: Nanos) {
         self.now = self.now.max(now.saturating_sub(self.epoch));
         self.quiet = Nanos::ZERO;
@@ -283,7 +303,10 @@ impl Mechanism {
         for (old, new) in before.cpus.iter().zip(self.kernel.cpus.iter()) {
             new.take_over(old);
         }
-        self.kernel.board().weighs_queues.store(before.board().weighs_queues.load(Relaxed), Relaxed);
+        self.kernel
+            .board()
+            .weighs_queues
+            .store(before.board().weighs_queues.load(Relaxed), Relaxed);
         self.holders.fill(None);
         self.sent.clear();
         self.idles.fill(0);
@@ -314,7 +337,8 @@ impl Mechanism {
         self.now = self.now.max(now.saturating_sub(self.epoch));
         self.kernel.board().heartbeat.store(now.0, Relaxed);
         let (stats, threads) = (&self.stats, &self.threads);
-        self.roster.forget(|thread| Sums::of(&stats[thread.index()], threads[thread.index()].migrations));
+        self.roster
+            .forget(|thread| Sums::of(&stats[thread.index()], threads[thread.index()].migrations));
         let mut notes = std::mem::take(&mut self.notes);
         // Whatever comes from now on is unseen, though it may be taken in below.
         self.kernel.board().unseen.store(0, SeqCst);
@@ -323,7 +347,9 @@ impl Mechanism {
         if std::mem::replace(&mut self.dropped, dropped) != dropped {
             // Of what is pending nothing more is noted.
             let slots = 0..self.kernel.slots.len() as u32;
-            notes.extend(slots.filter(|&slot| self.kernel.slots[slot as usize].pending.load(Relaxed) != 0));
+            notes.extend(
+                slots.filter(|&slot| self.kernel.slots[slot as usize].pending.load(Relaxed) != 0),
+            );
         }
         self.take_in(&notes);
         let any = !notes.is_empty();
@@ -427,16 +453,23 @@ impl Mechanism {
             self.read(thread);
             let stats = &self.stats[thread.index()];
             let anywhere = self.machine.cores.iter().map(|core| core.id);
-            let usable = |core: &CoreId| self.cores[core.index()].online && self.allowed(thread, *core);
-            let core = Some(stats.core).filter(usable).or_else(|| anywhere.into_iter().find(usable));
+            let usable =
+                |core: &CoreId| self.cores[core.index()].online && self.allowed(thread, *core);
+            let core =
+                Some(stats.core).filter(usable).or_else(|| anywhere.into_iter().find(usable));
             if let (State::Ready, Some(core)) = (stats.state, core) {
-                self.order(super::shared::command::MOVE, thread, self.machine.cores[core.index()].cpu);
+                self.order(
+                    super::shared::command::MOVE,
+                    thread,
+                    self.machine.cores[core.index()].cpu,
+                );
             }
         }
         self.swept = (place, self.now);
     }
 
-    /// Looks at some of the threads that are not ours at present whether they have ended: nobody would tell.
+    /// Looks at some of the threads that are not ours at present whether they have ended: nobody
+    /// would tell.
     fn look_for_ended(&mut self) {
         let (mut place, before) = self.sought;
         let away = self.away.len() as u64;
@@ -464,7 +497,11 @@ impl Mechanism {
 
     /// A thread has been sent to a core in the answer that is being carried out.
     pub(super) fn note_sent(&mut self, thread: ThreadId) {
-        self.sent.push(Sent { thread, answer: self.answers, until: self.now.saturating_add(ARRIVES) });
+        self.sent.push(Sent {
+            thread,
+            answer: self.answers,
+            until: self.now.saturating_add(ARRIVES),
+        });
     }
 
     /// Gives a slot back to the kernel side.
@@ -538,13 +575,21 @@ impl Mechanism {
 
     /// By core, the time that it had threads of the policy's.
     pub fn busy(&self) -> Vec<Nanos> {
-        self.machine.cores.iter().map(|core| Nanos(self.kernel.cpus[core.cpu as usize].busy.load(Relaxed))).collect()
+        self.machine
+            .cores
+            .iter()
+            .map(|core| Nanos(self.kernel.cpus[core.cpu as usize].busy.load(Relaxed)))
+            .collect()
     }
 
     /// Counts so far.
     pub fn totals(&self) -> Totals {
-        let switches = self.machine.cores.iter().map(|core| &self.kernel.cpus[core.cpu as usize].switches);
-        Totals { context_switches: switches.map(|switches| switches.load(Relaxed)).sum(), ..self.totals }
+        let switches =
+            self.machine.cores.iter().map(|core| &self.kernel.cpus[core.cpu as usize].switches);
+        Totals {
+            context_switches: switches.map(|switches| switches.load(Relaxed)).sum(),
+            ..self.totals
+        }
     }
 
     /// The machine.

@@ -1,8 +1,10 @@
-//! Threads that were there before and are put into SCHED_EXT for a session: those of some processes or of a control group.
+//! Threads that were there before and are put into SCHED_EXT for a session: those of some processes
+//! or of a control group.
 //!
-//! The kernel hands the class down at a fork, so a process and what it forks stay together by themselves. A control group is
-//! read again now and then, for processes that have moved into it. At the end every thread that is left gets back the class
-//! that it had, and a descendant that of its kin: SCHED_OTHER.
+//! The kernel hands the class down at a fork, so a process and what it forks stay together by
+//! themselves. A control group is read again now and then, for processes that have moved into it.
+//! At the end every thread that is left gets back the class that it had, and a descendant that of
+//! its kin: SCHED_OTHER.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,7 +19,8 @@ use crate::watch::{Tid, now, proc};
 
 /// How often a control group is read.
 const MOVES: Nanos = Nanos::from_secs(1);
-/// How often, at most, it is looked for threads that were forked while others were put into a class.
+/// How often, at most, it is looked for threads that were forked while others were put into a
+/// class.
 const LOOKS: usize = 16;
 
 /// Whose threads are put into SCHED_EXT.
@@ -34,7 +37,9 @@ impl Whose {
     fn threads(&self) -> Vec<(Tid, Tid)> {
         match self {
             Self::Processes(processes) => {
-                let of = |process: Tid| proc::threads(process).into_iter().map(move |tid| (tid, process));
+                let of = |process: Tid| {
+                    proc::threads(process).into_iter().map(move |tid| (tid, process))
+                };
                 proc::family(processes).into_iter().flat_map(of).collect()
             }
             Self::Cgroup(folder) => proc::cgroup(folder),
@@ -43,7 +48,9 @@ impl Whose {
 
     /// How many of them have a CPU now or wait for one.
     pub fn runnable(&self) -> usize {
-        let runnable = |&(tid, process): &(Tid, Tid)| proc::doing(process, tid).is_some_and(|doing| doing.runnable);
+        let runnable = |&(tid, process): &(Tid, Tid)| {
+            proc::doing(process, tid).is_some_and(|doing| doing.runnable)
+        };
         self.threads().iter().filter(|thread| runnable(thread)).count()
     }
 }
@@ -60,7 +67,8 @@ pub struct Members {
 }
 
 impl Members {
-    /// Puts all that are there into SCHED_EXT, except real-time threads, the kernel's own, and ours.
+    /// Puts all that are there into SCHED_EXT, except real-time threads, the kernel's own, and
+    /// ours.
     ///
     /// # Errors
     /// None of them may be put there: why.
@@ -96,10 +104,14 @@ impl Members {
             refused = 0;
             for (tid, process) in self.whose.threads() {
                 let Some(pid) = Pid::from_raw(tid.0).filter(|_| process != own) else { continue };
-                if self.before.contains_key(&tid) && is_in_sched_ext(pid) || Linux::new().is_of_kernel(tid) {
+                if self.before.contains_key(&tid) && is_in_sched_ext(pid)
+                    || Linux::new().is_of_kernel(tid)
+                {
                     continue;
                 }
-                let Ok(class @ (Class::Other | Class::Batch | Class::Idle)) = class(pid) else { continue };
+                let Ok(class @ (Class::Other | Class::Batch | Class::Idle)) = class(pid) else {
+                    continue;
+                };
                 match put_into_sched_ext(pid) {
                     Ok(()) => news |= self.before.insert(tid, class).is_none(),
                     // It has ended.

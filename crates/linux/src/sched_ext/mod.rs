@@ -1,20 +1,24 @@
-//! The sched_ext mechanism: the contract carried out by the kernel, as a scheduler written in BPF (`src/bpf`), on Linux 6.16 and later.
+//! The sched_ext mechanism: the contract carried out by the kernel, as a scheduler written in BPF
+//! (`src/bpf`), on Linux 6.16 and later.
 //!
-//! The BPF program is the fast path: queues, order, charge, slices, idle cores, wake-ups. This process is the slow path: it looks at what
-//! threads did, tells the policy, and writes down what that says. The two share memory ([`shared`]), a slot per thread: statistics one
-//! way, directives the other. Nothing in the kernel waits for this process.
+//! The BPF program is the fast path: queues, order, charge, slices, idle cores, wake-ups. This
+//! process is the slow path: it looks at what threads did, tells the policy, and writes down what
+//! that says. The two share memory ([`shared`]), a slot per thread: statistics one way, directives
+//! the other. Nothing in the kernel waits for this process.
 //!
-//! - **Notes** (`events.bpf.h`): whom something has happened to is told once per look, however often it happened. What happened is then read from the
-//!   slot, so that a look costs what changed, not what happened.
-//! - **Directives** for a thread that runs or sleeps are written to its slot and taken up there. For what cannot wait (a swap, a
-//!   move, a thread that waits in the wrong place) there are commands, carried out at the end of the look by one system call for
-//!   all of them.
-//! - **A swap takes a moment.** Until the threads have arrived the view counts the answer as not carried out, and policies leave them alone.
+//! - **Notes** (`events.bpf.h`): whom something has happened to is told once per look, however
+//!   often it happened. What happened is then read from the slot, so that a look costs what
+//!   changed, not what happened.
+//! - **Directives** for a thread that runs or sleeps are written to its slot and taken up there.
+//!   For what cannot wait (a swap, a move, a thread that waits in the wrong place) there are
+//!   commands, carried out at the end of the look by one system call for all of them.
+//! - **A swap takes a moment.** Until the threads have arrived the view counts the answer as not
+//!   carried out, and policies leave them alone.
 //! - **Threads of the kernel, of this process, and of real-time classes** are not the policy's.
 //! - **When this process dies** the kernel takes its own scheduler back.
 //!
-//! Licence: this folder is MIT or Apache-2.0 as all of Evenkeel; `src/bpf`, which is built in with it, is GPL-2.0-only, and so is the
-//! whole binary then.
+//! Licence: this folder is MIT or Apache-2.0 as all of Evenkeel; `src/bpf`, which is built in with
+//! it, is GPL-2.0-only, and so is the whole binary then.
 
 mod carry_out;
 mod counters;

@@ -5,7 +5,9 @@ use std::sync::atomic::fence;
 
 use evenkeel_machine::{CoreId, KindId, Nanos, PerKind, Work};
 use evenkeel_policy::pelt::Pelt;
-use evenkeel_policy::{AppId, Event, IDLE_WEIGHT, Interest, QueueId, State, ThreadId, ThreadStats, weight_of};
+use evenkeel_policy::{
+    AppId, Event, IDLE_WEIGHT, Interest, QueueId, State, ThreadId, ThreadStats, weight_of,
+};
 
 use super::counters::Sampled;
 use super::mechanism::Mechanism;
@@ -116,7 +118,12 @@ impl Mechanism {
     }
 
     /// What a thread did since the last look that milestones are told by.
-    fn meetings_of(&mut self, thread: ThreadId, slot: u32, meetings: &mut Vec<(u64, bool, ThreadId)>) {
+    fn meetings_of(
+        &mut self,
+        thread: ThreadId,
+        slot: u32,
+        meetings: &mut Vec<(u64, bool, ThreadId)>,
+    ) {
         let (slot, state) = (&self.kernel.slots[slot as usize], &mut self.threads[thread.index()]);
         let (blocked, woke) = (slot.blocked_at.load(Relaxed), slot.woke_at.load(Relaxed));
         if std::mem::replace(&mut state.blocked_at, blocked) != blocked {
@@ -142,27 +149,34 @@ impl Mechanism {
         }
     }
 
-    /// A thread is ours from now on: a new one, or one that comes back from another class or another life of the kernel side.
+    /// A thread is ours from now on: a new one, or one that comes back from another class or
+    /// another life of the kernel side.
     fn started(&mut self, at: u32) {
         let slot = &self.kernel.slots[at as usize];
         let (tid, process) = (Tid(slot.tid.load(Relaxed)), Tid(slot.process.load(Relaxed)));
-        let (started, born) = (self.since_epoch(slot.started_at.load(Relaxed)), slot.born.load(Relaxed));
+        let (started, born) =
+            (self.since_epoch(slot.started_at.load(Relaxed)), slot.born.load(Relaxed));
         let parent = slot.parent.load(Relaxed);
         let parent = self.holders.get(parent as usize).copied().flatten();
         let known = self.roster.known(tid).filter(|&thread| !self.threads[thread.index()].ended);
         let (known, other) = match known {
-            Some(thread) if self.process_of(thread) != process || self.threads[thread.index()].born != born => {
+            Some(thread)
+                if self.process_of(thread) != process
+                    || self.threads[thread.index()].born != born =>
+            {
                 (None, known)
             }
             _ => (known, None),
         };
-        // One whose number in `/proc` is another's by now has ended. That a slot was left is taken in after this.
+        // One whose number in `/proc` is another's by now has ended. That a slot was left is taken
+        // in after this.
         if let Some(other) = other.filter(|other| self.threads[other.index()].slot.is_none()) {
             self.away.retain(|&away| away != other);
             self.end(other);
         }
         if let Some(thread) = known.filter(|thread| self.threads[thread.index()].slot.is_some()) {
-            // It has been in another class since the last look: that it left is noted before, and taken in after this.
+            // It has been in another class since the last look: that it left is noted before, and
+            // taken in after this.
             self.read(thread);
             self.leave_slot(thread);
             self.leave(thread);
@@ -187,13 +201,16 @@ impl Mechanism {
         self.began_program(thread, at);
         self.read_cores(thread, at);
         self.stats[thread.index()].state = State::Blocked;
-        if self.stats[thread.index()].restricted && self.affinity[thread.index()].as_deref() == Some(&[]) {
+        if self.stats[thread.index()].restricted
+            && self.affinity[thread.index()].as_deref() == Some(&[])
+        {
             return;
         }
         self.enter(thread);
     }
 
-    /// A new slot has its parent's directives, or those of the template: what has been said of the thread's number holds.
+    /// A new slot has its parent's directives, or those of the template: what has been said of the
+    /// thread's number holds.
     fn say_again(&mut self, thread: ThreadId, at: u32) {
         let (state, own) = (&mut self.threads[thread.index()], self.stats[thread.index()].weight);
         state.order_generation = 1;
@@ -228,14 +245,18 @@ impl Mechanism {
         self.tell_whether_runnable(thread);
     }
 
-    /// The policy is told that a thread has woken or blocked since it was last told so, whoever has seen it first: a look at its core may have, before
-    /// it was noted.
+    /// The policy is told that a thread has woken or blocked since it was last told so, whoever has
+    /// seen it first: a look at its core may have, before it was noted.
     fn tell_whether_runnable(&mut self, thread: ThreadId) {
         let is = self.stats[thread.index()].runnable();
         let was = std::mem::replace(&mut self.threads[thread.index()].told_runnable, is);
         match (was, is) {
-            (false, true) if self.interest.wants(Interest::WOKE) => self.events.push(Event::Woke(thread)),
-            (true, false) if self.interest.wants(Interest::BLOCKED) => self.events.push(Event::Blocked(thread)),
+            (false, true) if self.interest.wants(Interest::WOKE) => {
+                self.events.push(Event::Woke(thread))
+            }
+            (true, false) if self.interest.wants(Interest::BLOCKED) => {
+                self.events.push(Event::Blocked(thread))
+            }
             _ => {}
         }
     }
@@ -302,7 +323,8 @@ impl Mechanism {
         thread
     }
 
-    /// Brings the statistics of a thread up to now, and tells the policy what it wants to be told of what was noted.
+    /// Brings the statistics of a thread up to now, and tells the policy what it wants to be told
+    /// of what was noted.
     fn note(&mut self, thread: ThreadId, slot: u32, bits: u32) {
         self.read(thread);
         if !self.threads[thread.index()].told {
@@ -341,7 +363,8 @@ impl Mechanism {
             return self.give_back(at);
         }
         self.read(thread);
-        // That most threads that leave have ended the kernel side has seen; only of the others `/proc` has to be asked.
+        // That most threads that leave have ended the kernel side has seen; only of the others
+        // `/proc` has to be asked.
         let ended = self.threads[thread.index()].ended || self.is_gone(thread);
         self.leave_slot(thread);
         self.leave(thread);
@@ -357,18 +380,26 @@ impl Mechanism {
     pub(super) fn leave_slot(&mut self, thread: ThreadId) {
         let (state, stats) = (&mut self.threads[thread.index()], &self.stats[thread.index()]);
         state.slot = None;
-        state.before =
-            Before { waiting: stats.waiting, blocked: stats.blocked, runs: stats.runs, migrations: state.migrations };
+        state.before = Before {
+            waiting: stats.waiting,
+            blocked: stats.blocked,
+            runs: stats.runs,
+            migrations: state.migrations,
+        };
     }
 
-    /// Whether a thread that has left has left for good: it is not there, or a zombie, or another has its number by now.
+    /// Whether a thread that has left has left for good: it is not there, or a zombie, or another
+    /// has its number by now.
     pub(super) fn is_gone(&mut self, thread: ThreadId) -> bool {
         let process = self.process_of(thread);
         let state = &mut self.threads[thread.index()];
         let stat =
-            std::fs::read_to_string(format!("/proc/{}/task/{}/stat", process.0, state.tid.0)).unwrap_or_default();
-        // After the name, in parentheses, come the state, which is Z or X then, and as field 22 the start time.
-        let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
+            std::fs::read_to_string(format!("/proc/{}/task/{}/stat", process.0, state.tid.0))
+                .unwrap_or_default();
+        // After the name, in parentheses, come the state, which is Z or X then, and as field 22 the
+        // start time.
+        let mut fields =
+            stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
         if matches!(fields.next(), None | Some("Z" | "X")) {
             return true;
         }
@@ -427,7 +458,8 @@ impl Mechanism {
         let slot = &self.kernel.slots[slot as usize];
         let restricted = slot.restricted.load(Relaxed) != 0;
         let has = |cpu: u32| slot.affinity[cpu as usize / 64].load(Relaxed) >> (cpu % 64) & 1 == 1;
-        let cores = self.machine.cores.iter().filter(|core| has(core.cpu)).map(|core| core.id).collect();
+        let cores =
+            self.machine.cores.iter().filter(|core| has(core.cpu)).map(|core| core.id).collect();
         self.stats[thread.index()].restricted = restricted;
         self.affinity[thread.index()] = restricted.then_some(cores);
     }
@@ -468,7 +500,8 @@ impl Mechanism {
             let rate = u128::from(slot.rate[kind.index()].load(Relaxed));
             reading.virtual_time += ((u128::from(ran) * rate) >> RATE_SHIFT) as u64;
         }
-        let still = |is: State| if shown == is { self.now.saturating_sub(since) } else { Nanos::ZERO };
+        let still =
+            |is: State| if shown == is { self.now.saturating_sub(since) } else { Nanos::ZERO };
         let (waits, sleeps) = (still(State::Ready), still(State::Blocked));
         let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
         for kind in (0..self.machine.kinds.len() as u8).map(KindId) {
@@ -487,7 +520,8 @@ impl Mechanism {
         stats.blocked = state.before.blocked + Nanos(reading.blocked) + sleeps;
         stats.runs = state.before.runs + reading.runs;
         let migrations = state.before.migrations + reading.migrations;
-        self.totals.migrations += migrations.saturating_sub(std::mem::replace(&mut state.migrations, migrations));
+        self.totals.migrations +=
+            migrations.saturating_sub(std::mem::replace(&mut state.migrations, migrations));
         stats.since = since;
         if let Some(core) = core {
             stats.core = core;
@@ -505,7 +539,8 @@ impl Mechanism {
 
     /// A thread belongs to another queue.
     pub(super) fn belong(&mut self, thread: ThreadId, queue: QueueId) {
-        let waits = self.stats[thread.index()].state == State::Ready && self.threads[thread.index()].told;
+        let waits =
+            self.stats[thread.index()].state == State::Ready && self.threads[thread.index()].told;
         let before = self.stats[thread.index()].queue.replace(queue);
         if waits {
             if let Some(count) = before.and_then(|before| self.waiting.get_mut(before.index())) {
@@ -535,7 +570,11 @@ impl Mechanism {
             }
         }
         if self.interest.wants(Interest::LOAD) {
-            let signal = if stats.runnable() { self.machine.kind_of(stats.core).top().capacity } else { 0.0 };
+            let signal = if stats.runnable() {
+                self.machine.kind_of(stats.core).top().capacity
+            } else {
+                0.0
+            };
             self.threads[thread.index()].load.follow(signal, self.now);
         }
     }
@@ -576,8 +615,9 @@ impl Mechanism {
         self.threads[thread.index()].told && stats.state == State::Running && stats.core == core
     }
 
-    /// Threads and cores are read one after the other, and do not stand still meanwhile, and nobody notes that a thread has to wait: whoever is shown as
-    /// running where its core is not is looked at again, so that one runs if and only if its core says so.
+    /// Threads and cores are read one after the other, and do not stand still meanwhile, and nobody
+    /// notes that a thread has to wait: whoever is shown as running where its core is not is looked
+    /// at again, so that one runs if and only if its core says so.
     fn agree(&mut self) {
         let mut shown = std::mem::take(&mut self.shown_running);
         shown.sort_unstable();

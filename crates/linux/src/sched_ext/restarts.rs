@@ -2,9 +2,11 @@
 
 use evenkeel_machine::Nanos;
 
-/// How often, at most, in a row: where CPUs come and go faster than a scheduler is loaded, it is to end at last.
+/// How often, at most, in a row: where CPUs come and go faster than a scheduler is loaded, it is to
+/// end at last.
 const IN_A_ROW: u32 = 100;
-/// Whatever has run for so long since has done its work: a machine that sleeps every night takes its CPUs away each time.
+/// Whatever has run for so long since has done its work: a machine that sleeps every night takes
+/// its CPUs away each time.
 const WORKED: Nanos = Nanos::from_secs(10);
 
 /// See the file's head.

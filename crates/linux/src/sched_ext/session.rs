@@ -1,12 +1,15 @@
 //! A session: the kernel side and the mechanism at work, at a cost that stays within its budget.
 //!
-//! The session looks when the policy's timer is due; when the kernel side rings, which it does for new threads and for cores that found nothing to do (if
-//! the policy cares), never sooner than a pace after the last look ([`crate::live::pace`]); and otherwise every few milliseconds while
-//! there is something to see, and seldom when there is not. Where the policy says that it will have nothing to say before some time unless something
-//! changes, it looks at that time, and has the kernel side ring for whatever changes.
+//! The session looks when the policy's timer is due; when the kernel side rings, which it does for
+//! new threads and for cores that found nothing to do (if the policy cares), never sooner than a
+//! pace after the last look ([`crate::live::pace`]); and otherwise every few milliseconds while
+//! there is something to see, and seldom when there is not. Where the policy says that it will have
+//! nothing to say before some time unless something changes, it looks at that time, and has the
+//! kernel side ring for whatever changes.
 //!
-//! It ends when the kernel ends it. If that was because CPUs came or went, the kernel side is loaded anew: threads keep their numbers and
-//! what has been counted, and the policy is told that they left and came back.
+//! It ends when the kernel ends it. If that was because CPUs came or went, the kernel side is
+//! loaded anew: threads keep their numbers and what has been counted, and the policy is told that
+//! they left and came back.
 
 use std::error::Error;
 use std::io;
@@ -34,7 +37,8 @@ const LOOK: Nanos = Nanos::from_millis(4);
 /// Time between looks when nothing has been seen for a while.
 const QUIET: Nanos = Nanos::from_millis(64);
 
-/// Time between looks at most: a second without a sign of us, and CPUs take from all queues (queues.bpf.h).
+/// Time between looks at most: a second without a sign of us, and CPUs take from all queues
+/// (queues.bpf.h).
 const SIGN: Nanos = Nanos::from_millis(500);
 
 /// How a session works.
@@ -69,7 +73,8 @@ pub enum SessionError {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The kernel has ended it.
-    #[error("the kernel has ended the scheduler: {}{}{}", .0.reason, colon(&.0.message), .0.message)]
+    #[error("the kernel has ended the scheduler: \
+             {}{}{}", .0.reason, colon(&.0.message), .0.message)]
     Ended(Box<Ended>),
     /// Waiting, or commands.
     #[error("cannot go on: {0}")]
@@ -91,7 +96,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins: from now on the machine, or in partial mode whoever asks for SCHED_EXT, is scheduled by the policy.
+    /// Begins: from now on the machine, or in partial mode whoever asks for SCHED_EXT, is scheduled
+    /// by the policy.
     ///
     /// # Errors
     /// The policy refuses the machine; the kernel cannot have the scheduler, and why.
@@ -108,12 +114,15 @@ impl Session {
         let kernel = KernelSide::load(setup)?;
         let at = now();
         let called = machine.name.clone();
-        let mut mechanism = Mechanism::new(kernel, machine, policy, config.mechanism.clone(), at)
-            .map_err(|why| SessionError::Refused { policy: name.into(), machine: called, why })?;
+        let mut mechanism =
+            Mechanism::new(kernel, machine, policy, config.mechanism.clone(), at).map_err(
+                |why| SessionError::Refused { policy: name.into(), machine: called, why },
+            )?;
         mechanism.set_online(support::online(&config.sysfs).as_deref());
         mechanism.attach()?;
         support::drop_privileges();
-        // Those who were there before are told of at once. What that costs is not what looking costs.
+        // Those who were there before are told of at once. What that costs is not what looking
+        // costs.
         mechanism.look(now())?;
         let at = now();
         Ok(Self {
@@ -144,7 +153,13 @@ impl Session {
         let mut earliest = self.last.saturating_add(self.pace.least());
         let is_quiet = self.mechanism.is_quiet();
         let calm = self.last.saturating_add(if is_quiet { SIGN } else { self.quiet });
-        let due = self.mechanism.due().unwrap_or(Nanos::MAX).min(calm).max(earliest).min(at.saturating_add(within));
+        let due = self
+            .mechanism
+            .due()
+            .unwrap_or(Nanos::MAX)
+            .min(calm)
+            .max(earliest)
+            .min(at.saturating_add(within));
         let board = self.mechanism.kernel().board();
         let mut urgent = pending::STARTED | pending::OVER;
         if self.mechanism.interest().wants(Interest::CORE_IDLE) {
@@ -162,7 +177,9 @@ impl Session {
         let bell = self.mechanism.kernel().bell();
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(others.len() + 1);
         fds.push(PollFd::from_borrowed_fd(bell, PollFlags::IN));
-        fds.extend(others.iter().map(|other| PollFd::from_borrowed_fd(other.as_fd(), PollFlags::IN)));
+        fds.extend(
+            others.iter().map(|other| PollFd::from_borrowed_fd(other.as_fd(), PollFlags::IN)),
+        );
         let woken = unseen || self.pace.sleep(|| wait(&mut fds, due.saturating_sub(at)))?;
         board.asleep.store(0, Relaxed);
         let other = fds[1..].iter().any(|fd| !fd.revents().is_empty());
@@ -196,7 +213,11 @@ impl Session {
     /// CPUs that are online and not in the machine.
     pub fn strangers(&self) -> Vec<u32> {
         let known = |cpu: u32| self.mechanism.machine().cores.iter().any(|core| core.cpu == cpu);
-        support::online(&self.config.sysfs).unwrap_or_default().into_iter().filter(|&cpu| !known(cpu)).collect()
+        support::online(&self.config.sysfs)
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|&cpu| !known(cpu))
+            .collect()
     }
 
     /// The mechanism.
@@ -208,7 +229,11 @@ impl Session {
 impl live::Session for Session {
     /// # Errors
     /// The kernel has ended the scheduler, or refuses what is asked for.
-    fn step(&mut self, within: Nanos, others: &[&dyn AsFd]) -> Result<(), Box<dyn Error + Send + Sync>> {
+    fn step(
+        &mut self,
+        within: Nanos,
+        others: &[&dyn AsFd],
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(self.look(within, others)?)
     }
 
@@ -218,10 +243,12 @@ impl live::Session for Session {
         // What is refused now has no consequences any more.
         let _ = self.mechanism.look(at);
         let missed = self.mechanism.kernel().board().dropped.load(Relaxed);
-        let (totals, busy, source) = (self.mechanism.totals(), self.mechanism.busy(), self.source());
+        let (totals, busy, source) =
+            (self.mechanism.totals(), self.mechanism.busy(), self.source());
         self.mechanism.detach();
         let mechanism = self.mechanism;
-        let (apps, stats, tids) = mechanism.roster().remembered(mechanism.stats(), &mechanism.tids());
+        let (apps, stats, tids) =
+            mechanism.roster().remembered(mechanism.stats(), &mechanism.tids());
         Finished {
             mechanism: "sched_ext",
             source,
@@ -241,7 +268,8 @@ impl live::Session for Session {
     }
 
     fn source(&self) -> String {
-        let counts = if self.mechanism.kernel().counts() { ", with counters of instructions" } else { "" };
+        let counts =
+            if self.mechanism.kernel().counts() { ", with counters of instructions" } else { "" };
         format!("the kernel's scheduler, sched_ext{counts}")
     }
 
@@ -279,7 +307,10 @@ fn setup(config: &Config, machine: &Machine) -> Setup {
 
 /// Whether anything was readable before the time was over.
 fn wait(fds: &mut [PollFd<'_>], time: Nanos) -> io::Result<bool> {
-    let timeout = Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 };
+    let timeout = Timespec {
+        tv_sec: (time.0 / 1_000_000_000) as i64,
+        tv_nsec: (time.0 % 1_000_000_000) as i64,
+    };
     match poll(fds, Some(&timeout)) {
         Ok(readable) => Ok(readable > 0),
         // A signal: whoever waits for it looks now.

@@ -1,6 +1,7 @@
 //! The memory that the kernel side and this process share: `src/bpf/shared.h`, field by field.
 //!
-//! Everything is atomic and relaxed: either side writes while the other reads. What needs an order says so where it is used.
+//! Everything is atomic and relaxed: either side writes while the other reads. What needs an order
+//! says so where it is used.
 
 #![allow(unsafe_code)]
 // Fields are explained in shared.h.
@@ -69,7 +70,8 @@ pub mod pending {
     /// Of `rings_for` and `unseen` only.
     pub const CORE_IDLE: u32 = 1 << 31;
     pub const OVER: u32 = 1 << 30;
-    /// What a policy that is quiet must be asked after ([`evenkeel_policy::Policy::quiet_until`]): all but who takes turns with whom.
+    /// What a policy that is quiet must be asked after ([`evenkeel_policy::Policy::quiet_until`]):
+    /// all but who takes turns with whom.
     pub const CHANGES: u32 = STARTED | EXITED | ENDED | WOKE | BLOCKED | EXEC | RENICED | AFFINITY;
 }
 
@@ -233,7 +235,11 @@ fn copy_word(to: &Word, from: &Word) {
 impl Queue {
     /// What this side has written, and the clock, of a queue of another kernel side.
     pub fn take_over(&self, from: &Self) {
-        let longs = [(&self.floor, &from.floor), (&self.sleeper, &from.sleeper), (&self.preemption, &from.preemption)];
+        let longs = [
+            (&self.floor, &from.floor),
+            (&self.sleeper, &from.sleeper),
+            (&self.preemption, &from.preemption),
+        ];
         longs.iter().for_each(|(to, from)| copy_long(to, from));
         let words = [
             (&self.preempts, &from.preempts),
@@ -244,7 +250,10 @@ impl Queue {
         words.iter().for_each(|(to, from)| copy_word(to, from));
         self.served.iter().zip(&from.served).for_each(|(to, from)| copy_long(to, from));
         self.served_first.iter().zip(&from.served_first).for_each(|(to, from)| copy_long(to, from));
-        self.preferred.iter().zip(&from.preferred).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
+        self.preferred
+            .iter()
+            .zip(&from.preferred)
+            .for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
     }
 }
 
@@ -261,10 +270,22 @@ impl Cpu {
             (&self.host_count, &from.host_count),
         ];
         words.iter().for_each(|(to, from)| copy_word(to, from));
-        self.hosts.iter().zip(&from.hosts).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
-        self.tier_end.iter().zip(&from.tier_end).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
-        self.tier_by_load.iter().zip(&from.tier_by_load).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
-        self.served.iter().zip(&from.served).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
+        self.hosts
+            .iter()
+            .zip(&from.hosts)
+            .for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
+        self.tier_end
+            .iter()
+            .zip(&from.tier_end)
+            .for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
+        self.tier_by_load
+            .iter()
+            .zip(&from.tier_by_load)
+            .for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
+        self.served
+            .iter()
+            .zip(&from.served)
+            .for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
     }
 }
 
@@ -312,7 +333,8 @@ pub struct LastWords {
     pub dump: [AtomicU8; 32768],
 }
 
-/// Types that any bytes are a value of, and that may be written from outside at any time: atomics all through.
+/// Types that any bytes are a value of, and that may be written from outside at any time: atomics
+/// all through.
 ///
 /// # Safety
 /// `repr(C)`, nothing but atomic integers and arrays of them.
@@ -339,7 +361,8 @@ pub struct Shared<T> {
     bytes: usize,
 }
 
-// SAFETY: the memory is T's, which are atomics all through and so Sync; the mapping lives as long as this.
+// SAFETY: the memory is T's, which are atomics all through and so Sync; the mapping lives as long
+// as this.
 unsafe impl<T: Plain + Sync> Send for Shared<T> {}
 
 impl<T: Plain> Shared<T> {
@@ -362,20 +385,23 @@ impl<T: Plain> Deref for Shared<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: mapped for so many, page-aligned, until `drop`; T is atomics, so that others may write meanwhile.
+        // SAFETY: mapped for so many, page-aligned, until `drop`; T is atomics, so that others may
+        // write meanwhile.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }
 
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
-        // SAFETY: mapped by `map`, and nobody has a reference any more. If it fails, the mapping stays, which harms nobody.
+        // SAFETY: mapped by `map`, and nobody has a reference any more. If it fails, the mapping
+        // stays, which harms nobody.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
 
 /// Text up to the first zero byte.
 pub fn text(bytes: &[AtomicU8]) -> String {
-    let bytes: Vec<u8> = bytes.iter().map(|byte| byte.load(Relaxed)).take_while(|&byte| byte != 0).collect();
+    let bytes: Vec<u8> =
+        bytes.iter().map(|byte| byte.load(Relaxed)).take_while(|&byte| byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }

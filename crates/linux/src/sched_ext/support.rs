@@ -1,4 +1,5 @@
-//! Whether this kernel can have a scheduler of ours, asked before it is tried: so that the answer names the cause.
+//! Whether this kernel can have a scheduler of ours, asked before it is tried: so that the answer
+//! names the cause.
 
 use std::fs;
 use std::path::Path;
@@ -16,13 +17,15 @@ use super::shared::MAX_CPUS;
 /// Where the kernel tells of sched_ext, below sysfs.
 const FOLDER: &str = "kernel/sched_ext";
 /// What loading takes.
-const NEEDED: [(CapabilitySet, &str); 2] = [(CapabilitySet::BPF, "CAP_BPF"), (CapabilitySet::PERFMON, "CAP_PERFMON")];
+const NEEDED: [(CapabilitySet, &str); 2] =
+    [(CapabilitySet::BPF, "CAP_BPF"), (CapabilitySet::PERFMON, "CAP_PERFMON")];
 
 /// How often it is looked whether other programs are at work, and how long after one another.
 const SAMPLES: usize = 5;
 const BETWEEN: Duration = Duration::from_millis(2);
 
-/// How often CPUs have come or gone: a scheduler that is loaded for another number than the present one is refused.
+/// How often CPUs have come or gone: a scheduler that is loaded for another number than the present
+/// one is refused.
 pub fn hotplug_sequence(sysfs: &Path) -> u64 {
     fs::read_to_string(sysfs.join(FOLDER).join("hotplug_seq"))
         .ok()
@@ -50,16 +53,18 @@ pub fn check_cpus(sysfs: &Path) -> Result<(), LoadError> {
     if (last as usize) < MAX_CPUS { Ok(()) } else { Err(LoadError::TooManyCpus(last)) }
 }
 
-/// How long it is between two ticks of the kernel's: clocks that are only read at ticks are as fine as that.
+/// How long it is between two ticks of the kernel's: clocks that are only read at ticks are as fine
+/// as that.
 pub fn tick() -> Nanos {
     let tick = clock_getres(ClockId::MonotonicCoarse);
     Nanos(tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64)
 }
 
-/// Whether other threads than this one and `whose` had or waited for a CPU each time that one looked, within some
-/// milliseconds.
+/// Whether other threads than this one and `whose` had or waited for a CPU each time that one
+/// looked, within some milliseconds.
 pub fn others_run(whose: Option<&Whose>) -> bool {
-    // proc_loadavg(5): the fourth field begins with the threads that are runnable now, of which one is this.
+    // proc_loadavg(5): the fourth field begins with the threads that are runnable now, of which one
+    // is this.
     let runnable = || -> Option<usize> {
         let text = fs::read_to_string("/proc/loadavg").ok()?;
         text.split_ascii_whitespace().nth(3)?.split('/').next()?.parse().ok()
@@ -70,8 +75,8 @@ pub fn others_run(whose: Option<&Whose>) -> bool {
     })
 }
 
-/// Gives up what this thread may do beyond what it still needs: loading the scheduler anew when CPUs come or go, its own memory and class,
-/// and signals to the program that it runs.
+/// Gives up what this thread may do beyond what it still needs: loading the scheduler anew when
+/// CPUs come or go, its own memory and class, and signals to the program that it runs.
 pub fn drop_privileges() {
     let kept = CapabilitySet::BPF
         | CapabilitySet::PERFMON
@@ -80,7 +85,11 @@ pub fn drop_privileges() {
         | CapabilitySet::KILL;
     if let Ok(own) = capabilities(None) {
         let left = own.permitted & kept;
-        let sets = CapabilitySets { effective: left, permitted: left, inheritable: CapabilitySet::empty() };
+        let sets = CapabilitySets {
+            effective: left,
+            permitted: left,
+            inheritable: CapabilitySet::empty(),
+        };
         // To give up less is no reason not to go on.
         let _ = set_capabilities(None, sets);
     }
@@ -92,10 +101,15 @@ pub fn drop_privileges() {
 /// What is missing, and what to do about it.
 pub fn check(sysfs: &Path) -> Result<(), LoadError> {
     let folder = sysfs.join(FOLDER);
-    let Ok(state) = fs::read_to_string(folder.join("state")) else { return Err(LoadError::NoSchedExt) };
+    let Ok(state) = fs::read_to_string(folder.join("state")) else {
+        return Err(LoadError::NoSchedExt);
+    };
     if state.trim() != "disabled" {
         let name = fs::read_to_string(folder.join("root/ops")).unwrap_or_default();
-        return Err(LoadError::Another { name: name.trim().into(), is_ours: name.trim().starts_with(NAME) });
+        return Err(LoadError::Another {
+            name: name.trim().into(),
+            is_ours: name.trim().starts_with(NAME),
+        });
     }
     if !sysfs.join("kernel/btf/vmlinux").exists() {
         return Err(LoadError::NoBtf);
@@ -103,7 +117,11 @@ pub fn check(sysfs: &Path) -> Result<(), LoadError> {
     check_cpus(sysfs)?;
     // What more rights would not help with has been said before.
     let missing: Vec<&str> = match capabilities(None) {
-        Ok(own) => NEEDED.iter().filter(|(one, _)| !own.effective.contains(*one)).map(|(_, name)| *name).collect(),
+        Ok(own) => NEEDED
+            .iter()
+            .filter(|(one, _)| !own.effective.contains(*one))
+            .map(|(_, name)| *name)
+            .collect(),
         Err(_) => Vec::new(),
     };
     if missing.is_empty() { Ok(()) } else { Err(LoadError::NotAllowed(missing.join(" and "))) }
@@ -150,17 +168,22 @@ mod tests {
             ];
             refused(&files).unwrap_or_default()
         };
-        assert!(online("0-3,256\n").starts_with("CPU 256 is online, and the scheduler has room for CPUs 0 to 255: "));
+        assert!(
+            online("0-3,256\n")
+                .starts_with("CPU 256 is online, and the scheduler has room for CPUs 0 to 255: ")
+        );
         assert!(!online("0-255\n").contains("room"));
     }
 
     #[test]
     fn another_scheduler_is_named_and_how_it_is_stopped() {
-        let beside =
-            |ops: &str| refused(&[("kernel/sched_ext/state", "enabled\n"), ("kernel/sched_ext/root/ops", ops)]);
+        let beside = |ops: &str| {
+            refused(&[("kernel/sched_ext/state", "enabled\n"), ("kernel/sched_ext/root/ops", ops)])
+        };
         assert_eq!(
             beside("bpfland_1.1.4_g1234\n").unwrap(),
-            "another sched_ext scheduler runs already (bpfland_1.1.4_g1234): stop it first (systemctl stop scx.service, or end its process)"
+            "another sched_ext scheduler runs already (bpfland_1.1.4_g1234): stop it first \
+             (systemctl stop scx.service, or end its process)"
         );
         let ours = format!("{NAME}_acfs");
         assert_eq!(

@@ -1,4 +1,5 @@
-//! What the policy is told, and shown, of a kernel side that a test writes by hand: its slots and CPUs change between any two reads.
+//! What the policy is told, and shown, of a kernel side that a test writes by hand: its slots and
+//! CPUs change between any two reads.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
@@ -83,7 +84,8 @@ impl Lab {
     fn under(policy: Box<dyn Policy>, machine: &str) -> Self {
         let (kernel, notes) = by_hand::kernel(SLOTS);
         let machine = evenkeel_files::machines::preset(machine).unwrap();
-        let mut mechanism = Mechanism::new(kernel, machine, policy, Options::default(), Nanos::ZERO).unwrap();
+        let mut mechanism =
+            Mechanism::new(kernel, machine, policy, Options::default(), Nanos::ZERO).unwrap();
         mechanism.attach().unwrap();
         Self { mechanism, notes, told: Arc::default(), now: 0 }
     }
@@ -92,7 +94,8 @@ impl Lab {
         self.mechanism.machine().cores.len() as u32
     }
 
-    /// Something happened, of which there is a note at once, or which is pending until [`Lab::deliver`].
+    /// Something happened, of which there is a note at once, or which is pending until
+    /// [`Lab::deliver`].
     fn note(&self, slot: u32, bits: u32) {
         if self.mechanism.kernel().slots[slot as usize].pending.fetch_or(bits, Relaxed) == 0 {
             self.notes.borrow_mut().push(slot);
@@ -162,7 +165,8 @@ impl Lab {
         std::mem::take(&mut self.told.lock().unwrap())
     }
 
-    /// The same for a look to which what has happened so far is shown, but not noted: it happened after the notes had been taken.
+    /// The same for a look to which what has happened so far is shown, but not noted: it happened
+    /// after the notes had been taken.
     fn look_before_the_notes(&mut self) -> Vec<Event> {
         let notes = std::mem::take(&mut *self.notes.borrow_mut());
         let told = self.look();
@@ -236,7 +240,8 @@ fn who_was_in_another_class_between_two_looks_left_and_came_back() {
 fn a_policy_that_is_quiet_has_its_timer_when_it_said_or_when_something_changes() {
     let timers = Arc::new(Mutex::new(0));
     let quiet_until = Some(Nanos::from_millis(50));
-    let mut lab = Lab::of(Listener { timers: Arc::clone(&timers), quiet_until, ..Listener::default() });
+    let mut lab =
+        Lab::of(Listener { timers: Arc::clone(&timers), quiet_until, ..Listener::default() });
     lab.enable(1, TID_OF_SLOT);
     lab.wake(1);
     lab.run(1, 0);
@@ -262,7 +267,8 @@ fn a_policy_that_is_quiet_has_its_timer_when_it_said_or_when_something_changes()
 #[test]
 fn where_a_thread_is_to_start_holds_until_it_is_taken_up_though_another_weight_is_said_meanwhile() {
     let order = |weight: u32, start: Start| Order::VirtualTime { weight, start };
-    let said = vec![order(512, Start::Keep), order(2048, Start::Keep), order(1024, Start::At(5_000))];
+    let said =
+        vec![order(512, Start::Keep), order(2048, Start::Keep), order(1024, Start::At(5_000))];
     let mut lab = Lab::of(Listener { orders: Arc::new(Mutex::new(said)), ..Listener::default() });
     lab.enable(1, TID_OF_SLOT);
     lab.wake(1);
@@ -304,7 +310,8 @@ fn threads_that_have_ended_take_no_memory() {
 #[test]
 fn what_was_said_of_a_number_is_said_to_the_slot_of_whoever_has_it_next_or_again() {
     let fixed = Order::Fixed { key: 77, step: 3 };
-    let mut lab = Lab::of(Listener { orders: Arc::new(Mutex::new(vec![fixed])), ..Listener::default() });
+    let mut lab =
+        Lab::of(Listener { orders: Arc::new(Mutex::new(vec![fixed])), ..Listener::default() });
     lab.enable(1, TID_OF_SLOT);
     lab.wake(1);
     lab.look();
@@ -322,13 +329,20 @@ fn what_was_said_of_a_number_is_said_to_the_slot_of_whoever_has_it_next_or_again
     lab.look();
     let slot = &lab.mechanism.kernel().slots[2];
     assert_eq!(said(&lab, 2), (expected.0, expected.1, 3_000_000));
-    assert_ne!(slot.order_generation.load(Relaxed), slot.seen_order.load(Relaxed), "it is to be taken up");
+    assert_ne!(
+        slot.order_generation.load(Relaxed),
+        slot.seen_order.load(Relaxed),
+        "it is to be taken up"
+    );
     // another comes after its end.
     lab.end(2);
     lab.look();
     lab.enable(3, TID_OF_SLOT + 1);
     lab.look();
-    assert_eq!((lab.mechanism.stats().len(), said(&lab, 3)), (1, (expected.0, expected.1, 3_000_000)));
+    assert_eq!(
+        (lab.mechanism.stats().len(), said(&lab, 3)),
+        (1, (expected.0, expected.1, 3_000_000))
+    );
 }
 
 #[test]
@@ -443,7 +457,8 @@ fn notes_that_were_lost_are_looked_for() {
 type Step = (u32, u8, u8);
 
 proptest! {
-    /// However looks fall between what happens and its notes: every policy can count who is runnable.
+    /// However looks fall between what happens and its notes: every policy can count who is
+    /// runnable.
     #[test]
     fn what_is_told_adds_up_to_what_is(steps in prop::collection::vec((1_u32..6, 0_u8..8, 0_u8..3), 1..120)) {
         let mut lab = Lab::new();
@@ -492,7 +507,8 @@ proptest! {
     }
 }
 
-/// Programs a second after their start: of each thread its process and `/proc/PROCESS/task/THREAD/stat`.
+/// Programs a second after their start: of each thread its process and
+/// `/proc/PROCESS/task/THREAD/stat`.
 const RECORDINGS: [&str; 4] = [
     include_str!("../../tests/attach/busy-and-sleeper.stat"),
     include_str!("../../tests/attach/half-asleep.stat"),
@@ -505,11 +521,13 @@ fn a_thread_that_sleeps_at_attach_is_blocked_under_every_policy() {
     let policies = evenkeel_policy::registry::ENTRIES.iter().map(|entry| entry.name);
     for policy in policies.filter(|name| *name != "opt-unfairness") {
         for recording in RECORDINGS {
-            let mut lab = Lab::under(evenkeel_policy::registry::make(policy, &[]).unwrap(), "odroid-xu3");
+            let mut lab =
+                Lab::under(evenkeel_policy::registry::make(policy, &[]).unwrap(), "odroid-xu3");
             let mut busy = Vec::new();
             for (slot, line) in (1..).zip(recording.lines()) {
                 let (_, stat) = line.split_once(' ').unwrap();
-                // As the kernel tells of whoever is there when a scheduler is loaded: all come asleep, and those that may run wake.
+                // As the kernel tells of whoever is there when a scheduler is loaded: all come
+                // asleep, and those that may run wake.
                 lab.enable(slot, TID_OF_SLOT + slot as i32);
                 if crate::watch::Doing::parse(stat).unwrap().runnable {
                     lab.wake(slot);
@@ -523,8 +541,15 @@ fn a_thread_that_sleeps_at_attach_is_blocked_under_every_policy() {
             let stats = lab.mechanism.stats();
             assert_eq!(stats.len(), recording.lines().count(), "{policy}");
             for (index, stats) in stats.iter().enumerate() {
-                assert_eq!(stats.runnable(), busy.contains(&index), "{policy}: {index} of {recording}");
-                assert!(stats.runnable() || stats.waiting == Nanos::ZERO, "{policy}: {index} of {recording}");
+                assert_eq!(
+                    stats.runnable(),
+                    busy.contains(&index),
+                    "{policy}: {index} of {recording}"
+                );
+                assert!(
+                    stats.runnable() || stats.waiting == Nanos::ZERO,
+                    "{policy}: {index} of {recording}"
+                );
                 assert!(stats.queue.is_some(), "{policy}: {index} of {recording}");
             }
         }
@@ -534,11 +559,18 @@ fn a_thread_that_sleeps_at_attach_is_blocked_under_every_policy() {
 #[test]
 fn a_thread_that_runs_on_a_core_that_its_first_queue_is_not_for_goes_to_one_that_it_is_for() {
     // gts puts a new thread on an idle big core, where it believes it from then on.
-    let of_kinds =
-        |lab: &Lab| -> Vec<usize> { lab.mechanism.machine().cores.iter().map(|core| core.kind.index()).collect() };
-    for (cpu, idles, wanted) in [(0, true, Some(command::MOVE)), (0, false, None), (4, true, None)] {
-        let mut lab = Lab::under(evenkeel_policy::registry::make("gts", &[]).unwrap(), "odroid-xu3");
-        assert_eq!(of_kinds(&lab), [1, 1, 1, 1, 0, 0, 0, 0], "Linux numbers the little cores first");
+    let of_kinds = |lab: &Lab| -> Vec<usize> {
+        lab.mechanism.machine().cores.iter().map(|core| core.kind.index()).collect()
+    };
+    for (cpu, idles, wanted) in [(0, true, Some(command::MOVE)), (0, false, None), (4, true, None)]
+    {
+        let mut lab =
+            Lab::under(evenkeel_policy::registry::make("gts", &[]).unwrap(), "odroid-xu3");
+        assert_eq!(
+            of_kinds(&lab),
+            [1, 1, 1, 1, 0, 0, 0, 0],
+            "Linux numbers the little cores first"
+        );
         for big in (4..8).filter(|_| !idles) {
             lab.enable(big, TID_OF_SLOT + big as i32);
             lab.wake(big);
@@ -551,7 +583,8 @@ fn a_thread_that_runs_on_a_core_that_its_first_queue_is_not_for_goes_to_one_that
         lab.look();
         let ordered = &lab.mechanism.kernel().commands[0];
         let (kind, other) = (ordered.kind.load(Relaxed), ordered.other.load(Relaxed));
-        let ordered = (lab.mechanism.kernel().board().command_count.load(Relaxed) > 0).then_some(kind);
+        let ordered =
+            (lab.mechanism.kernel().board().command_count.load(Relaxed) > 0).then_some(kind);
         assert_eq!(ordered, wanted, "CPU {cpu}, big cores idle: {idles}");
         assert!(wanted.is_none() || other >= 4, "to CPU {other}");
     }

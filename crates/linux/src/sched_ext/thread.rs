@@ -85,7 +85,8 @@ impl Thread {
     }
 }
 
-/// Weight by which virtual time grows and queues are compared: the policy's, where the order has one.
+/// Weight by which virtual time grows and queues are compared: the policy's, where the order has
+/// one.
 pub fn weight_in(order: &Order, own: u32) -> u32 {
     match *order {
         Order::VirtualTime { weight, .. } => weight.max(1),

@@ -12,18 +12,28 @@ const MICRO: f64 = 1e6;
 pub fn find(sysfs: &Path) -> Vec<Sensor> {
     let mut sensors = Vec::new();
     for (name, folder) in entries(&sysfs.join("class/power_supply")) {
-        let is = |file: &str, content: &str| optional(&folder.join(file)).as_deref() == Some(content);
+        let is =
+            |file: &str, content: &str| optional(&folder.join(file)).as_deref() == Some(content);
         if !is("type", "Battery") || is("scope", "Device") {
             continue;
         }
         let file = |name: &str| Some(folder.join(name)).filter(|file| file.exists());
         let means = match (file("power_now"), file("current_now"), file("voltage_now")) {
             (Some(file), _, _) => Means::Power { file, per_watt: MICRO },
-            (None, Some(current), Some(voltage)) => Means::Product { current, voltage, per_unit: MICRO },
+            (None, Some(current), Some(voltage)) => {
+                Means::Product { current, voltage, per_unit: MICRO }
+            }
             _ => continue,
         };
         let (only_discharging, switch) = (Some(folder.join("status")), None);
-        sensors.push(Sensor { name, source: Source::Battery, in_total: true, means, only_discharging, switch });
+        sensors.push(Sensor {
+            name,
+            source: Source::Battery,
+            in_total: true,
+            means,
+            only_discharging,
+            switch,
+        });
     }
     sensors
 }

@@ -16,8 +16,9 @@ pub struct Found {
 }
 
 impl Found {
-    /// The source whose sensors make up the machine's energy: the first that has any, in the order RAPL, hardware monitors,
-    /// batteries. Sources measure the same energy in different places: their sum would count it twice.
+    /// The source whose sensors make up the machine's energy: the first that has any, in the order
+    /// RAPL, hardware monitors, batteries. Sources measure the same energy in different places:
+    /// their sum would count it twice.
     pub fn total_source(&self) -> Option<Source> {
         self.sensors.iter().filter(|sensor| sensor.in_total).map(|sensor| sensor.source).min()
     }
@@ -31,7 +32,9 @@ impl Found {
 /// The sensors under `sysfs`, which stands for `/sys`. Each is read once, to see whether it can be.
 pub fn find(sysfs: &Path) -> Found {
     let mut found = Found::default();
-    for sensor in [powercap::find(sysfs), hwmon::find(sysfs), battery::find(sysfs)].into_iter().flatten() {
+    for sensor in
+        [powercap::find(sysfs), hwmon::find(sysfs), battery::find(sysfs)].into_iter().flatten()
+    {
         match sensor.read() {
             Ok(_) => found.sensors.push(sensor),
             Err(error) => found.refused.push((sensor, error)),
@@ -43,8 +46,9 @@ pub fn find(sysfs: &Path) -> Found {
 /// What is in a folder, by name, numbers by their size: `hwmon2` before `hwmon10`.
 pub(super) fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut entries: Vec<(String, PathBuf)> =
-        entries.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path())).collect();
+    let mut entries: Vec<(String, PathBuf)> = entries
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()))
+        .collect();
     entries.sort_by(|(a, _), (b, _)| (a.len(), a).cmp(&(b.len(), b)));
     entries
 }

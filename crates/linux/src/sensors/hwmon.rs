@@ -1,5 +1,5 @@
-//! Hardware monitors: chips that count energy, or measure power, or current and voltage. And the INA231 of the Odroid-XU3,
-//! which its makers' kernels have in a place of its own.
+//! Hardware monitors: chips that count energy, or measure power, or current and voltage. And the
+//! INA231 of the Odroid-XU3, which its makers' kernels have in a place of its own.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,8 @@ const MILLI: f64 = 1e3;
 
 /// All channels that tell an energy or a power.
 pub fn find(sysfs: &Path) -> Vec<Sensor> {
-    let supplies: Vec<String> = entries(&sysfs.join("class/power_supply")).into_iter().map(|(name, _)| name).collect();
+    let supplies: Vec<String> =
+        entries(&sysfs.join("class/power_supply")).into_iter().map(|(name, _)| name).collect();
     let mut sensors = Vec::new();
     for (device, folder) in entries(&sysfs.join("class/hwmon")) {
         let chip = optional(&folder.join("name")).unwrap_or(device);
@@ -27,12 +28,16 @@ pub fn find(sysfs: &Path) -> Vec<Sensor> {
     sensors
 }
 
-/// The channels of a chip. One that has a counter needs no power, and one that has power no current.
+/// The channels of a chip. One that has a counter needs no power, and one that has power no
+/// current.
 fn channels(chip: &str, folder: &Path) -> Vec<Sensor> {
     let files = entries(folder);
-    let file = |name: String| files.iter().find(|(file, _)| *file == name).map(|(_, path)| path.clone());
+    let file =
+        |name: String| files.iter().find(|(file, _)| *file == name).map(|(_, path)| path.clone());
     let numbers = |kind: &str, end: &str| -> Vec<u32> {
-        let number = |(file, _): &(String, PathBuf)| file.strip_prefix(kind)?.strip_suffix(end)?.parse().ok();
+        let number = |(file, _): &(String, PathBuf)| {
+            file.strip_prefix(kind)?.strip_suffix(end)?.parse().ok()
+        };
         files.iter().filter_map(number).collect()
     };
     let mut sensors = Vec::new();
@@ -42,7 +47,14 @@ fn channels(chip: &str, folder: &Path) -> Vec<Sensor> {
         // amd_energy counts each core, and each socket with its cores.
         let is_part = chip == "amd_energy" && label.is_some_and(|label| label.starts_with("Ecore"));
         let (only_discharging, switch) = (None, None);
-        sensors.push(Sensor { name, source: Source::Hwmon, in_total: !is_part, means, only_discharging, switch });
+        sensors.push(Sensor {
+            name,
+            source: Source::Hwmon,
+            in_total: !is_part,
+            means,
+            only_discharging,
+            switch,
+        });
     };
     let counters = numbers("energy", "_input");
     for &number in &counters {
@@ -51,17 +63,23 @@ fn channels(chip: &str, folder: &Path) -> Vec<Sensor> {
         }
     }
     let mut powers = numbers("power", "_input");
-    powers
-        .extend(numbers("power", "_average").into_iter().filter(|number| !powers.contains(number)).collect::<Vec<_>>());
+    powers.extend(
+        numbers("power", "_average")
+            .into_iter()
+            .filter(|number| !powers.contains(number))
+            .collect::<Vec<_>>(),
+    );
     for &number in powers.iter().filter(|number| !counters.contains(number)) {
-        let input = file(format!("power{number}_input")).or_else(|| file(format!("power{number}_average")));
+        let input =
+            file(format!("power{number}_input")).or_else(|| file(format!("power{number}_average")));
         if let Some(file) = input {
             add("power", number, Means::Power { file, per_watt: MICRO });
         }
     }
     let is_told = |number: &u32| counters.contains(number) || powers.contains(number);
     for number in numbers("curr", "_input").into_iter().filter(|number| !is_told(number)) {
-        if let (Some(current), Some(voltage)) = (file(format!("curr{number}_input")), file(format!("in{number}_input")))
+        if let (Some(current), Some(voltage)) =
+            (file(format!("curr{number}_input")), file(format!("in{number}_input")))
         {
             add("curr", number, Means::Product { current, voltage, per_unit: MILLI });
         }
@@ -69,7 +87,8 @@ fn channels(chip: &str, folder: &Path) -> Vec<Sensor> {
     sensors
 }
 
-/// The four sensors of an Odroid-XU3 under its makers' kernels: `sensor_arm` is the A15 cluster, `sensor_kfc` the A7.
+/// The four sensors of an Odroid-XU3 under its makers' kernels: `sensor_arm` is the A15 cluster,
+/// `sensor_kfc` the A7.
 fn odroid(sysfs: &Path) -> Vec<Sensor> {
     let sensor = |(device, folder): (String, PathBuf)| {
         let file = folder.join("sensor_W");

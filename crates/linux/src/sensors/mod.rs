@@ -8,11 +8,12 @@
 //! | batteries | `class/power_supply/*` | power, or current and voltage, while discharging |
 //!
 //! Sources: Documentation/power/powercap/powercap.rst, Documentation/hwmon/sysfs-interface.rst,
-//! Documentation/ABI/testing/sysfs-class-power; the INA231 driver of Hardkernel's linux 3.10 and 4.14.
+//! Documentation/ABI/testing/sysfs-class-power; the INA231 driver of Hardkernel's linux 3.10 and
+//! 4.14.
 //!
-//! A [`Sampler`] reads them at an interval; afterwards [`Series::energy`] tells what a region came to, and how far that
-//! may be off because the region does not begin and end where samples were taken. A machine without sensors has
-//! [`modelled_energy`].
+//! A [`Sampler`] reads them at an interval; afterwards [`Series::energy`] tells what a region came
+//! to, and how far that may be off because the region does not begin and end where samples were
+//! taken. A machine without sensors has [`modelled_energy`].
 
 mod battery;
 mod find;

@@ -1,9 +1,11 @@
 //! Energy without sensors: the machine's power model applied to what its cores did.
 //!
-//! A core draws its busy power while it ran something and its idle power otherwise, each cluster its own power while any of
-//! its cores ran; two SMT siblings share the idle power of their core. It is the simulator's rule, but for two things that a
-//! live run does not know: the clock, taken to be the highest, and when the cores of a cluster were busy together, taken to be
-//! chance: a cluster of cores that are busy for shares b1, b2, … of the time is on for 1 - (1 - b1)(1 - b2)… of it.
+//! A core draws its busy power while it ran something and its idle power otherwise, each cluster
+//! its own power while any of its cores ran; two SMT siblings share the idle power of their core.
+//! It is the simulator's rule, but for two things that a live run does not know: the clock, taken
+//! to be the highest, and when the cores of a cluster were busy together, taken to be chance: a
+//! cluster of cores that are busy for shares b1, b2, … of the time is on for 1 - (1 - b1)(1 - b2)…
+//! of it.
 
 use evenkeel_machine::{FemtoJoules, KindId, Machine, MicroWatts, Nanos, PerKind};
 
@@ -25,8 +27,9 @@ pub struct Modelled {
     pub total: FemtoJoules,
 }
 
-/// What the machine drew over `wall`, its cores being used so; those that are not named were idle, and a core named twice was
-/// busy for both. A core is busy for `wall` at most. `None`: the machine has no power model.
+/// What the machine drew over `wall`, its cores being used so; those that are not named were idle,
+/// and a core named twice was busy for both. A core is busy for `wall` at most. `None`: the machine
+/// has no power model.
 pub fn modelled_energy(machine: &Machine, uses: &[CoreUse], wall: Nanos) -> Option<Modelled> {
     if !machine.has_power_model() {
         return None;
@@ -64,7 +67,8 @@ mod tests {
     fn machine() -> Machine {
         let text = "name = \"two\"\n\
                     [[kinds]]\nname = \"big\"\nidle_power_w = 0.1\ncluster_power_w = 0.5\n\
-                    operating_points = [{ mhz = 500, capacity = 300, power_w = 0.3 }, { mhz = 1000, capacity = 1024, power_w = 2 }]\n\
+                    operating_points = [{ mhz = 500, capacity = 300, power_w = 0.3 }, \
+                    { mhz = 1000, capacity = 1024, power_w = 2 }]\n\
                     [[kinds]]\nname = \"little\"\nidle_power_w = 0.05\ncluster_power_w = 0.25\n\
                     operating_points = [{ mhz = 500, capacity = 256, power_w = 0.25 }]\n\
                     [[clusters]]\nkind = \"big\"\ncores = 2\ncpus = \"4-5\"\n\
@@ -75,11 +79,15 @@ mod tests {
     #[test]
     fn busy_cores_draw_busy_power_and_the_others_idle_power() {
         let wall = Nanos::from_secs(10);
-        let uses = [CoreUse { cpu: 4, busy: Nanos::from_secs(4) }, CoreUse { cpu: 0, busy: Nanos::from_secs(20) }];
+        let uses = [
+            CoreUse { cpu: 4, busy: Nanos::from_secs(4) },
+            CoreUse { cpu: 0, busy: Nanos::from_secs(20) },
+        ];
         let modelled = modelled_energy(&machine(), &uses, wall).unwrap();
         // Core 4: 4 s at 2 W, 6 s at 0.1 W; core 5: 10 s at 0.1 W; cluster: 4 s at 0.5 W.
         assert_eq!(modelled.by_kind[KindId(0)].as_joules_f64(), 8.0 + 0.6 + 1.0 + 2.0);
-        // Core 0: 10 s at 0.25 W, cluster at 0.25 W: it cannot be busy for longer than there was time.
+        // Core 0: 10 s at 0.25 W, cluster at 0.25 W: it cannot be busy for longer than there was
+        // time.
         assert_eq!(modelled.by_kind[KindId(1)].as_joules_f64(), 2.5 + 2.5);
         assert_eq!(modelled.total.as_joules_f64(), 16.6);
     }
@@ -87,7 +95,8 @@ mod tests {
     #[test]
     fn cores_of_a_cluster_are_busy_together_by_chance() {
         let half = |cpu| CoreUse { cpu, busy: Nanos::from_secs(5) };
-        let modelled = modelled_energy(&machine(), &[half(4), half(5)], Nanos::from_secs(10)).unwrap();
+        let modelled =
+            modelled_energy(&machine(), &[half(4), half(5)], Nanos::from_secs(10)).unwrap();
         // Two cores: 5 s at 2 W and 5 s at 0.1 W each; cluster: 7.5 s at 0.5 W.
         assert_eq!(modelled.by_kind[KindId(0)].as_joules_f64(), 21.0 + 3.75);
     }
@@ -95,10 +104,17 @@ mod tests {
     #[test]
     fn without_a_power_model_there_is_no_answer_and_without_time_no_energy() {
         assert_eq!(
-            modelled_energy(&evenkeel_files::machines::preset("quickia").unwrap(), &[], Nanos::from_secs(1)),
+            modelled_energy(
+                &evenkeel_files::machines::preset("quickia").unwrap(),
+                &[],
+                Nanos::from_secs(1)
+            ),
             None
         );
         let uses = [CoreUse { cpu: 4, busy: Nanos::from_secs(1) }];
-        assert_eq!(modelled_energy(&machine(), &uses, Nanos::ZERO).unwrap().total, FemtoJoules::ZERO);
+        assert_eq!(
+            modelled_energy(&machine(), &uses, Nanos::ZERO).unwrap().total,
+            FemtoJoules::ZERO
+        );
     }
 }

@@ -58,7 +58,9 @@ impl Means {
     /// The file that a reader would look at first.
     fn file(&self) -> &Path {
         match self {
-            Self::Counter { file, .. } | Self::Power { file, .. } | Self::Product { current: file, .. } => file,
+            Self::Counter { file, .. }
+            | Self::Power { file, .. }
+            | Self::Product { current: file, .. } => file,
         }
     }
 }
@@ -66,12 +68,13 @@ impl Means {
 /// A power sensor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensor {
-    /// What it measures, as the kernel calls it: `package-0`, `package-0/core`, `ina231 sensor_arm`, `BAT0`.
+    /// What it measures, as the kernel calls it: `package-0`, `package-0/core`,
+    /// `ina231 sensor_arm`, `BAT0`.
     pub name: String,
     /// Where it comes from.
     pub source: Source,
-    /// Whether what it measures belongs to the total of its source; `false`: it is part of what another sensor measures, or
-    /// measures the same again.
+    /// Whether what it measures belongs to the total of its source; `false`: it is part of what
+    /// another sensor measures, or measures the same again.
     pub in_total: bool,
     pub(super) means: Means,
     /// A file that says `Discharging` as long as the reading means something.
@@ -108,7 +111,8 @@ pub enum SensorError {
         expected: &'static str,
     },
     /// A battery that is being charged, or is full, does not say what the machine draws.
-    #[error("{}: '{status}': a battery tells what the machine draws only while it is discharging", file.display())]
+    #[error("{}: '{status}': a battery tells what the machine draws only while it is \
+             discharging", file.display())]
     NotDischarging {
         /// Which file.
         file: PathBuf,
@@ -116,7 +120,8 @@ pub enum SensorError {
         status: String,
     },
     /// Switched off.
-    #[error("{} says 0, the sensor is off; echo 1 | sudo tee {} switches it on", file.display(), file.display())]
+    #[error("{} says 0, the sensor is off; echo 1 | sudo tee {} switches it \
+             on", file.display(), file.display())]
     Off {
         /// The switch.
         file: PathBuf,
@@ -139,7 +144,8 @@ impl Sensor {
     /// What it says now.
     ///
     /// # Errors
-    /// A file that cannot be read or makes no sense, a sensor that is off, a battery that is not discharging.
+    /// A file that cannot be read or makes no sense, a sensor that is off, a battery that is not
+    /// discharging.
     pub fn read(&self) -> Result<Reading, SensorError> {
         if let Some(file) = &self.switch
             && text(file)? == "0"
@@ -155,14 +161,16 @@ impl Sensor {
         match &self.means {
             Means::Counter { file, range_uj } => {
                 let found = text(file)?;
-                let uj = found.parse().map_err(|_| content(file, found, "microjoules, a whole number"))?;
+                let uj = found
+                    .parse()
+                    .map_err(|_| content(file, found, "microjoules, a whole number"))?;
                 Ok(Reading::Counter { uj, range_uj: *range_uj })
             }
             Means::Power { file, per_watt } => Ok(Reading::Power(number(file)? / per_watt)),
             // Batteries and monitors may count a current that flows out as negative.
-            Means::Product { current, voltage, per_unit } => {
-                Ok(Reading::Power((number(current)? / per_unit * (number(voltage)? / per_unit)).abs()))
-            }
+            Means::Product { current, voltage, per_unit } => Ok(Reading::Power(
+                (number(current)? / per_unit * (number(voltage)? / per_unit)).abs(),
+            )),
         }
     }
 }

@@ -27,8 +27,8 @@ impl Meter {
         Self { sensors, series }
     }
 
-    /// Reads all of them, and says what they read. Each reading has the time of its own middle, by `CLOCK_MONOTONIC`: some
-    /// sensors take milliseconds to answer.
+    /// Reads all of them, and says what they read. Each reading has the time of its own middle, by
+    /// `CLOCK_MONOTONIC`: some sensors take milliseconds to answer.
     pub fn sample(&mut self) -> Vec<Option<Reading>> {
         let read = |(sensor, series): (&Sensor, &mut Series)| {
             let before = now();
@@ -54,8 +54,9 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Samples before it returns, so that what comes after is covered however long the thread takes to get a core, and from
-    /// then on at each multiple of the interval; a multiple that is missed is left out.
+    /// Samples before it returns, so that what comes after is covered however long the thread takes
+    /// to get a core, and from then on at each multiple of the interval; a multiple that is missed
+    /// is left out.
     ///
     /// # Errors
     /// No thread can be made.
@@ -68,7 +69,8 @@ impl Sampler {
         let life = move || loop {
             let since = now().saturating_sub(began).0;
             let wait = interval - since % interval;
-            let is_over = ended.recv_timeout(Duration::from_nanos(wait)) != Err(mpsc::RecvTimeoutError::Timeout);
+            let is_over = ended.recv_timeout(Duration::from_nanos(wait))
+                != Err(mpsc::RecvTimeoutError::Timeout);
             meter.sample();
             if is_over {
                 return meter;
@@ -85,6 +87,8 @@ impl Sampler {
     pub fn finish(self) -> io::Result<Meter> {
         // A thread that has ended already is joined all the same.
         let _ = self.end.send(());
-        self.thread.join().map_err(|_| io::Error::other("the thread that reads sensors has panicked"))
+        self.thread
+            .join()
+            .map_err(|_| io::Error::other("the thread that reads sensors has panicked"))
     }
 }

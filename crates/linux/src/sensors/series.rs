@@ -16,7 +16,8 @@ pub struct Series {
 struct Segment {
     from: Nanos,
     to: Nanos,
-    /// Joules; `None`: one of the two samples failed, or the counter went back where it does not wrap.
+    /// Joules; `None`: one of the two samples failed, or the counter went back where it does not
+    /// wrap.
     joules: Option<f64>,
 }
 
@@ -25,8 +26,9 @@ struct Segment {
 pub struct Energy {
     /// Joules, as if the energy between two samples had been spent evenly.
     pub joules: f64,
-    /// How far that may be off because the region's ends are not samples: all that was spent between the samples round an
-    /// end may have been spent on either side of it. A region within one interval has an uncertainty of its own size or more.
+    /// How far that may be off because the region's ends are not samples: all that was spent
+    /// between the samples round an end may have been spent on either side of it. A region within
+    /// one interval has an uncertainty of its own size or more.
     pub uncertainty_j: f64,
     /// How much of the region lies between samples that were read.
     pub covered: Nanos,
@@ -51,7 +53,11 @@ impl Series {
             if at <= before {
                 return;
             }
-            self.segments.push(Segment { from: before, to: at, joules: between(last, reading, at - before) });
+            self.segments.push(Segment {
+                from: before,
+                to: at,
+                joules: between(last, reading, at - before),
+            });
         }
         self.last = Some((at, reading));
     }
@@ -99,8 +105,8 @@ fn between(before: Reading, after: Reading, time: Nanos) -> Option<f64> {
     }
 }
 
-/// What a counter has counted from `a` to `b`: at most its range, or `None` where it is lower and does not wrap, or says
-/// more than its range.
+/// What a counter has counted from `a` to `b`: at most its range, or `None` where it is lower and
+/// does not wrap, or says more than its range.
 fn counted(a: u64, b: u64, range: Option<u64>) -> Option<u64> {
     match range {
         Some(range) if a.max(b) > range => None,
@@ -121,7 +127,8 @@ mod tests {
     fn counter(samples: &[(u64, u64)]) -> Series {
         let mut series = Series::default();
         for &(ms, uj) in samples {
-            series.add(Nanos::from_millis(ms), Some(Reading::Counter { uj, range_uj: Some(RANGE) }));
+            series
+                .add(Nanos::from_millis(ms), Some(Reading::Counter { uj, range_uj: Some(RANGE) }));
         }
         series
     }
@@ -134,7 +141,10 @@ mod tests {
     fn a_counter_that_wraps_goes_on() {
         let series = counter(&[(0, RANGE - 1_000_000), (100, RANGE), (200, 3_000_000)]);
         let energy = ms(&series, 0, 200);
-        assert_eq!((energy.joules, energy.uncertainty_j, energy.covered), (4.0, 0.0, Nanos::from_millis(200)));
+        assert_eq!(
+            (energy.joules, energy.uncertainty_j, energy.covered),
+            (4.0, 0.0, Nanos::from_millis(200))
+        );
         assert_eq!(energy.mean_w(), Some(20.0));
     }
 
@@ -150,8 +160,12 @@ mod tests {
     #[test]
     fn a_region_shorter_than_the_interval_has_an_answer_and_says_how_uncertain_it_is() {
         let energy = ms(&counter(&[(0, 0), (270, 2_700_000)]), 100, 127);
-        assert!((energy.joules - 0.27).abs() < 1e-9 && (energy.uncertainty_j - 2.43).abs() < 1e-9, "{energy:?}");
-        let aligned = ms(&counter(&[(0, 0), (100, 1_000_000), (200, 2_000_000), (300, 3_000_000)]), 100, 200);
+        assert!(
+            (energy.joules - 0.27).abs() < 1e-9 && (energy.uncertainty_j - 2.43).abs() < 1e-9,
+            "{energy:?}"
+        );
+        let aligned =
+            ms(&counter(&[(0, 0), (100, 1_000_000), (200, 2_000_000), (300, 3_000_000)]), 100, 200);
         assert_eq!((aligned.joules, aligned.uncertainty_j), (1.0, 0.0));
     }
 
@@ -160,13 +174,17 @@ mod tests {
         let mut series = counter(&[(0, 0), (100, 1_000_000)]);
         series.add(Nanos::from_millis(200), None);
         for (at, uj) in [(300, 5_000_000), (400, 6_000_000)] {
-            series.add(Nanos::from_millis(at), Some(Reading::Counter { uj, range_uj: Some(RANGE) }));
+            series
+                .add(Nanos::from_millis(at), Some(Reading::Counter { uj, range_uj: Some(RANGE) }));
         }
         let energy = ms(&series, 0, 1_000);
         assert_eq!((energy.joules, energy.covered), (2.0, Nanos::from_millis(200)));
         assert_eq!(ms(&Series::default(), 0, 1_000).mean_w(), None);
         // A counter without a range that goes back has been started anew.
-        assert_eq!((counted(5, 3, None), counted(5, 3, Some(4)), counted(3, 5, None)), (None, None, Some(2)));
+        assert_eq!(
+            (counted(5, 3, None), counted(5, 3, Some(4)), counted(3, 5, None)),
+            (None, None, Some(2))
+        );
     }
 
     fn series() -> impl Strategy<Value = Series> {

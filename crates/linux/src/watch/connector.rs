@@ -1,7 +1,8 @@
-//! The proc connector: the kernel's own news of forks, execs and exits, by netlink, of the whole machine. No switches.
+//! The proc connector: the kernel's own news of forks, execs and exits, by netlink, of the whole
+//! machine. No switches.
 //!
-//! Layouts: `include/uapi/linux/cn_proc.h`, `connector.h`, `netlink.h`. Numbers are those of the first pid namespace, and only
-//! there is anything told.
+//! Layouts: `include/uapi/linux/cn_proc.h`, `connector.h`, `netlink.h`. Numbers are those of the
+//! first pid namespace, and only there is anything told.
 
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -55,7 +56,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// A message's event, or `None` if it says nothing to us. The outer is `None` if it is no message of the connector.
+/// A message's event, or `None` if it says nothing to us. The outer is `None` if it is no message
+/// of the connector.
 fn decode(message: &[u8]) -> Option<Result<Record, u32>> {
     if word(message, 16)? != IDX_PROC {
         return None;
@@ -85,11 +87,13 @@ impl Connector {
     /// Begins to listen.
     ///
     /// # Errors
-    /// If that is not allowed (before Linux 6.6 it takes `CAP_NET_ADMIN`), or the kernel does not answer: in a pid or user
-    /// namespace it does not.
+    /// If that is not allowed (before Linux 6.6 it takes `CAP_NET_ADMIN`), or the kernel does not
+    /// answer: in a pid or user namespace it does not.
     pub fn open() -> Result<Self, WatchError> {
         let fail = |source: Errno| match source {
-            Errno::PERM | Errno::ACCESS => WatchError::Cannot("the proc connector: not allowed without CAP_NET_ADMIN"),
+            Errno::PERM | Errno::ACCESS => {
+                WatchError::Cannot("the proc connector: not allowed without CAP_NET_ADMIN")
+            }
             other => WatchError::Open { what: "the proc connector", source: other.into() },
         };
         let socket = socket_with(
@@ -123,7 +127,8 @@ impl Connector {
         message.extend([0; 2]);
         message.extend(operation);
         send(&self.socket, &message, SendFlags::empty())?;
-        // The answer is an event of kind "none", with an error number or 0. What comes before it was not asked for by us.
+        // The answer is an event of kind "none", with an error number or 0. What comes before it
+        // was not asked for by us.
         let begun = Instant::now();
         let mut bytes = [0; 256];
         loop {
@@ -132,12 +137,15 @@ impl Connector {
                     if let Some(Err(NONE)) = decode(&bytes[..length]) {
                         return match word(&bytes, HEADERS + 16) {
                             Some(0) => Ok(()),
-                            Some(error) => Err(Errno::from_raw_os_error(i32::try_from(error).unwrap_or(libc::EIO))),
+                            Some(error) => Err(Errno::from_raw_os_error(
+                                i32::try_from(error).unwrap_or(libc::EIO),
+                            )),
                             None => Err(Errno::IO),
                         };
                     }
                 }
-                // Only where nothing is left to be read: we may have been stopped for that long, with the answer waiting for us.
+                // Only where nothing is left to be read: we may have been stopped for that long,
+                // with the answer waiting for us.
                 Err(Errno::AGAIN) if begun.elapsed() >= ANSWER => return Err(Errno::TIMEDOUT),
                 Err(Errno::AGAIN) => std::thread::sleep(Duration::from_millis(1)),
                 Err(Errno::NOBUFS) => {}
@@ -188,10 +196,16 @@ mod tests {
     #[test]
     fn a_new_thread_belongs_to_its_process_and_a_new_process_to_its_parent() {
         let what = |bytes: &[u8]| decode(bytes).unwrap().map(|record| record.what);
-        let process = What::Fork { tid: Tid(9), process: Tid(9), parent: Some(Tid(3)), parent_process: Tid(2) };
+        let process = What::Fork {
+            tid: Tid(9),
+            process: Tid(9),
+            parent: Some(Tid(3)),
+            parent_process: Tid(2),
+        };
         assert_eq!(what(&message(FORK, 1, &[3, 2, 9, 9])), Ok(process));
         // The kernel names the shell that began the program as the parent of its thread.
-        let thread = What::Fork { tid: Tid(10), process: Tid(9), parent: None, parent_process: Tid(9) };
+        let thread =
+            What::Fork { tid: Tid(10), process: Tid(9), parent: None, parent_process: Tid(9) };
         assert_eq!(what(&message(FORK, 1, &[2, 2, 10, 9])), Ok(thread));
     }
 

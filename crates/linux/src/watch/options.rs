@@ -25,8 +25,9 @@ pub struct Options {
     pub switches: bool,
     /// Tell when threads are woken, and by whom: an error where that cannot be told.
     pub wakeups: bool,
-    /// To follow programs, have perf tell of everybody and pick them out (takes `CAP_PERFMON`), rather than by events that
-    /// each of their threads carries. `None`: on machines of many cores, if allowed, where each new thread would carry many.
+    /// To follow programs, have perf tell of everybody and pick them out (takes `CAP_PERFMON`),
+    /// rather than by events that each of their threads carries. `None`: on machines of many cores,
+    /// if allowed, where each new thread would carry many.
     pub wide: Option<bool>,
     /// How often [`Source::Poll`] looks.
     pub interval: Duration,
@@ -55,7 +56,8 @@ pub enum WatchError {
     Gone(i32),
     /// The kernel refuses.
     #[error(
-        "{what}: not allowed; kernel.perf_event_paranoid is {paranoid}: own programs can be watched at 2 or below, all others \
+        "{what}: not allowed; kernel.perf_event_paranoid is {paranoid}: own programs can be \
+         watched at 2 or below, all others \
          with CAP_PERFMON"
     )]
     NotAllowed {

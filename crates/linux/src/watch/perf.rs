@@ -1,15 +1,19 @@
-//! The source of records that is worth most: perf's side-band records, without samples and without counting anything.
+//! The source of records that is worth most: perf's side-band records, without samples and without
+//! counting anything.
 //!
-//! Two rings on each CPU. One is for starts and ends of threads, and every record in it wakes us; the other is for switches,
-//! which are a thousand times as many, and wakes us when it is half full. Events that follow threads send their records to
-//! the rings of their CPU, so that following a hundred running threads takes no more memory than following one. The rings are
-//! carried by events of our own that see nothing.
+//! Two rings on each CPU. One is for starts and ends of threads, and every record in it wakes us;
+//! the other is for switches, which are a thousand times as many, and wakes us when it is half
+//! full. Events that follow threads send their records to the rings of their CPU, so that following
+//! a hundred running threads takes no more memory than following one. The rings are carried by
+//! events of our own that see nothing.
 //!
-//! **Order.** Each ring is in order of time, the rings together are not: so they are merged, and only up to an instant that was
-//! read before the first ring was looked at. Whatever caused a record that we see was written before it, on whichever CPU, so
-//! up to that instant causes are there too: a thread's start comes before its first switch, its leaving one core before its
-//! taking another. A record that was still being written when its instant passed, on another CPU, is told late; it is given
-//! the time of its neighbours then, so that time never runs backwards. That is microseconds.
+//! **Order.** Each ring is in order of time, the rings together are not: so they are merged, and
+//! only up to an instant that was read before the first ring was looked at. Whatever caused a
+//! record that we see was written before it, on whichever CPU, so up to that instant causes are
+//! there too: a thread's start comes before its first switch, its leaving one core before its
+//! taking another. A record that was still being written when its instant passed, on another CPU,
+//! is told late; it is given the time of its neighbours then, so that time never runs backwards.
+//! That is microseconds.
 
 use std::{
     collections::BinaryHeap,
@@ -27,7 +31,8 @@ use super::{
 };
 use crate::perf_event::{self as perf, Attr, Flag, Ring, Whom};
 
-/// Pages of a ring where memory may be locked freely: of 4 KiB, room for 32,000 switches or 18,000 starts and ends.
+/// Pages of a ring where memory may be locked freely: of 4 KiB, room for 32,000 switches or 18,000
+/// starts and ends.
 const PAGES: usize = 256;
 /// The fewest pages that are tried.
 const LEAST_PAGES: usize = 4;
@@ -47,7 +52,8 @@ struct Tap {
     next: Option<Record>,
 }
 
-/// The heap's entry for a ring: the ring whose next record is earliest comes first, of equals the one for starts.
+/// The heap's entry for a ring: the ring whose next record is earliest comes first, of equals the
+/// one for starts.
 type Turn = std::cmp::Reverse<(Nanos, usize)>;
 
 /// Perf's rings, and the events that write to them.
@@ -80,24 +86,28 @@ fn dummy(flags: &[Flag]) -> Attr {
 /// The CPUs that there are, on or off.
 fn present() -> Result<Vec<u32>, WatchError> {
     const PRESENT: &str = "/sys/devices/system/cpu/present";
-    let text = fs::read_to_string(PRESENT).map_err(|source| WatchError::Read { path: PRESENT.into(), source })?;
-    evenkeel_machine::parse_cpus(text.trim())
-        .map_err(|error| WatchError::Read { path: PRESENT.into(), source: io::Error::other(error.to_string()) })
+    let text = fs::read_to_string(PRESENT)
+        .map_err(|source| WatchError::Read { path: PRESENT.into(), source })?;
+    evenkeel_machine::parse_cpus(text.trim()).map_err(|error| WatchError::Read {
+        path: PRESENT.into(),
+        source: io::Error::other(error.to_string()),
+    })
 }
 
 /// What perf's refusal means.
 fn refused(what: &'static str, source: io::Error) -> WatchError {
     match source.kind() {
         io::ErrorKind::PermissionDenied => {
-            let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+            let paranoid =
+                fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
             WatchError::NotAllowed { what, paranoid: paranoid.trim().to_owned() }
         }
         _ => WatchError::Open { what, source },
     }
 }
 
-/// Events are open files, two on each CPU for each thread that we attach to: as many as this process may have at all. True if
-/// that is more than before.
+/// Events are open files, two on each CPU for each thread that we attach to: as many as this
+/// process may have at all. True if that is more than before.
 fn allow_more_files() -> bool {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -106,7 +116,11 @@ fn allow_more_files() -> bool {
 }
 
 /// A ring of one CPU. `Ok(None)` if the CPU is off.
-fn ring(cpu: u32, pages: usize, wake_at: impl Fn(usize) -> usize) -> Result<Option<Ring>, WatchError> {
+fn ring(
+    cpu: u32,
+    pages: usize,
+    wake_at: impl Fn(usize) -> usize,
+) -> Result<Option<Ring>, WatchError> {
     let bytes = pages * rustix::param::page_size();
     let wakeup = u32::try_from(wake_at(bytes)).unwrap_or(u32::MAX);
     let mut carrier = dummy(&[Flag::Disabled]);
@@ -122,8 +136,9 @@ fn ring(cpu: u32, pages: usize, wake_at: impl Fn(usize) -> usize) -> Result<Opti
 const MAPPING: &str = "mapping perf's rings";
 
 impl Perf {
-    /// Rings on every CPU, and nothing that writes to them yet. What memory a user may lock (`perf_event_mlock_kb` for each
-    /// CPU, and `ulimit -l`) is for all of them together, so if it does not suffice they are all made smaller.
+    /// Rings on every CPU, and nothing that writes to them yet. What memory a user may lock
+    /// (`perf_event_mlock_kb` for each CPU, and `ulimit -l`) is for all of them together, so if it
+    /// does not suffice they are all made smaller.
     ///
     /// # Errors
     /// If perf's events are not allowed or not there.
@@ -131,7 +146,9 @@ impl Perf {
         let mut pages = options.ring_pages.unwrap_or(PAGES).next_power_of_two();
         let this = loop {
             match Self::open_with(pages, options) {
-                Err(WatchError::NotAllowed { what: MAPPING, .. }) if pages > LEAST_PAGES => pages /= 2,
+                Err(WatchError::NotAllowed { what: MAPPING, .. }) if pages > LEAST_PAGES => {
+                    pages /= 2
+                }
                 other => break other?,
             }
         };
@@ -150,8 +167,11 @@ impl Perf {
         };
         for cpu in cpus {
             let Some(starts) = ring(cpu, pages, |_| 1)?.map(&mut tap) else { continue };
-            let switches =
-                if options.switches || options.wakeups { ring(cpu, pages, |bytes| bytes / 2)? } else { None };
+            let switches = if options.switches || options.wakeups {
+                ring(cpu, pages, |bytes| bytes / 2)?
+            } else {
+                None
+            };
             cores.push(Core { cpu, starts, switches: switches.map(&mut tap) });
         }
         let turns = BinaryHeap::with_capacity(taps.len());
@@ -163,8 +183,14 @@ impl Perf {
         self.cores.len()
     }
 
-    /// Opens an event on every CPU that sends its records to one of the CPU's rings. False if whom it was to follow is gone.
-    fn send(&mut self, attr: &Attr, whom: Whom<'_>, to: impl Fn(&Core) -> Option<usize>) -> Result<bool, WatchError> {
+    /// Opens an event on every CPU that sends its records to one of the CPU's rings. False if whom
+    /// it was to follow is gone.
+    fn send(
+        &mut self,
+        attr: &Attr,
+        whom: Whom<'_>,
+        to: impl Fn(&Core) -> Option<usize>,
+    ) -> Result<bool, WatchError> {
         for core in &self.cores {
             let Some(tap) = to(core) else { continue };
             let opened = match perf::open(attr, whom, Some(core.cpu), None) {
@@ -178,7 +204,10 @@ impl Perf {
                     // Only now: a record without a ring to go to would be dropped.
                     perf::set_output(event.as_fd(), &self.taps[tap].ring)
                         .and_then(|()| perf::enable(event.as_fd()))
-                        .map_err(|source| WatchError::Open { what: "directing a perf event", source })?;
+                        .map_err(|source| WatchError::Open {
+                            what: "directing a perf event",
+                            source,
+                        })?;
                     self.events.push(event);
                 }
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(false),
@@ -244,7 +273,8 @@ impl Perf {
         self.turns.clear();
         for (number, tap) in self.taps.iter_mut().enumerate() {
             let there = tap.ring.refresh();
-            // So full that the next record may have found no room: the kernel says so only with the record after that.
+            // So full that the next record may have found no room: the kernel says so only with the
+            // record after that.
             if there + LONGEST > tap.ring.size() {
                 tasks.set_stale();
             }

@@ -1,6 +1,7 @@
 //! What we sleep on: everything that may have news for us, behind one descriptor.
 //!
-//! Edge-triggered: a perf event whose thread has ended reports "hung up" at every look, and would keep us awake for ever.
+//! Edge-triggered: a perf event whose thread has ended reports "hung up" at every look, and would
+//! keep us awake for ever.
 
 use std::{
     mem::MaybeUninit,
@@ -26,8 +27,13 @@ impl PollSet {
     }
 
     pub fn add(&self, source: impl AsFd) -> Result<(), WatchError> {
-        epoll::add(&self.epoll, source, epoll::EventData::new_u64(0), epoll::EventFlags::IN | epoll::EventFlags::ET)
-            .map_err(|error| WatchError::Open { what: "epoll", source: error.into() })
+        epoll::add(
+            &self.epoll,
+            source,
+            epoll::EventData::new_u64(0),
+            epoll::EventFlags::IN | epoll::EventFlags::ET,
+        )
+        .map_err(|error| WatchError::Open { what: "epoll", source: error.into() })
     }
 
     /// Sleeps until one of them has news, at most this long. True if one has. A signal ends it too.
@@ -57,14 +63,22 @@ pub struct Ticks {
 impl Ticks {
     pub fn every(interval: Duration) -> Result<Self, WatchError> {
         use rustix::time::{
-            Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+            Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create,
+            timerfd_settime,
         };
         let fail = |error: Errno| WatchError::Open { what: "timerfd", source: error.into() };
-        let timer =
-            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK).map_err(fail)?;
+        let timer = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+        )
+        .map_err(fail)?;
         let every = timespec(interval);
-        timerfd_settime(&timer, TimerfdTimerFlags::empty(), &Itimerspec { it_interval: every, it_value: every })
-            .map_err(fail)?;
+        timerfd_settime(
+            &timer,
+            TimerfdTimerFlags::empty(),
+            &Itimerspec { it_interval: every, it_value: every },
+        )
+        .map_err(fail)?;
         Ok(Self { timer })
     }
 
@@ -81,5 +95,8 @@ impl AsFd for Ticks {
 }
 
 fn timespec(duration: Duration) -> Timespec {
-    Timespec { tv_sec: duration.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: duration.subsec_nanos().into() }
+    Timespec {
+        tv_sec: duration.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
 }

@@ -1,5 +1,5 @@
-//! Which threads there are and what they are doing, from `/proc`: read once when we attach, after records were lost, and by
-//! the source that polls.
+//! Which threads there are and what they are doing, from `/proc`: read once when we attach, after
+//! records were lost, and by the source that polls.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -7,7 +7,8 @@ use super::{Cpu, Tid};
 
 fn numbers(directory: &Path) -> Vec<Tid> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
-    let number = |name: std::ffi::OsString| name.to_str().and_then(|name| name.parse().ok()).map(Tid);
+    let number =
+        |name: std::ffi::OsString| name.to_str().and_then(|name| name.parse().ok()).map(Tid);
     entries.filter_map(|entry| number(entry.ok()?.file_name())).collect()
 }
 
@@ -44,8 +45,8 @@ pub struct Doing {
 }
 
 impl Doing {
-    /// What `/proc/…/stat` says (`proc_pid_stat(5)`: fields 3, 9 and 39). `None`: the thread has ended (a zombie has), or is
-    /// about to.
+    /// What `/proc/…/stat` says (`proc_pid_stat(5)`: fields 3, 9 and 39). `None`: the thread has
+    /// ended (a zombie has), or is about to.
     #[must_use]
     pub fn parse(stat: &str) -> Option<Self> {
         // The name stands in parentheses and may itself hold some.
@@ -72,14 +73,17 @@ pub fn lives(process: Tid, tid: Tid) -> bool {
     doing(process, tid).is_some()
 }
 
-/// The processes that the thread forked and that are still its children. Needs `CONFIG_PROC_CHILDREN`.
+/// The processes that the thread forked and that are still its children. Needs
+/// `CONFIG_PROC_CHILDREN`.
 #[must_use]
 pub fn children(process: Tid, tid: Tid) -> Vec<Tid> {
-    let list = fs::read_to_string(format!("/proc/{}/task/{}/children", process.0, tid.0)).unwrap_or_default();
+    let list = fs::read_to_string(format!("/proc/{}/task/{}/children", process.0, tid.0))
+        .unwrap_or_default();
     list.split_ascii_whitespace().filter_map(|number| number.parse().ok()).map(Tid).collect()
 }
 
-/// These processes and their descendants: children, their children, and so on. A process whose parent has ended is not found.
+/// These processes and their descendants: children, their children, and so on. A process whose
+/// parent has ended is not found.
 #[must_use]
 pub fn family(processes: &[Tid]) -> BTreeSet<Tid> {
     let mut family = BTreeSet::new();
@@ -95,8 +99,11 @@ pub fn family(processes: &[Tid]) -> BTreeSet<Tid> {
 /// The threads of a cgroup and of those below it, with their processes.
 #[must_use]
 pub fn cgroup(directory: &Path) -> Vec<(Tid, Tid)> {
-    // `cgroup.threads` is there in version 2, `tasks` in version 1; in the former a cgroup of whole processes has it too.
-    let list = ["cgroup.threads", "tasks"].iter().find_map(|name| fs::read_to_string(directory.join(name)).ok());
+    // `cgroup.threads` is there in version 2, `tasks` in version 1; in the former a cgroup of whole
+    // processes has it too.
+    let list = ["cgroup.threads", "tasks"]
+        .iter()
+        .find_map(|name| fs::read_to_string(directory.join(name)).ok());
     let mut found: Vec<(Tid, Tid)> = list
         .unwrap_or_default()
         .split_ascii_whitespace()
@@ -117,7 +124,8 @@ mod tests {
 
     #[test]
     fn zombies_and_those_on_their_way_out_do_not_live() {
-        let rest = "10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38";
+        let rest = "10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 \
+                    36 37 38";
         let doing = |start: &str| Doing::parse(&format!("{start} {rest} 7 0 0"));
         let on = |runnable| Some(Doing { runnable, cpu: Cpu(7) });
         assert_eq!(doing("12 (a) Z (b) S 1 2 3 4 5 4194304"), on(false));

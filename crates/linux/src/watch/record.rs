@@ -1,11 +1,12 @@
-//! What the sources have in common: one thing that happened, not yet told apart by whom we follow; and how perf's bytes say it.
+//! What the sources have in common: one thing that happened, not yet told apart by whom we follow;
+//! and how perf's bytes say it.
 
 use evenkeel_machine::Nanos;
 
 use super::{Cpu, Tid, Waker};
 use crate::perf_event::{
-    MISC_COMM_EXEC, MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_LOST,
-    RECORD_SAMPLE, RECORD_SWITCH, RECORD_SWITCH_CPU_WIDE,
+    MISC_COMM_EXEC, MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT, RECORD_COMM, RECORD_EXIT,
+    RECORD_FORK, RECORD_LOST, RECORD_SAMPLE, RECORD_SWITCH, RECORD_SWITCH_CPU_WIDE,
 };
 
 /// What happened, as a source says it.
@@ -49,7 +50,8 @@ pub struct WakeFormat {
     pub flags: usize,
 }
 
-/// `TRACE_FLAG_HARDIRQ`, `_SOFTIRQ` and `_NMI`: the tracepoint was met in an interrupt, not in what the thread itself did.
+/// `TRACE_FLAG_HARDIRQ`, `_SOFTIRQ` and `_NMI`: the tracepoint was met in an interrupt, not in what
+/// the thread itself did.
 const IN_INTERRUPT: u8 = 0x08 | 0x10 | 0x40;
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -64,8 +66,8 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// Reads a record of perf, header and all. `None` for those that say nothing to us, among them all about the idle thread and
-/// about threads that have no number any more.
+/// Reads a record of perf, header and all. `None` for those that say nothing to us, among them all
+/// about the idle thread and about threads that have no number any more.
 #[must_use]
 pub fn decode(bytes: &[u8], wakes: Option<&WakeFormat>) -> Option<Record> {
     let kind = u32_at(bytes, 0)?;
@@ -82,7 +84,10 @@ pub fn decode(bytes: &[u8], wakes: Option<&WakeFormat>) -> Option<Record> {
             if misc & MISC_SWITCH_OUT == 0 {
                 record(at, What::In { tid, process, cpu })
             } else {
-                record(at, What::Out { tid, process, cpu, preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0 })
+                record(
+                    at,
+                    What::Out { tid, process, cpu, preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0 },
+                )
             }
         }
         RECORD_FORK => {
@@ -91,10 +96,13 @@ pub fn decode(bytes: &[u8], wakes: Option<&WakeFormat>) -> Option<Record> {
             let parent = numbered(i32_at(bytes, 20)?);
             record(u64_at(bytes, 24)?, What::Fork { tid, process, parent, parent_process })
         }
-        RECORD_EXIT => record(u64_at(bytes, 24)?, What::Exit { tid: numbered(i32_at(bytes, 16)?)? }),
-        RECORD_COMM if misc & MISC_COMM_EXEC != 0 => {
-            record(u64_at(bytes, trailer + 8)?, What::Exec { process: numbered(i32_at(bytes, 8)?)? })
+        RECORD_EXIT => {
+            record(u64_at(bytes, 24)?, What::Exit { tid: numbered(i32_at(bytes, 16)?)? })
         }
+        RECORD_COMM if misc & MISC_COMM_EXEC != 0 => record(
+            u64_at(bytes, trailer + 8)?,
+            What::Exec { process: numbered(i32_at(bytes, 8)?)? },
+        ),
         RECORD_SAMPLE => {
             let format = wakes?;
             let waker = i32_at(bytes, 12)?;
@@ -138,11 +146,16 @@ mod tests {
 
     #[test]
     fn a_switch_says_who_where_when_and_whether_it_was_preempted() {
-        let out = bytes(RECORD_SWITCH, MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT, &trailer(10, 11, 5_000_000_000, 3));
+        let out = bytes(
+            RECORD_SWITCH,
+            MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT,
+            &trailer(10, 11, 5_000_000_000, 3),
+        );
         let expected = What::Out { tid: Tid(11), process: Tid(10), cpu: Cpu(3), preempted: true };
         assert_eq!(decode(&out, None), Some(Record { at: Nanos(5_000_000_000), what: expected }));
         // Of a whole CPU: the other thread's numbers come first, and say nothing more.
-        let wide = bytes(RECORD_SWITCH_CPU_WIDE, 0, &[&[7, 7], &trailer(10, 11, 5, 3)[..]].concat());
+        let wide =
+            bytes(RECORD_SWITCH_CPU_WIDE, 0, &[&[7, 7], &trailer(10, 11, 5, 3)[..]].concat());
         let expected = What::In { tid: Tid(11), process: Tid(10), cpu: Cpu(3) };
         assert_eq!(decode(&wide, None), Some(Record { at: Nanos(5), what: expected }));
     }
@@ -150,19 +163,36 @@ mod tests {
     #[test]
     fn the_idle_thread_and_those_without_a_number_are_not_told() {
         assert_eq!(
-            decode(&bytes(RECORD_SWITCH_CPU_WIDE, 0, &[&[7, 7], &trailer(0, 0, 5, 3)[..]].concat()), None),
+            decode(
+                &bytes(RECORD_SWITCH_CPU_WIDE, 0, &[&[7, 7], &trailer(0, 0, 5, 3)[..]].concat()),
+                None
+            ),
             None
         );
-        assert_eq!(decode(&bytes(RECORD_SWITCH, 0, &trailer(u32::MAX, u32::MAX, 5, 3)), None), None);
+        assert_eq!(
+            decode(&bytes(RECORD_SWITCH, 0, &trailer(u32::MAX, u32::MAX, 5, 3)), None),
+            None
+        );
     }
 
     #[test]
     fn forks_exits_and_execs_are_told_and_mere_renaming_is_not() {
         let body = [&[20, 10, 21, 11], &halves(9)[..], &trailer(10, 11, 9, 0)[..]].concat();
-        let fork = What::Fork { tid: Tid(21), process: Tid(20), parent: Some(Tid(11)), parent_process: Tid(10) };
-        assert_eq!(decode(&bytes(RECORD_FORK, 0, &body), None), Some(Record { at: Nanos(9), what: fork }));
+        let fork = What::Fork {
+            tid: Tid(21),
+            process: Tid(20),
+            parent: Some(Tid(11)),
+            parent_process: Tid(10),
+        };
+        assert_eq!(
+            decode(&bytes(RECORD_FORK, 0, &body), None),
+            Some(Record { at: Nanos(9), what: fork })
+        );
         let exit = What::Exit { tid: Tid(21) };
-        assert_eq!(decode(&bytes(RECORD_EXIT, 0, &body), None), Some(Record { at: Nanos(9), what: exit }));
+        assert_eq!(
+            decode(&bytes(RECORD_EXIT, 0, &body), None),
+            Some(Record { at: Nanos(9), what: exit })
+        );
         let comm = [&[20, 20, 0x6162, 0], &trailer(20, 20, 12, 0)[..]].concat();
         let exec = What::Exec { process: Tid(20) };
         assert_eq!(
@@ -178,9 +208,14 @@ mod tests {
         let mut fields = vec![0u8; 36];
         fields[24..28].copy_from_slice(&77i32.to_ne_bytes());
         let sample = |fields: &[u8]| {
-            let words: Vec<u32> = fields.chunks(4).map(|c| u32::from_ne_bytes(c.try_into().unwrap())).collect();
+            let words: Vec<u32> =
+                fields.chunks(4).map(|c| u32::from_ne_bytes(c.try_into().unwrap())).collect();
             let size = u32::try_from(fields.len()).unwrap();
-            bytes(RECORD_SAMPLE, 0, &[&[10, 11], &halves(8)[..], &[1, 0, size], &words[..]].concat())
+            bytes(
+                RECORD_SAMPLE,
+                0,
+                &[&[10, 11], &halves(8)[..], &[1, 0, size], &words[..]].concat(),
+            )
         };
         let woken = |by| Some(Record { at: Nanos(8), what: What::Wake { tid: Tid(77), by } });
         assert_eq!(decode(&sample(&fields), Some(&format)), woken(Waker::Thread(Tid(11))));

@@ -51,7 +51,8 @@ pub enum Seen {
         /// When.
         at: Nanos,
     },
-    /// It ended, or left the cgroup that is watched; and left its core if it was on one: no [`Seen::Left`] says so.
+    /// It ended, or left the cgroup that is watched; and left its core if it was on one: no
+    /// [`Seen::Left`] says so.
     Exited {
         /// Which.
         tid: Tid,

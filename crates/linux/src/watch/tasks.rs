@@ -1,8 +1,8 @@
 //! Which threads are followed, and what of a source's records is news about them.
 //!
-//! Sources repeat themselves, leave gaps, and tell of strangers; what comes out of here does not: every thread starts once
-//! before anything else is said of it, ends once, and takes a core only when it was off and leaves it only when it was not
-//! known to be off.
+//! Sources repeat themselves, leave gaps, and tell of strangers; what comes out of here does not:
+//! every thread starts once before anything else is said of it, ends once, and takes a core only
+//! when it was off and leaves it only when it was not known to be off.
 
 use evenkeel_machine::Nanos;
 
@@ -15,8 +15,8 @@ use super::{
 /// Of whom a source tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Only of threads that we follow, whoever is met is one of them; by events that each of them carries, and loses when it
-    /// begins a program with other rights.
+    /// Only of threads that we follow, whoever is met is one of them; by events that each of them
+    /// carries, and loses when it begins a program with other rights.
     Carried,
     /// Only of threads that we follow, whoever is met is one of them.
     Everybody,
@@ -56,14 +56,16 @@ struct Slot {
     exec: Nanos,
 }
 
-/// A thread that is said to have ended so soon after its process began a program may have lost its events only: the kernel
-/// takes them away within microseconds of telling of the exec if the program has other rights (set-user-id). Unless the thread
-/// loses its core between the two, to a real-time thread or to the host: hence not microseconds.
+/// A thread that is said to have ended so soon after its process began a program may have lost its
+/// events only: the kernel takes them away within microseconds of telling of the exec if the
+/// program has other rights (set-user-id). Unless the thread loses its core between the two, to a
+/// real-time thread or to the host: hence not microseconds.
 const DOUBTFUL: Nanos = Nanos::from_millis(100);
 
 const PAGE: usize = 512;
 
-/// The followed threads, by number. Memory is taken a page of numbers at a time, when the first of them is met.
+/// The followed threads, by number. Memory is taken a page of numbers at a time, when the first of
+/// them is met.
 #[derive(Debug)]
 pub struct Tasks {
     scope: Scope,
@@ -80,7 +82,15 @@ pub struct Tasks {
 
 impl Tasks {
     pub fn new(scope: Scope) -> Self {
-        Self { scope, pages: Vec::new(), alive: 0, stale: false, missed: 0, doubtful: Vec::new(), told: Nanos(0) }
+        Self {
+            scope,
+            pages: Vec::new(),
+            alive: 0,
+            stale: false,
+            missed: 0,
+            doubtful: Vec::new(),
+            told: Nanos(0),
+        }
     }
 
     /// The time that is given to news of time `at`: no earlier than that of what has been told.
@@ -115,7 +125,10 @@ impl Tasks {
 
     fn slot(&self, tid: Tid) -> Slot {
         let index = usize::try_from(tid.0).unwrap_or(0);
-        self.pages.get(index / PAGE).and_then(Option::as_ref).map_or(Slot::default(), |page| page[index % PAGE])
+        self.pages
+            .get(index / PAGE)
+            .and_then(Option::as_ref)
+            .map_or(Slot::default(), |page| page[index % PAGE])
     }
 
     fn slot_mut(&mut self, tid: Tid) -> &mut Slot {
@@ -134,7 +147,8 @@ impl Tasks {
 
     /// The threads that are followed and alive, with their processes, by number.
     pub fn threads(&self) -> impl Iterator<Item = (Tid, Tid)> {
-        let numbered = |page: usize, place: usize| Tid(i32::try_from(page * PAGE + place).unwrap_or(0));
+        let numbered =
+            |page: usize, place: usize| Tid(i32::try_from(page * PAGE + place).unwrap_or(0));
         self.pages.iter().enumerate().flat_map(move |(number, page)| {
             page.iter().flat_map(move |slots| {
                 slots
@@ -147,7 +161,15 @@ impl Tasks {
     }
 
     /// A thread is one of ours from now on. `state` is what is known of its core.
-    fn start(&mut self, tid: Tid, process: Tid, parent: Option<Tid>, state: State, at: Nanos, into: &mut Vec<Seen>) {
+    fn start(
+        &mut self,
+        tid: Tid,
+        process: Tid,
+        parent: Option<Tid>,
+        state: State,
+        at: Nanos,
+        into: &mut Vec<Seen>,
+    ) {
         self.enter(tid, process, state);
         into.push(Seen::Started { tid, process, parent, at });
     }
@@ -162,8 +184,8 @@ impl Tasks {
 
     /// A thread was found to be there. True if that is news.
     ///
-    /// `shows_cores`: the source tells of switches. A thread that may run is then taken to have the CPU that it is at: if
-    /// another has it, the next switch there says so.
+    /// `shows_cores`: the source tells of switches. A thread that may run is then taken to have the
+    /// CPU that it is at: if another has it, the next switch there says so.
     pub fn found(
         &mut self,
         (tid, process): (Tid, Tid),
@@ -198,18 +220,25 @@ impl Tasks {
         }
     }
 
-    /// A process began another program, so it has one thread, with the number of the process: if another thread than the
-    /// first called exec, it took that number over and its own is gone, and no source says so.
+    /// A process began another program, so it has one thread, with the number of the process: if
+    /// another thread than the first called exec, it took that number over and its own is gone, and
+    /// no source says so.
     fn exec(&mut self, process: Tid, at: Nanos, into: &mut Vec<Seen>) {
         let slot = self.slot(process);
         if slot.threads == 0 && self.scope != Scope::Carried {
             return;
         }
         if slot.threads != 1 || !slot.state.alive() {
-            let others: Vec<Tid> =
-                self.threads().filter(|&(tid, of)| of == process && tid != process).map(|(tid, _)| tid).collect();
+            let others: Vec<Tid> = self
+                .threads()
+                .filter(|&(tid, of)| of == process && tid != process)
+                .map(|(tid, _)| tid)
+                .collect();
             // The caller is the one that has a core: its first thread's number now has it.
-            let core = others.iter().map(|&tid| self.slot(tid).state).find(|state| matches!(state, State::On(_)));
+            let core = others
+                .iter()
+                .map(|&tid| self.slot(tid).state)
+                .find(|state| matches!(state, State::On(_)));
             for tid in others {
                 self.ended(tid, at, into);
             }
@@ -224,7 +253,8 @@ impl Tasks {
         into.push(Seen::Exec { tid: process, at });
     }
 
-    /// Makes a thread that was never met one of ours if the source tells of ours only. False if it is none of ours.
+    /// Makes a thread that was never met one of ours if the source tells of ours only. False if it
+    /// is none of ours.
     fn meet(&mut self, tid: Tid, process: Tid, at: Nanos, into: &mut Vec<Seen>) -> bool {
         match self.slot(tid).state {
             State::Gone => false,
@@ -262,17 +292,25 @@ impl Tasks {
             What::Exec { process } => self.exec(process, at, into),
             What::Exit { tid } => {
                 let exec = self.slot(tid).exec;
-                if self.scope == Scope::Carried && exec.0 > 0 && at.0 - exec.0 < DOUBTFUL.0 && self.follows(tid) {
+                if self.scope == Scope::Carried
+                    && exec.0 > 0
+                    && at.0 - exec.0 < DOUBTFUL.0
+                    && self.follows(tid)
+                {
                     self.doubtful.push(tid);
                 } else {
                     self.ended(tid, at, into);
                 }
             }
             What::In { tid, process, cpu } => {
-                let before = if self.meet(tid, process, at, into) { self.slot(tid).state } else { State::On(cpu) };
+                let before = if self.meet(tid, process, at, into) {
+                    self.slot(tid).state
+                } else {
+                    State::On(cpu)
+                };
                 if before != State::On(cpu) {
-                    // Nobody told that it left the core where it was: records were lost, or it had no events for a while
-                    // (see `DOUBTFUL`). It could still run, for it does.
+                    // Nobody told that it left the core where it was: records were lost, or it had
+                    // no events for a while (see `DOUBTFUL`). It could still run, for it does.
                     if let State::On(cpu) = before {
                         into.push(Seen::Left { tid, cpu, at, preempted: true });
                     }
@@ -329,12 +367,25 @@ mod tests {
     #[test]
     fn a_thread_that_is_found_has_a_core_if_it_may_run_and_the_source_tells_of_cores() {
         let (tid, process, at) = (Tid(10), Tid(10), Nanos(5));
-        for (runnable, shows_cores) in [(false, false), (false, true), (true, false), (true, true)] {
+        for (runnable, shows_cores) in [(false, false), (false, true), (true, false), (true, true)]
+        {
             let mut tasks = Tasks::new(Scope::Everybody);
             let mut seen = Vec::new();
-            assert!(tasks.found((tid, process), Doing { runnable, cpu: Cpu(2) }, shows_cores, at, &mut seen));
+            assert!(tasks.found(
+                (tid, process),
+                Doing { runnable, cpu: Cpu(2) },
+                shows_cores,
+                at,
+                &mut seen
+            ));
             let took = (runnable && shows_cores).then_some(Seen::Took { tid, cpu: Cpu(2), at });
-            assert_eq!(seen, [Seen::Found { tid, process, runnable, at }].into_iter().chain(took).collect::<Vec<_>>());
+            assert_eq!(
+                seen,
+                [Seen::Found { tid, process, runnable, at }]
+                    .into_iter()
+                    .chain(took)
+                    .collect::<Vec<_>>()
+            );
             assert!(!tasks.found((tid, process), ASLEEP, shows_cores, at, &mut seen), "once only");
         }
     }
@@ -344,7 +395,8 @@ mod tests {
         let mut tasks = Tasks::new(Scope::Descendants);
         let mut seen = Vec::new();
         tasks.found((Tid(10), Tid(10)), ASLEEP, true, Nanos(0), &mut seen);
-        let whats = [fork(20, 20, 10, 10), fork(21, 20, 20, 20), fork(30, 30, 5, 5), fork(31, 31, 30, 30)];
+        let whats =
+            [fork(20, 20, 10, 10), fork(21, 20, 20, 20), fork(30, 30, 5, 5), fork(31, 31, 30, 30)];
         admit(&mut tasks, &whats);
         assert_eq!(tasks.threads().map(|(tid, _)| tid.0).collect::<Vec<_>>(), [10, 20, 21]);
         // A stranger takes over the number of one of ours whose end was lost.
@@ -358,7 +410,12 @@ mod tests {
         let (process, cpu) = (Tid(10), Cpu(1));
         admit(&mut tasks, &[fork(10, 10, 1, 1), fork(11, 10, 10, 10), fork(12, 10, 10, 10)]);
         let takes = What::In { tid: Tid(12), process, cpu };
-        let whats = [What::Exit { tid: Tid(11) }, What::Exit { tid: process }, takes, What::Exec { process }];
+        let whats = [
+            What::Exit { tid: Tid(11) },
+            What::Exit { tid: process },
+            takes,
+            What::Exec { process },
+        ];
         let seen = admit(&mut tasks, &whats);
         let at = Nanos(4);
         let last = [
@@ -377,7 +434,10 @@ mod tests {
     fn records_after_an_end_bring_nobody_back_and_a_new_start_does() {
         let mut tasks = Tasks::new(Scope::Everybody);
         let (tid, process, cpu) = (Tid(10), Tid(10), Cpu(0));
-        admit(&mut tasks, &[fork(10, 10, 1, 1), What::In { tid, process, cpu }, What::Exit { tid }]);
+        admit(
+            &mut tasks,
+            &[fork(10, 10, 1, 1), What::In { tid, process, cpu }, What::Exit { tid }],
+        );
         assert!(admit(&mut tasks, &[What::Out { tid, process, cpu, preempted: false }]).is_empty());
         assert_eq!(admit(&mut tasks, &[fork(10, 10, 1, 1)]).len(), 1);
     }
@@ -389,7 +449,10 @@ mod tests {
         let on = |cpu| What::In { tid, process, cpu: Cpu(cpu) };
         let seen = admit(&mut tasks, &[fork(10, 10, 1, 1), on(0), on(1), on(1)]);
         let at = Nanos(3);
-        let moved = [Seen::Left { tid, cpu: Cpu(0), at, preempted: true }, Seen::Took { tid, cpu: Cpu(1), at }];
+        let moved = [
+            Seen::Left { tid, cpu: Cpu(0), at, preempted: true },
+            Seen::Took { tid, cpu: Cpu(1), at },
+        ];
         assert!(seen.ends_with(&moved), "{seen:?}");
     }
 
@@ -413,23 +476,26 @@ mod tests {
 
     fn what() -> impl Strategy<Value = What> {
         let (tid, process, cpu) = (1i32..8, 1i32..8, 0..CPUS);
-        (0u32..8, tid, process, cpu, any::<bool>()).prop_map(|(kind, tid, process, cpu, preempted)| {
-            let (thread, of, cpu) = (Tid(tid), Tid(process), Cpu(cpu));
-            match kind {
-                0 | 1 => fork(tid, process, process, process),
-                2 => What::Exec { process: of },
-                3 => What::Exit { tid: thread },
-                4 => What::In { tid: thread, process: of, cpu },
-                5 => What::Out { tid: thread, process: of, cpu, preempted },
-                6 => What::Wake { tid: thread, by: Waker::Interrupt },
-                _ => What::Lost(1),
-            }
-        })
+        (0u32..8, tid, process, cpu, any::<bool>()).prop_map(
+            |(kind, tid, process, cpu, preempted)| {
+                let (thread, of, cpu) = (Tid(tid), Tid(process), Cpu(cpu));
+                match kind {
+                    0 | 1 => fork(tid, process, process, process),
+                    2 => What::Exec { process: of },
+                    3 => What::Exit { tid: thread },
+                    4 => What::In { tid: thread, process: of, cpu },
+                    5 => What::Out { tid: thread, process: of, cpu, preempted },
+                    6 => What::Wake { tid: thread, by: Waker::Interrupt },
+                    _ => What::Lost(1),
+                }
+            },
+        )
     }
 
     proptest! {
-        /// Whatever a source says, in whatever order, with repeats and gaps: threads start once and end once, do things only in
-        /// between, time never runs backwards, and the number alive is what is left.
+        /// Whatever a source says, in whatever order, with repeats and gaps: threads start once and
+        /// end once, do things only in between, time never runs backwards, and the number alive is
+        /// what is left.
         #[test]
         fn what_comes_out_is_in_order_whatever_goes_in(
             whats in prop::collection::vec((what(), 0u64..50), 0..200),

@@ -27,11 +27,15 @@ fn format(text: &str) -> Option<(u64, WakeFormat)> {
 pub fn waking() -> Result<(u64, WakeFormat), WatchError> {
     let text = tracefs::waking().map_err(|error| match error {
         TracefsError::Read { path, source } => WatchError::Read { path, source },
-        TracefsError::NotMounted(_) => {
-            WatchError::Cannot("wake-ups need tracefs, which is not mounted: mount -t tracefs none /sys/kernel/tracing")
-        }
+        TracefsError::NotMounted(_) => WatchError::Cannot(
+            "wake-ups need tracefs, which is not mounted: mount -t tracefs none \
+                                /sys/kernel/tracing",
+        ),
     })?;
-    let odd = || WatchError::Read { path: PathBuf::from(tracefs::WAKING), source: io::ErrorKind::InvalidData.into() };
+    let odd = || WatchError::Read {
+        path: PathBuf::from(tracefs::WAKING),
+        source: io::ErrorKind::InvalidData.into(),
+    };
     format(&text).ok_or_else(odd)
 }
 

@@ -1,4 +1,5 @@
-//! The watcher: begins with whom to follow, finds a source that tells of them, and keeps what it knows in step with what is.
+//! The watcher: begins with whom to follow, finds a source that tells of them, and keeps what it
+//! knows in step with what is.
 
 use std::{
     collections::BTreeSet,
@@ -44,9 +45,10 @@ enum Tap {
     Poll,
 }
 
-/// Above this many cores, programs are followed by telling of everybody, if allowed. A thread carries two events for each core
-/// and pays 2 us for each (see the measurements at the head of [`super`]): with eight cores more than 30 us, about as much as
-/// starting and ending it costs without us.
+/// Above this many cores, programs are followed by telling of everybody, if allowed. A thread
+/// carries two events for each core and pays 2 us for each (see the measurements at the head of
+/// [`super`]): with eight cores more than 30 us, about as much as starting and ending it costs
+/// without us.
 const MANY_CORES: usize = 8;
 
 /// How often it is looked who has moved into a cgroup, or out of it: no source tells.
@@ -81,11 +83,11 @@ pub fn now() -> Nanos {
 }
 
 impl Watcher {
-    /// Follows a program, and everything that it forks, from a process on that is ours and has not begun the program yet
-    /// (it waits for us before exec).
+    /// Follows a program, and everything that it forks, from a process on that is ours and has not
+    /// begun the program yet (it waits for us before exec).
     ///
-    /// For sources that poll, make the caller a subreaper (`PR_SET_CHILD_SUBREAPER`) before: a process whose parent has ended
-    /// is found among the caller's children then.
+    /// For sources that poll, make the caller a subreaper (`PR_SET_CHILD_SUBREAPER`) before: a
+    /// process whose parent has ended is found among the caller's children then.
     ///
     /// # Errors
     /// If the process is gone, or it cannot be watched by the source that was asked for.
@@ -93,7 +95,8 @@ impl Watcher {
         Self::threads(&[child], options)
     }
 
-    /// Follows running processes, each given by any of its threads, with what they have forked and what they will fork.
+    /// Follows running processes, each given by any of its threads, with what they have forked and
+    /// what they will fork.
     ///
     /// # Errors
     /// If one of them is gone, or cannot be watched by the source that was asked for.
@@ -173,7 +176,12 @@ impl Watcher {
         Ok(watcher)
     }
 
-    fn open(source: Source, root: &Root, options: &Options, poll: &PollSet) -> Result<Tap, WatchError> {
+    fn open(
+        source: Source,
+        root: &Root,
+        options: &Options,
+        poll: &PollSet,
+    ) -> Result<Tap, WatchError> {
         match source {
             Source::Auto | Source::Perf => Self::perf(root, options, poll),
             Source::Connector => Self::connector(root, options, poll),
@@ -194,13 +202,18 @@ impl Watcher {
                     Ok(_) => return Ok(Tap::Wide(perf)),
                     // Not ours to know of everybody: then by the threads.
                     Err(WatchError::NotAllowed { .. }) if options.wide.is_none() => {
-                        return Self::perf(root, &Options { wide: Some(false), ..options.clone() }, poll);
+                        return Self::perf(
+                            root,
+                            &Options { wide: Some(false), ..options.clone() },
+                            poll,
+                        );
                     }
                     Err(error) => return Err(error),
                 }
             }
             Root::Processes(processes) => {
-                // Whether we may: the first is asked for now, so that another source can be used if not.
+                // Whether we may: the first is asked for now, so that another source can be used if
+                // not.
                 if let Some(&first) = processes.first()
                     && !perf.follow(Whom::Thread(first.0), options)?
                 {
@@ -209,7 +222,8 @@ impl Watcher {
             }
             Root::Machine => drop(perf.follow(Whom::All, options)?),
             Root::Cgroup(path) => {
-                let directory = File::open(path).map_err(|source| WatchError::Read { path: path.clone(), source })?;
+                let directory = File::open(path)
+                    .map_err(|source| WatchError::Read { path: path.clone(), source })?;
                 perf.follow(Whom::Cgroup(&directory), options)?;
             }
         }
@@ -232,7 +246,9 @@ impl Watcher {
 
     fn poll(root: &Root, options: &Options) -> Result<Tap, WatchError> {
         if matches!(root, Root::Machine) {
-            return Err(WatchError::Cannot("the whole machine cannot be watched by reading /proc at an interval"));
+            return Err(WatchError::Cannot(
+                "the whole machine cannot be watched by reading /proc at an interval",
+            ));
         }
         if options.wakeups {
             return Err(WatchError::Cannot("wake-ups cannot be seen in /proc"));
@@ -267,7 +283,9 @@ impl Watcher {
                     continue;
                 }
                 let followed = match (&mut self.tap, &self.root) {
-                    (Tap::Perf(perf), Root::Processes(processes)) if Some(&tid) != processes.first() => {
+                    (Tap::Perf(perf), Root::Processes(processes))
+                        if Some(&tid) != processes.first() =>
+                    {
                         match perf.follow(Whom::Thread(tid.0), &self.options) {
                             Err(WatchError::NotAllowed { .. }) if !processes.contains(&process) => {
                                 self.left_out.insert(process);
@@ -284,7 +302,8 @@ impl Watcher {
             if !news {
                 break;
             }
-            // Those who were forked by one whom we follow by now are followed too, and are not to be followed twice.
+            // Those who were forked by one whom we follow by now are followed too, and are not to
+            // be followed twice.
             at = self.pump(&mut early);
         }
         self.early = early;
@@ -295,13 +314,16 @@ impl Watcher {
     fn there(&self) -> Vec<(Tid, Tid)> {
         let of = |process: Tid| proc::threads(process).into_iter().map(move |tid| (tid, process));
         match &self.root {
-            Root::Processes(processes) => proc::family(processes).into_iter().flat_map(of).collect(),
+            Root::Processes(processes) => {
+                proc::family(processes).into_iter().flat_map(of).collect()
+            }
             Root::Machine => proc::processes().into_iter().flat_map(of).collect(),
             Root::Cgroup(path) => proc::cgroup(path),
         }
     }
 
-    /// Compares what is known with what is there: after records were lost, and where no records come.
+    /// Compares what is known with what is there: after records were lost, and where no records
+    /// come.
     fn rescan(&mut self, at: Nanos, into: &mut Vec<Seen>) {
         let known: Vec<(Tid, Tid)> = self.tasks.threads().collect();
         for &(tid, process) in &known {
@@ -315,7 +337,10 @@ impl Watcher {
         }
         if matches!(self.root, Root::Cgroup(_)) {
             let there: BTreeSet<Tid> = there.iter().map(|&(tid, _)| tid).collect();
-            known.iter().filter(|(tid, _)| !there.contains(tid)).for_each(|&(tid, _)| self.tasks.ended(tid, at, into));
+            known
+                .iter()
+                .filter(|(tid, _)| !there.contains(tid))
+                .for_each(|&(tid, _)| self.tasks.ended(tid, at, into));
         }
         if !matches!(self.root, Root::Processes(_)) {
             return;
@@ -325,7 +350,11 @@ impl Watcher {
         processes.dedup();
         if matches!(rustix::process::child_subreaper(), Ok(Some(_))) {
             // Processes whose parents have ended become ours.
-            processes.extend(children(own).into_iter().filter(|child| self.strangers.binary_search(child).is_err()));
+            processes.extend(
+                children(own)
+                    .into_iter()
+                    .filter(|child| self.strangers.binary_search(child).is_err()),
+            );
         }
         processes.sort_unstable();
         processes.dedup();
@@ -338,8 +367,9 @@ impl Watcher {
         }
     }
 
-    /// A thread is said to have ended just after its process began a program. If it has not, it has lost its events, and is
-    /// to be given new ones, as is what it forked since; or they are looked for in `/proc`, if its new rights are above ours.
+    /// A thread is said to have ended just after its process began a program. If it has not, it has
+    /// lost its events, and is to be given new ones, as is what it forked since; or they are looked
+    /// for in `/proc`, if its new rights are above ours.
     fn settle(&mut self, tid: Tid, at: Nanos, into: &mut Vec<Seen>) {
         if !proc::lives(tid, tid) {
             return self.tasks.ended(tid, at, into);
@@ -383,14 +413,17 @@ impl Watcher {
         let now = now();
         match &mut self.tap {
             Tap::Perf(perf) | Tap::Wide(perf) => perf.drain(now, &mut self.tasks, into),
-            Tap::Connector(connector) => connector.drain(|record| self.tasks.admit(record, into), now),
+            Tap::Connector(connector) => {
+                connector.drain(|record| self.tasks.admit(record, into), now)
+            }
             Tap::Poll => {}
         }
         now
     }
 
-    /// What has happened since the last time, in order of time, appended to `into`. Never blocks; allocates nothing once
-    /// `into` is large enough and the machine's thread numbers have come round, but to look through `/proc` where it must.
+    /// What has happened since the last time, in order of time, appended to `into`. Never blocks;
+    /// allocates nothing once `into` is large enough and the machine's thread numbers have come
+    /// round, but to look through `/proc` where it must.
     pub fn drain(&mut self, into: &mut Vec<Seen>) {
         into.append(&mut self.early);
         let at = self.pump(into);
@@ -404,8 +437,9 @@ impl Watcher {
         }
     }
 
-    /// Sleeps until something has happened that deserves prompt notice, at most this long; false if nothing has. Starts and
-    /// ends do; switches and wake-ups only once half of the room for them is taken.
+    /// Sleeps until something has happened that deserves prompt notice, at most this long; false if
+    /// nothing has. Starts and ends do; switches and wake-ups only once half of the room for them
+    /// is taken.
     ///
     /// # Errors
     /// If the kernel refuses to wait, which it should not.
@@ -413,8 +447,8 @@ impl Watcher {
         self.poll.wait(timeout)
     }
 
-    /// Records that the kernel had no room for. What they said of starts and ends was made good by looking into `/proc`;
-    /// switches are not known.
+    /// Records that the kernel had no room for. What they said of starts and ends was made good by
+    /// looking into `/proc`; switches are not known.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.tasks.missed()
@@ -436,7 +470,8 @@ impl Watcher {
         }
     }
 
-    /// Has no more switches told from now on, for they cost more than they are worth. False where none were.
+    /// Has no more switches told from now on, for they cost more than they are worth. False where
+    /// none were.
     pub fn stop_switches(&mut self) -> bool {
         let (Tap::Perf(perf) | Tap::Wide(perf)) = &mut self.tap else { return false };
         if self.options.switches {
@@ -451,7 +486,8 @@ impl Watcher {
         &self.refused
     }
 
-    /// Processes that the followed ones had forked before, and that this user may not watch: they are not followed.
+    /// Processes that the followed ones had forked before, and that this user may not watch: they
+    /// are not followed.
     #[must_use]
     pub fn left_out(&self) -> &BTreeSet<Tid> {
         &self.left_out
@@ -464,18 +500,24 @@ impl Watcher {
             Tap::Perf(_) | Tap::Wide(_) if self.options.switches => {
                 "perf's records: every start and end, and every time a thread gets or leaves a core"
             }
-            Tap::Perf(_) | Tap::Wide(_) => "perf's records: every start and end; no switches between threads",
-            Tap::Connector(_) => "the proc connector: every start and end; no switches between threads",
+            Tap::Perf(_) | Tap::Wide(_) => {
+                "perf's records: every start and end; no switches between threads"
+            }
+            Tap::Connector(_) => {
+                "the proc connector: every start and end; no switches between threads"
+            }
             Tap::Poll => {
-                "/proc, read at an interval: starts and ends of threads that live longer than that, late; no switches"
+                "/proc, read at an interval: starts and ends of threads that live longer than \
+                 that, late; no switches"
             }
         }
     }
 }
 
 impl AsFd for Watcher {
-    /// Readable when [`Watcher::wait`] would return: one descriptor to sleep on together with others. Edge-triggered inside:
-    /// call [`Watcher::wait`] with no time, then [`Watcher::drain`], whenever it is.
+    /// Readable when [`Watcher::wait`] would return: one descriptor to sleep on together with
+    /// others. Edge-triggered inside: call [`Watcher::wait`] with no time, then [`Watcher::drain`],
+    /// whenever it is.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.poll.as_fd()
     }

@@ -1,9 +1,11 @@
-//! A kernel made of plain data, and threads that run on it: what the mechanism can be tested with, whole, without a machine.
+//! A kernel made of plain data, and threads that run on it: what the mechanism can be tested with,
+//! whole, without a machine.
 //!
-//! Every millisecond each CPU runs one thread that may run there: of the normal class before SCHED_IDLE, among equals the one that has not run
-//! for longest ([`Model::OneQueue`]); or each CPU has a queue of its own, as Linux has, and believes all CPUs equal
-//! ([`Model::QueuePerCpu`]). Threads work, work and sleep in turn, or work and meet at barriers, and get done what their CPU's
-//! speed lets them.
+//! Every millisecond each CPU runs one thread that may run there: of the normal class before
+//! SCHED_IDLE, among equals the one that has not run for longest ([`Model::OneQueue`]); or each CPU
+//! has a queue of its own, as Linux has, and believes all CPUs equal ([`Model::QueuePerCpu`]).
+//! Threads work, work and sleep in turn, or work and meet at barriers, and get done what their
+//! CPU's speed lets them.
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
@@ -21,7 +23,8 @@ use rustix::thread::CpuSet;
 
 pub const MS: Nanos = Nanos(1_000_000);
 
-/// What a thread does: works for so many milliseconds of CPU time, then sleeps for so many, and again.
+/// What a thread does: works for so many milliseconds of CPU time, then sleeps for so many, and
+/// again.
 #[derive(Clone, Copy, Debug)]
 pub enum Habit {
     Spins,
@@ -30,8 +33,8 @@ pub enum Habit {
         sleeps: u64,
     },
     Sleeps,
-    /// Works for so many milliseconds of the fastest CPU, then waits for all others of its process; and again. `spins`: it
-    /// waits at work.
+    /// Works for so many milliseconds of the fastest CPU, then waits for all others of its process;
+    /// and again. `spins`: it waits at work.
     Meets {
         works: f64,
         spins: bool,
@@ -124,9 +127,13 @@ fn one_queue(workers: &[Worker], cpus: u32) -> Vec<(usize, u32)> {
     let mut chosen: Vec<(usize, u32)> = Vec::new();
     for cpu in 0..cpus {
         let fits = |(index, worker): &(usize, &Worker)| {
-            worker.is_runnable() && worker.mask.is_set(cpu as usize) && chosen.iter().all(|(other, _)| other != index)
+            worker.is_runnable()
+                && worker.mask.is_set(cpu as usize)
+                && chosen.iter().all(|(other, _)| other != index)
         };
-        let order = |(_, worker): &(usize, &Worker)| (worker.class == Class::Idle, worker.ran_at, worker.mask.count());
+        let order = |(_, worker): &(usize, &Worker)| {
+            (worker.class == Class::Idle, worker.ran_at, worker.mask.count())
+        };
         if let Some((index, _)) = workers.iter().enumerate().filter(fits).min_by_key(order) {
             chosen.push((index, cpu));
         }
@@ -134,11 +141,13 @@ fn one_queue(workers: &[Worker], cpus: u32) -> Vec<(usize, u32)> {
     chosen
 }
 
-/// Each CPU has a queue. Whoever wakes goes where it was if that idles, else to an idle CPU, else to the shortest queue; a CPU
-/// that idles takes a thread that waits elsewhere.
+/// Each CPU has a queue. Whoever wakes goes where it was if that idles, else to an idle CPU, else
+/// to the shortest queue; a CPU that idles takes a thread that waits elsewhere.
 fn queue_per_cpu(workers: &mut [Worker], cpus: u32) -> Vec<(usize, u32)> {
     let load = |workers: &[Worker], cpu: u32, but: usize| {
-        let here = |(index, worker): &(usize, &Worker)| *index != but && worker.is_runnable() && worker.home == cpu;
+        let here = |(index, worker): &(usize, &Worker)| {
+            *index != but && worker.is_runnable() && worker.home == cpu
+        };
         workers
             .iter()
             .enumerate()
@@ -148,7 +157,8 @@ fn queue_per_cpu(workers: &mut [Worker], cpus: u32) -> Vec<(usize, u32)> {
     };
     for index in 0..workers.len() {
         let worker = &workers[index];
-        let woken = worker.is_runnable() && worker.on.is_none() && load(workers, worker.home, index) > 0;
+        let woken =
+            worker.is_runnable() && worker.on.is_none() && load(workers, worker.home, index) > 0;
         if !worker.mask.is_set(worker.home as usize) || woken {
             let allowed = (0..cpus).filter(|&cpu| worker.mask.is_set(cpu as usize));
             let home = worker.home;
@@ -373,7 +383,12 @@ impl Fake {
                     worker.waits = true;
                     if !spins {
                         worker.on = None;
-                        seen.push(Seen::Left { tid: worker.tid, cpu: Cpu(cpu), at: end, preempted: false });
+                        seen.push(Seen::Left {
+                            tid: worker.tid,
+                            cpu: Cpu(cpu),
+                            at: end,
+                            preempted: false,
+                        });
                     }
                 }
             }
@@ -391,8 +406,14 @@ impl Fake {
     }
 }
 
-/// A policy by name on a machine of one cluster per kind: capacities fastest first, and how many cores of each.
-pub fn mechanism(fake: &Fake, policy: &str, kinds: &[(f64, u32)], factors: &[(&str, f64)]) -> Mechanism<Fake> {
+/// A policy by name on a machine of one cluster per kind: capacities fastest first, and how many
+/// cores of each.
+pub fn mechanism(
+    fake: &Fake,
+    policy: &str,
+    kinds: &[(f64, u32)],
+    factors: &[(&str, f64)],
+) -> Mechanism<Fake> {
     mechanism_of(fake, evenkeel_policy::registry::make(policy, &[]).unwrap(), kinds, factors)
 }
 
@@ -415,13 +436,15 @@ pub fn mechanism_of(
 }
 
 pub fn machine(kinds: &[(f64, u32)]) -> Machine {
-    let head = String::from("name = \"fake\"\ndescription = \"made for a test\"\nsource = \"a test\"\n");
+    let head =
+        String::from("name = \"fake\"\ndescription = \"made for a test\"\nsource = \"a test\"\n");
     let (mut kinds_text, mut text) = (String::new(), String::new());
     for (rank, (capacity, count)) in kinds.iter().enumerate() {
         let (kind, cluster) = (
             // Power grows faster than capacity, as it does.
             format!(
-                "[[kinds]]\nname = \"k{rank}\"\ncapacity = {capacity}\nidle_power_w = 0\noperating_points = [{{ mhz = 1000, power_w = {}, \
+                "[[kinds]]\nname = \"k{rank}\"\ncapacity = {capacity}\nidle_power_w = \
+                 0\noperating_points = [{{ mhz = 1000, power_w = {}, \
                  cluster_power_w = 0 }}]\n",
                 capacity * capacity
             ),

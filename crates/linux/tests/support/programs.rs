@@ -15,11 +15,15 @@ pub fn example(name: &str) -> PathBuf {
     path.pop();
     path.pop();
     let path = path.join("examples").join(name);
-    assert!(path.exists(), "cargo test builds examples only with all tests: cargo build -p evenkeel-linux --examples");
+    assert!(
+        path.exists(),
+        "cargo test builds examples only with all tests: cargo build -p evenkeel-linux --examples"
+    );
     path
 }
 
-/// Builds the C program `name`, of tests/programs, in a folder; `None`, and says so, where there is no compiler.
+/// Builds the C program `name`, of tests/programs, in a folder; `None`, and says so, where there is
+/// no compiler.
 pub fn compiled(name: &str, folder: &Path) -> Option<PathBuf> {
     let built = folder.join(name);
     let source = format!("{}/tests/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));

@@ -13,12 +13,13 @@ use super::tree::Tree;
 use super::{Detected, Given};
 use crate::cpus::{name_cpus, write_cpus};
 use crate::model::{
-    Cluster, ClusterId, Core, CoreId, Costs, DEFAULT_SMT_SPEED, FULL_CAPACITY, Kind, KindId, Machine, OperatingPoint,
-    Reference,
+    Cluster, ClusterId, Core, CoreId, Costs, DEFAULT_SMT_SPEED, FULL_CAPACITY, Kind, KindId,
+    Machine, OperatingPoint, Reference,
 };
 
-/// Clock where nothing tells one, kHz. Only ratios of clocks matter to a policy, and a kind without clocks has one operating
-/// point; but times of simulated programs scale with it, and so the report says that it is made up.
+/// Clock where nothing tells one, kHz. Only ratios of clocks matter to a policy, and a kind without
+/// clocks has one operating point; but times of simulated programs scale with it, and so the report
+/// says that it is made up.
 const ASSUMED_KHZ: u64 = 1_000_000;
 
 /// The longest name of a machine that is made from the firmware's, in characters.
@@ -39,9 +40,14 @@ pub(super) fn assemble(
     given: &Given,
     tree: Tree,
 ) -> Detected {
-    let clocks: Vec<Clocks> = found.kinds.iter().map(|kind| clocks(facts, kind, given.clock_khz)).collect();
-    let all: Vec<Kind> =
-        found.kinds.iter().zip(&clocks).map(|(kind, clocks)| model_kind(kind, clocks, found.source)).collect();
+    let clocks: Vec<Clocks> =
+        found.kinds.iter().map(|kind| clocks(facts, kind, given.clock_khz)).collect();
+    let all: Vec<Kind> = found
+        .kinds
+        .iter()
+        .zip(&clocks)
+        .map(|(kind, clocks)| model_kind(kind, clocks, found.source))
+        .collect();
     // Of the whole machine: a container's cores are as fast as they are, whatever else it may use.
     let reference = Reference::of(&all).unwrap_or(Reference {
         slowest_khz: ASSUMED_KHZ,
@@ -83,14 +89,20 @@ pub(super) fn assemble(
         kinds,
         clusters: built.clusters,
         cores: built.cores,
-        costs: Costs { private_cache_bytes: private_cache(facts, &found, used), ..Costs::default() },
+        costs: Costs {
+            private_cache_bytes: private_cache(facts, &found, used),
+            ..Costs::default()
+        },
         bandwidth: None,
         smt_speed: DEFAULT_SMT_SPEED,
         sensor_interval: None,
         reference,
     };
-    machine.description =
-        format!("{}, as detected: {}", facts.model.as_deref().unwrap_or("This machine"), machine.cores_label());
+    machine.description = format!(
+        "{}, as detected: {}",
+        facts.model.as_deref().unwrap_or("This machine"),
+        machine.cores_label()
+    );
     notes.extend(limits(facts, used));
     let report = Report {
         model: facts.model.clone(),
@@ -107,19 +119,29 @@ pub(super) fn assemble(
 }
 
 fn capacity_source(found: &Kinds) -> SpeedSource {
-    if found.kinds.iter().any(|kind| kind.is_measured) { SpeedSource::Measured } else { found.source }
+    if found.kinds.iter().any(|kind| kind.is_measured) {
+        SpeedSource::Measured
+    } else {
+        found.source
+    }
 }
 
 /// The clocks of the kind's fastest CPU.
 fn clocks(facts: &Facts, kind: &Found, present_khz: Option<u64>) -> Clocks {
-    let top = |cpu: &&CpuFacts| cpu.max_khz.max(cpu.clocks.as_ref().and_then(|clocks| clocks.last().copied()));
-    let of_kind = kind.cpus.iter().filter_map(|&cpu| facts.of(cpu)).filter(|cpu| top(cpu).is_some());
+    let top = |cpu: &&CpuFacts| {
+        cpu.max_khz.max(cpu.clocks.as_ref().and_then(|clocks| clocks.last().copied()))
+    };
+    let of_kind =
+        kind.cpus.iter().filter_map(|&cpu| facts.of(cpu)).filter(|cpu| top(cpu).is_some());
     // Of equals the first: `max_by_key` gives the last.
     let fastest = of_kind.rev().max_by_key(top);
     match fastest {
         Some(CpuFacts { clocks: Some(listed), max_khz, .. }) => {
             let boost = max_khz.filter(|max| Some(max) > listed.last());
-            Clocks { khz: listed.iter().copied().chain(boost).collect(), source: ClockSource::AvailableFrequencies }
+            Clocks {
+                khz: listed.iter().copied().chain(boost).collect(),
+                source: ClockSource::AvailableFrequencies,
+            }
         }
         Some(CpuFacts { min_khz, max_khz: Some(max), .. }) => {
             let least = min_khz.filter(|min| min < max);
@@ -161,7 +183,8 @@ struct Built {
 }
 
 impl Built {
-    /// Adds what is in use of a cluster. Siblings are neighbours and come first, as in machine files.
+    /// Adds what is in use of a cluster. Siblings are neighbours and come first, as in machine
+    /// files.
     fn add(&mut self, facts: &Facts, joined: &Joined, kind: KindId, cpus: Vec<u32>) {
         let mut physical: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for &cpu in &cpus {
@@ -193,29 +216,46 @@ impl Built {
         let mut notes = Vec::new();
         if !self.many_threads.is_empty() {
             let cpus = name_cpus(self.many_threads.iter().copied());
-            notes.push(format!("{cpus}: threads of cores with more than two; modelled as cores with two"));
+            notes.push(format!(
+                "{cpus}: threads of cores with more than two; modelled as cores with two"
+            ));
         }
         // Threads of one physical core that ended up in two kinds are in two clusters.
-        let kind_of: BTreeMap<u32, KindId> = self.cores.iter().map(|core| (core.cpu, core.kind)).collect();
+        let kind_of: BTreeMap<u32, KindId> =
+            self.cores.iter().map(|core| (core.cpu, core.kind)).collect();
         let parted = self.cores.iter().filter(|core| {
             let siblings = facts.of(core.cpu).map_or(&[][..], |facts| &facts.siblings);
-            siblings.iter().any(|sibling| kind_of.get(sibling).is_some_and(|kind| *kind != core.kind))
+            siblings
+                .iter()
+                .any(|sibling| kind_of.get(sibling).is_some_and(|kind| *kind != core.kind))
         });
         let parted: BTreeSet<u32> = parted.map(|core| core.cpu).collect();
         if !parted.is_empty() {
             let parted = name_cpus(parted);
-            notes.push(format!("{parted}: threads of one physical core in two kinds; modelled as cores of their own"));
+            notes.push(format!(
+                "{parted}: threads of one physical core in two kinds; modelled as \
+                                cores of their own"
+            ));
         }
         notes
     }
 }
 
-fn kind_report(facts: &Facts, found: &Kinds, index: usize, model: &Kind, clocks: &Clocks, cpus: &[u32]) -> KindReport {
+fn kind_report(
+    facts: &Facts,
+    found: &Kinds,
+    index: usize,
+    model: &Kind,
+    clocks: &Clocks,
+    cpus: &[u32],
+) -> KindReport {
     let kind = &found.kinds[index];
     let physical: BTreeSet<u32> = cpus.iter().map(|&cpu| facts.physical(cpu)).collect();
     let mut caches: Vec<CacheRow> = Vec::new();
-    for cache in cpus.first().and_then(|&cpu| facts.of(cpu)).map_or(&[][..], |facts| &facts.caches) {
-        let cores = cache.shared.iter().map(|&cpu| facts.physical(cpu)).collect::<BTreeSet<_>>().len();
+    for cache in cpus.first().and_then(|&cpu| facts.of(cpu)).map_or(&[][..], |facts| &facts.caches)
+    {
+        let cores =
+            cache.shared.iter().map(|&cpu| facts.physical(cpu)).collect::<BTreeSet<_>>().len();
         let cpus = write_cpus(cache.shared.iter().copied());
         caches.push(CacheRow { level: cache.level, kib: cache.bytes >> 10, cpus, cores });
     }
@@ -249,7 +289,9 @@ fn cpu_sets(facts: &Facts, used: &[u32]) -> CpuSets {
     let online = facts.online();
     CpuSets {
         used: list(used),
-        not_allowed: write_cpus(online.iter().copied().filter(|cpu| used.binary_search(cpu).is_err())),
+        not_allowed: write_cpus(
+            online.iter().copied().filter(|cpu| used.binary_search(cpu).is_err()),
+        ),
         possible: list(&facts.possible),
         present: list(&facts.present),
         online: list(&online),
@@ -258,12 +300,18 @@ fn cpu_sets(facts: &Facts, used: &[u32]) -> CpuSets {
     }
 }
 
-/// The largest cache that one physical core of the fastest kind in use has to itself; the default where none is known.
+/// The largest cache that one physical core of the fastest kind in use has to itself; the default
+/// where none is known.
 fn private_cache(facts: &Facts, found: &Kinds, used: &[u32]) -> u64 {
-    let fastest = found.kinds.iter().flat_map(|kind| &kind.cpus).find(|cpu| used.binary_search(cpu).is_ok());
-    let Some(cpu) = fastest.and_then(|&cpu| facts.of(cpu)) else { return Costs::default().private_cache_bytes };
-    let own =
-        cpu.caches.iter().filter(|cache| cache.shared.iter().all(|other| cpu.siblings.binary_search(other).is_ok()));
+    let fastest =
+        found.kinds.iter().flat_map(|kind| &kind.cpus).find(|cpu| used.binary_search(cpu).is_ok());
+    let Some(cpu) = fastest.and_then(|&cpu| facts.of(cpu)) else {
+        return Costs::default().private_cache_bytes;
+    };
+    let own = cpu
+        .caches
+        .iter()
+        .filter(|cache| cache.shared.iter().all(|other| cpu.siblings.binary_search(other).is_ok()));
     own.map(|cache| cache.bytes).max().unwrap_or(Costs::default().private_cache_bytes)
 }
 
@@ -283,55 +331,86 @@ fn limits(facts: &Facts, used: &[u32]) -> Vec<String> {
     limited.into_iter().map(line).collect()
 }
 
-fn missing(facts: &Facts, kinds: &[KindReport], sensors: &[Sensor], used: &[u32], given: &Given) -> Vec<String> {
+fn missing(
+    facts: &Facts,
+    kinds: &[KindReport],
+    sensors: &[Sensor],
+    used: &[u32],
+    given: &Given,
+) -> Vec<String> {
     let mut missing = Vec::new();
     let online: BTreeSet<u32> = facts.online().into_iter().collect();
     let named = |cpus: Vec<u32>| (!cpus.is_empty()).then(|| name_cpus(cpus));
     if let Some(cpus) = named(facts.offline.clone()) {
-        missing.push(format!("{cpus}: offline; their kind is not known, and they are not in the machine"));
+        missing.push(format!(
+            "{cpus}: offline; their kind is not known, and they are not in the machine"
+        ));
     }
-    if let Some(cpus) = named(online.iter().copied().filter(|cpu| used.binary_search(cpu).is_err()).collect()) {
+    if let Some(cpus) =
+        named(online.iter().copied().filter(|cpu| used.binary_search(cpu).is_err()).collect())
+    {
         missing.push(format!("{cpus}: not allowed to this process, and not in the machine"));
     }
-    // A mask may have bits for CPUs that could be plugged in; more than that is a mistake in the list.
-    let known =
-        |cpu: &u32| online.contains(cpu) || [&facts.possible, &facts.present].iter().any(|set| set.contains(cpu));
-    if let Some(cpus) = named(given.allowed.iter().flatten().copied().filter(|cpu| !known(cpu)).collect()) {
+    // A mask may have bits for CPUs that could be plugged in; more than that is a mistake in the
+    // list.
+    let known = |cpu: &u32| {
+        online.contains(cpu)
+            || [&facts.possible, &facts.present].iter().any(|set| set.contains(cpu))
+    };
+    if let Some(cpus) =
+        named(given.allowed.iter().flatten().copied().filter(|cpu| !known(cpu)).collect())
+    {
         missing.push(format!("{cpus}: allowed, and not there"));
     }
     let names = |holds: &dyn Fn(&KindReport) -> bool| {
-        let names: Vec<&str> = kinds.iter().filter(|kind| holds(kind)).map(|kind| kind.name.as_str()).collect();
+        let names: Vec<&str> =
+            kinds.iter().filter(|kind| holds(kind)).map(|kind| kind.name.as_str()).collect();
         (!names.is_empty()).then(|| names.join(", "))
     };
     if kinds.iter().any(|kind| kind.capacity_source == SpeedSource::Assumption) {
-        missing.push("speeds of the cores: nothing tells them; taken as equal; --calibrate measures them".to_owned());
+        missing.push(
+            "speeds of the cores: nothing tells them; taken as equal; --calibrate measures them"
+                .to_owned(),
+        );
     } else if let [kind] = kinds
         && facts.lists.is_empty()
         && kind.capacity_source != SpeedSource::Measured
     {
         let source = kind.capacity_source;
         missing.push(format!(
-            "differences between cores: {source} tells none, nor would it where the kernel knows none; --calibrate looks for them"
+            "differences between cores: {source} tells none, nor would it where the kernel knows \
+             none; --calibrate looks for them"
         ));
     }
     if let Some(names) = names(&|kind| kind.clock_source == ClockSource::Assumption) {
-        missing.push(format!("clocks of {names}: nothing tells them; taken as {} MHz", ASSUMED_KHZ / 1_000));
+        missing.push(format!(
+            "clocks of {names}: nothing tells them; taken as {} MHz",
+            ASSUMED_KHZ / 1_000
+        ));
     }
-    if let Some(names) = names(&|kind| kind.operating_points < 2 && kind.clock_source != ClockSource::Assumption) {
+    if let Some(names) =
+        names(&|kind| kind.operating_points < 2 && kind.clock_source != ClockSource::Assumption)
+    {
         missing.push(format!("operating points of {names}: only one clock is known"));
     }
-    if let Some(names) = names(&|kind| kind.clock_source == ClockSource::Limits && kind.operating_points >= 2) {
+    if let Some(names) =
+        names(&|kind| kind.clock_source == ClockSource::Limits && kind.operating_points >= 2)
+    {
         missing.push(format!("operating points of {names}: only the ends of the range are known"));
     }
     if let Some(names) = names(&|kind| kind.caches.is_empty()) {
-        missing.push(format!("caches of {names}: not known; moving a thread within a cluster is taken to lose 32 KiB"));
+        missing.push(format!(
+            "caches of {names}: not known; moving a thread within a cluster is taken to lose 32 KiB"
+        ));
     }
     missing.push("power model: sysfs has none; energy is not told from a model".to_owned());
     if sensors.is_empty() {
         missing.push("power sensors: none found".to_owned());
     }
     missing.push(
-        "costs of switching and moving, memory bandwidth, speed of busy siblings: not looked for; defaults".to_owned(),
+        "costs of switching and moving, memory bandwidth, speed of busy siblings: not looked for; \
+         defaults"
+            .to_owned(),
     );
     missing
 }

@@ -18,15 +18,25 @@ pub(super) struct Class {
 }
 
 /// The class of each CPU that is online; at most [`MAX_KINDS`] in all.
-pub(super) fn find(facts: &Facts, untrusted: &mut Vec<String>, notes: &mut Vec<String>) -> BTreeMap<u32, Class> {
+pub(super) fn find(
+    facts: &Facts,
+    untrusted: &mut Vec<String>,
+    notes: &mut Vec<String>,
+) -> BTreeMap<u32, Class> {
     let lists = on_lists(facts, untrusted);
     let has_designs = is_whole(facts, "designs", |cpu| cpu.design.is_some(), untrusted);
-    let is_certain = has_designs && facts.cpus.iter().flat_map(|cpu| &cpu.design).all(Design::is_conclusive);
+    let is_certain =
+        has_designs && facts.cpus.iter().flat_map(|cpu| &cpu.design).all(Design::is_conclusive);
     // Licensees choose the caches of an Arm design; one that is named needs no further evidence.
-    let has_geometry = !is_certain && is_whole(facts, "sizes of caches", |cpu| cpu.geometry.is_some(), untrusted);
+    let has_geometry =
+        !is_certain && is_whole(facts, "sizes of caches", |cpu| cpu.geometry.is_some(), untrusted);
     let common = facts.common_caches();
-    if has_geometry && facts.cpus.iter().any(|cpu| cpu.geometry.as_ref() != Some(&cpu.caches_among(&common))) {
-        untrusted.push("sizes of caches: some are there for a part of the CPUs only; not used".to_owned());
+    if has_geometry
+        && facts.cpus.iter().any(|cpu| cpu.geometry.as_ref() != Some(&cpu.caches_among(&common)))
+    {
+        untrusted.push(
+            "sizes of caches: some are there for a part of the CPUs only; not used".to_owned(),
+        );
     }
     let with = |designs: bool, geometry: bool| -> BTreeMap<u32, Class> {
         let class = |cpu: &CpuFacts| Class {
@@ -41,14 +51,22 @@ pub(super) fn find(facts: &Facts, untrusted: &mut Vec<String>, notes: &mut Vec<S
     let found = tries.into_iter().map(|(designs, geometry)| with(designs, geometry));
     let found = found.enumerate().find(|(_, classes)| count(classes) <= MAX_KINDS);
     if found.as_ref().is_some_and(|(index, _)| *index > 0) {
-        notes.push(format!("more than {MAX_KINDS} kinds of core by their designs and caches: these are not all used"));
+        notes.push(format!(
+            "more than {MAX_KINDS} kinds of core by their designs and caches: these \
+                            are not all used"
+        ));
     }
     // The lists alone make at most four.
     found.map_or_else(BTreeMap::new, |(_, classes)| classes)
 }
 
 /// Whether all CPUs have it. That only some do is said.
-fn is_whole(facts: &Facts, what: &str, has: fn(&CpuFacts) -> bool, untrusted: &mut Vec<String>) -> bool {
+fn is_whole(
+    facts: &Facts,
+    what: &str,
+    has: fn(&CpuFacts) -> bool,
+    untrusted: &mut Vec<String>,
+) -> bool {
     let with: Vec<u32> = facts.cpus.iter().filter(|cpu| has(cpu)).map(|cpu| cpu.cpu).collect();
     let is_whole = with.len() == facts.cpus.len();
     if !with.is_empty() && !is_whole {
@@ -70,7 +88,10 @@ fn on_lists(facts: &Facts, untrusted: &mut Vec<String>) -> BTreeMap<u32, IntelKi
     }
     if !twice.is_empty() {
         // The last counts: cpu_lowpower is the narrowest of them.
-        untrusted.push(format!("{}: on more than one of the lists of CPUs; the last counts", name_cpus(twice)));
+        untrusted.push(format!(
+            "{}: on more than one of the lists of CPUs; the last counts",
+            name_cpus(twice)
+        ));
     }
     lists.retain(|cpu, _| facts.of(*cpu).is_some());
     lists

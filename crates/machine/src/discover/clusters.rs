@@ -1,8 +1,9 @@
 //! From what sysfs says of each CPU to clusters: cores of one kind that share a clock or a cache.
 //!
-//! `cluster_cpus_list` alone does not do. On x86 it is what shares a second-level cache: one P core with its two threads, four
-//! E cores. On older Arm kernels it is not there. What makes a cluster is the first of these that joins more than one physical
-//! core: the listed cluster, a level-2 cache, a clock, a further cache, the package.
+//! `cluster_cpus_list` alone does not do. On x86 it is what shares a second-level cache: one P core
+//! with its two threads, four E cores. On older Arm kernels it is not there. What makes a cluster
+//! is the first of these that joins more than one physical core: the listed cluster, a level-2
+//! cache, a clock, a further cache, the package.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +20,15 @@ pub(super) struct Joined {
     pub kind: usize,
     /// Ascending.
     pub cpus: Vec<u32>,
-    /// The cache that it shares with all that it is joined with: the first from the second level on.
+    /// The cache that it shares with all that it is joined with: the first from the second level
+    /// on.
     pub cache: Option<CacheFacts>,
 }
 
 /// Clusters of one kind each, in the order of their first CPUs.
 pub(super) fn find(facts: &Facts, kinds: &[Found]) -> Vec<Joined> {
-    // CPUs that are joined by the same list are one cluster, so that lists which contradict each other still make each CPU a
-    // member of exactly one.
+    // CPUs that are joined by the same list are one cluster, so that lists which contradict each
+    // other still make each CPU a member of exactly one.
     let mut joined: BTreeMap<(usize, Vec<u32>), Vec<u32>> = BTreeMap::new();
     for (rank, kind) in kinds.iter().enumerate() {
         for &cpu in &kind.cpus {
@@ -34,7 +36,8 @@ pub(super) fn find(facts: &Facts, kinds: &[Found]) -> Vec<Joined> {
         }
     }
     let with_cache = |((kind, list), cpus): ((usize, Vec<u32>), Vec<u32>)| {
-        // What joins them is shared with other kinds, too, and no cache of one of these cores alone.
+        // What joins them is shared with other kinds, too, and no cache of one of these cores
+        // alone.
         let cache = shared_cache(facts, if list.is_empty() { &cpus } else { &list });
         Joined { kind, cpus, cache }
     };
@@ -43,16 +46,25 @@ pub(super) fn find(facts: &Facts, kinds: &[Found]) -> Vec<Joined> {
     clusters
 }
 
-/// The CPUs that a CPU makes a cluster with, of whatever kind; empty: nothing tells, which is itself something in common.
+/// The CPUs that a CPU makes a cluster with, of whatever kind; empty: nothing tells, which is
+/// itself something in common.
 fn joined_with(facts: &Facts, cpu: u32) -> Vec<u32> {
     let Some(of_cpu) = facts.of(cpu) else { return Vec::new() };
-    let cache = |level: u64| of_cpu.caches.iter().filter(move |cache| cache.level == level).map(|cache| &cache.shared);
+    let cache = |level: u64| {
+        of_cpu.caches.iter().filter(move |cache| cache.level == level).map(|cache| &cache.shared)
+    };
     let second = cache(LOWEST_SHARED_LEVEL);
     let further = (LOWEST_SHARED_LEVEL + 1..=9).flat_map(cache);
-    let candidates =
-        of_cpu.cluster.iter().chain(second).chain(&of_cpu.clock_domain).chain(further).chain(&of_cpu.package);
+    let candidates = of_cpu
+        .cluster
+        .iter()
+        .chain(second)
+        .chain(&of_cpu.clock_domain)
+        .chain(further)
+        .chain(&of_cpu.package);
     let joins = |list: &&Vec<u32>| {
-        let mut physical = list.iter().filter(|cpu| facts.of(**cpu).is_some()).map(|cpu| facts.physical(*cpu));
+        let mut physical =
+            list.iter().filter(|cpu| facts.of(**cpu).is_some()).map(|cpu| facts.physical(*cpu));
         let first = physical.next();
         physical.any(|core| Some(core) != first)
     };
@@ -64,7 +76,8 @@ fn joined_with(facts: &Facts, cpu: u32) -> Vec<u32> {
 fn shared_cache(facts: &Facts, cpus: &[u32]) -> Option<CacheFacts> {
     let online = cpus.iter().copied().filter(|cpu| facts.of(*cpu).is_some());
     let caches = &facts.of(online.clone().next()?)?.caches;
-    let has_all = |cache: &&CacheFacts| online.clone().all(|cpu| cache.shared.binary_search(&cpu).is_ok());
+    let has_all =
+        |cache: &&CacheFacts| online.clone().all(|cpu| cache.shared.binary_search(&cpu).is_ok());
     let shared = caches.iter().filter(|cache| cache.level >= LOWEST_SHARED_LEVEL).filter(has_all);
     shared.min_by_key(|cache| cache.level).cloned()
 }

@@ -28,7 +28,8 @@ pub(super) struct CpuFacts {
     pub clocks: Option<Vec<u64>>,
     /// CPUs that run at the same clock.
     pub clock_domain: Option<Vec<u32>>,
-    /// Threads of the same physical core that are online, itself among them: the same list for each of them.
+    /// Threads of the same physical core that are online, itself among them: the same list for each
+    /// of them.
     pub siblings: Vec<u32>,
     pub cluster: Option<Vec<u32>>,
     pub package: Option<Vec<u32>>,
@@ -59,7 +60,8 @@ pub(super) struct CacheSize {
 /// A policy's folder, and the CPUs that share its clock; by CPU.
 pub(super) type Policies = BTreeMap<u32, Rc<(String, Vec<u32>)>>;
 
-/// The folders of cpufreq, for trees in which a CPU's own is missing: those by policy, and its neighbours'.
+/// The folders of cpufreq, for trees in which a CPU's own is missing: those by policy, and its
+/// neighbours'.
 pub(super) fn clock_domains(tree: &Tree, cpus: &[u32]) -> Policies {
     let folder = format!("{CPU}/cpufreq");
     let mut policies = Policies::new();
@@ -108,7 +110,12 @@ impl CacheSize {
 impl CpuFacts {
     /// Sizes of those of its caches that are among these.
     pub fn caches_among(&self, places: &BTreeSet<(u64, &str)>) -> Vec<CacheSize> {
-        self.geometry.iter().flatten().filter(|cache| places.contains(&cache.place())).cloned().collect()
+        self.geometry
+            .iter()
+            .flatten()
+            .filter(|cache| places.contains(&cache.place()))
+            .cloned()
+            .collect()
     }
 
     /// `named`: its design by `/proc/cpuinfo`.
@@ -120,11 +127,16 @@ impl CpuFacts {
             None => (own, None),
         };
         let list = |list: &str, mask: &str| {
-            tree.cpus_or_mask(&format!("{folder}/topology/{list}"), &format!("{folder}/topology/{mask}"))
+            tree.cpus_or_mask(
+                &format!("{folder}/topology/{list}"),
+                &format!("{folder}/topology/{mask}"),
+            )
         };
         // The second is what kernels before 5.2 call the first.
         let listed = |new: &str, old: &str| {
-            let named = |name: &str, plural: &str| list(&format!("{name}{plural}_list"), &format!("{name}{plural}"));
+            let named = |name: &str, plural: &str| {
+                list(&format!("{name}{plural}_list"), &format!("{name}{plural}"))
+            };
             named(new, "_cpus").or_else(|| named(old, "_siblings"))
         };
         let clocks = tree.numbers(&format!("{clock}/scaling_available_frequencies"), MAX_KHZ);
@@ -150,7 +162,10 @@ impl CpuFacts {
             siblings,
             cluster: list("cluster_cpus_list", "cluster_cpus"),
             package: listed("package", "core"),
-            design: tree.register(&format!("{folder}/regs/identification/midr_el1")).map(Design::of_midr).or(named),
+            design: tree
+                .register(&format!("{folder}/regs/identification/midr_el1"))
+                .map(Design::of_midr)
+                .or(named),
             ..Self::default()
         };
         (facts.caches, facts.geometry) = caches(tree, &folder);
@@ -166,8 +181,11 @@ fn caches(tree: &Tree, folder: &str) -> (Vec<CacheFacts>, Option<Vec<CacheSize>>
         let path = format!("{folder}/{index}");
         let Some(holds) = tree.text(&format!("{path}/type")) else { continue };
         let level = tree.number(&format!("{path}/level"), 9);
-        let (Some(level), Some(bytes)) = (level, tree.size(&format!("{path}/size"))) else { continue };
-        let shared = tree.cpus_or_mask(&format!("{path}/shared_cpu_list"), &format!("{path}/shared_cpu_map"));
+        let (Some(level), Some(bytes)) = (level, tree.size(&format!("{path}/size"))) else {
+            continue;
+        };
+        let shared = tree
+            .cpus_or_mask(&format!("{path}/shared_cpu_list"), &format!("{path}/shared_cpu_map"));
         if let Some(shared) = shared.filter(|_| holds != "Instruction") {
             caches.push(CacheFacts { level, bytes, shared });
         }

@@ -1,4 +1,5 @@
-//! What each source says of the kinds, beside the kinds that were made: by which evidence, and what contradicts it.
+//! What each source says of the kinds, beside the kinds that were made: by which evidence, and what
+//! contradicts it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +43,8 @@ fn row(source: EvidenceSource, groups: Option<Groups>, kinds: &[Found]) -> Optio
 
 fn verdict(groups: &Groups, kinds: &[Found]) -> Verdict {
     let kind_of = |cpu: u32| kinds.iter().position(|kind| kind.cpus.binary_search(&cpu).is_ok());
-    let kinds_of = |cpus: &[u32]| cpus.iter().filter_map(|&cpu| kind_of(cpu)).collect::<BTreeSet<_>>();
+    let kinds_of =
+        |cpus: &[u32]| cpus.iter().filter_map(|&cpu| kind_of(cpu)).collect::<BTreeSet<_>>();
     if groups.len() == 1 {
         return if kinds.len() == 1 { Verdict::Agrees } else { Verdict::Silent };
     }
@@ -70,15 +72,27 @@ fn by_text(facts: &Facts, text: impl Fn(&CpuFacts) -> Option<String>) -> Option<
     Some(groups)
 }
 
-/// CPUs by a figure that each has, those within the tolerance of each other together; the greatest first.
-fn by_speed(facts: &Facts, value: fn(&CpuFacts) -> Option<u64>, unit: f64, name: &str) -> Option<Groups> {
+/// CPUs by a figure that each has, those within the tolerance of each other together; the greatest
+/// first.
+fn by_speed(
+    facts: &Facts,
+    value: fn(&CpuFacts) -> Option<u64>,
+    unit: f64,
+    name: &str,
+) -> Option<Groups> {
     let values: BTreeMap<u32, u64> =
         facts.cpus.iter().map(|cpu| Some((cpu.cpu, value(cpu)?))).collect::<Option<_>>()?;
     let speeds = values.iter().map(|(&cpu, &value)| (cpu, value as f64)).collect();
     let group = |cpus: Vec<u32>| {
-        let of_group = || cpus.iter().filter_map(|cpu| values.get(cpu)).map(|value| *value as f64 / unit);
-        let (least, greatest) = (of_group().fold(f64::MAX, f64::min), of_group().fold(0.0, f64::max));
-        let text = if least < greatest { format!("{least} to {greatest}{name}") } else { format!("{greatest}{name}") };
+        let of_group =
+            || cpus.iter().filter_map(|cpu| values.get(cpu)).map(|value| *value as f64 / unit);
+        let (least, greatest) =
+            (of_group().fold(f64::MAX, f64::min), of_group().fold(0.0, f64::max));
+        let text = if least < greatest {
+            format!("{least} to {greatest}{name}")
+        } else {
+            format!("{greatest}{name}")
+        };
         (text, cpus)
     };
     Some(split_by_gaps(speeds).into_iter().map(group).collect())

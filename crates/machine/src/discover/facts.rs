@@ -54,31 +54,47 @@ impl IntelKind {
 impl Facts {
     /// `None`: there is no CPU.
     pub fn read(tree: &Tree) -> Option<Self> {
-        let number = |name: String| name.strip_prefix("cpu")?.parse::<u32>().ok().filter(|cpu| *cpu < MAX_CORES);
+        let number = |name: String| {
+            name.strip_prefix("cpu")?.parse::<u32>().ok().filter(|cpu| *cpu < MAX_CORES)
+        };
         let numbered = || tree.names(CPU).into_iter().filter_map(number).collect::<Vec<_>>();
         let present = tree.cpus(&format!("{CPU}/present")).unwrap_or_else(numbered);
-        // Where there is no list, each says it by itself; the first CPU cannot be switched off and has no such file.
-        let is_on = |cpu: &u32| tree.text(&format!("{CPU}/cpu{cpu}/online")).is_none_or(|text| text != "0");
+        // Where there is no list, each says it by itself; the first CPU cannot be switched off and
+        // has no such file.
+        let is_on =
+            |cpu: &u32| tree.text(&format!("{CPU}/cpu{cpu}/online")).is_none_or(|text| text != "0");
         let one_by_one = || Some(present.iter().copied().filter(is_on).collect::<Vec<_>>());
-        let online = tree.cpus(&format!("{CPU}/online")).or_else(one_by_one).filter(|cpus| !cpus.is_empty())?;
+        let online = tree
+            .cpus(&format!("{CPU}/online"))
+            .or_else(one_by_one)
+            .filter(|cpus| !cpus.is_empty())?;
         let policies = clock_domains(tree, &online);
-        let mut named = tree.cpuinfo().map_or_else(BTreeMap::new, |text| identity::of_cpuinfo(&text));
+        let mut named =
+            tree.cpuinfo().map_or_else(BTreeMap::new, |text| identity::of_cpuinfo(&text));
         let lists = IntelKind::ALL.into_iter().filter_map(|kind| {
             let cpus = tree.cpus(&format!("devices/{}/cpus", kind.device()))?;
             Some((kind, cpus))
         });
         let lists = lists.collect();
         let compatible = tree.text("firmware/devicetree/base/compatible").unwrap_or_default();
-        let mut cpus: Vec<CpuFacts> =
-            online.iter().map(|&cpu| CpuFacts::read(tree, cpu, &policies, named.remove(&cpu))).collect();
+        let mut cpus: Vec<CpuFacts> = online
+            .iter()
+            .map(|&cpu| CpuFacts::read(tree, cpu, &policies, named.remove(&cpu)))
+            .collect();
         drop_contradictory_siblings(&mut cpus, tree);
         Some(Self {
             cpus,
             possible: tree.cpus(&format!("{CPU}/possible")).unwrap_or_default(),
             offline: match tree.cpus(&format!("{CPU}/offline")) {
                 // The kernel lists CPUs there that are not present, too.
-                Some(offline) => offline.into_iter().filter(|cpu| present.binary_search(cpu).is_ok()).collect(),
-                None => present.iter().copied().filter(|cpu| online.binary_search(cpu).is_err()).collect(),
+                Some(offline) => {
+                    offline.into_iter().filter(|cpu| present.binary_search(cpu).is_ok()).collect()
+                }
+                None => present
+                    .iter()
+                    .copied()
+                    .filter(|cpu| online.binary_search(cpu).is_err())
+                    .collect(),
             },
             present,
             isolated: tree.cpus(&format!("{CPU}/isolated")).unwrap_or_default(),
@@ -100,8 +116,9 @@ impl Facts {
 
     /// The caches, as level and content, of which each CPU has a size: a tree may have lost some.
     pub fn common_caches(&self) -> BTreeSet<(u64, &str)> {
-        let mut sets =
-            self.cpus.iter().map(|cpu| cpu.geometry.iter().flatten().map(CacheSize::place).collect::<BTreeSet<_>>());
+        let mut sets = self.cpus.iter().map(|cpu| {
+            cpu.geometry.iter().flatten().map(CacheSize::place).collect::<BTreeSet<_>>()
+        });
         let first = sets.next().unwrap_or_default();
         sets.fold(first, |common, set| common.intersection(&set).copied().collect())
     }
@@ -112,15 +129,24 @@ impl Facts {
     }
 }
 
-/// Siblings are those that say so of each other; a CPU of which others say otherwise has its physical core to itself.
+/// Siblings are those that say so of each other; a CPU of which others say otherwise has its
+/// physical core to itself.
 fn drop_contradictory_siblings(cpus: &mut [CpuFacts], tree: &Tree) {
-    let lists: BTreeMap<u32, &[u32]> = cpus.iter().map(|facts| (facts.cpu, facts.siblings.as_slice())).collect();
+    let lists: BTreeMap<u32, &[u32]> =
+        cpus.iter().map(|facts| (facts.cpu, facts.siblings.as_slice())).collect();
     let agree = |facts: &CpuFacts| {
-        facts.siblings.iter().all(|other| lists.get(other).is_none_or(|list| *list == facts.siblings.as_slice()))
+        facts
+            .siblings
+            .iter()
+            .all(|other| lists.get(other).is_none_or(|list| *list == facts.siblings.as_slice()))
     };
-    let contradicted: BTreeSet<u32> = cpus.iter().filter(|facts| !agree(facts)).map(|facts| facts.cpu).collect();
+    let contradicted: BTreeSet<u32> =
+        cpus.iter().filter(|facts| !agree(facts)).map(|facts| facts.cpu).collect();
     for facts in cpus.iter_mut().filter(|facts| contradicted.contains(&facts.cpu)) {
-        tree.problem(&format!("{CPU}/cpu{}/topology", facts.cpu), "siblings that others contradict: not used");
+        tree.problem(
+            &format!("{CPU}/cpu{}/topology", facts.cpu),
+            "siblings that others contradict: not used",
+        );
         facts.siblings = vec![facts.cpu];
     }
     // What is offline runs nothing.

@@ -53,12 +53,15 @@ impl fmt::Display for Design {
                 Some(name) => f.write_str(name),
                 None => write!(f, "implementer {implementer:#04x} part {part:#05x}"),
             },
-            Self::X86 { vendor, family, model } => write!(f, "{vendor} family {family} model {model}"),
+            Self::X86 { vendor, family, model } => {
+                write!(f, "{vendor} family {family} model {model}")
+            }
         }
     }
 }
 
-/// Designs by CPU, from the text of `/proc/cpuinfo`. CPUs of which it does not say enough are left out.
+/// Designs by CPU, from the text of `/proc/cpuinfo`. CPUs of which it does not say enough are left
+/// out.
 pub(super) fn of_cpuinfo(text: &str) -> BTreeMap<u32, Design> {
     let mut designs = BTreeMap::new();
     let mut fields: BTreeMap<&str, &str> = BTreeMap::new();
@@ -81,10 +84,13 @@ pub(super) fn of_cpuinfo(text: &str) -> BTreeMap<u32, Design> {
 }
 
 fn design(fields: &BTreeMap<&str, &str>) -> Option<Design> {
-    if let (Some(implementer), Some(part)) = (number(fields, "CPU implementer"), number(fields, "CPU part")) {
+    if let (Some(implementer), Some(part)) =
+        (number(fields, "CPU implementer"), number(fields, "CPU part"))
+    {
         return Some(Design::Arm { implementer, part });
     }
-    let vendor = fields.get("vendor_id").filter(|vendor| vendor.chars().all(|c| c.is_ascii_graphic()))?;
+    let vendor =
+        fields.get("vendor_id").filter(|vendor| vendor.chars().all(|c| c.is_ascii_graphic()))?;
     let (family, model) = (number(fields, "cpu family")?, number(fields, "model")?);
     Some(Design::X86 { vendor: (*vendor).to_owned(), family, model })
 }
@@ -93,8 +99,8 @@ fn number(fields: &BTreeMap<&str, &str>, key: &str) -> Option<u32> {
     u32::try_from(parse_number(fields.get(key)?)?).ok()
 }
 
-/// What Arm and its licensees call a part. Numbers as util-linux's lscpu and the kernel's `cputype.h`
-/// have them; those of chips with cores of several kinds.
+/// What Arm and its licensees call a part. Numbers as util-linux's lscpu and the kernel's
+/// `cputype.h` have them; those of chips with cores of several kinds.
 const fn arm_name(implementer: u32, part: u32) -> Option<&'static str> {
     Some(match (implementer, part) {
         (ARM, 0xc07) => "Cortex-A7",
@@ -157,19 +163,25 @@ mod tests {
     #[test]
     fn cpuinfo_names_the_designs_of_arm_and_x86() {
         let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xc07\n\n\
-            processor\t: 4\nCPU implementer\t: 0x41\nCPU part\t: 0xc0f\n\nHardware\t: SAMSUNG EXYNOS\n";
+            processor\t: 4\nCPU implementer\t: 0x41\nCPU part\t: 0xc0f\n\nHardware\t: SAMSUNG \
+            EXYNOS\n";
         let named: Vec<(u32, String)> =
             of_cpuinfo(arm).into_iter().map(|(cpu, design)| (cpu, design.to_string())).collect();
         assert_eq!(named, [(0, "Cortex-A7".to_owned()), (4, "Cortex-A15".to_owned())]);
-        let x86 = "processor\t: 3\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 138\nstepping\t: 1";
+        let x86 = "processor\t: 3\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: \
+                   138\nstepping\t: 1";
         assert_eq!(of_cpuinfo(x86)[&3].to_string(), "GenuineIntel family 6 model 138");
-        assert_eq!(of_cpuinfo("processor : 1\n\nprocessor : x\nCPU part : 0xd03\n"), BTreeMap::new());
+        assert_eq!(
+            of_cpuinfo("processor : 1\n\nprocessor : x\nCPU part : 0xd03\n"),
+            BTreeMap::new()
+        );
     }
 
     proptest! {
         #[test]
         fn any_text_is_met_without_a_panic(
-            text in "\\PC*|((processor|CPU part|CPU implementer|model)\t: (0x)?[0-9a-f]{0,9}\n\n?){0,9}"
+            text in "\\PC*|((processor|CPU part|CPU implementer|model)\t: \
+                     (0x)?[0-9a-f]{0,9}\n\n?){0,9}"
         ) {
             of_cpuinfo(&text);
         }

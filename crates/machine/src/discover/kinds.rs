@@ -84,7 +84,10 @@ pub(super) fn find(facts: &Facts, given: &Given) -> Kinds {
 
     let mut by_class: BTreeMap<Class, Vec<(u32, f64)>> = BTreeMap::new();
     for (cpu, speed) in facts.online().into_iter().zip(&speeds) {
-        by_class.entry(classes.get(&cpu).cloned().unwrap_or_default()).or_default().push((cpu, *speed));
+        by_class
+            .entry(classes.get(&cpu).cloned().unwrap_or_default())
+            .or_default()
+            .push((cpu, *speed));
     }
     // As many groups as there may be kinds: a tree that has more is told apart less finely.
     let mut tolerance = KIND_TOLERANCE;
@@ -95,14 +98,22 @@ pub(super) fn find(facts: &Facts, given: &Given) -> Kinds {
     }
     if tolerance > KIND_TOLERANCE {
         notes.push(format!(
-            "more than {MAX_KINDS} kinds of core: those within {:.0} % of each other are taken as one",
+            "more than {MAX_KINDS} kinds of core: those within {:.0} % of each other are taken as \
+             one",
             tolerance * 1e2
         ));
     }
     if groups.len() > 1 && groups.iter().all(|group| group.speed == groups[0].speed) {
-        notes.push("nothing tells how fast the kinds are: taken as equally fast; --calibrate measures it".to_owned());
+        notes.push(
+            "nothing tells how fast the kinds are: taken as equally fast; --calibrate measures it"
+                .to_owned(),
+        );
     } else if source == SpeedSource::MaxFreq && groups.len() > 1 && !is_one_design(&by_class) {
-        notes.push("capacities are those of the clocks: it is assumed that all kinds do as much per clock; --calibrate measures it".to_owned());
+        notes.push(
+            "capacities are those of the clocks: it is assumed that all kinds do as much \
+                    per clock; --calibrate measures it"
+                .to_owned(),
+        );
     }
     note_spread(&groups, facts, &speeds, source, &mut notes);
     let is_measured = !given.measured.is_empty();
@@ -112,8 +123,10 @@ pub(super) fn find(facts: &Facts, given: &Given) -> Kinds {
 
     // Where nothing tells the speeds, a little design must not be the one that is called big.
     let is_little = |group: &Group| group.class.design.as_ref().is_some_and(Design::is_little);
-    groups.sort_by(|a, b| b.speed.total_cmp(&a.speed).then_with(|| is_little(a).cmp(&is_little(b))));
-    let names = names::of(&groups.iter().map(|group| group.class.list).collect::<Vec<_>>(), facts.is_apple);
+    groups
+        .sort_by(|a, b| b.speed.total_cmp(&a.speed).then_with(|| is_little(a).cmp(&is_little(b))));
+    let names =
+        names::of(&groups.iter().map(|group| group.class.list).collect::<Vec<_>>(), facts.is_apple);
     let fastest = groups.first().map_or(1.0, |group| group.speed);
     let kinds = groups.into_iter().zip(names).map(|(group, name)| Found {
         name,
@@ -134,7 +147,8 @@ fn trusted_speeds(
     untrusted: &mut Vec<String>,
 ) -> (SpeedSource, Vec<f64>) {
     let mut candidate = |source, value: fn(&CpuFacts) -> Option<u64>| {
-        let (with, without): (Vec<_>, Vec<_>) = facts.cpus.iter().partition(|cpu| value(cpu).is_some());
+        let (with, without): (Vec<_>, Vec<_>) =
+            facts.cpus.iter().partition(|cpu| value(cpu).is_some());
         if !with.is_empty() && !without.is_empty() {
             let cpus = name_cpus(with.iter().map(|cpu| cpu.cpu));
             untrusted.push(format!("{source}: there for {cpus} only; not used"));
@@ -147,13 +161,16 @@ fn trusted_speeds(
     let mut highest = candidate(SpeedSource::HighestPerf, |cpu| cpu.highest_perf);
     let clock = candidate(SpeedSource::MaxFreq, |cpu| cpu.max_khz);
 
-    // Ryzen's firmware ranks equal cores this way, for the scheduler to prefer some: up to a third apart. Where the clocks are
-    // all but equal, it is that.
+    // Ryzen's firmware ranks equal cores this way, for the scheduler to prefer some: up to a third
+    // apart. Where the clocks are all but equal, it is that.
     let clocks_agree = clock.as_ref().is_some_and(|clock| !clock.spreads());
     let is_one_class = classes.values().collect::<BTreeSet<_>>().len() == 1;
-    if let Some(ranking) = highest.take_if(|highest| highest.spreads() && clocks_agree && is_one_class) {
+    if let Some(ranking) =
+        highest.take_if(|highest| highest.spreads() && clocks_agree && is_one_class)
+    {
         untrusted.push(format!(
-            "{} differs ({} to {}) while the highest clocks do not: taken for a ranking of preferred cores, not for speed",
+            "{} differs ({} to {}) while the highest clocks do not: taken for a ranking of \
+             preferred cores, not for speed",
             ranking.source,
             ranking.least(),
             ranking.greatest()
@@ -167,7 +184,9 @@ fn trusted_speeds(
         return (SpeedSource::Assumption, vec![1.0; facts.cpus.len()]);
     };
     if chosen.tells_apart() || tells_classes_apart(chosen, facts, classes) {
-        let silent = found.iter().filter(|one| one.source != SpeedSource::MaxFreq && one.least() == one.greatest());
+        let silent = found
+            .iter()
+            .filter(|one| one.source != SpeedSource::MaxFreq && one.least() == one.greatest());
         for one in silent {
             let (what, value, by) = (one.source, one.least(), chosen.source);
             untrusted.push(format!("{what} is {value} on all CPUs while {by} differs; not used"));
@@ -177,7 +196,11 @@ fn trusted_speeds(
 }
 
 /// Whether one class is faster than another by it, by however little.
-fn tells_classes_apart(candidate: &Candidate, facts: &Facts, classes: &BTreeMap<u32, Class>) -> bool {
+fn tells_classes_apart(
+    candidate: &Candidate,
+    facts: &Facts,
+    classes: &BTreeMap<u32, Class>,
+) -> bool {
     let mut fastest: BTreeMap<Option<&Class>, u64> = BTreeMap::new();
     for (cpu, value) in facts.cpus.iter().zip(&candidate.values) {
         let of_class = fastest.entry(classes.get(&cpu.cpu)).or_default();
@@ -190,7 +213,8 @@ fn tells_classes_apart(candidate: &Candidate, facts: &Facts, classes: &BTreeMap<
 
 /// Whether all are of one design for certain, so that their clocks tell their speeds.
 fn is_one_design(by_class: &BTreeMap<Class, Vec<(u32, f64)>>) -> bool {
-    by_class.len() == 1 && by_class.keys().all(|class| class.design.as_ref().is_some_and(Design::is_conclusive))
+    by_class.len() == 1
+        && by_class.keys().all(|class| class.design.as_ref().is_some_and(Design::is_conclusive))
 }
 
 /// Groups of one class each, without gaps.
@@ -241,15 +265,28 @@ fn split(class: &Class, mut cpus: Vec<(u32, f64)>, tolerance: f64, apart: Apart)
 }
 
 /// Says which kinds have CPUs that are slightly slower than others of the same.
-fn note_spread(groups: &[Group], facts: &Facts, speeds: &[f64], source: SpeedSource, notes: &mut Vec<String>) {
+fn note_spread(
+    groups: &[Group],
+    facts: &Facts,
+    speeds: &[f64],
+    source: SpeedSource,
+    notes: &mut Vec<String>,
+) {
     for group in groups {
-        let of_group = facts.cpus.iter().zip(speeds).filter(|(cpu, _)| group.cpus.binary_search(&cpu.cpu).is_ok());
-        let (slower, values): (Vec<u32>, Vec<f64>) =
-            of_group.filter(|(_, speed)| **speed < group.speed).map(|(cpu, speed)| (cpu.cpu, *speed)).unzip();
+        let of_group = facts
+            .cpus
+            .iter()
+            .zip(speeds)
+            .filter(|(cpu, _)| group.cpus.binary_search(&cpu.cpu).is_ok());
+        let (slower, values): (Vec<u32>, Vec<f64>) = of_group
+            .filter(|(_, speed)| **speed < group.speed)
+            .map(|(cpu, speed)| (cpu.cpu, *speed))
+            .unzip();
         if let Some(least) = values.into_iter().min_by(f64::total_cmp) {
             let percent = (1.0 - least / group.speed) * 1e2;
             notes.push(format!(
-                "{}: up to {percent:.1} % slower by {source} than the fastest of {}; taken as one kind",
+                "{}: up to {percent:.1} % slower by {source} than the fastest of {}; taken as one \
+                 kind",
                 name_cpus(slower),
                 name_cpus(group.cpus.iter().copied())
             ));
@@ -257,20 +294,29 @@ fn note_spread(groups: &[Group], facts: &Facts, speeds: &[f64], source: SpeedSou
     }
 }
 
-/// Splits groups by measured speeds, which become theirs: that of a group is the median of its members'.
+/// Splits groups by measured speeds, which become theirs: that of a group is the median of its
+/// members'.
 fn by_measured_speed(groups: Vec<Group>, given: &Given, notes: &mut Vec<String>) -> Vec<Group> {
-    let measured: BTreeMap<u32, f64> = given.measured.iter().map(|one| (one.cpu, one.speed)).collect();
+    let measured: BTreeMap<u32, f64> =
+        given.measured.iter().map(|one| (one.cpu, one.speed)).collect();
     // A group without a measured CPU keeps its ratio to the fastest group that has one.
     let anchor = groups.iter().filter_map(|group| Some((group.speed, fastest(group, &measured)?)));
-    let scale = anchor.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(1.0, |(stated, found)| found / stated);
+    let scale =
+        anchor.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(1.0, |(stated, found)| found / stated);
     let mut tolerance = KIND_TOLERANCE.max(given.uncertainty);
     loop {
         let mut told = Vec::new();
-        let parts: Vec<Group> =
-            groups.iter().flat_map(|group| measured_parts(group, &measured, scale, tolerance, &mut told)).collect();
+        let parts: Vec<Group> = groups
+            .iter()
+            .flat_map(|group| measured_parts(group, &measured, scale, tolerance, &mut told))
+            .collect();
         if parts.len() <= MAX_KINDS {
             notes.extend(told);
-            notes.extend(parts.iter().filter_map(|part| within_the_scatter(part, &measured, given.uncertainty)));
+            notes.extend(
+                parts
+                    .iter()
+                    .filter_map(|part| within_the_scatter(part, &measured, given.uncertainty)),
+            );
             return parts;
         }
         tolerance = 1.0 - (1.0 - tolerance) * (1.0 - KIND_TOLERANCE);
@@ -286,7 +332,8 @@ fn within_the_scatter(part: &Group, measured: &BTreeMap<u32, f64>, scatter: f64)
     let slower: Vec<u32> = part.cpus.iter().filter(slower).copied().collect();
     (!slower.is_empty()).then(|| {
         format!(
-            "{}: more than {:.0} % slower than the fastest, and the measurement scattered by {:.0} %; taken as one \
+            "{}: more than {:.0} % slower than the fastest, and the measurement scattered by {:.0} \
+             %; taken as one \
              kind, --force tells them apart",
             name_cpus(slower),
             KIND_TOLERANCE * 1e2,
@@ -330,5 +377,9 @@ fn measured_parts(
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
-    if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) }
+    if values.len() % 2 == 1 {
+        values[middle]
+    } else {
+        f64::midpoint(values[middle - 1], values[middle])
+    }
 }

@@ -1,8 +1,9 @@
 //! The machine that sysfs describes: its kinds of core, and where each figure comes from.
 //!
-//! Reading, under a root that stands for `/sys`; nothing is changed and nothing is measured here. A speed that someone measured
-//! may be given, and has the last word. What is missing is assumed, and the [`Report`] says so; what cannot be read or makes no
-//! sense is left out, and the report says so, too. docs/machines.md has the order of trust.
+//! Reading, under a root that stands for `/sys`; nothing is changed and nothing is measured here. A
+//! speed that someone measured may be given, and has the last word. What is missing is assumed, and
+//! the [`Report`] says so; what cannot be read or makes no sense is left out, and the report says
+//! so, too. docs/machines.md has the order of trust.
 
 mod assemble;
 mod classes;
@@ -24,8 +25,8 @@ use crate::cpus::write_cpus;
 use crate::model::Machine;
 
 pub use report::{
-    CacheRow, ClockSource, CpuSets, EvidenceGroup, EvidenceRow, EvidenceSource, KindReport, NameSource, Report,
-    SpeedSource, Verdict,
+    CacheRow, ClockSource, CpuSets, EvidenceGroup, EvidenceRow, EvidenceSource, KindReport,
+    NameSource, Report, SpeedSource, Verdict,
 };
 pub use sensors::{Sensor, SensorSource};
 
@@ -44,7 +45,8 @@ pub struct Given {
     pub allowed: Option<Vec<u32>>,
     /// Clock where the tree tells none, kHz; `None`: not known either.
     pub clock_khz: Option<u64>,
-    /// Speeds that were measured, in any unit. A CPU that is not here is taken to be as fast as the fastest of its kind.
+    /// Speeds that were measured, in any unit. A CPU that is not here is taken to be as fast as the
+    /// fastest of its kind.
     pub measured: Vec<MeasuredSpeed>,
     /// By how much the measurement scattered, as a share: CPUs must differ by more than this, too,
     /// to be of different kinds.
@@ -73,7 +75,8 @@ pub struct Detected {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoverError {
     /// No CPU under the root.
-    #[error("{}: no CPU found, expected devices/system/cpu/online or devices/system/cpu/cpu0", root.display())]
+    #[error("{}: no CPU found, expected devices/system/cpu/online or \
+             devices/system/cpu/cpu0", root.display())]
     NoCpus {
         /// What stands for `/sys`.
         root: PathBuf,
@@ -91,10 +94,12 @@ pub enum DiscoverError {
 /// Finds the machine under `root`, which stands for `/sys`.
 ///
 /// # Errors
-/// There is no CPU, or none that may be used. Anything else that is wrong with the tree is a line in the report.
+/// There is no CPU, or none that may be used. Anything else that is wrong with the tree is a line
+/// in the report.
 pub fn discover(root: &Path, given: &Given) -> Result<Detected, DiscoverError> {
     let tree = Tree::new(root);
-    let facts = Facts::read(&tree).ok_or_else(|| DiscoverError::NoCpus { root: root.to_owned() })?;
+    let facts =
+        Facts::read(&tree).ok_or_else(|| DiscoverError::NoCpus { root: root.to_owned() })?;
     let used: Vec<u32> = match &given.allowed {
         None => facts.online(),
         Some(allowed) => {

@@ -2,7 +2,8 @@
 
 use super::facts::IntelKind;
 
-/// Names of kinds that are ranked fastest first. `lists`: on which list the CPUs of each were found.
+/// Names of kinds that are ranked fastest first. `lists`: on which list the CPUs of each were
+/// found.
 pub(super) fn of(lists: &[Option<IntelKind>], is_apple: bool) -> Vec<String> {
     if lists.iter().any(Option::is_some) {
         by_list(lists)
@@ -39,8 +40,11 @@ fn by_list(lists: &[Option<IntelKind>]) -> Vec<String> {
         let base = match list {
             None => "core",
             Some(IntelKind::Core) => "P",
-            // Kernels without a list of their own for them count the low-power cores as cpu_atom's: they are the slower.
-            Some(IntelKind::Atom) if names.iter().any(|name| name == "E") && !has_low_power => "LP-E",
+            // Kernels without a list of their own for them count the low-power cores as cpu_atom's:
+            // they are the slower.
+            Some(IntelKind::Atom) if names.iter().any(|name| name == "E") && !has_low_power => {
+                "LP-E"
+            }
             Some(IntelKind::Atom) => "E",
             Some(IntelKind::LowPower) => "LP-E",
         };
@@ -71,7 +75,8 @@ mod tests {
 
     #[test]
     fn the_slower_of_two_sorts_of_atom_is_the_low_power_one() {
-        let (core, atom, low) = (Some(IntelKind::Core), Some(IntelKind::Atom), Some(IntelKind::LowPower));
+        let (core, atom, low) =
+            (Some(IntelKind::Core), Some(IntelKind::Atom), Some(IntelKind::LowPower));
         assert_eq!(of(&[core, atom, atom], false), ["P", "E", "LP-E"]);
         assert_eq!(of(&[core, atom, atom, low], false), ["P", "E", "E-2", "LP-E"]);
         assert_eq!(of(&[core, core, None], false), ["P", "P-2", "core"]);

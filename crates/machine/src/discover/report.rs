@@ -1,4 +1,5 @@
-//! Where the figures of a detected machine come from. Units are in the names; lists of CPUs are written as Linux does.
+//! Where the figures of a detected machine come from. Units are in the names; lists of CPUs are
+//! written as Linux does.
 
 use std::fmt;
 
@@ -177,7 +178,8 @@ pub struct CpuSets {
     pub isolated: String,
 }
 
-/// What told how fast a kind is, in the order of trust; a measurement, where there is one, has the last word.
+/// What told how fast a kind is, in the order of trust; a measurement, where there is one, has the
+/// last word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]

@@ -53,13 +53,18 @@ pub(super) fn find(tree: &Tree) -> Vec<Sensor> {
     for device in tree.names(hwmon) {
         let path = format!("{hwmon}/{device}");
         let files = tree.names(&path);
-        let has = |start: &str| files.iter().any(|file| file.starts_with(start) && has_reading(file));
+        let has =
+            |start: &str| files.iter().any(|file| file.starts_with(start) && has_reading(file));
         if has("power") || has("energy") || (has("curr") && has("in")) {
             let chip = tree.text(&format!("{path}/name")).unwrap_or(device);
             let labels = files.iter().filter(|file| file.ends_with("_label"));
-            let labels = labels.filter(|file| ["power", "energy", "curr"].iter().any(|start| file.starts_with(start)));
-            let labels: Vec<String> = labels.filter_map(|file| tree.text(&format!("{path}/{file}"))).collect();
-            let name = if labels.is_empty() { chip } else { format!("{chip} ({})", labels.join(", ")) };
+            let labels = labels.filter(|file| {
+                ["power", "energy", "curr"].iter().any(|start| file.starts_with(start))
+            });
+            let labels: Vec<String> =
+                labels.filter_map(|file| tree.text(&format!("{path}/{file}"))).collect();
+            let name =
+                if labels.is_empty() { chip } else { format!("{chip} ({})", labels.join(", ")) };
             sensors.push(Sensor { source: SensorSource::Hwmon, name, path });
         }
     }

@@ -1,4 +1,5 @@
-//! Reading small files under a root. What is not there is nothing; what cannot be read or understood is nothing and a problem.
+//! Reading small files under a root. What is not there is nothing; what cannot be read or
+//! understood is nothing and a problem.
 
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read as _};
@@ -47,12 +48,16 @@ impl Tree {
     /// byte is a blank: some kernels end lists with one, as that of hwloc's Kunpeng 920 does.
     pub fn text(&self, path: &str) -> Option<String> {
         let mut bytes = Vec::new();
-        let read =
-            std::fs::File::open(self.root.join(path)).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
+        let read = std::fs::File::open(self.root.join(path))
+            .and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
         match read {
             Ok(_) => {}
             // A CPU that goes offline while we read takes its files along: ENODEV, or ENXIO.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return None,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return None;
+            }
             Err(error) => {
                 self.problem(path, &format!("cannot be read ({error}): not used"));
                 return None;
@@ -76,7 +81,13 @@ impl Tree {
         match text.parse::<u64>() {
             Ok(number) if (1..=most).contains(&number) => Some(number),
             _ => {
-                self.problem(path, &format!("'{}' found, expected a number from 1 to {most}: not used", shown(&text)));
+                self.problem(
+                    path,
+                    &format!(
+                        "'{}' found, expected a number from 1 to {most}: not used",
+                        shown(&text)
+                    ),
+                );
                 None
             }
         }
@@ -91,7 +102,12 @@ impl Tree {
                 Ok(number) if (1..=most).contains(&number) => numbers.push(number),
                 _ => {
                     let found = shown(word);
-                    self.problem(path, &format!("'{found}' found, expected numbers from 1 to {most}: it is left out"));
+                    self.problem(
+                        path,
+                        &format!(
+                            "'{found}' found, expected numbers from 1 to {most}: it is left out"
+                        ),
+                    );
                 }
             }
         }
@@ -121,7 +137,10 @@ impl Tree {
             let cpus = parse_mask(&text);
             if cpus.is_none() {
                 let found = shown(&text);
-                self.problem(mask, &format!("'{found}' found, expected a mask, as 0000000f: not used"));
+                self.problem(
+                    mask,
+                    &format!("'{found}' found, expected a mask, as 0000000f: not used"),
+                );
             }
             cpus.filter(|cpus| !cpus.is_empty())
         })
@@ -132,12 +151,16 @@ impl Tree {
         let text = self.text(path)?;
         let value = parse_number(&text);
         if value.is_none() {
-            self.problem(path, &format!("'{}' found, expected a number, as 0x411fd050: not used", shown(&text)));
+            self.problem(
+                path,
+                &format!("'{}' found, expected a number, as 0x411fd050: not used", shown(&text)),
+            );
         }
         value
     }
 
-    /// The text of `/proc/cpuinfo`: beside the root, where that is a folder named `sys` as in a recording of a machine.
+    /// The text of `/proc/cpuinfo`: beside the root, where that is a folder named `sys` as in a
+    /// recording of a machine.
     pub fn cpuinfo(&self) -> Option<String> {
         let beside = self.root.file_name().is_some_and(|name| name == "sys");
         beside.then(|| self.text("../proc/cpuinfo")).flatten()
@@ -148,7 +171,10 @@ impl Tree {
         let text = self.text(path)?;
         let size = parse_size(&text);
         if size.is_none() {
-            self.problem(path, &format!("'{}' found, expected a size, as 512K: not used", shown(&text)));
+            self.problem(
+                path,
+                &format!("'{}' found, expected a size, as 512K: not used", shown(&text)),
+            );
         }
         size
     }
@@ -157,7 +183,11 @@ impl Tree {
     pub fn names(&self, path: &str) -> Vec<String> {
         let entries = match std::fs::read_dir(self.root.join(path)) {
             Ok(entries) => entries,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Vec::new(),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Vec::new();
+            }
             Err(error) => {
                 self.problem(path, &format!("cannot be listed ({error}): not used"));
                 return Vec::new();
@@ -173,7 +203,8 @@ impl Tree {
 /// The longest cache that is believed, bytes: what a machine file may state.
 const MAX_CACHE_BYTES: u64 = 1_000_000_000 * 1_024;
 
-/// A size with the unit that sysfs gives caches, `K`, or the larger ones. More than a machine file may state is none.
+/// A size with the unit that sysfs gives caches, `K`, or the larger ones. More than a machine file
+/// may state is none.
 pub(super) fn parse_size(text: &str) -> Option<u64> {
     let (digits, shift) = match text.as_bytes().last()? {
         b'K' => (&text[..text.len() - 1], 10),
@@ -193,8 +224,10 @@ fn natural(name: &str) -> Vec<(String, u64)> {
     let mut key = Vec::new();
     let mut rest = name;
     while !rest.is_empty() {
-        let (text, after) = rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
-        let (digits, after) = after.split_at(after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len()));
+        let (text, after) =
+            rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
+        let (digits, after) =
+            after.split_at(after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len()));
         key.push((text.to_owned(), digits.parse().unwrap_or(0)));
         rest = after;
     }
@@ -220,17 +253,31 @@ mod tests {
         assert_eq!(parse_size("30M"), Some(30 << 20));
         assert_eq!(parse_size("1G"), Some(1 << 30));
         assert_eq!(parse_size("64"), Some(64));
-        for text in ["", "K", "-1K", "0K", "+5K", "1.5M", "12KB", "99999999999999999999K", "18446744073709551615G", "é"]
-        {
+        for text in [
+            "",
+            "K",
+            "-1K",
+            "0K",
+            "+5K",
+            "1.5M",
+            "12KB",
+            "99999999999999999999K",
+            "18446744073709551615G",
+            "é",
+        ] {
             assert_eq!(parse_size(text), None, "{text}");
         }
     }
 
     #[test]
     fn names_with_numbers_are_in_the_order_of_the_numbers() {
-        let mut names = ["hwmon10", "hwmon2", "intel-rapl:1", "intel-rapl:0:1", "intel-rapl:0", "hwmon1"];
+        let mut names =
+            ["hwmon10", "hwmon2", "intel-rapl:1", "intel-rapl:0:1", "intel-rapl:0", "hwmon1"];
         names.sort_by_cached_key(|name| natural(name));
-        assert_eq!(names, ["hwmon1", "hwmon2", "hwmon10", "intel-rapl:0", "intel-rapl:0:1", "intel-rapl:1"]);
+        assert_eq!(
+            names,
+            ["hwmon1", "hwmon2", "hwmon10", "intel-rapl:0", "intel-rapl:0:1", "intel-rapl:1"]
+        );
     }
 
     proptest! {

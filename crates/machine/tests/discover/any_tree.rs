@@ -72,13 +72,17 @@ fn line() -> impl Strategy<Value = String> {
     let of_cpu = (0..8, prop::sample::select(OF_CPU), text())
         .prop_map(|(cpu, file, text)| format!("devices/system/cpu/cpu{cpu}/{file} = {text}"));
     // The same for all is what passes the check that each CPU has a value.
-    let of_all = (prop::sample::select(OF_CPU), text(), text(), 0..7).prop_map(|(file, one, other, last)| {
-        let mut lines = format!("devices/system/cpu/cpu{{0-{last}}}/{file} = {one}\n");
-        let _ = write!(lines, "devices/system/cpu/cpu{{{}-7}}/{file} = {other}", last + 1);
-        lines
-    });
-    let of_machine = (prop::sample::select(OF_MACHINE), text()).prop_map(|(file, text)| format!("{file} = {text}"));
-    let field = (prop::sample::select(OF_CPUINFO), text()).prop_map(|(key, text)| format!("{key}: {text}"));
+    let of_all = (prop::sample::select(OF_CPU), text(), text(), 0..7).prop_map(
+        |(file, one, other, last)| {
+            let mut lines = format!("devices/system/cpu/cpu{{0-{last}}}/{file} = {one}\n");
+            let _ = write!(lines, "devices/system/cpu/cpu{{{}-7}}/{file} = {other}", last + 1);
+            lines
+        },
+    );
+    let of_machine = (prop::sample::select(OF_MACHINE), text())
+        .prop_map(|(file, text)| format!("{file} = {text}"));
+    let field =
+        (prop::sample::select(OF_CPUINFO), text()).prop_map(|(key, text)| format!("{key}: {text}"));
     let of_cpuinfo = (prop::collection::vec(field, 1..5), 0..8)
         .prop_map(|(fields, first)| format!("proc/cpuinfo/{{{first}-7}} = {}", fields.join("; ")));
     prop_oneof![2 => of_cpu, 4 => of_all, 2 => of_machine, 1 => of_cpuinfo]

@@ -1,6 +1,8 @@
 //! Kinds by evidence: which source tells them, which are silent, and what contradicts them.
 
-use evenkeel_machine::discover::{Detected, EvidenceSource, Given, NameSource, SpeedSource, Verdict, discover};
+use evenkeel_machine::discover::{
+    Detected, EvidenceSource, Given, NameSource, SpeedSource, Verdict, discover,
+};
 
 use crate::{assert_valid, capacities, clusters, detect, says, tree};
 
@@ -24,7 +26,12 @@ fn verdicts(detected: &Detected) -> Vec<(EvidenceSource, Verdict)> {
 /// Values and CPUs of a source, group by group.
 #[track_caller]
 fn groups(detected: &Detected, source: EvidenceSource) -> Vec<(&str, &str)> {
-    let row = detected.report.evidence.iter().find(|row| row.source == source).expect("the source has a row");
+    let row = detected
+        .report
+        .evidence
+        .iter()
+        .find(|row| row.source == source)
+        .expect("the source has a row");
     row.groups.iter().map(|group| (group.value.as_str(), group.cpus.as_str())).collect()
 }
 
@@ -34,7 +41,12 @@ fn designs(detected: &Detected) -> Vec<&str> {
 }
 
 #[track_caller]
-fn assert_found(detected: &Detected, cores: &str, speeds: &[u32], evidence: &[(EvidenceSource, Verdict)]) {
+fn assert_found(
+    detected: &Detected,
+    cores: &str,
+    speeds: &[u32],
+    evidence: &[(EvidenceSource, Verdict)],
+) {
     assert_eq!(detected.machine.cores_label(), cores);
     assert_eq!(capacities(&detected.machine), speeds);
     assert_eq!(verdicts(detected), evidence);
@@ -43,7 +55,12 @@ fn assert_found(detected: &Detected, cores: &str, speeds: &[u32], evidence: &[(E
 #[test]
 fn designs_are_two_kinds_though_their_clocks_are_within_a_tenth() {
     let kirin = detect("kirin-980");
-    assert_found(&kirin, "2prime+2big+4little", &[1024, 749, 711], &[(Midr, Partly), (MaxFreq, Partly)]);
+    assert_found(
+        &kirin,
+        "2prime+2big+4little",
+        &[1024, 749, 711],
+        &[(Midr, Partly), (MaxFreq, Partly)],
+    );
     assert_eq!(designs(&kirin), ["Cortex-A76 (HiSilicon)", "Cortex-A76 (HiSilicon)", "Cortex-A55"]);
     assert_eq!(clusters(&kirin.machine), [vec![0, 1, 2, 3], vec![4, 5], vec![6, 7]]);
     assert_eq!(groups(&kirin, MaxFreq), [("2600 MHz", "6-7"), ("1805 to 1901 MHz", "0-5")]);
@@ -72,7 +89,8 @@ fn a_part_without_a_name_is_a_design_by_its_numbers() {
 
 #[test]
 fn midr_in_sysfs_is_believed_before_cpuinfo() {
-    let detected = detect_with("kirin-980", "proc/cpuinfo/{0-7} = CPU implementer: 0x41; CPU part: 0xd03");
+    let detected =
+        detect_with("kirin-980", "proc/cpuinfo/{0-7} = CPU implementer: 0x41; CPU part: 0xd03");
     assert_eq!(detected, detect("kirin-980"));
 }
 
@@ -91,7 +109,11 @@ fn a_cpu_that_has_lost_its_clock_has_that_of_the_neighbour_that_names_it() {
     let detected = detect("snapdragon-653");
     assert_eq!(detected.report.kinds[0].cpus, "4-5,7");
     assert_eq!(clusters(&detected.machine), [vec![0, 1, 2, 3], vec![4, 5, 7]]);
-    assert!(!says(&detected.report.untrusted, &["cpuinfo_max_freq"]), "{:?}", detected.report.untrusted);
+    assert!(
+        !says(&detected.report.untrusted, &["cpuinfo_max_freq"]),
+        "{:?}",
+        detected.report.untrusted
+    );
 }
 
 #[test]
@@ -114,13 +136,21 @@ fn four_designs_are_four_kinds_though_two_have_one_capacity_and_one_clock() {
 #[test]
 fn small_steps_of_capacity_within_one_design_are_one_kind() {
     let detected = detect("gb10");
-    let evidence =
-        [(Midr, Agrees), (CacheSizes, Agrees), (CpuCapacity, Agrees), (HighestPerf, Agrees), (MaxFreq, Agrees)];
+    let evidence = [
+        (Midr, Agrees),
+        (CacheSizes, Agrees),
+        (CpuCapacity, Agrees),
+        (HighestPerf, Agrees),
+        (MaxFreq, Agrees),
+    ];
     assert_found(&detected, "10big+10little", &[1024, 731], &evidence);
     assert_eq!(designs(&detected), ["Cortex-X925", "Cortex-A725"]);
     let fives = [0, 5, 10, 15].map(|first| (first..first + 5).collect::<Vec<u32>>());
     assert_eq!(clusters(&detected.machine), fives);
-    assert_eq!(groups(&detected, CpuCapacity), [("997 to 1024", "5-9,15-19"), ("718 to 731", "0-4,10-14")]);
+    assert_eq!(
+        groups(&detected, CpuCapacity),
+        [("997 to 1024", "5-9,15-19"), ("718 to 731", "0-4,10-14")]
+    );
 }
 
 #[test]
@@ -134,23 +164,38 @@ fn of_designs_whose_speeds_nothing_tells_the_little_one_is_called_little() {
 #[test]
 fn designs_and_caches_that_agree_are_both_said() {
     let detected = detect("snapdragon-845");
-    assert_found(&detected, "4big+4little", &[1024, 645], &[(Midr, Agrees), (CacheSizes, Agrees), (MaxFreq, Agrees)]);
+    assert_found(
+        &detected,
+        "4big+4little",
+        &[1024, 645],
+        &[(Midr, Agrees), (CacheSizes, Agrees), (MaxFreq, Agrees)],
+    );
     assert_eq!(
         groups(&detected, CacheSizes),
-        [("L1d 32 KiB, L1i 32 KiB, L2 128 KiB", "0-3"), ("L1d 64 KiB, L1i 64 KiB, L2 256 KiB", "4-7")]
+        [
+            ("L1d 32 KiB, L1i 32 KiB, L2 128 KiB", "0-3"),
+            ("L1d 64 KiB, L1i 64 KiB, L2 256 KiB", "4-7")
+        ]
     );
     // The clock that only cpuinfo_max_freq has comes on top of the list.
-    assert_eq!((detected.report.kinds[0].max_mhz, detected.report.kinds[0].operating_points), (Some(2803.2), 24));
+    assert_eq!(
+        (detected.report.kinds[0].max_mhz, detected.report.kinds[0].operating_points),
+        (Some(2803.2), 24)
+    );
 }
 
 #[test]
 fn a_hybrid_without_intels_lists_is_told_by_its_caches() {
     let detected = detect("i7-1370p");
-    let evidence = [(Cpuinfo, Silent), (CacheSizes, Agrees), (HighestPerf, Agrees), (MaxFreq, Agrees)];
+    let evidence =
+        [(Cpuinfo, Silent), (CacheSizes, Agrees), (HighestPerf, Agrees), (MaxFreq, Agrees)];
     assert_found(&detected, "12big+8little", &[1024, 596], &evidence);
     assert_eq!(clusters(&detected.machine)[1..], [vec![12, 13, 14, 15], vec![16, 17, 18, 19]]);
     assert_eq!(groups(&detected, Cpuinfo), [("GenuineIntel family 6 model 186", "0-19")]);
-    assert!(says(&detected.report.notes, &["up to 4.5 % slower by highest_perf", "taken as one kind"]));
+    assert!(says(
+        &detected.report.notes,
+        &["up to 4.5 % slower by highest_perf", "taken as one kind"]
+    ));
 }
 
 #[test]
@@ -158,19 +203,33 @@ fn one_big_core_is_seen_where_only_the_caches_differ() {
     let detected = detect("lakefield");
     let evidence = [(Cpuinfo, Silent), (CacheSizes, Agrees), (MaxFreq, Silent)];
     assert_found(&detected, "1big+4little", &[1024, 956], &evidence);
-    assert_eq!((detected.report.kinds[0].cpus.as_str(), clusters(&detected.machine)[0].len()), ("4", 4));
+    assert_eq!(
+        (detected.report.kinds[0].cpus.as_str(), clusters(&detected.machine)[0].len()),
+        ("4", 4)
+    );
     assert!(says(&detected.report.notes, &["assumed that all kinds do as much per clock"]));
 }
 
 #[test]
 fn low_power_cores_are_a_kind_though_lists_and_caches_are_those_of_the_e_cores() {
     let detected = detect("meteor-lake");
-    let evidence =
-        [(Cpuinfo, Silent), (IntelLists, Partly), (CacheSizes, Partly), (HighestPerf, Agrees), (MaxFreq, Agrees)];
+    let evidence = [
+        (Cpuinfo, Silent),
+        (IntelLists, Partly),
+        (CacheSizes, Partly),
+        (HighestPerf, Agrees),
+        (MaxFreq, Agrees),
+    ];
     assert_found(&detected, "12P+8E+2LP-E", &[1024, 649, 427], &evidence);
-    assert_eq!(groups(&detected, IntelLists), [("cpu_core", "0-1,10-19"), ("cpu_atom", "2-9,20-21")]);
+    assert_eq!(
+        groups(&detected, IntelLists),
+        [("cpu_core", "0-1,10-19"), ("cpu_atom", "2-9,20-21")]
+    );
     assert_eq!(detected.report.kinds[2].name_source, NameSource::CpuAtom);
-    assert_eq!(clusters(&detected.machine)[1..], [vec![2, 3, 4, 5], vec![6, 7, 8, 9], vec![20, 21]]);
+    assert_eq!(
+        clusters(&detected.machine)[1..],
+        [vec![2, 3, 4, 5], vec![6, 7, 8, 9], vec![20, 21]]
+    );
 }
 
 #[test]
@@ -183,7 +242,8 @@ fn a_cpu_that_is_on_no_list_is_a_kind_of_its_own() {
 #[test]
 fn equal_caches_and_families_leave_two_kinds_to_highest_perf_and_clock() {
     let detected = detect("strix-point");
-    let evidence = [(Cpuinfo, Silent), (CacheSizes, Silent), (HighestPerf, Agrees), (MaxFreq, Agrees)];
+    let evidence =
+        [(Cpuinfo, Silent), (CacheSizes, Silent), (HighestPerf, Agrees), (MaxFreq, Agrees)];
     assert_found(&detected, "8big+16little", &[1024, 607], &evidence);
     assert_eq!(detected.report.kinds[0].capacity_source, SpeedSource::HighestPerf);
     let cpus: Vec<&str> = detected.report.kinds.iter().map(|kind| kind.cpus.as_str()).collect();
@@ -195,11 +255,22 @@ fn equal_caches_and_families_leave_two_kinds_to_highest_perf_and_clock() {
 #[test]
 fn clocks_that_scatter_over_equal_cores_are_one_kind() {
     let detected = detect("boost-scatter");
-    assert_found(&detected, "16core", &[1024], &[(Cpuinfo, Agrees), (CacheSizes, Agrees), (MaxFreq, Agrees)]);
+    assert_found(
+        &detected,
+        "16core",
+        &[1024],
+        &[(Cpuinfo, Agrees), (CacheSizes, Agrees), (MaxFreq, Agrees)],
+    );
     assert!(detected.machine.cores.iter().all(|core| core.sibling.is_some()));
-    assert!(says(&detected.report.notes, &["CPUs 0-6,8-14: up to 21.3 % slower", "taken as one kind"]));
+    assert!(says(
+        &detected.report.notes,
+        &["CPUs 0-6,8-14: up to 21.3 % slower", "taken as one kind"]
+    ));
     // A gap is no scatter.
-    let gap = detect_with("boost-scatter", "devices/system/cpu/cpu{6-7,14-15}/cpufreq/cpuinfo_max_freq = 6803000");
+    let gap = detect_with(
+        "boost-scatter",
+        "devices/system/cpu/cpu{6-7,14-15}/cpufreq/cpuinfo_max_freq = 6803000",
+    );
     assert_eq!(gap.machine.cores_label(), "4big+12little");
 }
 
@@ -210,7 +281,8 @@ fn masks_serve_where_there_are_no_lists() {
     let report = &detected.report;
     assert_eq!((report.cpus.online.as_str(), report.cpus.offline.as_str()), ("0-2", "3"));
     assert_eq!((report.kinds[0].cores, report.kinds[0].physical_cores), (3, 2));
-    let siblings: Vec<bool> = detected.machine.cores.iter().map(|core| core.sibling.is_some()).collect();
+    let siblings: Vec<bool> =
+        detected.machine.cores.iter().map(|core| core.sibling.is_some()).collect();
     assert_eq!(siblings, [true, true, false]);
     let caches: Vec<(u64, &str)> =
         report.kinds[0].caches.iter().map(|cache| (cache.kib, cache.cpus.as_str())).collect();
@@ -227,14 +299,22 @@ fn caches_that_a_tree_has_lost_are_no_difference_between_cores() {
     // Of the caches that are left of all, the sizes tell.
     let detected = detect_with("lakefield", "devices/system/cpu/cpu3/cache/index1/size = lost");
     assert_eq!(detected.machine.cores_label(), "1big+4little");
-    assert_eq!(groups(&detected, CacheSizes), [("L1d 32 KiB, L2 1536 KiB", "0-3"), ("L1d 48 KiB, L2 512 KiB", "4")]);
+    assert_eq!(
+        groups(&detected, CacheSizes),
+        [("L1d 32 KiB, L2 1536 KiB", "0-3"), ("L1d 48 KiB, L2 512 KiB", "4")]
+    );
     assert!(says(&detected.report.untrusted, &["sizes of caches"]));
 }
 
 #[test]
 fn lists_that_end_in_a_zero_byte_are_read() {
     let detected = detect("kunpeng-920");
-    assert_found(&detected, "8core", &[1024], &[(Midr, Agrees), (CacheSizes, Agrees), (CpuCapacity, Agrees)]);
+    assert_found(
+        &detected,
+        "8core",
+        &[1024],
+        &[(Midr, Agrees), (CacheSizes, Agrees), (CpuCapacity, Agrees)],
+    );
     assert_eq!(clusters(&detected.machine), [vec![0, 1, 2, 3], vec![4, 5, 6, 7]]);
     assert_eq!(detected.report.problems, Vec::<String>::new());
 }
@@ -268,16 +348,22 @@ fn caches_that_split_a_design_contradict_it_and_make_no_kind() {
 
 #[test]
 fn a_ranking_with_a_gap_contradicts_equal_cores_and_is_not_used() {
-    let detected = detect_with("preferred-cores", "devices/system/cpu/cpu3/acpi_cppc/highest_perf = 166");
+    let detected =
+        detect_with("preferred-cores", "devices/system/cpu/cpu3/acpi_cppc/highest_perf = 166");
     assert_found(&detected, "4core", &[1024], &[(HighestPerf, Contradicts), (MaxFreq, Agrees)]);
     assert_eq!(groups(&detected, HighestPerf), [("211 to 236", "0-2"), ("166", "3")]);
-    assert!(says(&detected.report.untrusted, &["highest_perf differs (166 to 236)", "ranking of preferred cores"]));
+    assert!(says(
+        &detected.report.untrusted,
+        &["highest_perf differs (166 to 236)", "ranking of preferred cores"]
+    ));
 }
 
 #[test]
 fn highest_perf_of_different_designs_is_speed_even_where_the_clocks_agree() {
-    let detected = detect_with("i7-1370p", "devices/system/cpu/cpu{0-19}/cpufreq/cpuinfo_max_freq = 3900000");
-    let evidence = [(Cpuinfo, Silent), (CacheSizes, Agrees), (HighestPerf, Agrees), (MaxFreq, Silent)];
+    let detected =
+        detect_with("i7-1370p", "devices/system/cpu/cpu{0-19}/cpufreq/cpuinfo_max_freq = 3900000");
+    let evidence =
+        [(Cpuinfo, Silent), (CacheSizes, Agrees), (HighestPerf, Agrees), (MaxFreq, Silent)];
     assert_found(&detected, "12big+8little", &[1024, 596], &evidence);
     assert_eq!(detected.report.untrusted, Vec::<String>::new());
 }
@@ -287,7 +373,10 @@ fn one_capacity_for_two_designs_says_less_than_clocks_that_differ_slightly() {
     let detected = detect_with("snapdragon-821", "devices/system/cpu/cpu{0-3}/cpu_capacity = 1024");
     let evidence = [(Midr, Agrees), (CpuCapacity, Silent), (MaxFreq, Silent)];
     assert_found(&detected, "2big+2little", &[1024, 957], &evidence);
-    assert!(says(&detected.report.untrusted, &["cpu_capacity is 1024 on all CPUs while cpuinfo_max_freq differs"]));
+    assert!(says(
+        &detected.report.untrusted,
+        &["cpu_capacity is 1024 on all CPUs while cpuinfo_max_freq differs"]
+    ));
 }
 
 #[test]
@@ -295,14 +384,21 @@ fn clocks_of_one_arm_design_are_speeds_without_an_assumption() {
     let lines = "devices/system/cpu/cpu{0-7}/regs/identification/midr_el1 = 0x00000000410fd034";
     let detected = detect_with("kirin-980", lines);
     assert_found(&detected, "2big+6little", &[1024, 749], &[(Midr, Silent), (MaxFreq, Agrees)]);
-    assert!(!says(&detected.report.notes, &["assumed that all kinds"]), "{:?}", detected.report.notes);
+    assert!(
+        !says(&detected.report.notes, &["assumed that all kinds"]),
+        "{:?}",
+        detected.report.notes
+    );
 }
 
 #[test]
 fn more_designs_than_kinds_that_a_machine_may_have_are_not_used() {
-    let parts = |first: u32| (0..9).map(move |cpu| format!("CPU implementer: 0x41; CPU part: {:#x}", first + cpu));
+    let parts = |first: u32| {
+        (0..9).map(move |cpu| format!("CPU implementer: 0x41; CPU part: {:#x}", first + cpu))
+    };
     let lines = |parts: &mut dyn Iterator<Item = String>| {
-        let lines = parts.enumerate().map(|(cpu, fields)| format!("proc/cpuinfo/{cpu} = {fields}\n"));
+        let lines =
+            parts.enumerate().map(|(cpu, fields)| format!("proc/cpuinfo/{cpu} = {fields}\n"));
         "devices/system/cpu/online = 0-8\n".to_owned() + &lines.collect::<String>()
     };
     let detected = detect_with("bare", &lines(&mut parts(0xd00)));

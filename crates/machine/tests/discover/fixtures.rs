@@ -1,7 +1,9 @@
 //! What is to be found on each board and chip, and what is said of it.
 
 use evenkeel_files::machines;
-use evenkeel_machine::discover::{ClockSource, DiscoverError, Given, NameSource, SensorSource, SpeedSource, discover};
+use evenkeel_machine::discover::{
+    ClockSource, DiscoverError, Given, NameSource, SensorSource, SpeedSource, discover,
+};
 use evenkeel_machine::{Machine, MicroWatts};
 
 use crate::{assert_valid, capacities, clusters, detect, detect_within, says, tree};
@@ -13,9 +15,11 @@ fn assert_like_preset(found: &Machine, preset: &str) {
     assert_eq!(found.cores_label(), preset.cores_label());
     assert_eq!(capacities(found), capacities(&preset));
     assert_eq!(clusters(found), clusters(&preset));
-    let tops = |machine: &Machine| machine.kinds.iter().map(|kind| kind.top().khz).collect::<Vec<_>>();
+    let tops =
+        |machine: &Machine| machine.kinds.iter().map(|kind| kind.top().khz).collect::<Vec<_>>();
     assert_eq!(tops(found), tops(&preset));
-    let siblings = |machine: &Machine| machine.cores.iter().map(|core| core.sibling).collect::<Vec<_>>();
+    let siblings =
+        |machine: &Machine| machine.cores.iter().map(|core| core.sibling).collect::<Vec<_>>();
     assert_eq!(siblings(found), siblings(&preset));
 }
 
@@ -34,9 +38,17 @@ fn an_odroid_xu3_has_four_big_cores_after_four_little_ones_and_no_caches() {
     assert!(says(&report.missing, &["caches of big, little"]));
     assert!(says(&report.missing, &["power model"]));
     assert!(says(&report.notes, &["CPUs 4-7: limited to 1800 MHz"]));
-    assert_eq!(report.sensors.len(), 4, "the chip that measures heat is none: {:?}", report.sensors);
+    assert_eq!(
+        report.sensors.len(),
+        4,
+        "the chip that measures heat is none: {:?}",
+        report.sensors
+    );
     assert!(
-        report.sensors.iter().all(|sensor| (sensor.source, sensor.name.as_str()) == (SensorSource::Hwmon, "ina231"))
+        report
+            .sensors
+            .iter()
+            .all(|sensor| (sensor.source, sensor.name.as_str()) == (SensorSource::Hwmon, "ina231"))
     );
 }
 
@@ -64,7 +76,8 @@ fn an_rk3588_has_two_clusters_of_one_kind_though_one_is_binned_lower() {
 fn an_i9_12900k_has_p_cores_with_siblings_and_e_cores_in_clusters_of_four() {
     let detected = detect("alder-lake");
     assert_like_preset(&detected.machine, "alder-lake");
-    let caches: Vec<u64> = detected.machine.clusters.iter().map(|cluster| cluster.cache_bytes >> 10).collect();
+    let caches: Vec<u64> =
+        detected.machine.clusters.iter().map(|cluster| cluster.cache_bytes >> 10).collect();
     assert_eq!(caches, [30_720, 2_048, 2_048]);
     let report = &detected.report;
     assert_eq!(report.kinds[0].name_source, NameSource::CpuCore);
@@ -88,7 +101,8 @@ fn a_chip_like_lunar_lake_has_p_and_low_power_cores_with_capacities_of_the_kerne
     assert_eq!(clusters(&detected.machine), [vec![0, 1, 2, 3], vec![4, 5, 6, 7]]);
     assert!(detected.machine.cores.iter().all(|core| core.sibling.is_none()));
     assert!(says(&detected.report.untrusted, &["highest_perf is 255 on all CPUs"]));
-    let sources: Vec<SensorSource> = detected.report.sensors.iter().map(|sensor| sensor.source).collect();
+    let sources: Vec<SensorSource> =
+        detected.report.sensors.iter().map(|sensor| sensor.source).collect();
     assert_eq!(sources, [SensorSource::Powercap, SensorSource::Battery]);
 }
 
@@ -108,7 +122,8 @@ fn an_apple_m1_has_kinds_by_apples_names() {
     assert_like_preset(&found, "apple-m1");
     assert_eq!(found.name, "apple-mac-mini-m1-2020");
     let preset = machines::preset("apple-m1").unwrap();
-    let clocks = |machine: &Machine| machine.kinds[0].opps.iter().map(|point| point.khz).collect::<Vec<_>>();
+    let clocks =
+        |machine: &Machine| machine.kinds[0].opps.iter().map(|point| point.khz).collect::<Vec<_>>();
     assert_eq!(clocks(&found), clocks(&preset));
     assert_eq!(detected.report.sensors[0].name, "macsmc_hwmon (Total System Power)");
 }
@@ -118,7 +133,10 @@ fn a_symmetric_server_has_one_kind_and_a_cluster_for_each_package() {
     let detected = detect("server");
     assert_eq!(detected.machine.cores_label(), "16core");
     let of_first = vec![0, 8, 1, 9, 2, 10, 3, 11];
-    assert_eq!(clusters(&detected.machine), [of_first.clone(), of_first.iter().map(|cpu| cpu + 4).collect()]);
+    assert_eq!(
+        clusters(&detected.machine),
+        [of_first.clone(), of_first.iter().map(|cpu| cpu + 4).collect()]
+    );
     assert!(detected.machine.cores.iter().all(|core| core.sibling.is_some()));
     assert_eq!(detected.report.cpus.isolated, "7,15");
     assert_eq!(
@@ -135,14 +153,20 @@ fn one_highest_perf_for_all_says_nothing_and_the_clock_tells_the_kinds() {
     assert_eq!(capacities(&detected.machine), [1024, 731]);
     assert_eq!(detected.report.kinds[0].capacity_source, SpeedSource::MaxFreq);
     assert!(says(&detected.report.untrusted, &["highest_perf is 255 on all CPUs", "not used"]));
-    assert!(says(&detected.report.notes, &["assumed that all kinds do as much per clock", "--calibrate"]));
+    assert!(says(
+        &detected.report.notes,
+        &["assumed that all kinds do as much per clock", "--calibrate"]
+    ));
 }
 
 #[test]
 fn a_ranking_of_preferred_cores_is_not_taken_for_speed() {
     let detected = detect("preferred-cores");
     assert_eq!(detected.machine.cores_label(), "4core");
-    assert!(says(&detected.report.untrusted, &["highest_perf differs (196 to 236)", "ranking of preferred cores"]));
+    assert!(says(
+        &detected.report.untrusted,
+        &["highest_perf differs (196 to 236)", "ranking of preferred cores"]
+    ));
 }
 
 #[test]
@@ -161,7 +185,8 @@ fn a_container_that_sees_a_part_of_the_cores_has_a_machine_of_those() {
     assert_eq!(detected.machine.cores_label(), "3P+2E");
     assert_eq!(clusters(&detected.machine), [vec![2, 3, 4], vec![16, 17]]);
     // CPU 5, the sibling of 4, may not be used: 4 has the core to itself.
-    let siblings: Vec<bool> = detected.machine.cores.iter().map(|core| core.sibling.is_some()).collect();
+    let siblings: Vec<bool> =
+        detected.machine.cores.iter().map(|core| core.sibling.is_some()).collect();
     assert_eq!(siblings, [true, true, false, false, false]);
     assert_eq!(detected.report.cpus.not_allowed, "0-1,5-15,18-23");
     assert!(says(&detected.report.missing, &["CPUs 0-1,5-15,18-23: not allowed"]));
@@ -172,16 +197,25 @@ fn a_container_that_sees_a_part_of_the_cores_has_a_machine_of_those() {
 fn a_container_of_e_cores_has_cores_no_faster_than_they_are() {
     let detected = detect_within("alder-lake", Some(&[16, 17, 18, 19])).unwrap();
     assert_valid(&detected.machine);
-    assert_eq!((detected.machine.cores_label().as_str(), capacities(&detected.machine)), ("4E", vec![605]));
+    assert_eq!(
+        (detected.machine.cores_label().as_str(), capacities(&detected.machine)),
+        ("4E", vec![605])
+    );
     assert_eq!(detected.machine.reference.fastest_capacity, 1024.0);
 }
 
 #[test]
 fn no_cpu_that_may_be_used_is_an_error_that_says_which_there_are() {
     let error = detect_within("offline-cluster", Some(&[4, 5])).unwrap_err();
-    assert_eq!(error.to_string(), "none of the CPUs that may be used (4-5) is online: expected one of 0-3");
+    assert_eq!(
+        error.to_string(),
+        "none of the CPUs that may be used (4-5) is online: expected one of 0-3"
+    );
     let error = detect_within("offline-cluster", Some(&[])).unwrap_err();
-    assert_eq!(error.to_string(), "none of the CPUs that may be used (none) is online: expected one of 0-3");
+    assert_eq!(
+        error.to_string(),
+        "none of the CPUs that may be used (none) is online: expected one of 0-3"
+    );
     let empty = tree::empty();
     let error = discover(empty.path(), &Given::default()).unwrap_err();
     assert!(matches!(&error, DiscoverError::NoCpus { root } if root == empty.path()), "{error}");
@@ -198,12 +232,17 @@ fn a_machine_that_tells_nothing_is_taken_as_symmetric_and_said_to_be_a_guess() {
         (SpeedSource::Assumption, ClockSource::Assumption)
     );
     assert_eq!(report.kinds[0].max_mhz, None);
-    for words in [["speeds", "taken as equal"], ["clocks", "1000 MHz"], ["caches", "32 KiB"], ["power sensors", "none"]]
-    {
+    for words in [
+        ["speeds", "taken as equal"],
+        ["clocks", "1000 MHz"],
+        ["caches", "32 KiB"],
+        ["power sensors", "none"],
+    ] {
         assert!(says(&report.missing, &words), "{words:?} in {:?}", report.missing);
     }
     let root = tree::tree("bare");
-    let detected = discover(root.path(), &Given { clock_khz: Some(2_596_000), ..Given::default() }).unwrap();
+    let detected =
+        discover(root.path(), &Given { clock_khz: Some(2_596_000), ..Given::default() }).unwrap();
     assert_eq!(detected.machine.kinds[0].top().khz, 2_596_000);
     assert_eq!(detected.report.kinds[0].clock_source, ClockSource::PresentClock);
 }

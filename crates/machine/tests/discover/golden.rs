@@ -13,7 +13,8 @@ fn check(file: &str, found: &str) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, found).unwrap();
     }
-    let expected = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let expected = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assert_eq!(expected, found, "{file}: BLESS=1 writes it anew");
 }
 
@@ -57,6 +58,9 @@ fn each_tree_gives_the_machine_file_and_the_report_that_are_kept() {
         let detected = detect(name);
         assert_valid(&detected.machine);
         check(&format!("{name}.toml"), &machines::to_toml(&detected.machine));
-        check(&format!("{name}.json"), &(serde_json::to_string_pretty(&detected.report).unwrap() + "\n"));
+        check(
+            &format!("{name}.json"),
+            &(serde_json::to_string_pretty(&detected.report).unwrap() + "\n"),
+        );
     }
 }

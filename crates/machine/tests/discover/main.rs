@@ -30,7 +30,9 @@ fn says(lines: &[String], words: &[&str]) -> bool {
 
 /// CPUs by cluster, in the order of cores.
 fn clusters(machine: &Machine) -> Vec<Vec<u32>> {
-    let cpus = |cores: &[evenkeel_machine::CoreId]| cores.iter().map(|core| machine.cores[core.index()].cpu).collect();
+    let cpus = |cores: &[evenkeel_machine::CoreId]| {
+        cores.iter().map(|core| machine.cores[core.index()].cpu).collect()
+    };
     machine.clusters.iter().map(|cluster| cpus(&cluster.cores)).collect()
 }
 
@@ -44,7 +46,9 @@ fn capacities(machine: &Machine) -> Vec<u32> {
 fn assert_valid(machine: &Machine) {
     let written = machines::to_toml(machine);
     assert_eq!(
-        machines::parse(&written, "detected").map_err(|error| format!("{error}\n{written}")).as_ref(),
+        machines::parse(&written, "detected")
+            .map_err(|error| format!("{error}\n{written}"))
+            .as_ref(),
         Ok(machine)
     );
 }

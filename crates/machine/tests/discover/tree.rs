@@ -29,14 +29,19 @@ impl Root {
 /// The table of this name, as a tree.
 pub fn tree(name: &str) -> Root {
     let root = empty();
-    plant(root.path(), &std::fs::read_to_string(tables().join(format!("{name}.tree"))).expect("the table"));
+    plant(
+        root.path(),
+        &std::fs::read_to_string(tables().join(format!("{name}.tree"))).expect("the table"),
+    );
     root
 }
 
 /// A tree without files, in memory where there is such a place: a tree is hundreds of files, and
 /// tests plant hundreds of trees.
 pub fn empty() -> Root {
-    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder");
+    let folder = tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .expect("a temporary folder");
     let sys = folder.path().join("sys");
     std::fs::create_dir(&sys).expect("a folder");
     Root { sys, _folder: folder }
@@ -74,12 +79,19 @@ fn add_to_cpuinfo(root: &Path, cpu: &str, fields: &str) {
 
 /// Each path, and the last alternative in it.
 fn expanded(path: &str) -> Vec<(String, String)> {
-    let Some((before, rest)) = path.rsplit_once('{') else { return vec![(path.to_owned(), String::new())] };
+    let Some((before, rest)) = path.rsplit_once('{') else {
+        return vec![(path.to_owned(), String::new())];
+    };
     let (list, after) = rest.split_once('}').expect(path);
     let mut paths = Vec::new();
     for item in list.split(',') {
-        let items = match item.split_once('-').map(|(first, last)| (first.parse::<u32>(), last.parse::<u32>())) {
-            Some((Ok(first), Ok(last))) => (first..=last).map(|number| number.to_string()).collect(),
+        let items = match item
+            .split_once('-')
+            .map(|(first, last)| (first.parse::<u32>(), last.parse::<u32>()))
+        {
+            Some((Ok(first), Ok(last))) => {
+                (first..=last).map(|number| number.to_string()).collect()
+            }
             _ => vec![item.to_owned()],
         };
         for item in items {

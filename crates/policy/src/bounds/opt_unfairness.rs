@@ -1,10 +1,11 @@
 //! The least unfairness attainable, and the greatest aggregate speedup at that unfairness.
 //!
-//! Source: the analytical model of Saez, Pousa, Castro, Chaver and Prieto-Matias, "Towards completely fair scheduling on
-//! asymmetric single-ISA multicore processors", JPDC 102 (2017).
+//! Source: the analytical model of Saez, Pousa, Castro, Chaver and Prieto-Matias, "Towards
+//! completely fair scheduling on asymmetric single-ISA multicore processors", JPDC 102 (2017).
 //!
-//! Model. Each application has one thread and a core to itself; `SF_i` is its speedup factor from slow to fast, `F_i`
-//! the fraction of time that it has a fast core; `B` fast cores are always in use:
+//! Model. Each application has one thread and a core to itself; `SF_i` is its speedup factor from
+//! slow to fast, `F_i` the fraction of time that it has a fast core; `B` fast cores are always in
+//! use:
 //!
 //! ```text
 //! 0 <= F_i <= 1        sum F_i = min(B, n)
@@ -12,24 +13,28 @@
 //! unfairness = max slowdown / min slowdown        ASP = sum F_i (SF_i - 1)
 //! ```
 //!
-//! Solution. Let `y = 1 - 1/s` and `a_i = SF_i / (SF_i - 1)`. A thread reaches a slowdown of `s` with `F_i = 1 - a_i y`, so a set of
-//! `k` threads that share `B` fast cores at one slowdown has
+//! Solution. Let `y = 1 - 1/s` and `a_i = SF_i / (SF_i - 1)`. A thread reaches a slowdown of `s`
+//! with `F_i = 1 - a_i y`, so a set of `k` threads that share `B` fast cores at one slowdown has
 //!
 //! ```text
 //! y = (k - B) / sum a_i        F_i = 1 - a_i y        s = 1 / (1 - y)
 //! ```
 //!
-//! A thread with `SF_i <= s` does not reach `s` even on slow cores alone: it saturates at F = 0 and leaves the set, which
-//! lowers `y` for the others. Threads of greatest SF come first, so the set is a prefix of that order. Where no more threads than `B` gain
-//! from a fast core at all, each of them has one (F = 1), and the threads of SF = 1 take what is left.
+//! A thread with `SF_i <= s` does not reach `s` even on slow cores alone: it saturates at F = 0 and
+//! leaves the set, which lowers `y` for the others. Threads of greatest SF come first, so the set
+//! is a prefix of that order. Where no more threads than `B` gain from a fast core at all, each of
+//! them has one (F = 1), and the threads of SF = 1 take what is left.
 //!
-//! Why this is the optimum, and the only one. Any other fractions of the same sum give some thread of the set less, so
-//! their greatest slowdown exceeds `s`. Where nobody saturates, all slowdowns are `s` here, and that for no other fractions.
-//! Where somebody does, the least slowdown here is the least SF, and no fractions can raise it, for nobody's slowdown exceeds its SF.
-//! Either way the quotient is greater elsewhere. What is left open is how threads of SF = 1 divide the rest among them, which moves
-//! neither measure; so the greatest ASP among the distributions of least unfairness is that of this one.
+//! Why this is the optimum, and the only one. Any other fractions of the same sum give some thread
+//! of the set less, so their greatest slowdown exceeds `s`. Where nobody saturates, all slowdowns
+//! are `s` here, and that for no other fractions. Where somebody does, the least slowdown here is
+//! the least SF, and no fractions can raise it, for nobody's slowdown exceeds its SF. Either way
+//! the quotient is greater elsewhere. What is left open is how threads of SF = 1 divide the rest
+//! among them, which moves neither measure; so the greatest ASP among the distributions of least
+//! unfairness is that of this one.
 
-/// Speedup factors of the ten four-application workloads of the analytical study, for two fast and two slow cores (JPDC 102, 2017).
+/// Speedup factors of the ten four-application workloads of the analytical study, for two fast and
+/// two slow cores (JPDC 102, 2017).
 pub const WORKLOADS: [[f64; 4]; 10] = [
     [4.7, 4.7, 1.0, 1.0],
     [4.7, 4.7, 2.9, 2.9],
@@ -57,7 +62,8 @@ pub struct Optimum {
 }
 
 impl Optimum {
-    /// ASP relative to that of `fast` cores that are always used at the platform's greatest speedup factor, 0 to 1.
+    /// ASP relative to that of `fast` cores that are always used at the platform's greatest speedup
+    /// factor, 0 to 1.
     pub fn normalised_asp(&self, fast: usize, greatest: f64) -> f64 {
         self.asp / ((greatest - 1.0) * fast as f64)
     }
@@ -85,10 +91,11 @@ pub fn asp(sf: &[f64], fractions: &[f64]) -> f64 {
     sf.iter().zip(fractions).map(|(sf, fraction)| fraction * (sf - 1.0)).sum()
 }
 
-/// The distribution of least unfairness for threads of these speedup factors on `fast` fast cores, with a slow core
-/// for everyone. A factor below 1, or one that is not finite, counts as 1.
+/// The distribution of least unfairness for threads of these speedup factors on `fast` fast cores,
+/// with a slow core for everyone. A factor below 1, or one that is not finite, counts as 1.
 pub fn opt_unfairness(sf: &[f64], fast: usize) -> Optimum {
-    let sf: Vec<f64> = sf.iter().map(|&sf| if sf.is_finite() { sf.max(1.0) } else { 1.0 }).collect();
+    let sf: Vec<f64> =
+        sf.iter().map(|&sf| if sf.is_finite() { sf.max(1.0) } else { 1.0 }).collect();
     let mut order: Vec<usize> = (0..sf.len()).filter(|&i| sf[i] > 1.0).collect();
     order.sort_by(|&i, &j| sf[j].total_cmp(&sf[i]).then(i.cmp(&j)));
 
@@ -104,7 +111,12 @@ pub fn opt_unfairness(sf: &[f64], fast: usize) -> Optimum {
             *fraction = left / indifferent as f64;
         }
     }
-    Optimum { unfairness: unfairness(&sf, &fractions), slowdown: 1.0 / (1.0 - y), asp: asp(&sf, &fractions), fractions }
+    Optimum {
+        unfairness: unfairness(&sf, &fractions),
+        slowdown: 1.0 / (1.0 - y),
+        asp: asp(&sf, &fractions),
+        fractions,
+    }
 }
 
 /// Fast-core time that a thread gives up per unit of `y`: `a_i`.
@@ -112,7 +124,8 @@ fn cost(sf: f64) -> f64 {
     sf / (sf - 1.0)
 }
 
-/// How many of the threads in `order` (greatest factor first) share the fast cores, and their common `y`.
+/// How many of the threads in `order` (greatest factor first) share the fast cores, and their
+/// common `y`.
 fn share(sf: &[f64], order: &[usize], fast: usize) -> (usize, f64) {
     if order.len() <= fast {
         return (order.len(), 0.0);
@@ -172,7 +185,10 @@ mod tests {
         for sf in WORKLOADS {
             let optimum = opt_unfairness(&sf, FAST);
             let (unfairness, asp) = closed_form(&sf, FAST);
-            assert!((optimum.unfairness - unfairness).abs() < 1e-9, "{sf:?}: {optimum:?}, not {unfairness}");
+            assert!(
+                (optimum.unfairness - unfairness).abs() < 1e-9,
+                "{sf:?}: {optimum:?}, not {unfairness}"
+            );
             assert!((optimum.asp - asp).abs() < 1e-9, "{sf:?}: {optimum:?}, not {asp}");
         }
     }
@@ -185,22 +201,35 @@ mod tests {
             let optimum = opt_unfairness(&sf, FAST);
             let mut least = f64::INFINITY;
             let mut its_asp = 0.0;
-            for (a, b, c) in
-                (0..=STEPS).flat_map(|a| (0..=STEPS).flat_map(move |b| (0..=STEPS).map(move |c| (a, b, c))))
+            for (a, b, c) in (0..=STEPS)
+                .flat_map(|a| (0..=STEPS).flat_map(move |b| (0..=STEPS).map(move |c| (a, b, c))))
             {
-                let Some(d) = (FAST as u32 * STEPS).checked_sub(a + b + c).filter(|d| *d <= STEPS) else { continue };
+                let Some(d) = (FAST as u32 * STEPS).checked_sub(a + b + c).filter(|d| *d <= STEPS)
+                else {
+                    continue;
+                };
                 let fractions = [a, b, c, d].map(|steps| f64::from(steps) * step);
                 let (here, asp_here) = (unfairness(&sf, &fractions), asp(&sf, &fractions));
                 if here < least || (here == least && asp_here > its_asp) {
                     (least, its_asp) = (here, asp_here);
                 }
             }
-            // One step of F changes a slowdown s by at most s² steps; both ends of the quotient may be off by one.
+            // One step of F changes a slowdown s by at most s² steps; both ends of the quotient may
+            // be off by one.
             let coarse = 2.0 * step * optimum.slowdown * optimum.unfairness;
-            assert!(least >= optimum.unfairness - 1e-9, "{sf:?}: the grid finds {least}, below {optimum:?}");
-            assert!(least <= optimum.unfairness + coarse, "{sf:?}: the grid finds {least}, far above {optimum:?}");
+            assert!(
+                least >= optimum.unfairness - 1e-9,
+                "{sf:?}: the grid finds {least}, below {optimum:?}"
+            );
+            assert!(
+                least <= optimum.unfairness + coarse,
+                "{sf:?}: the grid finds {least}, far above {optimum:?}"
+            );
             let coarse: f64 = sf.iter().map(|sf| (sf - 1.0) * step).sum();
-            assert!((its_asp - optimum.asp).abs() <= coarse, "{sf:?}: the grid's ASP is {its_asp}, not {optimum:?}");
+            assert!(
+                (its_asp - optimum.asp).abs() <= coarse,
+                "{sf:?}: the grid's ASP is {its_asp}, not {optimum:?}"
+            );
         }
     }
 
@@ -237,7 +266,8 @@ mod tests {
         let mut fractions = vec![0.0; weights.len()];
         for _ in 0..weights.len() {
             let left = sum - fractions.iter().sum::<f64>();
-            let open: f64 = weights.iter().zip(&fractions).filter(|(_, f)| **f < 1.0).map(|(w, _)| w).sum();
+            let open: f64 =
+                weights.iter().zip(&fractions).filter(|(_, f)| **f < 1.0).map(|(w, _)| w).sum();
             for (fraction, weight) in fractions.iter_mut().zip(weights).filter(|(f, _)| **f < 1.0) {
                 *fraction = (*fraction + weight * left / open).min(1.0);
             }
@@ -246,7 +276,10 @@ mod tests {
     }
 
     fn factors() -> impl Strategy<Value = Vec<f64>> {
-        prop::collection::vec(prop_oneof![4 => 1.0..8.0, 1 => Just(1.0), 1 => Just(1.0 + 1e-9)], 1..12)
+        prop::collection::vec(
+            prop_oneof![4 => 1.0..8.0, 1 => Just(1.0), 1 => Just(1.0 + 1e-9)],
+            1..12,
+        )
     }
 
     proptest! {
@@ -275,7 +308,8 @@ mod tests {
             let here = unfairness(&sf, &mixed);
             prop_assert!(here >= optimum.unfairness - 1e-9, "{here} is fairer than {optimum:?}");
             if here <= optimum.unfairness {
-                prop_assert!(asp(&sf, &mixed) <= optimum.asp + 1e-6, "{mixed:?} is as fair as {optimum:?} and faster");
+                prop_assert!(asp(&sf, &mixed) <= optimum.asp + 1e-6, "{mixed:?} is as fair as \
+                                                                      {optimum:?} and faster");
             }
         }
     }

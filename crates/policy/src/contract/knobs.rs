@@ -80,7 +80,8 @@ impl Knob {
                     let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
                     format!("expected a number from {least} to {greatest}{unit}")
                 };
-                let number = in_unit(text, unit).filter(|number| (*least..=*greatest).contains(number));
+                let number =
+                    in_unit(text, unit).filter(|number| (*least..=*greatest).contains(number));
                 number.map(Value::Number).ok_or_else(expected)
             }
             Self::Word { words, .. } => words
@@ -92,7 +93,8 @@ impl Knob {
     }
 }
 
-/// A number in a unit, as it is given: without a unit it is in this one already; after times any unit of time may stand, after others their own.
+/// A number in a unit, as it is given: without a unit it is in this one already; after times any
+/// unit of time may stand, after others their own.
 fn in_unit(text: &str, unit: &str) -> Option<f64> {
     match split_time(text) {
         // Divided, which is exact where a product is not.
@@ -138,15 +140,18 @@ impl Knobs {
     /// # Errors
     /// A name that is not known, a value that does not fit.
     pub fn new(policy: &str, known: &[Knob], set: &[(String, String)]) -> Result<Self, KnobError> {
-        let mut values: BTreeMap<_, _> = known.iter().map(|knob| (knob.name(), knob.default())).collect();
+        let mut values: BTreeMap<_, _> =
+            known.iter().map(|knob| (knob.name(), knob.default())).collect();
         for (name, text) in set {
-            let knob = known.iter().find(|knob| knob.name() == name).ok_or_else(|| KnobError::Unknown {
-                policy: policy.into(),
-                name: name.clone(),
-                known: match known {
-                    [] => "none".into(),
-                    _ => known.iter().map(Knob::name).collect::<Vec<_>>().join(", "),
-                },
+            let knob = known.iter().find(|knob| knob.name() == name).ok_or_else(|| {
+                KnobError::Unknown {
+                    policy: policy.into(),
+                    name: name.clone(),
+                    known: match known {
+                        [] => "none".into(),
+                        _ => known.iter().map(Knob::name).collect::<Vec<_>>().join(", "),
+                    },
+                }
             })?;
             let value = knob.parse(text).map_err(|expected| KnobError::Bad {
                 policy: policy.into(),
@@ -159,7 +164,8 @@ impl Knobs {
         Ok(Self(values))
     }
 
-    /// A number. Panics where the policy asks for a knob that it did not declare: a mistake in its own file.
+    /// A number. Panics where the policy asks for a knob that it did not declare: a mistake in its
+    /// own file.
     pub fn number(&self, name: &str) -> f64 {
         match self.0.get(name) {
             Some(Value::Number(number)) => *number,
@@ -191,7 +197,8 @@ mod tests {
     use super::*;
 
     fn value(unit: &'static str, text: &str) -> Result<Value, String> {
-        Knob::Number { name: "knob", default: 1.0, bounds: (0.1, 1000.0), unit, about: "" }.parse(text)
+        Knob::Number { name: "knob", default: 1.0, bounds: (0.1, 1000.0), unit, about: "" }
+            .parse(text)
     }
 
     #[test]

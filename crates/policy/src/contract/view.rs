@@ -7,12 +7,14 @@ use super::{AppId, QueueId, ThreadId};
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A thread started; it waits until the policy has assigned it, or, where the policy is late, in queue 0.
+    /// A thread started; it waits until the policy has assigned it, or, where the policy is late,
+    /// in queue 0.
     Started(ThreadId),
-    /// It ended, or left the normal classes: from now on the mechanism places it. If it comes back to them, it starts anew
-    /// under the same number.
+    /// It ended, or left the normal classes: from now on the mechanism places it. If it comes back
+    /// to them, it starts anew under the same number.
     Exited(ThreadId),
-    /// It became runnable again, woken by a thread or by time. Its assignment, if it comes in time, counts for this wake-up.
+    /// It became runnable again, woken by a thread or by time. Its assignment, if it comes in time,
+    /// counts for this wake-up.
     Woke(ThreadId),
     /// It waits for something that is not a core.
     Blocked(ThreadId),
@@ -30,8 +32,8 @@ pub enum Event {
     CoreOnline(CoreId),
     /// A core left; its thread waits in its queue.
     CoreOffline(CoreId),
-    /// The timer that the policy asked for. Told apart from the other events of its instant and after them: cores have
-    /// taken their threads up, so that nobody is between two places.
+    /// The timer that the policy asked for. Told apart from the other events of its instant and
+    /// after them: cores have taken their threads up, so that nobody is between two places.
     Timer,
 }
 
@@ -48,8 +50,8 @@ impl Interest {
     pub const BLOCKED: Self = Self(1 << 1);
     /// [`Event::Milestone`].
     pub const MILESTONE: Self = Self(1 << 2);
-    /// [`Event::CriticalSection`]; [`ThreadStats::since_milestone`] then starts anew there, too. Mechanisms of real threads do not see
-    /// them, and refuse.
+    /// [`Event::CriticalSection`]; [`ThreadStats::since_milestone`] then starts anew there, too.
+    /// Mechanisms of real threads do not see them, and refuse.
     pub const CRITICAL_SECTION: Self = Self(1 << 3);
     /// [`Event::Picked`].
     pub const PICKED: Self = Self(1 << 4);
@@ -59,18 +61,23 @@ impl Interest {
     pub const CORE_IDLE: Self = Self(1 << 6);
     /// Not an event: [`ThreadStats::load`] must be kept.
     pub const LOAD: Self = Self(1 << 7);
-    /// Not an event: with [`Interest::LOAD`], loads are scaled by the clock, too, as far as the mechanism knows it. The simulator does; the live
-    /// mechanisms take every core to run at its highest clock.
+    /// Not an event: with [`Interest::LOAD`], loads are scaled by the clock, too, as far as the
+    /// mechanism knows it. The simulator does; the live mechanisms take every core to run at its
+    /// highest clock.
     pub const CLOCK: Self = Self(1 << 8);
-    /// Not an event: [`ThreadStats::to_milestone`] must be told. Mechanisms of real threads cannot, and refuse.
+    /// Not an event: [`ThreadStats::to_milestone`] must be told. Mechanisms of real threads cannot,
+    /// and refuse.
     pub const DISTANCE: Self = Self(1 << 9);
     /// Not an event: [`ThreadStats::stalled`] is welcome, where the mechanism can tell it.
     pub const STALLED: Self = Self(1 << 10);
-    /// Not an event: with [`Interest::DISTANCE`], [`ThreadStats::to_milestone`] is to be what a profile says, where there is one.
+    /// Not an event: with [`Interest::DISTANCE`], [`ThreadStats::to_milestone`] is to be what a
+    /// profile says, where there is one.
     pub const PROFILE: Self = Self(1 << 11);
-    /// Not an event: what threads that run have had and done so far (their times, virtual time and work) is read, and must be up to date.
+    /// Not an event: what threads that run have had and done so far (their times, virtual time and
+    /// work) is read, and must be up to date.
     pub const PROGRESS: Self = Self(1 << 12);
-    /// Not an event: [`View::ran`] is read. Where few threads of many have had a core, nobody need look at all of them.
+    /// Not an event: [`View::ran`] is read. Where few threads of many have had a core, nobody need
+    /// look at all of them.
     pub const RAN: Self = Self(1 << 13);
     /// Not an event: [`CoreStats::utilisation`] must be kept.
     pub const UTILISATION: Self = Self(1 << 14);
@@ -101,12 +108,14 @@ pub enum State {
     Exited,
 }
 
-/// Statistics of one thread, up to date when the policy is asked, with one exception: what threads that run have had and done since they were
-/// last looked at may be missing without [`Interest::PROGRESS`]; and with it, too, where the policy is asked about nothing but threads that leave
-/// their cores or take one up ([`Event::Picked`], [`Event::SliceUsed`], [`Event::Blocked`], [`Event::Exited`]), of all but those.
+/// Statistics of one thread, up to date when the policy is asked, with one exception: what threads
+/// that run have had and done since they were last looked at may be missing without
+/// [`Interest::PROGRESS`]; and with it, too, where the policy is asked about nothing but threads
+/// that leave their cores or take one up ([`Event::Picked`], [`Event::SliceUsed`],
+/// [`Event::Blocked`], [`Event::Exited`]), of all but those.
 ///
-/// In the order in which a context switch needs them, a cache line's worth at a time: with ten thousand threads, what is slow about a switch is
-/// fetching the thread.
+/// In the order in which a context switch needs them, a cache line's worth at a time: with ten
+/// thousand threads, what is slow about a switch is fetching the thread.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThreadStats {
@@ -114,7 +123,8 @@ pub struct ThreadStats {
     pub virtual_time: u64,
     /// Work retired.
     pub retired: Work,
-    /// Work retired since its last milestone; with [`Interest::CRITICAL_SECTION`] also since it last left a critical section.
+    /// Work retired since its last milestone; with [`Interest::CRITICAL_SECTION`] also since it
+    /// last left a critical section.
     pub since_milestone: Work,
     /// Since when it has been in its present state.
     pub since: Nanos,
@@ -130,12 +140,14 @@ pub struct ThreadStats {
     pub state: State,
     /// Whether it may run on some cores only; [`View::allowed`] tells which.
     pub restricted: bool,
-    /// PELT load average, 0 to 1024: runnable time, scaled by the capacity of the core where it ran at its highest clock, or, with
-    /// [`Interest::CLOCK`], at the clock of then; only with [`Interest::LOAD`].
+    /// PELT load average, 0 to 1024: runnable time, scaled by the capacity of the core where it ran
+    /// at its highest clock, or, with [`Interest::CLOCK`], at the clock of then; only with
+    /// [`Interest::LOAD`].
     pub load: u16,
     /// Time on each kind of core.
     pub time_on: PerKind<Nanos>,
-    /// Work until its next milestone, as far as the estimator knows it; `None`: it does not. Only with [`Interest::DISTANCE`].
+    /// Work until its next milestone, as far as the estimator knows it; `None`: it does not. Only
+    /// with [`Interest::DISTANCE`].
     pub to_milestone: Option<Work>,
     /// Weight: nice 0 is 1024, Linux's table.
     pub weight: u32,
@@ -143,14 +155,15 @@ pub struct ThreadStats {
     pub app: AppId,
     /// Time blocked. The present stretch counts when it ends, if not before.
     pub blocked: Nanos,
-    /// Time on cores (part of `time_on`) spent waiting for memory. Only with [`Interest::STALLED`], and zero where the mechanism has no
-    /// counters for it.
+    /// Time on cores (part of `time_on`) spent waiting for memory. Only with [`Interest::STALLED`],
+    /// and zero where the mechanism has no counters for it.
     pub stalled: Nanos,
     /// When it started.
     pub started: Nanos,
     /// Speedup factor on each kind relative to the slowest (so 1 there), by the estimator.
     pub speedup: PerKind<f32>,
-    /// The same for the thread's whole run, measured beforehand; like `speedup` where the mechanism has no such measurement.
+    /// The same for the thread's whole run, measured beforehand; like `speedup` where the mechanism
+    /// has no such measurement.
     pub speedup_offline: PerKind<f32>,
     /// Thread group in the application.
     pub group: u32,
@@ -160,7 +173,8 @@ pub struct ThreadStats {
     pub parent: Option<ThreadId>,
 }
 
-// A line more for each of ten thousand threads is seen in the memory and in the speed of a simulation.
+// A line more for each of ten thousand threads is seen in the memory and in the speed of a
+// simulation.
 const _: () = assert!(size_of::<ThreadStats>() == 4 * 64);
 
 impl ThreadStats {
@@ -187,8 +201,8 @@ pub struct View<'a> {
     pub now: Nanos,
     /// Number of the answer that is being given, from 0.
     pub answer: u64,
-    /// How many answers have been carried out: all before this one, unless decisions are late. What was said in answer `n` shows in
-    /// the view once this is greater than `n`.
+    /// How many answers have been carried out: all before this one, unless decisions are late. What
+    /// was said in answer `n` shows in the view once this is greater than `n`.
     pub carried_out: u64,
     /// The machine: kinds are ranked, 0 the fastest.
     pub machine: &'a Machine,
@@ -196,13 +210,15 @@ pub struct View<'a> {
     pub schedutil: bool,
     /// By core.
     pub cores: &'a [CoreStats],
-    /// By thread; those that ended stay, with [`State::Exited`], until their number is given again ([`ThreadId`]).
+    /// By thread; those that ended stay, with [`State::Exited`], until their number is given again
+    /// ([`ThreadId`]).
     pub threads: &'a [ThreadStats],
     /// Threads that have not ended, by number.
     pub live: &'a [ThreadId],
-    /// Threads that have had a core since the last [`Event::Timer`], in no order, and maybe others: whatever the rest have had and done has not
-    /// changed since. Without [`Interest::RAN`], and where the mechanism does not note who ran, the same as `live`: somebody who
-    /// has just ended, of which the policy has not been told yet, is not among them then.
+    /// Threads that have had a core since the last [`Event::Timer`], in no order, and maybe others:
+    /// whatever the rest have had and done has not changed since. Without [`Interest::RAN`], and
+    /// where the mechanism does not note who ran, the same as `live`: somebody who has just ended,
+    /// of which the policy has not been told yet, is not among them then.
     pub ran: &'a [ThreadId],
     /// Number of waiting threads, by queue.
     pub waiting: &'a [u32],
@@ -235,6 +251,10 @@ impl View<'_> {
 
     /// Cores that can run threads, by number.
     pub fn online(&self) -> impl Iterator<Item = CoreId> + '_ {
-        self.machine.cores.iter().map(|core| core.id).filter(|&core| self.cores[core.index()].online)
+        self.machine
+            .cores
+            .iter()
+            .map(|core| core.id)
+            .filter(|&core| self.cores[core.index()].online)
     }
 }

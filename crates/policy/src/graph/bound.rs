@@ -5,9 +5,10 @@
 //! capacity  = sum over t of min_p lambda_p w(t, p),   lambda_p ~ 1 / (sum over t of w(t, p)),   sum of lambda_p = 1
 //! ```
 //!
-//! Why `capacity` is a bound: the makespan is no less than any worker's load, so no less than a weighted mean of the loads, and in that mean
-//! each task counts with no less than its least `lambda_p w(t, p)`. Any weights will do. With these, where workers only differ in
-//! speed, it is the total work over the total capacity.
+//! Why `capacity` is a bound: the makespan is no less than any worker's load, so no less than a
+//! weighted mean of the loads, and in that mean each task counts with no less than its least
+//! `lambda_p w(t, p)`. Any weights will do. With these, where workers only differ in speed, it is
+//! the total work over the total capacity.
 
 use evenkeel_machine::Nanos;
 
@@ -31,11 +32,14 @@ impl Bound {
         let mut longest = vec![Nanos::ZERO; problem.tasks().len()];
         for task in problem.tasks().rev() {
             let rest = problem.successors(task).iter().map(|link| longest[link.task.index()]).max();
-            longest[task.index()] = problem.least_cost(task).saturating_add(rest.unwrap_or_default());
+            longest[task.index()] =
+                problem.least_cost(task).saturating_add(rest.unwrap_or_default());
         }
-        let load = |worker| problem.tasks().map(|task| problem.cost(task, worker).0 as f64).sum::<f64>();
+        let load =
+            |worker| problem.tasks().map(|task| problem.cost(task, worker).0 as f64).sum::<f64>();
         // A worker that does everything at once makes every load but its own irrelevant.
-        let rates: Vec<f64> = problem.workers().map(|worker| 1.0 / load(worker).max(f64::MIN_POSITIVE)).collect();
+        let rates: Vec<f64> =
+            problem.workers().map(|worker| 1.0 / load(worker).max(f64::MIN_POSITIVE)).collect();
         let total: f64 = rates.iter().sum();
         let weighed = |task| {
             let costs = problem.costs(task).iter().zip(&rates);

@@ -11,14 +11,16 @@
 //! wake        of workers that wait, one on the fastest kind first
 //! ```
 //!
-//! Source: Chronaki, Rico, Badia, Ayguadé, Labarta and Valero, "Criticality-aware dynamic task scheduling for heterogeneous architectures",
-//! ICS 2015. Costs do not count, so nothing need be known or learnt. That a task has to be an heir, or on a path longer than the one being
-//! followed, is what keeps slow cores at work where many tasks are at the same level: one path is followed, not all that are as long.
+//! Source: Chronaki, Rico, Badia, Ayguadé, Labarta and Valero, "Criticality-aware dynamic task
+//! scheduling for heterogeneous architectures", ICS 2015. Costs do not count, so nothing need be
+//! known or learnt. That a task has to be an heir, or on a path longer than the one being followed,
+//! is what keeps slow cores at work where many tasks are at the same level: one path is followed,
+//! not all that are as long.
 //!
 //! In the paper idle workers poll, so that nobody need be chosen to be woken.
 //!
-//! Ties: of critical tasks of one level the first created. Three or more kinds: *fast* is the fastest kind that a worker of this graph is on, or
-//! is expected on; all others are slow.
+//! Ties: of critical tasks of one level the first created. Three or more kinds: *fast* is the
+//! fastest kind that a worker of this graph is on, or is expected on; all others are slow.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -43,7 +45,8 @@ struct Known {
 /// See the file's head.
 #[derive(Clone, Debug, Default)]
 pub struct Cats {
-    /// From the first that is not done on: of those before it nothing need be known, and where tasks come for ever they are many.
+    /// From the first that is not done on: of those before it nothing need be known, and where
+    /// tasks come for ever they are many.
     tasks: VecDeque<Known>,
     /// Number of the first in `tasks`.
     first: u32,
@@ -130,11 +133,24 @@ impl GraphPolicy for Cats {
         !self.others.is_empty() || fast && !self.critical.is_empty()
     }
 
-    fn wake(&self, at: &Situation<'_>, waiting: &mut dyn Iterator<Item = WorkerId>) -> Option<WorkerId> {
-        waiting.filter(|&worker| self.would_take(at, worker)).min_by_key(|&worker| self.roster.kind(worker))
+    fn wake(
+        &self,
+        at: &Situation<'_>,
+        waiting: &mut dyn Iterator<Item = WorkerId>,
+    ) -> Option<WorkerId> {
+        waiting
+            .filter(|&worker| self.would_take(at, worker))
+            .min_by_key(|&worker| self.roster.kind(worker))
     }
 
-    fn done(&mut self, _at: &Situation<'_>, _worker: WorkerId, task: TaskId, _kind: KindId, _time: Nanos) {
+    fn done(
+        &mut self,
+        _at: &Situation<'_>,
+        _worker: WorkerId,
+        task: TaskId,
+        _kind: KindId,
+        _time: Nanos,
+    ) {
         let Some(known) = self.known(task) else { return };
         let done = std::mem::replace(known, Known { done: true, ..Known::default() });
         if done.critical {
@@ -157,7 +173,8 @@ mod tests {
     use super::super::testing::{Bench, graph, team};
     use super::*;
 
-    /// A root that starts a chain of five tasks and eight single ones, which are created before the chain.
+    /// A root that starts a chain of five tasks and eight single ones, which are created before the
+    /// chain.
     fn fork() -> evenkeel_model::TaskGraph {
         let singles = (1..9).map(|task| (0, task));
         let chain = [(0, 9), (9, 10), (10, 11), (11, 12), (12, 13)];
@@ -173,8 +190,11 @@ mod tests {
 
     #[test]
     fn a_fork_with_one_long_chain_takes_less_time_than_first_come_first_served() {
-        let makespan = |policy: &mut dyn GraphPolicy| Bench::run(policy, &fork(), &team(&[0, 1, 1])).makespan();
-        // The path is 6 tasks of 10 on the fast core. From 10 to 70 two slow cores do 6 of the 8 singles, from 60 to 80 the fast one does 2.
+        let makespan = |policy: &mut dyn GraphPolicy| {
+            Bench::run(policy, &fork(), &team(&[0, 1, 1])).makespan()
+        };
+        // The path is 6 tasks of 10 on the fast core. From 10 to 70 two slow cores do 6 of the 8
+        // singles, from 60 to 80 the fast one does 2.
         assert_eq!(makespan(&mut Cats::default()), Nanos(80));
         // Singles until 50, then the chain: 50 more.
         assert_eq!(makespan(&mut Fifo::default()), Nanos(100));

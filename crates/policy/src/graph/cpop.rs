@@ -8,11 +8,13 @@
 //! place       : t in path on p_path, any other on argmin_p EFT(t, p), both with insertion
 //! ```
 //!
-//! Source: Topcuoglu, Hariri and Wu, TPDS 13(3), 2002, section 4.3. O(e p). The paper follows successors whose priority *equals* the
-//! entry's; those are the greatest, and to look for the greatest does not hang on rounding.
+//! Source: Topcuoglu, Hariri and Wu, TPDS 13(3), 2002, section 4.3. O(e p). The paper follows
+//! successors whose priority *equals* the entry's; those are the greatest, and to look for the
+//! greatest does not hang on rounding.
 //!
-//! Ties: of equal priorities the lower task number; of workers equally fast for the path, or done at the same time, the lower number,
-//! which is a faster kind. Any number of kinds: only the cost matrix counts.
+//! Ties: of equal priorities the lower task number; of workers equally fast for the path, or done
+//! at the same time, the lower number, which is a faster kind. Any number of kinds: only the cost
+//! matrix counts.
 
 use evenkeel_machine::Nanos;
 use evenkeel_model::TaskId;
@@ -24,10 +26,14 @@ use super::schedule::Schedule;
 
 /// See the file's head.
 pub fn schedule(problem: &Problem) -> Schedule {
-    let priorities: Vec<f64> = upward(problem).iter().zip(downward(problem)).map(|(up, down)| up + down).collect();
+    let priorities: Vec<f64> =
+        upward(problem).iter().zip(downward(problem)).map(|(up, down)| up + down).collect();
     let path = critical_path(problem, &priorities);
     let on_path = |worker| {
-        let costs = problem.tasks().filter(|task| path[task.index()]).map(|task| problem.cost(task, worker));
+        let costs = problem
+            .tasks()
+            .filter(|task| path[task.index()])
+            .map(|task| problem.cost(task, worker));
         costs.fold(Nanos::ZERO, Nanos::saturating_add)
     };
     let path_worker = problem.workers().min_by_key(|&worker| on_path(worker));
@@ -45,7 +51,8 @@ fn critical_path(problem: &Problem, priorities: &[f64]) -> Vec<bool> {
     let greatest = |tasks: &mut dyn Iterator<Item = TaskId>| {
         tasks.max_by(|a, b| priorities[a.index()].total_cmp(&priorities[b.index()]).then(b.cmp(a)))
     };
-    let mut next = greatest(&mut problem.tasks().filter(|&task| problem.predecessors(task).is_empty()));
+    let mut next =
+        greatest(&mut problem.tasks().filter(|&task| problem.predecessors(task).is_empty()));
     while let Some(task) = next {
         path[task.index()] = true;
         next = greatest(&mut problem.successors(task).iter().map(|link| link.task));
@@ -61,9 +68,11 @@ mod tests {
     #[test]
     fn the_critical_path_of_the_ten_tasks_is_that_of_the_paper() {
         let problem = ten_tasks();
-        let priorities: Vec<_> = upward(&problem).iter().zip(downward(&problem)).map(|(up, down)| up + down).collect();
+        let priorities: Vec<_> =
+            upward(&problem).iter().zip(downward(&problem)).map(|(up, down)| up + down).collect();
         let path = critical_path(&problem, &priorities);
-        let path: Vec<_> = problem.tasks().filter(|task| path[task.index()]).map(|task| task.0 + 1).collect();
+        let path: Vec<_> =
+            problem.tasks().filter(|task| path[task.index()]).map(|task| task.0 + 1).collect();
         assert_eq!((path, priorities[0]), (vec![1, 2, 9, 10], 108.0));
     }
 

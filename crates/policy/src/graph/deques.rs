@@ -1,7 +1,8 @@
 //! A deque of ready tasks for each worker: its owner takes the newest, others steal the oldest.
 //!
-//! Source: Blumofe and Leiserson, "Scheduling multithreaded computations by work stealing", JACM 46(5), 1999. Here plain lists: where workers
-//! are threads, the runtime keeps them in concurrent deques.
+//! Source: Blumofe and Leiserson, "Scheduling multithreaded computations by work stealing", JACM
+//! 46(5), 1999. Here plain lists: where workers are threads, the runtime keeps them in concurrent
+//! deques.
 
 use std::collections::VecDeque;
 
@@ -22,8 +23,8 @@ impl Deques {
         Self { deques: vec![VecDeque::new(); workers.max(1)], random: SplitMix64(seed) }
     }
 
-    /// A task goes to the worker that made it ready. One that was ready when it was created goes to worker 0, who is the first to come
-    /// and creates them.
+    /// A task goes to the worker that made it ready. One that was ready when it was created goes to
+    /// worker 0, who is the first to come and creates them.
     pub fn push(&mut self, task: TaskId, by: Option<WorkerId>) {
         let owner = by.map_or(0, WorkerId::index).min(self.deques.len() - 1);
         self.deques[owner].push_back(task);

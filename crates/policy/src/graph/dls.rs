@@ -7,11 +7,12 @@
 //! step       : the ready t and the p with the greatest DL(t, p); t goes behind the others on p
 //! ```
 //!
-//! Source: Sih and Lee, IEEE TPDS 4(2), 1993: the generalised dynamic level with the term for unlike processors, but not the terms
-//! for descendants and for links, which here are alike. O(v r p) for up to r tasks ready at once.
+//! Source: Sih and Lee, IEEE TPDS 4(2), 1993: the generalised dynamic level with the term for
+//! unlike processors, but not the terms for descendants and for links, which here are alike. O(v r
+//! p) for up to r tasks ready at once.
 //!
-//! Ties: the lower task number, then the lower worker number, which is a faster kind. Any number of kinds: the median of an even number of
-//! workers is the mean of the two in the middle.
+//! Ties: the lower task number, then the lower worker number, which is a faster kind. Any number of
+//! kinds: the median of an even number of workers is the mean of the two in the middle.
 
 use evenkeel_machine::Nanos;
 use evenkeel_model::TaskId;
@@ -47,8 +48,9 @@ pub fn schedule(problem: &Problem) -> Schedule {
                 let start = lanes.free(worker).max(*arrival).0 as f64;
                 let gain = medians[task.index()] - problem.cost(*task, worker).0 as f64;
                 let level = levels[task.index()] - start + gain;
-                let better = best
-                    .is_none_or(|(greatest, at, _)| level > greatest || level == greatest && *task < ready[at].task);
+                let better = best.is_none_or(|(greatest, at, _)| {
+                    level > greatest || level == greatest && *task < ready[at].task
+                });
                 if better {
                     best = Some((level, place, worker));
                 }
@@ -64,7 +66,11 @@ pub fn schedule(problem: &Problem) -> Schedule {
 fn static_levels(problem: &Problem, medians: &[f64]) -> Vec<f64> {
     let mut levels = vec![0.0; medians.len()];
     for task in problem.tasks().rev() {
-        let rest = problem.successors(task).iter().map(|link| levels[link.task.index()]).fold(0.0, f64::max);
+        let rest = problem
+            .successors(task)
+            .iter()
+            .map(|link| levels[link.task.index()])
+            .fold(0.0, f64::max);
         levels[task.index()] = medians[task.index()] + rest;
     }
     levels
@@ -84,8 +90,8 @@ mod tests {
 
     #[test]
     fn the_pair_with_the_greatest_dynamic_level_goes_first() {
-        // Medians 3 and 10; DL(0, ·) = 3 + 1, 3 - 1; DL(1, ·) = 10, 10: task 1 first, and to worker 0 as the lower number; then
-        // DL(0, 0) = 3 - 10 + 1 and DL(0, 1) = 3 - 1.
+        // Medians 3 and 10; DL(0, ·) = 3 + 1, 3 - 1; DL(1, ·) = 10, 10: task 1 first, and to worker
+        // 0 as the lower number; then DL(0, 0) = 3 - 10 + 1 and DL(0, 1) = 3 - 1.
         let problem = problem(&[&[2, 4], &[10, 10]], &[]);
         assert_eq!(placed(&schedule(&problem)), [(0, 1, 0, 4), (1, 0, 0, 10)]);
     }
@@ -98,7 +104,8 @@ mod tests {
 
     #[test]
     fn the_ten_tasks_take_91_as_published() {
-        // Reported beside HEFT's 80 by Topcuoglu, Hariri and Wu, Heterogeneous Computing Workshop 1999.
+        // Reported beside HEFT's 80 by Topcuoglu, Hariri and Wu, Heterogeneous Computing Workshop
+        // 1999.
         assert_eq!(schedule(&ten_tasks()).makespan().0, 91);
     }
 }

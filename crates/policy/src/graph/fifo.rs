@@ -1,7 +1,8 @@
 //! `fifo`: first ready, first served, whatever the core. One queue for all workers.
 //!
-//! Source: the breadth-first schedulers of task runtimes (Nanos++ `bf`; Duran, Corbalán and Ayguadé, IWOMP 2008). Unaware of
-//! kinds, and the baseline that the aware ones are measured against.
+//! Source: the breadth-first schedulers of task runtimes (Nanos++ `bf`; Duran, Corbalán and
+//! Ayguadé, IWOMP 2008). Unaware of kinds, and the baseline that the aware ones are measured
+//! against.
 
 use std::collections::VecDeque;
 
@@ -48,7 +49,8 @@ mod tests {
         for task in [2, 0, 1] {
             policy.ready(&at, TaskId(task), None);
         }
-        let taken: Vec<_> = (0..4).map(|i| policy.take(&at, WorkerId(i % 2), KindId(i as u8 % 2))).collect();
+        let taken: Vec<_> =
+            (0..4).map(|i| policy.take(&at, WorkerId(i % 2), KindId(i as u8 % 2))).collect();
         assert_eq!(taken, [Some(TaskId(2)), Some(TaskId(0)), Some(TaskId(1)), None]);
     }
 

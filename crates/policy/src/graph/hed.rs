@@ -1,5 +1,5 @@
-//! `hed`: heterogeneous economical duplication. Does a task again where its data are waited for, and keeps only copies that
-//! somebody uses.
+//! `hed`: heterogeneous economical duplication. Does a task again where its data are waited for,
+//! and keeps only copies that somebody uses.
 //!
 //! ```text
 //! order      tasks by descending rank_u                                                     (ranks.rs)
@@ -10,11 +10,13 @@
 //!            from which a copy that stays has its data first
 //! ```
 //!
-//! Source: Agarwal and Kumar, "Economical duplication based task scheduling for heterogeneous and homogeneous computing systems", IEEE
-//! IACC 2009. Only immediate predecessors are duplicated. Without transfers nothing is gained by a copy, and this is `heft`.
+//! Source: Agarwal and Kumar, "Economical duplication based task scheduling for heterogeneous and
+//! homogeneous computing systems", IEEE IACC 2009. Only immediate predecessors are duplicated.
+//! Without transfers nothing is gained by a copy, and this is `heft`.
 //!
-//! Ties: of equal ranks the lower task number; of predecessors whose data come at the same time, of equal finish times and of equal
-//! copies the lower number. Any number of kinds: only the cost matrix counts.
+//! Ties: of equal ranks the lower task number; of predecessors whose data come at the same time, of
+//! equal finish times and of equal copies the lower number. Any number of kinds: only the cost
+//! matrix counts.
 
 use evenkeel_machine::Nanos;
 use evenkeel_model::TaskId;
@@ -47,7 +49,12 @@ pub fn schedule(problem: &Problem) -> Schedule {
 }
 
 /// Places the copies on a worker that let a task start sooner there; which.
-fn duplicate(problem: &Problem, lanes: &mut Lanes<'_>, task: TaskId, worker: WorkerId) -> Vec<TaskId> {
+fn duplicate(
+    problem: &Problem,
+    lanes: &mut Lanes<'_>,
+    task: TaskId,
+    worker: WorkerId,
+) -> Vec<TaskId> {
     let mut copies = Vec::new();
     loop {
         let start = lanes.earliest_start(task, worker);
@@ -65,7 +72,12 @@ fn duplicate(problem: &Problem, lanes: &mut Lanes<'_>, task: TaskId, worker: Wor
 }
 
 /// The predecessor whose data are the last on a worker.
-fn last_to_come(problem: &Problem, lanes: &Lanes<'_>, task: TaskId, worker: WorkerId) -> Option<TaskId> {
+fn last_to_come(
+    problem: &Problem,
+    lanes: &Lanes<'_>,
+    task: TaskId,
+    worker: WorkerId,
+) -> Option<TaskId> {
     let arrival = |link: &&Link| (lanes.arrival_over(link, worker), std::cmp::Reverse(link.task));
     problem.predecessors(task).iter().max_by_key(arrival).map(|link| link.task)
 }
@@ -106,21 +118,26 @@ mod tests {
         // 0 hands 100 to each of 1 and 2.
         let problem = problem(&[&[10, 10], &[20, 20], &[20, 20]], &[(0, 1, 100), (0, 2, 100)]);
         let schedule = schedule(&problem);
-        assert_eq!(placed(&schedule), [(0, 0, 0, 10), (0, 1, 0, 10), (1, 0, 10, 30), (2, 1, 10, 30)]);
+        assert_eq!(
+            placed(&schedule),
+            [(0, 0, 0, 10), (0, 1, 0, 10), (1, 0, 10, 30), (2, 1, 10, 30)]
+        );
         assert_eq!(schedule.check(&problem, Duplicates::Allowed), Ok(()));
         assert_eq!(heft::schedule(&problem).makespan(), Nanos(50));
     }
 
     #[test]
     fn a_copy_that_nobody_uses_any_more_is_taken_out() {
-        // 0 is first placed on worker 1, where it ends sooner; its only successor then has a copy of its own.
+        // 0 is first placed on worker 1, where it ends sooner; its only successor then has a copy
+        // of its own.
         let problem = problem(&[&[4, 3], &[1, 90]], &[(0, 1, 50)]);
         assert_eq!(placed(&schedule(&problem)), [(0, 0, 0, 4), (1, 0, 4, 5)]);
     }
 
     #[test]
     fn without_transfers_it_is_heft() {
-        let problem = problem(&[&[3, 6], &[4, 8], &[5, 10], &[6, 12]], &[(0, 2, 0), (1, 2, 0), (0, 3, 0)]);
+        let problem =
+            problem(&[&[3, 6], &[4, 8], &[5, 10], &[6, 12]], &[(0, 2, 0), (1, 2, 0), (0, 3, 0)]);
         assert_eq!(schedule(&problem), heft::schedule(&problem));
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! Source: Topcuoglu, Hariri and Wu, TPDS 13(3), 2002, section 4.2. O(e p).
 //!
-//! Ties: of equal ranks the lower task number, of equal finish times the lower worker number, which is a faster kind. Any number of kinds:
-//! only the cost matrix counts.
+//! Ties: of equal ranks the lower task number, of equal finish times the lower worker number, which
+//! is a faster kind. Any number of kinds: only the cost matrix counts.
 
 use super::lanes::Lanes;
 use super::problem::Problem;
@@ -31,7 +31,8 @@ mod tests {
 
     #[test]
     fn the_ten_tasks_of_its_paper_have_the_ranks_published_there() {
-        let ranks: Vec<_> = upward(&ten_tasks()).into_iter().map(|rank| (rank * 1e3).round() / 1e3).collect();
+        let ranks: Vec<_> =
+            upward(&ten_tasks()).into_iter().map(|rank| (rank * 1e3).round() / 1e3).collect();
         assert_eq!(ranks, [108.0, 77.0, 80.0, 80.0, 69.0, 63.333, 42.667, 35.667, 44.333, 14.667]);
     }
 
@@ -55,7 +56,8 @@ mod tests {
 
     #[test]
     fn a_short_task_goes_into_the_gap_that_a_transfer_leaves() {
-        // 0 -> 1 over a transfer of 10 from worker 1, where alone 0 is fast, to worker 0, where alone 1 is; 2 fits before 1.
+        // 0 -> 1 over a transfer of 10 from worker 1, where alone 0 is fast, to worker 0, where
+        // alone 1 is; 2 fits before 1.
         let problem = problem(&[&[90, 10], &[5, 90], &[12, 90]], &[(0, 1, 10)]);
         assert_eq!(placed(&schedule(&problem)), [(0, 1, 0, 10), (1, 0, 20, 25), (2, 0, 0, 12)]);
     }

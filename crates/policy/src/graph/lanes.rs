@@ -40,7 +40,8 @@ impl<'a> Lanes<'a> {
         &self.schedule.lanes[worker.index()]
     }
 
-    /// When the data over one edge are on a worker, and from which copy of the predecessor: the one that has them there first.
+    /// When the data over one edge are on a worker, and from which copy of the predecessor: the one
+    /// that has them there first.
     pub fn source(&self, link: &Link, worker: WorkerId) -> Option<(Nanos, WorkerId)> {
         let at = |&(from, finish): &(WorkerId, Nanos)| {
             let transfer = if from == worker { Nanos::ZERO } else { link.transfer };
@@ -65,11 +66,14 @@ impl<'a> Lanes<'a> {
         self.lane(worker).last().map_or(Nanos::ZERO, |slot| slot.finish)
     }
 
-    /// Start of the first gap of a length that begins at `from` or later, and its place in the lane.
+    /// Start of the first gap of a length that begins at `from` or later, and its place in the
+    /// lane.
     fn gap(&self, worker: WorkerId, from: Nanos, length: Nanos) -> (usize, Nanos) {
         let lane = self.lane(worker);
         let mut start = from;
-        for (place, slot) in lane.iter().enumerate().skip(lane.partition_point(|slot| slot.finish <= from)) {
+        for (place, slot) in
+            lane.iter().enumerate().skip(lane.partition_point(|slot| slot.finish <= from))
+        {
             if start.saturating_add(length) <= slot.start {
                 return (place, start);
             }
@@ -141,7 +145,8 @@ mod tests {
         assert_eq!(lanes.earliest_start(TaskId(3), worker), Nanos(6));
         lanes.insert(TaskId(2), worker);
         lanes.append(TaskId(3), worker);
-        let order: Vec<_> = lanes.lane(worker).iter().map(|slot| (slot.task.0, slot.start.0)).collect();
+        let order: Vec<_> =
+            lanes.lane(worker).iter().map(|slot| (slot.task.0, slot.start.0)).collect();
         assert_eq!(order, [(2, 0), (0, 2), (1, 10), (3, 14)]);
     }
 

@@ -10,13 +10,15 @@ use super::schedule::Duplicates;
 use super::testing::{Bench, graph, problem, team};
 use super::{ENTRIES, Family, Situation, make};
 
-/// Any cost matrix, tasks without cost among them, and transfers from none to far longer than tasks.
+/// Any cost matrix, tasks without cost among them, and transfers from none to far longer than
+/// tasks.
 fn problems() -> impl Strategy<Value = Problem> {
     let few = (1usize..5, 1usize..14);
     let many = (1usize..9, 60usize..150);
     (prop_oneof![9 => few, 1 => many], 0u64..60).prop_flat_map(|((workers, tasks), most)| {
         let costs = prop::collection::vec(prop::collection::vec(0u64..20, workers), tasks);
-        let edges = prop::collection::vec((0..tasks as u32, 0..tasks as u32, 0..=most), 0..3 * tasks);
+        let edges =
+            prop::collection::vec((0..tasks as u32, 0..tasks as u32, 0..=most), 0..3 * tasks);
         (costs, edges).prop_map(|(costs, edges)| {
             let costs: Vec<&[u64]> = costs.iter().map(Vec::as_slice).collect();
             let edges: Vec<_> = edges.into_iter().filter(|(from, to, _)| from < to).collect();

@@ -11,9 +11,11 @@
 //! place           on argmin_p EFT(t, p), with insertion
 //! ```
 //!
-//! Source: Daoud and Kharma, Journal of Parallel and Distributed Computing 68(4), 2008. Each step goes over what is placed: O(v e p).
+//! Source: Daoud and Kharma, Journal of Parallel and Distributed Computing 68(4), 2008. Each step
+//! goes over what is placed: O(v e p).
 //!
-//! Ties: lower numbers of workers (a faster kind) and tasks. Any number of kinds: only the cost matrix counts.
+//! Ties: lower numbers of workers (a faster kind) and tasks. Any number of kinds: only the cost
+//! matrix counts.
 
 use evenkeel_machine::Nanos;
 use evenkeel_model::TaskId;
@@ -47,7 +49,9 @@ pub fn schedule(problem: &Problem) -> Schedule {
 
 /// Start, place on its worker, and worker of all that is placed, the earliest first.
 fn by_start(problem: &Problem, lanes: &Lanes<'_>) -> Vec<(Nanos, usize, WorkerId)> {
-    let of = |worker| lanes.lane(worker).iter().enumerate().map(move |(place, slot)| (slot.start, place, worker));
+    let of = |worker| {
+        lanes.lane(worker).iter().enumerate().map(move |(place, slot)| (slot.start, place, worker))
+    };
     let mut slots: Vec<_> = problem.workers().flat_map(of).collect();
     slots.sort_unstable();
     slots
@@ -57,7 +61,8 @@ fn by_start(problem: &Problem, lanes: &Lanes<'_>) -> Vec<(Nanos, usize, WorkerId
 struct OnOne<'a> {
     problem: &'a Problem,
     worker: WorkerId,
-    /// `URank_p` by task. That of a task that is not placed does not change: all that it leads to is not placed either.
+    /// `URank_p` by task. That of a task that is not placed does not change: all that it leads to
+    /// is not placed either.
     ranks: Vec<Nanos>,
     /// The next task on the longest path from each.
     next: Vec<Option<TaskId>>,
@@ -112,7 +117,10 @@ impl<'a> OnOne<'a> {
             let orders = follower.into_iter().chain(waiting).map(|task| (task, Nanos::ZERO));
             self.rank(task, problem.cost(task, worker), edges.chain(orders));
         }
-        let heads = slots.iter().map(|&(_, place, worker)| lanes.lane(worker)[place].task).chain(ready.iter().copied());
+        let heads = slots
+            .iter()
+            .map(|&(_, place, worker)| lanes.lane(worker)[place].task)
+            .chain(ready.iter().copied());
         self.longest = (Nanos::ZERO, None);
         for task in heads {
             if self.longest.1.is_none() || self.ranks[task.index()] > self.longest.0 {
@@ -148,7 +156,8 @@ mod tests {
 
     #[test]
     fn the_path_that_is_longest_on_any_worker_goes_first() {
-        // On worker 1, task 1 is the longest; on worker 0 task 0 is. The longest of all is that of worker 1.
+        // On worker 1, task 1 is the longest; on worker 0 task 0 is. The longest of all is that of
+        // worker 1.
         let problem = problem(&[&[6, 7], &[5, 9]], &[]);
         assert_eq!(placed(&schedule(&problem)), [(0, 1, 0, 7), (1, 0, 0, 5)]);
     }

@@ -9,14 +9,16 @@
 //!             its tasks behind the others of that worker, in order of number
 //! ```
 //!
-//! Source: Iverson, Özgüner and Follen, "Parallelizing existing applications in a distributed heterogeneous environment", Heterogeneous
-//! Computing Workshop 1995. O(v p + e p). It knows no paths: a level waits for nobody, but a task that many wait for goes no sooner.
+//! Source: Iverson, Özgüner and Follen, "Parallelizing existing applications in a distributed
+//! heterogeneous environment", Heterogeneous Computing Workshop 1995. O(v p + e p). It knows no
+//! paths: a level waits for nobody, but a task that many wait for goes no sooner.
 //!
-//! The rule of placing is that of the survey in Topcuoglu, Hariri and Wu (TPDS 2002, section 3). Their ten-task example takes 76 by it; the 95 that
-//! they report for it (HCW 1999) is of some other reading.
+//! The rule of placing is that of the survey in Topcuoglu, Hariri and Wu (TPDS 2002, section 3).
+//! Their ten-task example takes 76 by it; the 95 that they report for it (HCW 1999) is of some
+//! other reading.
 //!
-//! Ties: of equal means the lower task number, of equal costs the lower worker number, which is a faster kind. Any number of kinds: only the
-//! cost matrix counts.
+//! Ties: of equal means the lower task number, of equal costs the lower worker number, which is a
+//! faster kind. Any number of kinds: only the cost matrix counts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -45,7 +47,8 @@ pub fn schedule(problem: &Problem) -> Schedule {
         groups.sort_by(|a, b| b.cost.cmp(&a.cost).then_with(|| a.tasks.cmp(&b.tasks)));
         let mut free: Vec<_> = problem.workers().collect();
         for group in groups {
-            let least = (0..free.len()).min_by_key(|&place| placing_cost(problem, &lanes, &group, free[place]));
+            let least = (0..free.len())
+                .min_by_key(|&place| placing_cost(problem, &lanes, &group, free[place]));
             let Some(place) = least else { break };
             let worker = free.remove(place);
             group.tasks.iter().for_each(|&task| lanes.append(task, worker));
@@ -59,7 +62,8 @@ fn levels(problem: &Problem) -> Vec<Vec<TaskId>> {
     let mut level_of = vec![0; problem.tasks().len()];
     let mut levels: Vec<Vec<TaskId>> = Vec::new();
     for task in problem.tasks() {
-        let above = problem.predecessors(task).iter().map(|link| level_of[link.task.index()] + 1).max();
+        let above =
+            problem.predecessors(task).iter().map(|link| level_of[link.task.index()] + 1).max();
         let level = above.unwrap_or(0);
         level_of[task.index()] = level;
         if levels.len() <= level {
@@ -72,10 +76,14 @@ fn levels(problem: &Problem) -> Vec<Vec<TaskId>> {
 
 fn merged(problem: &Problem, tasks: Vec<TaskId>) -> Vec<Group> {
     let cost = |task| problem.costs(task).iter().map(|cost| u128::from(cost.0)).sum();
-    let groups = tasks.into_iter().map(|task| Reverse(Group { cost: cost(task), tasks: vec![task] }));
+    let groups =
+        tasks.into_iter().map(|task| Reverse(Group { cost: cost(task), tasks: vec![task] }));
     let mut groups: BinaryHeap<_> = groups.collect();
     while groups.len() > problem.workers().len() {
-        let (Some(Reverse(mut one)), Some(Reverse(mut other))) = (groups.pop(), groups.pop()) else { break };
+        let (Some(Reverse(mut one)), Some(Reverse(mut other))) = (groups.pop(), groups.pop())
+        else {
+            break;
+        };
         // The shorter list joins the longer one, so that a level costs O(n log n) as a whole.
         if one.tasks.len() < other.tasks.len() {
             std::mem::swap(&mut one, &mut other);
@@ -94,7 +102,8 @@ fn merged(problem: &Problem, tasks: Vec<TaskId>) -> Vec<Group> {
 fn placing_cost(problem: &Problem, lanes: &Lanes<'_>, group: &Group, worker: WorkerId) -> Nanos {
     let of_task = |&task: &TaskId| {
         let far = problem.predecessors(task).iter();
-        let far = far.filter(|link| lanes.copies(link.task).iter().all(|&(from, _)| from != worker));
+        let far =
+            far.filter(|link| lanes.copies(link.task).iter().all(|&(from, _)| from != worker));
         far.map(|link| link.transfer).fold(problem.cost(task, worker), Nanos::saturating_add)
     };
     group.tasks.iter().map(of_task).fold(Nanos::ZERO, Nanos::saturating_add)
@@ -107,7 +116,8 @@ mod tests {
 
     #[test]
     fn a_level_gives_each_worker_one_group_the_largest_choosing_first() {
-        // Three tasks for two workers: the two smallest are merged, the large one takes the fast worker.
+        // Three tasks for two workers: the two smallest are merged, the large one takes the fast
+        // worker.
         let problem = problem(&[&[2, 4], &[9, 18], &[3, 6]], &[]);
         assert_eq!(placed(&schedule(&problem)), [(0, 1, 0, 4), (1, 0, 0, 9), (2, 1, 4, 10)]);
     }

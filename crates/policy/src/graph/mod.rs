@@ -1,8 +1,9 @@
 //! Policies for task graphs: which worker runs which ready task.
 //!
-//! Sequential code over plain data, as all policies: the simulator calls it directly, the runtime behind its own concurrency. *Online*
-//! policies learn of tasks as they are created and become ready; *static* ones make a whole [`schedule::Schedule`] from a
-//! [`problem::Problem`] beforehand, which [`planned`] then carries out in the place of an online one.
+//! Sequential code over plain data, as all policies: the simulator calls it directly, the runtime
+//! behind its own concurrency. *Online* policies learn of tasks as they are created and become
+//! ready; *static* ones make a whole [`schedule::Schedule`] from a [`problem::Problem`] beforehand,
+//! which [`planned`] then carries out in the place of an online one.
 
 use evenkeel_machine::{KindId, Machine, Nanos, PerKind};
 use evenkeel_model::{Phase, TaskGraph, TaskId};
@@ -56,17 +57,21 @@ impl WorkerId {
 /// Who runs a graph, and how fast they are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Team {
-    /// The kind of core that each worker is expected on, fastest first. Workers say where they are when they ask.
+    /// The kind of core that each worker is expected on, fastest first. Workers say where they are
+    /// when they ask.
     pub kinds: Vec<KindId>,
-    /// By phase, nanoseconds per unit of work on each kind: as the machine has it, or as it has been learnt.
+    /// By phase, nanoseconds per unit of work on each kind: as the machine has it, or as it has
+    /// been learnt.
     pub pace: Vec<PerKind<f64>>,
-    /// Bytes per nanosecond over the link between any two workers. `None`: they share a memory, and handing data over takes no time.
+    /// Bytes per nanosecond over the link between any two workers. `None`: they share a memory, and
+    /// handing data over takes no time.
     pub link: Option<f64>,
 }
 
 impl Team {
-    /// So many workers for work of these phases on a machine: worker `i` on its `i`-th fastest core, and round again where they are more.
-    /// Paces are those of the highest operating points, without contention for memory.
+    /// So many workers for work of these phases on a machine: worker `i` on its `i`-th fastest
+    /// core, and round again where they are more. Paces are those of the highest operating points,
+    /// without contention for memory.
     pub fn on(machine: &Machine, phases: &[Phase], workers: u32) -> Self {
         let mut cores: Vec<_> = machine.cores.iter().map(|core| core.kind).collect();
         cores.sort_unstable();
@@ -100,7 +105,8 @@ impl<'a> Situation<'a> {
         Self { graph, team, now: Nanos::ZERO }
     }
 
-    /// Time of a task on a kind of core, taking it included. A phase without a pace takes a nanosecond for a unit of work.
+    /// Time of a task on a kind of core, taking it included. A phase without a pace takes a
+    /// nanosecond for a unit of work.
     pub fn cost(&self, task: TaskId, kind: KindId) -> Nanos {
         let it = &self.graph.tasks[task.index()];
         let pace = self.team.pace.get(it.phase.index()).map_or(1.0, |pace| pace[kind]);
@@ -114,7 +120,8 @@ impl<'a> Situation<'a> {
 
     /// The whole graph on the team, as static policies want it.
     pub fn problem(&self) -> Problem {
-        let kind = |worker: WorkerId| self.team.kinds.get(worker.index()).copied().unwrap_or_default();
+        let kind =
+            |worker: WorkerId| self.team.kinds.get(worker.index()).copied().unwrap_or_default();
         let workers = self.team.kinds.len() as u32;
         let cost = |task, worker| self.cost(task, kind(worker));
         Problem::new(self.graph, workers, cost, |bytes| self.transfer(bytes))
@@ -126,7 +133,8 @@ pub trait GraphPolicy: Send {
     /// A graph is about to run; forgets all about an earlier one.
     fn start(&mut self, at: &Situation<'_>);
 
-    /// The graph that ran last runs again, at the same costs or nearly so: what was planned for it may be kept.
+    /// The graph that ran last runs again, at the same costs or nearly so: what was planned for it
+    /// may be kept.
     fn again(&mut self, at: &Situation<'_>) {
         self.start(at);
     }
@@ -134,29 +142,44 @@ pub trait GraphPolicy: Send {
     /// A task has been created, which waits for these (those that are done included).
     fn created(&mut self, _at: &Situation<'_>, _task: TaskId, _predecessors: &[TaskId]) {}
 
-    /// A task has become ready (created, and all that it waits for is done). `by`: the worker that finished its last predecessor.
+    /// A task has become ready (created, and all that it waits for is done). `by`: the worker that
+    /// finished its last predecessor.
     fn ready(&mut self, at: &Situation<'_>, task: TaskId, by: Option<WorkerId>);
 
-    /// A worker that runs on a core of this kind asks for a task. None: nothing for it now; it waits
-    /// until there may be something ([`GraphPolicy::would_take`]) or the graph is done.
+    /// A worker that runs on a core of this kind asks for a task. None: nothing for it now; it
+    /// waits until there may be something ([`GraphPolicy::would_take`]) or the graph is done.
     fn take(&mut self, at: &Situation<'_>, worker: WorkerId, kind: KindId) -> Option<TaskId>;
 
-    /// Whether a worker that waits would be given a task now. Where nobody runs a task and one is ready, somebody would.
+    /// Whether a worker that waits would be given a task now. Where nobody runs a task and one is
+    /// ready, somebody would.
     fn would_take(&self, at: &Situation<'_>, worker: WorkerId) -> bool;
 
-    /// Which of the workers that wait, who has waited longest first, is to be woken for a task. None: none of them would be given one.
-    fn wake(&self, at: &Situation<'_>, mut waiting: &mut dyn Iterator<Item = WorkerId>) -> Option<WorkerId> {
+    /// Which of the workers that wait, who has waited longest first, is to be woken for a task.
+    /// None: none of them would be given one.
+    fn wake(
+        &self,
+        at: &Situation<'_>,
+        mut waiting: &mut dyn Iterator<Item = WorkerId>,
+    ) -> Option<WorkerId> {
         Iterator::find(&mut waiting, |&worker| self.would_take(at, worker))
     }
 
-    /// How often a task is done, and so taken: more than once where handing its data over takes longer than making them anew ([`Team::link`]; so in the
-    /// simulator alone).
+    /// How often a task is done, and so taken: more than once where handing its data over takes
+    /// longer than making them anew ([`Team::link`]; so in the simulator alone).
     fn copies(&self, _task: TaskId) -> u32 {
         1
     }
 
     /// A worker has done a task on a kind of core in this time: what costs are learnt from.
-    fn done(&mut self, _at: &Situation<'_>, _worker: WorkerId, _task: TaskId, _kind: KindId, _time: Nanos) {}
+    fn done(
+        &mut self,
+        _at: &Situation<'_>,
+        _worker: WorkerId,
+        _task: TaskId,
+        _kind: KindId,
+        _time: Nanos,
+    ) {
+    }
 }
 
 /// How a graph policy comes to its decisions, and what makes one.
@@ -196,7 +219,8 @@ pub static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "steal-kind",
-        summary: "steal, but fast cores from slow ones first, and slow cores leave what fast ones would end sooner",
+        summary: "steal, but fast cores from slow ones first, and slow cores leave what fast ones \
+                  would end sooner",
         source: "Evenkeel, after Bender and Rabin, Theory of Computing Systems 35, 2002",
         family: Family::Online(|seed| Box::new(StealKind::new(seed))),
     },
@@ -288,7 +312,10 @@ mod tests {
     fn every_name_makes_a_policy_and_another_is_named_in_the_error() {
         for (i, name) in names().enumerate() {
             assert_eq!(name, name.to_ascii_lowercase());
-            assert!(make(name, 1).is_ok() && names().skip(i + 1).all(|other| other != name), "{name}");
+            assert!(
+                make(name, 1).is_ok() && names().skip(i + 1).all(|other| other != name),
+                "{name}"
+            );
         }
         let error = make("lifo", 1).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.starts_with("no graph policy 'lifo'; there are fifo, steal, "), "{error}");

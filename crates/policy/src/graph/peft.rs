@@ -1,4 +1,5 @@
-//! `peft`: predict earliest finish time. HEFT's step with a look ahead that costs no more than HEFT itself.
+//! `peft`: predict earliest finish time. HEFT's step with a look ahead that costs no more than HEFT
+//! itself.
 //!
 //! ```text
 //! OCT(t, p)   = max over successors s of min over q ( OCT(s, q) + w(s, q) + (q == p ? 0 : c(t, s)) )      optimistic cost table
@@ -6,11 +7,11 @@
 //! place       : on argmin_p ( EFT(t, p) + OCT(t, p) ), with insertion
 //! ```
 //!
-//! Source: Arabnejad and Barbosa, IEEE TPDS 25(3), 2014. O(e p): the least over `q` is either on `p` itself or the least of all with its
-//! transfer.
+//! Source: Arabnejad and Barbosa, IEEE TPDS 25(3), 2014. O(e p): the least over `q` is either on
+//! `p` itself or the least of all with its transfer.
 //!
-//! Ties: of equal ranks the lower task number, of equal sums the lower worker number, which is a faster kind. Any number of kinds: only the
-//! cost matrix counts.
+//! Ties: of equal ranks the lower task number, of equal sums the lower worker number, which is a
+//! faster kind. Any number of kinds: only the cost matrix counts.
 
 use evenkeel_machine::Nanos;
 use evenkeel_model::TaskId;
@@ -24,12 +25,14 @@ use super::schedule::Schedule;
 /// See the file's head.
 pub fn schedule(problem: &Problem) -> Schedule {
     let table = OptimisticCosts::new(problem);
-    let mean = |task| table.row(task).iter().map(|cost| cost.0 as f64).sum::<f64>() / table.workers as f64;
+    let mean =
+        |task| table.row(task).iter().map(|cost| cost.0 as f64).sum::<f64>() / table.workers as f64;
     let ranks: Vec<f64> = problem.tasks().map(mean).collect();
     let mut lanes = Lanes::new(problem);
     for task in ReadyByRank::new(problem, &ranks) {
-        let sum =
-            |&worker: &WorkerId| lanes.earliest_finish(task, worker).saturating_add(table.row(task)[worker.index()]);
+        let sum = |&worker: &WorkerId| {
+            lanes.earliest_finish(task, worker).saturating_add(table.row(task)[worker.index()])
+        };
         if let Some(worker) = problem.workers().min_by_key(sum) {
             lanes.insert(task, worker);
         }
@@ -50,10 +53,17 @@ impl OptimisticCosts {
         for task in problem.tasks().rev() {
             for link in problem.successors(task) {
                 let ahead = |worker: WorkerId| {
-                    table.row(link.task)[worker.index()].saturating_add(problem.cost(link.task, worker))
+                    table.row(link.task)[worker.index()]
+                        .saturating_add(problem.cost(link.task, worker))
                 };
-                let elsewhere = problem.workers().map(ahead).min().unwrap_or_default().saturating_add(link.transfer);
-                let least: Vec<_> = problem.workers().map(|worker| ahead(worker).min(elsewhere)).collect();
+                let elsewhere = problem
+                    .workers()
+                    .map(ahead)
+                    .min()
+                    .unwrap_or_default()
+                    .saturating_add(link.transfer);
+                let least: Vec<_> =
+                    problem.workers().map(|worker| ahead(worker).min(elsewhere)).collect();
                 let row = &mut table.costs[task.index() * workers..][..workers];
                 row.iter_mut().zip(least).for_each(|(cost, least)| *cost = (*cost).max(least));
             }
@@ -76,7 +86,10 @@ mod tests {
     fn the_table_looks_one_path_ahead_and_spares_the_transfer_on_the_same_worker() {
         // 0 -> 1 over a transfer of 4; 1 costs 10 on worker 0 and 3 on worker 1.
         let table = OptimisticCosts::new(&problem(&[&[1, 1], &[10, 3]], &[(0, 1, 4)]));
-        assert_eq!((table.row(TaskId(0)), table.row(TaskId(1))), (&[Nanos(7), Nanos(3)][..], &[Nanos(0); 2][..]));
+        assert_eq!(
+            (table.row(TaskId(0)), table.row(TaskId(1))),
+            (&[Nanos(7), Nanos(3)][..], &[Nanos(0); 2][..])
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! A static policy at work: makes its schedule when a graph starts, and hands each worker its tasks in the order of the schedule.
+//! A static policy at work: makes its schedule when a graph starts, and hands each worker its tasks
+//! in the order of the schedule.
 //!
-//! Only the order and the place are kept, not the times: a task that takes longer than planned delays what waits for it, and nobody else
-//! steps in.
+//! Only the order and the place are kept, not the times: a task that takes longer than planned
+//! delays what waits for it, and nobody else steps in.
 
 use evenkeel_machine::KindId;
 use evenkeel_model::TaskId;
@@ -51,7 +52,8 @@ impl GraphPolicy for Planned {
     fn start(&mut self, at: &Situation<'_>) {
         let problem = at.problem();
         let schedule = (self.scheduler)(&problem);
-        self.lanes = schedule.lanes.iter().map(|lane| lane.iter().map(|slot| slot.task).collect()).collect();
+        self.lanes =
+            schedule.lanes.iter().map(|lane| lane.iter().map(|slot| slot.task).collect()).collect();
         self.copies = vec![0; at.graph.tasks.len()];
         self.lanes.iter().flatten().for_each(|task| self.copies[task.index()] += 1);
         self.again(at);

@@ -1,12 +1,14 @@
-//! What a static policy schedules: tasks, what each costs on each worker, and what handing data over costs.
+//! What a static policy schedules: tasks, what each costs on each worker, and what handing data
+//! over costs.
 //!
 //! ```text
 //! w(t, p)        time of task t on worker p, any matrix: workers need not keep their order from task to task
 //! c(s, t)        time from the end of s on one worker until t may start on another; 0 on the same worker
 //! ```
 //!
-//! The model of the literature (Topcuoglu, Hariri and Wu, TPDS 2002, section 2): no task is interrupted, transfers cost neither party a
-//! core and do not disturb each other, links between any two workers are alike.
+//! The model of the literature (Topcuoglu, Hariri and Wu, TPDS 2002, section 2): no task is
+//! interrupted, transfers cost neither party a core and do not disturb each other, links between
+//! any two workers are alike.
 
 use evenkeel_machine::Nanos;
 use evenkeel_model::{TaskGraph, TaskId};
@@ -33,8 +35,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// The tasks of a graph on so many workers, at least one. `cost`: time of a task on a worker; `transfer`: time of so many
-    /// bytes from one worker to another (edges without volumes have 0).
+    /// The tasks of a graph on so many workers, at least one. `cost`: time of a task on a worker;
+    /// `transfer`: time of so many bytes from one worker to another (edges without volumes have 0).
     pub fn new(
         graph: &TaskGraph,
         workers: u32,
@@ -44,7 +46,9 @@ impl Problem {
         let tasks = || (0..graph.tasks.len() as u32).map(TaskId);
         let workers = workers.max(1);
         let cost = &cost;
-        let costs = tasks().flat_map(|task| (0..workers).map(move |worker| cost(task, WorkerId(worker)))).collect();
+        let costs = tasks()
+            .flat_map(|task| (0..workers).map(move |worker| cost(task, WorkerId(worker))))
+            .collect();
         let mut predecessors = vec![Vec::new(); graph.tasks.len()];
         let successors = tasks().map(|from| {
             let volumes = graph.volumes(from).iter().copied().chain(std::iter::repeat(0));

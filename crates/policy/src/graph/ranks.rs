@@ -31,14 +31,16 @@ pub fn upward(problem: &Problem) -> Vec<f64> {
 pub fn downward(problem: &Problem) -> Vec<f64> {
     let mut ranks = vec![0.0; problem.tasks().len()];
     for task in problem.tasks() {
-        let over = |link: &Link| ranks[link.task.index()] + problem.mean_cost(link.task) + link.transfer.0 as f64;
+        let over = |link: &Link| {
+            ranks[link.task.index()] + problem.mean_cost(link.task) + link.transfer.0 as f64
+        };
         ranks[task.index()] = problem.predecessors(task).iter().map(over).fold(0.0, f64::max);
     }
     ranks
 }
 
-/// All tasks by descending rank, equal ones by number. A topological order wherever no successor's rank is greater than its
-/// predecessor's.
+/// All tasks by descending rank, equal ones by number. A topological order wherever no successor's
+/// rank is greater than its predecessor's.
 pub fn descending(problem: &Problem, ranks: &[f64]) -> Vec<TaskId> {
     let mut order: Vec<_> = problem.tasks().collect();
     order.sort_by(|a, b| ranks[b.index()].total_cmp(&ranks[a.index()]).then(a.cmp(b)));
@@ -86,7 +88,9 @@ impl Iterator for ReadyByRank<'_> {
     fn next(&mut self) -> Option<TaskId> {
         let (_, Reverse(task)) = self.heap.pop()?;
         let ranks = self.ranks;
-        self.heap.extend(self.waiting.place(task).map(|next| (Rank(ranks[next.index()]), Reverse(next))));
+        self.heap.extend(
+            self.waiting.place(task).map(|next| (Rank(ranks[next.index()]), Reverse(next))),
+        );
         Some(task)
     }
 }

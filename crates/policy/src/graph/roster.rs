@@ -1,8 +1,9 @@
 //! Who is on which kind of core, as far as a policy can know.
 //!
-//! A graph is started for workers that are expected on kinds ([`Team::kinds`]): *slots*. A worker shows its kind when it asks for a task; at its
-//! first time it takes the first free slot of that kind, or, where there is none, the first free one. A slot that nobody
-//! has taken yet stands for a worker that is still to come.
+//! A graph is started for workers that are expected on kinds ([`Team::kinds`]): *slots*. A worker
+//! shows its kind when it asks for a task; at its first time it takes the first free slot of that
+//! kind, or, where there is none, the first free one. A slot that nobody has taken yet stands for a
+//! worker that is still to come.
 
 use evenkeel_machine::KindId;
 
@@ -26,7 +27,8 @@ impl Roster {
         Self { kinds: team.kinds.clone(), taken: vec![false; workers], slots: vec![None; workers] }
     }
 
-    /// A worker asks on a core of this kind: its slot. None for a worker that the team does not have.
+    /// A worker asks on a core of this kind: its slot. None for a worker that the team does not
+    /// have.
     pub fn seen(&mut self, worker: WorkerId, kind: KindId) -> Option<usize> {
         let known = *self.slots.get(worker.index())?;
         let free = |alike: bool| {
@@ -73,7 +75,10 @@ mod tests {
         assert_eq!(roster.fastest(), Some(KindId(0)));
         assert_eq!(roster.seen(WorkerId(1), KindId(0)), Some(0));
         assert_eq!(roster.seen(WorkerId(1), KindId(1)), Some(0));
-        assert_eq!((roster.fastest(), roster.kind(WorkerId(1))), (Some(KindId(1)), Some(KindId(1))));
+        assert_eq!(
+            (roster.fastest(), roster.kind(WorkerId(1))),
+            (Some(KindId(1)), Some(KindId(1)))
+        );
         assert_eq!(roster.seen(WorkerId(2), KindId(0)), Some(2));
         assert_eq!(roster.seen(WorkerId(3), KindId(0)), None);
     }

@@ -77,7 +77,8 @@ pub enum Fault {
         second: Slot,
     },
     /// Before what it waits for has come.
-    #[error("task {} starts at {} on worker {}, before task {} is done and its data are there", slot.task.0, slot.start, worker.0, before.0)]
+    #[error("task {} starts at {} on worker {}, before task {} is done and its data are \
+             there", slot.task.0, slot.start, worker.0, before.0)]
     TooEarly {
         /// Where.
         worker: WorkerId,
@@ -100,7 +101,8 @@ impl Schedule {
         lanes.flat_map(|(worker, lane)| lane.iter().map(move |&slot| (worker, slot)))
     }
 
-    /// Whether every task is done, takes its cost, alone on its worker, and after what it waits for.
+    /// Whether every task is done, takes its cost, alone on its worker, and after what it waits
+    /// for.
     ///
     /// # Errors
     /// The first fault.
@@ -111,7 +113,8 @@ impl Schedule {
         }
         let mut copies: Vec<Vec<(WorkerId, Nanos)>> = vec![Vec::new(); problem.tasks().len()];
         for (worker, slot) in self.slots() {
-            let copies = copies.get_mut(slot.task.index()).ok_or(Fault::NoTask { task: slot.task })?;
+            let copies =
+                copies.get_mut(slot.task.index()).ok_or(Fault::NoTask { task: slot.task })?;
             copies.push((worker, slot.finish));
             if slot.start.saturating_add(problem.cost(slot.task, worker)) != slot.finish {
                 return Err(Fault::Length { worker, slot });
@@ -179,16 +182,26 @@ mod tests {
     fn every_task_is_done_once_unless_duplicates_are_allowed() {
         let twice = lanes([&[(0, 0, 10)], &[(0, 0, 20), (1, 20, 40)]]);
         assert_eq!(twice.check(&pair(), Duplicates::Allowed), Ok(()));
-        assert_eq!(twice.check(&pair(), Duplicates::Forbidden), Err(Fault::Times { task: TaskId(0), times: 2 }));
+        assert_eq!(
+            twice.check(&pair(), Duplicates::Forbidden),
+            Err(Fault::Times { task: TaskId(0), times: 2 })
+        );
         let on_one = lanes([&[(0, 0, 10), (0, 10, 20), (1, 20, 30)], &[]]);
-        assert_eq!(on_one.check(&pair(), Duplicates::Allowed), Err(Fault::Times { task: TaskId(0), times: 2 }));
+        assert_eq!(
+            on_one.check(&pair(), Duplicates::Allowed),
+            Err(Fault::Times { task: TaskId(0), times: 2 })
+        );
         let never = lanes([&[(0, 0, 10)], &[]]);
-        assert_eq!(never.check(&pair(), Duplicates::Allowed), Err(Fault::Times { task: TaskId(1), times: 0 }));
+        assert_eq!(
+            never.check(&pair(), Duplicates::Allowed),
+            Err(Fault::Times { task: TaskId(1), times: 0 })
+        );
     }
 
     #[test]
     fn two_at_once_a_wrong_length_and_what_is_not_there_are_told() {
-        let fault = |schedule: Schedule| schedule.check(&pair(), Duplicates::Forbidden).unwrap_err();
+        let fault =
+            |schedule: Schedule| schedule.check(&pair(), Duplicates::Forbidden).unwrap_err();
         assert!(matches!(fault(lanes([&[(0, 0, 10), (1, 9, 19)], &[]])), Fault::Overlap { .. }));
         assert!(matches!(fault(lanes([&[(0, 0, 11), (1, 11, 21)], &[]])), Fault::Length { .. }));
         assert!(matches!(fault(lanes([&[(2, 0, 10)], &[]])), Fault::NoTask { .. }));

@@ -5,10 +5,12 @@
 //! take   : the newest of one's own; else the oldest of a victim drawn at random (from there round, until one has something)
 //! ```
 //!
-//! Source: Blumofe and Leiserson, JACM 46(5), 1999. A bound of work / workers + critical path holds in expectation for equal workers; on uneven
-//! ones a slow worker may hold the last task, or one of the critical path, while a fast one has nothing.
+//! Source: Blumofe and Leiserson, JACM 46(5), 1999. A bound of work / workers + critical path holds
+//! in expectation for equal workers; on uneven ones a slow worker may hold the last task, or one of
+//! the critical path, while a fast one has nothing.
 //!
-//! Deterministic: victims are drawn by splitmix64 from the run's seed. Any number of kinds: none is told from another.
+//! Deterministic: victims are drawn by splitmix64 from the run's seed. Any number of kinds: none is
+//! told from another.
 
 use evenkeel_machine::KindId;
 use evenkeel_model::TaskId;
@@ -48,7 +50,10 @@ impl GraphPolicy for Steal {
         let own = self.deques.pop(worker);
         own.or_else(|| {
             let from = self.deques.draw();
-            self.victims.get(worker.index())?.round(from).find_map(|victim| self.deques.steal(victim))
+            self.victims
+                .get(worker.index())?
+                .round(from)
+                .find_map(|victim| self.deques.steal(victim))
         })
     }
 

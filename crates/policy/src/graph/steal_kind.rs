@@ -9,14 +9,15 @@
 //! wake    : of workers that wait, one on the fastest kind first
 //! ```
 //!
-//! `w(t, k)` is the cost of the task on the kind: known to the simulator, learnt by the runtime. The tasks before `t` are dealt to whoever of
-//! `F` is free first, each at its cost there; as soon as that takes longer than `now + w(t, k)`, `t` is taken.
+//! `w(t, k)` is the cost of the task on the kind: known to the simulator, learnt by the runtime.
+//! The tasks before `t` are dealt to whoever of `F` is free first, each at its cost there; as soon
+//! as that takes longer than `now + w(t, k)`, `t` is taken.
 //!
-//! Source: the first rule after Bender and Rabin (Theory of Computing Systems 35, 2002), whose fast workers take tasks from slow
-//! ones; the second is ours, for coarse tasks at the end of a graph.
+//! Source: the first rule after Bender and Rabin (Theory of Computing Systems 35, 2002), whose fast
+//! workers take tasks from slow ones; the second is ours, for coarse tasks at the end of a graph.
 //!
-//! Three or more kinds: `F` is all on a faster kind than one's own, so each kind gives way to those above it; the fastest declines nothing.
-//! Equal finish times are no reason to decline.
+//! Three or more kinds: `F` is all on a faster kind than one's own, so each kind gives way to those
+//! above it; the fastest declines nothing. Equal finish times are no reason to decline.
 
 use evenkeel_machine::{KindId, Nanos};
 use evenkeel_model::TaskId;
@@ -38,9 +39,11 @@ pub struct StealKind {
     victims: Vec<Option<Victims>>,
 }
 
-/// The rule `decline`: whether faster workers would do all of `before` and then `task` sooner than `own`, when it would be done here.
+/// The rule `decline`: whether faster workers would do all of `before` and then `task` sooner than
+/// `own`, when it would be done here.
 ///
-/// `faster`: the workers `F`, when they are free and on which kind; what is dealt to them is added to it. `cost`: `w(t, k)`.
+/// `faster`: the workers `F`, when they are free and on which kind; what is dealt to them is added
+/// to it. `cost`: `w(t, k)`.
 pub fn declines<T: Copy>(
     own: Nanos,
     faster: &mut [(Nanos, KindId)],
@@ -69,7 +72,8 @@ impl StealKind {
         let own = at.now.saturating_add(at.cost(task, kind));
         let slots = self.roster.kinds().iter().zip(&self.free_at);
         let faster = slots.filter(|(other, _)| **other < kind);
-        let mut faster: Vec<(Nanos, KindId)> = faster.map(|(&kind, &free)| (free.max(at.now), kind)).collect();
+        let mut faster: Vec<(Nanos, KindId)> =
+            faster.map(|(&kind, &free)| (free.max(at.now), kind)).collect();
         let before = self.deques.tasks().filter(|&other| other != task);
         declines(own, &mut faster, before, task, |task, kind| at.cost(task, kind))
     }
@@ -94,7 +98,9 @@ impl StealKind {
         }
         let victims = self.victims[worker.index()].as_ref()?;
         let oldest = |&victim: &usize| self.deques.of(victim).front().copied();
-        victims.round(from).find(|victim| oldest(victim).is_some_and(|task| !self.declines(at, task, kind)))
+        victims
+            .round(from)
+            .find(|victim| oldest(victim).is_some_and(|task| !self.declines(at, task, kind)))
     }
 }
 
@@ -127,16 +133,31 @@ impl GraphPolicy for StealKind {
 
     fn would_take(&self, at: &Situation<'_>, worker: WorkerId) -> bool {
         let Some(kind) = self.roster.kind(worker) else { return true };
-        let accepts = |task: Option<&TaskId>| task.is_some_and(|&task| !self.declines(at, task, kind));
+        let accepts =
+            |task: Option<&TaskId>| task.is_some_and(|&task| !self.declines(at, task, kind));
         let mut others = (0..at.team.kinds.len()).filter(|&victim| victim != worker.index());
-        accepts(self.deques.of(worker.index()).back()) || others.any(|victim| accepts(self.deques.of(victim).front()))
+        accepts(self.deques.of(worker.index()).back())
+            || others.any(|victim| accepts(self.deques.of(victim).front()))
     }
 
-    fn wake(&self, at: &Situation<'_>, waiting: &mut dyn Iterator<Item = WorkerId>) -> Option<WorkerId> {
-        waiting.filter(|&worker| self.would_take(at, worker)).min_by_key(|&worker| self.roster.kind(worker))
+    fn wake(
+        &self,
+        at: &Situation<'_>,
+        waiting: &mut dyn Iterator<Item = WorkerId>,
+    ) -> Option<WorkerId> {
+        waiting
+            .filter(|&worker| self.would_take(at, worker))
+            .min_by_key(|&worker| self.roster.kind(worker))
     }
 
-    fn done(&mut self, at: &Situation<'_>, worker: WorkerId, _task: TaskId, _kind: KindId, _time: Nanos) {
+    fn done(
+        &mut self,
+        at: &Situation<'_>,
+        worker: WorkerId,
+        _task: TaskId,
+        _kind: KindId,
+        _time: Nanos,
+    ) {
         if let Some(slot) = self.roster.slot(worker) {
             self.free_at[slot] = at.now;
         }
@@ -166,7 +187,8 @@ mod tests {
 
     #[test]
     fn a_slow_worker_leaves_a_last_task_that_a_fast_one_would_end_sooner() {
-        // Kind 1 takes twice as long as kind 0. Task 0 runs on the fast worker until 4; task 1 would take 10 there, 20 here.
+        // Kind 1 takes twice as long as kind 0. Task 0 runs on the fast worker until 4; task 1
+        // would take 10 there, 20 here.
         let (graph, team) = (graph(&[4, 10], &[]), team(&[0, 1]));
         let mut at = Situation::at_start(&graph, &team);
         let mut policy = StealKind::new(1);
@@ -193,8 +215,11 @@ mod tests {
     #[test]
     fn of_two_equal_tasks_the_second_waits_for_the_fast_worker_only_if_that_is_sooner() {
         let two = graph(&[10; 2], &[]);
-        // Twice as slow: 20 either way, which is no reason to decline. Three times: 20 on the fast one against 30.
-        let slow_part = |kinds| Bench::run(&mut StealKind::new(1), &two, &team(kinds)).tasks_of(WorkerId(1)).len();
+        // Twice as slow: 20 either way, which is no reason to decline. Three times: 20 on the fast
+        // one against 30.
+        let slow_part = |kinds| {
+            Bench::run(&mut StealKind::new(1), &two, &team(kinds)).tasks_of(WorkerId(1)).len()
+        };
         assert_eq!((slow_part(&[0, 1]), slow_part(&[0, 2])), (1, 0));
     }
 

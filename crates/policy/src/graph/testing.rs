@@ -1,5 +1,5 @@
-//! What the tests of graph policies share: problems, graphs and teams to order, the ten tasks of Topcuoglu et al., and a bench that runs
-//! a policy without a machine.
+//! What the tests of graph policies share: problems, graphs and teams to order, the ten tasks of
+//! Topcuoglu et al., and a bench that runs a policy without a machine.
 
 use evenkeel_machine::{KindId, Nanos, PerKind, Work};
 use evenkeel_model::{PhaseId, Task, TaskGraph, TaskId};
@@ -11,7 +11,8 @@ use super::{GraphPolicy, Situation, Team, WorkerId};
 /// Costs by task and worker, and edges (before, after, transfer).
 pub fn problem(costs: &[&[u64]], edges: &[(u32, u32, u64)]) -> Problem {
     let tasks = vec![Task { work: Work(0), phase: PhaseId(0) }; costs.len()];
-    let edges = edges.iter().map(|&(from, to, volume)| (TaskId(from), TaskId(to), volume)).collect();
+    let edges =
+        edges.iter().map(|&(from, to, volume)| (TaskId(from), TaskId(to), volume)).collect();
     let graph = TaskGraph::with_volumes(tasks, edges).unwrap();
     let workers = costs.first().map_or(2, |row| row.len()) as u32;
     Problem::new(&graph, workers, |task, worker| Nanos(costs[task.index()][worker.index()]), Nanos)
@@ -53,7 +54,8 @@ pub fn ten_tasks() -> Problem {
 
 /// Task, worker, start and finish of every slot, by task and then by worker.
 pub fn placed(schedule: &Schedule) -> Vec<(u32, u32, u64, u64)> {
-    let slots = schedule.slots().map(|(worker, slot)| (slot.task.0, worker.0, slot.start.0, slot.finish.0));
+    let slots =
+        schedule.slots().map(|(worker, slot)| (slot.task.0, worker.0, slot.start.0, slot.finish.0));
     let mut slots: Vec<_> = slots.collect();
     slots.sort_unstable();
     slots
@@ -62,7 +64,8 @@ pub fn placed(schedule: &Schedule) -> Vec<(u32, u32, u64, u64)> {
 /// Tasks of so much work, and edges.
 pub fn graph(work: &[u64], edges: &[(u32, u32)]) -> TaskGraph {
     let tasks = work.iter().map(|&work| Task { work: Work(work), phase: PhaseId(0) }).collect();
-    TaskGraph::new(tasks, edges.iter().map(|&(from, to)| (TaskId(from), TaskId(to))).collect()).unwrap()
+    TaskGraph::new(tasks, edges.iter().map(|&(from, to)| (TaskId(from), TaskId(to))).collect())
+        .unwrap()
 }
 
 /// Workers on these kinds, of which kind `k` takes `k + 1` nanoseconds for a unit of work.
@@ -81,7 +84,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Runs a graph: all tasks exist from the start, workers are asked in order of number, costs are exact.
+    /// Runs a graph: all tasks exist from the start, workers are asked in order of number, costs
+    /// are exact.
     pub fn run(policy: &mut dyn GraphPolicy, graph: &TaskGraph, team: &Team) -> Self {
         let tasks = || (0..graph.tasks.len() as u32).map(TaskId);
         let mut at = Situation::at_start(graph, team);
@@ -90,9 +94,13 @@ impl Bench {
         let mut placed = Vec::new();
         policy.start(&at);
         tasks().for_each(|task| policy.created(&at, task, graph.predecessors(task)));
-        tasks().filter(|task| missing[task.index()] == 0).for_each(|task| policy.ready(&at, task, None));
+        tasks()
+            .filter(|task| missing[task.index()] == 0)
+            .for_each(|task| policy.ready(&at, task, None));
         loop {
-            for (worker, (running, &kind)) in (0..).map(WorkerId).zip(running.iter_mut().zip(&team.kinds)) {
+            for (worker, (running, &kind)) in
+                (0..).map(WorkerId).zip(running.iter_mut().zip(&team.kinds))
+            {
                 if running.is_none()
                     && let Some(task) = policy.take(&at, worker, kind)
                 {
@@ -101,8 +109,10 @@ impl Bench {
                     placed.push((task, worker, at.now, finish));
                 }
             }
-            let busy =
-                running.iter().enumerate().filter_map(|(worker, it)| it.map(|(task, finish)| (finish, worker, task)));
+            let busy = running
+                .iter()
+                .enumerate()
+                .filter_map(|(worker, it)| it.map(|(task, finish)| (finish, worker, task)));
             let Some((finish, worker, task)) = busy.min() else { break };
             at.now = finish;
             running[worker] = None;

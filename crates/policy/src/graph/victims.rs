@@ -1,5 +1,5 @@
-//! From whom a worker that has nothing takes, in which order: what `steal` and `steal-kind` have in common with the runtime, where each worker
-//! is a thread.
+//! From whom a worker that has nothing takes, in which order: what `steal` and `steal-kind` have in
+//! common with the runtime, where each worker is a thread.
 
 use evenkeel_machine::KindId;
 
@@ -18,9 +18,11 @@ impl Victims {
         Self::grouped((0..workers).filter(|&other| other != thief).collect(), |_| ())
     }
 
-    /// All others, those on the slowest kind first and those on the fastest last: `steal-kind`. A thief on the slowest kind takes from any.
+    /// All others, those on the slowest kind first and those on the fastest last: `steal-kind`. A
+    /// thief on the slowest kind takes from any.
     ///
-    /// `kinds`: by worker, `None` for those that have not been seen yet, who come last. `slowest`: of all that there are.
+    /// `kinds`: by worker, `None` for those that have not been seen yet, who come last. `slowest`:
+    /// of all that there are.
     pub fn by_kind(thief: usize, kinds: &[Option<KindId>], slowest: Option<KindId>) -> Self {
         if kinds.get(thief).is_none_or(|&own| own == slowest) {
             return Self::blind(thief, kinds.len());

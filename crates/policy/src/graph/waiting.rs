@@ -13,7 +13,10 @@ pub struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     /// Nothing has been placed.
     pub fn new(problem: &'a Problem) -> Self {
-        Self { problem, missing: problem.tasks().map(|task| problem.predecessors(task).len()).collect() }
+        Self {
+            problem,
+            missing: problem.tasks().map(|task| problem.predecessors(task).len()).collect(),
+        }
     }
 
     /// Tasks that wait for none now.

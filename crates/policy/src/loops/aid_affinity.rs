@@ -1,5 +1,6 @@
-//! `aid-affinity,c`: each worker begins with a part of the iterations that stays about the same from one execution to the next. Then what an iteration reads
-//! and writes lies in the caches of the core that does it, and the parts follow the speed of the cores without being sampled.
+//! `aid-affinity,c`: each worker begins with a part of the iterations that stays about the same
+//! from one execution to the next. Then what an iteration reads and writes lies in the caches of
+//! the core that does it, and the parts follow the speed of the cores without being sampled.
 //!
 //! ```text
 //! first time       as aid-dynamic,c
@@ -9,16 +10,20 @@
 //! helping          one whose part is done makes the second half of the longest part its own
 //! ```
 //!
-//! `left` is what of the whole loop has not been taken, and W the number of workers: pieces are long at first, and short at the end. What somebody else's
-//! part loses by helping is its end, so the boundaries between parts move, and the rest of a part stays where it is.
+//! `left` is what of the whole loop has not been taken, and W the number of workers: pieces are
+//! long at first, and short at the end. What somebody else's part loses by helping is its end, so
+//! the boundaries between parts move, and the rest of a part stays where it is.
 //!
-//! So all would end together. What a worker did is no measure of that by itself: near the end little is left that is worth to be helped with, so
-//! that who has too little keeps too little. Which executions `s` is of, is for who runs the loop to say: the last, or a mean of some.
+//! So all would end together. What a worker did is no measure of that by itself: near the end
+//! little is left that is worth to be helped with, so that who has too little keeps too little.
+//! Which executions `s` is of, is for who runs the loop to say: the last, or a mean of some.
 //!
-//! Sources: Markatos and LeBlanc, "Using processor affinity in loop scheduling on shared-memory multiprocessors", IEEE TPDS 1994 (a queue for each
-//! processor; the idle take from the most loaded); Subramaniam and Eager, "Affinity scheduling of unbalanced workloads", SC 1994 (parts that follow from
-//! the last execution); Saez, Castro and Prieto-Matias, ICPP 2020 (unequal parts on unequal cores). That pieces are a
-//! quarter of a fair share of what is left, and half of a part goes to who helps, are assumptions.
+//! Sources: Markatos and LeBlanc, "Using processor affinity in loop scheduling on shared-memory
+//! multiprocessors", IEEE TPDS 1994 (a queue for each processor; the idle take from the most
+//! loaded); Subramaniam and Eager, "Affinity scheduling of unbalanced workloads", SC 1994 (parts
+//! that follow from the last execution); Saez, Castro and Prieto-Matias, ICPP 2020 (unequal parts
+//! on unequal cores). That pieces are a quarter of a fair share of what is left, and half of a part
+//! goes to who helps, are assumptions.
 
 use std::ops::Range;
 
@@ -35,7 +40,8 @@ pub struct AidAffinity {
     chunk: u64,
     workers: u32,
     first_time: AidDynamic,
-    /// By worker, what of its part has not been taken; empty where nothing is known of an execution before, and shorter where nothing is of some.
+    /// By worker, what of its part has not been taken; empty where nothing is known of an execution
+    /// before, and shorter where nothing is of some.
     parts: Vec<Range<u64>>,
     /// Their sum.
     left: u64,
@@ -44,13 +50,21 @@ pub struct AidAffinity {
 impl AidAffinity {
     /// Pieces of about this many iterations at least, 1 or more.
     pub fn new(chunk: u64) -> Self {
-        Self { chunk: chunk.max(1), workers: 0, first_time: AidDynamic::new(chunk), parts: Vec::new(), left: 0 }
+        Self {
+            chunk: chunk.max(1),
+            workers: 0,
+            first_time: AidDynamic::new(chunk),
+            parts: Vec::new(),
+            left: 0,
+        }
     }
 
     /// The end of the longest part, which is somebody's new part.
     fn help(&mut self) -> Range<u64> {
         let length = |part: &Range<u64>| part.end - part.start;
-        let Some(longest) = self.parts.iter_mut().max_by_key(|part| length(part)) else { return 0..0 };
+        let Some(longest) = self.parts.iter_mut().max_by_key(|part| length(part)) else {
+            return 0..0;
+        };
         let count = (length(longest) / 2).max(self.chunk).min(length(longest));
         longest.end -= count;
         longest.end..longest.end + count
@@ -143,7 +157,10 @@ mod tests {
         let run = run_again(&mut AidAffinity::new(4), 800, &[0, 0], &[10], &[1.0, 1.0]);
         let pieces = run.of(0);
         assert_eq!(pieces[0], 100);
-        assert!(pieces.is_sorted_by(|a, b| a >= b) && pieces.last().is_some_and(|&last| last <= 8), "{pieces:?}");
+        assert!(
+            pieces.is_sorted_by(|a, b| a >= b) && pieces.last().is_some_and(|&last| last <= 8),
+            "{pieces:?}"
+        );
     }
 
     #[test]
@@ -159,13 +176,16 @@ mod tests {
     fn the_part_of_a_worker_that_does_not_come_is_done_by_others() {
         let mut policy = AidAffinity::new(1);
         policy.start_again(100, 2, &[1.0, 1.0]);
-        let taken: u64 = std::iter::from_fn(|| policy.take(0, KindId(0))).map(|(_, count)| count).sum();
+        let taken: u64 =
+            std::iter::from_fn(|| policy.take(0, KindId(0))).map(|(_, count)| count).sum();
         assert_eq!((taken, policy.take(1, KindId(0))), (100, None));
     }
 
     #[test]
     fn what_is_known_of_other_workers_or_is_nothing_is_not_gone_by() {
-        for speeds in [&[][..], &[1.0, 1.0, 1.0], &[0.0, 0.0], &[f64::NAN, 1.0], &[f64::INFINITY, 1.0]] {
+        for speeds in
+            [&[][..], &[1.0, 1.0, 1.0], &[0.0, 0.0], &[f64::NAN, 1.0], &[f64::INFINITY, 1.0]]
+        {
             let mut policy = AidAffinity::new(3);
             policy.start_again(100, 2, speeds);
             assert_eq!(policy.take(0, KindId(0)), Some((0, 3)), "{speeds:?}");

@@ -1,5 +1,5 @@
-//! `aid-dynamic,c`: asymmetric iteration distribution in several phases. Like `aid-static`, but the ratio of the kinds is measured anew as the
-//! loop runs, and a phase hands out only a part of it.
+//! `aid-dynamic,c`: asymmetric iteration distribution in several phases. Like `aid-static`, but the
+//! ratio of the kinds is measured anew as the loop runs, and a phase hands out only a part of it.
 //!
 //! ```text
 //! sampling   as in aid-static: chunks of c until every worker has done one
@@ -8,11 +8,12 @@
 //! end        when less is left than one phase hands out: chunks of c to whoever comes
 //! ```
 //!
-//! A worker that is done with its part of a phase goes on with the next: nobody waits. So chunks are long where that does no harm, and the end is
-//! as fine as with `dynamic,c`. Any number of kinds. `c` is 1 unless said.
+//! A worker that is done with its part of a phase goes on with the next: nobody waits. So chunks
+//! are long where that does no harm, and the end is as fine as with `dynamic,c`. Any number of
+//! kinds. `c` is 1 unless said.
 //!
-//! Source: Saez, Castro and Prieto-Matias, ICPP 2020 (AID-dynamic, with a minor chunk m = c and a major chunk M). That M is five times m is an
-//! assumption.
+//! Source: Saez, Castro and Prieto-Matias, ICPP 2020 (AID-dynamic, with a minor chunk m = c and a
+//! major chunk M). That M is five times m is an assumption.
 
 use evenkeel_machine::{KindId, Nanos};
 
@@ -82,7 +83,8 @@ mod tests {
     #[test]
     fn a_phase_gives_slow_workers_five_chunks_and_fast_ones_as_much_more_as_they_are_faster() {
         let run = run(&mut AidDynamic::new(1), 100, &[0, 1], &[10, 30]);
-        // Sampled at 30, the moment in which the fast worker takes its fourth single chunk; from then on 15 and 5.
+        // Sampled at 30, the moment in which the fast worker takes its fourth single chunk; from
+        // then on 15 and 5.
         assert_eq!(run.of(0)[..6], [1, 1, 1, 1, 15, 15]);
         assert_eq!(run.of(1)[..3], [1, 5, 5]);
     }
@@ -101,7 +103,9 @@ mod tests {
         policy.start(1_000, 2);
         let kinds = [KindId(0), KindId(1)];
         let mut phase = |times: [u64; 2]| {
-            let counts = [0, 1].map(|worker| policy.take(worker, kinds[worker as usize]).map_or(0, |(_, count)| count));
+            let counts = [0, 1].map(|worker| {
+                policy.take(worker, kinds[worker as usize]).map_or(0, |(_, count)| count)
+            });
             for worker in [0, 1] {
                 let time = Nanos(counts[worker] * times[worker]);
                 policy.done(worker as u32, kinds[worker], counts[worker], time);

@@ -1,4 +1,5 @@
-//! `aid-static,c`: asymmetric iteration distribution. One chunk each to sample the speed of the kinds, then to each worker its share at once.
+//! `aid-static,c`: asymmetric iteration distribution. One chunk each to sample the speed of the
+//! kinds, then to each worker its share at once.
 //!
 //! ```text
 //! sampling   each worker takes a chunk of c, and goes on taking chunks of c until every worker has done one
@@ -7,14 +8,16 @@
 //! rest       what rounding, and workers that had more than their share, leave over: chunks of c to whoever comes
 //! ```
 //!
-//! With two kinds and SF = rate(big) / rate(small): small workers get N / (N_B SF + N_S), big ones SF times as much, as in the source. Any number of
-//! kinds: each has its own rate. `c` is 1 unless said.
+//! With two kinds and SF = rate(big) / rate(small): small workers get N / (N_B SF + N_S), big ones
+//! SF times as much, as in the source. Any number of kinds: each has its own rate. `c` is 1 unless
+//! said.
 //!
-//! Few takings, like `static`, and blocks that follow the speed of the core. It hurts where iterations are unlike, for the first chunk says
-//! nothing of the others then, and where a core's speed changes while it has its share.
+//! Few takings, like `static`, and blocks that follow the speed of the core. It hurts where
+//! iterations are unlike, for the first chunk says nothing of the others then, and where a core's
+//! speed changes while it has its share.
 //!
-//! Source: Saez, Castro and Prieto-Matias, "Enabling performance portability of data-parallel OpenMP applications on asymmetric multicore
-//! processors", ICPP 2020 (AID-static).
+//! Source: Saez, Castro and Prieto-Matias, "Enabling performance portability of data-parallel
+//! OpenMP applications on asymmetric multicore processors", ICPP 2020 (AID-static).
 
 use evenkeel_machine::{KindId, Nanos};
 
@@ -38,7 +41,14 @@ impl AidStatic {
     /// Chunks of this many iterations to sample with, at least 1.
     pub fn new(chunk: u64) -> Self {
         let chunk = chunk.max(1);
-        Self { chunk, iterations: 0, next: 0, sample: Sample::default(), had: Vec::new(), shares: None }
+        Self {
+            chunk,
+            iterations: 0,
+            next: 0,
+            sample: Sample::default(),
+            had: Vec::new(),
+            shares: None,
+        }
     }
 
     /// By worker, what it is to get at once. The sum is no more than what is left.
@@ -96,8 +106,9 @@ mod tests {
 
     #[test]
     fn after_one_chunk_each_every_worker_gets_its_share_at_once() {
-        // Kind 1 takes three times as long. 80 iterations on one of each: 60 and 20; the fast one takes single ones until it comes and
-        // finds that the slow one has done its first: it ends at 30, the moment in which the fast one asks for its fourth.
+        // Kind 1 takes three times as long. 80 iterations on one of each: 60 and 20; the fast one
+        // takes single ones until it comes and finds that the slow one has done its first: it ends
+        // at 30, the moment in which the fast one asks for its fourth.
         let run = run(&mut AidStatic::new(1), 80, &[0, 1], &[10, 30]);
         assert_eq!(run.of(0), [1, 1, 1, 1, 56]);
         assert_eq!(run.of(1), [1, 19]);

@@ -1,7 +1,8 @@
 //! `dynamic,c`: whoever is free takes the next c iterations.
 //!
-//! Fast cores come back sooner and so do more; the loop ends within one chunk on the slowest core of the ideal, at the price of one
-//! taking per chunk. Source: OpenMP 5.2, section 11.5.3 (`schedule(dynamic[, chunk])`, chunk 1 unless said).
+//! Fast cores come back sooner and so do more; the loop ends within one chunk on the slowest core
+//! of the ideal, at the price of one taking per chunk. Source: OpenMP 5.2, section 11.5.3
+//! (`schedule(dynamic[, chunk])`, chunk 1 unless said).
 
 use evenkeel_machine::KindId;
 
@@ -42,7 +43,8 @@ mod tests {
     fn chunks_come_in_order_whoever_asks_and_the_last_is_what_is_left() {
         let mut policy = Dynamic::new(4);
         policy.start(10, 2);
-        let chunks: Vec<_> = [1, 1, 0, 0].into_iter().map(|worker| policy.take(worker, KindId(0))).collect();
+        let chunks: Vec<_> =
+            [1, 1, 0, 0].into_iter().map(|worker| policy.take(worker, KindId(0))).collect();
         assert_eq!(chunks, [Some((0, 4)), Some((4, 4)), Some((8, 2)), None]);
     }
 }

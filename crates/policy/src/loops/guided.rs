@@ -4,9 +4,10 @@
 //! chunk = max(ceil(left / P), c)
 //! ```
 //!
-//! Few takings at first, fine grain at the end. On uneven cores the first chunks are too long for slow workers: a slow core
-//! that takes the first 1/P holds it longer than the rest may take. Source: Polychronopoulos and Kuck, IEEE Transactions on Computers C-36
-//! (1987); OpenMP 5.2, section 11.5.3 (`schedule(guided[, chunk])`, chunk 1 unless said).
+//! Few takings at first, fine grain at the end. On uneven cores the first chunks are too long for
+//! slow workers: a slow core that takes the first 1/P holds it longer than the rest may take.
+//! Source: Polychronopoulos and Kuck, IEEE Transactions on Computers C-36 (1987); OpenMP 5.2,
+//! section 11.5.3 (`schedule(guided[, chunk])`, chunk 1 unless said).
 
 use evenkeel_machine::KindId;
 
@@ -49,7 +50,8 @@ mod tests {
     fn chunks_shrink_down_to_the_least() {
         let mut policy = Guided::new(3);
         policy.start(20, 2);
-        let chunks: Vec<_> = std::iter::from_fn(|| policy.take(0, KindId(0))).map(|(_, count)| count).collect();
+        let chunks: Vec<_> =
+            std::iter::from_fn(|| policy.take(0, KindId(0))).map(|(_, count)| count).collect();
         assert_eq!(chunks, [10, 5, 3, 2]);
     }
 }

@@ -26,27 +26,30 @@ pub trait LoopPolicy: Send {
     /// An execution begins: `iterations` to hand out to `workers`.
     fn start(&mut self, iterations: u64, workers: u32);
 
-    /// As `start`, of a loop that may have been run before: by worker, how fast that one was then, in any unit; empty where nothing is known.
+    /// As `start`, of a loop that may have been run before: by worker, how fast that one was then,
+    /// in any unit; empty where nothing is known.
     fn start_again(&mut self, iterations: u64, workers: u32, _speeds: &[f64]) {
         self.start(iterations, workers);
     }
 
-    /// Worker `worker` (dense from 0, in order of arrival the first time) on a core of this kind asks for more: the first
-    /// iteration and how many, or None where nothing is left for it.
+    /// Worker `worker` (dense from 0, in order of arrival the first time) on a core of this kind
+    /// asks for more: the first iteration and how many, or None where nothing is left for it.
     fn take(&mut self, worker: u32, kind: KindId) -> Option<(u64, u64)>;
 
     /// A chunk took this long: what the ratio of kinds is sampled from.
     fn done(&mut self, _worker: u32, _kind: KindId, _iterations: u64, _time: Nanos) {}
 }
 
-/// How many iterations of so many to take where about `wanted`, 1 or more, are: equal pieces, as near as they come to that. For to take a crumb that is left over costs as much
-/// as to take a piece.
+/// How many iterations of so many to take where about `wanted`, 1 or more, are: equal pieces, as
+/// near as they come to that. For to take a crumb that is left over costs as much as to take a
+/// piece.
 pub fn equal_piece(length: u64, wanted: u64) -> u64 {
     length.div_ceil((length.saturating_add(wanted / 2) / wanted).max(1))
 }
 
 /// Names of the loop policies.
-pub const NAMES: &[&str] = &["static", "dynamic", "guided", "aid-static", "aid-dynamic", "aid-affinity"];
+pub const NAMES: &[&str] =
+    &["static", "dynamic", "guided", "aid-static", "aid-dynamic", "aid-affinity"];
 
 /// One loop policy, for people.
 pub struct Entry {
@@ -65,7 +68,11 @@ pub static ENTRIES: &[Entry] = &[
         summary: "equal blocks, fixed before the loop runs; with a chunk, chunks in turn",
         source: "OpenMP 5.2, 11.5.3",
     },
-    Entry { name: "dynamic", summary: "the next chunk to whoever is free", source: "OpenMP 5.2, 11.5.3" },
+    Entry {
+        name: "dynamic",
+        summary: "the next chunk to whoever is free",
+        source: "OpenMP 5.2, 11.5.3",
+    },
     Entry {
         name: "guided",
         summary: "chunks that shrink with what is left",
@@ -83,8 +90,10 @@ pub static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "aid-affinity",
-        summary: "to each worker about the part that it had the last times, whose data are near it; the first time, aid-dynamic",
-        source: "Markatos and LeBlanc, IEEE TPDS 1994; Subramaniam and Eager, SC 1994; unequal cores: ICPP 2020",
+        summary: "to each worker about the part that it had the last times, whose data are near \
+                  it; the first time, aid-dynamic",
+        source: "Markatos and LeBlanc, IEEE TPDS 1994; Subramaniam and Eager, SC 1994; unequal \
+                 cores: ICPP 2020",
     },
 ];
 
@@ -92,13 +101,17 @@ pub static ENTRIES: &[Entry] = &[
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoopError {
     /// No such policy.
-    #[error("no loop schedule '{name}'; there are {}, each with ',CHUNK' where wanted", NAMES.join(", "))]
+    #[error("no loop schedule '{name}'; there are {}, each with ',CHUNK' where \
+             wanted", NAMES.join(", "))]
     Unknown {
         /// As asked for.
         name: String,
     },
     /// Not a chunk.
-    #[error("loop schedule '{schedule}': '{chunk}' is not a chunk; expected a whole number of iterations, at least 1")]
+    #[error(
+        "loop schedule '{schedule}': '{chunk}' is not a chunk; expected a whole number of \
+         iterations, at least 1"
+    )]
     Chunk {
         /// As asked for.
         schedule: String,
@@ -107,7 +120,8 @@ pub enum LoopError {
     },
 }
 
-/// Makes a loop policy from `name` or `name,chunk`, as OpenMP's `OMP_SCHEDULE` has it. Spaces around the parts do not count.
+/// Makes a loop policy from `name` or `name,chunk`, as OpenMP's `OMP_SCHEDULE` has it. Spaces
+/// around the parts do not count.
 ///
 /// # Errors
 /// A name that is not there, a chunk that is no whole number of 1 or more.
@@ -155,12 +169,14 @@ mod tests {
         assert_eq!(
             message("dinamic,4").as_deref(),
             Some(
-                "no loop schedule 'dinamic'; there are static, dynamic, guided, aid-static, aid-dynamic, aid-affinity, each with ',CHUNK' where wanted"
+                "no loop schedule 'dinamic'; there are static, dynamic, guided, aid-static, \
+                 aid-dynamic, aid-affinity, each with ',CHUNK' where wanted"
             )
         );
         for chunk in ["0", "-1", "x", "", "1,2", "99999999999999999999"] {
             let error = make(&format!("dynamic,{chunk}")).err();
-            let expected = LoopError::Chunk { schedule: format!("dynamic,{chunk}"), chunk: chunk.into() };
+            let expected =
+                LoopError::Chunk { schedule: format!("dynamic,{chunk}"), chunk: chunk.into() };
             assert_eq!(error, Some(expected));
         }
     }
@@ -174,8 +190,14 @@ mod tests {
                 Some(piece)
             })
         };
-        assert!(pieces(30, 10).eq([10, 10, 10]) && pieces(31, 10).eq([11, 10, 10]) && pieces(14, 10).eq([14]));
-        assert!(pieces(15, 10).eq([8, 7]) && pieces(3, 10).eq([3]) && pieces(0, 10).next().is_none());
+        assert!(
+            pieces(30, 10).eq([10, 10, 10])
+                && pieces(31, 10).eq([11, 10, 10])
+                && pieces(14, 10).eq([14])
+        );
+        assert!(
+            pieces(15, 10).eq([8, 7]) && pieces(3, 10).eq([3]) && pieces(0, 10).next().is_none()
+        );
         assert_eq!((equal_piece(u64::MAX, 1), equal_piece(u64::MAX, u64::MAX)), (1, u64::MAX));
     }
 

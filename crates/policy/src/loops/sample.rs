@@ -29,7 +29,8 @@ impl Sample {
         self.done[kind] = (sum.saturating_add(iterations), spent.saturating_add(time.0));
     }
 
-    /// Iterations per nanosecond by worker, once each has done a chunk. A chunk that took no time counts as a nanosecond.
+    /// Iterations per nanosecond by worker, once each has done a chunk. A chunk that took no time
+    /// counts as a nanosecond.
     pub fn rates(&self) -> Option<Vec<f64>> {
         if self.missing > 0 {
             return None;

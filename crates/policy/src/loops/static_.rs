@@ -45,11 +45,13 @@ impl LoopPolicy for Static {
         let (first, count) = match self.chunk {
             None if turn > 0 => return None,
             None => {
-                let (share, longer) = (self.iterations / self.workers, self.iterations % self.workers);
+                let (share, longer) =
+                    (self.iterations / self.workers, self.iterations % self.workers);
                 (worker * share + worker.min(longer), share + u64::from(worker < longer))
             }
             Some(chunk) => {
-                let first = turn.saturating_mul(self.workers).saturating_add(worker).saturating_mul(chunk);
+                let first =
+                    turn.saturating_mul(self.workers).saturating_add(worker).saturating_mul(chunk);
                 (first, chunk.min(self.iterations.saturating_sub(first)))
             }
         };
@@ -63,7 +65,9 @@ mod tests {
 
     fn shares(mut policy: Static, iterations: u64, workers: u32) -> Vec<Vec<(u64, u64)>> {
         policy.start(iterations, workers);
-        (0..workers).map(|worker| std::iter::from_fn(|| policy.take(worker, KindId(0))).collect()).collect()
+        (0..workers)
+            .map(|worker| std::iter::from_fn(|| policy.take(worker, KindId(0))).collect())
+            .collect()
     }
 
     #[test]

@@ -1,12 +1,14 @@
-//! The tail rule: near the end of a loop a slow worker leaves the rest to faster ones, if those end it sooner than it would end one chunk.
+//! The tail rule: near the end of a loop a slow worker leaves the rest to faster ones, if those end
+//! it sooner than it would end one chunk.
 //!
 //! ```text
 //! leave    if all that is left (the chunk in question included), dealt in such chunks to whichever faster worker at work is free first,
 //!          ends before  now + chunk x (time per iteration here)
 //! ```
 //!
-//! As `steal-kind` has it for tasks. It matters where iterations are long: of 128 equal ones on a fast core and one of a third of its speed, the last that the
-//! slow one takes would keep the fast one waiting for two thirds of it. Equal ends are no reason to leave anything.
+//! As `steal-kind` has it for tasks. It matters where iterations are long: of 128 equal ones on a
+//! fast core and one of a third of its speed, the last that the slow one takes would keep the fast
+//! one waiting for two thirds of it. Equal ends are no reason to leave anything.
 
 use evenkeel_machine::Nanos;
 
@@ -19,7 +21,8 @@ pub struct Faster {
     pub pace: f64,
 }
 
-/// Whether a worker that would end a chunk of `chunk` iterations at `own_end` should leave it: `left` iterations are nobody's yet, those included.
+/// Whether a worker that would end a chunk of `chunk` iterations at `own_end` should leave it:
+/// `left` iterations are nobody's yet, those included.
 pub fn leaves(own_end: Nanos, chunk: u64, left: u64, faster: &mut [Faster]) -> bool {
     let mut left = left;
     while left > 0 {
@@ -61,7 +64,8 @@ mod tests {
 
     #[test]
     fn what_is_left_is_dealt_to_all_faster_workers() {
-        let mut faster = [Faster { free_at: Nanos(0), pace: 10.0 }, Faster { free_at: Nanos(0), pace: 20.0 }];
+        let mut faster =
+            [Faster { free_at: Nanos(0), pace: 10.0 }, Faster { free_at: Nanos(0), pace: 20.0 }];
         // The faster one ends its third at 30 and the other its second at 40.
         assert!(leaves(Nanos(31), 1, 4, &mut faster.clone()));
         assert!(!leaves(Nanos(31), 1, 5, &mut faster));

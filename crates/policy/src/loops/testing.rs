@@ -22,7 +22,11 @@ impl Run {
 
     /// First iteration and length of a worker's chunks.
     pub fn chunks_of(&self, worker: u32) -> Vec<(u64, u64)> {
-        self.0.iter().filter(|taken| taken.by == worker).map(|taken| (taken.first, taken.count)).collect()
+        self.0
+            .iter()
+            .filter(|taken| taken.by == worker)
+            .map(|taken| (taken.first, taken.count))
+            .collect()
     }
 
     pub fn makespan(&self) -> Nanos {
@@ -30,14 +34,21 @@ impl Run {
     }
 }
 
-/// Runs a loop: kinds by worker, nanoseconds per iteration by kind. Who is done first asks first, the lower number of two.
+/// Runs a loop: kinds by worker, nanoseconds per iteration by kind. Who is done first asks first,
+/// the lower number of two.
 pub fn run(policy: &mut dyn LoopPolicy, iterations: u64, kinds: &[u8], pace: &[u64]) -> Run {
     policy.start(iterations, kinds.len() as u32);
     to_the_end(policy, kinds, pace)
 }
 
 /// The same, where it is known how fast each worker was before.
-pub fn run_again(policy: &mut dyn LoopPolicy, iterations: u64, kinds: &[u8], pace: &[u64], speeds: &[f64]) -> Run {
+pub fn run_again(
+    policy: &mut dyn LoopPolicy,
+    iterations: u64,
+    kinds: &[u8],
+    pace: &[u64],
+    speeds: &[f64],
+) -> Run {
     policy.start_again(iterations, kinds.len() as u32, speeds);
     to_the_end(policy, kinds, pace)
 }

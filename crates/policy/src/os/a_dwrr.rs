@@ -1,7 +1,9 @@
-//! `a-dwrr`: distributed weighted round-robin by scaled time. Every thread has had the same, weighted, whenever a round ends.
+//! `a-dwrr`: distributed weighted round-robin by scaled time. Every thread has had the same,
+//! weighted, whenever a round ends.
 //!
-//! Source: Li, Brett, Knauerhase, Koufaty, Reddy, Hahn, "Operating system support for overlapping-ISA heterogeneous multi-core
-//! architectures", HPCA 2010; rounds and stealing are those of Li, Baumberger, Hahn, "Efficient and scalable multiprocessor fair scheduling using
+//! Source: Li, Brett, Knauerhase, Koufaty, Reddy, Hahn, "Operating system support for
+//! overlapping-ISA heterogeneous multi-core architectures", HPCA 2010; rounds and stealing are
+//! those of Li, Baumberger, Hahn, "Efficient and scalable multiprocessor fair scheduling using
 //! distributed weighted round-robin", PPoPP 2009.
 //!
 //! ```text
@@ -13,27 +15,35 @@
 //!                 else it opens the next round
 //! ```
 //!
-//! It counts threads, not applications, and one scale for all: it does not ask who gains most from a fast core, on purpose.
+//! It counts threads, not applications, and one scale for all: it does not ask who gains most from
+//! a fast core, on purpose.
 //!
-//! How it is said: a queue per core, whose key is the round (`Order::Fixed`, step 1: a thread whose slice has been used up lands behind all of
-//! its round, which is the paper's expired queue), a slice of the quota at the core's scale, carried over blocking, and one tier of all queues by
+//! How it is said: a queue per core, whose key is the round (`Order::Fixed`, step 1: a thread whose
+//! slice has been used up lands behind all of its round, which is the paper's expired queue), a
+//! slice of the quota at the core's scale, carried over blocking, and one tier of all queues by
 //! least key, which adopts. So the first two lines need no answer of this code.
 //!
-//! What the paper leaves open. *Light threads.* While none is as heavy as W_def, the heaviest has the whole quota and the others their part of it; and nobody
-//! has less than 0.75 ms (CFS's least slice): swaps at every few microseconds would leave no time between them. *Rounds differ by one at most.* Where a thread needs its core for longer than the others have to wait for
-//! (a heavy one; a core for each thread and nobody to steal from), who would get two rounds ahead stays in its round, and is given its
-//! quota again: what nobody else could have used is not counted. *Running threads* are stolen by faster cores only; with a core for
-//! every thread that is all that makes scaled times equal. *Sleepers* wake in their core's round, with what is left of the quota that they had. *Bound
-//! threads* do not hold rounds up. A new thread goes to the core with the fewest, fast ones first.
+//! What the paper leaves open. *Light threads.* While none is as heavy as W_def, the heaviest has
+//! the whole quota and the others their part of it; and nobody has less than 0.75 ms (CFS's least
+//! slice): swaps at every few microseconds would leave no time between them. *Rounds differ by one
+//! at most.* Where a thread needs its core for longer than the others have to wait for (a heavy
+//! one; a core for each thread and nobody to steal from), who would get two rounds ahead stays in
+//! its round, and is given its quota again: what nobody else could have used is not counted.
+//! *Running threads* are stolen by faster cores only; with a core for every thread that is all that
+//! makes scaled times equal. *Sleepers* wake in their core's round, with what is left of the quota
+//! that they had. *Bound threads* do not hold rounds up. A new thread goes to the core with the
+//! fewest, fast ones first.
 //!
-//! Three or more kinds: each has its scale; who runs on the slowest core is stolen first. More than 64 cores: a pick looks at the queues of
-//! its own cluster first, and every `quota` waiting threads of the least round go to clusters that have none left, so that a pick
-//! does not cost O(cores).
+//! Three or more kinds: each has its scale; who runs on the slowest core is stolen first. More than
+//! 64 cores: a pick looks at the queues of its own cluster first, and every `quota` waiting threads
+//! of the least round go to clusters that have none left, so that a pick does not cost O(cores).
 //!
-//! Where a mechanism tells of fewer ends of slices than there were (`evenkeel schedule` looks every few milliseconds), rounds are still kept by
-//! the queues; only running threads may be stolen later.
+//! Where a mechanism tells of fewer ends of slices than there were (`evenkeel schedule` looks every
+//! few milliseconds), rounds are still kept by the queues; only running threads may be stolen
+//! later.
 //!
-//! Knobs: `quota` (30 ms), `tick` (4 ms), `refresh` of speedup factors (200 ms). The end of a slice costs O(1), and O(cores) where all that are left in the round run.
+//! Knobs: `quota` (30 ms), `tick` (4 ms), `refresh` of speedup factors (200 ms). The end of a slice
+//! costs O(1), and O(cores) where all that are left in the round run.
 
 use evenkeel_machine::{CoreId, KindId, MAX_KINDS, Nanos, PerKind};
 
@@ -41,8 +51,8 @@ use super::fair;
 use super::tournament::Tournament;
 use super::{REFRESH, TICK};
 use crate::contract::{
-    Clock, Directive, Directives, Event, Interest, Knob, Knobs, Order, Policy, Preemption, QueueId, Slice, State,
-    ThreadId, ThreadStats, Tier, View,
+    Clock, Directive, Directives, Event, Interest, Knob, Knobs, Order, Policy, Preemption, QueueId,
+    Slice, State, ThreadId, ThreadStats, Tier, View,
 };
 use crate::registry::{Entry, Trait};
 use crate::speedup::{Kinds, Source};
@@ -55,7 +65,8 @@ use rounds::Rounds;
 /// In the list of policies.
 pub const ENTRY: Entry = Entry {
     name: "a-dwrr",
-    summary: "weighted round-robin by time scaled with core speed, in rounds that differ by one at most",
+    summary: "weighted round-robin by time scaled with core speed, in rounds that differ by one at \
+              most",
     source: "Li, Brett, Knauerhase, Koufaty, Reddy, Hahn, HPCA 2010",
     traits: &[Trait::WorkConserving, Trait::NeedsFactors],
     knobs: &[
@@ -109,7 +120,8 @@ pub struct ADwrr {
     left_in: Vec<u32>,
 }
 
-/// Mean speedup factor on each kind, over the threads that were runnable at the last refresh or have started since.
+/// Mean speedup factor on each kind, over the threads that were runnable at the last refresh or
+/// have started since.
 #[derive(Debug)]
 struct Scale {
     /// With cores, fastest first.
@@ -126,7 +138,14 @@ struct Scale {
 
 impl Scale {
     const fn new() -> Self {
-        Self { kinds: Vec::new(), sums: [0.0; MAX_KINDS], threads: 0, means: [1.0; MAX_KINDS], heaviest: 0, state: 1 }
+        Self {
+            kinds: Vec::new(),
+            sums: [0.0; MAX_KINDS],
+            threads: 0,
+            means: [1.0; MAX_KINDS],
+            heaviest: 0,
+            state: 1,
+        }
     }
 
     fn count(&mut self, stats: &ThreadStats) {
@@ -148,7 +167,8 @@ impl Scale {
     fn settle(&mut self, full_weight: u32) {
         let slowest = self.kinds.len() - 1;
         let threads = f64::from(self.threads.max(1));
-        let mean = |rank: usize| if rank < slowest { (self.sums[rank] / threads).max(1.0) } else { 1.0 };
+        let mean =
+            |rank: usize| if rank < slowest { (self.sums[rank] / threads).max(1.0) } else { 1.0 };
         let means = std::array::from_fn(mean);
         self.state += u64::from(means != self.means || full_weight != self.full_weight());
         self.means = means;
@@ -202,7 +222,8 @@ impl ADwrr {
         say.serve(core, vec![Tier::least_key(first), Tier::most_loaded(far)], Some(own));
     }
 
-    /// The core with the fewest threads that one may run on, fast ones first. O(log cores), O(cores) for one that may not run on the first of all.
+    /// The core with the fewest threads that one may run on, fast ones first. O(log cores),
+    /// O(cores) for one that may not run on the first of all.
     fn first_place(&mut self, thread: ThreadId, view: &View<'_>) -> Option<CoreId> {
         if self.counted != Some(view.answer) {
             self.counted = Some(view.answer);
@@ -244,7 +265,8 @@ impl ADwrr {
         self.tell_slice(thread, stats, say);
     }
 
-    /// Says a thread's slice where weight or scale are not those of when it was said last: from its next round on it has that.
+    /// Says a thread's slice where weight or scale are not those of when it was said last: from its
+    /// next round on it has that.
     fn tell_slice(&mut self, thread: ThreadId, stats: &ThreadStats, say: &mut Directives) {
         if self.said.len() <= thread.index() {
             self.said.resize(thread.index() + 1, (0, 0));
@@ -253,7 +275,8 @@ impl ADwrr {
         if std::mem::replace(&mut self.said[thread.index()], now) == now {
             return;
         }
-        let scaled_ns = self.quota.0 as f64 * f64::from(stats.weight) / f64::from(self.scale.full_weight());
+        let scaled_ns =
+            self.quota.0 as f64 * f64::from(stats.weight) / f64::from(self.scale.full_weight());
         let scaled_ns = scaled_ns.max(fair::SLICE_LEAST.0 as f64);
         let mut time = PerKind::all(self.quota);
         for (rank, &kind) in self.scale.kinds.iter().enumerate() {
@@ -274,13 +297,20 @@ impl ADwrr {
         }
     }
 
-    fn slice_used(&mut self, thread: ThreadId, core: CoreId, view: &View<'_>, say: &mut Directives) {
+    fn slice_used(
+        &mut self,
+        thread: ThreadId,
+        core: CoreId,
+        view: &View<'_>,
+        say: &mut Directives,
+    ) {
         let (key, is_next) = self.rounds.advance(thread);
         if !is_next {
             say.order(thread, Order::Fixed { key, step: 1 });
         }
         self.tell_slice(thread, view.thread(thread), say);
-        // Somebody is still in the round that has ended for this one. Who waits the core takes by itself; from the slowest kind nobody is stolen to.
+        // Somebody is still in the round that has ended for this one. Who waits the core takes by
+        // itself; from the slowest kind nobody is stolen to.
         let may_steal = Some(&view.kind(core)) != self.scale.kinds.last();
         let may_all_run = self.rounds.in_base() <= view.cores.len();
         if !may_steal || key <= self.rounds.base() || !may_all_run {
@@ -295,8 +325,9 @@ impl ADwrr {
         }
     }
 
-    /// Where all that are left in the least round run, the first of them for a core of a kind to take over. Of threads of which none is bound these are all that
-    /// run and are in a round before others', so that one look at them tells both.
+    /// Where all that are left in the least round run, the first of them for a core of a kind to
+    /// take over. Of threads of which none is bound these are all that run and are in a round
+    /// before others', so that one look at them tells both.
     fn left_behind(&mut self, kind: KindId, view: &View<'_>) -> Option<ThreadId> {
         let (mut least, mut stolen) = (self.slower_than(kind, view) as u32, None);
         let all_run = self.rounds.all_in_base(|thread| {
@@ -315,7 +346,8 @@ impl ADwrr {
         self.slow_first.partition_point(|&other| view.kind(other) > kind)
     }
 
-    /// A core takes over a thread that runs on a slower one, of a round before this: of the least, from the slowest.
+    /// A core takes over a thread that runs on a slower one, of a round before this: of the least,
+    /// from the slowest.
     fn steal(&mut self, core: CoreId, before: u64, view: &View<'_>, say: &mut Directives) {
         if is_due(self.promised.get(core.index()), view) {
             return;
@@ -327,7 +359,8 @@ impl ADwrr {
 
     fn stealable(&self, core: CoreId, before: u64, view: &View<'_>) -> Option<ThreadId> {
         let slower = self.slower_than(view.kind(core), view);
-        let running = self.slow_first[..slower].iter().filter_map(|other| view.cores[other.index()].running);
+        let running =
+            self.slow_first[..slower].iter().filter_map(|other| view.cores[other.index()].running);
         // What is at hand first: of most threads nothing else need be looked at.
         let mut stealable = running
             .map(|thread| (self.rounds.of(thread), thread))
@@ -393,7 +426,8 @@ impl ADwrr {
         }
     }
 
-    /// Waiting threads of the least round go to clusters that are through with it, one to each core.
+    /// Waiting threads of the least round go to clusters that are through with it, one to each
+    /// core.
     fn spread(&mut self, view: &View<'_>, say: &mut Directives) {
         let cluster = |core: usize| view.machine.cores[core].cluster.index();
         let base = self.rounds.base();
@@ -408,7 +442,9 @@ impl ADwrr {
             }
         }
         for core in view.online() {
-            let through = view.cores[core.index()].running.is_some_and(|thread| self.rounds.of(thread) > base);
+            let through = view.cores[core.index()]
+                .running
+                .is_some_and(|thread| self.rounds.of(thread) > base);
             if through && self.left_in[cluster(core.index())] == 0 {
                 let Some(thread) = self.left.pop() else { return };
                 if view.allowed(thread, core) {
@@ -460,7 +496,8 @@ impl Policy for ADwrr {
             let idle = alike.iter().flat_map(|alike| fair::nearest_first(machine, core.id, alike));
             say.prefer(own, idle.collect());
             others.retain(|&other| other != core.id);
-            let near = others.partition_point(|&other| all_near || machine.distance(core.id, other) < 2);
+            let near =
+                others.partition_point(|&other| all_near || machine.distance(core.id, other) < 2);
             self.near.push(near);
             self.others.push(others.into_iter().map(|other| QueueId(other.0)).collect());
             self.serve(core.id, say);

@@ -1,7 +1,8 @@
-//! `acfs`: completely fair scheduling for asymmetric cores. Every application shall suffer the same slowdown.
+//! `acfs`: completely fair scheduling for asymmetric cores. Every application shall suffer the same
+//! slowdown.
 //!
-//! Source: Saez, Pousa, Castro, Chaver, Prieto-Matias, "Towards completely fair scheduling on asymmetric single-ISA multicore
-//! processors", JPDC 102 (2017).
+//! Source: Saez, Pousa, Castro, Chaver, Prieto-Matias, "Towards completely fair scheduling on
+//! asymmetric single-ISA multicore processors", JPDC 102 (2017).
 //!
 //! Each thread has a virtual time `v` that measures its progress. While it runs,
 //!
@@ -9,58 +10,78 @@
 //! dv/dt = (1 / S_core) (W_def / W_t)          S_core = 1 on a fast core, S_a on a slow one
 //! ```
 //!
-//! with `S_a` the speedup of its application from fast cores ([`crate::speedup`]). Equal `v` is equal slowdown, weighted by priority.
-//! - A new thread goes to the idlest cores, fast ones first; its `v` is the greatest of those that contend for fast cores.
-//! - Every `tick`, A = greatest `v` on fast cores and B = least `v` on slow ones trade places while `v_A - v_B > threshold`:
+//! with `S_a` the speedup of its application from fast cores ([`crate::speedup`]). Equal `v` is
+//! equal slowdown, weighted by priority.
+//! - A new thread goes to the idlest cores, fast ones first; its `v` is the greatest of those that
+//!   contend for fast cores.
+//! - Every `tick`, A = greatest `v` on fast cores and B = least `v` on slow ones trade places while
+//!   `v_A - v_B > threshold`:
 //!
 //! ```text
 //! threshold = base 2 (N - B) / N / max(1, N / cores)          base = (T_swap / 2) (1 - 1 / SF_avg)
 //! ```
 //!
-//!   with `N` runnable threads, `B` fast cores, `SF_avg` the mean speedup factor. So a thread changes cores about every `T_swap`.
-//!   While `N <= B` nobody moves. `threshold=fixed` is `base` alone. (The paper counts `v` in units of 100 per tick of 4 ms; here
-//!   it is nanoseconds of a fast core, which makes the paper's `100 T_swap / (2 T_tick)` half a `T_swap`.)
-//! - Unfairness factor `uf`: applications that gain more from fast cores get more of them. With weights
-//!   `W_t (1 + (uf - 1)(S_a - S_min) / (S_max - S_min))`, unfairness stays within `uf` times the optimum.
-//! - `acfs-static` is the same, fed with each thread's whole-run speedup factors instead of the estimator's present ones.
+//!   with `N` runnable threads, `B` fast cores, `SF_avg` the mean speedup factor. So a thread
+//!   changes cores about every `T_swap`. While `N <= B` nobody moves. `threshold=fixed` is `base`
+//!   alone. (The paper counts `v` in units of 100 per tick of 4 ms; here it is nanoseconds of a
+//!   fast core, which makes the paper's `100 T_swap / (2 T_tick)` half a `T_swap`.)
+//! - Unfairness factor `uf`: applications that gain more from fast cores get more of them. With
+//!   weights `W_t (1 + (uf - 1)(S_a - S_min) / (S_max - S_min))`, unfairness stays within `uf`
+//!   times the optimum.
+//! - `acfs-static` is the same, fed with each thread's whole-run speedup factors instead of the
+//!   estimator's present ones.
 //!
-//! Where this departs from the paper. There, a new thread starts at the greatest `v` of all threads (`newcomer=all`). But a thread that
-//! gains so little from fast cores that it is ahead even without them runs further ahead for as long as it lives, and whoever starts
-//! at its `v` must make up for a time before its own: with applications that end and start again, that alone costs several
-//! percent of unfairness (shown on three of the paper's workloads by
-//! `acfs_newcomers_that_start_behind_all_others_cost_fairness_where_somebody_is_ahead_for_good` among the simulator's tests). Here the greatest `v` is that of the threads on all but the slowest cores; where nobody is ahead
-//! for good, the two differ by less than the threshold. Where nobody runs on a faster core (all ended in the same instant), it is the greatest of the last
-//! refresh, and for a newcomer that may not use faster cores the greatest `v` of the threads that run where it may.
+//! Where this departs from the paper. There, a new thread starts at the greatest `v` of all threads
+//! (`newcomer=all`). But a thread that gains so little from fast cores that it is ahead even
+//! without them runs further ahead for as long as it lives, and whoever starts at its `v` must make
+//! up for a time before its own: with applications that end and start again, that alone costs
+//! several percent of unfairness (shown on three of the paper's workloads by
+//! `acfs_newcomers_that_start_behind_all_others_cost_fairness_where_somebody_is_ahead_for_good`
+//! among the simulator's tests). Here the greatest `v` is that of the threads on all but the
+//! slowest cores; where nobody is ahead for good, the two differ by less than the threshold. Where
+//! nobody runs on a faster core (all ended in the same instant), it is the greatest of the last
+//! refresh, and for a newcomer that may not use faster cores the greatest `v` of the threads that
+//! run where it may.
 //!
-//! What the paper leaves open. A thread that sleeps keeps its `v`, but wakes no further than `T_swap` behind the least `v` of the others that run. The first
-//! time it also wakes no further ahead of that than what its `v` can have grown by while it ran: that a new one starts at the greatest `v` is for those that then always
-//! run, and who soon sleeps would have to wait until all others have got as far (100 to 280 ms were seen). It is put back by no more than half a `T_swap` for
-//! that, however far behind somebody may be who cannot catch up; and not at all with `newcomer=all`. A thread that sleeps keeps weight and charge while its
-//! application has no runnable thread, whose speedup there is nothing to tell by.
-//! With more threads than cores, kinds have their share of them (`os/kind_queues.rs`), each queue picks the least `v`, and those that
-//! wait are looked at for a trade at each refresh: between two of them their `v` stands still. Who waits for its kind and is further behind than half
-//! a `T_swap` has slept for long: any kind takes it up for a slice, as a guest, for it is soon done, and whoever of its own kind is furthest
-//! ahead of it, by as much, makes room as it wakes (`guests=far-behind`: nobody makes room; `guests=none`: and nobody takes it up). The threshold lets threads that
-//! always work part by less, unless a few fast cores are beside many slow ones and speedups are high (one beside seven, 3: 448 ms).
-//! Three or more kinds: adjacent pairs, `S_core` being
-//! the product of the speedups along the way, `B` the cores of the pair's faster kind and of those above it. With SMT `B` counts hardware
-//! threads, since that is how many threads a kind runs at once.
+//! What the paper leaves open. A thread that sleeps keeps its `v`, but wakes no further than
+//! `T_swap` behind the least `v` of the others that run. The first time it also wakes no further
+//! ahead of that than what its `v` can have grown by while it ran: that a new one starts at the
+//! greatest `v` is for those that then always run, and who soon sleeps would have to wait until all
+//! others have got as far (100 to 280 ms were seen). It is put back by no more than half a `T_swap`
+//! for that, however far behind somebody may be who cannot catch up; and not at all with
+//! `newcomer=all`. A thread that sleeps keeps weight and charge while its application has no
+//! runnable thread, whose speedup there is nothing to tell by. With more threads than cores, kinds
+//! have their share of them (`os/kind_queues.rs`), each queue picks the least `v`, and those that
+//! wait are looked at for a trade at each refresh: between two of them their `v` stands still. Who
+//! waits for its kind and is further behind than half a `T_swap` has slept for long: any kind takes
+//! it up for a slice, as a guest, for it is soon done, and whoever of its own kind is furthest
+//! ahead of it, by as much, makes room as it wakes (`guests=far-behind`: nobody makes room;
+//! `guests=none`: and nobody takes it up). The threshold lets threads that always work part by
+//! less, unless a few fast cores are beside many slow ones and speedups are high (one beside seven,
+//! 3: 448 ms). Three or more kinds: adjacent pairs, `S_core` being the product of the speedups
+//! along the way, `B` the cores of the pair's faster kind and of those above it. With SMT `B`
+//! counts hardware threads, since that is how many threads a kind runs at once.
 //!
-//! A slice is as much work on every kind, `slice` long on the fastest and longer on slow ones by the speedup (`slices=equal-time`: as long on all). What a
-//! switch costs a thread, of its time and of what caches held, is a part of its slice; were slow cores' slices as long, they would lose more of their work
-//! to switches than fast cores do. No slice is longer for that than a tenth of `T_swap`, whatever the speedup is said to be. Where only threads wait that have
-//! run since they last slept, a thread has `batch` slices in a row, as far as they come to no more than that tenth: they lose nothing by longer turns, and who
-//! has slept still waits for one slice at most. (Linux's CFS has turns of 9 ms where two share each of four CPUs.)
+//! A slice is as much work on every kind, `slice` long on the fastest and longer on slow ones by
+//! the speedup (`slices=equal-time`: as long on all). What a switch costs a thread, of its time and
+//! of what caches held, is a part of its slice; were slow cores' slices as long, they would lose
+//! more of their work to switches than fast cores do. No slice is longer for that than a tenth of
+//! `T_swap`, whatever the speedup is said to be. Where only threads wait that have run since they
+//! last slept, a thread has `batch` slices in a row, as far as they come to no more than that
+//! tenth: they lose nothing by longer turns, and who has slept still waits for one slice at most.
+//! (Linux's CFS has turns of 9 ms where two share each of four CPUs.)
 //!
-//! Knobs: `uf` (1), `swap` (`T_swap`, 850 ms), `threshold` (adjusted), `newcomer` (contending), `guests` (at-once), `speedup` (utility), `tick` (4 ms),
-//! `refresh` of speedup factors (200 ms), `slice` (3 ms), `slices` (equal-work), `batch` (2). A tick costs O(cores), a refresh O(threads).
+//! Knobs: `uf` (1), `swap` (`T_swap`, 850 ms), `threshold` (adjusted), `newcomer` (contending),
+//! `guests` (at-once), `speedup` (utility), `tick` (4 ms), `refresh` of speedup factors (200 ms),
+//! `slice` (3 ms), `slices` (equal-work), `batch` (2). A tick costs O(cores), a refresh O(threads).
 
 use evenkeel_machine::{CoreId, MAX_KINDS, Nanos, PerKind};
 
 use super::kind_queues::{KindQueues, SLICE};
 use super::{REFRESH, TICK};
 use crate::contract::{
-    Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId, ThreadStats, View,
+    Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId,
+    ThreadStats, View,
 };
 use crate::registry::{Entry, Trait};
 use crate::speedup::{Applications, Rule, Source};
@@ -73,7 +94,8 @@ const KNOBS: &[Knob] = &[
         default: 1.0,
         bounds: (1.0, 100.0),
         unit: "",
-        about: "unfairness factor: how much unfairness over the optimum is accepted for throughput; 1: none (the paper's)",
+        about: "unfairness factor: how much unfairness over the optimum is accepted for \
+                throughput; 1: none (the paper's)",
     },
     Knob::Number {
         name: "swap",
@@ -85,17 +107,21 @@ const KNOBS: &[Knob] = &[
     Knob::Word {
         name: "threshold",
         words: &["adjusted", "fixed"],
-        about: "whether the threshold is scaled with the numbers of threads and cores, so that the swap period is kept",
+        about: "whether the threshold is scaled with the numbers of threads and cores, so that the \
+                swap period is kept",
     },
     Knob::Word {
         name: "newcomer",
         words: &["contending", "all"],
-        about: "of which threads a new one takes the greatest v: of those that contend for fast cores, or of all (the paper's)",
+        about: "of which threads a new one takes the greatest v: of those that contend for fast \
+                cores, or of all (the paper's)",
     },
     Knob::Word {
         name: "guests",
         words: &["at-once", "far-behind", "none"],
-        about: "who waits and is half a T_swap behind is taken up by any kind of core when a slice ends there (far-behind), and as it wakes whoever is furthest ahead on its own kind makes room (at-once); none: neither (the paper's)",
+        about: "who waits and is half a T_swap behind is taken up by any kind of core when a slice \
+                ends there (far-behind), and as it wakes whoever is furthest ahead on its own kind \
+                makes room (at-once); none: neither (the paper's)",
     },
     Rule::KNOB,
     TICK,
@@ -104,14 +130,16 @@ const KNOBS: &[Knob] = &[
     Knob::Word {
         name: "slices",
         words: &["equal-work", "equal-time"],
-        about: "whether a slice is that long on the fastest kind, and on others so long that as much is done in it, or that long on all",
+        about: "whether a slice is that long on the fastest kind, and on others so long that as \
+                much is done in it, or that long on all",
     },
     Knob::Number {
         name: "batch",
         default: 2.0,
         bounds: (1.0, 100.0),
         unit: "",
-        about: "how many slices a thread has in a row while nobody waits for its core who has slept since it last ran, within a tenth of `swap`; 1: none but one",
+        about: "how many slices a thread has in a row while nobody waits for its core who has \
+                slept since it last ran, within a tenth of `swap`; 1: none but one",
     },
 ];
 
@@ -135,12 +163,13 @@ pub const STATIC_ENTRY: Entry = Entry {
     make: |knobs, _| Box::new(Acfs::new(knobs, Source::Offline)),
 };
 
-/// Parts of one in a charge and of a unit of weight in an order, beyond the contract's 1024: a charge of 1024 / 4.7 rounded
-/// to an integer would be off by 0.2 %, and the error would add up.
+/// Parts of one in a charge and of a unit of weight in an order, beyond the contract's 1024: a
+/// charge of 1024 / 4.7 rounded to an integer would be off by 0.2 %, and the error would add up.
 const FINE: u32 = 64;
 /// What mechanisms may have rounded rates by is less than this part of them.
 const ROUNDED: f64 = 0.001;
-/// How many ticks must be between two trades, in the mean, for the time of the next one to be foreseen.
+/// How many ticks must be between two trades, in the mean, for the time of the next one to be
+/// foreseen.
 const FEW_TICKS: f64 = 4.0;
 /// A charge of 1, in these parts.
 const UNIT_CHARGE: f64 = (1024 * FINE) as f64;
@@ -172,7 +201,8 @@ pub struct Acfs {
     has_guests: bool,
     /// And does not wait for a slice to end.
     at_once: bool,
-    /// Whether a new thread starts at the greatest virtual time of all threads, not of those on faster cores only.
+    /// Whether a new thread starts at the greatest virtual time of all threads, not of those on
+    /// faster cores only.
     behind_all: bool,
     /// That greatest virtual time, as of the last refresh that found any.
     greatest: u64,
@@ -207,23 +237,28 @@ struct Field {
 impl Field {
     fn of(mut running: impl Iterator<Item = (ThreadId, u64)>) -> Option<Self> {
         let (whose, least) = running.next()?;
-        Some(running.fold(Self { least, whose: Some(whose), second: None }, |field, (thread, v)| {
-            if v < field.least {
-                Self { least: v, whose: Some(thread), second: Some(field.least) }
-            } else {
-                Self { second: Some(field.second.map_or(v, |second| second.min(v))), ..field }
-            }
-        }))
+        Some(running.fold(
+            Self { least, whose: Some(whose), second: None },
+            |field, (thread, v)| {
+                if v < field.least {
+                    Self { least: v, whose: Some(thread), second: Some(field.least) }
+                } else {
+                    Self { second: Some(field.second.map_or(v, |second| second.min(v))), ..field }
+                }
+            },
+        ))
     }
 
-    /// The least virtual time of the others. Who is told late to have woken may be among those that run.
+    /// The least virtual time of the others. Who is told late to have woken may be among those that
+    /// run.
     fn least_beside(&self, thread: ThreadId) -> Option<u64> {
         if self.whose == Some(thread) { self.second } else { Some(self.least) }
     }
 }
 
 impl Said {
-    /// How far virtual time gets in all the time that a thread has run, at most: on the fastest kind.
+    /// How far virtual time gets in all the time that a thread has run, at most: on the fastest
+    /// kind.
     fn at_most(&self, stats: &ThreadStats) -> u64 {
         let ran: Nanos = stats.time_on.0.iter().copied().sum();
         (ran.0 as f64 * UNIT_WEIGHT / f64::from(self.weight.max(1))) as u64
@@ -264,7 +299,8 @@ impl Acfs {
         }
     }
 
-    /// How far behind those of a kind a thread does not wait for another kind alone: about as far as trades let threads part at most.
+    /// How far behind those of a kind a thread does not wait for another kind alone: about as far
+    /// as trades let threads part at most.
     fn far_behind(&self) -> u64 {
         (self.swap_ns / 2.0) as u64
     }
@@ -341,11 +377,14 @@ impl Acfs {
             speedup = self.apps.speedup(stats.app, rank, kinds);
             charge[kind] = (UNIT_CHARGE / speedup).round().max(1.0) as u32;
         }
-        let weight = (f64::from(stats.weight) * self.favour(speedup) * f64::from(FINE)).round().max(1.0) as u32;
+        let weight = (f64::from(stats.weight) * self.favour(speedup) * f64::from(FINE))
+            .round()
+            .max(1.0) as u32;
         Said { weight, charge }
     }
 
-    /// A thread that slept for long is brought forward, and a newcomer that does not run all the time is put back, once.
+    /// A thread that slept for long is brought forward, and a newcomer that does not run all the
+    /// time is put back, once.
     fn woke(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
         if self.looked_behind.is_none_or(|at| view.now.saturating_sub(at) >= self.tick) {
             self.field = Field::of(self.those_running(view, |_, _| true)).or(self.field);
@@ -355,7 +394,8 @@ impl Acfs {
         let Some(said) = self.said.get(thread.index()) else { return };
         let stats = view.thread(thread);
         let mut start = stats.virtual_time.max(least.saturating_sub(self.swap_ns as u64));
-        let has_woken = self.has_woken.get_mut(thread.index()).map(|woken| std::mem::replace(woken, true));
+        let has_woken =
+            self.has_woken.get_mut(thread.index()).map(|woken| std::mem::replace(woken, true));
         // Who is bound to some cores has only those on them to go by.
         if has_woken == Some(false) && start > least && !self.behind_all && !stats.restricted {
             let from = least.max(self.start_of(thread, view).saturating_sub(self.far_behind()));
@@ -384,7 +424,8 @@ impl Acfs {
         self.those_running(view, will_do).map(|(_, virtual_time)| virtual_time)
     }
 
-    /// The same, and whose they are. Threads of higher classes, which no policy places, do not count.
+    /// The same, and whose they are. Threads of higher classes, which no policy places, do not
+    /// count.
     fn those_running<'a>(
         &'a self,
         view: &'a View<'_>,
@@ -392,7 +433,8 @@ impl Acfs {
     ) -> impl Iterator<Item = (ThreadId, u64)> + 'a {
         view.machine.cores.iter().zip(view.cores).filter_map(move |(core, stats)| {
             let id = stats.running?;
-            // A newcomer whose start has not been carried out yet has run from nothing: nobody is to go by that.
+            // A newcomer whose start has not been carried out yet has run from nothing: nobody is
+            // to go by that.
             if self.queues.on_its_way(id, view) {
                 return None;
             }
@@ -416,16 +458,23 @@ impl Acfs {
         if self.behind_all {
             return self.running(view, |_, _| true).fold(self.greatest, u64::max);
         }
-        let contending =
-            self.running(view, |_, rank| self.contends(rank) && self.queues.may_run(thread, rank, view)).max();
+        let contending = self
+            .running(view, |_, rank| self.contends(rank) && self.queues.may_run(thread, rank, view))
+            .max();
         let beside_it = || self.running(view, |core, _| view.allowed(thread, core)).max();
         let bound = view.thread(thread).restricted;
         contending.or_else(|| if bound { beside_it() } else { None }).unwrap_or(self.greatest)
     }
 
-    /// The greatest virtual time that a newcomer goes by where nobody runs. Where there is nobody to go by, it stays what it was.
+    /// The greatest virtual time that a newcomer goes by where nobody runs. Where there is nobody
+    /// to go by, it stays what it was.
     fn note_greatest(&mut self, view: &View<'_>) {
-        let all = || view.live.iter().map(|&thread| view.thread(thread)).filter(|stats| stats.queue.is_some());
+        let all = || {
+            view.live
+                .iter()
+                .map(|&thread| view.thread(thread))
+                .filter(|stats| stats.queue.is_some())
+        };
         let greatest = if self.behind_all {
             all().map(|stats| stats.virtual_time).max()
         } else {
@@ -472,26 +521,42 @@ impl Acfs {
             return None;
         }
         let base = self.swap_ns / 2.0 * (1.0 - 1.0 / self.mean_factors[faster].max(1.0));
-        let scale = 2.0 * f64::from(threads - fast) / f64::from(threads) / self.queues.queue_length();
+        let scale =
+            2.0 * f64::from(threads - fast) / f64::from(threads) / self.queues.queue_length();
         Some((if self.adjusted { base * scale } else { base }) as i64)
     }
 
-    /// The threads of a kind as far as a trade with the kind of rank `other` is about them. `None`: nobody is there.
+    /// The threads of a kind as far as a trade with the kind of rank `other` is about them. `None`:
+    /// nobody is there.
     fn side(&self, rank: usize, other: usize, view: &View<'_>) -> Option<Side> {
         let kind = self.queues.kinds().kinds[rank];
-        let mut side = Side { v: (i64::MAX, i64::MIN), greatest_rate: 0.0, rate: (f64::INFINITY, 0.0), turn: 0.0 };
+        let mut side = Side {
+            v: (i64::MAX, i64::MIN),
+            greatest_rate: 0.0,
+            rate: (f64::INFINITY, 0.0),
+            turn: 0.0,
+        };
         let (mut threads, mut bound, mut turn) = (0, false, 0.0_f64);
-        for thread in view.runnable().filter(|&thread| self.queues.rank(view.thread(thread), view) == Some(rank)) {
-            let (stats, said) = (view.thread(thread), self.said.get(thread.index()).copied().unwrap_or_default());
+        for thread in view
+            .runnable()
+            .filter(|&thread| self.queues.rank(view.thread(thread), view) == Some(rank))
+        {
+            let (stats, said) =
+                (view.thread(thread), self.said.get(thread.index()).copied().unwrap_or_default());
             threads += 1;
             bound |= stats.restricted;
             if stats.restricted && !self.queues.may_run(thread, other, view) {
                 continue;
             }
-            let (v, rate) = (stats.virtual_time as i64, f64::from(said.charge[kind]) / f64::from(said.weight.max(1)));
+            let (v, rate) = (
+                stats.virtual_time as i64,
+                f64::from(said.charge[kind]) / f64::from(said.weight.max(1)),
+            );
             side.v = (side.v.0.min(v), side.v.1.max(v));
             side.rate = (side.rate.0.min(rate), side.rate.1.max(rate));
-            turn = turn.max(self.turn_where(UNIT_CHARGE / f64::from(said.charge[kind].max(1))).0 as f64 * rate);
+            turn = turn.max(
+                self.turn_where(UNIT_CHARGE / f64::from(said.charge[kind].max(1))).0 as f64 * rate,
+            );
         }
         side.greatest_rate = side.rate.1;
         let cores = self.queues.cores_of(rank);
@@ -499,16 +564,20 @@ impl Acfs {
             side.turn = turn;
             // Who may not run on all cores of the kind may run more than its share, or less.
             let share = (f64::from(cores) / f64::from(threads)).min(1.0);
-            side.rate = if bound { (0.0, side.rate.1) } else { (side.rate.0 * share, side.rate.1 * share) };
+            side.rate =
+                if bound { (0.0, side.rate.1) } else { (side.rate.0 * share, side.rate.1 * share) };
         }
         (side.v.0 <= side.v.1).then_some(side)
     }
 
-    /// For how long no two threads of a pair of kinds part by more than its threshold: the longer of two times that are both short enough.
+    /// For how long no two threads of a pair of kinds part by more than its threshold: the longer
+    /// of two times that are both short enough.
     ///
-    /// Of those that share the cores of a kind the one of least `v` runs next. So whoever has the greatest gets ahead no faster than by an equal share
-    /// of the cores, whoever has the least no slower, but for the turn that each of them may be in, or wait for. And nobody gets ahead faster than by
-    /// running all the time, or falls behind: which says more when they have parted that far that a turn is all that is missing.
+    /// Of those that share the cores of a kind the one of least `v` runs next. So whoever has the
+    /// greatest gets ahead no faster than by an equal share of the cores, whoever has the least no
+    /// slower, but for the turn that each of them may be in, or wait for. And nobody gets ahead
+    /// faster than by running all the time, or falls behind: which says more when they have parted
+    /// that far that a turn is all that is missing.
     fn apart(&self, faster: usize, view: &View<'_>) -> Option<Nanos> {
         let Some(threshold) = self.threshold(faster) else { return Some(Nanos::MAX) };
         let sides = (self.side(faster, faster + 1, view), self.side(faster + 1, faster, view));
@@ -529,17 +598,24 @@ impl Acfs {
         Some(alone.max(shared))
     }
 
-    /// For how long nobody who waits falls so far behind that it becomes a guest, which takes turns from those of another kind.
+    /// For how long nobody who waits falls so far behind that it becomes a guest, which takes turns
+    /// from those of another kind.
     fn no_guests(&self, view: &View<'_>) -> Option<Nanos> {
         let threads = || view.runnable().map(|thread| view.thread(thread));
         let cores: u32 = (0..self.queues.len()).map(|rank| self.queues.cores_of(rank)).sum();
-        let nobody_waits = self.queues.runnable() <= cores && threads().all(|stats| !stats.restricted);
+        let nobody_waits =
+            self.queues.runnable() <= cores && threads().all(|stats| !stats.restricted);
         if !self.has_guests || nobody_waits {
             return Some(Nanos::MAX);
         }
-        let (least, greatest) =
-            threads().fold((u64::MAX, 0), |(l, g), stats| (l.min(stats.virtual_time), g.max(stats.virtual_time)));
-        let lightest = view.runnable().filter_map(|thread| self.said.get(thread.index())).map(|said| said.weight).min();
+        let (least, greatest) = threads().fold((u64::MAX, 0), |(l, g), stats| {
+            (l.min(stats.virtual_time), g.max(stats.virtual_time))
+        });
+        let lightest = view
+            .runnable()
+            .filter_map(|thread| self.said.get(thread.index()))
+            .map(|said| said.weight)
+            .min();
         let rate = UNIT_CHARGE / f64::from(lightest.unwrap_or(1).max(1)) * (1.0 + ROUNDED);
         let left = self.far_behind() as f64 - greatest.saturating_sub(least) as f64;
         (left > 0.0).then(|| Nanos((left / rate) as u64))
@@ -553,9 +629,12 @@ impl Acfs {
         }
         self.queues.pull_all(view, claim, say);
         self.queues.balance(view, claim, say);
-        let thresholds: [Option<i64>; MAX_KINDS] =
-            std::array::from_fn(|pair| if pair + 1 < self.queues.len() { self.threshold(pair) } else { None });
-        let wants = |pair: usize, a: i64, b: i64| thresholds[pair].is_some_and(|threshold| b - a > threshold);
+        let thresholds: [Option<i64>; MAX_KINDS] = std::array::from_fn(|pair| {
+            if pair + 1 < self.queues.len() { self.threshold(pair) } else { None }
+        });
+        let wants = |pair: usize, a: i64, b: i64| {
+            thresholds[pair].is_some_and(|threshold| b - a > threshold)
+        };
         self.queues.exchange(view, due, claim, wants, say);
     }
 }
@@ -568,7 +647,8 @@ struct Side {
     greatest_rate: f64,
     /// Least and greatest `dv/dt` of whoever has the least and the greatest `v`.
     rate: (f64, f64),
-    /// What one gets ahead by within its turn; where nobody has to wait, as far as can be told: nothing.
+    /// What one gets ahead by within its turn; where nobody has to wait, as far as can be told:
+    /// nothing.
     turn: f64,
 }
 
@@ -579,7 +659,10 @@ impl Policy for Acfs {
 
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
         if self.batch.fract() != 0.0 {
-            return Err(format!("acfs has a whole number of slices in a row; batch is {}", self.batch));
+            return Err(format!(
+                "acfs has a whole number of slices in a row; batch is {}",
+                self.batch
+            ));
         }
         self.queues.start(Clock::Shared, view, say);
         self.queues.keep_sleepers(say);
@@ -609,16 +692,20 @@ impl Policy for Acfs {
         }
     }
 
-    /// Until speedups are refreshed, or two threads may have parted by the threshold. With so many threads that one is to change cores every few
-    /// ticks, that is not worth looking for.
+    /// Until speedups are refreshed, or two threads may have parted by the threshold. With so many
+    /// threads that one is to change cores every few ticks, that is not worth looking for.
     fn quiet_until(&self, view: &View<'_>) -> Option<Nanos> {
         let trades = f64::from(self.queues.runnable()) * FEW_TICKS * self.tick.0 as f64;
         if self.stale || trades > self.swap_ns || !self.queues.even(view) {
             return None;
         }
-        let refresh = self.refreshed?.saturating_add(self.refresh).min(view.now.saturating_add(self.no_guests(view)?));
-        (0..self.queues.len() - 1)
-            .try_fold(refresh, |until, faster| Some(until.min(view.now.saturating_add(self.apart(faster, view)?))))
+        let refresh = self
+            .refreshed?
+            .saturating_add(self.refresh)
+            .min(view.now.saturating_add(self.no_guests(view)?));
+        (0..self.queues.len() - 1).try_fold(refresh, |until, faster| {
+            Some(until.min(view.now.saturating_add(self.apart(faster, view)?)))
+        })
     }
 }
 

@@ -8,11 +8,13 @@
 //!     that is due last, if that is due later than itself; not so where its waker is about to wait (a synchronous wake-up: pipes, sockets)
 //! ```
 //!
-//! Work-conserving by construction, and no balance is ever needed: there is nothing to be out of balance. The price is that threads
-//! wander: between clusters that costs caches, between kinds it makes every thread as fast as chance has it.
+//! Work-conserving by construction, and no balance is ever needed: there is nothing to be out of
+//! balance. The price is that threads wander: between clusters that costs caches, between kinds it
+//! makes every thread as fast as chance has it.
 //!
-//! Source: Con Kolivas, BFS (Brain Fuck Scheduler), 2009. Of its idle cores, nearest first, only the nearest is looked for: the
-//! previous one. SCHED_IDLE counts as nice 19; a nice value counts as it is when the thread starts.
+//! Source: Con Kolivas, BFS (Brain Fuck Scheduler), 2009. Of its idle cores, nearest first, only
+//! the nearest is looked for: the previous one. SCHED_IDLE counts as nice 19; a nice value counts
+//! as it is when the thread starts.
 //!
 //! Any number of kinds: they make no difference. Everything is said once per thread, at its start.
 //!
@@ -88,8 +90,12 @@ mod tests {
         };
         bench.spawn(0);
         let ms = Nanos::from_millis;
-        // 6 ms x 836 / 128, and x 836 / 128 x (11/10)^5 at nice 5, each level rounded down to 128ths.
-        assert_eq!(due(&bench), (Nanos(139_187_500), Nanos(39_187_500), [Nanos::ZERO, ms(6), ms(12)]));
+        // 6 ms x 836 / 128, and x 836 / 128 x (11/10)^5 at nice 5, each level rounded down to
+        // 128ths.
+        assert_eq!(
+            due(&bench),
+            (Nanos(139_187_500), Nanos(39_187_500), [Nanos::ZERO, ms(6), ms(12)])
+        );
         bench.spawn_weighing(0, weight_of(5));
         assert_eq!(due(&bench).1, Nanos(6_000_000 * 1344 / 128));
     }

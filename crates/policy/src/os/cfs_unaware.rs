@@ -1,5 +1,5 @@
-//! `cfs-unaware`: a fair scheduler that does not know that cores differ: Linux's CFS where the kernel was told equal
-//! capacities, or before 4.20, when misfit migration came.
+//! `cfs-unaware`: a fair scheduler that does not know that cores differ: Linux's CFS where the
+//! kernel was told equal capacities, or before 4.20, when misfit migration came.
 //!
 //! ```text
 //! starts      core = argmin load(c),  load(c) = sum of W_t over its runnable threads;   ties: lowest number,
@@ -11,17 +11,21 @@
 //!             who wakes starts at most 3 ms behind, and preempts one that is more than 1 ms ahead
 //! ```
 //!
-//! Source: kernel/sched/fair.c of Linux up to 6.5 (CFS). Not modelled: domains' hierarchy and load averages in balance (the present
-//! weights are taken), and active balance of running threads. Kinds do not count at all, so any number of them will do.
+//! Source: kernel/sched/fair.c of Linux up to 6.5 (CFS). Not modelled: domains' hierarchy and load
+//! averages in balance (the present weights are taken), and active balance of running threads.
+//! Kinds do not count at all, so any number of them will do.
 //!
-//! Knobs: `first` (slow), whether the lowest numbers belong to the slowest or the fastest kind, since an unaware scheduler may meet either;
-//! `balance` (8 ms), the time between balances (Linux: as many ms as the domain has cores).
+//! Knobs: `first` (slow), whether the lowest numbers belong to the slowest or the fastest kind,
+//! since an unaware scheduler may meet either; `balance` (8 ms), the time between balances (Linux:
+//! as many ms as the domain has cores).
 
 use evenkeel_machine::{CoreId, Nanos};
 
 use super::fair;
 use super::homes::Homes;
-use crate::contract::{Directives, Event, Interest, Knob, Knobs, Policy, QueueId, ThreadId, Tier, View};
+use crate::contract::{
+    Directives, Event, Interest, Knob, Knobs, Policy, QueueId, ThreadId, Tier, View,
+};
 use crate::registry::{Entry, Trait};
 
 /// In the list of policies.
@@ -41,7 +45,8 @@ pub const ENTRY: Entry = Entry {
             default: 8.0,
             bounds: (0.1, 10_000.0),
             unit: "ms",
-            about: "time between balances; Linux: as many ms as the domain has cores, 8 on a 4+4 board",
+            about: "time between balances; Linux: as many ms as the domain has cores, 8 on a 4+4 \
+                    board",
         },
     ],
     make: |knobs, _| Box::new(CfsUnaware::new(knobs)),
@@ -58,7 +63,11 @@ pub struct CfsUnaware {
 
 impl CfsUnaware {
     fn new(knobs: &Knobs) -> Self {
-        Self { fast_first: knobs.word("first") == "fast", balance: knobs.millis("balance"), homes: Homes::default() }
+        Self {
+            fast_first: knobs.word("first") == "fast",
+            balance: knobs.millis("balance"),
+            homes: Homes::default(),
+        }
     }
 
     fn least_loaded(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
@@ -76,13 +85,17 @@ impl Policy for CfsUnaware {
         if !self.fast_first {
             cores.sort_by_key(|core| std::cmp::Reverse(view.kind(*core)));
         }
-        // An idle sibling of a busy core is taken last: Linux knows that much of a machine whose kinds it does not tell apart.
+        // An idle sibling of a busy core is taken last: Linux knows that much of a machine whose
+        // kinds it does not tell apart.
         cores.sort_by_key(|core| fair::is_second_sibling(view.machine, *core));
         self.homes = Homes::new(fair::places(&cores).into_iter().map(|place| (0, place)));
         let queues: Vec<_> = cores.iter().map(|_| fair::make_queue(say)).collect();
         for (core, &own) in view.machine.cores.iter().zip(&queues) {
-            let others: Vec<_> =
-                cores.iter().filter(|&&other| other != core.id).map(|other| QueueId(other.0)).collect();
+            let others: Vec<_> = cores
+                .iter()
+                .filter(|&&other| other != core.id)
+                .map(|other| QueueId(other.0))
+                .collect();
             say.serve(core.id, vec![Tier::least_key([own]), Tier::most_loaded(others)], Some(own));
             say.prefer(own, fair::nearest_first(view.machine, core.id, &cores));
             self.homes.open(own, view.cores[core.id.index()].online);
@@ -101,7 +114,12 @@ impl Policy for CfsUnaware {
             Event::Woke(thread) => fair::recount(&mut self.homes, thread, view),
             Event::Blocked(thread) | Event::Exited(thread) => self.homes.leave(thread),
             Event::Timer => {
-                fair::balance(&mut self.homes, |thread, queue| view.allowed(thread, CoreId(queue.0)), view, say);
+                fair::balance(
+                    &mut self.homes,
+                    |thread, queue| view.allowed(thread, CoreId(queue.0)),
+                    view,
+                    say,
+                );
             }
             Event::CoreOnline(core) => self.homes.open(QueueId(core.0), true),
             Event::CoreOffline(core) => {

@@ -5,12 +5,15 @@
 //! u > up -> all threads to the next faster kind        u < down -> all to the next slower kind
 //! ```
 //!
-//! Thresholds, `settle` and bound threads: see `os/switching.rs`. Each thread pays one migration per switch. Two kinds: the fast one or the slow
-//! one. More: they are ranked by capacity and taken one step at a time. All clusters of a kind count as one.
+//! Thresholds, `settle` and bound threads: see `os/switching.rs`. Each thread pays one migration
+//! per switch. Two kinds: the fast one or the slow one. More: they are ranked by capacity and taken
+//! one step at a time. All clusters of a kind count as one.
 //!
-//! Source: the cluster migration of the first big.LITTLE products (Arm, "big.LITTLE Technology: The Future of Mobile", 2013).
+//! Source: the cluster migration of the first big.LITTLE products (Arm, "big.LITTLE Technology: The
+//! Future of Mobile", 2013).
 //!
-//! Knobs: `up` (0.8), `down` (0.3), `tick` (4 ms), `settle` (128 ms), `first` (slow): the kind that works at the start.
+//! Knobs: `up` (0.8), `down` (0.3), `tick` (4 ms), `settle` (128 ms), `first` (slow): the kind that
+//! works at the start.
 
 use evenkeel_machine::KindId;
 
@@ -52,7 +55,9 @@ impl Policy for ClusterSwitching {
 
     fn notes(&self) -> Vec<String> {
         match self.kinds {
-            1 => vec!["cs has one kind of core here, and so nothing to switch: all cores work".into()],
+            1 => vec![
+                "cs has one kind of core here, and so nothing to switch: all cores work".into(),
+            ],
             _ => Vec::new(),
         }
     }
@@ -72,7 +77,9 @@ mod tests {
     }
 
     fn working(bench: &Bench) -> Vec<usize> {
-        (0..bench.cores.len()).filter(|&core| !bench.serves(CoreId(core as u32)).is_empty()).collect()
+        (0..bench.cores.len())
+            .filter(|&core| !bench.serves(CoreId(core as u32)).is_empty())
+            .collect()
     }
 
     fn tick(bench: &mut Bench, ms: u64, utilisation: u32) {
@@ -150,9 +157,11 @@ mod tests {
     fn thresholds_the_wrong_way_round_are_refused() {
         for name in ["cs", "iks", "gts"] {
             for (up, down) in [("0.4", "0.4"), ("0.2", "0.5")] {
-                let set = [("up".to_string(), up.to_string()), ("down".to_string(), down.to_string())];
+                let set =
+                    [("up".to_string(), up.to_string()), ("down".to_string(), down.to_string())];
                 let machine = machine(&[("big", 1024, 1), ("little", 512, 1)]);
-                let why = Bench::try_on(machine, make(name, &set).unwrap()).err().unwrap_or_default();
+                let why =
+                    Bench::try_on(machine, make(name, &set).unwrap()).err().unwrap_or_default();
                 assert!(why.starts_with(&format!("{name} needs down below up")), "{why}");
             }
         }

@@ -4,11 +4,12 @@
 //! due = now + ratio(nice) x slice,    ratio(-20) = 1, a tenth more with each nice level (in 128ths, rounded down; nice 0: 6.53)
 //! ```
 //!
-//! A deadline is set when a thread starts and whenever it has used up a slice. It keeps it, and what is left of the slice, when it is preempted and
-//! when it sleeps: who sleeps much is overdue when it wakes, and goes first.
+//! A deadline is set when a thread starts and whenever it has used up a slice. It keeps it, and
+//! what is left of the slice, when it is preempted and when it sleeps: who sleeps much is overdue
+//! when it wakes, and goes first.
 //!
-//! A thread that was taken off a core and is still the last that the core ran *sticks* to it: for others it is due later, by one slice in
-//! the same cluster, by two elsewhere.
+//! A thread that was taken off a core and is still the last that the core ran *sticks* to it: for
+//! others it is due later, by one slice in the same cluster, by two elsewhere.
 //!
 //! Source: BFS (Con Kolivas, 2009), `prio_ratios`, `prio_deadline_diff`, `sticky_task`.
 
@@ -17,7 +18,8 @@ use evenkeel_machine::Nanos;
 use crate::contract::{Knob, Knobs, Order, Preemption, Slice};
 use crate::weight::nice_of;
 
-/// Whoever is due earlier does not wait; but one whose waker is about to wait itself waits for that (`ttwu_activate` of BFS).
+/// Whoever is due earlier does not wait; but one whose waker is about to wait itself waits for that
+/// (`ttwu_activate` of BFS).
 pub const PREEMPTION: Preemption = Preemption { margin: 0, synchronous: false };
 
 /// How long a thread runs while others wait.
@@ -26,7 +28,8 @@ pub const SLICE: Knob = Knob::Number {
     default: 6.0,
     bounds: (0.1, 1_000.0),
     unit: "ms",
-    about: "how long a thread runs while others wait; deadlines are multiples of it (BFS, rr_interval)",
+    about: "how long a thread runs while others wait; deadlines are multiples of it (BFS, \
+            rr_interval)",
 };
 
 /// Ratios are of this.
@@ -65,7 +68,11 @@ impl Deadlines {
 
     /// The place of a thread that is due at `at`.
     pub fn order(self, weight: u32, at: Nanos) -> Order {
-        Order::Deadline { at, renew: self.span(weight), postpone: [Nanos::ZERO, self.0, Nanos(2 * self.0.0)] }
+        Order::Deadline {
+            at,
+            renew: self.span(weight),
+            postpone: [Nanos::ZERO, self.0, Nanos(2 * self.0.0)],
+        }
     }
 
     /// The place of a thread whose slice begins.
@@ -91,6 +98,9 @@ mod tests {
             [-20, -19, -18, 0].map(|nice| deadlines.span(weight_of(nice))),
             [128, 140, 154, 836].map(|at| Nanos(at * 1000))
         );
-        assert!((-20..19).all(|nice| deadlines.span(weight_of(nice)) < deadlines.span(weight_of(nice + 1))));
+        assert!(
+            (-20..19)
+                .all(|nice| deadlines.span(weight_of(nice)) < deadlines.span(weight_of(nice + 1)))
+        );
     }
 }

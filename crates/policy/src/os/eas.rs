@@ -8,15 +8,17 @@
 //! starts      as linux: the cluster with most idle cores
 //! ```
 //!
-//! One code with [`super::linux`], whose head has the rules; those of energy are at the head of `linux/energy.rs`. As
-//! in the kernel one thread that is always busy makes the machine over-utilised, even on the largest core.
+//! One code with [`super::linux`], whose head has the rules; those of energy are at the head of
+//! `linux/energy.rs`. As in the kernel one thread that is always busy makes the machine
+//! over-utilised, even on the largest core.
 //!
-//! Source: `find_energy_efficient_cpu` of kernel/sched/fair.c, Linux 6.12; Documentation/scheduler/sched-energy.rst. A
-//! machine without a power model is refused: all clusters would cost the same. Where there is SMT the kernel has
-//! no energy-aware scheduling; here capacities count then, too.
+//! Source: `find_energy_efficient_cpu` of kernel/sched/fair.c, Linux 6.12;
+//! Documentation/scheduler/sched-energy.rst. A machine without a power model is refused: all
+//! clusters would cost the same. Where there is SMT the kernel has no energy-aware scheduling; here
+//! capacities count then, too.
 //!
-//! Knobs: `clock` (schedutil), at which clusters are taken to run; `tick` (4 ms). A wake-up costs O(cores), a tick
-//! O(threads).
+//! Knobs: `clock` (schedutil), at which clusters are taken to run; `tick` (4 ms). A wake-up costs
+//! O(cores), a tick O(threads).
 
 use super::TICK;
 use super::linux::{Linux, PowerModel};
@@ -33,9 +35,12 @@ pub const ENTRY: Entry = Entry {
         Knob::Word {
             name: "clock",
             words: &["schedutil", "top"],
-            about: "at what clock clusters are taken to run: schedutil's for what their cores have to do, or the highest",
+            about: "at what clock clusters are taken to run: schedutil's for what their cores have \
+                    to do, or the highest",
         },
         TICK,
     ],
-    make: |knobs, _| Box::new(Linux::new(knobs, PowerModel::Always { at_top: knobs.word("clock") == "top" })),
+    make: |knobs, _| {
+        Box::new(Linux::new(knobs, PowerModel::Always { at_top: knobs.word("clock") == "top" }))
+    },
 };

@@ -1,31 +1,38 @@
 //! `eqp`: equal progress. Every thread shall be slowed down as much as every other.
 //!
-//! Source: Van Craeynest, Akram, Heirman, Jaleel, Eeckhout, "Fairness-aware scheduling on single-ISA heterogeneous multi-cores", PACT 2013.
+//! Source: Van Craeynest, Akram, Heirman, Jaleel, Eeckhout, "Fairness-aware scheduling on
+//! single-ISA heterogeneous multi-cores", PACT 2013.
 //!
-//! With `T_k` the time of a thread on cores of kind `k` so far and `SF_k` its present speedup factor there, every `quantum`:
+//! With `T_k` the time of a thread on cores of kind `k` so far and `SF_k` its present speedup
+//! factor there, every `quantum`:
 //!
 //! ```text
 //! slowdown_t = sum T_k / sum (T_k SF_k / SF_fastest)         two kinds:  (T_big + T_small) / (T_big + T_small / SF_t)
 //! the B threads with the greatest slowdown go to the fast cores
 //! ```
 //!
-//! The whole past is judged by the present factor: a thread whose phase has changed is taken to have been so all along. That is the paper's
-//! rule and the weakness that acfs (JPDC 102) shows of it. It counts threads, not applications, and knows no priorities; time spent
-//! waiting for a core does not count. A thread that gains nothing (`SF_t` = 1) is never slowed down by its rule, and stays on slow cores.
+//! The whole past is judged by the present factor: a thread whose phase has changed is taken to
+//! have been so all along. That is the paper's rule and the weakness that acfs (JPDC 102) shows of
+//! it. It counts threads, not applications, and knows no priorities; time spent waiting for a core
+//! does not count. A thread that gains nothing (`SF_t` = 1) is never slowed down by its rule, and
+//! stays on slow cores.
 //!
-//! The paper samples: the factor is the ratio of the instructions per cycle last seen on each kind. That is an estimator here, and not the policy's:
-//! `--estimator sampled` (live mechanisms with hardware counters sample anyway). A thread that has not run yet has a slowdown of 1.
+//! The paper samples: the factor is the ratio of the instructions per cycle last seen on each kind.
+//! That is an estimator here, and not the policy's: `--estimator sampled` (live mechanisms with
+//! hardware counters sample anyway). A thread that has not run yet has a slowdown of 1.
 //!
-//! Three or more kinds: as above; of two adjacent kinds the faster has the greater slowdowns, so that threads settle within as many
-//! quanta as there are pairs. `B` counts hardware threads, with SMT. More threads than cores: `os/kind_queues.rs`; those of a kind
-//! take turns, all alike.
+//! Three or more kinds: as above; of two adjacent kinds the faster has the greater slowdowns, so
+//! that threads settle within as many quanta as there are pairs. `B` counts hardware threads, with
+//! SMT. More threads than cores: `os/kind_queues.rs`; those of a kind take turns, all alike.
 //!
 //! Knobs: `quantum` (200 ms), `slice` (3 ms). A quantum costs O(threads).
 
 use evenkeel_machine::Nanos;
 
 use super::kind_queues::{KindQueues, SLICE, Turns};
-use crate::contract::{Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View};
+use crate::contract::{
+    Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View,
+};
 use crate::registry::{Entry, Trait};
 use crate::speedup::{Kinds, Source};
 use crate::weight::DEFAULT_WEIGHT;
@@ -123,7 +130,8 @@ impl Policy for Eqp {
             Event::Timer => self.judge(view, say),
             _ => {}
         }
-        let (slowdowns, turns) = (&self.slowdowns, Turns { slice: self.slice, weight: Some(DEFAULT_WEIGHT) });
+        let (slowdowns, turns) =
+            (&self.slowdowns, Turns { slice: self.slice, weight: Some(DEFAULT_WEIGHT) });
         self.queues.keep(event, turns, |thread, _| slowdown_of(slowdowns, thread), view, say);
     }
 }
@@ -193,8 +201,9 @@ mod tests {
             let mut bench = bench(1, factors.len() as u32 - 1, factors);
             play(&mut bench, 1, 5_000);
             let slowdowns = slowdowns(&bench);
-            let (least, greatest) =
-                slowdowns.iter().fold((f64::MAX, f64::MIN), |(l, g), &slowdown| (slowdown.min(l), slowdown.max(g)));
+            let (least, greatest) = slowdowns
+                .iter()
+                .fold((f64::MAX, f64::MIN), |(l, g), &slowdown| (slowdown.min(l), slowdown.max(g)));
             assert!(greatest / least < 1.01, "{factors:?}: {slowdowns:?}");
         }
     }
@@ -230,7 +239,8 @@ mod tests {
         (0..3).for_each(|_| {
             bench.deliver(Event::Timer);
         });
-        let places: Vec<_> = bench.cores.iter().map(|core| core.running.map(|thread| thread.0)).collect();
+        let places: Vec<_> =
+            bench.cores.iter().map(|core| core.running.map(|thread| thread.0)).collect();
         assert_eq!(places, [Some(2), Some(1), Some(0)]);
     }
 }

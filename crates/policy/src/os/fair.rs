@@ -1,18 +1,24 @@
-//! What the policies that share cores as Linux does have in common: the figures of CFS, its queues, and balance by weight.
+//! What the policies that share cores as Linux does have in common: the figures of CFS, its queues,
+//! and balance by weight.
 
 use evenkeel_machine::{CoreId, Machine, Nanos};
 
 use super::homes::Homes;
 use super::level::{Lot, level, may_help};
-use crate::contract::{Clock, Directive, Directives, Order, Preemption, QueueId, Slice, Start, State, ThreadId, View};
+use crate::contract::{
+    Clock, Directive, Directives, Order, Preemption, QueueId, Slice, Start, State, ThreadId, View,
+};
 
-/// Slice of a core's only thread. Linux CFS (kernel/sched/fair.c up to 6.5): four `sysctl_sched_min_granularity`.
+/// Slice of a core's only thread. Linux CFS (kernel/sched/fair.c up to 6.5): four
+/// `sysctl_sched_min_granularity`.
 const SLICE_ALONE: Nanos = Nanos::from_millis(3);
 /// Least slice: CFS's `sysctl_sched_min_granularity`.
 pub const SLICE_LEAST: Nanos = Nanos::from_micros(750);
-/// A thread that wakes preempts one that is ahead by more than this, in nanoseconds of virtual time: CFS's `sysctl_sched_wakeup_granularity`.
+/// A thread that wakes preempts one that is ahead by more than this, in nanoseconds of virtual
+/// time: CFS's `sysctl_sched_wakeup_granularity`.
 const WAKEUP_MARGIN: u64 = 1_000_000;
-/// Credit of a thread that wakes, in nanoseconds of virtual time: half of CFS's `sysctl_sched_latency` of 6 ms (`GENTLE_FAIR_SLEEPERS`).
+/// Credit of a thread that wakes, in nanoseconds of virtual time: half of CFS's
+/// `sysctl_sched_latency` of 6 ms (`GENTLE_FAIR_SLEEPERS`).
 const SLEEPER_CREDIT: u64 = 3_000_000;
 
 /// 3 ms, divided by the number of runnable threads of the queue, at least 0.75 ms.
@@ -23,12 +29,15 @@ pub fn is_second_sibling(machine: &Machine, core: CoreId) -> bool {
     machine.cores[core.index()].sibling.is_some_and(|sibling| sibling < core)
 }
 
-/// Cores, fastest kind first; within a kind the first sibling of every physical core before all second ones, then by number. Second
-/// siblings of a fast kind still come before slower kinds: how fast a sibling is depends on what the other runs,
-/// and whoever asks for fast cores first asks for kinds in order of capacity.
+/// Cores, fastest kind first; within a kind the first sibling of every physical core before all
+/// second ones, then by number. Second siblings of a fast kind still come before slower kinds: how
+/// fast a sibling is depends on what the other runs, and whoever asks for fast cores first asks for
+/// kinds in order of capacity.
 pub fn fast_first(machine: &Machine) -> Vec<CoreId> {
     let mut cores: Vec<_> = machine.cores.iter().map(|core| core.id).collect();
-    cores.sort_by_key(|core| (machine.cores[core.index()].kind, is_second_sibling(machine, *core), *core));
+    cores.sort_by_key(|core| {
+        (machine.cores[core.index()].kind, is_second_sibling(machine, *core), *core)
+    });
     cores
 }
 
@@ -65,18 +74,27 @@ pub fn make_queue(say: &mut Directives) -> QueueId {
 /// A thread starts in a queue made so.
 pub fn enter(thread: ThreadId, queue: QueueId, view: &View<'_>, say: &mut Directives) {
     say.assign(thread, queue);
-    say.order(thread, Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor });
+    say.order(
+        thread,
+        Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor },
+    );
     say.slice(thread, SLICE);
 }
 
 /// The same, where `homes` keeps who belongs where.
-pub fn settle(homes: &mut Homes, thread: ThreadId, queue: QueueId, view: &View<'_>, say: &mut Directives) {
+pub fn settle(
+    homes: &mut Homes,
+    thread: ThreadId,
+    queue: QueueId,
+    view: &View<'_>,
+    say: &mut Directives,
+) {
     homes.put(thread, queue, view.thread(thread).weight);
     enter(thread, queue, view, say);
 }
 
-/// A thread woke, blocked or ended: its weight counts where it belongs, or no more. With a view newer than
-/// the event, the view is right.
+/// A thread woke, blocked or ended: its weight counts where it belongs, or no more. With a view
+/// newer than the event, the view is right.
 pub fn recount(homes: &mut Homes, thread: ThreadId, view: &View<'_>) {
     let stats = view.thread(thread);
     match stats.queue {
@@ -86,26 +104,47 @@ pub fn recount(homes: &mut Homes, thread: ThreadId, view: &View<'_>) {
 }
 
 /// A thread belongs to another queue from now on.
-pub fn rehome(homes: &mut Homes, thread: ThreadId, queue: QueueId, view: &View<'_>, say: &mut Directives) {
+pub fn rehome(
+    homes: &mut Homes,
+    thread: ThreadId,
+    queue: QueueId,
+    view: &View<'_>,
+    say: &mut Directives,
+) {
     say.assign(thread, queue);
     if view.thread(thread).runnable() {
         homes.put(thread, queue, view.thread(thread).weight);
     }
 }
 
-/// Threads that belong to the queue of a core, where queue `q` is core `q`'s: who must find another when the core leaves.
+/// Threads that belong to the queue of a core, where queue `q` is core `q`'s: who must find another
+/// when the core leaves.
 pub fn at_home<'a>(core: CoreId, view: &'a View<'_>) -> impl Iterator<Item = ThreadId> + 'a {
-    view.live.iter().copied().filter(move |&thread| view.thread(thread).queue == Some(QueueId(core.0)))
+    view.live
+        .iter()
+        .copied()
+        .filter(move |&thread| view.thread(thread).queue == Some(QueueId(core.0)))
 }
 
-/// Why thresholds make no sense, if they do not: what is up at one of them must not be down at the other.
+/// Why thresholds make no sense, if they do not: what is up at one of them must not be down at the
+/// other.
 pub fn check_thresholds(policy: &str, up: f64, down: f64) -> Result<(), String> {
-    if down < up { Ok(()) } else { Err(format!("{policy} needs down below up; they are {down} and {up}")) }
+    if down < up {
+        Ok(())
+    } else {
+        Err(format!("{policy} needs down below up; they are {down} and {up}"))
+    }
 }
 
-/// Periodic balance by weight of the open queues of each class among themselves; who waits may move to where `may` lets it.
-/// O(threads + queues), and O(log queues) a move; mostly nothing is out of balance, and then a thread costs a look.
-pub fn balance(homes: &mut Homes, may: impl Fn(ThreadId, QueueId) -> bool, view: &View<'_>, say: &mut Directives) {
+/// Periodic balance by weight of the open queues of each class among themselves; who waits may move
+/// to where `may` lets it. O(threads + queues), and O(log queues) a move; mostly nothing is out of
+/// balance, and then a thread costs a look.
+pub fn balance(
+    homes: &mut Homes,
+    may: impl Fn(ThreadId, QueueId) -> bool,
+    view: &View<'_>,
+    say: &mut Directives,
+) {
     balance_by(homes, |_| 1, may, view, say);
 }
 
@@ -143,7 +182,11 @@ pub fn balance_among(
     let mut lots = Vec::with_capacity(queues.len());
     for (i, &queue) in queues.iter().enumerate() {
         place[queue.index()] = Some(i);
-        lots.push(Lot { capacity: capacity(queue), weight: homes.load(queue), movable: Vec::new() });
+        lots.push(Lot {
+            capacity: capacity(queue),
+            weight: homes.load(queue),
+            movable: Vec::new(),
+        });
     }
     for &thread in view.live {
         let stats = view.thread(thread);

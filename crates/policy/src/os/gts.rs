@@ -1,4 +1,5 @@
-//! `gts`: global task scheduling (HMP): every core is in use, a thread goes up or down by its own load.
+//! `gts`: global task scheduling (HMP): every core is in use, a thread goes up or down by its own
+//! load.
 //!
 //! ```text
 //! load_k(t) = min(1024, load(t) x 1024 / capacity(k)),  load(t) by PELT: 1024 means always runnable at the scale of kind k
@@ -9,18 +10,20 @@
 //! starts    an idle core, faster kinds first; else the least loaded of the fastest kind (HMP boosts new threads)
 //! ```
 //!
-//! Two kinds: up is big, down is little, and loads are judged at little-core scale. More kinds: ranked by capacity, each
-//! adjacent pair by the same rule.
+//! Two kinds: up is big, down is little, and loads are judged at little-core scale. More kinds:
+//! ranked by capacity, each adjacent pair by the same rule.
 //!
-//! Within a kind it is as [`super::cfs_unaware`]: fair queues per core, idle pull, balance by weight. With `offload`, as the HMP patches do
-//! it, an idle core also takes threads that wait (not those that run) for a busy faster kind, so that no thread waits
-//! while a slower core idles. A thread taken so is not sent up again at a tick as long as the least loaded core
-//! above has no fewer threads than its own: else the two rules would pass it to and fro.
+//! Within a kind it is as [`super::cfs_unaware`]: fair queues per core, idle pull, balance by
+//! weight. With `offload`, as the HMP patches do it, an idle core also takes threads that wait (not
+//! those that run) for a busy faster kind, so that no thread waits while a slower core idles. A
+//! thread taken so is not sent up again at a tick as long as the least loaded core above has no
+//! fewer threads than its own: else the two rules would pass it to and fro.
 //!
 //! A thread younger than one half-life of PELT (32 ms) is not sent down: its load has not settled.
 //!
-//! Source: the HMP patches to Linux (Rasmussen and others, Arm and Linaro, 2012 to 2014): `hmp_up_migration`, `hmp_down_migration`,
-//! `hmp_idle_pull`, `hmp_offload_down`. That an idle core pulls only who belongs there is theirs, too.
+//! Source: the HMP patches to Linux (Rasmussen and others, Arm and Linaro, 2012 to 2014):
+//! `hmp_up_migration`, `hmp_down_migration`, `hmp_idle_pull`, `hmp_offload_down`. That an idle core
+//! pulls only who belongs there is theirs, too.
 //!
 //! Knobs: `up` (700 of 1024), `down` (256 of 1024), `tick` (4 ms), `offload` (on).
 
@@ -29,7 +32,9 @@ use evenkeel_machine::{CoreId, FULL_CAPACITY, KindId, Nanos};
 use super::TICK;
 use super::fair;
 use super::homes::Homes;
-use crate::contract::{Directives, Event, Interest, Knob, Knobs, Policy, QueueId, ThreadId, Tier, View};
+use crate::contract::{
+    Directives, Event, Interest, Knob, Knobs, Policy, QueueId, ThreadId, Tier, View,
+};
 use crate::registry::Entry;
 
 /// In the list of policies.
@@ -44,20 +49,23 @@ pub const ENTRY: Entry = Entry {
             default: 700.0,
             bounds: (0.0, 1024.0),
             unit: "of 1024",
-            about: "a thread with a greater load at the slower kind's scale goes up (hmp_up_threshold)",
+            about: "a thread with a greater load at the slower kind's scale goes up \
+                    (hmp_up_threshold)",
         },
         Knob::Number {
             name: "down",
             default: 256.0,
             bounds: (0.0, 1024.0),
             unit: "of 1024",
-            about: "a thread with a lesser load at the slower kind's scale goes down (hmp_down_threshold)",
+            about: "a thread with a lesser load at the slower kind's scale goes down \
+                    (hmp_down_threshold)",
         },
         TICK,
         Knob::Word {
             name: "offload",
             words: &["on", "off"],
-            about: "whether an idle core takes threads that wait for a faster kind (hmp_offload_down)",
+            about: "whether an idle core takes threads that wait for a faster kind \
+                    (hmp_offload_down)",
         },
     ],
     make: |knobs, _| Box::new(Gts::new(knobs)),
@@ -95,9 +103,11 @@ impl Gts {
         self.homes.least(kind.index(), |queue| view.allowed(thread, CoreId(queue.0)))
     }
 
-    /// An idle core, faster kinds first; else the least loaded one of the fastest kind that the thread may run on.
+    /// An idle core, faster kinds first; else the least loaded one of the fastest kind that the
+    /// thread may run on.
     fn first_place(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
-        let least: Vec<_> = (0..self.kinds).filter_map(|k| self.least(KindId(k as u8), thread, view)).collect();
+        let least: Vec<_> =
+            (0..self.kinds).filter_map(|k| self.least(KindId(k as u8), thread, view)).collect();
         let idle = least.iter().find(|&&(load, _)| load == 0);
         idle.or(least.first()).map(|&(_, queue)| queue)
     }
@@ -107,7 +117,8 @@ impl Gts {
         let stats = view.thread(thread);
         let at_scale = |kind: KindId| {
             let capacity = view.machine.kinds[kind.index()].capacity.max(1);
-            (u64::from(stats.load) * u64::from(FULL_CAPACITY) / u64::from(capacity)).min(u64::from(FULL_CAPACITY))
+            (u64::from(stats.load) * u64::from(FULL_CAPACITY) / u64::from(capacity))
+                .min(u64::from(FULL_CAPACITY))
         };
         let (above, below) = (on.0.checked_sub(1).map(KindId), KindId(on.0 + 1));
         let settled = view.now.saturating_sub(stats.started) >= SETTLE;
@@ -118,16 +129,20 @@ impl Gts {
         }
     }
 
-    /// Whether a tick leaves the threads of a queue where they are whatever their loads: there is no kind below, and above nobody has less to do. Of most
-    /// threads nothing else need be looked at.
+    /// Whether a tick leaves the threads of a queue where they are whatever their loads: there is
+    /// no kind below, and above nobody has less to do. Of most threads nothing else need be looked
+    /// at.
     fn keeps_all(&self, home: QueueId, view: &View<'_>) -> bool {
         let on = view.kind(CoreId(home.0));
-        let may_rise = on.0.checked_sub(1).and_then(|above| self.homes.least_load(usize::from(above)));
-        let stays = may_rise.is_none_or(|least| self.offload && least > 0 && least >= self.homes.load(home));
+        let may_rise =
+            on.0.checked_sub(1).and_then(|above| self.homes.least_load(usize::from(above)));
+        let stays = may_rise
+            .is_none_or(|least| self.offload && least > 0 && least >= self.homes.load(home));
         stays && on.index() + 1 >= self.kinds
     }
 
-    /// Judges a runnable thread and moves it where it belongs; `woke`: it runs nowhere yet, so that load there does not keep it.
+    /// Judges a runnable thread and moves it where it belongs; `woke`: it runs nowhere yet, so that
+    /// load there does not keep it.
     fn judge(&mut self, thread: ThreadId, woke: bool, view: &View<'_>, say: &mut Directives) {
         let Some(home) = self.homes.of(thread) else { return };
         let on = view.kind(CoreId(home.0));
@@ -162,7 +177,9 @@ impl Gts {
             .filter_map(|other| view.cores[other.index()].running)
             .filter(|&thread| view.thread(thread).queue.is_some() && view.allowed(thread, core))
             // Another core that went idle in the same instant may have pulled it already.
-            .filter(|&thread| self.homes.of(thread).is_some_and(|home| view.kind(CoreId(home.0)) == below))
+            .filter(|&thread| {
+                self.homes.of(thread).is_some_and(|home| view.kind(CoreId(home.0)) == below)
+            })
             .filter(|&thread| self.belongs(thread, below, view) < below)
             .max_by_key(|&thread| (view.thread(thread).load, std::cmp::Reverse(thread)));
         if let Some(thread) = heaviest {
@@ -183,14 +200,24 @@ impl Policy for Gts {
         self.kinds = view.machine.kinds.len();
         let cores = fair::fast_first(view.machine);
         let places = fair::places(&cores);
-        self.homes = Homes::new(view.machine.cores.iter().map(|core| (core.kind.index(), places[core.id.index()])));
+        self.homes = Homes::new(
+            view.machine.cores.iter().map(|core| (core.kind.index(), places[core.id.index()])),
+        );
         let queues: Vec<_> = cores.iter().map(|_| fair::make_queue(say)).collect();
         for (core, &own) in view.machine.cores.iter().zip(&queues) {
-            let of_kind =
-                |kind| view.machine.cores_of(kind).filter(|&other| other != core.id).map(|other| QueueId(other.0));
-            let mut tiers = vec![Tier::least_key([own]), Tier::most_loaded(of_kind(core.kind).collect::<Vec<_>>())];
+            let of_kind = |kind| {
+                view.machine
+                    .cores_of(kind)
+                    .filter(|&other| other != core.id)
+                    .map(|other| QueueId(other.0))
+            };
+            let mut tiers = vec![
+                Tier::least_key([own]),
+                Tier::most_loaded(of_kind(core.kind).collect::<Vec<_>>()),
+            ];
             if self.offload {
-                let faster = (0..core.kind.0).rev().map(|kind| of_kind(KindId(kind)).collect::<Vec<_>>());
+                let faster =
+                    (0..core.kind.0).rev().map(|kind| of_kind(KindId(kind)).collect::<Vec<_>>());
                 tiers.extend(faster.map(Tier::most_loaded));
             }
             say.serve(core.id, tiers, Some(own));
@@ -217,8 +244,14 @@ impl Policy for Gts {
             Event::Blocked(thread) | Event::Exited(thread) => self.homes.leave(thread),
             Event::CoreIdle(core) => self.pull(core, view, say),
             Event::Timer => {
-                // Balance within a kind only: between kinds load decides, not the number of threads.
-                fair::balance(&mut self.homes, |thread, queue| view.allowed(thread, CoreId(queue.0)), view, say);
+                // Balance within a kind only: between kinds load decides, not the number of
+                // threads.
+                fair::balance(
+                    &mut self.homes,
+                    |thread, queue| view.allowed(thread, CoreId(queue.0)),
+                    view,
+                    say,
+                );
                 for &thread in view.live {
                     let Some(home) = self.homes.of(thread) else { continue };
                     if !self.keeps_all(home, view) && view.thread(thread).runnable() {
@@ -250,7 +283,8 @@ mod tests {
     use crate::testing::{Bench, LITTLE, machine};
 
     fn bench(big: u32, little: u32, set: &[(&str, &str)]) -> Bench {
-        let set: Vec<_> = set.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect();
+        let set: Vec<_> =
+            set.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect();
         Bench::start(big, little, make("gts", &set).unwrap())
     }
 

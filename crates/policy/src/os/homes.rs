@@ -1,13 +1,15 @@
-//! Who belongs where: for policies with a queue per core, the queue that each thread belongs to and what runnable threads
-//! each queue has. Kept by the policy itself, because many threads may start in one instant, before the view shows any of them placed.
+//! Who belongs where: for policies with a queue per core, the queue that each thread belongs to and
+//! what runnable threads each queue has. Kept by the policy itself, because many threads may start
+//! in one instant, before the view shows any of them placed.
 //!
-//! Queues are in classes (a kind of core, or one class for all); the least loaded of a class is known at all times, and a
-//! change costs O(log queues).
+//! Queues are in classes (a kind of core, or one class for all); the least loaded of a class is
+//! known at all times, and a change costs O(log queues).
 
 use super::tournament::Tournament;
 use crate::contract::{QueueId, ThreadId, View};
 
-/// Where threads belong, and the load of each queue: the sum of the weights of its runnable threads.
+/// Where threads belong, and the load of each queue: the sum of the weights of its runnable
+/// threads.
 #[derive(Clone, Debug, Default)]
 pub struct Homes {
     threads: Vec<Home>,
@@ -66,7 +68,8 @@ impl Numbers<'_> {
 }
 
 impl Homes {
-    /// Queues from 0, each with its class and, among queues of equal load, its rank (the least goes first). All are open.
+    /// Queues from 0, each with its class and, among queues of equal load, its rank (the least goes
+    /// first). All are open.
     pub fn new(queues: impl IntoIterator<Item = (usize, u32)>) -> Self {
         let mut homes = Self::default();
         let mut ranked: Vec<Vec<(u32, QueueId)>> = Vec::new();
@@ -84,7 +87,9 @@ impl Homes {
                 homes.queues[queue.index()].place = place;
             }
             let loads = Tournament::new(class.len());
-            homes.classes.push(Class { queues: class.into_iter().map(|(_, queue)| queue).collect(), loads });
+            homes
+                .classes
+                .push(Class { queues: class.into_iter().map(|(_, queue)| queue).collect(), loads });
         }
         homes
     }
@@ -131,7 +136,8 @@ impl Homes {
         self.bring_into_order();
     }
 
-    /// The same where many follow: who is least loaded is not known before [`Homes::bring_into_order`]. Of threads that trade places, no load changes.
+    /// The same where many follow: who is least loaded is not known before
+    /// [`Homes::bring_into_order`]. Of threads that trade places, no load changes.
     pub fn put_unordered(&mut self, thread: ThreadId, queue: QueueId, weight: u32) {
         if self.threads.len() <= thread.index() {
             self.threads.resize(thread.index() + 1, Home::NONE);
@@ -174,7 +180,8 @@ impl Homes {
         self.queues[queue.index()].open
     }
 
-    /// The open queue of a class with the least load that will do, and its load. O(1), or, where the least loaded of all will not do, O(queues).
+    /// The open queue of a class with the least load that will do, and its load. O(1), or, where
+    /// the least loaded of all will not do, O(queues).
     pub fn least(&self, class: usize, will_do: impl Fn(QueueId) -> bool) -> Option<(u64, QueueId)> {
         debug_assert!(self.unordered.is_empty());
         let Class { queues, loads } = self.classes.get(class)?;

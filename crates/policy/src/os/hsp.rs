@@ -1,24 +1,29 @@
-//! `hsp`: high speedup. Fast cores to those that gain most from them: the most throughput, and no fairness.
+//! `hsp`: high speedup. Fast cores to those that gain most from them: the most throughput, and no
+//! fairness.
 //!
-//! Source: Kumar, Tullsen, Ranganathan, Jouppi, Farkas, ISCA 2004; Koufaty, Reddy, Hahn, EuroSys 2010; in the form with which
-//! Saez et al., JPDC 102 (2017), compare.
+//! Source: Kumar, Tullsen, Ranganathan, Jouppi, Farkas, ISCA 2004; Koufaty, Reddy, Hahn, EuroSys
+//! 2010; in the form with which Saez et al., JPDC 102 (2017), compare.
 //!
 //! ```text
 //! claim = (S_a, SF_t), greater first: speedup of the application, then speedup factor of the thread
 //! ```
 //!
-//! Claims are judged every `refresh`. If one of the two factors of some thread has changed by more than `hysteresis` since the last decision, or
-//! other threads are runnable than then, or run on another kind than where it left them, or some have slept, it is reconsidered who has the fast
-//! cores (where threads come, go, wake or are elsewhere, at the next tick): A = least claim on fast cores and B = greatest on slow ones trade places while `claim_B > claim_A`, tick by tick until
-//! nobody wants to. Otherwise nobody moves, however much two of them differ. A fast core that idles takes the thread of greatest claim from a
-//! slower one. With more threads than cores, kinds have their share of them (`os/kind_queues.rs`), and threads of a kind take turns by weight.
+//! Claims are judged every `refresh`. If one of the two factors of some thread has changed by more
+//! than `hysteresis` since the last decision, or other threads are runnable than then, or run on
+//! another kind than where it left them, or some have slept, it is reconsidered who has the fast
+//! cores (where threads come, go, wake or are elsewhere, at the next tick): A = least claim on fast
+//! cores and B = greatest on slow ones trade places while `claim_B > claim_A`, tick by tick until
+//! nobody wants to. Otherwise nobody moves, however much two of them differ. A fast core that idles
+//! takes the thread of greatest claim from a slower one. With more threads than cores, kinds have
+//! their share of them (`os/kind_queues.rs`), and threads of a kind take turns by weight.
 //!
-//! Three or more kinds: both factors are those from the slowest kind to the fastest; adjacent pairs trade, so that threads
-//! settle in order of their claims within as many ticks as there are pairs.
+//! Three or more kinds: both factors are those from the slowest kind to the fastest; adjacent pairs
+//! trade, so that threads settle in order of their claims within as many ticks as there are pairs.
 //!
 //! `B` counts hardware threads, with SMT: as many threads as have fast cores at once.
 //!
-//! Knobs: `hysteresis` (5 %), `speedup` (utility), `tick` (4 ms), `refresh` (200 ms), `slice` (3 ms).
+//! Knobs: `hysteresis` (5 %), `speedup` (utility), `tick` (4 ms), `refresh` (200 ms), `slice` (3
+//! ms).
 
 use evenkeel_machine::Nanos;
 
@@ -40,7 +45,8 @@ pub const ENTRY: Entry = Entry {
             default: 5.0,
             bounds: (0.0, 1_000.0),
             unit: "%",
-            about: "by how much an estimate must change before it is reconsidered who has the fast cores (Saez et al., JPDC 102)",
+            about: "by how much an estimate must change before it is reconsidered who has the fast \
+                    cores (Saez et al., JPDC 102)",
         },
         Rule::KNOB,
         TICK,
@@ -125,15 +131,13 @@ impl Hsp {
         }
         let changed = |before: f64, now: f64| (now / before - 1.0).abs() > self.hysteresis;
         self.present.len() != self.decided.len()
-            || self
-                .present
-                .iter()
-                .zip(&self.decided)
-                .any(|(now, before)| now.0 != before.0 || changed(before.1.0, now.1.0) || changed(before.1.1, now.1.1))
+            || self.present.iter().zip(&self.decided).any(|(now, before)| {
+                now.0 != before.0 || changed(before.1.0, now.1.0) || changed(before.1.1, now.1.1)
+            })
     }
 
-    /// Whether a thread runs on another kind than the last decision left it on: whoever has to wait for a moment, as for an urgent thread, may be
-    /// taken over by a core that idles.
+    /// Whether a thread runs on another kind than the last decision left it on: whoever has to wait
+    /// for a moment, as for an urgent thread, may be taken over by a core that idles.
     fn is_disturbed(&self, view: &View<'_>) -> bool {
         view.cores.iter().filter_map(|core| core.running).any(|thread| {
             let left_on = self.left_on.get(thread.index()).copied().flatten();
@@ -201,7 +205,13 @@ impl Policy for Hsp {
             _ => {}
         }
         let claims = &self.claims;
-        self.queues.keep(event, Turns::of(self.slice), |thread, _| claim_of(claims, thread), view, say);
+        self.queues.keep(
+            event,
+            Turns::of(self.slice),
+            |thread, _| claim_of(claims, thread),
+            view,
+            say,
+        );
     }
 }
 
@@ -237,9 +247,12 @@ mod tests {
     }
 
     #[test]
-    fn it_is_reconsidered_when_an_estimate_has_changed_by_more_than_the_hysteresis_since_the_last_decision() {
+    fn it_is_reconsidered_when_an_estimate_has_changed_by_more_than_the_hysteresis_since_the_last_decision()
+     {
         let mut bench = bench(1, 1, &[2.05, 2.0]);
-        for (now_s, factor, fast) in [(1, 2.0, 0), (2, 2.04, 0), (3, 2.09, 0), (4, 2.11, 1), (5, 2.04, 1)] {
+        for (now_s, factor, fast) in
+            [(1, 2.0, 0), (2, 2.04, 0), (3, 2.09, 0), (4, 2.11, 1), (5, 2.04, 1)]
+        {
             bench.now = Nanos::from_secs(now_s);
             bench.threads[1].speedup[KindId(0)] = factor;
             bench.deliver(Event::Timer);
@@ -277,7 +290,8 @@ mod tests {
             bench.now = Nanos::from_millis(now_ms);
             bench.deliver(Event::Timer);
         }
-        // Both waited for a moment, and the cores took them up the other way round: nobody is told of that.
+        // Both waited for a moment, and the cores took them up the other way round: nobody is told
+        // of that.
         bench.run(ThreadId(1), CoreId(0));
         bench.run(ThreadId(0), CoreId(1));
         bench.now = Nanos::from_millis(1_008);

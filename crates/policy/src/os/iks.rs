@@ -1,4 +1,5 @@
-//! `iks`: the in-kernel switcher. Cores are paired, one of each pair works, and each pair is switched by its own utilisation.
+//! `iks`: the in-kernel switcher. Cores are paired, one of each pair works, and each pair is
+//! switched by its own utilisation.
 //!
 //! ```text
 //! pair i = (i-th core of the fast kind, i-th core of the slow kind)
@@ -6,14 +7,16 @@
 //! u_i > up -> its faster core works        u_i < down -> its slower core works
 //! ```
 //!
-//! Pairs need as many cores of each kind: those beyond the least number stay off, and [`Policy::notes`] says so. Thresholds,
-//! `settle` and bound threads: see `os/switching.rs`. More than two kinds: tuples of one core of each kind, ranked by capacity and taken
-//! one step at a time.
+//! Pairs need as many cores of each kind: those beyond the least number stay off, and
+//! [`Policy::notes`] says so. Thresholds, `settle` and bound threads: see `os/switching.rs`. More
+//! than two kinds: tuples of one core of each kind, ranked by capacity and taken one step at a
+//! time.
 //!
-//! Source: Poirier, "In Kernel Switcher: A solution to support ARM's new big.LITTLE technology", Embedded Linux
-//! Conference 2013; arch/arm/common/bL_switcher.c.
+//! Source: Poirier, "In Kernel Switcher: A solution to support ARM's new big.LITTLE technology",
+//! Embedded Linux Conference 2013; arch/arm/common/bL_switcher.c.
 //!
-//! Knobs: `up` (0.8), `down` (0.3), `tick` (4 ms), `settle` (128 ms), `first` (slow): the core of each pair that works at the start.
+//! Knobs: `up` (0.8), `down` (0.3), `tick` (4 ms), `settle` (128 ms), `first` (slow): the core of
+//! each pair that works at the start.
 
 use evenkeel_machine::{CoreId, KindId};
 
@@ -24,11 +27,14 @@ use crate::registry::Entry;
 /// In the list of policies.
 pub const ENTRY: Entry = Entry {
     name: "iks",
-    summary: "in-kernel switcher: pairs of a fast and a slow core, one of each works, chosen by utilisation",
+    summary: "in-kernel switcher: pairs of a fast and a slow core, one of each works, chosen by \
+              utilisation",
     source: "Poirier, In Kernel Switcher, Embedded Linux Conference 2013",
     traits: &[],
     knobs: KNOBS,
-    make: |knobs, _| Box::new(InKernelSwitcher { switching: Switching::new(knobs), notes: Vec::new() }),
+    make: |knobs, _| {
+        Box::new(InKernelSwitcher { switching: Switching::new(knobs), notes: Vec::new() })
+    },
 };
 
 /// See the file's head.
@@ -46,12 +52,18 @@ impl Policy for InKernelSwitcher {
     fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
         let machine = view.machine;
         if machine.kinds.len() < 2 {
-            return Err(format!("iks pairs cores of different kinds; {} has one kind only", machine.name));
+            return Err(format!(
+                "iks pairs cores of different kinds; {} has one kind only",
+                machine.name
+            ));
         }
-        let kinds: Vec<Vec<CoreId>> =
-            (0..machine.kinds.len()).map(|rank| machine.cores_of(KindId(rank as u8)).collect()).collect();
+        let kinds: Vec<Vec<CoreId>> = (0..machine.kinds.len())
+            .map(|rank| machine.cores_of(KindId(rank as u8)).collect())
+            .collect();
         let pairs = kinds.iter().map(Vec::len).min().unwrap_or(0);
-        for (kind, cores) in machine.kinds.iter().zip(&kinds).filter(|(_, cores)| cores.len() > pairs) {
+        for (kind, cores) in
+            machine.kinds.iter().zip(&kinds).filter(|(_, cores)| cores.len() > pairs)
+        {
             let surplus = cores.len() - pairs;
             self.notes.push(format!(
                 "iks pairs {pairs} of the {} {} cores; {surplus} without a partner stay off",
@@ -86,7 +98,9 @@ mod tests {
     }
 
     fn working(bench: &Bench) -> Vec<usize> {
-        (0..bench.cores.len()).filter(|&core| !bench.serves(CoreId(core as u32)).is_empty()).collect()
+        (0..bench.cores.len())
+            .filter(|&core| !bench.serves(CoreId(core as u32)).is_empty())
+            .collect()
     }
 
     #[test]
@@ -107,13 +121,19 @@ mod tests {
         bench.now = Nanos::from_millis(4);
         bench.cores[2].utilisation = 900;
         bench.deliver(Event::Timer);
-        assert_eq!(threads.map(|thread| bench.queue_of(thread)), [Some(QueueId(0)), Some(QueueId(1))]);
+        assert_eq!(
+            threads.map(|thread| bench.queue_of(thread)),
+            [Some(QueueId(0)), Some(QueueId(1))]
+        );
     }
 
     #[test]
     fn surplus_cores_stay_off_and_it_says_so() {
         let mut bench = bench(1, 3);
-        assert_eq!(bench.notes(), ["iks pairs 1 of the 3 little cores; 2 without a partner stay off"]);
+        assert_eq!(
+            bench.notes(),
+            ["iks pairs 1 of the 3 little cores; 2 without a partner stay off"]
+        );
         for ms in 1..50 {
             bench.now = Nanos::from_millis(100 * ms);
             let utilisation = if ms % 2 == 0 { 1024 } else { 0 };
@@ -127,6 +147,9 @@ mod tests {
     fn one_kind_only_is_refused() {
         let machine = crate::testing::machine(&[("big", 1024, 2)]);
         let why = Bench::try_on(machine, make("iks", &[]).unwrap()).err();
-        assert_eq!(why.as_deref(), Some("iks pairs cores of different kinds; bench has one kind only"));
+        assert_eq!(
+            why.as_deref(),
+            Some("iks pairs cores of different kinds; bench has one kind only")
+        );
     }
 }

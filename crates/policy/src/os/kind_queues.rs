@@ -1,26 +1,33 @@
-//! One queue per kind of core, and threads that trade places between adjacent kinds: what the policies have in common that
-//! decide who deserves a fast core, and leave who runs next to the queues.
+//! One queue per kind of core, and threads that trade places between adjacent kinds: what the
+//! policies have in common that decide who deserves a fast core, and leave who runs next to the
+//! queues.
 //!
-//! - A core serves the queue of its own kind, then those of other kinds, nearest in speed first, so that no core idles while a thread
-//!   waits; it adopts what it takes. Whoever becomes ready goes to the fastest idle core.
-//! - A core that idles while a slower one runs a thread *pulls* the thread with the greatest claim from the nearest slower kind.
-//! - With more threads than cores, each kind has its share of them by its number of cores ([`KindQueues::balance`]), rounded
-//!   down for the faster kinds: their threads then never advance more slowly than the others', and whoever falls
-//!   behind is always on the slower side, where a trade helps.
-//! - A *trade* sends a thread to the next slower kind and one from there to its place ([`KindQueues::exchange`]): the thread of least claim
-//!   on the faster side for the one of greatest claim on the slower, as long as the policy wants it. Three or more kinds: each
+//! - A core serves the queue of its own kind, then those of other kinds, nearest in speed first, so
+//!   that no core idles while a thread waits; it adopts what it takes. Whoever becomes ready goes
+//!   to the fastest idle core.
+//! - A core that idles while a slower one runs a thread *pulls* the thread with the greatest claim
+//!   from the nearest slower kind.
+//! - With more threads than cores, each kind has its share of them by its number of cores
+//!   ([`KindQueues::balance`]), rounded down for the faster kinds: their threads then never advance
+//!   more slowly than the others', and whoever falls behind is always on the slower side, where a
+//!   trade helps.
+//! - A *trade* sends a thread to the next slower kind and one from there to its place
+//!   ([`KindQueues::exchange`]): the thread of least claim on the faster side for the one of
+//!   greatest claim on the slower, as long as the policy wants it. Three or more kinds: each
 //!   adjacent pair in turn, fastest first, nobody twice in one instant.
-//! - Where the policy wants it ([`KindQueues::host_those_behind`]), who waits and is far behind is a guest of any kind for a slice, and not adopted.
+//! - Where the policy wants it ([`KindQueues::host_those_behind`]), who waits and is far behind is
+//!   a guest of any kind for a slice, and not adopted.
 //!
-//! What is said may be carried out late. Until the view shows a thread where it was sent last, it is *on its way*: it is counted
-//! where it goes, its core there is not given away, and nobody pulls or trades it again. (Said twice, a trade that is carried out twice
-//! undoes itself.) The view tells which answers have been carried out: what was said in them has come true, or was dropped.
+//! What is said may be carried out late. Until the view shows a thread where it was sent last, it
+//! is *on its way*: it is counted where it goes, its core there is not given away, and nobody pulls
+//! or trades it again. (Said twice, a trade that is carried out twice undoes itself.) The view
+//! tells which answers have been carried out: what was said in them has come true, or was dropped.
 //!
-//! Cores are hardware threads: of a kind with SMT each sibling counts as one, and the first siblings of all its cores are preferred
-//! to the second ones.
+//! Cores are hardware threads: of a kind with SMT each sibling counts as one, and the first
+//! siblings of all its cores are preferred to the second ones.
 //!
-//! A claim `K` is whatever the policy compares by; who has the greater one belongs on the faster core. All scratch space
-//! is kept: a look around allocates nothing once it has grown.
+//! A claim `K` is whatever the policy compares by; who has the greater one belongs on the faster
+//! core. All scratch space is kept: a look around allocates nothing once it has grown.
 
 use std::cmp::Ordering;
 
@@ -28,8 +35,8 @@ use evenkeel_machine::{CoreId, KindId, MAX_KINDS, Nanos};
 
 use super::fair;
 use crate::contract::{
-    Clock, Directive, Directives, Event, Knob, Order, Preemption, QueueId, Slice, Start, State, ThreadId, ThreadStats,
-    Tier, View,
+    Clock, Directive, Directives, Event, Knob, Order, Preemption, QueueId, Slice, Start, State,
+    ThreadId, ThreadStats, Tier, View,
 };
 use crate::speedup::Kinds;
 
@@ -61,10 +68,14 @@ impl Turns {
     }
 }
 
-/// Time on fast cores, ns, given the kinds in use, fastest first: those between the fastest and the slowest count in part.
+/// Time on fast cores, ns, given the kinds in use, fastest first: those between the fastest and the
+/// slowest count in part.
 pub fn fast_time(stats: &ThreadStats, kinds: &[KindId]) -> u64 {
     let slowest = kinds.len() - 1;
-    let weighted = kinds.iter().enumerate().map(|(rank, &kind)| stats.time_on[kind].0 * (slowest - rank) as u64);
+    let weighted = kinds
+        .iter()
+        .enumerate()
+        .map(|(rank, &kind)| stats.time_on[kind].0 * (slowest - rank) as u64);
     weighted.sum::<u64>() / slowest.max(1) as u64
 }
 
@@ -123,7 +134,10 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     /// Makes the queues, and says what each core serves.
     pub fn start(&mut self, clock: Clock, view: &View<'_>, say: &mut Directives) {
         let machine = view.machine;
-        self.kinds = (0..machine.kinds.len() as u8).map(KindId).filter(|&k| machine.cores_of(k).count() > 0).collect();
+        self.kinds = (0..machine.kinds.len() as u8)
+            .map(KindId)
+            .filter(|&k| machine.cores_of(k).count() > 0)
+            .collect();
         self.queues = self.kinds.iter().map(|_| say.make_queue(clock)).collect();
         self.claims = self.kinds.iter().map(|_| Vec::new()).collect();
         self.ranks = [self.kinds.len().saturating_sub(1); MAX_KINDS];
@@ -137,19 +151,28 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
             let mut nearest: Vec<usize> = (0..self.queues.len()).collect();
             nearest.sort_by_key(|&other| (other.abs_diff(rank), other));
             for core in machine.cores_of(self.kinds[rank]) {
-                let tiers = nearest.iter().map(|&other| Tier::least_key([self.queues[other]])).collect();
+                let tiers =
+                    nearest.iter().map(|&other| Tier::least_key([self.queues[other]])).collect();
                 say.serve(core, tiers, Some(own));
             }
         }
         self.count(view);
     }
 
-    /// Has every kind take up for a slice, as guests, who waits for another and is further behind than by so much, in virtual time: whoever has slept for
-    /// long, and is soon done, is not to wait for cores of one kind alone. A guest trades with nobody, and counts where it belongs.
-    pub fn host_those_behind(&mut self, behind: u64, slice: Nanos, view: &View<'_>, say: &mut Directives) {
+    /// Has every kind take up for a slice, as guests, who waits for another and is further behind
+    /// than by so much, in virtual time: whoever has slept for long, and is soon done, is not to
+    /// wait for cores of one kind alone. A guest trades with nobody, and counts where it belongs.
+    pub fn host_those_behind(
+        &mut self,
+        behind: u64,
+        slice: Nanos,
+        view: &View<'_>,
+        say: &mut Directives,
+    ) {
         self.visits_last(slice);
         for (&own, &kind) in self.queues.iter().zip(&self.kinds) {
-            let others: Vec<_> = self.queues.iter().copied().filter(|&queue| queue != own).collect();
+            let others: Vec<_> =
+                self.queues.iter().copied().filter(|&queue| queue != own).collect();
             for core in view.machine.cores_of(kind) {
                 say.host(core, others.clone(), behind);
             }
@@ -161,14 +184,15 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.visit = slice.saturating_add(GRAIN);
     }
 
-    /// Has whoever of a kind is furthest ahead make room for one of it that comes to wait and is further behind than by so much.
+    /// Has whoever of a kind is furthest ahead make room for one of it that comes to wait and is
+    /// further behind than by so much.
     pub fn make_room_for_those_behind(&self, behind: u64, say: &mut Directives) {
         let preemption = Some(Preemption::beyond(behind));
         self.queues.iter().for_each(|&queue| say.say(Directive::Preemption(queue, preemption)));
     }
 
-    /// Whether a thread that runs on a core of a rank is a guest there: it goes back when its turn is over. Who has stayed for longer, because nobody else
-    /// came, is no guest any more.
+    /// Whether a thread that runs on a core of a rank is a guest there: it goes back when its turn
+    /// is over. Who has stayed for longer, because nobody else came, is no guest any more.
     #[inline]
     pub fn is_guest(&self, stats: &ThreadStats, rank: usize, view: &View<'_>) -> bool {
         // Mostly it is where it belongs.
@@ -178,14 +202,16 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
             && view.now.saturating_sub(stats.since) <= self.visit
     }
 
-    /// Threads that sleep keep their virtual times, however long: what to do about them is left to the policy.
+    /// Threads that sleep keep their virtual times, however long: what to do about them is left to
+    /// the policy.
     pub fn keep_sleepers(&self, say: &mut Directives) {
         for &queue in &self.queues {
             say.say(Directive::Sleeper(queue, u64::MAX));
         }
     }
 
-    /// Counts online cores and runnable threads per kind, those on their way where they go, and looks who idles. O(cores).
+    /// Counts online cores and runnable threads per kind, those on their way where they go, and
+    /// looks who idles. O(cores).
     pub fn count(&mut self, view: &View<'_>) {
         let mut under_way = std::mem::take(&mut self.under_way);
         under_way.sort_unstable();
@@ -195,16 +221,21 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.online.clear();
         self.online.resize(self.kinds.len(), 0);
         self.counts.clear();
-        self.counts.extend(self.queues.iter().map(|queue| view.waiting.get(queue.index()).copied().unwrap_or(0)));
+        self.counts.extend(
+            self.queues.iter().map(|queue| view.waiting.get(queue.index()).copied().unwrap_or(0)),
+        );
         self.idle.clear();
-        for (core, stats) in view.machine.cores.iter().zip(view.cores).filter(|(_, stats)| stats.online) {
+        for (core, stats) in
+            view.machine.cores.iter().zip(view.cores).filter(|(_, stats)| stats.online)
+        {
             let rank = self.ranks[core.kind.index()];
             self.online[rank] += 1;
             if let Some(thread) = stats.running {
                 let stats = view.thread(thread);
                 let mut counts_at = rank;
                 if self.is_guest(stats, rank, view) && !self.on_its_way(thread, view) {
-                    counts_at = stats.queue.and_then(|queue| self.rank_of_queue(queue)).unwrap_or(rank);
+                    counts_at =
+                        stats.queue.and_then(|queue| self.rank_of_queue(queue)).unwrap_or(rank);
                 }
                 self.counts[counts_at] += 1;
             } else if !self.is_promised(core.id, view) {
@@ -230,8 +261,9 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.kinds.len()
     }
 
-    /// Whether everybody is where it was sent, and, as of the last count, nothing is left to be done by [`KindQueues::pull_all`] and
-    /// [`KindQueues::balance`], however those take turns who share a queue. O(cores), and a look at those on their way.
+    /// Whether everybody is where it was sent, and, as of the last count, nothing is left to be
+    /// done by [`KindQueues::pull_all`] and [`KindQueues::balance`], however those take turns who
+    /// share a queue. O(cores), and a look at those on their way.
     pub fn even(&self, view: &View<'_>) -> bool {
         if self.under_way.iter().any(|&thread| self.on_its_way(thread, view)) {
             return false;
@@ -242,11 +274,15 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
             queue.is_none() || queue == self.rank(view.thread(thread), view)
         });
         let slowest_used = self.counts.iter().rposition(|&count| count > 0).unwrap_or(0);
-        let nobody_pulls = self.online[..slowest_used].iter().zip(&self.counts).all(|(online, count)| count >= online);
+        let nobody_pulls = self.online[..slowest_used]
+            .iter()
+            .zip(&self.counts)
+            .all(|(online, count)| count >= online);
         let total = self.runnable();
         at_home
             && nobody_pulls
-            && (total <= self.online.iter().sum() || self.counts[..] == self.shares(total)[..self.len()])
+            && (total <= self.online.iter().sum()
+                || self.counts[..] == self.shares(total)[..self.len()])
     }
 
     /// Online cores of a rank, as of the last count.
@@ -275,7 +311,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         (f64::from(self.runnable()) / f64::from(cores)).max(1.0)
     }
 
-    /// Rank where a runnable thread is: of its core's kind, or of its queue. `None`: it has not been placed yet, or is not runnable.
+    /// Rank where a runnable thread is: of its core's kind, or of its queue. `None`: it has not
+    /// been placed yet, or is not runnable.
     pub fn rank(&self, stats: &ThreadStats, view: &View<'_>) -> Option<usize> {
         let queue = stats.queue?;
         match stats.state {
@@ -289,7 +326,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.queues.iter().position(|&other| other == queue)
     }
 
-    /// Puts a new thread where a core idles, fast ones first, else on the fastest kind with less than its share.
+    /// Puts a new thread where a core idles, fast ones first, else on the fastest kind with less
+    /// than its share.
     pub fn place(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
         let last = self.len() - 1;
         let shares = self.shares(self.runnable() + 1);
@@ -302,8 +340,9 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.assign(thread, rank, true, view, say);
     }
 
-    /// What all of these policies do: a thread that starts is placed, one that ends is counted out, a core that
-    /// idles pulls by `claim`, and cores that come or go are counted. Call it after what is the policy's own.
+    /// What all of these policies do: a thread that starts is placed, one that ends is counted out,
+    /// a core that idles pulls by `claim`, and cores that come or go are counted. Call it after
+    /// what is the policy's own.
     pub fn keep(
         &mut self,
         event: Event,
@@ -333,7 +372,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.counts[rank] = self.counts[rank].saturating_sub(1);
     }
 
-    /// Threads that each rank should have of `total`, by its number of cores, rounded down for the faster kinds.
+    /// Threads that each rank should have of `total`, by its number of cores, rounded down for the
+    /// faster kinds.
     fn shares(&self, total: u32) -> [u32; MAX_KINDS] {
         let cores = u64::from(self.online.iter().sum::<u32>().max(1));
         let mut shares = [0; MAX_KINDS];
@@ -356,7 +396,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
                 .any(|core| view.cores[core.index()].online && view.allowed(thread, core))
     }
 
-    /// Whether a thread was sent in an answer that has not been carried out, so that the view does not show it where it goes.
+    /// Whether a thread was sent in an answer that has not been carried out, so that the view does
+    /// not show it where it goes.
     pub fn on_its_way(&self, thread: ThreadId, view: &View<'_>) -> bool {
         self.sent.get(thread.index()).copied().flatten().is_some_and(|sent| {
             let stays = sent.placed && sent.answer == view.answer;
@@ -364,9 +405,11 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         })
     }
 
-    /// Whether the policy may send a thread somewhere: it is the policy's to place, and has arrived where it was sent last.
+    /// Whether the policy may send a thread somewhere: it is the policy's to place, and has arrived
+    /// where it was sent last.
     fn may_be_sent(&self, thread: ThreadId, view: &View<'_>) -> bool {
-        view.thread(thread).queue.is_some() && (self.under_way.is_empty() || !self.on_its_way(thread, view))
+        view.thread(thread).queue.is_some()
+            && (self.under_way.is_empty() || !self.on_its_way(thread, view))
     }
 
     fn is_promised(&self, core: CoreId, view: &View<'_>) -> bool {
@@ -383,7 +426,14 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.assign(thread, rank, false, view, say);
     }
 
-    fn assign(&mut self, thread: ThreadId, rank: usize, placed: bool, view: &View<'_>, say: &mut Directives) {
+    fn assign(
+        &mut self,
+        thread: ThreadId,
+        rank: usize,
+        placed: bool,
+        view: &View<'_>,
+        say: &mut Directives,
+    ) {
         if self.sent.len() <= thread.index() {
             self.sent.resize(view.threads.len().max(thread.index() + 1), None);
         }
@@ -401,12 +451,20 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     }
 
     /// Threads that run on cores of a rank and may be sent elsewhere.
-    fn pullable<'a>(&'a self, rank: usize, view: &'a View<'_>) -> impl Iterator<Item = ThreadId> + 'a {
-        let running = view.machine.cores_of(self.kinds[rank]).filter_map(|core| view.cores[core.index()].running);
+    fn pullable<'a>(
+        &'a self,
+        rank: usize,
+        view: &'a View<'_>,
+    ) -> impl Iterator<Item = ThreadId> + 'a {
+        let running = view
+            .machine
+            .cores_of(self.kinds[rank])
+            .filter_map(|core| view.cores[core.index()].running);
         running.filter(|&thread| self.may_be_sent(thread, view))
     }
 
-    /// Gives an idle core the running thread of greatest claim of the nearest slower kind that has one.
+    /// Gives an idle core the running thread of greatest claim of the nearest slower kind that has
+    /// one.
     pub fn pull(
         &mut self,
         core: CoreId,
@@ -428,22 +486,32 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         }
     }
 
-    /// Lets every core that idles pull, as of the last count: for cores that went idle before a slower one found work.
-    /// O(cores log cores), and for each idle core a look at the threads that may not run there.
-    pub fn pull_all(&mut self, view: &View<'_>, claim: impl Fn(ThreadId, &ThreadStats) -> K, say: &mut Directives) {
+    /// Lets every core that idles pull, as of the last count: for cores that went idle before a
+    /// slower one found work. O(cores log cores), and for each idle core a look at the threads that
+    /// may not run there.
+    pub fn pull_all(
+        &mut self,
+        view: &View<'_>,
+        claim: impl Fn(ThreadId, &ThreadStats) -> K,
+        say: &mut Directives,
+    ) {
         let Some(slowest_used) = self.counts.iter().rposition(|&count| count > 0) else { return };
         let idle = std::mem::take(&mut self.idle);
         let mut running = std::mem::take(&mut self.claims);
         if idle.iter().any(|&core| self.ranks[view.kind(core).index()] < slowest_used) {
             for (rank, claims) in running.iter_mut().enumerate() {
                 claims.clear();
-                claims.extend(self.pullable(rank, view).map(|thread| (claim(thread, view.thread(thread)), thread)));
+                claims.extend(
+                    self.pullable(rank, view)
+                        .map(|thread| (claim(thread, view.thread(thread)), thread)),
+                );
                 claims.sort_unstable_by(descending);
             }
             for &core in &idle {
                 let slower = running.iter_mut().skip(self.ranks[view.kind(core).index()] + 1);
                 let found = slower.filter(|claims| !claims.is_empty()).find_map(|claims| {
-                    let first = claims.iter().position(|&(_, thread)| view.allowed(thread, core))?;
+                    let first =
+                        claims.iter().position(|&(_, thread)| view.allowed(thread, core))?;
                     Some(claims.remove(first))
                 });
                 if let Some((_, thread)) = found {
@@ -455,9 +523,15 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.claims = running;
     }
 
-    /// With more threads than cores: waiting threads change kinds until each kind has its share. Those sent to a faster kind have the
-    /// greatest claim of their queue, those sent to a slower one the least. O(cores) where nothing is to be done, as of the last count.
-    pub fn balance(&mut self, view: &View<'_>, claim: impl Fn(ThreadId, &ThreadStats) -> K, say: &mut Directives) {
+    /// With more threads than cores: waiting threads change kinds until each kind has its share.
+    /// Those sent to a faster kind have the greatest claim of their queue, those sent to a slower
+    /// one the least. O(cores) where nothing is to be done, as of the last count.
+    pub fn balance(
+        &mut self,
+        view: &View<'_>,
+        claim: impl Fn(ThreadId, &ThreadStats) -> K,
+        say: &mut Directives,
+    ) {
         let total = self.runnable();
         if total <= self.online.iter().sum() {
             return;
@@ -485,7 +559,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
                     if surplus == 0 || self.counts[receiver] >= share {
                         break;
                     }
-                    let (_, thread) = waiting[if donor < receiver { place } else { waiting.len() - 1 - place }];
+                    let (_, thread) =
+                        waiting[if donor < receiver { place } else { waiting.len() - 1 - place }];
                     if self.may_be_sent(thread, view) && self.may_run(thread, receiver, view) {
                         self.send(thread, receiver, view, say);
                         self.counts[donor] -= 1;
@@ -498,9 +573,10 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         }
     }
 
-    /// Trades between adjacent kinds while the policy `wants` it, given the rank of the faster kind, the claim of its thread of
-    /// least claim, and that of the slower kind's thread of greatest claim. Looks at running threads, and at `waiting` ones if so asked. Returns
-    /// whether anybody traded.
+    /// Trades between adjacent kinds while the policy `wants` it, given the rank of the faster
+    /// kind, the claim of its thread of least claim, and that of the slower kind's thread of
+    /// greatest claim. Looks at running threads, and at `waiting` ones if so asked. Returns whether
+    /// anybody traded.
     pub fn exchange(
         &mut self,
         view: &View<'_>,
@@ -515,8 +591,9 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         let sent = self.under_way.len();
         let mut claims = std::mem::take(&mut self.claims);
         claims.iter_mut().for_each(Vec::clear);
-        self.traders(view, waiting)
-            .for_each(|(rank, thread)| claims[rank].push((claim(thread, view.thread(thread)), thread)));
+        self.traders(view, waiting).for_each(|(rank, thread)| {
+            claims[rank].push((claim(thread, view.thread(thread)), thread))
+        });
         for faster in 0..self.len().saturating_sub(1) {
             let (upper, lower) = claims.split_at_mut(faster + 1);
             self.exchange_pair(faster, &mut upper[faster], &mut lower[0], view, &wants, say);
@@ -525,8 +602,13 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.under_way.len() > sent
     }
 
-    /// Threads that may trade, with their ranks: those that run, and those that are `waiting`, if so asked.
-    fn traders<'a>(&'a self, view: &'a View<'_>, waiting: bool) -> impl Iterator<Item = (usize, ThreadId)> + 'a {
+    /// Threads that may trade, with their ranks: those that run, and those that are `waiting`, if
+    /// so asked.
+    fn traders<'a>(
+        &'a self,
+        view: &'a View<'_>,
+        waiting: bool,
+    ) -> impl Iterator<Item = (usize, ThreadId)> + 'a {
         let cores = view.machine.cores.iter().zip(view.cores);
         let running = cores
             .filter_map(|(core, stats)| Some((self.ranks[core.kind.index()], stats.running?)))
@@ -540,7 +622,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         running.chain(waiting).filter(|&(_, thread)| self.may_be_sent(thread, view))
     }
 
-    /// Whether any pair of kinds trades at all: mostly none does, and nothing need be sorted to see that.
+    /// Whether any pair of kinds trades at all: mostly none does, and nothing need be sorted to see
+    /// that.
     fn is_wanted(
         &self,
         view: &View<'_>,
@@ -582,7 +665,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         }
         fast.sort_unstable_by(ascending);
         slow.sort_unstable_by(|a, b| ascending(b, a));
-        let (mut fast, mut slow) = (fast.iter().copied().peekable(), slow.iter().copied().peekable());
+        let (mut fast, mut slow) =
+            (fast.iter().copied().peekable(), slow.iter().copied().peekable());
         while let (Some(&(low, a)), Some(&(high, b))) = (fast.peek(), slow.peek()) {
             if !wants(faster, low, high) {
                 return;
@@ -601,8 +685,16 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         }
     }
 
-    /// `a` goes to the kind below `faster`, `b` to `faster`. One that runs makes room for the other at once.
-    fn trade(&mut self, a: ThreadId, b: ThreadId, faster: usize, view: &View<'_>, say: &mut Directives) {
+    /// `a` goes to the kind below `faster`, `b` to `faster`. One that runs makes room for the other
+    /// at once.
+    fn trade(
+        &mut self,
+        a: ThreadId,
+        b: ThreadId,
+        faster: usize,
+        view: &View<'_>,
+        say: &mut Directives,
+    ) {
         let (one, two) = (view.thread(a), view.thread(b));
         let (one_runs, two_runs) = (one.state == State::Running, two.state == State::Running);
         if (one_runs && !view.allowed(b, one.core)) || (two_runs && !view.allowed(a, two.core)) {

@@ -1,14 +1,16 @@
-//! Levelling: waiting threads go from the core with the greatest load to the one with the least, as long as that helps.
+//! Levelling: waiting threads go from the core with the greatest load to the one with the least, as
+//! long as that helps.
 //!
 //! ```text
 //! load(core) = sum of the weights of its threads / capacity
 //! move of weight w from s to d helps  <=>  (W_d + w) / c_d < W_s / c_s
 //! ```
 //!
-//! Each move takes the greatest weight that does not turn the difference round, else the least that helps. It lowers the greater
-//! load of the two, so the loads in descending order fall lexicographically and levelling ends. Where no thread of the most loaded core may
-//! go to the least loaded one, the next in order of load is tried. O(k log n) a move for n cores of k capacities, beside the removal from a list,
-//! as long as threads may go where they are needed.
+//! Each move takes the greatest weight that does not turn the difference round, else the least that
+//! helps. It lowers the greater load of the two, so the loads in descending order fall
+//! lexicographically and levelling ends. Where no thread of the most loaded core may go to the
+//! least loaded one, the next in order of load is tried. O(k log n) a move for n cores of k
+//! capacities, beside the removal from a list, as long as threads may go where they are needed.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -37,7 +39,8 @@ impl Lot {
     }
 }
 
-/// The load of one thread of this weight on a core of this capacity: what `within` of [`level`] is said in.
+/// The load of one thread of this weight on a core of this capacity: what `within` of [`level`] is
+/// said in.
 pub fn load_of(weight: u32, capacity: u64) -> u64 {
     u64::from(weight) * UNIT / capacity
 }
@@ -56,15 +59,17 @@ struct Extremes {
     most: u64,
 }
 
-/// Whether [`level`] could move anybody at all: given lots by weight and capacity, and a weight that no thread is below. Mostly nobody can, and nothing
-/// need be sorted to see that. Exact as far as weights go, for as many capacities as there can be kinds.
+/// Whether [`level`] could move anybody at all: given lots by weight and capacity, and a weight
+/// that no thread is below. Mostly nobody can, and nothing need be sorted to see that. Exact as far
+/// as weights go, for as many capacities as there can be kinds.
 pub fn may_help(lots: impl Iterator<Item = (u64, u64)>, lightest: u32, within: u64) -> bool {
     let mut classes = [Extremes::default(); MAX_KINDS];
     let mut last = 0;
     for (weight, capacity) in lots {
         // Mostly that of the one before.
         if classes[last].capacity != capacity {
-            let known = classes.iter().position(|class| class.capacity == capacity || class.capacity == 0);
+            let known =
+                classes.iter().position(|class| class.capacity == capacity || class.capacity == 0);
             let Some(place) = known else { return true };
             last = place;
         }
@@ -77,16 +82,19 @@ pub fn may_help(lots: impl Iterator<Item = (u64, u64)>, lightest: u32, within: u
     let classes = || classes.iter().take_while(|class| class.capacity > 0);
     classes().any(|source| {
         classes().any(|target| {
-            let apart = (source.most * UNIT / source.capacity).saturating_sub(target.least * UNIT / target.capacity);
-            let (source, target) = ((source.most, source.capacity), (target.least, target.capacity));
+            let apart = (source.most * UNIT / source.capacity)
+                .saturating_sub(target.least * UNIT / target.capacity);
+            let (source, target) =
+                ((source.most, source.capacity), (target.least, target.capacity));
             apart > within && helps(u64::from(lightest), source, target)
         })
     })
 }
 
-/// Of threads of weight 1 that may go anywhere, leaves those out of the movable that [`level`], within nothing, would not move: of each lot the last go, as
-/// many as it has beyond its share. So that not all have to be sorted who might have gone. Where a lot has not as many that may move, or capacities
-/// differ, all stay in.
+/// Of threads of weight 1 that may go anywhere, leaves those out of the movable that [`level`],
+/// within nothing, would not move: of each lot the last go, as many as it has beyond its share. So
+/// that not all have to be sorted who might have gone. Where a lot has not as many that may move,
+/// or capacities differ, all stay in.
 pub fn leave_out_who_stays(lots: &mut [Lot]) {
     let Some(capacity) = lots.first().map(|lot| lot.capacity) else { return };
     let share = lots.iter().map(|lot| lot.weight).sum::<u64>() / lots.len() as u64;
@@ -103,7 +111,8 @@ pub fn leave_out_who_stays(lots: &mut [Lot]) {
     }
 }
 
-/// Lots in order of load, those of each capacity apart: among these, who may be given a weight stands before who may not.
+/// Lots in order of load, those of each capacity apart: among these, who may be given a weight
+/// stands before who may not.
 struct ByLoad {
     capacities: Vec<u64>,
     /// By capacity: load and number.
@@ -144,7 +153,8 @@ impl ByLoad {
         self.lots.iter().filter_map(|lots| lots.last().copied()).max()
     }
 
-    /// Those that a move of a weight from a source with the load `most` would help, in order of load.
+    /// Those that a move of a weight from a source with the load `most` would help, in order of
+    /// load.
     fn targets<'a>(
         &'a self,
         lots: &'a [Lot],
@@ -153,28 +163,38 @@ impl ByLoad {
         within: u64,
     ) -> impl Iterator<Item = usize> + 'a {
         let helps = move |&(load, target): &(u64, usize)| {
-            let [source, target] = [source, target].map(|lot| (lots[lot].weight, lots[lot].capacity));
+            let [source, target] =
+                [source, target].map(|lot| (lots[lot].weight, lots[lot].capacity));
             most.saturating_sub(load) > within && helps(u64::from(weight), source, target)
         };
         let after = move |start: Bound<(u64, usize)>| {
-            let next = move |lots: &BTreeSet<_>| lots.range((start, Bound::Unbounded)).next().copied().filter(helps);
+            let next = move |lots: &BTreeSet<_>| {
+                lots.range((start, Bound::Unbounded)).next().copied().filter(helps)
+            };
             self.lots.iter().filter_map(next).min()
         };
-        std::iter::successors(after(Bound::Unbounded), move |&before| after(Bound::Excluded(before)))
-            .map(|(_, target)| target)
+        std::iter::successors(after(Bound::Unbounded), move |&before| {
+            after(Bound::Excluded(before))
+        })
+        .map(|(_, target)| target)
     }
 }
 
-/// Levels until no move helps, or greatest and least load differ by no more than `within`. Returns who goes to which lot,
-/// in order; `may` tells whether a thread may.
-pub fn level(lots: &mut [Lot], within: u64, may: impl Fn(ThreadId, usize) -> bool) -> Vec<(ThreadId, usize)> {
+/// Levels until no move helps, or greatest and least load differ by no more than `within`. Returns
+/// who goes to which lot, in order; `may` tells whether a thread may.
+pub fn level(
+    lots: &mut [Lot],
+    within: u64,
+    may: impl Fn(ThreadId, usize) -> bool,
+) -> Vec<(ThreadId, usize)> {
     for lot in lots.iter_mut() {
         lot.movable.sort_by_key(|&(weight, _)| weight);
     }
     let mut by_load = ByLoad::new(lots);
     let mut moves = Vec::new();
-    // A lot from which nothing can move leaves `by_load`. It is not needed as a target, for it has more than all the others, and as a
-    // source not before some other lot that it may give to has given in its turn: that is left to the next time.
+    // A lot from which nothing can move leaves `by_load`. It is not needed as a target, for it has
+    // more than all the others, and as a source not before some other lot that it may give to has
+    // given in its turn: that is left to the next time.
     while let (Some((most, source)), Some((least, _))) = (by_load.most(), by_load.least()) {
         if most - least <= within {
             break;
@@ -183,7 +203,8 @@ pub fn level(lots: &mut [Lot], within: u64, may: impl Fn(ThreadId, usize) -> boo
         // Where not even the lightest thread helps, none does.
         let Some(&(lightest, _)) = lots[source].movable.first() else { continue };
         let found = by_load.targets(lots, lightest, (most, source), within).find_map(|target| {
-            choose(&lots[source], &lots[target], |thread| may(thread, target)).map(|chosen| (target, chosen))
+            choose(&lots[source], &lots[target], |thread| may(thread, target))
+                .map(|chosen| (target, chosen))
         });
         if let Some((target, chosen)) = found {
             by_load.remove(target, &lots[target]);
@@ -204,9 +225,11 @@ fn choose(source: &Lot, target: &Lot, may: impl Fn(ThreadId) -> bool) -> Option<
         / (source.capacity + target.capacity);
     let split = source.movable.partition_point(|&(weight, _)| u64::from(weight) <= ideal);
     let allowed = |&i: &usize| may(source.movable[i].1);
-    let chosen = (0..split).rev().find(allowed).or_else(|| (split..source.movable.len()).find(allowed))?;
+    let chosen =
+        (0..split).rev().find(allowed).or_else(|| (split..source.movable.len()).find(allowed))?;
     let weight = u64::from(source.movable[chosen].0);
-    helps(weight, (source.weight, source.capacity), (target.weight, target.capacity)).then_some(chosen)
+    helps(weight, (source.weight, source.capacity), (target.weight, target.capacity))
+        .then_some(chosen)
 }
 
 #[cfg(test)]
@@ -253,7 +276,11 @@ mod tests {
     }
 
     /// Who gives to whom, by trying all.
-    fn level_by_trying(lots: &mut [Lot], within: u64, may: impl Fn(ThreadId, usize) -> bool) -> Vec<(ThreadId, usize)> {
+    fn level_by_trying(
+        lots: &mut [Lot],
+        within: u64,
+        may: impl Fn(ThreadId, usize) -> bool,
+    ) -> Vec<(ThreadId, usize)> {
         lots.iter_mut().for_each(|lot| lot.movable.sort_by_key(|&(weight, _)| weight));
         let mut left: Vec<usize> = (0..lots.len()).collect();
         let mut moves = Vec::new();
@@ -262,7 +289,8 @@ mod tests {
             let Some(source) = left.pop() else { return moves };
             let far = |&&target: &&usize| lots[source].load() - lots[target].load() > within;
             let found = left.iter().filter(far).find_map(|&target| {
-                choose(&lots[source], &lots[target], |thread| may(thread, target)).map(|chosen| (target, chosen))
+                choose(&lots[source], &lots[target], |thread| may(thread, target))
+                    .map(|chosen| (target, chosen))
             });
             if let Some((target, chosen)) = found {
                 let (weight, thread) = lots[source].movable.remove(chosen);

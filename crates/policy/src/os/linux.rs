@@ -1,4 +1,5 @@
-//! `linux`: the scheduler that a Linux of today gives a machine whose cores differ: kernel/sched/fair.c of Linux 6.12.
+//! `linux`: the scheduler that a Linux of today gives a machine whose cores differ:
+//! kernel/sched/fair.c of Linux 6.12.
 //!
 //! ```text
 //! util(t)     PELT of runnable time (crate::pelt), scaled by capacity and clock; a new thread begins at
@@ -26,12 +27,14 @@
 //!             one of SCHED_IDLE is at once           sched_update_scaling, RUN_TO_PARITY, check_preempt_wakeup_fair
 //! ```
 //!
-//! Energy-aware placement (`energy`): in force where the machine has a power model, the governor is schedutil, kinds
-//! differ and there is no SMT, while no core is over-utilised: `find_energy_efficient_cpu`.
+//! Energy-aware placement (`energy`): in force where the machine has a power model, the governor is
+//! schedutil, kinds differ and there is no SMT, while no core is over-utilised:
+//! `find_energy_efficient_cpu`.
 //!
-//! Kinds with SMT (Intel's hybrids) have priorities in place of capacities (`SD_ASYM_PACKING`): a core that idles
-//! together with its sibling takes what runs on a slower kind, else one of two that share a core. Nobody is a
-//! misfit there, and threads wake on an idle physical core first. Equal cores: neither.
+//! Kinds with SMT (Intel's hybrids) have priorities in place of capacities (`SD_ASYM_PACKING`): a
+//! core that idles together with its sibling takes what runs on a slower kind, else one of two that
+//! share a core. Nobody is a misfit there, and threads wake on an idle physical core first. Equal
+//! cores: neither.
 //!
 //! Source: kernel/sched/fair.c of Linux 6.12, by the functions named above. Not modelled: groups
 //! (cgroups), utilisation clamps, NUMA, the waker's core (`wake_affine`), `balance_interval`
@@ -40,8 +43,9 @@
 //! preemption, migration of cache-hot threads. Time that a thread waits counts as if it ran. Busy
 //! cores are balanced all at once, not each by its own clock.
 //!
-//! Knobs: `tick` (4 ms: 250 Hz). Any number of kinds: the rule speaks of capacities. Live mechanisms take every
-//! core to run at its highest clock, and their answer to a wake-up counts for the next.
+//! Knobs: `tick` (4 ms: 250 Hz). Any number of kinds: the rule speaks of capacities. Live
+//! mechanisms take every core to run at its highest clock, and their answer to a wake-up counts for
+//! the next.
 
 use evenkeel_machine::{CoreId, Machine, Nanos};
 
@@ -49,8 +53,8 @@ use super::TICK;
 use super::fair;
 use super::homes::Homes;
 use crate::contract::{
-    Clock, Directive, Directives, Event, Interest, Knobs, Order, Policy, Preemption, QueueId, Slice, Start, ThreadId,
-    Tier, View,
+    Clock, Directive, Directives, Event, Interest, Knobs, Order, Policy, Preemption, QueueId,
+    Slice, Start, ThreadId, Tier, View,
 };
 use crate::registry::{Entry, Trait};
 
@@ -63,20 +67,24 @@ use utilisation::Utilisation;
 /// In the list of policies.
 pub const ENTRY: Entry = Entry {
     name: "linux",
-    summary: "Linux 6.12 on unequal cores: fair queues, misfits go up, energy-aware under schedutil",
+    summary: "Linux 6.12 on unequal cores: fair queues, misfits go up, energy-aware under \
+              schedutil",
     source: "kernel/sched/fair.c of Linux 6.12 (EEVDF, misfit migration, energy-aware scheduling)",
     traits: &[Trait::WorkConserving],
     knobs: &[TICK],
     make: |knobs, _| Box::new(Linux::new(knobs, PowerModel::WithSchedutil)),
 };
 
-/// A core takes a misfit of another only if its capacity is greater by more than this: `capacity_greater` (1078 / 1024).
+/// A core takes a misfit of another only if its capacity is greater by more than this:
+/// `capacity_greater` (1078 / 1024).
 const GREATER: f64 = 1078.0 / 1024.0;
-/// A new thread leaves its parent's cluster, where no core idles, for one with a load less by more than this: `imbalance_pct`.
+/// A new thread leaves its parent's cluster, where no core idles, for one with a load less by more
+/// than this: `imbalance_pct`.
 const IMBALANCE: f64 = 1.17;
 /// Between balances of a core with something to do, in balances of an idle one: `sd->busy_factor`.
 const BUSY_FACTOR: u64 = 16;
-/// `sysctl_sched_base_slice` of one core, which grows by the logarithm of their number up to [`SLICE_CORES`].
+/// `sysctl_sched_base_slice` of one core, which grows by the logarithm of their number up to
+/// [`SLICE_CORES`].
 const BASE_SLICE: Nanos = Nanos::from_micros(750);
 /// `get_update_sysctl_factor`.
 const SLICE_CORES: usize = 8;
@@ -165,11 +173,15 @@ impl Linux {
             let mut tiers = vec![Tier::least_key([own])];
             if !self.saves_energy() {
                 let others = self.cpus.iter().filter(|&&other| other != core.id);
-                let (near, far): (Vec<_>, Vec<_>) =
-                    others.partition(|other| view.machine.cores[other.index()].cluster == core.cluster);
-                let queues = |cores: Vec<&CoreId>| cores.into_iter().map(|core| QueueId(core.0)).collect::<Vec<_>>();
+                let (near, far): (Vec<_>, Vec<_>) = others
+                    .partition(|other| view.machine.cores[other.index()].cluster == core.cluster);
+                let queues = |cores: Vec<&CoreId>| {
+                    cores.into_iter().map(|core| QueueId(core.0)).collect::<Vec<_>>()
+                };
                 let lists = [near, far].map(queues);
-                tiers.extend(lists.into_iter().filter(|queues| !queues.is_empty()).map(Tier::most_loaded));
+                tiers.extend(
+                    lists.into_iter().filter(|queues| !queues.is_empty()).map(Tier::most_loaded),
+                );
             }
             say.serve(core.id, tiers, Some(own));
         }
@@ -188,7 +200,8 @@ impl Linux {
     /// Whether the whole physical core idles.
     fn idles_whole(&self, core: CoreId, view: &View<'_>) -> bool {
         let sibling = view.machine.cores[core.index()].sibling;
-        self.idles(core, view) && sibling.is_none_or(|sibling| view.cores[sibling.index()].running.is_none())
+        self.idles(core, view)
+            && sibling.is_none_or(|sibling| view.cores[sibling.index()].running.is_none())
     }
 
     /// Utilisation by what runs there, as a place for a thread that starts.
@@ -204,7 +217,9 @@ impl Linux {
     /// Where a thread starts: `sched_balance_find_dst_cpu`.
     fn first_place(&self, thread: ThreadId, view: &View<'_>) -> Option<CoreId> {
         let parent = view.thread(thread).parent.and_then(|parent| view.threads.get(parent.index()));
-        let parents = parent.filter(|parent| parent.runs > 0).map_or(*self.cpus.first()?, |parent| parent.core);
+        let parents = parent
+            .filter(|parent| parent.runs > 0)
+            .map_or(*self.cpus.first()?, |parent| parent.core);
         let home = self.groups.iter().position(|group| group.contains(&parents))?;
         let allowed = |group: usize| {
             let cores = self.groups[group].iter().copied();
@@ -222,7 +237,8 @@ impl Linux {
                 allowed(group).map(|core| self.running_utilisation(core, view)).sum()
             } else {
                 let load: u64 = allowed(group).map(|core| self.homes.load(QueueId(core.0))).sum();
-                let capacity: f64 = allowed(group).map(|core| self.utilisation.capacity(core)).sum();
+                let capacity: f64 =
+                    allowed(group).map(|core| self.utilisation.capacity(core)).sum();
                 load as f64 / capacity
             };
             let better = idlest.is_none_or(|(best, most, least)| {
@@ -244,7 +260,9 @@ impl Linux {
     /// Where a thread wakes, by idle cores: `select_idle_sibling`.
     fn idle_place(&self, thread: ThreadId, previous: CoreId, view: &View<'_>) -> CoreId {
         let needs = self.utilisation.estimate(thread, view);
-        let fits = |core: CoreId| self.asymmetry != Asymmetry::Capacity || self.utilisation.fits(needs, core);
+        let fits = |core: CoreId| {
+            self.asymmetry != Asymmetry::Capacity || self.utilisation.fits(needs, core)
+        };
         let idle = |core: CoreId| self.idles(core, view) && view.allowed(thread, core);
         if idle(previous) && fits(previous) {
             return previous;
@@ -256,8 +274,13 @@ impl Linux {
             let rank = match self.asymmetry {
                 Asymmetry::Capacity if fits(core) => return core,
                 Asymmetry::Capacity => self.utilisation.capacity(core),
-                // Only where a last-level cache is shared, as an Intel hybrid's is by all; whole physical cores first.
-                _ if self.asymmetry == Asymmetry::None && view.machine.distance(previous, core) > 1 => continue,
+                // Only where a last-level cache is shared, as an Intel hybrid's is by all; whole
+                // physical cores first.
+                _ if self.asymmetry == Asymmetry::None
+                    && view.machine.distance(previous, core) > 1 =>
+                {
+                    continue;
+                }
                 _ => f64::from(u8::from(self.idles_whole(core, view))),
             };
             if best.is_none_or(|(greatest, _)| rank > greatest) {
@@ -270,7 +293,10 @@ impl Linux {
     fn woke(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
         let stats = view.thread(thread);
         self.homes.leave(thread);
-        let Some(previous) = stats.queue.filter(|_| stats.runnable()).map(|queue| CoreId(queue.0)) else { return };
+        let Some(previous) = stats.queue.filter(|_| stats.runnable()).map(|queue| CoreId(queue.0))
+        else {
+            return;
+        };
         let needs = self.utilisation.estimate(thread, view);
         self.utilisation.count(thread, None);
         let core = if self.saves_energy() {
@@ -292,12 +318,14 @@ impl Linux {
         let thread = view.cores[core.index()].running?;
         let needs = self.utilisation.estimate(thread, view);
         // It may have been promised to another core in this instant.
-        let is_misfit = !self.utilisation.fits(needs, core) && self.homes.of(thread) == Some(QueueId(core.0));
+        let is_misfit =
+            !self.utilisation.fits(needs, core) && self.homes.of(thread) == Some(QueueId(core.0));
         let load = needs * f64::from(view.thread(thread).weight) / self.utilisation.capacity(core);
         is_misfit.then_some((load, thread))
     }
 
-    /// Who runs elsewhere and would be better off on this idle core, and of these the one that the kernel takes.
+    /// Who runs elsewhere and would be better off on this idle core, and of these the one that the
+    /// kernel takes.
     fn better_here(&self, core: CoreId, view: &View<'_>) -> Option<ThreadId> {
         let others = self.cpus.iter().copied().filter(|&other| other != core);
         match self.asymmetry {
@@ -319,11 +347,14 @@ impl Linux {
                 }
                 let runs = |other: CoreId| {
                     let thread = view.cores[other.index()].running?;
-                    (self.homes.of(thread) == Some(QueueId(other.0)) && view.allowed(thread, core)).then_some(thread)
+                    (self.homes.of(thread) == Some(QueueId(other.0)) && view.allowed(thread, core))
+                        .then_some(thread)
                 };
                 let shared = |other: CoreId| {
                     let sibling = view.machine.cores[other.index()].sibling;
-                    sibling.filter(|&sibling| sibling < other).is_some_and(|sibling| runs(sibling).is_some())
+                    sibling
+                        .filter(|&sibling| sibling < other)
+                        .is_some_and(|sibling| runs(sibling).is_some())
                 };
                 let slower = others.clone().filter(|&other| view.kind(other) > view.kind(core));
                 let mut shared = others.filter(|&other| shared(other));
@@ -333,7 +364,14 @@ impl Linux {
     }
 
     /// A thread belongs to a core from now on.
-    fn place(&mut self, thread: ThreadId, core: CoreId, needs: f64, view: &View<'_>, say: &mut Directives) {
+    fn place(
+        &mut self,
+        thread: ThreadId,
+        core: CoreId,
+        needs: f64,
+        view: &View<'_>,
+        say: &mut Directives,
+    ) {
         say.assign(thread, QueueId(core.0));
         self.homes.put(thread, QueueId(core.0), view.thread(thread).weight);
         self.utilisation.count(thread, Some((core, needs)));
@@ -377,7 +415,8 @@ impl Linux {
         })
     }
 
-    /// Over-utilised as soon as one core is, and no more only at a balance: `update_overutilized_status`, `update_sd_lb_stats`.
+    /// Over-utilised as soon as one core is, and no more only at a balance:
+    /// `update_overutilized_status`, `update_sd_lb_stats`.
     fn look_at_utilisation(&mut self, view: &View<'_>, say: &mut Directives) {
         if !self.energy_aware {
             return;
@@ -391,7 +430,8 @@ impl Linux {
         }
     }
 
-    /// Waiting threads from the greatest load by capacity to the least, in clusters and then among all.
+    /// Waiting threads from the greatest load by capacity to the least, in clusters and then among
+    /// all.
     fn level(&mut self, view: &View<'_>, say: &mut Directives) {
         let clusters = self.homes.classes();
         let everyone = clusters.saturating_sub(usize::from(clusters == 1));
@@ -432,12 +472,15 @@ impl Linux {
             _ if has_smt && !always => Asymmetry::Priority,
             _ => Asymmetry::Capacity,
         };
-        self.energy_aware = always || schedutil && machine.has_power_model() && self.asymmetry == Asymmetry::Capacity;
+        self.energy_aware = always
+            || schedutil && machine.has_power_model() && self.asymmetry == Asymmetry::Capacity;
         self.cpus = machine.cores.iter().map(|core| core.id).collect();
         self.cpus.sort_by_key(|core| machine.cores[core.index()].cpu);
         self.places = fair::places(&self.cpus);
         self.groups = groups(machine, &self.cpus);
-        self.homes = Homes::new(machine.cores.iter().map(|core| (core.cluster.index(), self.places[core.id.index()])));
+        self.homes = Homes::new(
+            machine.cores.iter().map(|core| (core.cluster.index(), self.places[core.id.index()])),
+        );
         self.utilisation.start(machine);
         self.promised = vec![0; machine.cores.len()];
         self.balanced = vec![Nanos::ZERO; machine.cores.len()];
@@ -447,11 +490,16 @@ impl Linux {
     }
 }
 
-/// The groups of the domain that spans the machine (kernel/sched/topology.c), each in the order of `cpus`.
+/// The groups of the domain that spans the machine (kernel/sched/topology.c), each in the order of
+/// `cpus`.
 fn groups(machine: &Machine, cpus: &[CoreId]) -> Vec<Vec<CoreId>> {
     let core = |core: CoreId| &machine.cores[core.index()];
-    let has_smt =
-        |of: CoreId| machine.clusters[core(of).cluster.index()].cores.iter().any(|&it| core(it).sibling.is_some());
+    let has_smt = |of: CoreId| {
+        machine.clusters[core(of).cluster.index()]
+            .cores
+            .iter()
+            .any(|&it| core(it).sibling.is_some())
+    };
     let together = |a: CoreId, b: CoreId| match has_smt(a) {
         true => a == b || core(a).sibling == Some(b),
         false => core(a).cluster == core(b).cluster,
@@ -481,7 +529,8 @@ impl Policy for Linux {
         let machine = view.machine;
         if self.model != PowerModel::WithSchedutil && !machine.has_power_model() {
             return Err(format!(
-                "eas goes by a power model, and {} has none: the power of idle cores, of busy ones and of clusters at every operating point",
+                "eas goes by a power model, and {} has none: the power of idle cores, of busy ones \
+                 and of clusters at every operating point",
                 machine.name
             ));
         }
@@ -520,7 +569,8 @@ impl Policy for Linux {
                 self.utilisation.forget(thread);
             }
             Event::CoreIdle(core) => {
-                let taken = self.homes.load(QueueId(core.0)) > 0 && self.promised[core.index()] <= view.carried_out;
+                let taken = self.homes.load(QueueId(core.0)) > 0
+                    && self.promised[core.index()] <= view.carried_out;
                 if taken {
                     self.see(view);
                 }
@@ -536,17 +586,25 @@ impl Policy for Linux {
                     }
                 }
             }
-            Event::Milestone(_) | Event::CriticalSection(_) | Event::Picked(..) | Event::SliceUsed(..) => {}
+            Event::Milestone(_)
+            | Event::CriticalSection(_)
+            | Event::Picked(..)
+            | Event::SliceUsed(..) => {}
         }
     }
 
-    /// For ever, where nobody waits, loads stay what they are, and no idle core wants who runs elsewhere.
+    /// For ever, where nobody waits, loads stay what they are, and no idle core wants who runs
+    /// elsewhere.
     fn quiet_until(&self, view: &View<'_>) -> Option<Nanos> {
         let nobody_waits = view.waiting.iter().all(|&waiting| waiting == 0);
         let is_quiet = nobody_waits
             && self.loads_are_settled(view)
-            && (!self.energy_aware || self.over_utilised == self.utilisation.is_over_utilised(view))
-            && self.cpus.iter().all(|&core| !self.idles(core, view) || self.better_here(core, view).is_none());
+            && (!self.energy_aware
+                || self.over_utilised == self.utilisation.is_over_utilised(view))
+            && self
+                .cpus
+                .iter()
+                .all(|&core| !self.idles(core, view) || self.better_here(core, view).is_none());
         is_quiet.then_some(Nanos::MAX)
     }
 
@@ -559,8 +617,9 @@ impl Policy for Linux {
             Self::skip(&mut self.relaxed, interval(cores, 1), tick, last);
         }
         if !self.saves_energy() {
-            let open: Vec<usize> =
-                (0..self.homes.classes()).map(|group| self.homes.open_queues(group).count()).collect();
+            let open: Vec<usize> = (0..self.homes.classes())
+                .map(|group| self.homes.open_queues(group).count())
+                .collect();
             for (group, levelled) in self.levelled.iter_mut().enumerate() {
                 let queues = open.get(group).copied().unwrap_or_else(|| open.iter().sum());
                 Self::skip(levelled, interval(queues, BUSY_FACTOR), tick, last);

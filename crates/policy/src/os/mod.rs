@@ -1,5 +1,5 @@
-//! Policies of the operating-system level: which thread runs on which core. One file a policy; each says what it is, where it
-//! comes from, its rule and its knobs on its first screen.
+//! Policies of the operating-system level: which thread runs on which core. One file a policy; each
+//! says what it is, where it comes from, its rule and its knobs on its first screen.
 
 use crate::contract::Knob;
 

@@ -1,20 +1,24 @@
-//! `opt-unfairness`: the fairest schedule there is, played out in time. Not a scheduler: it needs true speedup factors.
+//! `opt-unfairness`: the fairest schedule there is, played out in time. Not a scheduler: it needs
+//! true speedup factors.
 //!
-//! Source: the bound of Saez et al., JPDC 102 (2017), as solved in [`crate::bounds`]. For runnable threads of
-//! speedup factors `SF_i` on `B` fast cores it gives the fraction `F_i` of time on a fast core at which unfairness is least. This policy
-//! makes the fractions come true: every `tick`,
+//! Source: the bound of Saez et al., JPDC 102 (2017), as solved in [`crate::bounds`]. For runnable
+//! threads of speedup factors `SF_i` on `B` fast cores it gives the fraction `F_i` of time on a
+//! fast core at which unfairness is least. This policy makes the fractions come true: every `tick`,
 //!
 //! ```text
 //! goal_i += F_i x time since the last tick          deficit_i = goal_i - time of i on fast cores
 //! ```
 //!
-//! and A = least deficit on fast cores and B = greatest on slow ones trade places while `deficit_B - deficit_A > hysteresis`. The
-//! fractions are solved anew when the set of runnable threads or a factor changes; goals keep what they have.
+//! and A = least deficit on fast cores and B = greatest on slow ones trade places while
+//! `deficit_B - deficit_A > hysteresis`. The fractions are solved anew when the set of runnable
+//! threads or a factor changes; goals keep what they have.
 //!
-//! Limits of the model, and so of the bound: it knows one thread per application and a core for each. The threads of a larger application
-//! count each for itself, by its own factor. With more threads than cores, fractions are still those of time on fast cores, of which
-//! each kind's threads get turns by weight. Three or more kinds: the fastest against all others, with factors from the slowest to the
-//! fastest; between slower kinds, greater deficits sit higher, and there it is no optimum. Weights do not count for fractions.
+//! Limits of the model, and so of the bound: it knows one thread per application and a core for
+//! each. The threads of a larger application count each for itself, by its own factor. With more
+//! threads than cores, fractions are still those of time on fast cores, of which each kind's
+//! threads get turns by weight. Three or more kinds: the fastest against all others, with factors
+//! from the slowest to the fastest; between slower kinds, greater deficits sit higher, and there it
+//! is no optimum. Weights do not count for fractions.
 //!
 //! `B` counts hardware threads, with SMT.
 //!
@@ -25,14 +29,17 @@ use evenkeel_machine::Nanos;
 use super::TICK;
 use super::kind_queues::{KindQueues, SLICE, Turns};
 use crate::bounds;
-use crate::contract::{Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View};
+use crate::contract::{
+    Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View,
+};
 use crate::registry::{Entry, Trait};
 use crate::speedup::Source;
 
 /// In the list of policies.
 pub const ENTRY: Entry = Entry {
     name: "opt-unfairness",
-    summary: "the bound: the least unfairness attainable, as a schedule (give it true speedup factors)",
+    summary: "the bound: the least unfairness attainable, as a schedule (give it true speedup \
+              factors)",
     source: "the analytical optimum of Saez et al., JPDC 102 (2017)",
     traits: &[Trait::WorkConserving, Trait::NeedsFactors, Trait::Bound],
     knobs: &[
@@ -41,7 +48,8 @@ pub const ENTRY: Entry = Entry {
             default: 50.0,
             bounds: (0.0, 60_000.0),
             unit: "ms",
-            about: "by how much deficits of fast-core time must differ before threads trade places (assumption)",
+            about: "by how much deficits of fast-core time must differ before threads trade places \
+                    (assumption)",
         },
         TICK,
         SLICE,
@@ -92,7 +100,8 @@ impl OptUnfairness {
         }
     }
 
-    /// Goals up to now, by the fractions that have been in force, then the fractions for what there is now.
+    /// Goals up to now, by the fractions that have been in force, then the fractions for what there
+    /// is now.
     fn advance(&mut self, view: &View<'_>) {
         let elapsed = view.now.saturating_sub(self.last).0 as f64;
         self.last = view.now;
@@ -106,7 +115,10 @@ impl OptUnfairness {
         let factor = |stats: &ThreadStats| Source::Estimator.factor(stats, kinds, 0, slowest);
         self.present.extend(view.runnable().map(|thread| (thread, factor(view.thread(thread)))));
         let fast = self.queues.cores_to(0);
-        if !std::mem::take(&mut self.some_ended) && self.present == self.solved_for && self.fast == fast {
+        if !std::mem::take(&mut self.some_ended)
+            && self.present == self.solved_for
+            && self.fast == fast
+        {
             return;
         }
         self.fast = fast;
@@ -126,7 +138,8 @@ impl OptUnfairness {
         self.advance(view);
         let hysteresis = self.hysteresis_ns;
         let (goals, fastest) = (&self.goals, self.queues.kinds().kinds[0]);
-        let deficit = |thread: ThreadId, stats: &ThreadStats| deficit(goals, thread, stats, fastest);
+        let deficit =
+            |thread: ThreadId, stats: &ThreadStats| deficit(goals, thread, stats, fastest);
         self.queues.pull_all(view, deficit, say);
         self.queues.balance(view, deficit, say);
         self.queues.exchange(view, true, deficit, |_, a, b| b - a > hysteresis, say);
@@ -134,7 +147,12 @@ impl OptUnfairness {
 }
 
 /// Fast-core time that a thread still has to have, ns.
-fn deficit(goals: &[Goal], thread: ThreadId, stats: &ThreadStats, fastest: evenkeel_machine::KindId) -> f64 {
+fn deficit(
+    goals: &[Goal],
+    thread: ThreadId,
+    stats: &ThreadStats,
+    fastest: evenkeel_machine::KindId,
+) -> f64 {
     goals.get(thread.index()).map_or(0.0, |goal| goal.time_ns) - stats.time_on[fastest].0 as f64
 }
 
@@ -176,7 +194,10 @@ impl Policy for OptUnfairness {
         match self.queues.len() {
             0..=2 => Vec::new(),
             kinds => {
-                vec![format!("opt-unfairness knows two kinds; of these {kinds} it sets the fastest against the others")]
+                vec![format!(
+                    "opt-unfairness knows two kinds; of these {kinds} it sets the fastest against \
+                     the others"
+                )]
             }
         }
     }
@@ -209,7 +230,8 @@ mod tests {
             bench.now += TICK_TIME;
             for core in 0..bench.cores.len() {
                 if let Some(thread) = bench.cores[core].running {
-                    bench.threads[thread.index()].time_on[KindId(u8::from(core >= big))] += TICK_TIME;
+                    bench.threads[thread.index()].time_on[KindId(u8::from(core >= big))] +=
+                        TICK_TIME;
                 }
             }
             bench.deliver(Event::Timer);
@@ -224,7 +246,10 @@ mod tests {
             let optimum = bounds::opt_unfairness(&factors, 2);
             for (i, stats) in bench.threads.iter().enumerate().filter(|(i, _)| factors[*i] > 1.0) {
                 let fraction = stats.time_on[BIG].0 as f64 / bench.now.0 as f64;
-                assert!((fraction - optimum.fractions[i]).abs() < 2e-3, "{factors:?}, {i}: {fraction}, {optimum:?}");
+                assert!(
+                    (fraction - optimum.fractions[i]).abs() < 2e-3,
+                    "{factors:?}, {i}: {fraction}, {optimum:?}"
+                );
             }
         }
     }
@@ -233,7 +258,8 @@ mod tests {
     fn nobody_moves_where_the_optimum_is_to_stay() {
         let mut bench = bench(2, 2, &bounds::WORKLOADS[0]);
         play(&mut bench, 2, 1_000);
-        let places: Vec<_> = bench.cores.iter().map(|core| core.running.map(|thread| thread.0)).collect();
+        let places: Vec<_> =
+            bench.cores.iter().map(|core| core.running.map(|thread| thread.0)).collect();
         assert_eq!(places, [0, 1, 2, 3].map(Some));
     }
 
@@ -244,7 +270,8 @@ mod tests {
         bench.threads[1].speedup[BIG] = 1.0;
         let before = bench.threads[0].time_on[BIG];
         play(&mut bench, 1, 10_000);
-        let fraction = (bench.threads[0].time_on[BIG] - before).0 as f64 / (10_000.0 * TICK_TIME.0 as f64);
+        let fraction =
+            (bench.threads[0].time_on[BIG] - before).0 as f64 / (10_000.0 * TICK_TIME.0 as f64);
         assert!(fraction > 0.99, "{fraction}");
     }
 
@@ -257,9 +284,12 @@ mod tests {
         play(&mut bench, 1, 20_000);
         let optimum = bounds::opt_unfairness(&[3.0, 2.0], 1);
         for (place, thread) in [1, 2].into_iter().enumerate() {
-            let fraction =
-                (bench.threads[thread].time_on[BIG].0 - before[place]) as f64 / (20_000.0 * TICK_TIME.0 as f64);
-            assert!((fraction - optimum.fractions[place]).abs() < 0.02, "{thread}: {fraction}, {optimum:?}");
+            let fraction = (bench.threads[thread].time_on[BIG].0 - before[place]) as f64
+                / (20_000.0 * TICK_TIME.0 as f64);
+            assert!(
+                (fraction - optimum.fractions[place]).abs() < 0.02,
+                "{thread}: {fraction}, {optimum:?}"
+            );
         }
     }
 

@@ -1,19 +1,23 @@
-//! `pinned`: static threading: each thread is bound to a core of its own while there are any, in the order of start.
+//! `pinned`: static threading: each thread is bound to a core of its own while there are any, in
+//! the order of start.
 //!
 //! ```text
 //! core(thread) = argmin over F of the number of threads bound there,  ties: first of F, when the thread starts
 //! F            = cores, fastest kind first, first siblings of SMT cores before second ones, then by number
 //! ```
 //!
-//! Whatever application a thread is of: two programs do not share a core while another has none. One program alone has
-//! its thread `i` on core `i`; more threads than cores go round again. A thread that ends gives its core back.
+//! Whatever application a thread is of: two programs do not share a core while another has none.
+//! One program alone has its thread `i` on core `i`; more threads than cores go round again. A
+//! thread that ends gives its core back.
 //!
-//! Nobody moves: no stealing, no balance. A thread is elsewhere only while its core has left, on the next of `F` that it
-//! may run on; one that may not run on a core is not bound to it. Threads that share a core take turns: virtual time by
-//! weight, slices of 3 ms divided by their number (at least 0.75 ms), as in [`super::cfs_unaware`].
+//! Nobody moves: no stealing, no balance. A thread is elsewhere only while its core has left, on
+//! the next of `F` that it may run on; one that may not run on a core is not bound to it. Threads
+//! that share a core take turns: virtual time by weight, slices of 3 ms divided by their number (at
+//! least 0.75 ms), as in [`super::cfs_unaware`].
 //!
-//! Source: the usual baseline of the field, for instance Becchi and Crowley, Computing Frontiers 2006, "static assignment".
-//! Any number of kinds: only the order of capacities counts. No knobs. A start costs O(cores).
+//! Source: the usual baseline of the field, for instance Becchi and Crowley, Computing Frontiers
+//! 2006, "static assignment". Any number of kinds: only the order of capacities counts. No knobs. A
+//! start costs O(cores).
 
 use evenkeel_machine::CoreId;
 
@@ -46,7 +50,8 @@ impl Pinned {
     /// Binds a thread to the core that has the fewest, of those that are there and allowed.
     fn bind(&mut self, thread: ThreadId, view: &View<'_>) {
         let places = self.fast_first.iter().enumerate();
-        let may = places.filter(|&(_, &core)| view.cores[core.index()].online && view.allowed(thread, core));
+        let may = places
+            .filter(|&(_, &core)| view.cores[core.index()].online && view.allowed(thread, core));
         let place = may.min_by_key(|&(_, core)| self.bound[core.index()]).map(|(place, _)| place);
         if let Some(place) = place {
             self.bound[self.fast_first[place].index()] += 1;
@@ -64,7 +69,8 @@ impl Pinned {
         }
     }
 
-    /// The core that a thread is bound to, or, while that has left, the next in `fast_first` taken as a ring.
+    /// The core that a thread is bound to, or, while that has left, the next in `fast_first` taken
+    /// as a ring.
     fn core_for(&self, thread: ThreadId, view: &View<'_>) -> Option<CoreId> {
         let first = self.places.get(thread.index()).copied().flatten()?;
         let mut ring = self.fast_first[first..].iter().chain(&self.fast_first[..first]).copied();
@@ -123,7 +129,10 @@ mod tests {
     fn threads_of_two_applications_do_not_share_a_core_while_another_has_none() {
         let mut bench = Bench::start(2, 2, Box::new(Pinned::default()));
         let threads = [0, 1, 1, 0].map(|app| bench.spawn(app));
-        assert_eq!(threads.map(|thread| bench.queue_of(thread)), [0, 1, 2, 3].map(|queue| Some(QueueId(queue))));
+        assert_eq!(
+            threads.map(|thread| bench.queue_of(thread)),
+            [0, 1, 2, 3].map(|queue| Some(QueueId(queue)))
+        );
     }
 
     #[test]
@@ -132,7 +141,10 @@ mod tests {
         let threads = [0; 3].map(|app| bench.spawn(app));
         bench.exit(threads[1]);
         let next = [1, 1].map(|app| bench.spawn(app));
-        assert_eq!(next.map(|thread| bench.queue_of(thread)), [1, 3].map(|queue| Some(QueueId(queue))));
+        assert_eq!(
+            next.map(|thread| bench.queue_of(thread)),
+            [1, 3].map(|queue| Some(QueueId(queue)))
+        );
     }
 
     #[test]

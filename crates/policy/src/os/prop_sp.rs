@@ -1,7 +1,8 @@
 //! `prop-sp`: fast-core time in proportion to weight and speedup.
 //!
-//! Source: Saez, Pousa, Castro, Chaver, Prieto-Matias, "Delivering fairness and priority enforcement on asymmetric multicore systems via OS
-//! scheduling", SIGMETRICS 2013 (there "Prop-SP").
+//! Source: Saez, Pousa, Castro, Chaver, Prieto-Matias, "Delivering fairness and priority
+//! enforcement on asymmetric multicore systems via OS scheduling", SIGMETRICS 2013 (there
+//! "Prop-SP").
 //!
 //! Every `period` applications are awarded credit, which is time on fast cores:
 //!
@@ -10,26 +11,32 @@
 //! credit_a = period B value_a / sum of values,  but no more than period x threads of a;  the rest to the others
 //! ```
 //!
-//! Its runnable threads have equal parts. A thread spends credit while it is on a fast core. Threads with credit run there, those with
-//! most first; at each `tick` one whose credit is spent makes room for the one with most on a slow core. Where nobody has any left, nobody
-//! moves.
+//! Its runnable threads have equal parts. A thread spends credit while it is on a fast core.
+//! Threads with credit run there, those with most first; at each `tick` one whose credit is spent
+//! makes room for the one with most on a slow core. Where nobody has any left, nobody moves.
 //!
-//! What the paper leaves open. What is left at the end of a period, or owed (somebody is on a fast core without credit because
-//! nobody else has any), is carried into the next, up to one period: so shares come out in the long run though threads cannot be packed
-//! exactly. When threads start or end, credit for the rest of the period is dealt out anew, by the speedups of then. Threads that have been
-//! awake within the last period count as runnable: else who sleeps often would go without for having slept just then. Credits that
-//! differ by less than a tick count as equal when a period begins.
+//! What the paper leaves open. What is left at the end of a period, or owed (somebody is on a fast
+//! core without credit because nobody else has any), is carried into the next, up to one period: so
+//! shares come out in the long run though threads cannot be packed exactly. When threads start or
+//! end, credit for the rest of the period is dealt out anew, by the speedups of then. Threads that
+//! have been awake within the last period count as runnable: else who sleeps often would go without
+//! for having slept just then. Credits that differ by less than a tick count as equal when a period
+//! begins.
 //!
-//! Three or more kinds: adjacent pairs trade, and time counts by rank: 1 on the fastest, 0 on the slowest, those between evenly spaced; so does
-//! what there is to award. `B` counts hardware threads, with SMT. Idle cores, more threads than cores: `os/kind_queues.rs`.
+//! Three or more kinds: adjacent pairs trade, and time counts by rank: 1 on the fastest, 0 on the
+//! slowest, those between evenly spaced; so does what there is to award. `B` counts hardware
+//! threads, with SMT. Idle cores, more threads than cores: `os/kind_queues.rs`.
 //!
-//! Knobs: `value` (speedup), `period` (1 s), `speedup` (utility), `tick` (4 ms), `slice` (3 ms). A tick costs O(cores), an award O(threads).
+//! Knobs: `value` (speedup), `period` (1 s), `speedup` (utility), `tick` (4 ms), `slice` (3 ms). A
+//! tick costs O(cores), an award O(threads).
 
 use evenkeel_machine::{KindId, Nanos};
 
 use super::TICK;
 use super::kind_queues::{KindQueues, SLICE, Turns, fast_time};
-use crate::contract::{AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View};
+use crate::contract::{
+    AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View,
+};
 use crate::registry::{Entry, Trait};
 use crate::speedup::{Applications, Rule, Source};
 
@@ -43,7 +50,8 @@ pub const ENTRY: Entry = Entry {
         Knob::Word {
             name: "value",
             words: &["speedup", "net"],
-            about: "what credit is in proportion to, beside weight: the speedup from fast cores, or that less 1",
+            about: "what credit is in proportion to, beside weight: the speedup from fast cores, \
+                    or that less 1",
         },
         Knob::Number {
             name: "period",
@@ -134,15 +142,20 @@ impl PropSp {
         }
     }
 
-    /// Fast cores, those of kinds between the fastest and the slowest in part: as `fast_time` counts time.
+    /// Fast cores, those of kinds between the fastest and the slowest in part: as `fast_time`
+    /// counts time.
     fn fast_cores(&self) -> f64 {
         let online = self.queues.kinds().cores;
         let slowest = online.len() - 1;
-        let weighted = online.iter().enumerate().map(|(rank, &cores)| f64::from(cores) * (slowest - rank) as f64);
+        let weighted = online
+            .iter()
+            .enumerate()
+            .map(|(rank, &cores)| f64::from(cores) * (slowest - rank) as f64);
         weighted.sum::<f64>() / slowest.max(1) as f64
     }
 
-    /// What each thread of each application is to have of the fast cores from now on. O(threads + apps log apps).
+    /// What each thread of each application is to have of the fast cores from now on. O(threads +
+    /// apps log apps).
     fn deal_out(&mut self, view: &View<'_>) {
         self.apps.clear();
         self.claimants.fill(Claimant::default());
@@ -158,16 +171,21 @@ impl PropSp {
         }
         let slowest = self.queues.len() - 1;
         self.by_value.clear();
-        for (app, claimant) in self.claimants.iter().enumerate().filter(|(_, claimant)| claimant.threads > 0) {
+        for (app, claimant) in
+            self.claimants.iter().enumerate().filter(|(_, claimant)| claimant.threads > 0)
+        {
             let app = AppId(app as u32);
             let speedup = self.apps.speedup(app, slowest, self.queues.kinds());
             let threads = f64::from(claimant.threads);
             let value = claimant.weight as f64 / threads * (speedup - self.less);
             self.by_value.push((value / threads, app));
         }
-        // Whoever is due more than all its threads can use comes first, and leaves the rest to the others.
+        // Whoever is due more than all its threads can use comes first, and leaves the rest to the
+        // others.
         self.by_value.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let value = |&(per_thread, app): &(f64, AppId)| per_thread * f64::from(self.claimants[app.index()].threads);
+        let value = |&(per_thread, app): &(f64, AppId)| {
+            per_thread * f64::from(self.claimants[app.index()].threads)
+        };
         let mut values: f64 = self.by_value.iter().map(value).sum();
         let mut cores = self.fast_cores();
         for &(per_thread, app) in &self.by_value {
@@ -194,8 +212,11 @@ impl PropSp {
         self.accounts.resize(view.threads.len(), Account::default());
         for &thread in view.live {
             let stats = view.thread(thread);
-            let rate =
-                if is_awake(stats, view.now, self.period) { self.claimants[stats.app.index()].rate } else { 0.0 };
+            let rate = if is_awake(stats, view.now, self.period) {
+                self.claimants[stats.app.index()].rate
+            } else {
+                0.0
+            };
             let account = &mut self.accounts[thread.index()];
             let left = account.left(stats, &self.kinds) - (account.rate * taken_back) as i64;
             account.spent = fast_time(stats, &self.kinds);
@@ -268,7 +289,8 @@ mod tests {
 
     /// Threads of these applications with these speedup factors, thread i on core i.
     fn bench(big: u32, little: u32, threads: &[(u32, f32)], set: &[(&str, &str)]) -> Bench {
-        let set: Vec<_> = set.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect();
+        let set: Vec<_> =
+            set.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect();
         let mut bench = Bench::start(big, little, make("prop-sp", &set).unwrap());
         for (core, &(app, factor)) in (0..).zip(threads) {
             let thread = bench.spawn(app);
@@ -291,12 +313,16 @@ mod tests {
             }
             bench.deliver(Event::Timer);
         }
-        let had = bench.threads.iter().zip(before).map(|(stats, before)| stats.time_on[BIG] - before);
+        let had =
+            bench.threads.iter().zip(before).map(|(stats, before)| stats.time_on[BIG] - before);
         had.map(Nanos::as_secs_f64).collect()
     }
 
     fn near(found: &[f64], expected: &[f64]) {
-        let far = found.iter().zip(expected).any(|(found, expected)| (found - expected).abs() > 0.02 * expected + 0.02);
+        let far = found
+            .iter()
+            .zip(expected)
+            .any(|(found, expected)| (found - expected).abs() > 0.02 * expected + 0.02);
         assert!(!far, "{found:?}, expected {expected:?}");
     }
 

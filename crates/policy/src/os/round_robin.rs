@@ -1,30 +1,35 @@
 //! `round-robin`: applications share the fast cores equally, whatever they gain from them.
 //!
-//! Source: Becchi and Crowley, "Dynamic thread assignment on heterogeneous multiprocessor architectures", Computing Frontiers 2006;
-//! the period is that of Saez et al., JPDC 102 (2017).
+//! Source: Becchi and Crowley, "Dynamic thread assignment on heterogeneous multiprocessor
+//! architectures", Computing Frontiers 2006; the period is that of Saez et al., JPDC 102 (2017).
 //!
-//! Every `period` (850 ms), for each application `a` and the `j`-th of its runnable threads (that with the least time on
-//! fast cores first):
+//! Every `period` (850 ms), for each application `a` and the `j`-th of its runnable threads (that
+//! with the least time on fast cores first):
 //!
 //! ```text
 //! turn(a, j) = time of a's threads on fast cores so far + j period          least turn first
 //! ```
 //!
-//! A thread on a slow core takes the place of one on a fast core with the same turn or a later one. So the fast cores are dealt out one
-//! by one, each to the application that has had least of them, the period to come counted in, and the fast-core time of every
-//! application tends to `B / n` of the whole, `n` being the number of applications (one that cannot use so much leaves the rest
-//! to the others). An application that comes later starts even with the one that has had least; one that slept is at most one period behind
-//! the least of those that did not, or it would hold the fast cores for as long as it had slept.
+//! A thread on a slow core takes the place of one on a fast core with the same turn or a later one.
+//! So the fast cores are dealt out one by one, each to the application that has had least of them,
+//! the period to come counted in, and the fast-core time of every application tends to `B / n` of
+//! the whole, `n` being the number of applications (one that cannot use so much leaves the rest to
+//! the others). An application that comes later starts even with the one that has had least; one
+//! that slept is at most one period behind the least of those that did not, or it would hold the
+//! fast cores for as long as it had slept.
 //!
-//! Three or more kinds: adjacent pairs trade by the same rule, and time counts by rank: 1 on the fastest, 0 on the slowest, those
-//! between evenly spaced. `B` counts hardware threads, with SMT. Idle cores, more threads than cores: `os/kind_queues.rs`.
+//! Three or more kinds: adjacent pairs trade by the same rule, and time counts by rank: 1 on the
+//! fastest, 0 on the slowest, those between evenly spaced. `B` counts hardware threads, with SMT.
+//! Idle cores, more threads than cores: `os/kind_queues.rs`.
 //!
 //! Knobs: `period` (850 ms), `slice` (3 ms).
 
 use evenkeel_machine::Nanos;
 
 use super::kind_queues::{KindQueues, SLICE, Turns, fast_time};
-use crate::contract::{AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, View};
+use crate::contract::{
+    AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, View,
+};
 use crate::registry::{Entry, Trait};
 
 /// In the list of policies.
@@ -82,16 +87,20 @@ impl RoundRobin {
         }
     }
 
-    /// What is known of a thread that starts and has not been here before, and of its application if that begins with it, is of others that had their
-    /// numbers before.
+    /// What is known of a thread that starts and has not been here before, and of its application
+    /// if that begins with it, is of others that had their numbers before.
     fn forget_namesakes(&mut self, thread: ThreadId, view: &View<'_>) {
         let stats = view.thread(thread);
-        let is_known = |other: ThreadId| self.starts.get(other.index()) == Some(&Some(view.thread(other).started));
+        let is_known = |other: ThreadId| {
+            self.starts.get(other.index()) == Some(&Some(view.thread(other).started))
+        };
         if is_known(thread) {
             return;
         }
         // Others that begin with it may be there already.
-        let is_first = || view.live.iter().all(|&other| view.thread(other).app != stats.app || !is_known(other));
+        let is_first = || {
+            view.live.iter().all(|&other| view.thread(other).app != stats.app || !is_known(other))
+        };
         if stats.index_in_app == 0 && is_first() {
             if let Some(had) = self.apps.get_mut(stats.app.index()) {
                 *had = None;
@@ -109,7 +118,8 @@ impl RoundRobin {
         self.starts[thread.index()] = Some(stats.started);
     }
 
-    /// Adds what a thread has had since to its application, which begins with the least of the others.
+    /// Adds what a thread has had since to its application, which begins with the least of the
+    /// others.
     fn count_time(&mut self, thread: ThreadId, view: &View<'_>) {
         let (stats, app) = (view.thread(thread), view.thread(thread).app.index());
         if self.threads.len() <= thread.index() {
@@ -130,9 +140,11 @@ impl RoundRobin {
         apps.filter_map(|app| *self.apps.get(app)?).min().unwrap_or(0)
     }
 
-    /// Applications that slept at the last rotation are no further behind than a period; `order` has those that are runnable now.
+    /// Applications that slept at the last rotation are no further behind than a period; `order`
+    /// has those that are runnable now.
     fn bring_forward(&mut self) {
-        let least = self.order.iter().filter(|(app, ..)| self.awake.get(app.index()) == Some(&true));
+        let least =
+            self.order.iter().filter(|(app, ..)| self.awake.get(app.index()) == Some(&true));
         let least = least.filter_map(|(app, ..)| self.apps[app.index()]).min();
         for (app, ..) in &self.order {
             if let (Some(had), Some(least)) = (&mut self.apps[app.index()], least)
@@ -154,14 +166,20 @@ impl RoundRobin {
             self.count_time(thread, view);
         }
         self.order.clear();
-        let keyed = view.runnable().map(|thread| (view.thread(thread).app, self.threads[thread.index()].0, thread));
+        let keyed = view
+            .runnable()
+            .map(|thread| (view.thread(thread).app, self.threads[thread.index()].0, thread));
         self.order.extend(keyed);
         self.order.sort_unstable();
         self.bring_forward();
         let mut turn = (None, 0);
         for &(app, _, thread) in &self.order {
             let had = self.apps[app.index()].unwrap_or(0);
-            turn = if turn.0 == Some(app) { (turn.0, turn.1 + self.period.0) } else { (Some(app), had) };
+            turn = if turn.0 == Some(app) {
+                (turn.0, turn.1 + self.period.0)
+            } else {
+                (Some(app), had)
+            };
             self.threads[thread.index()].1 = -(turn.1 as i64);
         }
         let threads = &self.threads;
@@ -194,7 +212,13 @@ impl Policy for RoundRobin {
             _ => {}
         }
         let threads = &self.threads;
-        self.queues.keep(event, Turns::of(self.slice), |thread, _| claim_of(threads, thread), view, say);
+        self.queues.keep(
+            event,
+            Turns::of(self.slice),
+            |thread, _| claim_of(threads, thread),
+            view,
+            say,
+        );
     }
 }
 
@@ -264,7 +288,12 @@ mod tests {
     fn the_threads_of_an_application_take_turns() {
         let mut bench = bench(1, 2, &[0, 0, 0]);
         shares(&mut bench, 1, 99);
-        assert!(bench.threads.iter().all(|stats| stats.time_on[KindId(0)] == Nanos::from_millis(33 * 850)));
+        assert!(
+            bench
+                .threads
+                .iter()
+                .all(|stats| stats.time_on[KindId(0)] == Nanos::from_millis(33 * 850))
+        );
     }
 
     #[test]

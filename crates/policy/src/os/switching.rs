@@ -1,18 +1,22 @@
-//! Switching between kinds: what cluster switching ([`super::cs`]) and the in-kernel switcher ([`super::iks`]) have in common.
+//! Switching between kinds: what cluster switching ([`super::cs`]) and the in-kernel switcher
+//! ([`super::iks`]) have in common.
 //!
-//! A *unit* has cores of several kinds, of which one kind works at a time. Its queues belong to none of its cores: they are
-//! virtual cores, and a switch gives them to other cores. So threads need not be told of a switch; each pays one migration.
+//! A *unit* has cores of several kinds, of which one kind works at a time. Its queues belong to
+//! none of its cores: they are virtual cores, and a switch gives them to other cores. So threads
+//! need not be told of a switch; each pays one migration.
 //!
 //! ```text
 //! u = mean utilisation of the unit's working cores (PELT, 0 to 1)
 //! u > up   -> the next faster kind takes over        u < down -> the next slower one
 //! ```
 //!
-//! A core that has just taken over was idle before, and its utilisation says so for a while: until `settle` (128 ms, four half-lives of
-//! PELT: 94 % of the new value) has passed since the start or the last switch, the unit does not go down.
+//! A core that has just taken over was idle before, and its utilisation says so for a while: until
+//! `settle` (128 ms, four half-lives of PELT: 94 % of the new value) has passed since the start or
+//! the last switch, the unit does not go down.
 //!
-//! Threads that may run on none of the working cores are the exception to "one kind at a time": they would wait for ever. From the first such
-//! thread on, cores that are switched off serve a queue for those alone.
+//! Threads that may run on none of the working cores are the exception to "one kind at a time":
+//! they would wait for ever. From the first such thread on, cores that are switched off serve a
+//! queue for those alone.
 //!
 //! Within the working cores threads are shared as in [`super::cfs_unaware`].
 
@@ -32,14 +36,16 @@ pub const KNOBS: &[Knob] = &[
         default: 0.8,
         bounds: (0.0, 1.0),
         unit: "",
-        about: "utilisation of the working cores above which the next faster kind takes over (assumption)",
+        about: "utilisation of the working cores above which the next faster kind takes over \
+                (assumption)",
     },
     Knob::Number {
         name: "down",
         default: 0.3,
         bounds: (0.0, 1.0),
         unit: "",
-        about: "utilisation of the working cores below which the next slower kind takes over (assumption)",
+        about: "utilisation of the working cores below which the next slower kind takes over \
+                (assumption)",
     },
     TICK,
     Knob::Number {
@@ -47,9 +53,14 @@ pub const KNOBS: &[Knob] = &[
         default: 128.0,
         bounds: (0.0, 10_000.0),
         unit: "ms",
-        about: "time after the start or a switch before a unit may go down: four half-lives of PELT",
+        about: "time after the start or a switch before a unit may go down: four half-lives of \
+                PELT",
     },
-    Knob::Word { name: "first", words: &["slow", "fast"], about: "the kind that works when the run starts" },
+    Knob::Word {
+        name: "first",
+        words: &["slow", "fast"],
+        about: "the kind that works when the run starts",
+    },
 ];
 
 /// Cores of which one kind works at a time.
@@ -102,8 +113,8 @@ impl Switching {
         }
     }
 
-    /// Makes queues and switches the first kinds on. `units`: by unit, its cores by level, the fastest first. Cores in
-    /// no unit stay off.
+    /// Makes queues and switches the first kinds on. `units`: by unit, its cores by level, the
+    /// fastest first. Cores in no unit stay off.
     ///
     /// # Errors
     /// Thresholds that make no sense.
@@ -126,7 +137,8 @@ impl Switching {
             fair::make_queue(say);
         }
         self.bound = fair::make_queue(say);
-        // The queue of bound threads is a class of its own: nobody is balanced into it or out of it.
+        // The queue of bound threads is a class of its own: nobody is balanced into it or out of
+        // it.
         self.homes = Homes::new((0..queues).map(|queue| (0, queue)).chain([(1, 0)]));
         self.core_of = vec![None; queues as usize];
         for core in &view.machine.cores {
@@ -149,7 +161,8 @@ impl Switching {
             Event::Woke(thread) => fair::recount(&mut self.homes, thread, view),
             Event::Blocked(thread) | Event::Exited(thread) => self.homes.leave(thread),
             Event::Timer => {
-                let due: Vec<_> = (0..self.units.len()).filter(|&unit| self.judge(unit, view)).collect();
+                let due: Vec<_> =
+                    (0..self.units.len()).filter(|&unit| self.judge(unit, view)).collect();
                 for &unit in &due {
                     self.switch_on(unit, view, say);
                 }
@@ -158,12 +171,19 @@ impl Switching {
                 }
                 let core_of = &self.core_of;
                 let may = |thread, queue: QueueId| {
-                    core_of.get(queue.index()).copied().flatten().is_some_and(|core| view.allowed(thread, core))
+                    core_of
+                        .get(queue.index())
+                        .copied()
+                        .flatten()
+                        .is_some_and(|core| view.allowed(thread, core))
                 };
                 fair::balance(&mut self.homes, may, view, say);
             }
             Event::CoreOnline(core) | Event::CoreOffline(core) => {
-                let owner = self.units.iter().position(|unit| unit.levels.iter().any(|level| level.contains(&core)));
+                let owner = self
+                    .units
+                    .iter()
+                    .position(|unit| unit.levels.iter().any(|level| level.contains(&core)));
                 if let Some(unit) = owner {
                     self.switch_on(unit, view, say);
                     self.rehome(view, say);
@@ -179,11 +199,14 @@ impl Switching {
         let unit = &mut self.units[unit];
         let settled = view.now.saturating_sub(unit.switched) >= settle;
         let working: Vec<_> = online(&unit.levels[unit.active], view).collect();
-        let sum: u64 = working.iter().map(|core| u64::from(view.cores[core.index()].utilisation)).sum();
+        let sum: u64 =
+            working.iter().map(|core| u64::from(view.cores[core.index()].utilisation)).sum();
         let utilisation = sum as f64 / (f64::from(FULL_CAPACITY) * working.len().max(1) as f64);
-        let faster = (0..unit.active).rev().find(|&level| online(&unit.levels[level], view).next().is_some());
-        let slower =
-            (unit.active + 1..unit.levels.len()).find(|&level| online(&unit.levels[level], view).next().is_some());
+        let faster = (0..unit.active)
+            .rev()
+            .find(|&level| online(&unit.levels[level], view).next().is_some());
+        let slower = (unit.active + 1..unit.levels.len())
+            .find(|&level| online(&unit.levels[level], view).next().is_some());
         let to = match (faster, slower) {
             (Some(faster), _) if utilisation > up => faster,
             (_, Some(slower)) if utilisation < down && settled => slower,
@@ -193,12 +216,15 @@ impl Switching {
         true
     }
 
-    /// Gives a unit's queues to the cores of its working level, or of the nearest level that has any, and switches its others off.
+    /// Gives a unit's queues to the cores of its working level, or of the nearest level that has
+    /// any, and switches its others off.
     fn switch_on(&mut self, unit: usize, view: &View<'_>, say: &mut Directives) {
         let state = &mut self.units[unit];
         let mut by_distance: Vec<_> = (0..state.levels.len()).collect();
         by_distance.sort_by_key(|&level| (level.abs_diff(state.active), level));
-        let present = by_distance.into_iter().find(|&level| online(&state.levels[level], view).next().is_some());
+        let present = by_distance
+            .into_iter()
+            .find(|&level| online(&state.levels[level], view).next().is_some());
         state.active = present.unwrap_or(state.active);
         let working: Vec<_> = online(&state.levels[state.active], view).collect();
         let all: Vec<_> = state.levels.iter().flatten().copied().collect();
@@ -209,12 +235,18 @@ impl Switching {
             self.core_of[queue.index()] = core;
             self.homes.open(queue, core.is_some());
             if let Some(core) = core {
-                let others: Vec<_> = (0..self.bound.0).map(QueueId).filter(|&other| other != queue).collect();
-                say.serve(core, vec![Tier::least_key([queue]), Tier::most_loaded(others)], Some(queue));
+                let others: Vec<_> =
+                    (0..self.bound.0).map(QueueId).filter(|&other| other != queue).collect();
+                say.serve(
+                    core,
+                    vec![Tier::least_key([queue]), Tier::most_loaded(others)],
+                    Some(queue),
+                );
                 say.prefer(queue, fair::nearest_first(view.machine, core, &cores));
             }
         }
-        // Last: threads that must leave find the new cores serving their queues already, and go nowhere else.
+        // Last: threads that must leave find the new cores serving their queues already, and go
+        // nowhere else.
         for core in all.into_iter().filter(|core| !working.contains(core)) {
             self.switch_off(core, say);
         }
@@ -228,7 +260,8 @@ impl Switching {
     /// The least loaded queue whose core the thread may run on, or that of bound threads.
     fn place(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) -> QueueId {
         let core_of = &self.core_of;
-        let may = |queue: QueueId| core_of[queue.index()].is_some_and(|core| view.allowed(thread, core));
+        let may =
+            |queue: QueueId| core_of[queue.index()].is_some_and(|core| view.allowed(thread, core));
         if let Some((_, queue)) = self.homes.least(0, may) {
             return queue;
         }
@@ -243,7 +276,8 @@ impl Switching {
         self.bound
     }
 
-    /// After a switch: threads whose queue has no core any more, or whose core they may not run on, or that are bound, find a place.
+    /// After a switch: threads whose queue has no core any more, or whose core they may not run on,
+    /// or that are bound, find a place.
     fn rehome(&mut self, view: &View<'_>, say: &mut Directives) {
         for &thread in view.live {
             let Some(queue) = view.thread(thread).queue else { continue };

@@ -14,7 +14,8 @@
 use evenkeel_machine::{CoreId, Nanos};
 
 use crate::contract::{
-    Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, QueueId, Slice, Start, Tier, View,
+    Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, QueueId, Slice, Start, Tier,
+    View,
 };
 use crate::registry::{Entry, Trait};
 
@@ -50,7 +51,8 @@ impl TemplatePolicy {
 }
 
 impl Policy for TemplatePolicy {
-    /// Starts and ends are always told. Ask for what you use: `Interest::WOKE.and(Interest::PROGRESS)`.
+    /// Starts and ends are always told. Ask for what you use:
+    /// `Interest::WOKE.and(Interest::PROGRESS)`.
     fn interest(&self) -> Interest {
         Interest::NONE
     }
@@ -60,7 +62,8 @@ impl Policy for TemplatePolicy {
         for core in &view.machine.cores {
             say.serve(core.id, vec![Tier::least_key([queue])], None);
         }
-        let mut fastest_first: Vec<CoreId> = view.machine.cores.iter().map(|core| core.id).collect();
+        let mut fastest_first: Vec<CoreId> =
+            view.machine.cores.iter().map(|core| core.id).collect();
         fastest_first.sort_by_key(|&core| view.machine.cores[core.index()].kind);
         say.prefer(queue, fastest_first);
         Ok(())
@@ -68,7 +71,10 @@ impl Policy for TemplatePolicy {
 
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         if let Event::Started(thread) = event {
-            say.order(thread, Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor });
+            say.order(
+                thread,
+                Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor },
+            );
             say.slice(thread, Slice::of(self.slice));
             say.assign(thread, ALL);
         }

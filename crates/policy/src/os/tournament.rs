@@ -1,7 +1,8 @@
-//! The least of many numbers, some of which change: a tree of matches, each won by the lesser, of equals by the one before.
+//! The least of many numbers, some of which change: a tree of matches, each won by the lesser, of
+//! equals by the one before.
 //!
-//! A change is played again from the bottom up, as far as it makes a difference: O(log n), no allocation. (A sorted set would do, too, at many
-//! times the price.)
+//! A change is played again from the bottom up, as far as it makes a difference: O(log n), no
+//! allocation. (A sorted set would do, too, at many times the price.)
 
 /// No number.
 const ABSENT: u64 = u64::MAX;
@@ -11,7 +12,8 @@ const ABSENT: u64 = u64::MAX;
 pub struct Tournament {
     /// By place.
     numbers: Vec<u64>,
-    /// Node 1 is the final, node `n` has the winners of `2n` and `2n + 1`; nodes from the number of leaves on are the places.
+    /// Node 1 is the final, node `n` has the winners of `2n` and `2n + 1`; nodes from the number of
+    /// leaves on are the places.
     winners: Vec<u32>,
 }
 

@@ -103,12 +103,15 @@ impl Data {
             })
             .collect();
         let named = |wanted: &str| {
-            policies
-                .iter()
-                .position(|label| label == wanted)
-                .or_else(|| records.iter().position(|record| record.policy == wanted).map(|record| policy_of[record]))
+            policies.iter().position(|label| label == wanted).or_else(|| {
+                records
+                    .iter()
+                    .position(|record| record.policy == wanted)
+                    .map(|record| policy_of[record])
+            })
         };
-        let baseline = meta.baseline.as_deref().and_then(named).or_else(|| named(BASELINE)).unwrap_or(0);
+        let baseline =
+            meta.baseline.as_deref().and_then(named).or_else(|| named(BASELINE)).unwrap_or(0);
 
         let mut kinds: Vec<String> = vec![];
         for kind in records.iter().flat_map(|record| record.kinds.keys()) {
@@ -127,7 +130,9 @@ impl Data {
                     runs.entry(policy_of[record]).or_default().push(&records[record]);
                 }
             }
-            points.extend(runs.into_iter().map(|(policy, runs)| Point::new(number, policy, &runs, &kinds)));
+            points.extend(
+                runs.into_iter().map(|(policy, runs)| Point::new(number, policy, &runs, &kinds)),
+            );
         }
 
         let most = MOST_STRETCHES_IN_ALL / timelines.len().max(1);
@@ -143,11 +148,17 @@ impl Data {
             })
             .collect();
         let one_machine = groups.iter().all(|group| {
-            groups.first().is_some_and(|first| (&first.machine, &first.cores) == (&group.machine, &group.cores))
+            groups.first().is_some_and(|first| {
+                (&first.machine, &first.cores) == (&group.machine, &group.cores)
+            })
         });
         let workload = |group: labels::Group| {
             // A run that was done before its duration was over has a time that tells something.
-            let mut runs = group.records.iter().map(|&record| &records[record]).filter(|run| run.error.is_none());
+            let mut runs = group
+                .records
+                .iter()
+                .map(|&record| &records[record])
+                .filter(|run| run.error.is_none());
             let first = runs.next();
             let timed = first.is_some_and(Record::is_timed) && runs.all(Record::is_timed);
             Workload { name: if one_machine { group.workload } else { group.title() }, timed }
@@ -174,11 +185,13 @@ impl Data {
 
     /// Whether any workload ended at a set time, and has latencies.
     pub fn any_timed(&self) -> bool {
-        self.points.iter().any(|point| self.groups[point.group].timed && point.wake_p99_us.is_some())
+        self.points
+            .iter()
+            .any(|point| self.groups[point.group].timed && point.wake_p99_us.is_some())
     }
 
-    /// The geometric mean, over those `groups` in which both have it, of a policy's measure divided by the baseline's, and
-    /// how many these are. `None` where there is no such group.
+    /// The geometric mean, over those `groups` in which both have it, of a policy's measure divided
+    /// by the baseline's, and how many these are. `None` where there is no such group.
     pub fn against_baseline(
         &self,
         policy: usize,
@@ -186,12 +199,14 @@ impl Data {
         measure: impl Fn(&Point) -> Option<f64>,
     ) -> Option<(f64, usize)> {
         let of = |group: usize, policy: usize| {
-            let point = self.points.iter().find(|point| (point.group, point.policy) == (group, policy));
+            let point =
+                self.points.iter().find(|point| (point.group, point.policy) == (group, policy));
             point.and_then(&measure).filter(|value| *value > 0.0)
         };
         let wanted = (0..self.groups.len()).filter(|group| groups(&self.groups[*group]));
-        let ratios: Vec<f64> =
-            wanted.filter_map(|group| Some(of(group, policy)? / of(group, self.baseline)?)).collect();
+        let ratios: Vec<f64> = wanted
+            .filter_map(|group| Some(of(group, policy)? / of(group, self.baseline)?))
+            .collect();
         Some((geometric_mean(ratios.iter().copied())?, ratios.len()))
     }
 }
@@ -199,11 +214,14 @@ impl Data {
 impl Point {
     fn new(group: usize, policy: usize, runs: &[&Record], kinds: &[String]) -> Self {
         let mean = |measure: &dyn Fn(&Record) -> Option<f64>| {
-            let values: Option<Vec<f64>> = runs.iter().map(|run| measure(run).filter(|v| v.is_finite())).collect();
+            let values: Option<Vec<f64>> =
+                runs.iter().map(|run| measure(run).filter(|v| v.is_finite())).collect();
             values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
         };
         let kind = |kind: &String| {
-            let of = |part: &dyn Fn(&evenkeel_metrics::KindRow) -> f64| mean(&|run| run.kinds.get(kind).map(part));
+            let of = |part: &dyn Fn(&evenkeel_metrics::KindRow) -> f64| {
+                mean(&|run| run.kinds.get(kind).map(part))
+            };
             Some((of(&|row| row.busy_s)?, of(&|row| row.idle_s)?))
         };
         Self {
@@ -218,7 +236,9 @@ impl Point {
             stp: mean(&|run| run.stp),
             timer_waits: mean(&|run| Some(run.timers?.waits as f64)),
             missed: mean(&|run| Some(run.timers?.missed as f64)),
-            missed_percent: mean(&|run| run.timers.map(|it| 100.0 * it.missed as f64 / it.waits as f64)),
+            missed_percent: mean(&|run| {
+                run.timers.map(|it| 100.0 * it.missed as f64 / it.waits as f64)
+            }),
             least_slack_us: mean(&|run| Some(run.timers?.least_slack_us)),
             wake_p99_us: mean(&|run| Some(run.wakeup_latency_us.as_ref()?.all.p99)),
             wake_max_us: mean(&|run| Some(run.wakeup_latency_us.as_ref()?.all.max)),
@@ -230,7 +250,8 @@ impl Point {
 impl Lanes {
     fn new(group: usize, policy: usize, timeline: Timeline, tick_ns: u64) -> Self {
         // Only threads that are seen, in the order that the log has them.
-        let mut seen: BTreeMap<usize, usize> = timeline.stretches.iter().map(|stretch| (stretch.thread, 0)).collect();
+        let mut seen: BTreeMap<usize, usize> =
+            timeline.stretches.iter().map(|stretch| (stretch.thread, 0)).collect();
         let mut threads = vec![];
         let mut in_app = BTreeMap::<usize, usize>::new();
         for (place, (number, shown)) in seen.iter_mut().enumerate() {
@@ -246,7 +267,9 @@ impl Lanes {
         for stretch in &timeline.stretches {
             let (from, to) = (stretch.from.0 / tick_ns, stretch.to.0 / tick_ns);
             let thread = seen.get(&stretch.thread).copied().unwrap_or(0) as u64;
-            if let (Some(lane), Some(end)) = (stretches.get_mut(stretch.lane), ends.get_mut(stretch.lane)) {
+            if let (Some(lane), Some(end)) =
+                (stretches.get_mut(stretch.lane), ends.get_mut(stretch.lane))
+            {
                 lane.extend([thread, from.saturating_sub(*end), to - from]);
                 *end = to;
             }

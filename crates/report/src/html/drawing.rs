@@ -20,7 +20,8 @@ pub(super) struct Drawing {
     pub series: Vec<String>,
     /// At least one.
     pub panels: Vec<Panel>,
-    /// Whether there are values that its axis has no place for, and that it has no bars to write at the foot of.
+    /// Whether there are values that its axis has no place for, and that it has no bars to write at
+    /// the foot of.
     #[serde(skip)]
     pub leaves_out: bool,
 }
@@ -53,7 +54,9 @@ impl Drawing {
         let column = |name: &String| exhibit.columns.iter().position(|column| column.name == *name);
         let x = column(&figure.x)?;
         let y = figure.y.iter().map(column).collect::<Option<Vec<_>>>()?;
-        let parted = |by: &Option<String>| by.as_ref().map(column).map_or(Some(None), |found| found.map(Some));
+        let parted = |by: &Option<String>| {
+            by.as_ref().map(column).map_or(Some(None), |found| found.map(Some))
+        };
         let (panel_column, series_column) = (parted(&figure.panels)?, parted(&figure.series)?);
         let cells = cells(exhibit);
         let text = |row: usize, column: usize| cells[row].get(column).map_or("", String::as_str);
@@ -65,19 +68,22 @@ impl Drawing {
             None => figure.y.clone(),
         };
         let panels = panel_column.map_or_else(|| vec![""], values);
-        let numeric =
-            figure.shape != Shape::Bars && rows().all(|row| matches!(exhibit.rows[row].get(x), Some(Cell::Number(_))));
+        let numeric = figure.shape != Shape::Bars
+            && rows().all(|row| matches!(exhibit.rows[row].get(x), Some(Cell::Number(_))));
 
         let value = |row: usize, column: usize| match exhibit.rows[row].get(column) {
             Some(Cell::Number(value)) if value.is_finite() => Some(*value),
             _ => None,
         };
-        // Where a bar would stand there is room to write a value of which a logarithm is not to be had.
+        // Where a bar would stand there is room to write a value of which a logarithm is not to be
+        // had.
         let has_place = |y: f64| figure.shape == Shape::Bars || !figure.log_y || y > 0.0;
-        let leaves_out = rows().any(|row| y.iter().filter_map(|&y| value(row, y)).any(|y| !has_place(y)));
+        let leaves_out =
+            rows().any(|row| y.iter().filter_map(|&y| value(row, y)).any(|y| !has_place(y)));
         let panel = |title: &&str| {
-            let rows: Vec<usize> =
-                rows().filter(|&row| panel_column.is_none_or(|column| text(row, column) == *title)).collect();
+            let rows: Vec<usize> = rows()
+                .filter(|&row| panel_column.is_none_or(|column| text(row, column) == *title))
+                .collect();
             let names = (!numeric).then(|| distinct(rows.iter().map(|&row| text(row, x))));
             let point = |row: usize, y: usize| {
                 let x = match &names {
@@ -100,9 +106,18 @@ impl Drawing {
             Panel { title: (*title).to_owned(), names, points }
         };
         let panels: Vec<Panel> = panels.iter().map(panel).filter(Panel::has_points).collect();
-        let x_title = if figure.x_title.is_empty() { titled(exhibit, x) } else { figure.x_title.clone() };
+        let x_title =
+            if figure.x_title.is_empty() { titled(exhibit, x) } else { figure.x_title.clone() };
         let (shape, log_y, y_title) = (figure.shape, figure.log_y, figure.y_title.clone());
-        (!panels.is_empty()).then_some(Self { shape, log_y, x_title, y_title, series, panels, leaves_out })
+        (!panels.is_empty()).then_some(Self {
+            shape,
+            log_y,
+            x_title,
+            y_title,
+            series,
+            panels,
+            leaves_out,
+        })
     }
 
     /// Whether a panel takes the whole width of a page.
@@ -121,7 +136,11 @@ impl Panel {
 
 fn titled(exhibit: &Exhibit, column: usize) -> String {
     let column = &exhibit.columns[column];
-    if column.unit.is_empty() { column.name.clone() } else { format!("{} ({})", column.name, column.unit) }
+    if column.unit.is_empty() {
+        column.name.clone()
+    } else {
+        format!("{} ({})", column.name, column.unit)
+    }
 }
 
 #[cfg(test)]
@@ -135,7 +154,9 @@ mod tests {
             vec![program.into(), Cell::from(cores), policy.into(), speedup.into()]
         };
         Exhibit {
-            columns: ["program", "cores", "policy", "speedup"].map(|name| Column::new(name, "")).to_vec(),
+            columns: ["program", "cores", "policy", "speedup"]
+                .map(|name| Column::new(name, ""))
+                .to_vec(),
             rows: vec![
                 row("a", 2, "gts", Some(2.0)),
                 row("a", 4, "gts", Some(3.0)),
@@ -164,7 +185,10 @@ mod tests {
     fn rows_are_parted_into_panels_and_series() {
         let drawing = Drawing::new(&exhibit(), &figure(Shape::Lines)).unwrap();
         assert_eq!(drawing.series, ["gts", "linux"]);
-        assert_eq!(drawing.panels.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(
+            drawing.panels.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>(),
+            ["a", "b"]
+        );
         let xy = |panel: usize, series: usize| -> Vec<(f64, f64)> {
             drawing.panels[panel].points[series].iter().map(|point| (point.x, point.y)).collect()
         };
@@ -184,22 +208,31 @@ mod tests {
     #[test]
     fn on_a_logarithmic_axis_lines_have_no_zero_and_that_is_known() {
         assert!(!Drawing::new(&exhibit(), &figure(Shape::Lines)).unwrap().leaves_out);
-        let drawing = Drawing::new(&exhibit(), &Figure { log_y: true, ..figure(Shape::Lines) }).unwrap();
+        let drawing =
+            Drawing::new(&exhibit(), &Figure { log_y: true, ..figure(Shape::Lines) }).unwrap();
         assert_eq!(drawing.panels.len(), 1, "the panel of b has nothing else");
         assert!(drawing.leaves_out);
     }
 
     #[test]
     fn bars_of_a_logarithmic_axis_keep_their_zeros_apart_from_what_is_missing() {
-        let drawing = Drawing::new(&exhibit(), &Figure { log_y: true, ..figure(Shape::Bars) }).unwrap();
-        let linux = |panel: usize| drawing.panels[panel].points[1].iter().map(|point| point.y).collect::<Vec<_>>();
+        let drawing =
+            Drawing::new(&exhibit(), &Figure { log_y: true, ..figure(Shape::Bars) }).unwrap();
+        let linux = |panel: usize| {
+            drawing.panels[panel].points[1].iter().map(|point| point.y).collect::<Vec<_>>()
+        };
         assert_eq!((linux(0), linux(1)), (vec![], vec![0.0]));
         assert!(!drawing.leaves_out);
     }
 
     #[test]
     fn a_figure_of_a_column_that_is_not_there_is_not_drawn() {
-        assert!(Drawing::new(&exhibit(), &Figure { x: "time".into(), ..figure(Shape::Bars) }).is_none());
-        assert!(Drawing::new(&exhibit(), &Figure { series: Some("x".into()), ..figure(Shape::Bars) }).is_none());
+        assert!(
+            Drawing::new(&exhibit(), &Figure { x: "time".into(), ..figure(Shape::Bars) }).is_none()
+        );
+        assert!(
+            Drawing::new(&exhibit(), &Figure { series: Some("x".into()), ..figure(Shape::Bars) })
+                .is_none()
+        );
     }
 }

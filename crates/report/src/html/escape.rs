@@ -21,7 +21,8 @@ pub(super) fn text(raw: &str) -> String {
     safe
 }
 
-/// As JSON within a script element: without `<`, which could end the element, or open a comment in it.
+/// As JSON within a script element: without `<`, which could end the element, or open a comment in
+/// it.
 pub(super) fn json(value: &impl Serialize) -> String {
     let plain = serde_json::to_string(value).unwrap_or_else(|_| "null".into());
     plain.replace('<', "\\u003c")
@@ -34,7 +35,10 @@ mod tests {
 
     #[test]
     fn text_cannot_open_a_tag_or_leave_an_attribute() {
-        assert_eq!(text("</td><b a='\"'>&\u{7}"), "&lt;/td&gt;&lt;b a=&#39;&quot;&#39;&gt;&amp;\u{fffd}");
+        assert_eq!(
+            text("</td><b a='\"'>&\u{7}"),
+            "&lt;/td&gt;&lt;b a=&#39;&quot;&#39;&gt;&amp;\u{fffd}"
+        );
     }
 
     #[test]

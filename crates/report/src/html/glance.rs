@@ -39,9 +39,11 @@ impl Glance {
     }
 }
 
-/// The columns that apply to what ran; those of workloads that end at a set time come first where there is nothing else.
+/// The columns that apply to what ran; those of workloads that end at a set time come first where
+/// there is nothing else.
 fn glances(data: &Data) -> Vec<Glance> {
-    /// Name, whether more is better, whether it tells something of workloads that end at a set time, value.
+    /// Name, whether more is better, whether it tells something of workloads that end at a set
+    /// time, value.
     type Measure = (&'static str, bool, bool, fn(&Point) -> Option<f64>);
     const MEASURES: [Measure; 4] = [
         ("speedup", true, false, |point| Some(1.0 / point.time_s).filter(|rate| rate.is_finite())),
@@ -65,12 +67,16 @@ fn glances(data: &Data) -> Vec<Glance> {
         shown: |value| format!("{value:.3}"),
     });
     let latencies = LATENCIES.map(|(name, greater, _, measure)| {
-        let timed: Vec<&Point> = data.points.iter().filter(|point| data.groups[point.group].timed).collect();
+        let timed: Vec<&Point> =
+            data.points.iter().filter(|point| data.groups[point.group].timed).collect();
         let only = data.groups.iter().filter(|group| group.timed).count() == 1;
-        let of_only =
-            |policy: usize| timed.iter().find(|point| point.policy == policy).and_then(|point| measure(point));
+        let of_only = |policy: usize| {
+            timed.iter().find(|point| point.policy == policy).and_then(|point| measure(point))
+        };
         let mean = |policy: usize| data.against_baseline(policy, |group| group.timed, measure);
-        let value = |policy: usize| if only { of_only(policy).map(|value| (value, 1)) } else { mean(policy) };
+        let value = |policy: usize| {
+            if only { of_only(policy).map(|value| (value, 1)) } else { mean(policy) }
+        };
         Glance {
             name,
             greater,
@@ -90,10 +96,14 @@ fn glances(data: &Data) -> Vec<Glance> {
     all
 }
 
-/// How the periods of timers were kept in workloads that end at a set time, all of them together: no ratios.
+/// How the periods of timers were kept in workloads that end at a set time, all of them together:
+/// no ratios.
 fn periods(data: &Data) -> [Glance; 2] {
     let of = |policy: usize| {
-        let points = data.points.iter().filter(move |point| point.policy == policy && data.groups[point.group].timed);
+        let points = data
+            .points
+            .iter()
+            .filter(move |point| point.policy == policy && data.groups[point.group].timed);
         points.filter(|point| point.timer_waits.is_some()).collect::<Vec<_>>()
     };
     let values = |value: &dyn Fn(&[&Point]) -> Option<f64>| {
@@ -101,10 +111,14 @@ fn periods(data: &Data) -> [Glance; 2] {
         (0..data.policies.len()).map(value).collect()
     };
     let missed = |points: &[&Point]| {
-        let sum = |part: fn(&Point) -> Option<f64>| points.iter().filter_map(|point| part(point)).sum::<f64>();
-        (!points.is_empty()).then(|| 100.0 * sum(|point| point.missed) / sum(|point| point.timer_waits))
+        let sum = |part: fn(&Point) -> Option<f64>| {
+            points.iter().filter_map(|point| part(point)).sum::<f64>()
+        };
+        (!points.is_empty())
+            .then(|| 100.0 * sum(|point| point.missed) / sum(|point| point.timer_waits))
     };
-    let slack = |points: &[&Point]| points.iter().filter_map(|point| point.least_slack_us).reduce(f64::min);
+    let slack =
+        |points: &[&Point]| points.iter().filter_map(|point| point.least_slack_us).reduce(f64::min);
     [
         Glance {
             name: "missed deadlines",
@@ -147,8 +161,13 @@ pub(super) fn summary(data: &Data) -> String {
         for glance in &shown {
             let class = if glance.is_best(policy) { " class=\"best\"" } else { "" };
             let fewer = glance.values[policy].filter(|value| value.1 < glance.workloads());
-            let fewer = fewer.map_or(String::new(), |value| format!(" <small>of {}</small>", value.1));
-            let _ = write!(table, "<td{class}>{}{fewer}</td>", glance.cell(policy).unwrap_or("–".into()));
+            let fewer =
+                fewer.map_or(String::new(), |value| format!(" <small>of {}</small>", value.1));
+            let _ = write!(
+                table,
+                "<td{class}>{}{fewer}</td>",
+                glance.cell(policy).unwrap_or("–".into())
+            );
         }
         table.push_str("</tr>\n");
     }
@@ -158,7 +177,8 @@ pub(super) fn summary(data: &Data) -> String {
     let absolute = |glance: &Glance| ["µs", "%"].iter().any(|unit| glance.hint.starts_with(unit));
     let but = if shown.iter().any(absolute) { ", but where a unit is given" } else { "" };
     format!(
-        "<section>\n<h2>At a glance</h2>\n<p>Relative to {baseline}, which is 1{but}{over}. Best values are bold.</p>\n\
+        "<section>\n<h2>At a glance</h2>\n<p>Relative to {baseline}, which is 1{but}{over}. Best \
+         values are bold.</p>\n\
          {}</section>\n",
         scroll(&table)
     )

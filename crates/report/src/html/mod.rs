@@ -1,6 +1,7 @@
 //! A page with plots: one file that needs nothing else, for a screen, a phone and paper.
 //!
-//! Drawn by Apache ECharts, which the page holds (see assets/echarts). Without scripts the tables and the text remain.
+//! Drawn by Apache ECharts, which the page holds (see assets/echarts). Without scripts the tables
+//! and the text remain.
 
 mod data;
 mod drawing;
@@ -29,9 +30,11 @@ const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");
 pub struct Meta {
     /// Heading; empty: made from the records.
     pub title: String,
-    /// What the runs have shown, in a sentence, which the page says first; empty: [`crate::verdict`] of the records.
+    /// What the runs have shown, in a sentence, which the page says first; empty:
+    /// [`crate::verdict`] of the records.
     pub answer: String,
-    /// The policy that others are compared with; `None`, or not among the records: `linux`, or the first record's.
+    /// The policy that others are compared with; `None`, or not among the records: `linux`, or the
+    /// first record's.
     pub baseline: Option<String>,
     /// Machines that records name.
     pub machines: Vec<Described>,
@@ -58,8 +61,8 @@ pub struct Described {
 
 /// A page of plots and tables of records, with timelines of some of them.
 ///
-/// The same input gives the same bytes. Timelines together show at most some 60,000 stretches; the page says where one is
-/// coarser than the run.
+/// The same input gives the same bytes. Timelines together show at most some 60,000 stretches; the
+/// page says where one is coarser than the run.
 pub fn page(records: &[Record], timelines: &[Timeline], meta: &Meta) -> String {
     let data = Data::new(records, timelines, meta);
     let title = if meta.title.is_empty() { parts::title(records) } else { meta.title.clone() };
@@ -71,24 +74,45 @@ pub fn page(records: &[Record], timelines: &[Timeline], meta: &Meta) -> String {
         parts::measures(records, &data),
         parts::sources(meta),
     ];
-    document(&title, &header, &main.concat(), &parts::footer(&meta.made_by, &meta.command), &data, PLOTS)
+    document(
+        &title,
+        &header,
+        &main.concat(),
+        &parts::footer(&meta.made_by, &meta.command),
+        &data,
+        PLOTS,
+    )
 }
 
 /// A whole page: `header` and `main` are HTML, `data` is what the script draws from.
-fn document(title: &str, header: &str, main: &str, footer: &str, data: &impl Serialize, script: &str) -> String {
+fn document(
+    title: &str,
+    header: &str,
+    main: &str,
+    footer: &str,
+    data: &impl Serialize,
+    script: &str,
+) -> String {
     let mut page = String::with_capacity(ECHARTS.len() + (256 << 10));
     page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
     // Nothing is ever fetched: whatever a name holds, the browser asks no one.
     page.push_str(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
+         'unsafe-inline'; \
          script-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n",
     );
-    page.push_str(&format!("<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n", text(title)));
+    page.push_str(&format!(
+        "<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
+        text(title)
+    ));
     page.push_str(&format!("<header>\n<h1>{}</h1>\n{header}</header>\n", text(title)));
     page.push_str(&format!("<main>\n{main}</main>\n<footer>{footer}</footer>\n"));
-    page.push_str(&format!("<script type=\"application/json\" id=\"data\">{}</script>\n", json(data)));
+    page.push_str(&format!(
+        "<script type=\"application/json\" id=\"data\">{}</script>\n",
+        json(data)
+    ));
     page.push_str(&format!(
         "<script>\n{ECHARTS}</script>\n<script>\n{FRAME}{BARS}{script}</script>\n</body>\n</html>\n"
     ));

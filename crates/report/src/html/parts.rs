@@ -38,7 +38,8 @@ pub(super) fn setting(records: &[Record], data: &Data) -> String {
     if records.is_empty() {
         return "<p class=\"lead\">There are no records to show.</p>\n".into();
     }
-    let machines: Vec<String> = records.iter().map(|record| format!("{} ({})", record.machine, record.cores)).collect();
+    let machines: Vec<String> =
+        records.iter().map(|record| format!("{} ({})", record.machine, record.cores)).collect();
     let machines = distinct(machines.iter().map(String::as_str));
     let workloads: Vec<&str> = data.groups.iter().map(|group| group.name.as_str()).collect();
     let seeds = distinct_seeds(records);
@@ -54,12 +55,14 @@ pub(super) fn setting(records: &[Record], data: &Data) -> String {
     if data.policies.len() > 1 {
         let _ = write!(lead, " The baseline is <b>{}</b>.", text(&data.policies[data.baseline]));
     }
-    let timed: Vec<&str> = data.groups.iter().filter(|group| group.timed).map(|group| group.name.as_str()).collect();
+    let timed: Vec<&str> =
+        data.groups.iter().filter(|group| group.timed).map(|group| group.name.as_str()).collect();
     if !timed.is_empty() {
         let ends = counted(timed.len(), "ends", "end");
         let _ = write!(
             lead,
-            " {} {ends} at a set time: what tells policies apart is {}latency and energy, not speed.",
+            " {} {ends} at a set time: what tells policies apart is {}latency and energy, not \
+             speed.",
             listed(&timed, 4),
             if data.any(|point| point.timer_waits) { "missed deadlines, " } else { "" },
         );
@@ -69,7 +72,8 @@ pub(super) fn setting(records: &[Record], data: &Data) -> String {
     }
     let failed = records.iter().filter(|record| record.error.is_some()).count();
     if failed > 0 {
-        let _ = write!(lead, " <b>{failed} of {} runs failed</b>; the table says why.", records.len());
+        let _ =
+            write!(lead, " <b>{failed} of {} runs failed</b>; the table says why.", records.len());
     }
     format!("<p class=\"lead\">{lead}</p>\n")
 }
@@ -100,36 +104,53 @@ fn of_one(run: &Record, data: &Data) -> String {
     let took = if data.any_free() { "took" } else { "ran for" };
     let energy = run.energy_j.map_or(String::new(), |joules| format!(" and {} J", number(joules)));
     let workloads = labels::workloads(run);
-    let mut said = format!("{workloads} {took} {} s{energy} under {}", number(run.makespan_s), run.policy);
+    let mut said =
+        format!("{workloads} {took} {} s{energy} under {}", number(run.makespan_s), run.policy);
     if let Some(wake) = run.wakeup_latency_us.as_ref().filter(|_| !data.any_free()) {
         let _ = write!(said, "; 99 % of its wake-ups ran within {} µs", number(wake.all.p99));
     }
     if let Some(timers) = run.timers.filter(|_| !data.any_free()) {
-        let missed =
-            if timers.missed == 0 { "no".to_owned() } else { format!("{} of {}", timers.missed, timers.waits) };
-        let deadlines = if timers.missed == 0 { "deadline was missed" } else { "deadlines were missed" };
-        let _ = write!(said, "; {missed} {deadlines}, the least slack was {} µs", number(timers.least_slack_us));
+        let missed = if timers.missed == 0 {
+            "no".to_owned()
+        } else {
+            format!("{} of {}", timers.missed, timers.waits)
+        };
+        let deadlines =
+            if timers.missed == 0 { "deadline was missed" } else { "deadlines were missed" };
+        let _ = write!(
+            said,
+            "; {missed} {deadlines}, the least slack was {} µs",
+            number(timers.least_slack_us)
+        );
     }
     said + "."
 }
 
 /// A table in a place of its own that scrolls where there is no room for it.
 pub(super) fn scroll(table: &str) -> String {
-    format!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">{table}</div>\n")
+    format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">{table}</div>\n"
+    )
 }
 
 /// The colour of a policy; the script gives it.
 pub(super) fn swatch(data: &Data, policy: usize) -> String {
-    if data.policies.len() < 2 { String::new() } else { format!("<i class=\"swatch\" data-policy=\"{policy}\"></i>") }
+    if data.policies.len() < 2 {
+        String::new()
+    } else {
+        format!("<i class=\"swatch\" data-policy=\"{policy}\"></i>")
+    }
 }
 
-/// Places for plots, each only where there is something to draw, or a sentence that says why there is nothing.
+/// Places for plots, each only where there is something to draw, or a sentence that says why there
+/// is nothing.
 pub(super) fn plots(data: &Data) -> String {
     if data.points.is_empty() {
         return String::new();
     }
     let mut html = String::from(
-        "<noscript><p class=\"note\">The plots need JavaScript; the tables below have all figures.</p></noscript>\n",
+        "<noscript><p class=\"note\">The plots need JavaScript; the tables below have all \
+         figures.</p></noscript>\n",
     );
     if data.policies.len() > 1 {
         html.push_str(&comparison(data));
@@ -137,11 +158,16 @@ pub(super) fn plots(data: &Data) -> String {
 
     let throughput = |point: &Point| point.asp.or(point.stp);
     if data.any(|point| point.unfairness) && data.any(throughput) {
-        let measure = if data.any(|point| point.asp) { "aggregate speedup (ASP)" } else { "system throughput (STP)" };
+        let measure = if data.any(|point| point.asp) {
+            "aggregate speedup (ASP)"
+        } else {
+            "system throughput (STP)"
+        };
         html.push_str(&section(
             "Unfairness against throughput",
             &format!(
-                "Each point is a policy on a workload. Best is low and to the right: fair, with a great {measure}."
+                "Each point is a policy on a workload. Best is low and to the right: fair, with a \
+                 great {measure}."
             ),
         ));
         html.push_str(&legend(data, false));
@@ -149,12 +175,20 @@ pub(super) fn plots(data: &Data) -> String {
         html.push_str("</section>\n");
     }
 
-    if data.points.iter().any(|point| point.kinds.iter().flatten().any(|(busy, idle)| busy + idle > 0.0)) {
+    if data
+        .points
+        .iter()
+        .any(|point| point.kinds.iter().flatten().any(|(busy, idle)| busy + idle > 0.0))
+    {
         html.push_str(&section(
             "Busy and idle time",
             "Time of all cores of a kind, with a thread on them (solid) and without (pale).",
         ));
-        let all = if data.incomplete() { "all, added up, of policies that ran all" } else { "all, added up" };
+        let all = if data.incomplete() {
+            "all, added up, of policies that ran all"
+        } else {
+            "all, added up"
+        };
         html.push_str(&choice(data, "kinds", (0..data.groups.len()).collect(), Some(all)));
         html.push_str(&plot("kinds", "Busy and idle time per kind of core"));
         html.push_str("</section>\n");
@@ -189,18 +223,30 @@ fn comparison(data: &Data) -> String {
     }
     let mut ratios = String::new();
     if data.any_free() {
-        ratios.push_str(&figure("speedup", &format!("Speedup over {baseline} (more is better)"), ""));
+        ratios.push_str(&figure(
+            "speedup",
+            &format!("Speedup over {baseline} (more is better)"),
+            "",
+        ));
     }
     if has_energy {
-        ratios.push_str(&figure("energy", &format!("Energy relative to {baseline} (less is better)"), ""));
+        ratios.push_str(&figure(
+            "energy",
+            &format!("Energy relative to {baseline} (less is better)"),
+            "",
+        ));
         if data.any_free() {
             let caption = format!("EDP relative to {baseline} (less is better)");
             ratios.push_str(&figure("edp", &caption, ""));
         }
     }
     let both = if data.any_free() { ratios + &latency } else { latency + &ratios };
-    let what = format!("Each policy divided by {baseline}; the dashed line is {baseline}. Latencies are not divided.");
-    let what = if timed { what.as_str() } else { what.trim_end_matches(" Latencies are not divided.") };
+    let what = format!(
+        "Each policy divided by {baseline}; the dashed line is {baseline}. Latencies are not \
+         divided."
+    );
+    let what =
+        if timed { what.as_str() } else { what.trim_end_matches(" Latencies are not divided.") };
     let mut html = section(&title, what);
     // Bars of a single workload have their policies' names.
     if data.groups.len() > 1 {
@@ -208,7 +254,9 @@ fn comparison(data: &Data) -> String {
     }
     let _ = write!(html, "<div class=\"plots\">\n{both}</div>\n");
     if !has_energy {
-        html.push_str("<p class=\"note\">This machine has no power model: there is no energy to show.</p>\n");
+        html.push_str(
+            "<p class=\"note\">This machine has no power model: there is no energy to show.</p>\n",
+        );
     }
     html.push_str("</section>\n");
     html
@@ -234,20 +282,27 @@ fn timelines(data: &Data) -> String {
     }
     html.push_str(&section(
         "Who ran where",
-        "A lane for each core; gaps are idle time. All policies have the same scale of time. <span class=\"screen\">Drag the \
-         ends of the slider under the last lane to zoom all of them<span class=\"mouse\">, or hold Ctrl and turn the wheel</span>.</span>",
+        "A lane for each core; gaps are idle time. All policies have the same scale of time. <span \
+         class=\"screen\">Drag the \
+         ends of the slider under the last lane to zoom all of them<span class=\"mouse\">, or hold \
+         Ctrl and turn the wheel</span>.</span>",
     ));
     let mut groups: Vec<usize> = data.timelines.iter().map(|timeline| timeline.group).collect();
     groups.sort_unstable();
     groups.dedup();
     html.push_str(&choice(data, "timeline", groups, None));
-    html.push_str("<div class=\"plot timelines\" data-plot=\"timeline\" role=\"img\" aria-label=\"Timeline of threads on cores\"></div>\n");
+    html.push_str(
+        "<div class=\"plot timelines\" data-plot=\"timeline\" role=\"img\" \
+                   aria-label=\"Timeline of threads on cores\"></div>\n",
+    );
     let coarse = data.timelines.iter().filter_map(|timeline| timeline.column_s).fold(0.0, f64::max);
     if coarse > 0.0 {
         let _ = writeln!(
             html,
-            "<p class=\"note\">Some runs had more context switches than can be drawn. Their time is cut into columns of up to {} ms, \
-             and each column shows only the thread that ran longest in it, or nothing where the core idled for longer. \
+            "<p class=\"note\">Some runs had more context switches than can be drawn. Their time \
+             is cut into columns of up to {} ms, \
+             and each column shows only the thread that ran longest in it, or nothing where the \
+             core idled for longer. \
              <code>evenkeel simulate --trace FILE</code> keeps everything.</p>",
             number(coarse * 1e3)
         );
@@ -268,7 +323,10 @@ fn figure(name: &str, caption: &str, which: &str) -> String {
 }
 
 fn plot(name: &str, what: &str) -> String {
-    format!("<div><div class=\"plot\" data-plot=\"{name}\" role=\"img\" aria-label=\"{what}\"></div></div>\n")
+    format!(
+        "<div><div class=\"plot\" data-plot=\"{name}\" role=\"img\" \
+         aria-label=\"{what}\"></div></div>\n"
+    )
 }
 
 fn legend(data: &Data, without_baseline: bool) -> String {
@@ -293,7 +351,8 @@ fn choice(data: &Data, plot: &str, groups: Vec<usize>, all: Option<&str>) -> Str
         let _ = write!(html, "<option value=\"-1\">{all}</option>");
     }
     for group in groups {
-        let _ = write!(html, "<option value=\"{group}\">{}</option>", text(&data.groups[group].name));
+        let _ =
+            write!(html, "<option value=\"{group}\">{}</option>", text(&data.groups[group].name));
     }
     html.push_str("</select></label></p>\n");
     html
@@ -308,7 +367,8 @@ pub(super) fn runs(records: &[Record], data: &Data) -> String {
     let shown = applying(records, data);
     let seeds = distinct_seeds(records) > 1;
     let compared = labels::groups(records).iter().any(|group| group.records.len() > 1);
-    let mut html = section("All runs", if compared { "Best values of each workload are bold." } else { "" });
+    let mut html =
+        section("All runs", if compared { "Best values of each workload are bold." } else { "" });
     let many = if shown.len() + usize::from(seeds) >= COLUMNS_ON_PAPER { " many" } else { "" };
     let mut table = format!("<table class=\"figures{many}\">\n<thead><tr><th>policy</th>");
     if seeds {
@@ -357,7 +417,8 @@ pub(super) fn runs(records: &[Record], data: &Data) -> String {
     html
 }
 
-/// The measures that the records have, less those that tell nothing where all runs end at a set time.
+/// The measures that the records have, less those that tell nothing where all runs end at a set
+/// time.
 fn applying(records: &[Record], data: &Data) -> Vec<&'static Column> {
     const OF_TIME: [&str; 3] = ["speedup", "EDP", "time"];
     let mut shown = shown(&records.iter().collect::<Vec<_>>());
@@ -373,15 +434,25 @@ pub(super) fn measures(records: &[Record], data: &Data) -> String {
     let shown = applying(records, data);
     let mut list = String::new();
     for column in shown {
-        let unit = if column.unit.is_empty() { String::new() } else { format!(" ({})", column.unit) };
+        let unit =
+            if column.unit.is_empty() { String::new() } else { format!(" ({})", column.unit) };
         let better = match column.best {
             Best::Least => " Less is better.",
             Best::Greatest => " More is better.",
             Best::None => "",
         };
-        let _ = writeln!(list, "<dt>{}{unit}</dt><dd>{}{better}</dd>", column.title, text(column.meaning));
+        let _ = writeln!(
+            list,
+            "<dt>{}{unit}</dt><dd>{}{better}</dd>",
+            column.title,
+            text(column.meaning)
+        );
     }
-    if list.is_empty() { list } else { format!("<section>\n<h2>Measures</h2>\n<dl>\n{list}</dl>\n</section>\n") }
+    if list.is_empty() {
+        list
+    } else {
+        format!("<section>\n<h2>Measures</h2>\n<dl>\n{list}</dl>\n</section>\n")
+    }
 }
 
 /// Machines, workloads and policies with their sources.
@@ -412,7 +483,8 @@ pub(super) fn footer(made_by: &str, command: &str) -> String {
     let made_by = if made_by.is_empty() { "Evenkeel" } else { made_by };
     let _ = write!(
         html,
-        "({}). This page is complete in one file and asks nothing of a network. Plots: Apache ECharts (Apache-2.0).</p>",
+        "({}). This page is complete in one file and asks nothing of a network. Plots: Apache \
+         ECharts (Apache-2.0).</p>",
         text(made_by)
     );
     html

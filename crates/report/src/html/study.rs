@@ -18,18 +18,27 @@ struct Data {
     figures: Vec<Drawing>,
 }
 
-/// A page of the figures and tables of a study. `command` made it, for those who want to run it again; empty: not known.
+/// A page of the figures and tables of a study. `command` made it, for those who want to run it
+/// again; empty: not known.
 ///
 /// The same input gives the same bytes.
 pub fn study(study: &Reproduction, command: &str) -> String {
     let mut data = Data::default();
     let mut main = String::from(
-        "<noscript><p class=\"note\">The plots need JavaScript; the tables have all figures.</p></noscript>\n",
+        "<noscript><p class=\"note\">The plots need JavaScript; the tables have all \
+         figures.</p></noscript>\n",
     );
     for experiment in &study.experiments {
         main.push_str(&section(experiment, &mut data));
     }
-    document(study.title, &header(study), &main, &parts::footer(&study.made_by, command), &data, PLOTS)
+    document(
+        study.title,
+        &header(study),
+        &main,
+        &parts::footer(&study.made_by, command),
+        &data,
+        PLOTS,
+    )
 }
 
 /// What was carried out, in a paragraph, and where to find it.
@@ -40,7 +49,8 @@ fn header(study: &Reproduction) -> String {
         "carried out again in the simulator, with the rows, columns and units of the study"
     };
     let mut html = format!(
-        "<p class=\"lead\">The experiments of <b>{}</b> ({}), {how}. No parameter is fitted to what it found. Seed {}.</p>\n",
+        "<p class=\"lead\">The experiments of <b>{}</b> ({}), {how}. No parameter is fitted to \
+         what it found. Seed {}.</p>\n",
         text(study.study),
         text(study.source),
         study.seed
@@ -87,7 +97,10 @@ fn section(experiment: &CarriedOut, data: &mut Data) -> String {
 
 /// Room for the figures that can be drawn; small ones stand beside each other.
 fn figures(exhibit: &Exhibit, data: &mut Data) -> String {
-    let drawn = exhibit.figures.iter().filter_map(|figure| Some((&figure.title, Drawing::new(exhibit, figure)?)));
+    let drawn = exhibit
+        .figures
+        .iter()
+        .filter_map(|figure| Some((&figure.title, Drawing::new(exhibit, figure)?)));
     let drawn: Vec<(&String, Drawing)> = drawn.collect();
     let alone = drawn.len() == 1;
     let mut html = String::from("<div class=\"abreast\">\n");
@@ -126,20 +139,25 @@ fn place(title: &str, drawing: &Drawing, number: usize) -> String {
         }
         let _ = writeln!(
             html,
-            "<div class=\"plot\" data-plot=\"figure\" data-figure=\"{number}\" data-panel=\"{panel}\" role=\"img\" aria-label=\"{}\"></div></div>",
+            "<div class=\"plot\" data-plot=\"figure\" data-figure=\"{number}\" \
+             data-panel=\"{panel}\" role=\"img\" aria-label=\"{}\"></div></div>",
             text(&label)
         );
     }
     html.push_str("</div>\n");
     if drawing.leaves_out {
-        html.push_str("<p class=\"note\">A logarithmic axis has no place for 0: the table has it.</p>\n");
+        html.push_str(
+            "<p class=\"note\">A logarithmic axis has no place for 0: the table has it.</p>\n",
+        );
     }
     html
 }
 
 fn table(exhibit: &Exhibit) -> String {
-    let is_left: Vec<bool> = (0..exhibit.columns.len()).map(|column| is_text(exhibit, column)).collect();
-    let class = |column: usize| if is_left.get(column) == Some(&true) { " class=\"text\"" } else { "" };
+    let is_left: Vec<bool> =
+        (0..exhibit.columns.len()).map(|column| is_text(exhibit, column)).collect();
+    let class =
+        |column: usize| if is_left.get(column) == Some(&true) { " class=\"text\"" } else { "" };
     let units = exhibit.columns.iter().any(|column| !column.unit.is_empty());
     let many = if exhibit.columns.len() > parts::COLUMNS_ON_PAPER { " many" } else { "" };
     let mut html = format!("<table class=\"figures{many}\">\n<thead><tr>");
@@ -165,5 +183,9 @@ fn table(exhibit: &Exhibit) -> String {
 }
 
 fn remarks(exhibit: &Exhibit) -> String {
-    exhibit.remarks.iter().map(|remark| format!("<p class=\"note\">{}</p>\n", text(remark))).collect()
+    exhibit
+        .remarks
+        .iter()
+        .map(|remark| format!("<p class=\"note\">{}</p>\n", text(remark)))
+        .collect()
 }

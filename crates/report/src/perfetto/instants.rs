@@ -1,5 +1,6 @@
-//! A log, taken apart into instants. A log tells of a run when it ends; a trace needs its beginning, too, and all
-//! that happens at one instant in an order in which causes come before effects.
+//! A log, taken apart into instants. A log tells of a run when it ends; a trace needs its
+//! beginning, too, and all that happens at one instant in an order in which causes come before
+//! effects.
 
 use evenkeel_machine::{ClusterId, CoreId, MicroWatts, Nanos, Work};
 use evenkeel_policy::ThreadId;
@@ -46,8 +47,14 @@ pub struct Instant<'a> {
 impl Instants {
     /// Sorts a log's entries. Runs of no length are left out: a trace cannot nest them.
     pub fn new(log: &Log) -> Self {
-        let mut all =
-            Self { begins: vec![], ends: vec![], wakes: vec![], clocks: vec![], powers: vec![], next: [0; 5] };
+        let mut all = Self {
+            begins: vec![],
+            ends: vec![],
+            wakes: vec![],
+            clocks: vec![],
+            powers: vec![],
+            next: [0; 5],
+        };
         for entry in &log.entries {
             match *entry {
                 Entry::Ran { thread, core, from, to, retired } if from < to => {
@@ -85,8 +92,13 @@ impl Instants {
         let wakes = upto(&self.wakes[wake..], |wake| wake.at == at);
         let clocks = upto(&self.clocks[clock..], |clock| clock.0 == at);
         let powers = upto(&self.powers[power..], |power| power.0 == at);
-        self.next =
-            [begin + begins.len(), end + ends.len(), wake + wakes.len(), clock + clocks.len(), power + powers.len()];
+        self.next = [
+            begin + begins.len(),
+            end + ends.len(),
+            wake + wakes.len(),
+            clock + clocks.len(),
+            power + powers.len(),
+        ];
         Some(Instant { at, begins, ends, wakes, clocks, powers })
     }
 }
@@ -96,7 +108,8 @@ fn upto<T>(items: &[T], holds: impl Fn(&T) -> bool) -> &[T] {
     &items[..items.iter().take_while(|item| holds(item)).count()]
 }
 
-/// `begins` in an order in which a thread comes after the one whose wake it answers at this instant.
+/// `begins` in an order in which a thread comes after the one whose wake it answers at this
+/// instant.
 pub fn causal(instant: &Instant<'_>) -> Vec<Run> {
     let mut order = Vec::with_capacity(instant.begins.len());
     if instant.wakes.is_empty() || instant.begins.len() < 2 {
@@ -106,8 +119,9 @@ pub fn causal(instant: &Instant<'_>) -> Vec<Run> {
     let mut begins: Vec<(ThreadId, usize)> =
         instant.begins.iter().enumerate().map(|(place, run)| (run.thread, place)).collect();
     begins.sort_unstable();
-    let place =
-        |thread: ThreadId| begins.binary_search_by_key(&thread, |begin| begin.0).ok().map(|found| begins[found].1);
+    let place = |thread: ThreadId| {
+        begins.binary_search_by_key(&thread, |begin| begin.0).ok().map(|found| begins[found].1)
+    };
     let mut waker = vec![None; instant.begins.len()];
     for wake in instant.wakes {
         if let (Some(woken), Some(by)) = (place(wake.thread), place(wake.by)) {

@@ -1,8 +1,9 @@
 //! A run as a trace for Perfetto (<https://ui.perfetto.dev>), in its native protobuf format.
 //!
-//! Tracks: each core by name and kind, with a slice for each run; the clock of each cluster; the power of each core and
-//! of the whole machine; the progress of each thread. An arrow leads from where a thread woke another to the run
-//! that the other woke up to. Wakes by timers and devices have no arrow: nothing that ran caused them.
+//! Tracks: each core by name and kind, with a slice for each run; the clock of each cluster; the
+//! power of each core and of the whole machine; the progress of each thread. An arrow leads from
+//! where a thread woke another to the run that the other woke up to. Wakes by timers and devices
+//! have no arrow: nothing that ran caused them.
 //!
 //! How it is written is in crates/perfetto.
 
@@ -51,12 +52,17 @@ pub enum TraceError {
 
 /// Writes the trace of a run.
 ///
-/// `apps` are the names of the applications by [`evenkeel_policy::AppId`]; one without a name goes by its number. Tell a writer
-/// that buffers: packets are small.
+/// `apps` are the names of the applications by [`evenkeel_policy::AppId`]; one without a name goes
+/// by its number. Tell a writer that buffers: packets are small.
 ///
 /// # Errors
 /// Where the writer fails, or the log is not of this machine.
-pub fn write(machine: &Machine, apps: &[String], log: &Log, out: impl Write) -> Result<(), TraceError> {
+pub fn write(
+    machine: &Machine,
+    apps: &[String],
+    log: &Log,
+    out: impl Write,
+) -> Result<(), TraceError> {
     check(machine, log)?;
     let mut writer = Writer::new(machine, log, Sequence::begin(out, 1, Nanos::ZERO)?);
     writer.describe(apps, log)?;
@@ -71,7 +77,9 @@ pub fn write(machine: &Machine, apps: &[String], log: &Log, out: impl Write) -> 
 fn check(machine: &Machine, log: &Log) -> Result<(), TraceError> {
     for entry in &log.entries {
         match *entry {
-            Entry::Ran { core, .. } | Entry::Power { core, .. } if core.index() >= machine.cores.len() => {
+            Entry::Ran { core, .. } | Entry::Power { core, .. }
+                if core.index() >= machine.cores.len() =>
+            {
                 let (machine, cores) = (machine.name.clone(), machine.cores.len());
                 return Err(TraceError::UnknownCore { core: core.0, machine, cores });
             }
@@ -125,7 +133,9 @@ impl<'a, W: Write> Writer<'a, W> {
         let mut threads = BTreeMap::<ThreadId, Thread>::new();
         for entry in &log.entries {
             match entry {
-                Entry::Started { thread, name, .. } => threads.entry(*thread).or_default().name.clone_from(name),
+                Entry::Started { thread, name, .. } => {
+                    threads.entry(*thread).or_default().name.clone_from(name)
+                }
                 Entry::Ran { thread, from, to, .. } if from < to => {
                     let thread = threads.entry(*thread).or_default();
                     thread.last_run = thread.last_run.max(Some(*from));
@@ -146,7 +156,11 @@ impl<'a, W: Write> Writer<'a, W> {
             threads,
             core_power: vec![None; machine.cores.len()],
             cluster_busy: vec![0; machine.clusters.len()],
-            cluster_power: machine.clusters.iter().map(|cluster| shared_power(machine, cluster, u64::MAX)).collect(),
+            cluster_power: machine
+                .clusters
+                .iter()
+                .map(|cluster| shared_power(machine, cluster, u64::MAX))
+                .collect(),
             total: None,
             has_power: log.entries.iter().any(|entry| matches!(entry, Entry::Power { .. })),
         }
@@ -187,12 +201,17 @@ impl<'a, W: Write> Writer<'a, W> {
             }
         }
         for (app, threads) in members {
-            let name = apps.get(app.0 as usize).cloned().unwrap_or_else(|| format!("application {}", app.0));
+            let name = apps
+                .get(app.0 as usize)
+                .cloned()
+                .unwrap_or_else(|| format!("application {}", app.0));
             let group = self.out.group(&format!("progress of {name}"))?;
             for id in threads {
                 let Some(thread) = self.threads.get_mut(&id) else { continue };
-                let counter = CounterDescriptor { unit: Some(UNIT_COUNT), ..CounterDescriptor::default() };
-                thread.progress = self.out.track(group, &format!("work of {}", thread.name), Some(counter))?;
+                let counter =
+                    CounterDescriptor { unit: Some(UNIT_COUNT), ..CounterDescriptor::default() };
+                thread.progress =
+                    self.out.track(group, &format!("work of {}", thread.name), Some(counter))?;
             }
         }
         Ok(())
@@ -204,7 +223,9 @@ impl<'a, W: Write> Writer<'a, W> {
             self.cluster_power[cluster.index()] =
                 shared_power(self.machine, &self.machine.clusters[cluster.index()], khz);
             let value = i64::try_from(khz).unwrap_or(i64::MAX);
-            self.counter(at, self.clock_tracks[cluster.index()], |event| event.counter_value = Some(value))?;
+            self.counter(at, self.clock_tracks[cluster.index()], |event| {
+                event.counter_value = Some(value)
+            })?;
         }
         for &(at, core, power) in instant.powers {
             if self.core_power[core.index()].replace(power) == Some(power) {
@@ -212,7 +233,8 @@ impl<'a, W: Write> Writer<'a, W> {
             }
             self.watts(at, self.power_tracks[core.index()], power)?;
         }
-        // A waker that has run until now wakes from its slice before that ends; one that runs from now on, from within it.
+        // A waker that has run until now wakes from its slice before that ends; one that runs from
+        // now on, from within it.
         let mut later = vec![];
         for wake in instant.wakes {
             if !self.wake(wake)? {
@@ -230,7 +252,9 @@ impl<'a, W: Write> Writer<'a, W> {
             }
             self.begin(&run)?;
         }
-        for wake in later.iter().filter(|wake| !instant.begins.iter().any(|run| run.thread == wake.thread)) {
+        for wake in
+            later.iter().filter(|wake| !instant.begins.iter().any(|run| run.thread == wake.thread))
+        {
             self.wake(wake)?;
         }
         if self.has_power {
@@ -243,9 +267,12 @@ impl<'a, W: Write> Writer<'a, W> {
         Ok(())
     }
 
-    /// Draws the start of an arrow; not where the waker does not run now, or the woken thread never runs again.
+    /// Draws the start of an arrow; not where the waker does not run now, or the woken thread never
+    /// runs again.
     fn wake(&mut self, wake: &Wake) -> Result<bool, TraceError> {
-        let Some(core) = self.threads.get(&wake.by).and_then(|thread| thread.on) else { return Ok(false) };
+        let Some(core) = self.threads.get(&wake.by).and_then(|thread| thread.on) else {
+            return Ok(false);
+        };
         let Some(woken) = self.threads.get_mut(&wake.thread) else { return Ok(false) };
         if woken.last_run.is_none_or(|last| last < wake.at) {
             return Ok(true);
@@ -308,15 +335,28 @@ impl<'a, W: Write> Writer<'a, W> {
         self.counter(at, track, |event| event.double_counter_value = Some(power.as_watts_f64()))
     }
 
-    fn counter(&mut self, at: Nanos, track: u64, set: impl FnOnce(&mut TrackEvent)) -> Result<(), TraceError> {
-        let mut event =
-            TrackEvent { r#type: Some(EventType::Counter.into()), track_uuid: Some(track), ..TrackEvent::default() };
+    fn counter(
+        &mut self,
+        at: Nanos,
+        track: u64,
+        set: impl FnOnce(&mut TrackEvent),
+    ) -> Result<(), TraceError> {
+        let mut event = TrackEvent {
+            r#type: Some(EventType::Counter.into()),
+            track_uuid: Some(track),
+            ..TrackEvent::default()
+        };
         set(&mut event);
         Ok(self.out.event(at, event)?)
     }
 
     /// Puts an event under the name of a thread, which the first such event tells.
-    fn put_named(&mut self, at: Nanos, thread: ThreadId, mut event: TrackEvent) -> Result<(), TraceError> {
+    fn put_named(
+        &mut self,
+        at: Nanos,
+        thread: ThreadId,
+        mut event: TrackEvent,
+    ) -> Result<(), TraceError> {
         let Some(thread) = self.threads.get_mut(&thread) else { return Ok(()) };
         event.name_iid = Some(*thread.iid.get_or_insert_with(|| self.out.name(&*thread.name)));
         Ok(self.out.event(at, event)?)
@@ -327,7 +367,8 @@ fn unit(name: &str) -> CounterDescriptor {
     CounterDescriptor { unit_name: Some(name.into()), ..CounterDescriptor::default() }
 }
 
-/// What a cluster at this clock draws beside its cores; at the highest clock where this one is above it.
+/// What a cluster at this clock draws beside its cores; at the highest clock where this one is
+/// above it.
 fn shared_power(machine: &Machine, cluster: &Cluster, khz: u64) -> MicroWatts {
     let opps = machine.kinds.get(cluster.kind.index()).map_or(&[][..], |kind| &kind.opps);
     let at = opps.iter().find(|opp| opp.khz >= khz).or(opps.last());

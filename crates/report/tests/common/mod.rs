@@ -5,7 +5,8 @@
 pub mod study;
 
 use evenkeel_machine::{
-    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, Nanos, OperatingPoint, Reference, Work,
+    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, Nanos,
+    OperatingPoint, Reference, Work,
 };
 use evenkeel_metrics::{AppRow, KindRow, Knob, Record, SCHEMA};
 use evenkeel_policy::{AppId, ThreadId};
@@ -25,14 +26,26 @@ pub fn machine(cores: u32) -> Machine {
         idle_power: Some(MicroWatts(20_000)),
         source: String::new(),
     };
-    let kinds =
-        vec![kind("big", 1024, 2_000_000, 1_500_000, 300_000), kind("little", 448, 1_400_000, 300_000, 100_000)];
+    let kinds = vec![
+        kind("big", 1024, 2_000_000, 1_500_000, 300_000),
+        kind("little", 448, 1_400_000, 300_000, 100_000),
+    ];
     let numbers = |kind: u32| (kind * cores..(kind + 1) * cores).map(CoreId).collect::<Vec<_>>();
-    let cluster =
-        |kind: u32| Cluster { kind: KindId(kind as u8), cores: numbers(kind), cache_bytes: 1 << 20, bandwidth: None };
+    let cluster = |kind: u32| Cluster {
+        kind: KindId(kind as u8),
+        cores: numbers(kind),
+        cache_bytes: 1 << 20,
+        bandwidth: None,
+    };
     let core = |number: u32| {
         let rank = number / cores;
-        Core { id: CoreId(number), cpu: number, kind: KindId(rank as u8), cluster: ClusterId(rank), sibling: None }
+        Core {
+            id: CoreId(number),
+            cpu: number,
+            kind: KindId(rank as u8),
+            cluster: ClusterId(rank),
+            sibling: None,
+        }
     };
     Machine {
         name: "made-up".into(),
@@ -55,23 +68,33 @@ pub struct Dice(pub u64);
 impl Dice {
     /// Below `sides`.
     pub fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
 }
 
-/// A log in which `threads` threads of `apps` applications trade places every 4 ms or so, waking each other, with changes
-/// of clock and power: `rounds` of them.
+/// A log in which `threads` threads of `apps` applications trade places every 4 ms or so, waking
+/// each other, with changes of clock and power: `rounds` of them.
 pub fn log(machine: &Machine, apps: u32, threads: u32, rounds: u64, seed: u64) -> Log {
     let mut dice = Dice(seed);
     let mut log = Log::default();
     for (cluster, of) in machine.clusters.iter().enumerate() {
         let khz = machine.kinds[of.kind.index()].top().khz;
-        log.entries.push(Entry::Frequency { at: Nanos(0), cluster: ClusterId(cluster as u32), khz });
+        log.entries.push(Entry::Frequency {
+            at: Nanos(0),
+            cluster: ClusterId(cluster as u32),
+            khz,
+        });
     }
     for thread in 0..threads {
         let (thread, app) = (ThreadId(thread), AppId(thread * apps / threads));
-        log.entries.push(Entry::Started { at: Nanos(0), thread, app, name: format!("worker {}", thread.0) });
+        log.entries.push(Entry::Started {
+            at: Nanos(0),
+            thread,
+            app,
+            name: format!("worker {}", thread.0),
+        });
     }
     let mut order: Vec<u32> = (0..threads).collect();
     let mut retired = vec![0; threads as usize];
@@ -81,25 +104,40 @@ pub fn log(machine: &Machine, apps: u32, threads: u32, rounds: u64, seed: u64) -
         let step = 2_000_000 + dice.roll(4_000_000);
         let to = from + step;
         for _ in 0..2 {
-            let (a, b) = (dice.roll(u64::from(threads)) as usize, dice.roll(u64::from(threads)) as usize);
+            let (a, b) =
+                (dice.roll(u64::from(threads)) as usize, dice.roll(u64::from(threads)) as usize);
             order.swap(a, b);
         }
         let busy = cores.min(order.len()) - (dice.roll(4) == 0) as usize;
         for core in 0..cores {
             let kind = machine.kind_of(CoreId(core as u32));
             let power = if core < busy { kind.top().busy_power } else { kind.idle_power };
-            log.entries.push(Entry::Power { at: Nanos(from), core: CoreId(core as u32), power: power.unwrap() });
+            log.entries.push(Entry::Power {
+                at: Nanos(from),
+                core: CoreId(core as u32),
+                power: power.unwrap(),
+            });
         }
         if order.len() > busy {
             let (thread, by) = (ThreadId(order[busy]), Some(ThreadId(order[0])));
             log.entries.push(Entry::Woke { at: Nanos(from + step / 2), thread, by });
-            log.entries.push(Entry::Woke { at: Nanos(from + step / 2), thread: ThreadId(order[busy]), by: None });
+            log.entries.push(Entry::Woke {
+                at: Nanos(from + step / 2),
+                thread: ThreadId(order[busy]),
+                by: None,
+            });
         }
         for (core, &thread) in order.iter().enumerate().take(busy) {
             let work = &mut retired[thread as usize];
             *work += step * u64::from(machine.kind_of(CoreId(core as u32)).capacity) / 1024;
             let (thread, core) = (ThreadId(thread), CoreId(core as u32));
-            log.entries.push(Entry::Ran { thread, core, from: Nanos(from), to: Nanos(to), retired: Work(*work) });
+            log.entries.push(Entry::Ran {
+                thread,
+                core,
+                from: Nanos(from),
+                to: Nanos(to),
+                retired: Work(*work),
+            });
         }
         from = to;
     }
@@ -119,9 +157,12 @@ pub fn record(policy: &str, workloads: &[&str], makespan_s: f64, energy_j: Optio
         cut_at_s: None,
         alone_fast_s: makespan_s / 1.2,
         alone_slow_s: makespan_s * 2.0,
-        time_on_kind_s: [("big".to_owned(), makespan_s * 3.0), ("little".to_owned(), makespan_s * 2.5)]
-            .into_iter()
-            .collect(),
+        time_on_kind_s: [
+            ("big".to_owned(), makespan_s * 3.0),
+            ("little".to_owned(), makespan_s * 2.5),
+        ]
+        .into_iter()
+        .collect(),
         wait_s: makespan_s * 0.25,
         blocked_s: makespan_s * 0.5,
         migrations: 40 + number as u64,
@@ -155,7 +196,9 @@ pub fn record(policy: &str, workloads: &[&str], makespan_s: f64, energy_j: Optio
         swaps: 0,
         context_switches: (makespan_s * 977.0) as u64,
         apps: workloads.iter().enumerate().map(app).collect(),
-        kinds: [("big".to_owned(), kind(0.9, 0.8)), ("little".to_owned(), kind(0.7, 0.2))].into_iter().collect(),
+        kinds: [("big".to_owned(), kind(0.9, 0.8)), ("little".to_owned(), kind(0.7, 0.2))]
+            .into_iter()
+            .collect(),
         threads: None,
         wakeup_latency_us: None,
         timers: None,

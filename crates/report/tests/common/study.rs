@@ -5,33 +5,49 @@ use evenkeel_studies::{CarriedOut, Cell, Column, Exhibit, Figure, Reproduction, 
 
 use super::Dice;
 
-/// Programs on parts of a machine under policies; all that is called `name`, where names come from outside.
+/// Programs on parts of a machine under policies; all that is called `name`, where names come from
+/// outside.
 pub fn study(name: &str) -> Reproduction {
-    let columns = [("program", ""), ("cores", ""), ("policy", ""), ("speedup", ""), ("energy", "J"), ("period", "ms")];
+    let columns = [
+        ("program", ""),
+        ("cores", ""),
+        ("policy", ""),
+        ("speedup", ""),
+        ("energy", "J"),
+        ("period", "ms"),
+    ];
     let mut dice = Dice(5);
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for program in ["blackscholes", "streamcluster", name] {
         for cores in [2_u32, 4, 8] {
             for policy in ["pinned", "gts", name] {
-                let figure = |dice: &mut Dice| Cell::from(1.0 + f64::from(cores) * dice.roll(100) as f64 / 50.0);
+                let figure = |dice: &mut Dice| {
+                    Cell::from(1.0 + f64::from(cores) * dice.roll(100) as f64 / 50.0)
+                };
                 let figures = [figure(&mut dice), figure(&mut dice), figure(&mut dice)];
-                rows.push([program.into(), cores.into(), policy.into()].into_iter().chain(figures).collect());
+                rows.push(
+                    [program.into(), cores.into(), policy.into()]
+                        .into_iter()
+                        .chain(figures)
+                        .collect(),
+                );
             }
         }
     }
     rows[4][4] = Cell::Missing;
     rows[5][4] = Cell::from(0.0);
-    let figure = |shape, x: &str, y: &[&str], panels: Option<&str>, series: Option<&str>, log_y| Figure {
-        title: format!("{shape:?} of {name}"),
-        shape,
-        x: x.into(),
-        x_title: String::new(),
-        y: y.iter().map(|y| (*y).to_owned()).collect(),
-        y_title: y[0].into(),
-        panels: panels.map(str::to_owned),
-        series: series.map(str::to_owned),
-        log_y,
-    };
+    let figure =
+        |shape, x: &str, y: &[&str], panels: Option<&str>, series: Option<&str>, log_y| Figure {
+            title: format!("{shape:?} of {name}"),
+            shape,
+            x: x.into(),
+            x_title: String::new(),
+            y: y.iter().map(|y| (*y).to_owned()).collect(),
+            y_title: y[0].into(),
+            panels: panels.map(str::to_owned),
+            series: series.map(str::to_owned),
+            log_y,
+        };
     let all = Exhibit {
         title: format!("Speedup and energy of {name}"),
         columns: columns.map(|(name, unit)| Column::new(name, unit)).to_vec(),
@@ -51,7 +67,10 @@ pub fn study(name: &str) -> Reproduction {
         title: "One program".into(),
         figures: vec![
             figure(Shape::Bars, "policy", &["speedup", "energy"], None, None, false),
-            Figure { title: "One program".into(), ..figure(Shape::Bars, "policy", &["energy"], None, None, true) },
+            Figure {
+                title: "One program".into(),
+                ..figure(Shape::Bars, "policy", &["energy"], None, None, true)
+            },
             figure(Shape::Bars, "policy", &["no such column"], None, None, true),
         ],
         rows: of_one,

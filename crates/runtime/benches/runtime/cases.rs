@@ -48,7 +48,8 @@ pub const FAMILIES: [Family; 10] = [
     },
     Family {
         name: "chains",
-        what: "1,000 inout chains of 1,000 empty tasks, created step by step; where a graph has to be built first, built and run",
+        what: "1,000 inout chains of 1,000 empty tasks, created step by step; where a graph has to \
+               be built first, built and run",
         units: TASKS,
         unit: "ns per task",
         cases: &["chains"],
@@ -72,10 +73,17 @@ pub const FAMILIES: [Family; 10] = [
     },
     Family {
         name: "prices",
-        what: "a loop over 4 M option prices (Black-Scholes); `dynamic` has chunks of 1,024 where it needs one",
+        what: "a loop over 4 M option prices (Black-Scholes); `dynamic` has chunks of 1,024 where \
+               it needs one",
         units: MS,
         unit: "ms",
-        cases: &["prices-serial", "prices-auto", "prices-static", "prices-dynamic", "prices-guided"],
+        cases: &[
+            "prices-serial",
+            "prices-auto",
+            "prices-static",
+            "prices-dynamic",
+            "prices-guided",
+        ],
         in_lab: true,
     },
     Family {
@@ -88,10 +96,17 @@ pub const FAMILIES: [Family; 10] = [
     },
     Family {
         name: "frames",
-        what: "three frames of ten loops, a barrier after each: 2,000 iterations of 5 us; `static` is the pinned version",
+        what: "three frames of ten loops, a barrier after each: 2,000 iterations of 5 us; `static` \
+               is the pinned version",
         units: MS,
         unit: "ms",
-        cases: &["frames-serial", "frames-auto", "frames-static", "frames-dynamic", "frames-guided"],
+        cases: &[
+            "frames-serial",
+            "frames-auto",
+            "frames-static",
+            "frames-dynamic",
+            "frames-guided",
+        ],
         in_lab: true,
     },
     Family {
@@ -104,7 +119,8 @@ pub const FAMILIES: [Family; 10] = [
     },
     Family {
         name: "pipeline",
-        what: "1,000 items: a serial source of 10 us, a parallel stage of 100 us, a serial end of 10 us; at most 32 under way",
+        what: "1,000 items: a serial source of 10 us, a parallel stage of 100 us, a serial end of \
+               10 us; at most 32 under way",
         units: MS,
         unit: "ms",
         cases: &["pipeline-serial", "pipeline"],
@@ -112,7 +128,8 @@ pub const FAMILIES: [Family; 10] = [
     },
     Family {
         name: "memory",
-        what: "resident memory that a million pending tasks add, each with a closure of 8 bytes: independent ones, and chains",
+        what: "resident memory that a million pending tasks add, each with a closure of 8 bytes: \
+               independent ones, and chains",
         units: 1,
         unit: "bytes per task",
         cases: &["memory-independent", "memory-chains"],

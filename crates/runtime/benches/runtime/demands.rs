@@ -31,7 +31,8 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Verdict {
     Holds,
-    /// The median is beyond the bound, but chance would put as many rounds there of a system that is exactly at it.
+    /// The median is beyond the bound, but chance would put as many rounds there of a system that
+    /// is exactly at it.
     NotToldApart,
     Missed,
 }
@@ -57,7 +58,9 @@ impl Demand {
     pub fn verdict(&self) -> Verdict {
         if self.bound.is_kept_by(median(&self.values)) {
             Verdict::Holds
-        } else if self.kind == Kind::Comparison && of_coins(self.values.len(), self.beyond()) > LEVEL {
+        } else if self.kind == Kind::Comparison
+            && of_coins(self.values.len(), self.beyond()) > LEVEL
+        {
             Verdict::NotToldApart
         } else {
             Verdict::Missed
@@ -83,7 +86,12 @@ struct Demands<'a> {
 impl Demands<'_> {
     fn figure(&mut self, case: &str, unit: &str, bound: Bound) {
         let Some(values) = self.measured.values(OURS, case) else { return };
-        self.rows.push(Demand { what: format!("{case}, {unit}"), values: values.to_vec(), bound, kind: Kind::Figure });
+        self.rows.push(Demand {
+            what: format!("{case}, {unit}"),
+            values: values.to_vec(),
+            bound,
+            kind: Kind::Figure,
+        });
     }
 
     fn ratio(&mut self, case: &str, to: (&str, &str), bound: Bound) {
@@ -91,9 +99,20 @@ impl Demands<'_> {
         self.comparison(case, to, values, bound);
     }
 
-    fn comparison(&mut self, case: &str, (system, other): (&str, &str), values: Vec<f64>, bound: Bound) {
+    fn comparison(
+        &mut self,
+        case: &str,
+        (system, other): (&str, &str),
+        values: Vec<f64>,
+        bound: Bound,
+    ) {
         let other = if other == case { String::new() } else { format!(" {other}") };
-        self.rows.push(Demand { what: format!("{case} / {system}{other}"), values, bound, kind: Kind::Comparison });
+        self.rows.push(Demand {
+            what: format!("{case} / {system}{other}"),
+            values,
+            bound,
+            kind: Kind::Comparison,
+        });
     }
 
     fn of_families(&mut self, families: &[&Family], ratio: f64) {
@@ -102,7 +121,12 @@ impl Demands<'_> {
             let own = ways.iter().find(|case| case.ends_with("-auto")).unwrap_or(&ways[0]);
             if let Some(values) = shares(self.measured, OURS, own, ratio) {
                 let what = format!("{own}, share of the ideal");
-                self.rows.push(Demand { what, values, bound: Bound::AtLeast(0.95), kind: Kind::Figure });
+                self.rows.push(Demand {
+                    what,
+                    values,
+                    bound: Bound::AtLeast(0.95),
+                    kind: Kind::Figure,
+                });
             }
             self.ahead_of_all(own, &ways);
         }
@@ -117,8 +141,12 @@ impl Demands<'_> {
 /// On equal cores (issue 6).
 pub fn on_equal_cores(measured: &Measured) -> Vec<Demand> {
     let mut demands = Demands { measured, rows: Vec::new() };
-    for (case, bound) in [("independent", 60.0), ("chains", 150.0), ("independent-again", 50.0), ("chains-again", 50.0)]
-    {
+    for (case, bound) in [
+        ("independent", 60.0),
+        ("chains", 150.0),
+        ("independent-again", 50.0),
+        ("chains-again", 50.0),
+    ] {
         demands.figure(case, "ns per task", Bound::AtMost(bound));
         demands.ahead_of_all(case, &[case]);
     }
@@ -129,7 +157,11 @@ pub fn on_equal_cores(measured: &Measured) -> Vec<Demand> {
         }
     }
     for case in ["memory-independent", "memory-chains"] {
-        demands.figure(case, "bytes per task, closure and all", Bound::AtMost(128.0 + cases::CLOSURE));
+        demands.figure(
+            case,
+            "bytes per task, closure and all",
+            Bound::AtMost(128.0 + cases::CLOSURE),
+        );
     }
     demands.rows
 }
@@ -146,10 +178,16 @@ pub fn in_the_lab(measured: &Measured, families: &[&Family], ratio: f64) -> Vec<
             (time - ideal(*serial, ratio)) / slow_task
         });
         let what = format!("{case}, beyond the ideal in tasks of the slow core");
-        demands.rows.push(Demand { what, values: over.collect(), bound: Bound::AtMost(1.0), kind: Kind::Figure });
+        demands.rows.push(Demand {
+            what,
+            values: over.collect(),
+            bound: Bound::AtMost(1.0),
+            kind: Kind::Figure,
+        });
     }
     if let Some(values) = measured.ratios((OURS, "frames-static"), (OURS, "frames-auto")) {
-        // With one core at half the speed even the ideal is 1.5 times as fast: asked for at 3:1 (issue 6).
+        // With one core at half the speed even the ideal is 1.5 times as fast: asked for at 3:1
+        // (issue 6).
         let most = 1.5_f64.min(0.95 * (1.0 + ratio) / 2.0);
         demands.rows.push(Demand {
             what: "frames: pinned version / ours".into(),
@@ -161,7 +199,8 @@ pub fn in_the_lab(measured: &Measured, families: &[&Family], ratio: f64) -> Vec<
     demands.rows
 }
 
-/// Beside another program, which has half of a core. Issue 6 asks for nothing there: the bounds are those of the lab.
+/// Beside another program, which has half of a core. Issue 6 asks for nothing there: the bounds are
+/// those of the lab.
 pub fn beside_another(measured: &Measured, families: &[&Family], ratio: f64) -> Vec<Demand> {
     let mut demands = Demands { measured, rows: Vec::new() };
     demands.of_families(families, ratio);
@@ -173,7 +212,8 @@ fn ideal(serial: f64, ratio: f64) -> f64 {
     serial * ratio / (ratio + 1.0)
 }
 
-/// Round by round, the ideal time / the time. A system that has no serial version of its own goes by ours: the same arithmetic.
+/// Round by round, the ideal time / the time. A system that has no serial version of its own goes
+/// by ours: the same arithmetic.
 pub fn shares(measured: &Measured, system: &str, case: &str, ratio: f64) -> Option<Vec<f64>> {
     let serial = format!("{}-serial", case.split('-').next()?);
     let serial = measured.values(system, &serial).or_else(|| measured.values(OURS, &serial))?;

@@ -28,7 +28,9 @@ impl Drop for Hog {
 /// Where this process was started as one: works for as long as there is who started it.
 pub fn is_one() -> bool {
     let argument = std::env::args().find_map(|arg| arg.strip_prefix(ARGUMENT).map(str::to_owned));
-    let Some((cpu, parent)) = argument.as_deref().and_then(|it| it.split_once(',')) else { return false };
+    let Some((cpu, parent)) = argument.as_deref().and_then(|it| it.split_once(',')) else {
+        return false;
+    };
     pin_to(cpu.parse().unwrap());
     let parent = parent.parse().ok();
     while rustix::process::getppid().map(|it| it.as_raw_nonzero().get()) == parent {

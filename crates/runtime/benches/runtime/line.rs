@@ -1,5 +1,6 @@
-//! How long a cache line takes from one CPU to another. Where a virtual machine's CPUs are is its host's affair: now they share a cache, now they do not, and whatever
-//! is shared out in small pieces is other in one case than in the other.
+//! How long a cache line takes from one CPU to another. Where a virtual machine's CPUs are is its
+//! host's affair: now they share a cache, now they do not, and whatever is shared out in small
+//! pieces is other in one case than in the other.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -9,7 +10,8 @@ use super::system::pin_to;
 
 /// To and fro in a window.
 const TRIPS: u32 = 100;
-/// The fastest of so many says what it is: the others are those in whose midst somebody was held up.
+/// The fastest of so many says what it is: the others are those in whose midst somebody was held
+/// up.
 const WINDOWS: u32 = 400;
 
 /// From the first to the last of the workers' CPUs, ns.
@@ -21,7 +23,9 @@ pub fn travel() -> f64 {
     let pass = |turn: u32| line.store(turn + 1, Ordering::Release);
     std::thread::scope(|scope| {
         // Whoever cannot be where it is to be says so before the other waits for it.
-        [0, WORKERS - 1].into_iter().for_each(|cpu| scope.spawn(move || pin_to(cpu)).join().unwrap());
+        [0, WORKERS - 1]
+            .into_iter()
+            .for_each(|cpu| scope.spawn(move || pin_to(cpu)).join().unwrap());
         scope.spawn(move || {
             pin_to(WORKERS - 1);
             for trip in 0..TRIPS * WINDOWS {

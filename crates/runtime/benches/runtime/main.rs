@@ -1,9 +1,11 @@
-//! The runtime beside LLVM's and GNU's OpenMP, oneTBB, Taskflow and rayon, in one run, on equal cores, in the slow-core lab, and
-//! beside another program.
+//! The runtime beside LLVM's and GNU's OpenMP, oneTBB, Taskflow and rayon, in one run, on equal
+//! cores, in the slow-core lab, and beside another program.
 //!
-//! `make bench-runtime` builds the peers (../peers) and writes docs/benchmarks-runtime.md. `cargo bench -p evenkeel-runtime --bench runtime -- [FAMILY…]` measures some
-//! families of cases and prints them; `--quick`: few rounds, and of the lab only 3:1; `--equal`: on equal cores only. Peers, and the work that all share, come
-//! from the folder in `EVENKEEL_PEERS` (cases that have work in them are left out without it); the lab is that of the program in `EVENKEEL`, which runs
+//! `make bench-runtime` builds the peers (../peers) and writes docs/benchmarks-runtime.md.
+//! `cargo bench -p evenkeel-runtime --bench runtime -- [FAMILY…]` measures some families of cases
+//! and prints them; `--quick`: few rounds, and of the lab only 3:1; `--equal`: on equal cores only.
+//! Peers, and the work that all share, come from the folder in `EVENKEEL_PEERS` (cases that have
+//! work in them are left out without it); the lab is that of the program in `EVENKEEL`, which runs
 //! this one again inside.
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
@@ -48,7 +50,8 @@ const CORES_SHARED: f64 = 2.0;
 /// Where the lab leaves what it measured: `1=3.004`.
 const LAB_VARIABLE: &str = "EVENKEEL_LAB";
 
-/// How a program in Rust ends that has panicked: not as the lab does where it cannot be had (1 or 2).
+/// How a program in Rust ends that has panicked: not as the lab does where it cannot be had (1 or
+/// 2).
 const PANICKED: i32 = 101;
 
 struct Asked {
@@ -59,7 +62,9 @@ struct Asked {
 
 impl Asked {
     fn families(&self, in_lab: bool) -> Vec<&'static Family> {
-        let is_named = |family: &Family| self.names.is_empty() || self.names.iter().any(|name| name == family.name);
+        let is_named = |family: &Family| {
+            self.names.is_empty() || self.names.iter().any(|name| name == family.name)
+        };
         FAMILIES.iter().filter(|family| is_named(family) && (!in_lab || family.in_lab)).collect()
     }
 
@@ -101,7 +106,9 @@ fn main() {
 fn systems(threads: Threads) -> Vec<Box<dyn System>> {
     let folder = env::var_os("EVENKEEL_PEERS").map(PathBuf::from);
     let work = folder.as_deref().and_then(|folder| {
-        Work::load(folder).inspect_err(|error| eprintln!("cases with work in them are left out: {error}")).ok()
+        Work::load(folder)
+            .inspect_err(|error| eprintln!("cases with work in them are left out: {error}"))
+            .ok()
     });
     let mut systems: Vec<Box<dyn System>> =
         vec![Box::new(ours::Ours::new(work, threads)), Box::new(rayon::Rayon::new(work, threads))];
@@ -123,7 +130,8 @@ fn measure(rounds: usize, families: &[&Family], systems: &mut [Box<dyn System>])
 fn on_equal_cores(asked: &Asked) -> String {
     let mut systems = systems(Threads::Pinned);
     let (families, rounds) = (asked.families(false), asked.rounds(ROUNDS));
-    let versions: Vec<_> = systems.iter().map(|it| format!("{} {}", it.name(), it.version())).collect();
+    let versions: Vec<_> =
+        systems.iter().map(|it| format!("{} {}", it.name(), it.version())).collect();
     let measured = measure(rounds, &families, &mut systems);
     let mut page = report::title(&versions.join(", "), rounds);
     let _ = write!(page, "\n## Equal cores\n\n{}\n\n", report::travels(&measured));
@@ -139,9 +147,13 @@ fn lab(ratio: u32, words: &[String]) -> String {
     let slow = format!("1={ratio}");
     eprintln!("in the lab at {ratio}:1");
     let mut lab = Command::new(evenkeel);
-    lab.args(["lab", "--force", "--slow", &slow, "--"]).arg(env::current_exe().unwrap()).args(words);
+    lab.args(["lab", "--force", "--slow", &slow, "--"])
+        .arg(env::current_exe().unwrap())
+        .args(words);
     match lab.stderr(Stdio::inherit()).output() {
-        Ok(output) if output.status.success() => page.push_str(&String::from_utf8_lossy(&output.stdout)),
+        Ok(output) if output.status.success() => {
+            page.push_str(&String::from_utf8_lossy(&output.stdout))
+        }
         Ok(output) => {
             assert_ne!(output.status.code(), Some(PANICKED), "the bench failed in the lab");
             let _ = writeln!(page, "The lab could not be had here ({}).", output.status);
@@ -159,12 +171,14 @@ fn in_the_lab(asked: &Asked, measured_ratio: &str) -> String {
     let rounds = asked.rounds(LAB_ROUNDS);
     let measured = measure(rounds, &families, &mut systems(Threads::Pinned));
     let mut page = format!(
-        "Measured by the lab: {ratio:.2}. Share of the ideal in percent, medians of {rounds} rounds; the ideal is the serial time x {ratio:.2} / {:.2}. {}\n\n",
+        "Measured by the lab: {ratio:.2}. Share of the ideal in percent, medians of {rounds} \
+         rounds; the ideal is the serial time x {ratio:.2} / {:.2}. {}\n\n",
         ratio + 1.0,
         report::travels(&measured)
     );
     page.push_str(&report::shares_of_the_ideal(&measured, &families, ratio));
-    let _ = write!(page, "\n{}", report::demands(&demands::in_the_lab(&measured, &families, ratio)));
+    let _ =
+        write!(page, "\n{}", report::demands(&demands::in_the_lab(&measured, &families, ratio)));
     page
 }
 
@@ -172,17 +186,24 @@ fn in_the_lab(asked: &Asked, measured_ratio: &str) -> String {
 fn beside_another(asked: &Asked) -> String {
     eprintln!("beside another program");
     let (families, rounds) = (asked.families(true), asked.rounds(BESIDE_ROUNDS));
-    let mut systems: Vec<_> = [Threads::Pinned, Threads::Free].into_iter().flat_map(systems).collect();
+    let mut systems: Vec<_> =
+        [Threads::Pinned, Threads::Free].into_iter().flat_map(systems).collect();
     let measured = {
         let _hog = Hog::on(cases::WORKERS - 1);
         measure(rounds, &families, &mut systems)
     };
     let mut page = format!(
-        "\n## Beside another program\n\nIt computes without an end, keeps to the second core and has the same weight: one and a half cores are left. Share of the ideal in \
-         percent, medians of {rounds} rounds; the ideal is the serial time, on the first core, x 2 / 3. `free`: the system's threads go where the kernel puts them. {}\n\n",
+        "\n## Beside another program\n\nIt computes without an end, keeps to the second core and \
+         has the same weight: one and a half cores are left. Share of the ideal in \
+         percent, medians of {rounds} rounds; the ideal is the serial time, on the first core, x 2 \
+         / 3. `free`: the system's threads go where the kernel puts them. {}\n\n",
         report::travels(&measured)
     );
     page.push_str(&report::shares_of_the_ideal(&measured, &families, CORES_SHARED));
-    let _ = write!(page, "\n{}", report::demands(&demands::beside_another(&measured, &families, CORES_SHARED)));
+    let _ = write!(
+        page,
+        "\n{}",
+        report::demands(&demands::beside_another(&measured, &families, CORES_SHARED))
+    );
     page
 }

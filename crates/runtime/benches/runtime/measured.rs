@@ -18,12 +18,15 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Each case of these families on each system, in turn. Another begins each round: to come after a case that left a core idle is a matter of place.
+    /// Each case of these families on each system, in turn. Another begins each round: to come
+    /// after a case that left a core idle is a matter of place.
     pub fn round(&mut self, families: &[&Family], systems: &mut [Box<dyn System>]) {
         if self.systems.is_empty() {
             self.systems = systems.iter().map(|system| system.name().to_owned()).collect();
         }
-        for (family, case) in families.iter().flat_map(|family| family.cases.iter().map(move |case| (family, case))) {
+        for (family, case) in
+            families.iter().flat_map(|family| family.cases.iter().map(move |case| (family, case)))
+        {
             let (last, first) = systems.split_at_mut(self.rounds % systems.len());
             for system in first.iter_mut().chain(last) {
                 let Some(answer) = system.run(case) else { continue };
@@ -51,29 +54,41 @@ impl Measured {
         Some(rounds.map(|(a, b)| a / b).collect())
     }
 
-    /// Round by round, a case of ours / the one of these that is the fastest by all other rounds, on any system but ours.
+    /// Round by round, a case of ours / the one of these that is the fastest by all other rounds,
+    /// on any system but ours.
     ///
-    /// By the others, not by all: of twenty that are equally fast one has had the best luck in the rounds that it is chosen by, and would be compared with us in those.
+    /// By the others, not by all: of twenty that are equally fast one has had the best luck in the
+    /// rounds that it is chosen by, and would be compared with us in those.
     pub fn to_best_peer(&self, case: &str, cases: &[&'static str]) -> Option<ToBestPeer<'_>> {
         let peers = self.systems.iter().filter(|system| !system.starts_with(super::OURS));
         let pairs = peers.flat_map(|system| cases.iter().map(move |case| (system.as_str(), *case)));
-        let compared: Vec<_> = pairs.filter_map(|pair| Some((pair, self.ratios((super::OURS, case), pair)?))).collect();
+        let compared: Vec<_> = pairs
+            .filter_map(|pair| Some((pair, self.ratios((super::OURS, case), pair)?)))
+            .collect();
         // Who did not answer once is not compared.
         let rounds = compared.iter().map(|(_, ratios)| ratios.len()).max()?;
-        let compared: Vec<_> = compared.into_iter().filter(|(_, ratios)| ratios.len() == rounds).collect();
+        let compared: Vec<_> =
+            compared.into_iter().filter(|(_, ratios)| ratios.len() == rounds).collect();
         let without = |ratios: &[f64], round: usize| {
-            let others: Vec<_> = ratios.iter().enumerate().filter(|(it, _)| *it != round).map(|(_, it)| *it).collect();
+            let others: Vec<_> = ratios
+                .iter()
+                .enumerate()
+                .filter(|(it, _)| *it != round)
+                .map(|(_, it)| *it)
+                .collect();
             if others.is_empty() { ratios[round] } else { median(&others) }
         };
         // Whom we are slowest compared to.
         let best = |round| {
-            (0..compared.len())
-                .max_by(|&a, &b| without(&compared[a].1, round).total_cmp(&without(&compared[b].1, round)))
+            (0..compared.len()).max_by(|&a, &b| {
+                without(&compared[a].1, round).total_cmp(&without(&compared[b].1, round))
+            })
         };
         let chosen: Vec<usize> = (0..rounds).filter_map(best).collect();
         let times = |peer| chosen.iter().filter(|it| **it == peer).count();
         let most = (0..compared.len()).max_by_key(|&peer| times(peer))?;
-        let values = chosen.iter().enumerate().map(|(round, peer)| compared[*peer].1[round]).collect();
+        let values =
+            chosen.iter().enumerate().map(|(round, peer)| compared[*peer].1[round]).collect();
         Some(ToBestPeer { peer: compared[most].0, values })
     }
 }

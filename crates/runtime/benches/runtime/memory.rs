@@ -24,7 +24,10 @@ pub fn growth(f: impl FnOnce()) -> f64 {
 }
 
 pub fn in_a_fresh_process(system: &str, case: &str) -> Option<Answer> {
-    let output = Command::new(std::env::current_exe().ok()?).arg(format!("{ARGUMENT}{system}:{case}")).output().ok()?;
+    let output = Command::new(std::env::current_exe().ok()?)
+        .arg(format!("{ARGUMENT}{system}:{case}"))
+        .output()
+        .ok()?;
     let value = String::from_utf8_lossy(&output.stdout).trim().parse().ok()?;
     Some(Answer { value, check: 0 })
 }
@@ -32,7 +35,9 @@ pub fn in_a_fresh_process(system: &str, case: &str) -> Option<Answer> {
 /// Answers where this process is such a one.
 pub fn is_asked_for() -> bool {
     let asked = std::env::args().find_map(|arg| arg.strip_prefix(ARGUMENT).map(str::to_owned));
-    let Some((system, case)) = asked.as_deref().and_then(|asked| asked.split_once(':')) else { return false };
+    let Some((system, case)) = asked.as_deref().and_then(|asked| asked.split_once(':')) else {
+        return false;
+    };
     let bytes = if system == "rayon" { rayon::pending(case) } else { ours::pending(case) };
     println!("{}", bytes.map_or_else(|| "none".into(), |bytes| bytes.to_string()));
     true

@@ -12,7 +12,8 @@ use super::work::Work;
 pub struct Ours {
     name: String,
     pool: &'static Pool,
-    /// Whose workers lend each other no cores: loops in equal parts on it are the pinned version of a program.
+    /// Whose workers lend each other no cores: loops in equal parts on it are the pinned version of
+    /// a program.
     lends_nothing: &'static Pool,
     work: Option<&'static Work>,
     handles: &'static [Handle],
@@ -28,7 +29,15 @@ impl Ours {
         let handles: Vec<_> = (0..CHAINS).map(|_| Handle::new()).collect();
         let (pool, lends_nothing) = (Box::leak(Box::new(pool)), Box::leak(Box::new(lends_nothing)));
         let name = threads.of(super::OURS);
-        Self { name, pool, lends_nothing, work, handles: handles.leak(), chains: None, independent: None }
+        Self {
+            name,
+            pool,
+            lends_nothing,
+            work,
+            handles: handles.leak(),
+            chains: None,
+            independent: None,
+        }
     }
 
     fn independent(pool: &Pool) {
@@ -85,13 +94,19 @@ impl Ours {
             _ if case.ends_with("-serial") => return serial(case, work),
             "short" => {
                 let shorts = 0..cases::SHORT_LOOPS;
-                pool.run(|| shorts.for_each(|_| pool.for_each(0..cases::SHORT_LOOP, |i| work.short(i))));
+                pool.run(|| {
+                    shorts.for_each(|_| pool.for_each(0..cases::SHORT_LOOP, |i| work.short(i)))
+                });
             }
-            "coarse-tasks" => pool.scope(|s| (0..cases::COARSE).for_each(|i| s.spawn(move || work.coarse(i)))),
+            "coarse-tasks" => {
+                pool.scope(|s| (0..cases::COARSE).for_each(|i| s.spawn(move || work.coarse(i))))
+            }
             "coarse-loop" => pool.for_each(0..cases::COARSE, |i| work.coarse(i)),
             "pipeline" => {
                 let mut last = 0;
-                let items = pool.pipeline((0..cases::ITEMS).map(|i| work.item(i))).in_flight(cases::IN_FLIGHT);
+                let items = pool
+                    .pipeline((0..cases::ITEMS).map(|i| work.item(i)))
+                    .in_flight(cases::IN_FLIGHT);
                 items.parallel(|x| work.change(x)).serial(|x| last = work.collect(last, x)).run();
                 return Some(last);
             }
@@ -112,13 +127,18 @@ fn serial(case: &str, work: &Work) -> Option<u64> {
         match case {
             "prices-serial" => (0..cases::OPTIONS).for_each(|i| work.price(i)),
             "short-serial" => {
-                (0..cases::SHORT_LOOPS).for_each(|_| (0..cases::SHORT_LOOP).for_each(|i| work.short(i)));
+                (0..cases::SHORT_LOOPS)
+                    .for_each(|_| (0..cases::SHORT_LOOP).for_each(|i| work.short(i)));
             }
-            "frames-serial" => (0..cases::BARRIERS).for_each(|_| (0..cases::CELLS).for_each(|i| work.cell(i))),
+            "frames-serial" => {
+                (0..cases::BARRIERS).for_each(|_| (0..cases::CELLS).for_each(|i| work.cell(i)))
+            }
             "coarse-serial" => (0..cases::COARSE).for_each(|i| work.coarse(i)),
             "pipeline-serial" => {
                 let through = |i| work.change(work.item(i));
-                return Some((0..cases::ITEMS).map(through).fold(0, |last, x| work.collect(last, x)));
+                return Some(
+                    (0..cases::ITEMS).map(through).fold(0, |last, x| work.collect(last, x)),
+                );
             }
             _ => return None,
         }
@@ -132,12 +152,14 @@ pub fn pending(case: &str) -> Option<f64> {
     let pool = Pool::builder().workers(1).pin(false).build().unwrap();
     let handles: Vec<_> = (0..CHAINS).map(|_| Handle::new()).collect();
     match case {
-        "memory-independent" => {
-            Some(pool.scope(|s| memory::growth(|| (0..TASKS).for_each(|i| s.spawn(move || _ = black_box(i))))))
-        }
+        "memory-independent" => Some(pool.scope(|s| {
+            memory::growth(|| (0..TASKS).for_each(|i| s.spawn(move || _ = black_box(i))))
+        })),
         "memory-chains" => Some(pool.scope(|s| {
             memory::growth(|| {
-                (0..TASKS).for_each(|i| s.task().updates(&handles[i % CHAINS]).run(move || _ = black_box(i)));
+                (0..TASKS).for_each(|i| {
+                    s.task().updates(&handles[i % CHAINS]).run(move || _ = black_box(i))
+                });
             })
         })),
         _ => None,
@@ -161,12 +183,16 @@ impl System for Ours {
         match case {
             "independent-again" if self.independent.is_none() => {
                 self.independent =
-                    Some(pool.record(|g| (0..TASKS).for_each(|i| g.task().run(move || _ = black_box(i)))));
+                    Some(pool.record(|g| {
+                        (0..TASKS).for_each(|i| g.task().run(move || _ = black_box(i)))
+                    }));
             }
             "chains-again" if self.chains.is_none() => {
                 self.chains = Some(pool.record(|g| {
                     for _ in 0..TASKS / CHAINS {
-                        handles.iter().for_each(|handle| g.task().updates(handle).run(|| _ = black_box(0)));
+                        handles
+                            .iter()
+                            .for_each(|handle| g.task().updates(handle).run(|| _ = black_box(0)));
                     }
                 }));
             }

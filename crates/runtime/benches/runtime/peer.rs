@@ -1,4 +1,5 @@
-//! A peer in C++: a process that lives as long as the bench, and stands still while others are measured.
+//! A peer in C++: a process that lives as long as the bench, and stands still while others are
+//! measured.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -33,12 +34,21 @@ impl Peer {
         let mut command = Command::new(&program);
         command.env("OMP_NUM_THREADS", WORKERS.to_string());
         match threads {
-            Threads::Pinned => command.env("OMP_PROC_BIND", "true").env("OMP_PLACES", places.join(",")),
+            Threads::Pinned => {
+                command.env("OMP_PROC_BIND", "true").env("OMP_PLACES", places.join(","))
+            }
             Threads::Free => command.env("OMP_PROC_BIND", "false").env("PEER_THREADS", "free"),
         };
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
         let (questions, answers) = (child.stdin.take()?, BufReader::new(child.stdout.take()?));
-        let mut peer = Self { program, name: String::new(), version: String::new(), child, questions, answers };
+        let mut peer = Self {
+            program,
+            name: String::new(),
+            version: String::new(),
+            child,
+            questions,
+            answers,
+        };
         let line = peer.line()?;
         let (name, version) = line.split_once(' ')?;
         (peer.name, peer.version) = (threads.of(name), version.into());
@@ -52,7 +62,8 @@ impl Peer {
         Some(line.trim().to_owned()).filter(|line| !line.is_empty())
     }
 
-    /// Some systems spin for a while after their work is done, which would be at the cost of the next.
+    /// Some systems spin for a while after their work is done, which would be at the cost of the
+    /// next.
     fn signal(&self, signal: Signal) {
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }

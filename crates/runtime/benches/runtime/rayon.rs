@@ -24,7 +24,11 @@ impl Rayon {
                 pin_to(cpu)
             }
         };
-        let pool = ThreadPoolBuilder::new().num_threads(cases::WORKERS).start_handler(start).build().unwrap();
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(cases::WORKERS)
+            .start_handler(start)
+            .build()
+            .unwrap();
         Self { name: threads.of("rayon"), pool, work, version: locked_version() }
     }
 
@@ -43,7 +47,10 @@ impl Rayon {
         let frames = |chunks: (usize, usize)| {
             pool.install(|| {
                 for _ in 0..cases::BARRIERS {
-                    let cells = (0..cases::CELLS).into_par_iter().with_min_len(chunks.0).with_max_len(chunks.1);
+                    let cells = (0..cases::CELLS)
+                        .into_par_iter()
+                        .with_min_len(chunks.0)
+                        .with_max_len(chunks.1);
                     cells.for_each(|i| work.cell(i));
                 }
             });
@@ -51,9 +58,15 @@ impl Rayon {
         match case {
             "prices-auto" => pool.install(|| prices().for_each(|i| work.price(i))),
             "prices-static" => {
-                pool.install(|| prices().with_min_len(cases::OPTIONS / cases::WORKERS).for_each(|i| work.price(i)));
+                pool.install(|| {
+                    prices()
+                        .with_min_len(cases::OPTIONS / cases::WORKERS)
+                        .for_each(|i| work.price(i))
+                });
             }
-            "prices-dynamic" => pool.install(|| prices().with_max_len(cases::CHUNK).for_each(|i| work.price(i))),
+            "prices-dynamic" => {
+                pool.install(|| prices().with_max_len(cases::CHUNK).for_each(|i| work.price(i)))
+            }
             "short" => pool.install(|| {
                 for _ in 0..cases::SHORT_LOOPS {
                     (0..cases::SHORT_LOOP).into_par_iter().for_each(|i| work.short(i));
@@ -62,9 +75,13 @@ impl Rayon {
             "frames-auto" => frames((1, cases::CELLS)),
             "frames-static" => frames((cases::CELLS / cases::WORKERS, cases::CELLS)),
             "frames-dynamic" => frames((1, cases::CELL_CHUNK)),
-            "coarse-tasks" => pool.scope(|s| (0..cases::COARSE).for_each(|i| s.spawn(move |_| work.coarse(i)))),
+            "coarse-tasks" => {
+                pool.scope(|s| (0..cases::COARSE).for_each(|i| s.spawn(move |_| work.coarse(i))))
+            }
             "coarse-loop" => {
-                pool.install(|| (0..cases::COARSE).into_par_iter().with_max_len(1).for_each(|i| work.coarse(i)));
+                pool.install(|| {
+                    (0..cases::COARSE).into_par_iter().with_max_len(1).for_each(|i| work.coarse(i))
+                });
             }
             _ => return None,
         }
@@ -87,15 +104,20 @@ fn fib(n: u64) -> u64 {
 /// A pool of one, so that nobody runs what is created before all is.
 pub fn pending(case: &str) -> Option<f64> {
     let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    (case == "memory-independent")
-        .then(|| pool.scope(|s| memory::growth(|| (0..TASKS).for_each(|i| s.spawn(move |_| _ = black_box(i))))))
+    (case == "memory-independent").then(|| {
+        pool.scope(|s| {
+            memory::growth(|| (0..TASKS).for_each(|i| s.spawn(move |_| _ = black_box(i))))
+        })
+    })
 }
 
 /// Of the workspace's lock file: a bench that stands elsewhere does without.
 fn locked_version() -> String {
-    let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock")).unwrap_or_default();
+    let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock"))
+        .unwrap_or_default();
     let package = lock.split("[[package]]").find(|package| package.contains("name = \"rayon\""));
-    let version = package.and_then(|it| it.lines().find_map(|line| line.strip_prefix("version = ")));
+    let version =
+        package.and_then(|it| it.lines().find_map(|line| line.strip_prefix("version = ")));
     version.unwrap_or_default().trim_matches('"').to_owned()
 }
 

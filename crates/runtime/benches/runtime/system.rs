@@ -13,7 +13,8 @@ pub struct Answer {
     pub check: u64,
 }
 
-/// Whether each thread of a system keeps to a core of its own, or all go where the kernel puts them.
+/// Whether each thread of a system keeps to a core of its own, or all go where the kernel puts
+/// them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Threads {
     Pinned,
@@ -35,9 +36,11 @@ pub trait System {
     fn run(&mut self, case: &str) -> Option<Answer>;
 }
 
-/// How long a case takes that is done in this process. `f` says what came of it where the work's library does not keep that; None: there is no such case.
+/// How long a case takes that is done in this process. `f` says what came of it where the work's
+/// library does not keep that; None: there is no such case.
 ///
-/// Results are put back before the time begins, and looked at after it has ended, as in the peers: to read the prices takes 3 ms.
+/// Results are put back before the time begins, and looked at after it has ended, as in the peers:
+/// to read the prices takes 3 ms.
 pub fn timed(work: Option<&Work>, case: &str, f: impl FnOnce() -> Option<u64>) -> Option<Answer> {
     work.inspect(|work| work.clear(case));
     let start = Instant::now();

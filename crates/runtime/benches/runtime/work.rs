@@ -45,8 +45,14 @@ impl Work {
                 clear: *library.get(b"work_clear")?,
             }
         };
-        for (family, count) in [("prices", OPTIONS), ("short", SHORT_LOOP), ("frames", CELLS), ("coarse", COARSE)] {
-            assert_eq!((work.count)(c_string(family).as_ptr()), count, "{family} in work.h, and in cases.rs");
+        for (family, count) in
+            [("prices", OPTIONS), ("short", SHORT_LOOP), ("frames", CELLS), ("coarse", COARSE)]
+        {
+            assert_eq!(
+                (work.count)(c_string(family).as_ptr()),
+                count,
+                "{family} in work.h, and in cases.rs"
+            );
         }
         Ok(Box::leak(Box::new(work)))
     }
@@ -84,7 +90,8 @@ impl Work {
         (self.clear)(c_string(case).as_ptr());
     }
 
-    /// Of what a case wrote, a number that is the same in every system. None: no results of it are kept here.
+    /// Of what a case wrote, a number that is the same in every system. None: no results of it are
+    /// kept here.
     pub fn check(&self, case: &str) -> Option<u64> {
         let case = c_string(case);
         ((self.count)(case.as_ptr()) > 0).then(|| (self.check)(case.as_ptr()))

@@ -1,4 +1,5 @@
-//! How the tasks of a batch lie in memory: a head, then slots of one length, each with what runs it and a closure.
+//! How the tasks of a batch lie in memory: a head, then slots of one length, each with what runs it
+//! and a closure.
 #![expect(unsafe_code, reason = "tasks are in blocks, and are called through a pointer")]
 
 use std::mem::MaybeUninit;
@@ -63,7 +64,12 @@ impl BatchRef {
     ///
     /// # Safety
     /// The block is the caller's.
-    pub unsafe fn make(block: NonNull<u8>, scope: NonNull<ScopeCore>, stride: usize, after: Option<Self>) -> Self {
+    pub unsafe fn make(
+        block: NonNull<u8>,
+        scope: NonNull<ScopeCore>,
+        stride: usize,
+        after: Option<Self>,
+    ) -> Self {
         let this = block.cast::<Batch>();
         let batch = this.as_ptr();
         // SAFETY: the block is large enough, and the caller's.
@@ -121,7 +127,11 @@ impl BatchRef {
     #[inline]
     pub const fn slot(self, index: usize) -> NonNull<u8> {
         // SAFETY: no more than there is room for.
-        unsafe { NonNull::new_unchecked((&raw mut (*self.0.as_ptr()).slots).cast::<u8>().add(index * self.stride())) }
+        unsafe {
+            NonNull::new_unchecked(
+                (&raw mut (*self.0.as_ptr()).slots).cast::<u8>().add(index * self.stride()),
+            )
+        }
     }
 
     /// What will be run next is brought here meanwhile.

@@ -1,11 +1,13 @@
-//! A batch that its worker still puts tasks into, while others may take from it. README.md, "Batches", has the argument.
+//! A batch that its worker still puts tasks into, while others may take from it. README.md,
+//! "Batches", has the argument.
 
 use crate::sync::Ordering;
 
 use super::Part;
 use super::left::Left;
 
-/// Only its worker calls what says so; the rest is for all. The end is the worker's; the beginning is moved under the lock.
+/// Only its worker calls what says so; the rest is for all. The end is the worker's; the beginning
+/// is moved under the lock.
 pub struct Filling<B>(Left<B>);
 
 impl<B> Default for Filling<B> {
@@ -42,8 +44,9 @@ impl<B: Copy> Filling<B> {
         self.0.stop()
     }
 
-    /// Takes the first half of what is in it, and calls `keep` with it; until that returns the batch stays what it is, but for more that comes into it. None:
-    /// there is nothing, or somebody else is at it.
+    /// Takes the first half of what is in it, and calls `keep` with it; until that returns the
+    /// batch stays what it is, but for more that comes into it. None: there is nothing, or somebody
+    /// else is at it.
     pub fn steal<R>(&self, keep: impl FnOnce(B, Part) -> R) -> Option<R> {
         let filling = self.0.try_hold()?;
         let batch = (*filling)?;

@@ -1,4 +1,5 @@
-//! Half of a batch for somebody else: offered by whoever runs it, or taken from who is in a long task. README.md, "Batches".
+//! Half of a batch for somebody else: offered by whoever runs it, or taken from who is in a long
+//! task. README.md, "Batches".
 #![expect(unsafe_code, reason = "tasks are in blocks")]
 
 use std::time::{Duration, Instant};
@@ -11,7 +12,8 @@ use super::{BatchRef, Part};
 /// A task that has taken so long is worth the heavy half of a barrier, which costs about as much.
 const LONG: Duration = Duration::from_micros(10);
 
-/// What is left of a batch is halved for whoever looks if it takes so long. (Half of it is copied, some lines of memory change cores, and somebody has to come for it.)
+/// What is left of a batch is halved for whoever looks if it takes so long. (Half of it is copied,
+/// some lines of memory change cores, and somebody has to come for it.)
 const HANDING_OVER: Duration = Duration::from_micros(5);
 
 /// Whether somebody has been seen to look while a batch is run.
@@ -25,13 +27,16 @@ pub enum Asked {
     InVain,
 }
 
-/// Somebody who has something in a batch and has not ended a task since: who, how many it had ended, and when that was seen.
+/// Somebody who has something in a batch and has not ended a task since: who, how many it had
+/// ended, and when that was seen.
 #[derive(Default)]
 pub struct Stuck(Option<(usize, u64, Instant)>);
 
 impl Worker {
-    /// Lays half of what is left of the batch that it runs open for whoever looks, which spares that one the heavy half of a barrier, and itself an interrupt.
-    /// How many tasks that is. None unless together they take as long as it takes to hand them over, by those that were run since somebody was seen to look.
+    /// Lays half of what is left of the batch that it runs open for whoever looks, which spares
+    /// that one the heavy half of a barrier, and itself an interrupt. How many tasks that is. None
+    /// unless together they take as long as it takes to hand them over, by those that were run
+    /// since somebody was seen to look.
     pub fn offer(&self, asked: &mut Asked, ran: usize) -> usize {
         match *asked {
             Asked::InVain => 0,
@@ -63,7 +68,8 @@ impl Worker {
         self.shelf().running.steal(None, |batch, part| self.split(batch, part))
     }
 
-    /// Half of what somebody has in a batch who is in a long task, or creates none for long: others lay something open for whoever looks.
+    /// Half of what somebody has in a batch who is in a long task, or creates none for long: others
+    /// lay something open for whoever looks.
     pub fn seek_in_batches(&self, stuck: &mut Stuck, now: Instant) -> Option<JobRef> {
         let registry = self.registry();
         let has = |victim: usize| !registry.shelves[victim].is_empty();
@@ -76,7 +82,8 @@ impl Worker {
             Some(_) => None,
             None => {
                 let mut victims = registry.victims_of(self.index).round(self.draw_victim());
-                stuck.0 = victims.find(|&victim| has(victim)).map(|victim| (victim, ended(victim), now));
+                stuck.0 =
+                    victims.find(|&victim| has(victim)).map(|victim| (victim, ended(victim), now));
                 None
             }
         }
@@ -85,7 +92,11 @@ impl Worker {
     fn steal_from_batches(&self, victim: usize) -> Option<JobRef> {
         let (registry, shelf) = (self.registry(), &self.registry().shelves[victim]);
         let filled = shelf.filling.steal(|batch, part| self.split(batch, part));
-        filled.or_else(|| shelf.running.steal(Some(registry.sleep.barrier()), |batch, part| self.split(batch, part)))
+        filled.or_else(|| {
+            shelf
+                .running
+                .steal(Some(registry.sleep.barrier()), |batch, part| self.split(batch, part))
+        })
     }
 
     /// A batch of some of the tasks of another, which are taken there by nobody else.
@@ -111,13 +122,15 @@ mod tests {
 
     thread_local!(static OFFERED: Cell<Option<bool>> = const { Cell::new(None) });
 
-    /// A task that takes a while, and notes whether anything lies in the deque of whoever runs the batch that it is in.
+    /// A task that takes a while, and notes whether anything lies in the deque of whoever runs the
+    /// batch that it is in.
     fn long_task() {
         Worker::with_current(|worker| {
             let worker = worker.filter(|worker| worker.runs_batch());
             let Some(worker) = worker else { return };
             if OFFERED.get().is_none() {
-                // What lies there from the beginning others would have taken. SAFETY: each is run once, here.
+                // What lies there from the beginning others would have taken. SAFETY: each is run
+                // once, here.
                 std::iter::from_fn(|| worker.pop()).for_each(|job| unsafe { job.run(worker) });
             }
             OFFERED.set(Some(OFFERED.get() == Some(true) || !worker.is_bare()));
@@ -128,11 +141,14 @@ mod tests {
         });
     }
 
-    /// Whether whoever runs a batch of such tasks offers some of them, where somebody looks or nobody does.
+    /// Whether whoever runs a batch of such tasks offers some of them, where somebody looks or
+    /// nobody does.
     fn is_offered(somebody_looks: bool) -> bool {
         let pool = Pool::builder().workers(1).pin(false).build().unwrap();
         pool.run(|| {
-            let looked = |looked: fn(&Registry)| Worker::with_current(|worker| looked(worker.unwrap().registry()));
+            let looked = |looked: fn(&Registry)| {
+                Worker::with_current(|worker| looked(worker.unwrap().registry()))
+            };
             if somebody_looks {
                 looked(|registry| registry.sleep.start_looking());
             }

@@ -12,7 +12,8 @@ pub struct Left<B> {
     pub next: AtomicUsize,
     /// One past the last.
     pub end: AtomicUsize,
-    /// Which batch. None: there is none. Held by thieves, and by its worker when it begins with one and when it ends that.
+    /// Which batch. None: there is none. Held by thieves, and by its worker when it begins with one
+    /// and when it ends that.
     batch: Mutex<Option<B>>,
 }
 

@@ -1,6 +1,8 @@
-//! Batches: independent tasks that lie together, where one worker creates many of them. README.md, "Batches".
+//! Batches: independent tasks that lie together, where one worker creates many of them. README.md,
+//! "Batches".
 //!
-//! A task by itself takes a block, a place in its worker's deque, and, to be taken out, a fence. In a batch it takes a slot of some words, and no fence.
+//! A task by itself takes a block, a place in its worker's deque, and, to be taken out, a fence. In
+//! a batch it takes a slot of some words, and no fence.
 #![expect(unsafe_code, reason = "tasks are in blocks")]
 
 mod block;
@@ -32,7 +34,8 @@ const BED_A_WORKER: usize = 4;
 /// And at least.
 const BED: usize = 16;
 
-/// Where a batch has been stolen from, its tasks are long: then they may as well lie open. So many, before it is tried again.
+/// Where a batch has been stolen from, its tasks are long: then they may as well lie open. So many,
+/// before it is tried again.
 const LAID_OPEN: usize = 1024;
 
 /// What others see of a worker's batches.
@@ -78,19 +81,24 @@ impl Worker {
         &self.registry().shelves[self.index]
     }
 
-    /// Room for a task with a slot of so many bytes in the batch that is being filled; the caller writes it, and calls [`Worker::has_put`]. None: it is to be a job
-    /// by itself.
+    /// Room for a task with a slot of so many bytes in the batch that is being filled; the caller
+    /// writes it, and calls [`Worker::has_put`]. None: it is to be a job by itself.
     #[inline]
     pub fn slot(&self, scope: &ScopeCore, bytes: usize) -> Option<NonNull<u8>> {
         let (it, scope) = (&self.batches, NonNull::from_ref(scope));
         if let Some(batch) = it.filling.get() {
             let count = self.shelf().filling.count();
-            if batch.scope() == scope && bytes <= batch.stride() && count < batch.room() && !self.is_bare() {
+            if batch.scope() == scope
+                && bytes <= batch.stride()
+                && count < batch.room()
+                && !self.is_bare()
+            {
                 return Some(batch.slot(count));
             }
         } else {
             let ran = self.counts.tasks.get();
-            // Whoever creates a few, runs them and creates more, as in divide and conquer, does best to run the last one next: it is in the cache still.
+            // Whoever creates a few, runs them and creates more, as in divide and conquer, does
+            // best to run the last one next: it is in the cache still.
             let streak = if it.ran.replace(ran) == ran { it.streak.get() + 1 } else { 1 };
             it.streak.set(streak);
             if streak <= it.bed {
@@ -113,13 +121,15 @@ impl Worker {
         let full = it.filling.get().map(|batch| (batch.scope(), batch.stride()));
         self.close().into_iter().for_each(|job| self.push(job));
         if full.is_some_and(|(last, _)| last != scope) {
-            // As if it had just begun to create tasks: two scopes by turns would have a batch for each.
+            // As if it had just begun to create tasks: two scopes by turns would have a batch for
+            // each.
             it.streak.set(0);
         }
         if it.streak.get() < it.bed || self.jobs() < it.bed {
             return None;
         }
-        // A batch whose slots are too short is followed by one with longer ones, and that by others like it.
+        // A batch whose slots are too short is followed by one with longer ones, and that by others
+        // like it.
         let stride = full.map_or(bytes, |(_, stride)| stride.max(bytes));
         let block = self.arena.take(BatchRef::CLASS, &self.registry().depot);
         // SAFETY: the block has just been taken.

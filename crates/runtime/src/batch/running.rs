@@ -1,4 +1,5 @@
-//! What a worker takes from a batch, one by one, while others may take from the other end. README.md, "Batches", has the argument.
+//! What a worker takes from a batch, one by one, while others may take from the other end.
+//! README.md, "Batches", has the argument.
 
 #[cfg(not(loom))]
 use std::hint::spin_loop;
@@ -15,9 +16,11 @@ use super::left::Left;
 /// How often a worker tries to have the lock before it sleeps until it has: some 50 us.
 const PATIENCE: u32 = if cfg!(loom) { 1 } else { 1_000 };
 
-/// A batch that a worker runs: which of its tasks are left. Only its worker calls what says so; the rest is for all.
+/// A batch that a worker runs: which of its tasks are left. Only its worker calls what says so; the
+/// rest is for all.
 ///
-/// The beginning is the worker's, and one further while it finds out that there is nothing left. The end is moved under the lock.
+/// The beginning is the worker's, and one further while it finds out that there is nothing left.
+/// The end is moved under the lock.
 pub struct Running<B>(Left<B>);
 
 impl<B> Default for Running<B> {
@@ -54,7 +57,8 @@ impl<B: Copy> Running<B> {
     /// Somebody is about to take it, or has.
     #[cold]
     fn take_last(&self, it: usize) -> Option<usize> {
-        // A thief holds it for as long as the heavy half of a barrier takes: to fall asleep over that and be woken takes several times as long.
+        // A thief holds it for as long as the heavy half of a barrier takes: to fall asleep over
+        // that and be woken takes several times as long.
         let tried = (0..PATIENCE).find_map(|_| {
             spin_loop();
             self.0.try_hold()
@@ -74,9 +78,14 @@ impl<B: Copy> Running<B> {
         self.0.stop()
     }
 
-    /// Takes the latter half of what is left, and calls `keep` with it; until that returns the batch stays what it is. None: there is nothing, or its worker was
-    /// faster, or somebody else is at it. Only its worker itself may go without the barrier.
-    pub fn steal<R>(&self, barrier: Option<&Barrier>, keep: impl FnOnce(B, Part) -> R) -> Option<R> {
+    /// Takes the latter half of what is left, and calls `keep` with it; until that returns the
+    /// batch stays what it is. None: there is nothing, or its worker was faster, or somebody else
+    /// is at it. Only its worker itself may go without the barrier.
+    pub fn steal<R>(
+        &self,
+        barrier: Option<&Barrier>,
+        keep: impl FnOnce(B, Part) -> R,
+    ) -> Option<R> {
         let running = self.0.try_hold()?;
         let batch = (*running)?;
         let (next, end) = (self.0.next.load(Ordering::Relaxed), self.0.end.load(Ordering::Relaxed));

@@ -1,13 +1,16 @@
-//! A policy and what it may know: which task for which worker. Sequential code over task numbers; what a task is, others know.
+//! A policy and what it may know: which task for which worker. Sequential code over task numbers;
+//! what a task is, others know.
 //!
-//! A policy may keep a task for a worker that does not come: it is in a long task of something else, or waits for a lock that is held until
-//! the graph is done. The simulator has no such workers. Here, who has nothing to do *stands in*: it takes what a late worker would be given,
-//! once it has waited for that one, from when it should have been free, for as long as a task takes here on average; and who was late is waited
-//! for no more until it asks. So whatever a policy decides, one worker that comes is enough for all to be done; and where all come in time,
-//! nobody stands in.
+//! A policy may keep a task for a worker that does not come: it is in a long task of something
+//! else, or waits for a lock that is held until the graph is done. The simulator has no such
+//! workers. Here, who has nothing to do *stands in*: it takes what a late worker would be given,
+//! once it has waited for that one, from when it should have been free, for as long as a task takes
+//! here on average; and who was late is waited for no more until it asks. So whatever a policy
+//! decides, one worker that comes is enough for all to be done; and where all come in time, nobody
+//! stands in.
 //!
-//! Somebody must be awake for that: while tasks lie here that nobody who sleeps would be given, one of the sleepers *watches*, that is sleeps
-//! only until it may stand in.
+//! Somebody must be awake for that: while tasks lie here that nobody who sleeps would be given, one
+//! of the sleepers *watches*, that is sleeps only until it may stand in.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +18,8 @@ use evenkeel_machine::{KindId, Nanos, PerKind};
 use evenkeel_model::{TaskGraph, TaskId};
 use evenkeel_policy::graph::{GraphPolicy, Situation, Team, WorkerId};
 
-/// The least time that a worker is waited for: a few of the delays with which an operating system lets a thread run that was woken, so that
-/// nobody stands in for one that is on its way.
+/// The least time that a worker is waited for: a few of the delays with which an operating system
+/// lets a thread run that was woken, so that nobody stands in for one that is on its way.
 const PATIENCE: Nanos = Nanos(4_000_000);
 /// A new time counts one part in so many, the average before it the rest.
 const MEMORY: u64 = 8;
@@ -160,7 +163,8 @@ impl Desk {
         })
     }
 
-    /// Whether something lies here for a worker that somebody else would do: since now, unless that is known.
+    /// Whether something lies here for a worker that somebody else would do: since now, unless that
+    /// is known.
     fn note_missed(&mut self, other: usize, now: Nanos) {
         let (policy, at) = self.split();
         let lies_here = policy.would_take(&at, WorkerId(other as u32));
@@ -180,7 +184,11 @@ impl Desk {
     }
 
     fn cost(&self, task: TaskId, kind: KindId) -> Nanos {
-        if task.index() < self.graph.tasks.len() { self.at().cost(task, kind) } else { self.mean[kind] }
+        if task.index() < self.graph.tasks.len() {
+            self.at().cost(task, kind)
+        } else {
+            self.mean[kind]
+        }
     }
 
     /// A worker has done a task in this time.
@@ -206,12 +214,16 @@ impl Desk {
     /// Whether a worker would be given a task.
     pub fn would_give(&self, thread: usize) -> bool {
         let worker = self.asks_for(thread);
-        let is_late = |other| other != worker && self.late_at(other, worker).is_some_and(|at| at <= self.now());
+        let is_late = |other| {
+            other != worker && self.late_at(other, worker).is_some_and(|at| at <= self.now())
+        };
         self.ready > 0
-            && (self.policy.would_take(&self.at(), WorkerId(worker as u32)) || (0..self.presence.len()).any(is_late))
+            && (self.policy.would_take(&self.at(), WorkerId(worker as u32))
+                || (0..self.presence.len()).any(is_late))
     }
 
-    /// A worker that would be given nothing sleeps: when it may stand in for another. It watches until then.
+    /// A worker that would be given nothing sleeps: when it may stand in for another. It watches
+    /// until then.
     pub fn due(&mut self, thread: usize) -> Option<Instant> {
         let worker = self.asks_for(thread);
         if self.ready == 0 {
@@ -233,15 +245,23 @@ impl Desk {
         }
     }
 
-    /// Who of those that sleep is to be woken; none: nobody would be given anything, nor is needed to watch.
-    pub fn whom_to_wake(&mut self, asleep: &mut dyn Iterator<Item = usize>, by: Option<usize>) -> Option<usize> {
+    /// Who of those that sleep is to be woken; none: nobody would be given anything, nor is needed
+    /// to watch.
+    pub fn whom_to_wake(
+        &mut self,
+        asleep: &mut dyn Iterator<Item = usize>,
+        by: Option<usize>,
+    ) -> Option<usize> {
         by.into_iter().for_each(|by| self.leave(by));
         if self.ready == 0 {
             return None;
         }
         let asleep: Vec<usize> = asleep.collect();
-        let chosen = self.policy.wake(&self.at(), &mut asleep.iter().map(|&worker| WorkerId(worker as u32)));
-        chosen.map(WorkerId::index).or_else(|| asleep.first().copied().filter(|_| self.watcher.is_none()))
+        let chosen =
+            self.policy.wake(&self.at(), &mut asleep.iter().map(|&worker| WorkerId(worker as u32)));
+        chosen
+            .map(WorkerId::index)
+            .or_else(|| asleep.first().copied().filter(|_| self.watcher.is_none()))
     }
 }
 
@@ -280,7 +300,10 @@ mod tests {
         assert_eq!(desk.take(1), None);
         // As if it had come only now.
         desk.presence[0].missed = None;
-        assert_eq!((desk.would_give(1), desk.due(1).is_some(), desk.watcher), (false, true, Some(1)));
+        assert_eq!(
+            (desk.would_give(1), desk.due(1).is_some(), desk.watcher),
+            (false, true, Some(1))
+        );
     }
 
     #[test]
@@ -309,7 +332,8 @@ mod tests {
         let mut desk = chain();
         assert_eq!(desk.whom_to_wake(&mut [0, 1].into_iter(), None), Some(0));
         assert_eq!(desk.whom_to_wake(&mut [1].into_iter(), Some(0)), Some(1));
-        // It looks, is given nothing and sleeps again: it watches, until it is awake for something else.
+        // It looks, is given nothing and sleeps again: it watches, until it is awake for something
+        // else.
         assert!(desk.take(1).is_none() && desk.due(1).is_some());
         assert_eq!(desk.whom_to_wake(&mut [1].into_iter(), Some(0)), None);
         desk.leave(1);

@@ -1,7 +1,9 @@
-//! Ready tasks in one place for all workers, for policies that are more than an order of victims. README.md, "Policies behind a lock".
+//! Ready tasks in one place for all workers, for policies that are more than an order of victims.
+//! README.md, "Policies behind a lock".
 //!
-//! A [`Desk`] is a policy of crates/policy and what it may know; a [`Board`] is a desk behind a lock, and what there is to be run. There is one
-//! board for the tasks of all scopes where the pool's policy is such a one, and one for each run of a recorded graph that has such a policy.
+//! A [`Desk`] is a policy of crates/policy and what it may know; a [`Board`] is a desk behind a
+//! lock, and what there is to be run. There is one board for the tasks of all scopes where the
+//! pool's policy is such a one, and one for each run of a recorded graph that has such a policy.
 
 mod desk;
 mod online;
@@ -33,7 +35,8 @@ pub trait Board: Send + Sync {
     }
 }
 
-/// So many tasks have become ready, or one has been taken: wakes workers that would be given some, as many at most. `by`: who says so, if a worker.
+/// So many tasks have become ready, or one has been taken: wakes workers that would be given some,
+/// as many at most. `by`: who says so, if a worker.
 pub fn summon(board: &dyn Board, registry: &Registry, by: Option<usize>, tasks: usize) {
     for _ in 0..tasks {
         let mut asleep = registry.sleep.asleep().peekable();
@@ -71,7 +74,8 @@ impl Central {
 
     /// The first that `f` finds something at.
     fn find<R>(&self, f: impl FnMut(&Arc<dyn Board>) -> Option<R>) -> Option<R> {
-        // Who opens a board wakes for it after that: so it is seen here by whoever is awake or goes to sleep later.
+        // Who opens a board wakes for it after that: so it is seen here by whoever is awake or goes
+        // to sleep later.
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
         }
@@ -100,7 +104,8 @@ impl Central {
         due
     }
 
-    /// A worker that was idle has something to do: it does not watch any more, and others are woken for what it leaves.
+    /// A worker that was idle has something to do: it does not watch any more, and others are woken
+    /// for what it leaves.
     pub fn leave(&self, registry: &Registry, worker: usize) {
         self.find(|board| -> Option<()> {
             board.at_desk(&mut |desk| desk.leave(worker));

@@ -1,7 +1,8 @@
-//! Tasks of scopes by a policy behind a lock: numbered as they are created, ready ones kept by the policy's order.
+//! Tasks of scopes by a policy behind a lock: numbered as they are created, ready ones kept by the
+//! policy's order.
 //!
-//! All scopes of a pool share the board: a path is followed, or a queue kept, over all that there is to do. Numbers begin again whenever no
-//! task is left.
+//! All scopes of a pool share the board: a path is followed, or a queue kept, over all that there
+//! is to do. Numbers begin again whenever no task is left.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -73,7 +74,13 @@ impl State {
 impl Online {
     /// With a policy that does not ask for the graph.
     pub fn new(desk: Desk) -> Self {
-        Self(Mutex::new(State { desk, first: 0, tasks: VecDeque::new(), numbers: HashMap::new(), pending: 0 }))
+        Self(Mutex::new(State {
+            desk,
+            first: 0,
+            tasks: VecDeque::new(),
+            numbers: HashMap::new(),
+            pending: 0,
+        }))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -83,7 +90,8 @@ impl Online {
     /// A task is being created that waits for these, or those of them that are not done.
     pub fn created(&self, task: TaskRef, before: &[TaskRef]) {
         let mut state = self.lock();
-        let before: Vec<_> = before.iter().filter_map(|before| state.numbers.get(before).copied()).collect();
+        let before: Vec<_> =
+            before.iter().filter_map(|before| state.numbers.get(before).copied()).collect();
         if let Some(number) = state.number(task.job(), true, &before) {
             state.numbers.insert(task, number);
         }
@@ -122,7 +130,8 @@ impl Online {
         summon(self, worker.registry(), Some(worker.index), tasks.len());
     }
 
-    /// An independent task has been created. `by`: by this worker. Gives it back where there are no more numbers.
+    /// An independent task has been created. `by`: by this worker. Gives it back where there are no
+    /// more numbers.
     pub fn spawn(&self, registry: &Registry, job: JobRef, by: Option<usize>) -> Result<(), JobRef> {
         let mut state = self.lock();
         let number = state.number(job, false, &[]).ok_or(job)?;

@@ -1,4 +1,5 @@
-//! Where a worker's thread is, and whose core it has: one word, which lenders and the thread itself change. README.md, "Cores that are lent".
+//! Where a worker's thread is, and whose core it has: one word, which lenders and the thread itself
+//! change. README.md, "Cores that are lent".
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -11,15 +12,18 @@ pub enum Until {
     Unlocked,
 }
 
-/// Where a thread is, or goes to. The word's rest, above these, is the worker whose core it has, or is being moved to.
+/// Where a thread is, or goes to. The word's rest, above these, is the worker whose core it has, or
+/// is being moved to.
 const HOME: u32 = 0;
-/// Its lender sends it home; or will, for it went there by itself while it was being moved, which may have come after that.
+/// Its lender sends it home; or will, for it went there by itself while it was being moved, which
+/// may have come after that.
 const RETURNING: u32 = 1;
 /// It ends.
 const GONE: u32 = 3;
 const UNTIL_IDLE: u32 = 4;
 const UNTIL_UNLOCKED: u32 = 5;
-/// Added to one of these: a lender has it moved to its core. It may be there already, with its lender in the midst of that call.
+/// Added to one of these: a lender has it moved to its core. It may be there already, with its
+/// lender in the midst of that call.
 const MOVING: u32 = 2;
 const UNTIL_UNLOCKED_SOON: u32 = UNTIL_UNLOCKED + MOVING;
 const STATES: u32 = 8;
@@ -65,8 +69,15 @@ impl Loan {
         self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Moves the thread, by what says whether it did, and says by whom it is lent a core, and until when. False: it stays.
-    pub fn lend(&self, lender: usize, until: Until, moves: impl FnOnce() -> bool, home: impl FnOnce()) -> bool {
+    /// Moves the thread, by what says whether it did, and says by whom it is lent a core, and until
+    /// when. False: it stays.
+    pub fn lend(
+        &self,
+        lender: usize,
+        until: Until,
+        moves: impl FnOnce() -> bool,
+        home: impl FnOnce(),
+    ) -> bool {
         let how = if until == Until::Idle { UNTIL_IDLE } else { UNTIL_UNLOCKED };
         let lent = lender as u32 * STATES + how;
         if !self.goes(HOME, lent + MOVING) {
@@ -85,9 +96,11 @@ impl Loan {
     pub fn goes_home(&self, home: impl FnOnce()) {
         loop {
             match self.word() {
-                // First the state: who lends again from here on moves it after this, or is undone by this, which does no harm.
+                // First the state: who lends again from here on moves it after this, or is undone
+                // by this, which does no harm.
                 lent if is_lent(lent) && self.goes(lent, HOME) => return home(),
-                // It may have been moved already, onto the core of a lender that has not had the time to say so, and cannot have it before this leaves.
+                // It may have been moved already, onto the core of a lender that has not had the
+                // time to say so, and cannot have it before this leaves.
                 moving if is_being_lent(moving) && self.goes(moving, RETURNING) => return home(),
                 word if is_lent(word) || is_being_lent(word) => {}
                 _ => return,
@@ -105,7 +118,8 @@ impl Loan {
         }
     }
 
-    /// The thread is about to end: it is lent no more, and nobody touches it when this has returned.
+    /// The thread is about to end: it is lent no more, and nobody touches it when this has
+    /// returned.
     pub fn close(&self, home: impl Fn()) {
         while !self.goes(HOME, GONE) {
             self.goes_home(&home);
@@ -236,7 +250,10 @@ mod models {
                 thread.goes_home();
             }
             lender.join().unwrap();
-            assert!(!is_there || thread.loan.is_home() && thread.core.load(Ordering::SeqCst) == Thread::OWN);
+            assert!(
+                !is_there
+                    || thread.loan.is_home() && thread.core.load(Ordering::SeqCst) == Thread::OWN
+            );
         });
     }
 

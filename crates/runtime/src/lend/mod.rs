@@ -1,4 +1,5 @@
-//! A core for a worker that has work in hand and no core to do it on, from one that has nothing to do. README.md, "Cores that are lent".
+//! A core for a worker that has work in hand and no core to do it on, from one that has nothing to
+//! do. README.md, "Cores that are lent".
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -16,9 +17,11 @@ mod loan;
 mod seats;
 mod sentry;
 
-/// Who has waited for so long looks whether those that it may be waiting for run. Most waits are shorter.
+/// Who has waited for so long looks whether those that it may be waiting for run. Most waits are
+/// shorter.
 const WAITED: Duration = Duration::from_micros(5);
-/// How long a lock is tried, which others have for moments only, before its waiter sleeps. Long enough to find out that one of them does not run.
+/// How long a lock is tried, which others have for moments only, before its waiter sleeps. Long
+/// enough to find out that one of them does not run.
 const TRYING: Duration = Duration::from_micros(20);
 /// Tries between two looks at the clock.
 const TRIES: u32 = 16;
@@ -31,7 +34,8 @@ pub struct Watch {
     next: Duration,
     /// Whom, and how long that one had run.
     seen: Option<(usize, Nanos)>,
-    /// Whether it has been without work for so long that whoever is at work on a slower core is better off on its own.
+    /// Whether it has been without work for so long that whoever is at work on a slower core is
+    /// better off on its own.
     is_sentrys: bool,
 }
 
@@ -58,8 +62,9 @@ pub struct Borrower {
 }
 
 impl Worker {
-    /// Looks for a worker that is on no faster core, has work in hand, and does not run; now and then asked while this one has nothing to do. True: there is one,
-    /// and this worker is to sleep, and to lend its core as the last thing before that ([`Worker::lend_core`]).
+    /// Looks for a worker that is on no faster core, has work in hand, and does not run; now and
+    /// then asked while this one has nothing to do. True: there is one, and this worker is to
+    /// sleep, and to lend its core as the last thing before that ([`Worker::lend_core`]).
     #[inline]
     pub fn finds_borrower(&self, watch: &mut Watch, waited: Duration) -> bool {
         waited >= watch.next && self.looks_for_borrower(watch, waited)
@@ -90,12 +95,15 @@ impl Worker {
         // Each begins with the one after itself: so not all look at the same.
         let borrowers = lending.borrowers(self.index);
         let after = seen.map_or(self.index, |(last, _)| last) + 1;
-        let mut round = (after..borrowers.end).chain(borrowers.start..after).filter(|&other| other != self.index);
+        let mut round = (after..borrowers.end)
+            .chain(borrowers.start..after)
+            .filter(|&other| other != self.index);
         watch.seen = round.find_map(|other| Some((other, lending.ran(other)?)));
         false
     }
 
-    /// Lends its core to whom it has found, if it has: to whom. From here on it is not sure to have it. None: nobody has it.
+    /// Lends its core to whom it has found, if it has: to whom. From here on it is not sure to have
+    /// it. None: nobody has it.
     fn lend_core(&self, watch: &Watch) -> Option<usize> {
         let borrower = self.borrower.next.take()?;
         let since = Instant::now();

@@ -13,7 +13,8 @@ use crate::os_thread::{OsThread, Turns};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crate::team::Team;
 
-/// A thread that has not run for so long does not run: it was preempted, or it waits for the system.
+/// A thread that has not run for so long does not run: it was preempted, or it waits for the
+/// system.
 pub const STILL: Duration = Duration::from_micros(4);
 
 /// By worker, whether its thread may be lent a core, and is.
@@ -82,7 +83,8 @@ impl Lending {
     pub fn take_seat(&self, worker: usize, cpu: u32, before: CpuSet) {
         let seat = &self.seats[worker];
         // Where its clock says nothing, nor do those of others.
-        let thread = OsThread::current().filter(|thread| seat.may_lend && thread.tells_that_it_runs(STILL));
+        let thread =
+            OsThread::current().filter(|thread| seat.may_lend && thread.tells_that_it_runs(STILL));
         if let Some(thread) = thread {
             // Each worker comes once: there is nobody else's to overwrite.
             let _ = seat.home.set(Home { thread, cpu, before });
@@ -124,7 +126,8 @@ impl Lending {
         self.seats[worker].loan.is_home()
     }
 
-    /// Whom it may lend its core to: those on faster ones would be slower there, once they run again.
+    /// Whom it may lend its core to: those on faster ones would be slower there, once they run
+    /// again.
     pub fn borrowers(&self, lender: usize) -> Range<usize> {
         self.seats[lender].no_faster..self.seats.len()
     }
@@ -134,7 +137,8 @@ impl Lending {
         self.seats[worker].kind > self.seats[than].kind
     }
 
-    /// It is about to sleep: whether it is the one of its kind that looks after those at work meanwhile. Nobody need where nobody is.
+    /// It is about to sleep: whether it is the one of its kind that looks after those at work
+    /// meanwhile. Nobody need where nobody is.
     pub fn mounts_guard(&self, worker: usize) -> bool {
         let sentry = &self.sentries[self.seats[worker].kind];
         self.takes_part(worker)
@@ -145,8 +149,10 @@ impl Lending {
 
     /// Who is at work, on its own core, of those that it could lend its to.
     pub fn at_work(&self, worker: usize) -> impl Iterator<Item = usize> + '_ {
-        let is_at_work = |seat: &Seat| seat.is_at_work.load(Ordering::Relaxed) && seat.loan.is_home();
-        self.borrowers(worker).filter(move |&other| other != worker && is_at_work(&self.seats[other]))
+        let is_at_work =
+            |seat: &Seat| seat.is_at_work.load(Ordering::Relaxed) && seat.loan.is_home();
+        self.borrowers(worker)
+            .filter(move |&other| other != worker && is_at_work(&self.seats[other]))
     }
 
     /// It looks after them no more, if it did.
@@ -172,10 +178,11 @@ impl Lending {
         self.seats[worker].loan.lender() == Some(lender)
     }
 
-    /// Whether a worker that has had this of another's core got no less done there than three quarters of what it would on its own, if it had that for itself, which it
-    /// need not have.
+    /// Whether a worker that has had this of another's core got no less done there than three
+    /// quarters of what it would on its own, if it had that for itself, which it need not have.
     pub fn is_worth_it(&self, lender: usize, borrower: usize, had: Turns) -> bool {
-        let [there, at_home] = [lender, borrower].map(|worker| u128::from(self.capacities[self.seats[worker].kind]));
+        let [there, at_home] =
+            [lender, borrower].map(|worker| u128::from(self.capacities[self.seats[worker].kind]));
         let wanted = u128::from(had.ran.0) + u128::from(had.waited.0);
         u128::from(had.ran.0) * there * 4 >= wanted * at_home * 3
     }
@@ -187,7 +194,8 @@ impl Lending {
         seat.home.get().filter(|_| may_be)?.thread.ran()
     }
 
-    /// Lends a worker's core to another. By the lender's thread, which has it for as long as the borrower does not run only.
+    /// Lends a worker's core to another. By the lender's thread, which has it for as long as the
+    /// borrower does not run only.
     pub fn lend(&self, lender: usize, borrower: usize, until: Until) -> Lent {
         let (own, seat) = (&self.seats[lender].home, &self.seats[borrower]);
         let mut has_moved = None;
@@ -212,7 +220,8 @@ impl Lending {
 
     /// It has woken another. By its own thread.
     pub fn has_woken(&self, worker: usize, other: usize) {
-        // Who counts as awake, and as looking, is to be so: not queued behind the one that has its core.
+        // Who counts as awake, and as looking, is to be so: not queued behind the one that has its
+        // core.
         if self.is_lent_by(worker, other) {
             self.goes_home(worker);
         }

@@ -1,4 +1,5 @@
-//! Who sleeps looks now and then after those at work, and after whom it has lent its core. README.md, "Cores that are lent".
+//! Who sleeps looks now and then after those at work, and after whom it has lent its core.
+//! README.md, "Cores that are lent".
 
 use std::time::{Duration, Instant};
 
@@ -6,12 +7,14 @@ use super::Watch;
 use crate::os_thread::Turns;
 use crate::worker::Worker;
 
-/// Who sleeps looks after those at work for the first time after so long, then after twice as long each time, up to so long.
+/// Who sleeps looks after those at work for the first time after so long, then after twice as long
+/// each time, up to so long.
 const FIRST_ROUND: Duration = Duration::from_millis(1);
 const LONGEST_ROUND: Duration = Duration::from_millis(8);
 /// And looks for so long: at some four of them.
 const GLANCE: Duration = Duration::from_micros(20);
-/// Who has lent its core looks what comes of it for so long the first time, more than a time slice of whoever else may be there; then for twice as long each time, up to so long.
+/// Who has lent its core looks what comes of it for so long the first time, more than a time slice
+/// of whoever else may be there; then for twice as long each time, up to so long.
 const FIRST_TRIAL: Duration = Duration::from_millis(8);
 const LONGEST_TRIAL: Duration = Duration::from_millis(64);
 /// A core that others have, too, is not lent for so long to who could wait.
@@ -35,7 +38,8 @@ impl Guard {
     }
 }
 
-/// To whom, what that one had had of cores when it looked last, and when it looks again what has come of it.
+/// To whom, what that one had had of cores when it looked last, and when it looks again what has
+/// come of it.
 pub struct Loaned {
     borrower: usize,
     turns: Option<Turns>,
@@ -44,12 +48,15 @@ pub struct Loaned {
 }
 
 impl Worker {
-    /// What it does when it has fallen asleep (`guard`: None), and again at the time that this returns: it lends its core, or looks after those that are at work.
+    /// What it does when it has fallen asleep (`guard`: None), and again at the time that this
+    /// returns: it lends its core, or looks after those that are at work.
     pub fn stands_guard(&self, watch: &mut Watch, guard: &mut Option<Guard>) -> Option<Instant> {
         *guard = match guard.take() {
             None => self.lends(watch).or_else(|| self.mounts_guard()),
             Some(Guard::Rounds(round, in_vain)) => self.makes_round(watch, round, in_vain),
-            Some(Guard::Lends(loaned)) => self.sees_what_came_of(&loaned).or_else(|| self.mounts_guard()),
+            Some(Guard::Lends(loaned)) => {
+                self.sees_what_came_of(&loaned).or_else(|| self.mounts_guard())
+            }
         };
         guard.as_ref().map(Guard::next)
     }
@@ -62,7 +69,12 @@ impl Worker {
     fn lends(&self, watch: &Watch) -> Option<Guard> {
         let borrower = self.lend_core(watch)?;
         // They are read later, when it has not just been in a hurry to lend.
-        Some(Guard::Lends(Loaned { borrower, turns: None, since: Instant::now(), trial: FIRST_TRIAL }))
+        Some(Guard::Lends(Loaned {
+            borrower,
+            turns: None,
+            since: Instant::now(),
+            trial: FIRST_TRIAL,
+        }))
     }
 
     fn makes_round(&self, watch: &mut Watch, round: Duration, in_vain: u32) -> Option<Guard> {
@@ -89,17 +101,20 @@ impl Worker {
         Some(Guard::Rounds(LONGEST_ROUND.min(2 * round), in_vain))
     }
 
-    /// Wakes another of its kind, if there is more to be looked after: it finds nothing to do, and looks after them when it sleeps again.
+    /// Wakes another of its kind, if there is more to be looked after: it finds nothing to do, and
+    /// looks after them when it sleeps again.
     fn calls_next_sentry(&self) {
         let registry = self.registry();
         if registry.lending.at_work(self.index).nth(1).is_some() {
-            let is_like_this = |other: usize| registry.team.place(other).kind == self.kind && other != self.index;
+            let is_like_this =
+                |other: usize| registry.team.place(other).kind == self.kind && other != self.index;
             let next = registry.sleep.asleep().find(|&other| is_like_this(other));
             next.into_iter().for_each(|next| registry.sleep.wake(next));
         }
     }
 
-    /// Its core may be one that others have, too: then whom it has lent it to is no better off. None: it is not lent any more.
+    /// Its core may be one that others have, too: then whom it has lent it to is no better off.
+    /// None: it is not lent any more.
     fn sees_what_came_of(&self, loaned: &Loaned) -> Option<Guard> {
         let (lending, now) = (&self.registry().lending, Instant::now());
         let Loaned { borrower, turns: before, trial, .. } = *loaned;

@@ -125,7 +125,8 @@ where
                 };
                 before
             };
-            // Users' code, which may run a loop, and so come to another end of this one: not under the lock.
+            // Users' code, which may run a loop, and so come to another end of this one: not under
+            // the lock.
             value = (self.reduce)(before, value);
         }
     }

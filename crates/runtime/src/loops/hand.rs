@@ -1,4 +1,5 @@
-//! Who gets which iterations: the policy, and what it needs around it where workers are threads. Sequential; the loop keeps it behind a mutex.
+//! Who gets which iterations: the policy, and what it needs around it where workers are threads.
+//! Sequential; the loop keeps it behind a mutex.
 
 use evenkeel_machine::{KindId, Nanos, PerKind};
 use evenkeel_policy::loops::tail::{self, Faster};
@@ -8,20 +9,23 @@ use super::Schedule;
 
 /// A chunk that took this long tells how long an iteration takes.
 const TELLING: Nanos = Nanos::from_micros(1);
-/// What taking a chunk costs: a mutex that others want, the lines of memory behind it, two looks at the clock, what the policy notes. (Measured from loops' times
-/// with chunks of several lengths: 0.45 to 0.95 us.)
+/// What taking a chunk costs: a mutex that others want, the lines of memory behind it, two looks at
+/// the clock, what the policy notes. (Measured from loops' times with chunks of several lengths:
+/// 0.45 to 0.95 us.)
 const TAKING: Nanos = Nanos(500);
-/// No chunk, on the kind of core that has told how long an iteration takes, and no piece of a share should take longer, however long the loop: for so long
-/// nobody can help with it.
+/// No chunk, on the kind of core that has told how long an iteration takes, and no piece of a share
+/// should take longer, however long the loop: for so long nobody can help with it.
 const LONGEST: Nanos = Nanos::from_micros(400);
-/// What a loop took the last time counts unless its first chunk takes longer by more than this. (Where each worker begins with a part of its own, pieces of that are
-/// as long as suits what is seen from the first on.)
+/// What a loop took the last time counts unless its first chunk takes longer by more than this.
+/// (Where each worker begins with a part of its own, pieces of that are as long as suits what is
+/// seen from the first on.)
 const CONTRADICTION: f64 = 8.0;
-/// The first chunk of a loop that is remembered is at most this part of a worker's fair share: it may be another loop by now.
+/// The first chunk of a loop that is remembered is at most this part of a worker's fair share: it
+/// may be another loop by now.
 const CONFIRMING: u64 = 4;
 
-/// How long a piece of a share should take, at least (in a short loop, less) and at most: long enough that taking it does not count, and others can help with the
-/// rest soon.
+/// How long a piece of a share should take, at least (in a short loop, less) and at most: long
+/// enough that taking it does not count, and others can help with the rest soon.
 const PIECE: (Nanos, Nanos) = (Nanos::from_micros(25), LONGEST);
 /// Between these, a piece is what is left of the loop / (so many x workers).
 const PIECES_LEFT: u64 = 4;
@@ -46,7 +50,8 @@ pub struct Chunk {
 pub struct Hand {
     schedule: Schedule,
     iterations: u64,
-    /// Iterations that no worker has: those that the policy (or the sizing) has not handed out, and those in shares.
+    /// Iterations that no worker has: those that the policy (or the sizing) has not handed out, and
+    /// those in shares.
     left: u64,
     places: Box<[Place]>,
     /// How many places nobody has.
@@ -54,7 +59,8 @@ pub struct Hand {
     stage: Stage,
     /// By kind, iterations done and the time they took.
     done: PerKind<(u64, Nanos)>,
-    /// How many the first piece on each kind has at most, where there was no sizing: it may be another loop by now.
+    /// How many the first piece on each kind has at most, where there was no sizing: it may be
+    /// another loop by now.
     first: Option<u64>,
 }
 
@@ -62,19 +68,24 @@ pub struct Hand {
 #[derive(Clone, Copy, Default)]
 struct Place {
     is_taken: bool,
-    /// What it has been handed out and has not begun. Taken piece by piece, so that others can help with what turns out to be too much.
+    /// What it has been handed out and has not begun. Taken piece by piece, so that others can help
+    /// with what turns out to be too much.
     share: Chunk,
-    /// While a chunk is being done: the kind of the core that does it, when it began, and how many iterations it has.
+    /// While a chunk is being done: the kind of the core that does it, when it began, and how many
+    /// iterations it has.
     at_work: Option<(KindId, Nanos, u64)>,
-    /// Whether whoever had it has left what is there to others: its share, and what the policy has yet for it.
+    /// Whether whoever had it has left what is there to others: its share, and what the policy has
+    /// yet for it.
     has_declined: bool,
-    /// Iterations that the worker of this number has done, at whatever place, and when it had, since the loop began.
+    /// Iterations that the worker of this number has done, at whatever place, and when it had,
+    /// since the loop began.
     did: (u64, Nanos),
 }
 
 enum Stage {
-    /// How many iterations make a chunk is being found out. By place, how many it had last; nanoseconds per iteration of a chunk that took
-    /// long enough to tell, and of all chunks of the last time that has not been confirmed.
+    /// How many iterations make a chunk is being found out. By place, how many it had last;
+    /// nanoseconds per iteration of a chunk that took long enough to tell, and of all chunks of the
+    /// last time that has not been confirmed.
     Sizing { next: u64, last: Box<[u64]>, told: Option<f64>, remembered: Option<f64> },
     /// The policy hands out what comes after this many iterations, in chunks of `unit` at least.
     Policy { after: u64, unit: u64, policy: Box<dyn LoopPolicy> },
@@ -100,7 +111,9 @@ impl Hand {
         let first = before.pace.map(|pace| within(TELLING, pace).min(most).max(1));
         if !schedule.needs_unit() {
             hand.begin_policy(0, 1, before.speeds);
-        } else if let Some(pace) = before.pace.filter(|_| schedule.is_kept() && !before.speeds.is_empty()) {
+        } else if let Some(pace) =
+            before.pace.filter(|_| schedule.is_kept() && !before.speeds.is_empty())
+        {
             // Where each begins is known, and sizing would have them begin elsewhere.
             hand.first = first;
             hand.begin_policy(0, hand.unit(0, pace), before.speeds);
@@ -117,7 +130,8 @@ impl Hand {
         self.stage = Stage::Policy { after, unit, policy };
     }
 
-    /// Iterations of a chunk that costs least, where so many have been handed out and one takes so many nanoseconds.
+    /// Iterations of a chunk that costs least, where so many have been handed out and one takes so
+    /// many nanoseconds.
     fn unit(&self, after: u64, pace: f64) -> u64 {
         let share = (self.iterations - after) / self.places.len() as u64;
         within(chunk(span(share, pace)).min(LONGEST), pace).max(1)
@@ -130,15 +144,17 @@ impl Hand {
 
     /// A place for a worker: its own where that is free. None: all are taken.
     pub fn place(&mut self, worker: usize) -> Option<usize> {
-        let own = Some(worker).filter(|&own| self.places.get(own).is_some_and(|place| !place.is_taken));
+        let own =
+            Some(worker).filter(|&own| self.places.get(own).is_some_and(|place| !place.is_taken));
         let place = own.or_else(|| self.places.iter().position(|place| !place.is_taken))?;
         self.places[place].is_taken = true;
         self.free -= 1;
         Some(place)
     }
 
-    /// The next chunk for whoever has a place. One for whom nothing is left takes the place of a worker that has not come, then a part of
-    /// somebody's share, then the place of a worker that has left. None: nothing is left, or nothing that faster workers would not end sooner.
+    /// The next chunk for whoever has a place. One for whom nothing is left takes the place of a
+    /// worker that has not come, then a part of somebody's share, then the place of a worker that
+    /// has left. None: nothing is left, or nothing that faster workers would not end sooner.
     pub fn take(&mut self, place: &mut usize, kind: KindId, now: Nanos) -> Option<Chunk> {
         while self.places[*place].share.count == 0 {
             if let Some(chunk) = self.hand_out(*place, kind) {
@@ -152,7 +168,8 @@ impl Hand {
             }
         }
         let mut piece = self.piece(*place, kind);
-        // A shorter one may be done in time: pieces are the same on all kinds, and the first on a core may have met misses that the next ones do not.
+        // A shorter one may be done in time: pieces are the same on all kinds, and the first on a
+        // core may have met misses that the next ones do not.
         while self.leaves(kind, piece.count, self.left, now) {
             let least = self.pieces().map_or(piece.count, |unit| self.least(unit, kind));
             if piece.count <= least {
@@ -168,8 +185,8 @@ impl Hand {
         Some(piece)
     }
 
-    /// The place of a worker that has declined, and what the policy has for it yet. Others are not invited to it: of those who are idle most
-    /// would decline, too.
+    /// The place of a worker that has declined, and what the policy has for it yet. Others are not
+    /// invited to it: of those who are idle most would decline, too.
     fn left_behind(&mut self) -> Option<usize> {
         let place = self.places.iter().position(|place| place.has_declined)?;
         self.places[place].has_declined = false;
@@ -184,10 +201,12 @@ impl Hand {
     fn hand_out(&mut self, place: usize, kind: KindId) -> Option<Chunk> {
         match &mut self.stage {
             Stage::Sizing { next, last, told, remembered } => {
-                // Doubling: the chunk that tells is about as long as all before it. It has to be confirmed by another.
+                // Doubling: the chunk that tells is about as long as all before it. It has to be
+                // confirmed by another.
                 let is_known = told.is_some() || remembered.is_some();
                 let longer = if is_known { last[place] } else { last[place].saturating_mul(2) };
-                let count = Some(longer.max(1).min(self.iterations - *next)).filter(|&count| count > 0)?;
+                let count =
+                    Some(longer.max(1).min(self.iterations - *next)).filter(|&count| count > 0)?;
                 let chunk = Chunk { first: *next, count };
                 (*next, last[place]) = (*next + count, count);
                 Some(chunk)
@@ -200,7 +219,8 @@ impl Hand {
         }
     }
 
-    /// Whether shares are taken piece by piece: those that follow from a ratio that was sampled, which may have been wrong or have changed.
+    /// Whether shares are taken piece by piece: those that follow from a ratio that was sampled,
+    /// which may have been wrong or have changed.
     fn pieces(&self) -> Option<u64> {
         match &self.stage {
             Stage::Policy { unit, .. } if self.schedule.samples() => Some(*unit),
@@ -208,7 +228,8 @@ impl Hand {
         }
     }
 
-    /// The beginning of a share: one of as many equal parts as come closest to how long a piece should take. The less is left of the loop, the shorter.
+    /// The beginning of a share: one of as many equal parts as come closest to how long a piece
+    /// should take. The less is left of the loop, the shorter.
     fn piece(&self, place: usize, kind: KindId) -> Chunk {
         let share = self.places[place].share;
         let count = self.pieces().map_or(share.count, |unit| {
@@ -216,7 +237,10 @@ impl Hand {
                 return first.min(share.count);
             }
             let piece = self.left / (PIECES_LEFT * self.places.len() as u64);
-            equal_piece(share.count, piece.clamp(self.least(unit, kind), self.within(PIECE.1, unit, kind)))
+            equal_piece(
+                share.count,
+                piece.clamp(self.least(unit, kind), self.within(PIECE.1, unit, kind)),
+            )
         });
         Chunk { first: share.first, count }
     }
@@ -238,7 +262,8 @@ impl Hand {
         // What a chunk was to be may be too much, of a loop that is not what it was.
         let most = self.fastest_pace().map_or(u64::MAX, |pace| within(LONGEST, pace));
         let unit = self.pieces().unwrap_or(1).min(most);
-        let longest = self.places.iter_mut().map(|place| &mut place.share).max_by_key(|share| share.count)?;
+        let longest =
+            self.places.iter_mut().map(|place| &mut place.share).max_by_key(|share| share.count)?;
         let count = (longest.count / 2).max(unit).min(longest.count);
         longest.count -= count;
         (count > 0).then_some(Chunk { first: longest.first + longest.count, count })
@@ -250,9 +275,12 @@ impl Hand {
         (count > 0).then(|| time.0 as f64 / count as f64)
     }
 
-    /// The tail rule, for a worker on a kind that could take so many iterations of all that are left.
+    /// The tail rule, for a worker on a kind that could take so many iterations of all that are
+    /// left.
     fn leaves(&self, kind: KindId, count: u64, left: u64, now: Nanos) -> bool {
-        let at_work = || self.places.iter().filter_map(|place| place.at_work).filter(|(other, ..)| *other < kind);
+        let at_work = || {
+            self.places.iter().filter_map(|place| place.at_work).filter(|(other, ..)| *other < kind)
+        };
         if at_work().next().is_none() {
             return false;
         }
@@ -265,7 +293,8 @@ impl Hand {
         tail::leaves(now.saturating_add(span(count, own)), count, left, &mut faster)
     }
 
-    /// How long the chunks that are out may take, on the kind of core that has told; pieces are short at the end.
+    /// How long the chunks that are out may take, on the kind of core that has told; pieces are
+    /// short at the end.
     pub fn patience(&self) -> Nanos {
         match &self.stage {
             Stage::Policy { unit, .. } if !self.schedule.samples() => {
@@ -288,8 +317,9 @@ impl Hand {
         }
     }
 
-    /// While sizing: two chunks have to tell, and the faster counts. One alone may have met an interrupt, or the first touch of a page. Of a loop
-    /// that is remembered one is enough, however short.
+    /// While sizing: two chunks have to tell, and the faster counts. One alone may have met an
+    /// interrupt, or the first touch of a page. Of a loop that is remembered one is enough, however
+    /// short.
     fn size(&mut self, count: u64, time: Nanos) {
         let Stage::Sizing { next, last, told, remembered } = &mut self.stage else { return };
         let seen = time.0.max(1) as f64 / count as f64;
@@ -308,13 +338,21 @@ impl Hand {
 
     /// Nanoseconds per iteration on the fastest kind that has done some: what to remember.
     pub fn fastest_pace(&self) -> Option<f64> {
-        self.done.0.iter().find(|(count, _)| *count > 0).map(|&(count, time)| time.0 as f64 / count as f64)
+        self.done
+            .0
+            .iter()
+            .find(|(count, _)| *count > 0)
+            .map(|&(count, time)| time.0 as f64 / count as f64)
     }
 
-    /// By worker, iterations per nanosecond from the beginning of the loop to the end of its last: what it may begin with the next time, so that all end
-    /// together. (Not how many it did: who is done early finds little that is worth to be helped with, and would have less from time to time.)
+    /// By worker, iterations per nanosecond from the beginning of the loop to the end of its last:
+    /// what it may begin with the next time, so that all end together. (Not how many it did: who is
+    /// done early finds little that is worth to be helped with, and would have less from time to
+    /// time.)
     pub fn speeds(&self) -> impl ExactSizeIterator<Item = f64> + Clone {
-        self.places.iter().map(|Place { did: (count, end), .. }| *count as f64 / end.0.max(1) as f64)
+        self.places
+            .iter()
+            .map(|Place { did: (count, end), .. }| *count as f64 / end.0.max(1) as f64)
     }
 
     /// Whether it was stopped.
@@ -329,8 +367,9 @@ impl Hand {
     }
 }
 
-/// How long chunks of such a share should take: of length x there are share / x to take, and who has the last one is late by half of it in the mean. The sum
-/// is least at x = sqrt(2 taking share).
+/// How long chunks of such a share should take: of length x there are share / x to take, and who
+/// has the last one is late by half of it in the mean. The sum is least at x = sqrt(2 taking
+/// share).
 fn chunk(share: Nanos) -> Nanos {
     Nanos((2.0 * TAKING.0 as f64 * share.0 as f64).sqrt() as u64)
 }

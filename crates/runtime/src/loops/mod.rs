@@ -70,14 +70,17 @@ pub struct Over<'pool, T> {
 }
 
 impl Pool {
-    /// Calls `f` with each number of the range, on all cores at once, and returns when all calls have.
+    /// Calls `f` with each number of the range, on all cores at once, and returns when all calls
+    /// have.
     ///
-    /// A panic of `f` is resumed here; iterations that have not been handed out by then are left out.
+    /// A panic of `f` is resumed here; iterations that have not been handed out by then are left
+    /// out.
     pub fn for_each<T: Index>(&self, range: Range<T>, f: impl Fn(T) + Send + Sync) {
         self.over(range).for_each(f);
     }
 
-    /// As [`Pool::for_each`]; the first error ends the loop, and iterations that have not been handed out by then are left out.
+    /// As [`Pool::for_each`]; the first error ends the loop, and iterations that have not been
+    /// handed out by then are left out.
     ///
     /// # Errors
     /// One of those that `f` returned.
@@ -89,10 +92,11 @@ impl Pool {
         self.over(range).try_for_each(f)
     }
 
-    /// Each worker begins with an `identity`, and adds to it what `map` makes of its numbers; `reduce` brings their values together.
+    /// Each worker begins with an `identity`, and adds to it what `map` makes of its numbers;
+    /// `reduce` brings their values together.
     ///
-    /// In which order is not said: the result is always the same where `reduce` is associative and commutative (sums of whole
-    /// numbers are, sums of floating-point numbers are not).
+    /// In which order is not said: the result is always the same where `reduce` is associative and
+    /// commutative (sums of whole numbers are, sums of floating-point numbers are not).
     pub fn map_reduce<T: Index, A: Send>(
         &self,
         range: Range<T>,
@@ -123,15 +127,16 @@ impl<T: Index> Over<'_, T> {
         self
     }
 
-    /// What it is called in traces; what an iteration costs is learnt with that of other loops of the same name ([`Pool::costs`]).
+    /// What it is called in traces; what an iteration costs is learnt with that of other loops of
+    /// the same name ([`Pool::costs`]).
     #[must_use]
     pub fn label(mut self, name: &'static str) -> Self {
         self.label = self.pool.label(name);
         self
     }
 
-    /// Tells it from other loops whose body is the same code: what was learnt of the last one with this number, not 0, counts for it. For bindings, whose loops
-    /// all have one body.
+    /// Tells it from other loops whose body is the same code: what was learnt of the last one with
+    /// this number, not 0, counts for it. For bindings, whose loops all have one body.
     #[doc(hidden)]
     #[must_use]
     pub const fn known_as(mut self, code: usize) -> Self {
@@ -144,7 +149,8 @@ impl<T: Index> Over<'_, T> {
         self.run(&ForEach { start: self.range.start, f });
     }
 
-    /// Calls `f` with ranges of the numbers, each as long as is handed out at a time: for a body that is better off with many in a row.
+    /// Calls `f` with ranges of the numbers, each as long as is handed out at a time: for a body
+    /// that is better off with many in a row.
     ///
     /// ```
     /// let (pool, sum) = (evenkeel_runtime::Pool::new()?, std::sync::atomic::AtomicU64::new(0));
@@ -160,7 +166,10 @@ impl<T: Index> Over<'_, T> {
     ///
     /// # Errors
     /// One of those that `f` returned.
-    pub fn try_for_each<E: Send>(&self, f: impl Fn(T) -> Result<(), E> + Send + Sync) -> Result<(), E> {
+    pub fn try_for_each<E: Send>(
+        &self,
+        f: impl Fn(T) -> Result<(), E> + Send + Sync,
+    ) -> Result<(), E> {
         let body = TryForEach { start: self.range.start, f, errors: FirstError::default() };
         self.run(&body);
         body.errors.take()
@@ -173,21 +182,27 @@ impl<T: Index> Over<'_, T> {
         map: impl Fn(A, T) -> A + Send + Sync,
         reduce: impl Fn(A, A) -> A + Send + Sync,
     ) -> A {
-        let map =
-            |value, chunk: Range<T>| (0..T::count(&chunk)).fold(value, |value, i| map(value, chunk.start.plus(i)));
+        let map = |value, chunk: Range<T>| {
+            (0..T::count(&chunk)).fold(value, |value, i| map(value, chunk.start.plus(i)))
+        };
         self.map_reduce_chunks(identity, map, reduce)
     }
 
-    /// As [`Pool::map_reduce`], where `map` has ranges of the numbers, each as long as is handed out at a time.
+    /// As [`Pool::map_reduce`], where `map` has ranges of the numbers, each as long as is handed
+    /// out at a time.
     pub fn map_reduce_chunks<A: Send>(
         &self,
         identity: impl Fn() -> A + Send + Sync,
         map: impl Fn(A, Range<T>) -> A + Send + Sync,
         reduce: impl Fn(A, A) -> A + Send + Sync,
     ) -> A {
-        let body = MapReduce { start: self.range.start, identity, map, reduce, result: Mutex::new(None) };
+        let body =
+            MapReduce { start: self.range.start, identity, map, reduce, result: Mutex::new(None) };
         self.run(&body);
-        body.result.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(|| (body.identity)())
+        body.result
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .unwrap_or_else(|| (body.identity)())
     }
 
     fn run(&self, body: &(impl body::Body + Send)) {
@@ -221,8 +236,11 @@ mod tests {
         const CODES: [usize; 2] = [0x1000, 0x2000];
         let paces = pool.on_worker(|worker| {
             for (code, steps) in CODES.into_iter().zip([10_u64, 10_000]) {
-                let body =
-                    |_: u64| _ = std::hint::black_box((0..steps).fold(0_u64, |sum, i| sum ^ std::hint::black_box(i)));
+                let body = |_: u64| {
+                    _ = std::hint::black_box(
+                        (0..steps).fold(0_u64, |sum, i| sum ^ std::hint::black_box(i)),
+                    )
+                };
                 pool.over(0..2_000).known_as(code).for_each(body);
             }
             CODES.map(|code| worker.paces.last(code))

@@ -1,9 +1,11 @@
-//! What loops were like the last times: who runs a loop again need not find out anew how many iterations make a chunk, nor which share is whose (`shares.rs`), nor whether it
-//! pays to share it.
+//! What loops were like the last times: who runs a loop again need not find out anew how many
+//! iterations make a chunk, nor which share is whose (`shares.rs`), nor whether it pays to share
+//! it.
 //!
-//! Sharing has its price: a ticket, perhaps a wake-up, and at the end the wait for whoever has the last chunk. Of a short loop that may be more than
-//! the others take off, for they are slower, or are preempted with a chunk in hand. So what a short loop took is compared with what it would have
-//! taken its caller alone:
+//! Sharing has its price: a ticket, perhaps a wake-up, and at the end the wait for whoever has the
+//! last chunk. Of a short loop that may be more than the others take off, for they are slower, or
+//! are preempted with a chunk in hand. So what a short loop took is compared with what it would
+//! have taken its caller alone:
 //!
 //! ```text
 //! shared   time from beginning to end / iterations, mean over the loops that were shared, above all the last of them that make 64 ms, and 16 at least
@@ -13,9 +15,11 @@
 //! share    the first 8, and then while  shared <= alone;  else while there is no debt, to see whether that has changed
 //! ```
 //!
-//! So to look again costs at most 1/64 of the time, however dear it is, and where it turns out well the next loop is shared, too.
+//! So to look again costs at most 1/64 of the time, however dear it is, and where it turns out well
+//! the next loop is shared, too.
 //!
-//! A loop is short if it takes its caller less than a time slice: that is how long somebody is away who is preempted.
+//! A loop is short if it takes its caller less than a time slice: that is how long somebody is away
+//! who is preempted.
 
 use std::cell::{Cell, RefCell};
 
@@ -26,12 +30,13 @@ use super::shares::Shares;
 
 /// Places for loops. One whose places are all taken drives another out, and that finds out anew.
 const LOOPS: usize = 64;
-/// Places that a loop may be in, from its own on. If it had but one, two of a program's ten loops would share one in every second program,
-/// and find out anew each time that they take turns.
+/// Places that a loop may be in, from its own on. If it had but one, two of a program's ten loops
+/// would share one in every second program, and find out anew each time that they take turns.
 const PROBES: usize = 16;
 /// A mean forgets what is further back than about so many loops,
 const MEMORY: f64 = 16.0;
-/// and than about so many nanoseconds: sixteen time slices, so that the one loop in whose midst somebody was preempted does not outweigh all the others.
+/// and than about so many nanoseconds: sixteen time slices, so that the one loop in whose midst
+/// somebody was preempted does not outweigh all the others.
 const MEMORY_SPAN: f64 = 64e6;
 /// A mean of fewer says nothing yet.
 const FEWEST: f64 = 8.0;
@@ -41,8 +46,9 @@ const FOR_LOOKING: f64 = 1.0 / 64.0;
 /// Of no loop.
 const NO_CODE: usize = 0;
 
-/// Longer loops are always shared, nanoseconds. Linux lets a thread run for about 3 ms before the next has its turn (`base_slice_ns`, by
-/// the number of CPUs), with a scheduler before EEVDF for 4 ms at most.
+/// Longer loops are always shared, nanoseconds. Linux lets a thread run for about 3 ms before the
+/// next has its turn (`base_slice_ns`, by the number of CPUs), with a scheduler before EEVDF for 4
+/// ms at most.
 const LONGEST_ALONE: f64 = 4e6;
 
 /// Of one worker, by the loops that it has called.
@@ -105,7 +111,8 @@ pub enum Way {
 
 impl Paces {
     fn own_place(&self, code: usize) -> usize {
-        // Functions begin at multiples of 16, and those of one program's loops lie in a row: Fibonacci hashing (Knuth, volume 3, section 6.4) keeps them apart.
+        // Functions begin at multiples of 16, and those of one program's loops lie in a row:
+        // Fibonacci hashing (Knuth, volume 3, section 6.4) keeps them apart.
         let hash = (code as u64 >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (hash >> (u64::BITS - LOOPS.ilog2())) as usize
     }
@@ -138,7 +145,8 @@ impl Paces {
         with(Before { pace: self.known[place].get().pace, speeds: shares.of_workers() })
     }
 
-    /// Nanoseconds per iteration that it should take its caller alone, if that is how it should be run.
+    /// Nanoseconds per iteration that it should take its caller alone, if that is how it should be
+    /// run.
     pub fn alone(&self, code: usize, iterations: u64) -> Option<f64> {
         let pace = self.known(code).filter(|known| !known.is_to_be_shared())?.alone.value;
         (pace * iterations as f64 <= LONGEST_ALONE).then_some(pace)
@@ -171,7 +179,12 @@ impl Paces {
     }
 
     /// By worker, so fast it was, in a loop that has been learnt from and took so long.
-    pub fn learn_shares(&self, code: usize, speeds: impl ExactSizeIterator<Item = f64> + Clone, took: Nanos) {
+    pub fn learn_shares(
+        &self,
+        code: usize,
+        speeds: impl ExactSizeIterator<Item = f64> + Clone,
+        took: Nanos,
+    ) {
         if let Some(place) = self.place(code) {
             self.shares[place].borrow_mut().add(speeds, took);
         }
@@ -179,11 +192,14 @@ impl Paces {
 }
 
 impl Known {
-    const NOTHING: Self = Self { code: NO_CODE, pace: None, shared: Mean::NONE, alone: Mean::NONE, debt: 0.0 };
+    const NOTHING: Self =
+        Self { code: NO_CODE, pace: None, shared: Mean::NONE, alone: Mean::NONE, debt: 0.0 };
 
     /// As far as is known.
     fn pays(&self) -> bool {
-        self.shared.count < FEWEST || self.alone.count < FEWEST || self.shared.value <= self.alone.value
+        self.shared.count < FEWEST
+            || self.alone.count < FEWEST
+            || self.shared.value <= self.alone.value
     }
 
     fn is_to_be_shared(&self) -> bool {
@@ -214,12 +230,14 @@ mod tests {
 
     const CODE: usize = 0x40;
 
-    /// Runs a loop so often, which takes so long per iteration if it is shared and if it is not; how often it was shared.
+    /// Runs a loop so often, which takes so long per iteration if it is shared and if it is not;
+    /// how often it was shared.
     fn times_shared(paces: &Paces, loops: u32, shared: f64, alone: f64) -> u32 {
         let run = |_| {
             let is_shared = paces.alone(CODE, 1_000).is_none();
             let way = if is_shared { Way::Shared(shared) } else { Way::Alone };
-            paces.learn(CODE, Lap { pace: Some(alone), alone: Some(alone), way, iterations: 1_000 });
+            paces
+                .learn(CODE, Lap { pace: Some(alone), alone: Some(alone), way, iterations: 1_000 });
             u32::from(is_shared)
         };
         (0..loops).map(run).sum()
@@ -258,8 +276,13 @@ mod tests {
         // Half as long three times of four, and then long: in the mean longer than alone.
         let run = |index: u32| {
             let is_shared = paces.alone(CODE, 1_000).is_none();
-            let way = if is_shared { Way::Shared(if index % 4 == 3 { 500.0 } else { 50.0 }) } else { Way::Alone };
-            paces.learn(CODE, Lap { pace: Some(100.0), alone: Some(100.0), way, iterations: 1_000 });
+            let way = if is_shared {
+                Way::Shared(if index % 4 == 3 { 500.0 } else { 50.0 })
+            } else {
+                Way::Alone
+            };
+            paces
+                .learn(CODE, Lap { pace: Some(100.0), alone: Some(100.0), way, iterations: 1_000 });
             u32::from(is_shared)
         };
         assert!((0..1_000).map(run).sum::<u32>() < 500);
@@ -270,7 +293,10 @@ mod tests {
         let paces = Paces::default();
         assert_eq!(times_shared(&paces, 200, 350.0, 500.0), 200);
         // 0.35 ms, and once 4 ms on top.
-        paces.learn(CODE, Lap { pace: None, alone: Some(500.0), way: Way::Shared(4_350.0), iterations: 1_000 });
+        paces.learn(
+            CODE,
+            Lap { pace: None, alone: Some(500.0), way: Way::Shared(4_350.0), iterations: 1_000 },
+        );
         assert_eq!(times_shared(&paces, 200, 350.0, 500.0), 200);
     }
 
@@ -301,25 +327,34 @@ mod tests {
     #[test]
     fn a_loop_that_others_join_late_pays_nothing_off_and_a_long_one_owes_nothing() {
         let paces = Paces::default();
-        let lap = |way, iterations| paces.learn(CODE, Lap { pace: None, alone: Some(100.0), way, iterations });
+        let lap = |way, iterations| {
+            paces.learn(CODE, Lap { pace: None, alone: Some(100.0), way, iterations })
+        };
         (0..100).for_each(|_| lap(Way::Shared(150.0), 1_000));
         assert!(paces.alone(CODE, 1_000).is_some(), "it has looked, and lost by it");
         (0..10_000).for_each(|_| lap(Way::Otherwise, 1_000));
         assert!(paces.alone(CODE, 1_000).is_some());
         let paces = Paces::default();
         // Each takes 10 ms alone, and then one takes 0.1 ms.
-        let lap = |way, iterations| paces.learn(CODE, Lap { pace: None, alone: Some(100.0), way, iterations });
+        let lap = |way, iterations| {
+            paces.learn(CODE, Lap { pace: None, alone: Some(100.0), way, iterations })
+        };
         (0..100).for_each(|_| lap(Way::Shared(150.0), 100_000));
         assert!(paces.alone(CODE, 1_000).is_none(), "there is no debt: it may look at once");
     }
 
     #[test]
     fn ten_loops_of_a_program_do_not_drive_each_other_out() {
-        for (distance, start) in (1..200).flat_map(|distance| [0x1000, 0x55_5000].map(|start| (distance * 16, start))) {
+        for (distance, start) in
+            (1..200).flat_map(|distance| [0x1000, 0x55_5000].map(|start| (distance * 16, start)))
+        {
             let paces = Paces::default();
             let codes = || (0..10).map(|number| start + number * distance);
             codes().for_each(|code| {
-                paces.learn(code, Lap { pace: Some(1.0), alone: None, way: Way::Otherwise, iterations: 1 })
+                paces.learn(
+                    code,
+                    Lap { pace: Some(1.0), alone: None, way: Way::Otherwise, iterations: 1 },
+                )
             });
             assert!(codes().all(|code| paces.last(code).is_some()), "{distance} {start}");
         }
@@ -344,7 +379,10 @@ mod tests {
     fn more_loops_than_there_are_places_drive_each_other_out_and_no_more() {
         let paces = Paces::default();
         for code in (0..1_000).map(|number| CODE + 16 * number) {
-            paces.learn(code, Lap { pace: Some(1.0), alone: None, way: Way::Otherwise, iterations: 1 });
+            paces.learn(
+                code,
+                Lap { pace: Some(1.0), alone: None, way: Way::Otherwise, iterations: 1 },
+            );
             assert_eq!(paces.last(code), Some(1.0));
         }
     }

@@ -21,8 +21,8 @@ use super::hand::Hand;
 use super::paces::{Lap, Way};
 use super::schedule::Schedule;
 
-/// How long the caller waits for the last chunks of others before it does something else, which might take longer: as long as such a
-/// chunk takes, but at least so long.
+/// How long the caller waits for the last chunks of others before it does something else, which
+/// might take longer: as long as such a chunk takes, but at least so long.
 const PATIENCE: Duration = Duration::from_micros(25);
 /// A loop that is not shared is so after all if it takes this many times as long as it should,
 const OVERDUE: f64 = 2.0;
@@ -41,7 +41,9 @@ impl Shown {
     #[inline]
     fn chunk<'a>(&self, worker: &'a Worker, first: u64, count: u64) -> Option<Timed<'a>> {
         worker.counts.chunks.add(1);
-        worker.time(self.label, || What::Chunk(self.label, self.first.wrapping_add(first as i64), count))
+        worker.time(self.label, || {
+            What::Chunk(self.label, self.first.wrapping_add(first as i64), count)
+        })
     }
 }
 
@@ -62,7 +64,8 @@ struct Shared<'a, B> {
     panic: Mutex<Option<Payload>>,
 }
 
-/// Runs `iterations` of a loop on a worker and whoever is idle. What is known of it is under its code, or its body's where it has none of its own.
+/// Runs `iterations` of a loop on a worker and whoever is idle. What is known of it is under its
+/// code, or its body's where it has none of its own.
 pub fn run<B: Body>(
     worker: &Worker,
     schedule: Schedule,
@@ -81,7 +84,8 @@ pub fn run<B: Body>(
     }
     let code = code.unwrap_or(Shared::<B>::run as *const () as usize);
     let began = Instant::now();
-    // Who has said how a loop is to be shared out has said that it is to be. On cores of one kind nobody has the last chunk for longer than the caller would.
+    // Who has said how a loop is to be shared out has said that it is to be. On cores of one kind
+    // nobody has the last chunk for longer than the caller would.
     let may_be_alone = schedule.needs_unit() && worker.registry().give_way.is_some();
     let alone = worker.paces.alone(code, iterations).filter(|_| may_be_alone);
     let mut before = 0;
@@ -91,9 +95,12 @@ pub fn run<B: Body>(
     }
     if before == iterations {
         let alone = began.elapsed().as_nanos() as f64 / iterations as f64;
-        return worker.paces.learn(code, Lap { pace: None, alone: Some(alone), way: Way::Alone, iterations });
+        return worker
+            .paces
+            .learn(code, Lap { pace: None, alone: Some(alone), way: Way::Alone, iterations });
     }
-    let hand = worker.paces.before(code, |known| Hand::new(schedule, iterations - before, workers, known));
+    let hand =
+        worker.paces.before(code, |known| Hand::new(schedule, iterations - before, workers, known));
     let shared = Shared {
         head: Head { run: Shared::<B>::run },
         shown,
@@ -112,7 +119,8 @@ pub fn run<B: Body>(
     shared.wait(worker);
     let (took, hand) = (shared.now(), shared.hand());
     let is_whole = before == 0 && !hand.is_over();
-    let way = if is_whole { Way::Shared(took.0 as f64 / iterations as f64) } else { Way::Otherwise };
+    let way =
+        if is_whole { Way::Shared(took.0 as f64 / iterations as f64) } else { Way::Otherwise };
     let (pace, alone) = (hand.fastest_pace(), hand.pace(worker.kind));
     worker.paces.learn(code, Lap { pace, alone, way, iterations });
     if is_whole {
@@ -125,8 +133,8 @@ pub fn run<B: Body>(
     }
 }
 
-/// Does a loop that should take so many nanoseconds per iteration, by itself. How many iterations have been done: all, unless it is overdue. None: the rest is
-/// not to be done.
+/// Does a loop that should take so many nanoseconds per iteration, by itself. How many iterations
+/// have been done: all, unless it is overdue. None: the rest is not to be done.
 fn run_alone<B: Body>(
     worker: &Worker,
     began: Instant,
@@ -201,12 +209,14 @@ impl<B: Body> Shared<'_, B> {
             }
             let mut local = self.body.begin();
             while let Some(chunk) = next {
-                // Before the chunk, which may be a long one: whoever becomes idle meanwhile finds a way in.
+                // Before the chunk, which may be a long one: whoever becomes idle meanwhile finds a
+                // way in.
                 if has_place && self.lying.load(Ordering::Relaxed) == 0 {
                     self.publish(worker);
                     published += 1;
                 }
-                // Waiting for the hand, or waking somebody, takes longer than many a chunk: neither is counted.
+                // Waiting for the hand, or waking somebody, takes longer than many a chunk: neither
+                // is counted.
                 let first = self.before + chunk.first;
                 let time = self.shown.chunk(worker, first, chunk.count);
                 let since = self.now();

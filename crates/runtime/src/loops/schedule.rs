@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 use evenkeel_policy::loops::{self, LoopError, LoopPolicy};
 
-/// `static`, `dynamic`, `guided`, `aid-static`, `aid-dynamic` or `aid-affinity` (which is the default), each with `,CHUNK` where wanted.
+/// `static`, `dynamic`, `guided`, `aid-static`, `aid-dynamic` or `aid-affinity` (which is the
+/// default), each with `,CHUNK` where wanted.
 ///
-/// Without a chunk, the loop itself finds out how many iterations make one that costs least, in taking chunks and in waiting for the last (but `static`, which
-/// gives each worker one block).
+/// Without a chunk, the loop itself finds out how many iterations make one that costs least, in
+/// taking chunks and in waiting for the last (but `static`, which gives each worker one block).
 ///
 /// ```
 /// let schedule: evenkeel_runtime::Schedule = "dynamic,16".parse()?;
@@ -32,8 +33,9 @@ impl FromStr for Schedule {
 
     fn from_str(text: &str) -> Result<Self, LoopError> {
         loops::make(text)?;
-        let (name, chunk) =
-            text.split_once(',').map_or((text, None), |(name, chunk)| (name, chunk.trim().parse().ok()));
+        let (name, chunk) = text
+            .split_once(',')
+            .map_or((text, None), |(name, chunk)| (name, chunk.trim().parse().ok()));
         let known = loops::NAMES.iter().find(|known| **known == name.trim());
         let name = known.ok_or_else(|| LoopError::Unknown { name: name.trim().into() })?;
         Ok(Self { name, chunk })

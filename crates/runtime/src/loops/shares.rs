@@ -1,9 +1,11 @@
-//! Which share of a loop each worker should have: its part in the speed of all, a mean over the last executions.
+//! Which share of a loop each worker should have: its part in the speed of all, a mean over the
+//! last executions.
 
 use evenkeel_machine::Nanos;
 
-/// The mean forgets what is further back than about so many executions: that one of them was disturbed is to move no boundary by much, for what lies on either
-/// side of it is in somebody's cache.
+/// The mean forgets what is further back than about so many executions: that one of them was
+/// disturbed is to move no boundary by much, for what lies on either side of it is in somebody's
+/// cache.
 const MEMORY: f64 = 16.0;
 
 /// See the file's head.
@@ -23,8 +25,9 @@ impl Shares {
         &self.of_workers
     }
 
-    /// By worker, so fast it was, in any unit, in an execution that took so long: of the same number of workers each time. One that took less than the mean
-    /// counts less: to the end of a row of loops that get shorter nobody but the caller comes in time.
+    /// By worker, so fast it was, in any unit, in an execution that took so long: of the same
+    /// number of workers each time. One that took less than the mean counts less: to the end of a
+    /// row of loops that get shorter nobody but the caller comes in time.
     pub fn add(&mut self, speeds: impl ExactSizeIterator<Item = f64> + Clone, took: Nanos) {
         let all: f64 = speeds.clone().sum();
         if all <= 0.0 || !all.is_finite() {
@@ -49,7 +52,9 @@ mod tests {
 
     fn after(executions: &[([f64; 2], u64)]) -> Shares {
         let mut shares = Shares::default();
-        executions.iter().for_each(|(speeds, took)| shares.add(speeds.iter().copied(), Nanos(*took)));
+        executions
+            .iter()
+            .for_each(|(speeds, took)| shares.add(speeds.iter().copied(), Nanos(*took)));
         shares
     }
 
@@ -72,7 +77,8 @@ mod tests {
 
     #[test]
     fn short_executions_between_long_ones_say_little() {
-        // Loops that halve, from a millisecond on: to the short ones the second worker does not come.
+        // Loops that halve, from a millisecond on: to the short ones the second worker does not
+        // come.
         let turn = (0..12).map(|halved| {
             let took = 1_000_000 >> halved;
             (if took > 20_000 { [3.0, 1.0] } else { [1.0, 0.0] }, took)

@@ -32,7 +32,8 @@ impl<'a, T> Parts<'a, T> {
     pub unsafe fn part(&self, first: usize, count: usize) -> &mut [T] {
         let first = first.min(self.len);
         let count = count.min(self.len - first);
-        // SAFETY: within the slice, which is borrowed for as long as this lives; disjoint from other parts by the caller's promise.
+        // SAFETY: within the slice, which is borrowed for as long as this lives; disjoint from
+        // other parts by the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(first), count) }
     }
 }
@@ -51,7 +52,8 @@ impl<T: Send, F: Fn(usize, &mut T) + Sync> Body for Elements<'_, T, F> {
 
     fn chunk(&self, (): &mut (), iterations: Range<u64>) -> bool {
         let first = self.start.saturating_add(iterations.start as usize);
-        // SAFETY: a loop hands out every iteration once, so what is handed out at a time does not overlap.
+        // SAFETY: a loop hands out every iteration once, so what is handed out at a time does not
+        // overlap.
         let part = unsafe { self.parts.part(first, (iterations.end - iterations.start) as usize) };
         part.iter_mut().zip(first..).for_each(|(it, i)| (self.f)(i, it));
         true
@@ -73,10 +75,16 @@ impl crate::Pool {
         self.over(0..slice.len()).for_each_mut(slice, f);
     }
 
-    /// Calls `f` with each block of `size` elements (the last may be shorter) and its number, on all cores at once.
+    /// Calls `f` with each block of `size` elements (the last may be shorter) and its number, on
+    /// all cores at once.
     ///
     /// A `size` of 0 is taken as 1.
-    pub fn for_each_block<T: Send>(&self, slice: &mut [T], size: usize, f: impl Fn(usize, &mut [T]) + Send + Sync) {
+    pub fn for_each_block<T: Send>(
+        &self,
+        slice: &mut [T],
+        size: usize,
+        f: impl Fn(usize, &mut [T]) + Send + Sync,
+    ) {
         self.over(0..slice.len().div_ceil(size.max(1))).for_each_block(slice, size, f);
     }
 }
@@ -87,12 +95,18 @@ impl super::Over<'_, usize> {
         self.run(&Elements { parts: Parts::new(slice), start: self.range.start, f });
     }
 
-    /// Calls `f` with each block of `size` elements of a slice whose number is in the range, and its number.
-    pub fn for_each_block<T: Send>(&self, slice: &mut [T], size: usize, f: impl Fn(usize, &mut [T]) + Send + Sync) {
+    /// Calls `f` with each block of `size` elements of a slice whose number is in the range, and
+    /// its number.
+    pub fn for_each_block<T: Send>(
+        &self,
+        slice: &mut [T],
+        size: usize,
+        f: impl Fn(usize, &mut [T]) + Send + Sync,
+    ) {
         let (parts, size) = (Parts::new(slice), size.max(1));
         self.for_each(|block| {
-            // SAFETY: a loop hands out every number once, and blocks of different numbers do not overlap (a product that would overflow is at the
-            // end of the slice, where nothing is).
+            // SAFETY: a loop hands out every number once, and blocks of different numbers do not
+            // overlap (a product that would overflow is at the end of the slice, where nothing is).
             f(block, unsafe { parts.part(block.saturating_mul(size), size) });
         });
     }

@@ -1,12 +1,15 @@
 //! Whether items are taken from the source ahead: by fast workers, for slow ones.
 //!
-//! The source is asked by one worker at a time, and holds up all others once they are out of items. A slow core would hold them up for longest. So a fast worker that asks
-//! takes an item for each slow worker that is at work in the pipeline, before it takes its own; a slow worker finds one ready then, and asks only where no fast one
-//! has come to it meanwhile, or where it has been out of work: then it is the one to wait for the source.
+//! The source is asked by one worker at a time, and holds up all others once they are out of items.
+//! A slow core would hold them up for longest. So a fast worker that asks takes an item for each
+//! slow worker that is at work in the pipeline, before it takes its own; a slow worker finds one
+//! ready then, and asks only where no fast one has come to it meanwhile, or where it has been out
+//! of work: then it is the one to wait for the source.
 //!
-//! An item that was taken ahead waits until the slow worker has done what it has, or a fast one comes by next. That is soon where the source is; a source that has
-//! to wait itself, for input or for what comes out of the pipeline, may keep a fast worker waiting meanwhile. So nothing is taken ahead where it
-//! waited when it was asked last.
+//! An item that was taken ahead waits until the slow worker has done what it has, or a fast one
+//! comes by next. That is soon where the source is; a source that has to wait itself, for input or
+//! for what comes out of the pipeline, may keep a fast worker waiting meanwhile. So nothing is
+//! taken ahead where it waited when it was asked last.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -21,7 +24,8 @@ const SOON: Duration = Duration::from_millis(1);
 
 /// See the file's head.
 pub struct Ahead {
-    /// Slow are the workers from this one on. Too high for any: all are alike, or kinds do not count.
+    /// Slow are the workers from this one on. Too high for any: all are alike, or kinds do not
+    /// count.
     first_slow: usize,
     /// How many of them are in a stage.
     slow_at_work: AtomicUsize,
@@ -36,7 +40,8 @@ impl Ahead {
     pub fn new(registry: &Registry) -> Self {
         let places = &registry.team.places;
         let kinds_count = registry.give_way.is_some();
-        let first_slow = places.iter().position(|place| kinds_count && place.kind != places[0].kind);
+        let first_slow =
+            places.iter().position(|place| kinds_count && place.kind != places[0].kind);
         Self {
             first_slow: first_slow.unwrap_or(usize::MAX),
             slow_at_work: AtomicUsize::new(0),
@@ -50,13 +55,15 @@ impl Ahead {
         if self.first_slow == usize::MAX {
             return ask();
         }
-        // The time at work costs a call of the kernel, which is little only beside a source that takes long.
+        // The time at work costs a call of the kernel, which is little only beside a source that
+        // takes long.
         let worked_before = self.took_long.load(Ordering::Relaxed).then(time_at_work);
         let began = Instant::now();
         let item = ask();
         let took = began.elapsed();
         self.took_long.store(took > SOON, Ordering::Relaxed);
-        let has_worked = || worked_before.is_some_and(|before| time_at_work().saturating_sub(before) > took / 2);
+        let has_worked =
+            || worked_before.is_some_and(|before| time_at_work().saturating_sub(before) > took / 2);
         self.waited.store(took > SOON && !has_worked(), Ordering::Relaxed);
         item
     }
@@ -65,7 +72,9 @@ impl Ahead {
     pub fn may_have(&self, items: usize, registry: &Registry) -> bool {
         items <= self.slow_at_work.load(Ordering::Relaxed)
             && !self.waited.load(Ordering::Relaxed)
-            && Worker::with_current_in(registry, |worker| worker.is_some_and(|it| it.index < self.first_slow))
+            && Worker::with_current_in(registry, |worker| {
+                worker.is_some_and(|it| it.index < self.first_slow)
+            })
     }
 
     /// A worker is at work in a stage until the answer is dropped.

@@ -1,7 +1,7 @@
 //! Stages, one behind the other.
 //!
-//! They are named from the first to the last, and linked from the last to the first, so that each knows the next by its type: [`Chain`] is
-//! what has been named, [`Accept`] what has been linked.
+//! They are named from the first to the last, and linked from the last to the first, so that each
+//! knows the next by its type: [`Chain`] is what has been named, [`Accept`] what has been linked.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -44,7 +44,8 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Has it do with an item what it does. None: it failed, or another has; nothing more is to be done with any item that has not begun.
+    /// Has it do with an item what it does. None: it failed, or another has; nothing more is to be
+    /// done with any item that has not begun.
     fn run<U>(self, item: u64, flow: Flow<'_>, f: impl FnOnce() -> Option<U>) -> Option<U> {
         if flow.spawner.is_cancelled() {
             return None;
@@ -141,7 +142,9 @@ impl<C: Chain, U: Send, F: Fn(C::Out) -> Option<U> + Send + Sync> Chain for Para
     }
 }
 
-impl<T: Send, U: Send, F: Fn(T) -> Option<U> + Send + Sync, N: Accept<U>> Accept<T> for ParallelStage<T, U, F, N> {
+impl<T: Send, U: Send, F: Fn(T) -> Option<U> + Send + Sync, N: Accept<U>> Accept<T>
+    for ParallelStage<T, U, F, N>
+{
     fn accept<'scope>(&'scope self, number: u64, item: T, flow: Flow<'scope>)
     where
         T: 'scope,
@@ -196,7 +199,9 @@ impl<C: Chain, U: Send, F: FnMut(C::Out) -> Option<U> + Send> Chain for Serial<C
     }
 }
 
-impl<T: Send, U: Send, F: FnMut(T) -> Option<U> + Send, N: Accept<U>> Accept<T> for SerialStage<T, U, F, N> {
+impl<T: Send, U: Send, F: FnMut(T) -> Option<U> + Send, N: Accept<U>> Accept<T>
+    for SerialStage<T, U, F, N>
+{
     fn accept<'scope>(&'scope self, number: u64, item: T, flow: Flow<'scope>)
     where
         T: 'scope,

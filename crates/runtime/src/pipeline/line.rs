@@ -9,8 +9,8 @@ use crate::registry::Registry;
 use super::ahead::Ahead;
 use super::chain::Accept;
 
-/// A source and the stages behind it. Whoever has the *baton* may ask the source. There is one: with a task that asks, or, while as many
-/// items are under way as may be, laid down here.
+/// A source and the stages behind it. Whoever has the *baton* may ask the source. There is one:
+/// with a task that asks, or, while as many items are under way as may be, laid down here.
 pub struct Line<I: Iterator, A> {
     items: Mutex<Items<I>>,
     waiting: Mutex<Waiting<I::Item>>,
@@ -28,7 +28,8 @@ struct Waiting<T> {
     free: usize,
     /// Whether the baton has been laid down: the next ticket that is given back goes with it.
     baton: bool,
-    /// Items, and their numbers, that have been taken for others, the first first: as many as there are tasks to begin with one ([`Line::begin`]).
+    /// Items, and their numbers, that have been taken for others, the first first: as many as there
+    /// are tasks to begin with one ([`Line::begin`]).
     ahead: VecDeque<(u64, T)>,
 }
 
@@ -49,7 +50,8 @@ pub trait Exit: Sync {
     fn leave<'scope>(&'scope self, spawner: Spawner<'scope>);
 }
 
-/// What is locked here is whole at any time: a panic of the source leaves a source that is not asked again.
+/// What is locked here is whole at any time: a panic of the source leaves a source that is not
+/// asked again.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -64,11 +66,17 @@ where
         // The first ticket is that of whoever calls `feed` first.
         let waiting = Waiting { free: in_flight - 1, baton: false, ahead: VecDeque::new() };
         let items = Items { iterator, taken: 0 };
-        Self { items: Mutex::new(items), waiting: Mutex::new(waiting), ahead: Ahead::new(registry), first }
+        Self {
+            items: Mutex::new(items),
+            waiting: Mutex::new(waiting),
+            ahead: Ahead::new(registry),
+            first,
+        }
     }
 
-    /// With the baton and a ticket: takes an item, passes the baton on, and goes with the item. Before that, where slow workers lack them, items for these: then
-    /// its own is the one that has waited longest, so that none waits for long.
+    /// With the baton and a ticket: takes an item, passes the baton on, and goes with the item.
+    /// Before that, where slow workers lack them, items for these: then its own is the one that has
+    /// waited longest, so that none waits for long.
     pub fn feed<'scope>(&'scope self, spawner: Spawner<'scope>) {
         // No more is asked of the source once something has failed.
         while !spawner.is_cancelled()
@@ -80,7 +88,8 @@ where
                 let free = waiting.free.checked_sub(1);
                 waiting.baton = free.is_none();
                 waiting.free = free.unwrap_or(0);
-                let is_left = free.is_some() && self.ahead.may_have(waiting.ahead.len(), spawner.registry());
+                let is_left =
+                    free.is_some() && self.ahead.may_have(waiting.ahead.len(), spawner.registry());
                 (if is_left { None } else { waiting.ahead.pop_front() }, free.is_some())
             };
             let flow = Flow { spawner, exit: self, ahead: &self.ahead };

@@ -1,10 +1,12 @@
 //! Pipelines: items go through stages, some of which take one item at a time and in order.
 //!
-//! So many items are under way at most: the source is not asked for another before one has left the last stage. That bounds all queues, and with
-//! them the memory of a pipeline whose stages are not equally fast. The thread that takes an item from the source goes with it from stage to
-//! stage, so it stays in its cache; only where it meets a serial stage that is not ready for it, it leaves the item there, and whoever makes
-//! the stage ready sends it on. Fast workers also take items for slow ones (`ahead.rs`). (Navarro et al., "Analytical modeling of pipeline parallelism", PACT 2009, compare this with a thread per
-//! stage.)
+//! So many items are under way at most: the source is not asked for another before one has left the
+//! last stage. That bounds all queues, and with them the memory of a pipeline whose stages are not
+//! equally fast. The thread that takes an item from the source goes with it from stage to stage, so
+//! it stays in its cache; only where it meets a serial stage that is not ready for it, it leaves
+//! the item there, and whoever makes the stage ready sends it on. Fast workers also take items for
+//! slow ones (`ahead.rs`). (Navarro et al., "Analytical modeling of pipeline parallelism", PACT
+//! 2009, compare this with a thread per stage.)
 
 mod ahead;
 mod chain;
@@ -26,19 +28,22 @@ use line::Line;
 
 pub use stages::Stage;
 
-/// Items under way by worker: enough that a worker who meets a serial stage that is not ready finds another item. While a slow core has one, faster
-/// ones do several, all of which may have to wait for it: a worker counts as many times as its core is faster than the slowest.
+/// Items under way by worker: enough that a worker who meets a serial stage that is not ready finds
+/// another item. While a slow core has one, faster ones do several, all of which may have to wait
+/// for it: a worker counts as many times as its core is faster than the slowest.
 const IN_FLIGHT_PER_WORKER: f64 = 4.0;
 
 /// Items under way, unless it is said.
 fn in_flight(team: &Team) -> usize {
-    let capacity = |kind| team.kinds.iter().find(|it| it.id == kind).map_or(0.0, |it| f64::from(it.capacity));
+    let capacity =
+        |kind| team.kinds.iter().find(|it| it.id == kind).map_or(0.0, |it| f64::from(it.capacity));
     let capacities = || team.places.iter().map(|place| capacity(place.kind));
     let slowest = capacities().fold(f64::INFINITY, f64::min).max(1.0);
     ((IN_FLIGHT_PER_WORKER * capacities().sum::<f64>() / slowest).round() as usize).max(1)
 }
 
-/// A pipeline that is being put together: see [`Pool::pipeline`]. `E` is what stages return that may fail.
+/// A pipeline that is being put together: see [`Pool::pipeline`]. `E` is what stages return that
+/// may fail.
 #[must_use = "a pipeline does nothing until `run`"]
 pub struct Pipeline<'pool, I, C, E = Infallible> {
     pool: &'pool Pool,
@@ -49,7 +54,8 @@ pub struct Pipeline<'pool, I, C, E = Infallible> {
 }
 
 impl Pool {
-    /// Items from `source` go through the stages that are added to it. The source is asked by one worker at a time.
+    /// Items from `source` go through the stages that are added to it. The source is asked by one
+    /// worker at a time.
     ///
     /// ```
     /// let mut lines = Vec::new();
@@ -65,7 +71,8 @@ impl Pool {
         self.try_pipeline(source)
     }
 
-    /// As [`Pool::pipeline`], with stages that may fail ([`Pipeline::try_serial`], [`Pipeline::try_parallel`]), to be run by [`Pipeline::try_run`].
+    /// As [`Pool::pipeline`], with stages that may fail ([`Pipeline::try_serial`],
+    /// [`Pipeline::try_parallel`]), to be run by [`Pipeline::try_run`].
     ///
     /// ```
     /// let (mut sum, pool) = (0, evenkeel_runtime::Pool::new()?);
@@ -107,10 +114,15 @@ where
         self,
         f: F,
     ) -> Pipeline<'pool, I, impl Chain<In = C::In, Out = U> + Named, E> {
-        self.with(|before| Parallel { before, f: move |item| Some(f(item)), label: Label::default() })
+        self.with(|before| Parallel {
+            before,
+            f: move |item| Some(f(item)),
+            label: Label::default(),
+        })
     }
 
-    /// A stage as [`Pipeline::serial`] that may fail. The first error ends the pipeline; this stage has no item after one for which it failed.
+    /// A stage as [`Pipeline::serial`] that may fail. The first error ends the pipeline; this stage
+    /// has no item after one for which it failed.
     pub fn try_serial<U: Send, F: FnMut(C::Out) -> Result<U, E> + Send>(
         self,
         mut f: F,
@@ -136,7 +148,8 @@ where
         self.with(|before| Parallel { before, f, label: Label::default() })
     }
 
-    /// What the stage that was added last is called in traces; its cost is learnt under that name ([`Pool::costs`]).
+    /// What the stage that was added last is called in traces; its cost is learnt under that name
+    /// ([`Pool::costs`]).
     pub fn label(mut self, name: &'static str) -> Self
     where
         C: Named,
@@ -145,19 +158,22 @@ where
         self
     }
 
-    /// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker; where cores are unequal, four for one on the slowest kind
-    /// and as many times more for others as these are faster.
+    /// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by
+    /// worker; where cores are unequal, four for one on the slowest kind and as many times more for
+    /// others as these are faster.
     pub fn in_flight(mut self, items: usize) -> Self {
         self.in_flight = items.max(1);
         self
     }
 
-    /// As [`Pipeline::run`]; the first error ends it: the source is not asked again, and items under way are dropped before their next stage.
+    /// As [`Pipeline::run`]; the first error ends it: the source is not asked again, and items
+    /// under way are dropped before their next stage.
     ///
     /// # Errors
     /// The first.
     pub fn try_run(self) -> Result<(), E> {
-        let line = Line::new(self.items, self.in_flight, &self.pool.registry, self.stages.link(End));
+        let line =
+            Line::new(self.items, self.in_flight, &self.pool.registry, self.stages.link(End));
         Declared::unknown().during(|| self.pool.scope(|s| line.feed(s.spawner())));
         self.errors.take()
     }
@@ -168,15 +184,17 @@ where
     I: Iterator<Item = C::In> + Send,
     C: Chain,
 {
-    /// Runs until the source is at its end and all items have left the last stage; what that returns is dropped. A panic of a stage or of
-    /// the source is resumed here; items under way by then are dropped.
+    /// Runs until the source is at its end and all items have left the last stage; what that
+    /// returns is dropped. A panic of a stage or of the source is resumed here; items under way by
+    /// then are dropped.
     pub fn run(self) {
         let Ok(()) = self.try_run();
     }
 }
 
 impl<I: Iterator<Item: Send> + Send> Pipeline<'_, I, Start<I::Item>> {
-    /// Runs through stages that are known when the program runs, and not before: as [`Pipeline::run`] does.
+    /// Runs through stages that are known when the program runs, and not before: as
+    /// [`Pipeline::run`] does.
     ///
     /// ```
     /// use evenkeel_runtime::Stage;
@@ -191,7 +209,12 @@ impl<I: Iterator<Item: Send> + Send> Pipeline<'_, I, Start<I::Item>> {
     /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```
     pub fn run_through(self, stages: Vec<Stage<'_, I::Item>>) {
-        let line = Line::new(self.items, self.in_flight, &self.pool.registry, stages::link(stages, self.pool));
+        let line = Line::new(
+            self.items,
+            self.in_flight,
+            &self.pool.registry,
+            stages::link(stages, self.pool),
+        );
         Declared::unknown().during(|| self.pool.scope(|s| line.feed(s.spawner())));
     }
 }
@@ -208,11 +231,16 @@ mod tests {
         let team = |capacities: &[u32]| {
             let kinds = || (0..).map(KindId).zip(capacities);
             Team {
-                kinds: kinds().map(|(id, &capacity)| KindOfCore { id, name: String::new(), capacity }).collect(),
+                kinds: kinds()
+                    .map(|(id, &capacity)| KindOfCore { id, name: String::new(), capacity })
+                    .collect(),
                 places: kinds().map(|(kind, _)| Place { kind, cpu: None }).collect(),
                 lends: true,
             }
         };
-        assert_eq!([&[700, 700][..], &[1024, 341], &[0, 0]].map(|it| in_flight(&team(it))), [8, 16, 1]);
+        assert_eq!(
+            [&[700, 700][..], &[1024, 341], &[0, 0]].map(|it| in_flight(&team(it))),
+            [8, 16, 1]
+        );
     }
 }

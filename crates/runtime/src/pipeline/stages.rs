@@ -1,4 +1,5 @@
-//! Stages that are known when the program runs, and not before: so many as there are, all from one type of item to the same.
+//! Stages that are known when the program runs, and not before: so many as there are, all from one
+//! type of item to the same.
 
 use super::chain::{Accept, End, ParallelStage, SerialStage, Shown};
 use super::line::Flow;
@@ -51,10 +52,15 @@ pub fn link<'a, T: Send + 'a>(stages: Vec<Stage<'a, T>>, pool: &Pool) -> Linked<
     let end: Linked<'a, T> = Box::new(End);
     let numbered = (1..).zip(stages).collect::<Vec<_>>().into_iter();
     numbered.rev().fold(end, |next, (number, stage)| {
-        let shown = Shown { number, label: stage.label.map(|name| pool.label(name)).unwrap_or_default() };
+        let shown =
+            Shown { number, label: stage.label.map(|name| pool.label(name)).unwrap_or_default() };
         match stage.work {
-            Work::Serial(mut f) => Box::new(SerialStage::new(shown, move |item| Some(f(item)), next)),
-            Work::Parallel(f) => Box::new(ParallelStage::new(shown, move |item| Some(f(item)), next)),
+            Work::Serial(mut f) => {
+                Box::new(SerialStage::new(shown, move |item| Some(f(item)), next))
+            }
+            Work::Parallel(f) => {
+                Box::new(ParallelStage::new(shown, move |item| Some(f(item)), next))
+            }
         }
     })
 }

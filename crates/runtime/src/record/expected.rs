@@ -7,7 +7,8 @@
 //!             where it has run nowhere: its mean size, taken to be said of the fastest kind
 //! ```
 //!
-//! Of tasks of which nothing was said and nothing is known each is taken to cost what the others do on average.
+//! Of tasks of which nothing was said and nothing is known each is taken to cost what the others do
+//! on average.
 
 use evenkeel_machine::{FULL_CAPACITY, KindId, Nanos, PerKind, Work};
 use evenkeel_model::{PhaseId, Task};
@@ -17,7 +18,8 @@ use crate::team::KindOfCore;
 
 /// Size where nothing is said of a name: only ratios count.
 const SIZE: Nanos = Nanos(1_000);
-/// Costs that differ by more than one part in so many are planned with anew. Less is noise of the moving average.
+/// Costs that differ by more than one part in so many are planned with anew. Less is noise of the
+/// moving average.
 const CHANGED: f64 = 5.0;
 
 /// What was said of a recorded task.
@@ -53,16 +55,18 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Of tasks of which this was said, and what they are as tasks of a graph: their size, and their name as a phase.
+    /// Of tasks of which this was said, and what they are as tasks of a graph: their size, and
+    /// their name as a phase.
     pub fn new(notes: &[Note], kinds: &[KindOfCore], costs: &Costs) -> (Self, Vec<Task>) {
         let mut names: Vec<(Option<&'static str>, Named, u64, u64)> = Vec::new();
         let mut phase_of = Vec::with_capacity(notes.len());
         for note in notes {
-            let place = names.iter().position(|(name, ..)| *name == note.name).unwrap_or_else(|| {
-                let label = note.name.map_or_else(Label::default, |name| costs.label(name));
-                names.push((note.name, Named { label, ..Named::default() }, 0, 0));
-                names.len() - 1
-            });
+            let place =
+                names.iter().position(|(name, ..)| *name == note.name).unwrap_or_else(|| {
+                    let label = note.name.map_or_else(Label::default, |name| costs.label(name));
+                    names.push((note.name, Named { label, ..Named::default() }, 0, 0));
+                    names.len() - 1
+                });
             let (_, named, said, sum) = &mut names[place];
             named.tasks += 1;
             *said += u64::from(note.cost.is_some());
@@ -95,10 +99,16 @@ impl Expected {
 
     /// By phase, nanoseconds for a unit of work on each kind, as far as is known now.
     pub fn paces(&self, costs: &Costs) -> Vec<PerKind<f64>> {
-        let on_fastest: Vec<_> = self.names.iter().map(|named| self.on_fastest(named, costs)).collect();
-        let known =
-            || self.names.iter().zip(&on_fastest).filter_map(|(named, &time)| Some((named.tasks as f64, time?)));
-        let (tasks, time) = known().fold((0.0, 0.0), |(tasks, sum), (count, time)| (tasks + count, sum + count * time));
+        let on_fastest: Vec<_> =
+            self.names.iter().map(|named| self.on_fastest(named, costs)).collect();
+        let known = || {
+            self.names
+                .iter()
+                .zip(&on_fastest)
+                .filter_map(|(named, &time)| Some((named.tasks as f64, time?)))
+        };
+        let (tasks, time) = known()
+            .fold((0.0, 0.0), |(tasks, sum), (count, time)| (tasks + count, sum + count * time));
         let mean = if tasks > 0.0 { time / tasks } else { SIZE.0 as f64 };
         let pace = |(named, on_fastest): (&Named, Option<f64>)| {
             let mut pace = PerKind::all(1.0);
@@ -112,9 +122,11 @@ impl Expected {
         self.names.iter().zip(on_fastest).map(pace).collect()
     }
 
-    /// Time of a task of mean size at full capacity: as learnt on the fastest kind that it has run on, else as said.
+    /// Time of a task of mean size at full capacity: as learnt on the fastest kind that it has run
+    /// on, else as said.
     fn on_fastest(&self, named: &Named, costs: &Costs) -> Option<f64> {
-        let learnt = |kind: &KindOfCore| Some(costs.of(named.label, kind.id)?.0 as f64 / slowness(kind));
+        let learnt =
+            |kind: &KindOfCore| Some(costs.of(named.label, kind.id)?.0 as f64 / slowness(kind));
         self.kinds.iter().find_map(learnt).or_else(|| named.said.map(|size| size.0 as f64))
     }
 }
@@ -124,7 +136,11 @@ fn slowness(kind: &KindOfCore) -> f64 {
 }
 
 /// Whether paces differ by so much that what was planned with the old ones is to be planned anew.
-pub fn have_changed(old: &[PerKind<f64>], new: &[PerKind<f64>], kinds: impl Iterator<Item = KindId> + Clone) -> bool {
+pub fn have_changed(
+    old: &[PerKind<f64>],
+    new: &[PerKind<f64>],
+    kinds: impl Iterator<Item = KindId> + Clone,
+) -> bool {
     let differs = |(old, new): (&PerKind<f64>, &PerKind<f64>)| {
         kinds.clone().any(|kind| (old[kind] - new[kind]).abs() * CHANGED > old[kind])
     };
@@ -136,22 +152,31 @@ mod tests {
     use super::*;
 
     fn kinds() -> Vec<KindOfCore> {
-        let kind = |id, capacity| KindOfCore { id: KindId(id), name: format!("kind {id}"), capacity };
+        let kind =
+            |id, capacity| KindOfCore { id: KindId(id), name: format!("kind {id}"), capacity };
         vec![kind(0, 1024), kind(1, 256)]
     }
 
     fn cost(expected: &Expected, task: &Task, costs: &Costs) -> [f64; 2] {
-        [0, 1].map(|kind| expected.paces(costs)[task.phase.index()][KindId(kind)] * task.work.0 as f64)
+        [0, 1].map(|kind| {
+            expected.paces(costs)[task.phase.index()][KindId(kind)] * task.work.0 as f64
+        })
     }
 
     #[test]
     fn what_is_said_counts_until_something_is_learnt_and_its_ratios_after_that() {
         let costs = Costs::default();
         let note = |cost| Note { name: Some("step"), cost };
-        let (expected, tasks) =
-            Expected::new(&[note(Some(Nanos(1_000))), note(Some(Nanos(3_000))), note(None)], &kinds(), &costs);
+        let (expected, tasks) = Expected::new(
+            &[note(Some(Nanos(1_000))), note(Some(Nanos(3_000))), note(None)],
+            &kinds(),
+            &costs,
+        );
         let of = |task: usize| cost(&expected, &tasks[task], &costs);
-        assert_eq!([of(0), of(1), of(2)], [[1_000.0, 4_000.0], [3_000.0, 12_000.0], [2_000.0, 8_000.0]]);
+        assert_eq!(
+            [of(0), of(1), of(2)],
+            [[1_000.0, 4_000.0], [3_000.0, 12_000.0], [2_000.0, 8_000.0]]
+        );
         // One of three times the size of the first took 9 us on the fast kind: 3 us the first.
         let label = costs.label("step");
         costs.learn(label, KindId(0), expected.of_mean_size(&tasks[1], Nanos(9_000)));

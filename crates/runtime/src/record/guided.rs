@@ -1,4 +1,5 @@
-//! A run of a recorded graph by a policy of crates/policy behind a lock: one that plans it as a whole, or one that keeps ready tasks in one place.
+//! A run of a recorded graph by a policy of crates/policy behind a lock: one that plans it as a
+//! whole, or one that keeps ready tasks in one place.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -48,7 +49,11 @@ impl Guided {
             link: None,
         };
         let desk = Desk::new(policy, graph.clone(), team);
-        Ok(Self { state: Mutex::new(State { desk, jobs: Vec::new(), planned: None }), expected, graph })
+        Ok(Self {
+            state: Mutex::new(State { desk, jobs: Vec::new(), planned: None }),
+            expected,
+            graph,
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -84,8 +89,16 @@ impl Guided {
         worker.registry().costs.learn(label, worker.kind, self.expected.of_mean_size(it, time));
     }
 
-    /// A worker has done a task in this time, and these have become ready by it: the next for this worker, if it asks.
-    pub fn done(&self, worker: &Worker, task: TaskId, time: Nanos, released: &[TaskId], asks: bool) -> Option<TaskId> {
+    /// A worker has done a task in this time, and these have become ready by it: the next for this
+    /// worker, if it asks.
+    pub fn done(
+        &self,
+        worker: &Worker,
+        task: TaskId,
+        time: Nanos,
+        released: &[TaskId],
+        asks: bool,
+    ) -> Option<TaskId> {
         let registry = worker.registry();
         let mut state = self.lock();
         state.desk.done(worker.index, task, time);

@@ -1,7 +1,8 @@
 //! Graphs of tasks that are recorded once and run again and again.
 //!
-//! What a task waits for is found out once, when it is recorded. A run follows the edges and nothing else: no handle is looked at, no block
-//! taken, no closure moved. Tasks are laid out so that one that waits for nobody but the one before it comes next in memory, too.
+//! What a task waits for is found out once, when it is recorded. A run follows the edges and
+//! nothing else: no handle is looked at, no block taken, no closure moved. Tasks are laid out so
+//! that one that waits for nobody but the one before it comes next in memory, too.
 
 mod expected;
 mod guided;
@@ -36,7 +37,8 @@ pub struct Recorder<'env, E = Infallible> {
     notes: Vec<Note>,
     /// Who goes before whom.
     edges: Vec<(u32, u32)>,
-    /// By the address of a handle. They are borrowed for as long as the graph: no other can come to be there.
+    /// By the address of a handle. They are borrowed for as long as the graph: no other can come to
+    /// be there.
     records: HashMap<*const Handle, Record<u32>>,
     handles: PhantomData<&'env Handle>,
     errors: Arc<FirstError<E>>,
@@ -76,8 +78,12 @@ impl Pool {
         self.try_record(f)
     }
 
-    /// Records a graph whose tasks may fail ([`RecordedTask::try_run`]), to be run by [`Graph::try_run`].
-    pub fn try_record<'env, E>(&self, f: impl FnOnce(&mut Recorder<'env, E>)) -> Graph<'_, 'env, E> {
+    /// Records a graph whose tasks may fail ([`RecordedTask::try_run`]), to be run by
+    /// [`Graph::try_run`].
+    pub fn try_record<'env, E>(
+        &self,
+        f: impl FnOnce(&mut Recorder<'env, E>),
+    ) -> Graph<'_, 'env, E> {
         match self.registry.discipline {
             Discipline::Steal | Discipline::StealKind => self.record_to_steal(f),
             // The pool was made with this policy: it is there.
@@ -88,12 +94,14 @@ impl Pool {
         }
     }
 
-    /// Records a graph that is run by this policy, whatever the pool's is: one of those for tasks as they come ([`crate::Builder::policy`]),
-    /// or one that plans a whole graph: `heft`, `cpop`, `peft`, `dls`, `ldcp`, `lmt`, `hed`.
+    /// Records a graph that is run by this policy, whatever the pool's is: one of those for tasks
+    /// as they come ([`crate::Builder::policy`]), or one that plans a whole graph: `heft`, `cpop`,
+    /// `peft`, `dls`, `ldcp`, `lmt`, `hed`.
     ///
-    /// Plans are made from what tasks cost: what has been learnt of their names, what was said of them ([`RecordedTask::cost`]), by kind
-    /// of core. A graph is planned when it first runs, and again when a cost has changed by more than a fifth. Each worker keeps to
-    /// the order of its plan; where one does not come, others do its part.
+    /// Plans are made from what tasks cost: what has been learnt of their names, what was said of
+    /// them ([`RecordedTask::cost`]), by kind of core. A graph is planned when it first runs, and
+    /// again when a cost has changed by more than a fifth. Each worker keeps to the order of its
+    /// plan; where one does not come, others do its part.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -148,7 +156,10 @@ impl Pool {
         Ok(graph)
     }
 
-    fn record_to_steal<'env, E>(&self, f: impl FnOnce(&mut Recorder<'env, E>)) -> Graph<'_, 'env, E> {
+    fn record_to_steal<'env, E>(
+        &self,
+        f: impl FnOnce(&mut Recorder<'env, E>),
+    ) -> Graph<'_, 'env, E> {
         Recorder::recorded(f).graph(self, |name| self.label(name))
     }
 }
@@ -174,9 +185,14 @@ impl<'env, E> Recorder<'env, E> {
         Graph { pool, errors: self.errors, steps }
     }
 
-    /// A task that runs after those before it that conflict with it, as that of [`crate::Scope::task`].
+    /// A task that runs after those before it that conflict with it, as that of
+    /// [`crate::Scope::task`].
     pub const fn task(&mut self) -> RecordedTask<'_, 'env, E> {
-        RecordedTask { recorder: self, accesses: Accesses::NONE, note: Note { name: None, cost: None } }
+        RecordedTask {
+            recorder: self,
+            accesses: Accesses::NONE,
+            note: Note { name: None, cost: None },
+        }
     }
 }
 
@@ -201,14 +217,15 @@ impl<'env, E> RecordedTask<'_, 'env, E> {
         self.access(resource, Mode::Writes)
     }
 
-    /// What it is called in traces; its cost is learnt with that of others of the same name, as that of [`crate::Task::label`].
+    /// What it is called in traces; its cost is learnt with that of others of the same name, as
+    /// that of [`crate::Task::label`].
     pub const fn label(mut self, name: &'static str) -> Self {
         self.note.name = Some(name);
         self
     }
 
-    /// How long it takes on the fastest kind of core, for policies that plan graphs. Once its name has been learnt only the ratios between
-    /// tasks of that name count.
+    /// How long it takes on the fastest kind of core, for policies that plan graphs. Once its name
+    /// has been learnt only the ratios between tasks of that name count.
     pub fn cost(mut self, time: Duration) -> Self {
         self.note.cost = Some(Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
         self
@@ -222,7 +239,8 @@ impl<'env, E> RecordedTask<'_, 'env, E> {
         self.record(Box::new(move |_| f()));
     }
 
-    /// Records it as one that may fail. Where it does, tasks of that run that have not begun are left out.
+    /// Records it as one that may fail. Where it does, tasks of that run that have not begun are
+    /// left out.
     ///
     /// # Panics
     /// It would be the 2³²nd of its graph.
@@ -245,13 +263,21 @@ impl<'env, E> RecordedTask<'_, 'env, E> {
             action = Box::new(move |scope| scope.declared.and(&own).during(|| action(scope)));
         }
         let Recorder { actions, notes, edges, records, .. } = self.recorder;
-        let Ok(task) = u32::try_from(actions.len()) else { panic!("a graph has less than 2^32 tasks") };
+        let Ok(task) = u32::try_from(actions.len()) else {
+            panic!("a graph has less than 2^32 tasks")
+        };
         actions.push(action);
         notes.push(self.note);
         let first = edges.len();
         for (handle, mode) in self.accesses.handles() {
             let record = records.entry(handle).or_default();
-            edges.extend(record.before(mode).iter().filter(|&&before| before != task).map(|&before| (before, task)));
+            edges.extend(
+                record
+                    .before(mode)
+                    .iter()
+                    .filter(|&&before| before != task)
+                    .map(|&before| (before, task)),
+            );
             record.add(task, mode, |_| false);
         }
         // Waiting twice for the same task is waiting once.
@@ -265,14 +291,16 @@ impl<'env, E> RecordedTask<'_, 'env, E> {
 impl Graph<'_, '_> {
     /// Runs every task once, and returns when all have ended.
     ///
-    /// A panic of a task is resumed here; tasks that have not begun by then are left out. The graph can be run again.
+    /// A panic of a task is resumed here; tasks that have not begun by then are left out. The graph
+    /// can be run again.
     pub fn run(&mut self) {
         self.steps.run(self.pool);
     }
 }
 
 impl<E> Graph<'_, '_, E> {
-    /// As [`Graph::run`]; the first error ends the run: tasks that have not begun by then are left out. The graph can be run again.
+    /// As [`Graph::run`]; the first error ends the run: tasks that have not begun by then are left
+    /// out. The graph can be run again.
     ///
     /// # Errors
     /// That of the task that failed first.

@@ -1,5 +1,8 @@
 //! Running a recorded graph.
-#![expect(unsafe_code, reason = "steps are called through pointers, and follow pointers to each other")]
+#![expect(
+    unsafe_code,
+    reason = "steps are called through pointers, and follow pointers to each other"
+)]
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +24,8 @@ use crate::worker::Worker;
 use super::Action;
 use super::guided::{Guided, UnderWay};
 
-/// Steps that wait for nobody, in one job: few enough to be shared out, enough that sharing out does not count.
+/// Steps that wait for nobody, in one job: few enough to be shared out, enough that sharing out
+/// does not count.
 const STARTS: usize = 64;
 /// Steps that a worker does one after the other before it looks whether what it waits for has come.
 const IN_ONE_GO: usize = 64;
@@ -40,14 +44,16 @@ struct Step<'env> {
     action: Action<'env>,
 }
 
-/// Some steps that wait for nobody: roots from `first` to `end`. Whoever runs it takes one, and lays the rest open before that is begun.
+/// Some steps that wait for nobody: roots from `first` to `end`. Whoever runs it takes one, and
+/// lays the rest open before that is begun.
 #[repr(C)]
 struct Start<'env> {
     head: Head,
     steps: NonNull<Shared<'env>>,
     first: usize,
     end: usize,
-    /// The next to be taken, in this run. Written by whoever has taken this out of a deque, who is one at a time.
+    /// The next to be taken, in this run. Written by whoever has taken this out of a deque, who is
+    /// one at a time.
     next: AtomicUsize,
 }
 
@@ -70,7 +76,8 @@ struct Shared<'env> {
 /// A recorded graph, in the order in which it is best gone through.
 pub struct Steps<'env>(NonNull<Shared<'env>>);
 
-// SAFETY: actions are Send and Sync; what a run changes is atomic, or changed before the run is visible to others (`scope`).
+// SAFETY: actions are Send and Sync; what a run changes is atomic, or changed before the run is
+// visible to others (`scope`).
 unsafe impl Send for Steps<'_> {}
 // SAFETY: as above; a run takes the graph by `&mut`.
 unsafe impl Sync for Steps<'_> {}
@@ -99,7 +106,9 @@ impl<'env> Steps<'env> {
             successors[free[from as usize] as usize] = to;
             free[from as usize] += 1;
         }
-        let successors_of = |task: u32| &successors[first[task as usize] as usize..first[task as usize + 1] as usize];
+        let successors_of = |task: u32| {
+            &successors[first[task as usize] as usize..first[task as usize + 1] as usize]
+        };
 
         let order = order(&before, successors_of);
         let mut place = vec![0; count];
@@ -108,9 +117,15 @@ impl<'env> Steps<'env> {
 
         let shared = Box::new(Shared {
             steps: [].into(),
-            successors: order.iter().flat_map(|&task| successors_of(task)).map(|&to| place[to as usize]).collect(),
+            successors: order
+                .iter()
+                .flat_map(|&task| successors_of(task))
+                .map(|&to| place[to as usize])
+                .collect(),
             guide: None,
-            roots: (0..count as u32).filter(|&at| before[order[at as usize] as usize] == 0).collect(),
+            roots: (0..count as u32)
+                .filter(|&at| before[order[at as usize] as usize] == 0)
+                .collect(),
             starts: [].into(),
             scope: Cell::new(null()),
             runs: AtomicU32::new(0),
@@ -139,7 +154,13 @@ impl<'env> Steps<'env> {
         let roots = it.roots.len();
         let start = |first| {
             let end = roots.min(first + STARTS);
-            Start { head: Head { run: Start::run }, steps: shared, first, end, next: AtomicUsize::new(first) }
+            Start {
+                head: Head { run: Start::run },
+                steps: shared,
+                first,
+                end,
+                next: AtomicUsize::new(first),
+            }
         };
         it.starts = (0..roots).step_by(STARTS).map(start).collect();
         it.tasks = order.into();
@@ -177,13 +198,16 @@ impl<'env> Steps<'env> {
                 // SAFETY: stays as long as we do, and we wait for the run.
                 let shared = unsafe { this.0.as_ref() };
                 shared.scope.set(s.core);
-                shared.runs.store(shared.runs.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+                shared
+                    .runs
+                    .store(shared.runs.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
                 s.core.expect(shared.steps.len());
                 if let Some((guided, _)) = &shared.guide {
                     _under_way = Some(UnderWay::begin(guided, worker));
                     return;
                 }
-                // From the last to the first: so the first are done first here, and the last first by others.
+                // From the last to the first: so the first are done first here, and the last first
+                // by others.
                 for start in shared.starts.iter().rev() {
                     start.next.store(start.first, Ordering::Relaxed);
                     worker.push(start.job());
@@ -193,11 +217,13 @@ impl<'env> Steps<'env> {
     }
 }
 
-/// An order in which each comes after all that go before it, and, where it can be, right after the last of them.
+/// An order in which each comes after all that go before it, and, where it can be, right after the
+/// last of them.
 fn order<'a>(before: &[u32], successors_of: impl Fn(u32) -> &'a [u32]) -> Vec<u32> {
     let mut missing = before.to_vec();
     let mut order = Vec::with_capacity(before.len());
-    let mut ready: Vec<u32> = (0..before.len() as u32).rev().filter(|&task| before[task as usize] == 0).collect();
+    let mut ready: Vec<u32> =
+        (0..before.len() as u32).rev().filter(|&task| before[task as usize] == 0).collect();
     while let Some(task) = ready.pop() {
         order.push(task);
         for &next in successors_of(task).iter().rev() {
@@ -212,7 +238,8 @@ fn order<'a>(before: &[u32], successors_of: impl Fn(u32) -> &'a [u32]) -> Vec<u3
 
 impl<'env> Start<'env> {
     /// # Safety
-    /// The head is that of a `Start` of a run that is under way, with a root that has not been taken.
+    /// The head is that of a `Start` of a run that is under way, with a root that has not been
+    /// taken.
     unsafe fn run(head: NonNull<Head>, worker: &Worker) {
         // SAFETY: the head is the first field; the run waits for these steps.
         let this = unsafe { head.cast::<Start<'env>>().as_ref() };
@@ -284,7 +311,9 @@ impl<'env> Shared<'env> {
     /// By place.
     fn successors_of(&self, step: &Step<'env>) -> impl Iterator<Item = usize> + '_ {
         let (first, count) = step.successors;
-        self.successors[first as usize..(first + count) as usize].iter().map(|&successor| successor as usize)
+        self.successors[first as usize..(first + count) as usize]
+            .iter()
+            .map(|&successor| successor as usize)
     }
 
     /// A step in the run that is under way, as the trace knows it.
@@ -296,9 +325,16 @@ impl<'env> Shared<'env> {
         What::Task(step.label, self.id(step))
     }
 
-    /// Calls what a step is to do, unless the run has been cancelled, and drops then what `time` returns: whether it was called.
+    /// Calls what a step is to do, unless the run has been cancelled, and drops then what `time`
+    /// returns: whether it was called.
     #[inline]
-    fn call<T>(&self, step: &Step<'env>, scope: &ScopeCore, worker: &Worker, time: impl FnOnce() -> T) -> bool {
+    fn call<T>(
+        &self,
+        step: &Step<'env>,
+        scope: &ScopeCore,
+        worker: &Worker,
+        time: impl FnOnce() -> T,
+    ) -> bool {
         if let Some(recorder) = worker.recorder() {
             let after = self.successors_of(step).map(|successor| self.id(&self.steps[successor]));
             after.for_each(|after| recorder.must_wait(self.id(step), after));
@@ -328,7 +364,13 @@ impl<'env> Shared<'env> {
     }
 
     /// Does a step; the next one for this worker, if it asks.
-    fn one_guided(&self, step: &Step<'env>, scope: &ScopeCore, worker: &Worker, asks: bool) -> Option<&Step<'env>> {
+    fn one_guided(
+        &self,
+        step: &Step<'env>,
+        scope: &ScopeCore,
+        worker: &Worker,
+        asks: bool,
+    ) -> Option<&Step<'env>> {
         let (guided, steps) = self.guide.as_ref()?;
         let since = Instant::now();
         // What it costs is learnt by the guide, which knows how large it is.
@@ -351,7 +393,10 @@ impl<'env> Shared<'env> {
     fn go(&self, step: &Step<'env>, scope: &ScopeCore, worker: &Worker) {
         let mut step = step;
         for _ in 0..IN_ONE_GO {
-            if step.label != Label::default() && !scope.is_cancelled() && worker.leaves(step.job(), step.label) {
+            if step.label != Label::default()
+                && !scope.is_cancelled()
+                && worker.leaves(step.job(), step.label)
+            {
                 return;
             }
             match self.one(step, scope, worker) {
@@ -362,7 +407,8 @@ impl<'env> Shared<'env> {
         worker.push_next(step.job());
     }
 
-    /// Does a step; of those that have become ready by it the first is the caller's, the others are laid open.
+    /// Does a step; of those that have become ready by it the first is the caller's, the others are
+    /// laid open.
     fn one(&self, step: &Step<'env>, scope: &ScopeCore, worker: &Worker) -> Option<&Step<'env>> {
         self.call(step, scope, worker, || worker.time(step.label, || self.what(step)));
         let mut next = None;

@@ -29,7 +29,8 @@ impl Count {
         self.all.load(Ordering::Acquire) == 0
     }
 
-    /// So many tasks more, by somebody who has no credits: the caller keeps the count above 0 by itself.
+    /// So many tasks more, by somebody who has no credits: the caller keeps the count above 0 by
+    /// itself.
     pub fn raise(&self, by: usize) {
         self.all.fetch_add(by, Ordering::Relaxed);
     }
@@ -66,7 +67,8 @@ impl Credits {
         }
     }
 
-    /// A task is created. The caller keeps the count above 0 by itself: it is the opener, or runs a task of the scope.
+    /// A task is created. The caller keeps the count above 0 by itself: it is the opener, or runs a
+    /// task of the scope.
     #[inline]
     pub fn spend(&self, scope: &ScopeCore, worker: &Worker) {
         self.turn_to(scope, worker);
@@ -77,17 +79,20 @@ impl Credits {
         self.held.set(self.held.get() - 1);
     }
 
-    /// A task is done, or the opener's closure. The scope is not to be touched any more by the caller.
+    /// A task is done, or the opener's closure. The scope is not to be touched any more by the
+    /// caller.
     #[inline]
     pub fn gain(&self, scope: &ScopeCore, worker: &Worker) {
         self.turn_to(scope, worker);
         self.held.set(self.held.get() + 1);
     }
 
-    /// Whether they are all that is left of the scope's count: its tasks have ended, and what they did is seen then.
+    /// Whether they are all that is left of the scope's count: its tasks have ended, and what they
+    /// did is seen then.
     #[inline]
     pub fn are_all_of(&self, scope: &ScopeCore) -> bool {
-        self.scope.get() == &raw const *scope && scope.count.all.load(Ordering::Acquire) == self.held.get()
+        self.scope.get() == &raw const *scope
+            && scope.count.all.load(Ordering::Acquire) == self.held.get()
     }
 
     /// Gives all back.

@@ -23,7 +23,8 @@ impl<E> FirstError<E> {
             }
             Some(_) => Some(error),
         };
-        // Not under the lock: what drops may be users' code, and may wait here for another task that fails.
+        // Not under the lock: what drops may be users' code, and may wait here for another task
+        // that fails.
         drop(kept);
         drop(later);
     }

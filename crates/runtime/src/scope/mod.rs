@@ -22,7 +22,8 @@ use count::Count;
 /// What a panic leaves behind.
 pub type Payload = Box<dyn Any + Send>;
 
-/// Keeps it if it is the first. Dropping a later one may panic in turn: what that leaves behind is not dropped any more.
+/// Keeps it if it is the first. Dropping a later one may panic in turn: what that leaves behind is
+/// not dropped any more.
 pub fn keep_first(kept: &Mutex<Option<Payload>>, payload: Payload) {
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     if kept.is_none() {

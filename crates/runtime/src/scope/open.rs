@@ -12,16 +12,19 @@ use crate::worker::Worker;
 
 use super::{FirstError, ScopeCore, Spawner};
 
-/// Where tasks are created: see [`crate::Pool::scope`]. Stays on the thread that opened it; a [`Spawner`] goes anywhere.
+/// Where tasks are created: see [`crate::Pool::scope`]. Stays on the thread that opened it; a
+/// [`Spawner`] goes anywhere.
 ///
-/// `E` is what tasks return that may fail; in a scope of [`crate::Pool::scope`] there are none such.
+/// `E` is what tasks return that may fail; in a scope of [`crate::Pool::scope`] there are none
+/// such.
 pub struct Scope<'scope, 'env: 'scope, E = Infallible> {
     pub(crate) core: &'scope ScopeCore,
     pub(crate) worker: &'scope Worker,
     /// As handles know it, from the first task with dependences on.
     pub(crate) domain: OnceCell<Domain>,
     errors: &'scope FirstError<E>,
-    /// Invariant in both, as [`std::thread::Scope`] is: neither may be taken for longer or shorter than it is.
+    /// Invariant in both, as [`std::thread::Scope`] is: neither may be taken for longer or shorter
+    /// than it is.
     lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
 }
 
@@ -40,7 +43,13 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, E>) -> Result<R, E>,
 {
     let (core, errors) = (ScopeCore::new(worker.index), FirstError::default());
-    let scope = Scope { core: &core, worker, domain: OnceCell::new(), errors: &errors, lifetimes: PhantomData };
+    let scope = Scope {
+        core: &core,
+        worker,
+        domain: OnceCell::new(),
+        errors: &errors,
+        lifetimes: PhantomData,
+    };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope).map_err(|error| errors.keep(error))));
     let value = match result {
         Ok(Ok(value)) => Some(value),
@@ -54,18 +63,22 @@ where
         }
     };
     worker.credits.gain(&core, worker);
-    // What it would run next may be of another scope, on top of this one: the last credits are given back before that, not by it.
+    // What it would run next may be of another scope, on top of this one: the last credits are
+    // given back before that, not by it.
     worker.wait_until(|| worker.credits.are_all_of(&core) || core.count.is_zero());
     if let Some(payload) = core.panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
         resume_unwind(payload);
     }
     errors.take()?;
-    let Some(value) = value else { unreachable!("where there is no value there is an error or a panic") };
+    let Some(value) = value else {
+        unreachable!("where there is no value there is an error or a panic")
+    };
     Ok(value)
 }
 
 impl<'scope, E> Scope<'scope, '_, E> {
-    /// Creates an independent task. It may begin at once on another worker, and has ended when the scope has.
+    /// Creates an independent task. It may begin at once on another worker, and has ended when the
+    /// scope has.
     #[inline]
     pub fn spawn<F: FnOnce() + Send + 'scope>(&self, f: F) {
         if super::spawn::is_timed(Label::default(), self.worker.registry()) {
@@ -75,7 +88,8 @@ impl<'scope, E> Scope<'scope, '_, E> {
         }
     }
 
-    /// Creates an independent task with a name, under which it is in traces, and its cost is learnt ([`crate::Pool::costs`]).
+    /// Creates an independent task with a name, under which it is in traces, and its cost is learnt
+    /// ([`crate::Pool::costs`]).
     #[inline]
     pub fn spawn_named<F: FnOnce() + Send + 'scope>(&self, name: &'static str, f: F) {
         self.task().label(name).run(f);
@@ -105,12 +119,14 @@ impl<'scope, E> Scope<'scope, '_, E> {
         Spawner::new(self.core, self.worker.registry(), self.errors)
     }
 
-    /// Drops all tasks that have not begun, and those that are still to be created: their closures are dropped without being called.
+    /// Drops all tasks that have not begun, and those that are still to be created: their closures
+    /// are dropped without being called.
     pub fn cancel(&self) {
         self.core.cancel();
     }
 
-    /// Whether the scope has been cancelled, or one of its tasks has panicked or failed: a long task may look and return early.
+    /// Whether the scope has been cancelled, or one of its tasks has panicked or failed: a long
+    /// task may look and return early.
     pub fn is_cancelled(&self) -> bool {
         self.core.is_cancelled()
     }

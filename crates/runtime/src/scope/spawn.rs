@@ -35,10 +35,12 @@ impl<F: FnOnce() + Send> Task<F> {
     /// # Safety
     /// The head is that of a `Task<F>` in a block of `CLASS`, which has not been run.
     unsafe fn run(head: NonNull<Head>, worker: &Worker) {
-        // SAFETY: a head is the first field of its task, and this is the one time that the closure is taken out.
+        // SAFETY: a head is the first field of its task, and this is the one time that the closure
+        // is taken out.
         let Self { scope, closure, .. } = unsafe { head.cast::<Self>().read() };
         if let Some(class) = Self::CLASS {
-            // SAFETY: its contents have just been moved out; made with this class by `spawn` or `Spawner::spawn`.
+            // SAFETY: its contents have just been moved out; made with this class by `spawn` or
+            // `Spawner::spawn`.
             unsafe { worker.arena.give(class, head.cast(), &worker.registry().depot) };
         }
         // SAFETY: the scope waits for this task, which is counted until `gain`.
@@ -47,7 +49,8 @@ impl<F: FnOnce() + Send> Task<F> {
     }
 }
 
-/// Runs a task whose closure has been taken out of where it lay. The scope is there until the credit that it gains is given back.
+/// Runs a task whose closure has been taken out of where it lay. The scope is there until the
+/// credit that it gains is given back.
 // Not inlined, divide and conquer takes a third longer (22.7 and 31 ns a task, one worker).
 #[inline(always)]
 fn call<F: FnOnce() + Send>(closure: F, scope: &ScopeCore, worker: &Worker) {
@@ -115,10 +118,14 @@ pub fn is_timed(label: Label, registry: &Registry) -> bool {
 }
 
 /// A task that is timed when it runs. In a box, so that all of them are one type of task.
-pub fn timed<'a, F: FnOnce() + Send + 'a>(label: Label, closure: F) -> Box<dyn FnOnce() + Send + 'a> {
+pub fn timed<'a, F: FnOnce() + Send + 'a>(
+    label: Label,
+    closure: F,
+) -> Box<dyn FnOnce() + Send + 'a> {
     boxed(move || {
         Worker::with_current(|worker| {
-            let _time = worker.map(|worker| worker.time(label, || What::Task(label, TaskId::default())));
+            let _time =
+                worker.map(|worker| worker.time(label, || What::Task(label, TaskId::default())));
             closure();
         });
     })
@@ -138,7 +145,8 @@ pub fn failing<'scope, E: Send, F: FnOnce() -> Result<(), E> + Send>(
     }
 }
 
-/// Creates independent tasks of a scope, from any thread and as often as wanted: see [`crate::Scope::spawner`].
+/// Creates independent tasks of a scope, from any thread and as often as wanted: see
+/// [`crate::Scope::spawner`].
 pub struct Spawner<'scope, E = Infallible> {
     scope: &'scope ScopeCore,
     registry: &'scope Registry,
@@ -183,7 +191,11 @@ impl<'scope, E> Spawner<'scope, E> {
     }
 
     fn spawn_as<F: FnOnce() + Send + 'scope>(self, label: Label, f: F) {
-        if is_timed(label, self.registry) { self.spawn_untimed(timed(label, f)) } else { self.spawn_untimed(f) }
+        if is_timed(label, self.registry) {
+            self.spawn_untimed(timed(label, f))
+        } else {
+            self.spawn_untimed(f)
+        }
     }
 
     /// Creates an independent task that is nothing to those who look on.

@@ -13,12 +13,14 @@ const WRITTEN: usize = usize::MAX;
 
 /// A handle with a value in it, which tasks borrow while they run.
 ///
-/// A task that has declared what it does gets the value without waiting: conflicting tasks are not running.
+/// A task that has declared what it does gets the value without waiting: conflicting tasks are not
+/// running.
 ///
-/// In a debug build a task panics if neither it nor a task around it has declared the data. In a release build that is
-/// found only where two tasks meet: the borrow panics then, as that of a [`std::cell::RefCell`] does. Nothing has to be
-/// declared outside of tasks, nor by the task that has made the data; one that owns them has [`Data::get_mut`]. Stages
-/// of a pipeline are not checked, nor are parts of a loop or a join that another worker does. A thread that a task starts
+/// In a debug build a task panics if neither it nor a task around it has declared the data. In a
+/// release build that is found only where two tasks meet: the borrow panics then, as that of a
+/// [`std::cell::RefCell`] does. Nothing has to be declared outside of tasks, nor by the task that
+/// has made the data; one that owns them has [`Data::get_mut`]. Stages of a pipeline are not
+/// checked, nor are parts of a loop or a join that another worker does. A thread that a task starts
 /// itself counts as outside of tasks.
 ///
 /// ```
@@ -66,15 +68,17 @@ impl<T> Data<T> {
     /// Borrows the value for reading.
     ///
     /// # Panics
-    /// It is borrowed for writing: one of the two tasks did not say so. In debug builds also where the task has not
-    /// declared that it reads or writes it.
+    /// It is borrowed for writing: one of the two tasks did not say so. In debug builds also where
+    /// the task has not declared that it reads or writes it.
     #[track_caller]
     pub fn read(&self) -> Reading<'_, T> {
         assert!(
             Declared::allows(&self.handle, Mode::Reads, &self.made),
-            "a task reads data that it has not declared: it takes `reads`, `writes` or `updates` before `run`"
+            "a task reads data that it has not declared: it takes `reads`, `writes` or `updates` \
+             before `run`"
         );
-        let one_more = |readers: usize| readers.checked_add(1).filter(|&readers| readers != WRITTEN);
+        let one_more =
+            |readers: usize| readers.checked_add(1).filter(|&readers| readers != WRITTEN);
         let before = self.borrowed.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more);
         assert!(before.is_ok(), "data is being written: does the task say that it reads it?");
         Reading(self)
@@ -89,10 +93,15 @@ impl<T> Data<T> {
     pub fn write(&self) -> Writing<'_, T> {
         assert!(
             Declared::allows(&self.handle, Mode::Writes, &self.made),
-            "a task writes data that it has not declared: it takes `writes` or `updates` before `run`"
+            "a task writes data that it has not declared: it takes `writes` or `updates` before \
+             `run`"
         );
-        let before = self.borrowed.compare_exchange(0, WRITTEN, Ordering::Acquire, Ordering::Relaxed);
-        assert!(before.is_ok(), "data is being read or written: does the task say that it writes it?");
+        let before =
+            self.borrowed.compare_exchange(0, WRITTEN, Ordering::Acquire, Ordering::Relaxed);
+        assert!(
+            before.is_ok(),
+            "data is being read or written: does the task say that it writes it?"
+        );
         Writing(self)
     }
 

@@ -1,8 +1,8 @@
-//! What the running task has declared. Debug builds panic where a task touches data that neither it nor a task around
-//! it has declared; in release builds nothing of this is left.
+//! What the running task has declared. Debug builds panic where a task touches data that neither it
+//! nor a task around it has declared; in release builds nothing of this is left.
 //!
-//! Stages of a pipeline, and parts of a loop or a join that another worker does, belong to no task that is known. They
-//! are not checked, nor are the tasks of scopes that they open.
+//! Stages of a pipeline, and parts of a loop or a join that another worker does, belong to no task
+//! that is known. They are not checked, nor are the tasks of scopes that they open.
 
 use super::{Accesses, Handle, Mode};
 
@@ -78,8 +78,11 @@ mod checked {
 
     impl Declarations {
         fn allows(&self, address: usize, mode: Mode) -> bool {
-            let enough = |&(said, how): &(usize, Mode)| said == address && (how == Mode::Writes || mode == Mode::Reads);
-            self.own.iter().any(enough) || self.around.as_ref().is_some_and(|around| around.allows(address, mode))
+            let enough = |&(said, how): &(usize, Mode)| {
+                said == address && (how == Mode::Writes || mode == Mode::Reads)
+            };
+            self.own.iter().any(enough)
+                || self.around.as_ref().is_some_and(|around| around.allows(address, mode))
         }
     }
 
@@ -116,7 +119,10 @@ mod checked {
         pub fn and(&self, own: &Own) -> Self {
             match &self.0 {
                 Context::Task(around) if !own.0.is_empty() => {
-                    Self(Context::Task(Arc::new(Declarations { own: own.0.clone(), around: Some(Arc::clone(around)) })))
+                    Self(Context::Task(Arc::new(Declarations {
+                        own: own.0.clone(),
+                        around: Some(Arc::clone(around)),
+                    })))
                 }
                 context => Self(context.clone()),
             }
@@ -136,7 +142,8 @@ mod checked {
             f()
         }
 
-        /// True if the running task may touch the data, or has made them itself, or if no task is known.
+        /// True if the running task may touch the data, or has made them itself, or if no task is
+        /// known.
         pub fn allows(handle: &Handle, mode: Mode, made: &Self) -> bool {
             match (&Self::here().0, &made.0) {
                 (Context::Task(here), Context::Task(made)) if Arc::ptr_eq(here, made) => true,

@@ -43,10 +43,12 @@ impl Mark {
     }
 }
 
-/// Something that tasks read and write, as they say by [`crate::Task::reads`] and the like. Tasks of one scope that conflict over it run in the
-/// order of their creation. What it stands for is the program's affair; [`crate::Data`] is a handle with a value in it.
+/// Something that tasks read and write, as they say by [`crate::Task::reads`] and the like. Tasks
+/// of one scope that conflict over it run in the order of their creation. What it stands for is the
+/// program's affair; [`crate::Data`] is a handle with a value in it.
 ///
-/// It remembers what the tasks of a scope did last with it, so no table has to be searched. Several scopes may use it at a time.
+/// It remembers what the tasks of a scope did last with it, so no table has to be searched. Several
+/// scopes may use it at a time.
 #[derive(Default)]
 pub struct Handle {
     /// The number of the scope whose record is `record`; 0: nobody's.
@@ -63,8 +65,9 @@ struct Rest {
     others: Vec<Box<(Mark, UnsafeCell<Record<TaskRef>>)>>,
 }
 
-// SAFETY: `record` is touched by the thread of the scope that `owner` names and by no other; a new owner is put in under the mutex of
-// `rest`, when the one before is over. Each of the others belongs to the thread of its scope in the same way.
+// SAFETY: `record` is touched by the thread of the scope that `owner` names and by no other; a new
+// owner is put in under the mutex of `rest`, when the one before is over. Each of the others
+// belongs to the thread of its scope in the same way.
 unsafe impl Sync for Handle {}
 // SAFETY: task references are looked at by the threads of their scopes only.
 unsafe impl Send for Handle {}
@@ -82,7 +85,8 @@ impl Handle {
     #[expect(clippy::mut_from_ref, reason = "the caller's promise")]
     pub(super) unsafe fn record(&self, scope: &Domain) -> &mut Record<TaskRef> {
         if self.owner.load(Ordering::Relaxed) == scope.0.number {
-            // SAFETY: ours: only this thread puts its number there, and nobody takes it away while the scope lives.
+            // SAFETY: ours: only this thread puts its number there, and nobody takes it away while
+            // the scope lives.
             return unsafe { &mut *self.record.get() };
         }
         self.other_record(&scope.0)
@@ -121,7 +125,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What a task may say that it reads or writes: a [`Handle`], a [`crate::Data`], a [`Part`] of an array.
+/// What a task may say that it reads or writes: a [`Handle`], a [`crate::Data`], a [`Part`] of an
+/// array.
 pub trait Resource: sealed::Sealed {
     /// The handles that stand for it.
     #[doc(hidden)]
@@ -143,7 +148,8 @@ impl Resource for Handle {
 
 /// Handles for the parts of an array, a block of so many elements each.
 ///
-/// A part stands for all blocks that it touches: two parts that share a block conflict, though they may not share an element.
+/// A part stands for all blocks that it touches: two parts that share a block conflict, though they
+/// may not share an element.
 #[derive(Debug)]
 pub struct Regions {
     blocks: Box<[Handle]>,

@@ -40,7 +40,8 @@ pub struct Task<'a, 'scope, 'env, E = Infallible> {
 }
 
 impl<'scope, 'env, E> Scope<'scope, 'env, E> {
-    /// A task that runs after those before it that conflict with it: that write what it reads or writes, or read what it writes.
+    /// A task that runs after those before it that conflict with it: that write what it reads or
+    /// writes, or read what it writes.
     ///
     /// ```
     /// let (a, b) = (evenkeel_runtime::Handle::new(), evenkeel_runtime::Handle::new());
@@ -79,8 +80,8 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
         self
     }
 
-    /// What it is called in traces; its cost is learnt with that of others of the same name ([`crate::Pool::costs`]),
-    /// and a slow core leaves it where faster ones would end it sooner.
+    /// What it is called in traces; its cost is learnt with that of others of the same name
+    /// ([`crate::Pool::costs`]), and a slow core leaves it where faster ones would end it sooner.
     #[inline]
     pub fn label(mut self, name: &'static str) -> Self {
         self.label = self.scope.worker.label(name);
@@ -138,14 +139,19 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
         if let Some(online) = &worker.registry().online {
             online.created(creation.task(), &self.before(domain));
         }
-        creation.reserve(self.accesses.handles().map(|(handle, mode)| record(handle).before(mode).len()).sum());
+        creation.reserve(
+            self.accesses.handles().map(|(handle, mode)| record(handle).before(mode).len()).sum(),
+        );
         for (handle, mode) in self.accesses.handles() {
             let record = record(handle);
             // SAFETY: siblings are of one pool, in which we are.
             record.before(mode).iter().for_each(|&before| unsafe { creation.wait_for(before) });
             if let Some(recorder) = worker.recorder() {
                 let after = creation.task().id();
-                record.before(mode).iter().for_each(|before| recorder.must_wait(before.id(), after));
+                record
+                    .before(mode)
+                    .iter()
+                    .for_each(|before| recorder.must_wait(before.id(), after));
             }
             // SAFETY: as above.
             record.add(creation.task(), mode, |reader| unsafe { reader.is_done() });
@@ -180,7 +186,8 @@ unsafe fn finish_at(online: &Online, node: NonNull<Node>, worker: &Worker) {
     // SAFETY: it has not been finished.
     let task = unsafe { TaskRef::of(node) };
     let mut released = Vec::new();
-    // SAFETY: as the caller promises; who is released is ours to be made ready, and not done before.
+    // SAFETY: as the caller promises; who is released is ours to be made ready, and not done
+    // before.
     unsafe { Node::finish(node, |ready| released.push(TaskRef::of(ready))) };
     online.done(worker, task, &released);
 }
@@ -203,7 +210,10 @@ impl<F: FnOnce() + Send> Closure<F> {
         let (scope, label) = unsafe { ((*node.as_ptr()).scope, (*node.as_ptr()).label) };
         // SAFETY: the scope waits for this task, which is counted until `gain`.
         let scope: &ScopeCore = unsafe { scope.as_ref() };
-        if label != Label::default() && !scope.is_cancelled() && worker.leaves(JobRef::new(head), label) {
+        if label != Label::default()
+            && !scope.is_cancelled()
+            && worker.leaves(JobRef::new(head), label)
+        {
             return;
         }
         // SAFETY: this is the one time that the closure is taken out.
@@ -225,7 +235,9 @@ impl<F: FnOnce() + Send> Closure<F> {
         worker.counts.tasks.add(1);
         match &worker.registry().online {
             // SAFETY: run, by us.
-            None => unsafe { Node::finish(node, |ready| worker.push_next(JobRef::new(ready.cast()))) },
+            None => unsafe {
+                Node::finish(node, |ready| worker.push_next(JobRef::new(ready.cast())))
+            },
             // SAFETY: as above.
             Some(online) => unsafe { finish_at(online, node, worker) },
         }

@@ -1,5 +1,5 @@
-//! Who waits for whom: the count of a task, the list of those who wait for it, and their release. README.md, "Release of dependences", has
-//! the protocol and the reasons for the orderings.
+//! Who waits for whom: the count of a task, the list of those who wait for it, and their release.
+//! README.md, "Release of dependences", has the protocol and the reasons for the orderings.
 #![expect(unsafe_code, reason = "lists run through the nodes of other tasks")]
 
 use std::ptr::NonNull;
@@ -10,7 +10,8 @@ use crate::scope::ScopeCore;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::trace::TaskId;
 
-/// What a task with dependences begins with: a line of the cache. Loom's atomics are longer: for it a node has 1,024 bytes, and begins at a multiple of that.
+/// What a task with dependences begins with: a line of the cache. Loom's atomics are longer: for it
+/// a node has 1,024 bytes, and begins at a multiple of that.
 #[cfg_attr(not(loom), repr(C, align(64)))]
 #[cfg_attr(loom, repr(C, align(1024)))]
 pub struct Node {
@@ -25,7 +26,8 @@ pub struct Node {
     more: Option<Box<Vec<OwnedLink>>>,
 }
 
-/// Predecessors of a task that need no memory of their own. For loom one, so that its models have links of both sorts.
+/// Predecessors of a task that need no memory of their own. For loom one, so that its models have
+/// links of both sorts.
 const INLINE: usize = if cfg!(loom) { 1 } else { 3 };
 /// More than a task can wait for: its count while it is being created.
 const CREATING: u32 = 1 << 31;
@@ -71,7 +73,8 @@ impl LinkRef {
             unsafe { &*link.cast::<OwnedLink>() }.owner
         } else {
             // Inline links are in the first line of their node, which begins there.
-            let node = std::ptr::with_exposed_provenance_mut::<Node>(address & !(align_of::<Node>() - 1));
+            let node =
+                std::ptr::with_exposed_provenance_mut::<Node>(address & !(align_of::<Node>() - 1));
             // SAFETY: not null, for there is a link in it.
             unsafe { NonNull::new_unchecked(node) }
         };
@@ -120,7 +123,8 @@ impl TaskRef {
     /// # Safety
     /// The pool that the task is of is still there.
     pub unsafe fn is_done(self) -> bool {
-        // SAFETY: nodes stay as long as their pool; of one that is in use again only the atomics are looked at.
+        // SAFETY: nodes stay as long as their pool; of one that is in use again only the atomics
+        // are looked at.
         let waiters = unsafe { &(*self.node.as_ptr()).waiters };
         (waiters.0.load(Ordering::Acquire) >> ADDRESS_BITS) as u16 != self.generation
     }
@@ -136,12 +140,14 @@ impl Creation {
     /// Makes a node in a block.
     ///
     /// # Safety
-    /// The block is large enough for a node and the closure behind it, the caller's, and zeroed when it was first used; it has only been used for nodes.
+    /// The block is large enough for a node and the closure behind it, the caller's, and zeroed
+    /// when it was first used; it has only been used for nodes.
     pub unsafe fn begin(block: NonNull<u8>, head: Head, scope: &ScopeCore, label: Label) -> Self {
         let node = block.cast::<Node>();
         let it = node.as_ptr();
         let scope = NonNull::from_ref(scope);
-        // SAFETY: the block is ours; `waiters` is left as it is, for others may look at it: a generation, and no list.
+        // SAFETY: the block is ours; `waiters` is left as it is, for others may look at it: a
+        // generation, and no list.
         unsafe {
             (&raw mut (*it).head).write(head);
             (&raw mut (*it).scope).write(scope);
@@ -178,7 +184,12 @@ impl Creation {
         while (word >> ADDRESS_BITS) as u16 == other.generation {
             next.store(word & ADDRESS, Ordering::Relaxed);
             let with_link = word & !ADDRESS | link.0;
-            match waiters.compare_exchange_weak(word, with_link, Ordering::AcqRel, Ordering::Acquire) {
+            match waiters.compare_exchange_weak(
+                word,
+                with_link,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
                 Ok(_) => {
                     self.waits_for += 1;
                     return;
@@ -197,7 +208,8 @@ impl Creation {
             let link = unsafe { &raw mut (*it).links[used] };
             return LinkRef(link.expose_provenance() as u64);
         }
-        // SAFETY: nobody else looks at `more`. Only the links in it are, and they do not move: see `reserve`.
+        // SAFETY: nobody else looks at `more`. Only the links in it are, and they do not move: see
+        // `reserve`.
         let more = unsafe { &mut (*it).more };
         let Some(more) = more else { unreachable!("`reserve` comes before the first link") };
         if more.len() + INLINE == used {
@@ -216,7 +228,8 @@ impl Creation {
         }
     }
 
-    /// All that it waits for has been said: whether nobody is left to be waited for, so that the caller has to make it ready.
+    /// All that it waits for has been said: whether nobody is left to be waited for, so that the
+    /// caller has to make it ready.
     pub fn end(self) -> bool {
         if self.waits_for == 0 {
             return true;
@@ -228,8 +241,8 @@ impl Creation {
 }
 
 impl Node {
-    /// The task in this node is done: calls `ready` with each of those that waited for nothing but it. The node is the caller's, to be used
-    /// again.
+    /// The task in this node is done: calls `ready` with each of those that waited for nothing but
+    /// it. The node is the caller's, to be used again.
     ///
     /// # Safety
     /// The caller has run the task; this is called once.
@@ -279,7 +292,8 @@ mod models {
     impl Block {
         fn new() -> Self {
             // SAFETY: the layout is not empty.
-            let block = NonNull::new(unsafe { alloc(Layout::new::<Node>()) }.cast::<Node>()).unwrap();
+            let block =
+                NonNull::new(unsafe { alloc(Layout::new::<Node>()) }.cast::<Node>()).unwrap();
             // SAFETY: the block is ours. Loom's atomics cannot be made of zeroes.
             unsafe {
                 (&raw mut (*block.as_ptr()).waiters).write(Waiters(AtomicU64::new(0)));
@@ -323,7 +337,8 @@ mod models {
         model.check(f);
     }
 
-    /// Tasks `a` and `b` write what `c` reads; they are done while `c` is being created. `c` becomes ready once, and sees what they wrote.
+    /// Tasks `a` and `b` write what `c` reads; they are done while `c` is being created. `c`
+    /// becomes ready once, and sees what they wrote.
     #[test]
     fn a_task_that_waits_for_two_becomes_ready_once_and_sees_what_they_wrote() {
         model(|| {
@@ -336,7 +351,8 @@ mod models {
                 task
             });
             let look = |written: &[UnsafeCell<i32>; 2]| {
-                // SAFETY: what is being checked: both have been written, and nobody writes any more.
+                // SAFETY: what is being checked: both have been written, and nobody writes any
+                // more.
                 written.iter().for_each(|it| assert_eq!(it.with(|it| unsafe { *it }), 1));
             };
             let runners = [0, 1].map(|i| {
@@ -359,13 +375,15 @@ mod models {
             if ready {
                 look(&written);
             }
-            let times = usize::from(ready) + runners.into_iter().map(|it| it.join().unwrap()).sum::<usize>();
+            let times = usize::from(ready)
+                + runners.into_iter().map(|it| it.join().unwrap()).sum::<usize>();
             assert_eq!(times, 1);
             assert!(!blocks[2].finish(&blocks[0]));
         });
     }
 
-    /// The block of a task that is done is used again while another task is made to wait for the first: it does not wait for the second.
+    /// The block of a task that is done is used again while another task is made to wait for the
+    /// first: it does not wait for the second.
     #[test]
     fn a_task_does_not_wait_for_a_stranger_in_the_block_of_one_that_is_done() {
         model(|| {

@@ -1,4 +1,5 @@
-//! Which earlier tasks a task has to wait for: the rule of readers and writers, of one handle in one scope.
+//! Which earlier tasks a task has to wait for: the rule of readers and writers, of one handle in
+//! one scope.
 
 /// What a task does with something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,8 @@ impl<T> Default for Record<T> {
 }
 
 impl<T: Copy> Record<T> {
-    /// Those that a task that comes next has to wait for. A writer after readers waits for them, and by them for the writer before.
+    /// Those that a task that comes next has to wait for. A writer after readers waits for them,
+    /// and by them for the writer before.
     #[inline]
     pub fn before(&self, mode: Mode) -> &[T] {
         match mode {
@@ -39,7 +41,8 @@ impl<T: Copy> Record<T> {
             Mode::Reads => {
                 if self.readers.len() == self.readers.capacity() {
                     self.readers.retain(|&reader| !is_done(reader));
-                    // Twice as many as are left: so looking through them costs each reader the same.
+                    // Twice as many as are left: so looking through them costs each reader the
+                    // same.
                     self.readers.reserve(self.readers.len() + 1);
                 }
                 self.readers.push(task);

@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// A file that this process has written: which it is (device, inode, length), so that one which somebody else has put there meanwhile is told from
-/// it, and of how many pools.
+/// A file that this process has written: which it is (device, inode, length), so that one which
+/// somebody else has put there meanwhile is told from it, and of how many pools.
 struct Written {
     identity: (u64, u64, u64),
     pools: u32,
@@ -44,12 +44,15 @@ fn temporary(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Writes a pool's part of a file: the first of this process to a new one, others behind it. `write` is told which it is, from 1.
+/// Writes a pool's part of a file: the first of this process to a new one, others behind it.
+/// `write` is told which it is, from 1.
 pub fn append(path: &Path, write: impl FnOnce(u32, &mut dyn Write) -> Result<()>) -> Result<()> {
     let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
     let written = written.get_or_insert_default();
     let replaced = is_replaced(path);
-    let before = written.get(path).filter(|it| !replaced || identity(path).is_ok_and(|now| now == it.identity));
+    let before = written
+        .get(path)
+        .filter(|it| !replaced || identity(path).is_ok_and(|now| now == it.identity));
     let pools = before.map_or(0, |it| it.pools) + 1;
     let target = if replaced { temporary(path) } else { path.to_path_buf() };
     let result = (|| {

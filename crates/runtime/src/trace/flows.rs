@@ -18,7 +18,8 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Of workers' events, each worker's in order of their beginning, and of the dependences that have been recorded.
+    /// Of workers' events, each worker's in order of their beginning, and of the dependences that
+    /// have been recorded.
     pub fn of(workers: &[Vec<Event>], edges: &[Event]) -> Self {
         let mut arrows = dependences(workers, edges);
         arrows.extend(wake_ups(workers));
@@ -47,12 +48,15 @@ impl Flows {
 }
 
 fn all(workers: &[Vec<Event>]) -> impl Iterator<Item = (Slot, &Event)> {
-    let of = |(events, worker): (&'_ Vec<Event>, u32)| (0..events.len() as u32).map(move |at| (worker, at));
+    let of = |(events, worker): (&'_ Vec<Event>, u32)| {
+        (0..events.len() as u32).map(move |at| (worker, at))
+    };
     let slots = workers.iter().zip(0..).flat_map(of);
     slots.zip(workers.iter().flatten())
 }
 
-/// Where tasks lie they lie one after the other, and a number comes again after 65,536 of them: so it is the time that tells which is meant.
+/// Where tasks lie they lie one after the other, and a number comes again after 65,536 of them: so
+/// it is the time that tells which is meant.
 fn dependences(workers: &[Vec<Event>], edges: &[Event]) -> Vec<(Slot, Slot)> {
     let ran = all(workers).filter_map(|(slot, event)| match event.what {
         What::Task(_, id) if id != TaskId::default() => Some((id, event.from, slot)),
@@ -64,7 +68,8 @@ fn dependences(workers: &[Vec<Event>], edges: &[Event]) -> Vec<(Slot, Slot)> {
         let next = ran.partition_point(|&(id, from, _)| (id, from) < (after, at));
         let &(_, began, to) = ran.get(next).filter(|it| it.0 == after)?;
         let next = ran.partition_point(|&(id, from, _)| (id, from) <= (before, began));
-        let &(_, _, from) = next.checked_sub(1).and_then(|last| ran.get(last)).filter(|it| it.0 == before)?;
+        let &(_, _, from) =
+            next.checked_sub(1).and_then(|last| ran.get(last)).filter(|it| it.0 == before)?;
         (from != to).then_some((from, to))
     };
     let arrows = edges.iter().filter_map(|event| match event.what {
@@ -84,7 +89,8 @@ fn wake_ups(workers: &[Vec<Event>]) -> Vec<(Slot, Slot)> {
             .filter(|(event, _)| event.what == What::Awake)
             .map(move |(it, at)| (it.from, (worker, at)))
     };
-    let ends: Vec<Vec<_>> = (0..workers.len() as u32).map(|worker| ends(worker).collect()).collect();
+    let ends: Vec<Vec<_>> =
+        (0..workers.len() as u32).map(|worker| ends(worker).collect()).collect();
     let arrow = |(slot, event): (Slot, &Event)| {
         let What::Woke(woken) = event.what else { return None };
         let ends = ends.get(woken as usize)?;
@@ -127,7 +133,9 @@ mod tests {
     #[test]
     fn a_dependence_on_a_task_that_was_not_recorded_has_no_arrow() {
         let edge = event(10, 10, What::Edge(TaskId(7), TaskId(9)));
-        assert!(arrows(&[vec![event(12, 20, What::Task(Label(0), TaskId(9)))]], &[edge]).is_empty());
+        assert!(
+            arrows(&[vec![event(12, 20, What::Task(Label(0), TaskId(9)))]], &[edge]).is_empty()
+        );
     }
 
     #[test]

@@ -23,7 +23,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// One that begins now, to be written to a file. None, and a line on stderr: it cannot be written.
+    /// One that begins now, to be written to a file. None, and a line on stderr: it cannot be
+    /// written.
     pub fn begin(path: &str) -> Option<Self> {
         let process = std::process::id().to_string();
         let path = PathBuf::from(path.replace("%p", &process));
@@ -34,7 +35,10 @@ impl Trace {
                 Some(Self { path, began: Instant::now(), boot, logs: Mutex::default() })
             }
             Err(error) => {
-                say(&format!("cannot write the trace {}: {error}; nothing is traced", path.display()));
+                say(&format!(
+                    "cannot write the trace {}: {error}; nothing is traced",
+                    path.display()
+                ));
                 None
             }
         }
@@ -47,7 +51,10 @@ impl Trace {
 
     /// What a worker has recorded, at its end.
     pub fn hand_in(&self, worker: usize, recorder: Recorder) {
-        self.logs.lock().unwrap_or_else(PoisonError::into_inner).push((worker, recorder.into_log()));
+        self.logs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((worker, recorder.into_log()));
     }
 
     /// Writes it, and says on stderr what cannot be written.
@@ -59,11 +66,16 @@ impl Trace {
         let dropped: u64 = logs.iter().map(Log::dropped).sum();
         let path = self.path.display();
         if dropped > 0 {
-            say(&format!("trace {path}: {dropped} events left out: a worker has room for {}", recorder::ROOM));
+            say(&format!(
+                "trace {path}: {dropped} events left out: a worker has room for {}",
+                recorder::ROOM
+            ));
         }
         let mut logs: Vec<_> = logs.into_iter().map(Log::into_events).collect();
         // A reserve that was never needed has no track.
-        logs.truncate(team.places.len() + usize::from(logs.last().is_some_and(|last| !last.is_empty())));
+        logs.truncate(
+            team.places.len() + usize::from(logs.last().is_some_and(|last| !last.is_empty())),
+        );
         let recorded = Recorded { boot: self.boot, team, labels, logs };
         let written = file::append(&self.path, |number, out| recorded.write(number, out));
         if let Err(error) = written {

@@ -1,4 +1,5 @@
-//! What a pool did, for ui.perfetto.dev: recorded by each worker for itself, written when the pool is no more. README.md, "Traces".
+//! What a pool did, for ui.perfetto.dev: recorded by each worker for itself, written when the pool
+//! is no more. README.md, "Traces".
 
 #[cfg(feature = "trace")]
 mod file;

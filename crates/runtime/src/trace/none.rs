@@ -9,7 +9,9 @@ pub enum Trace {}
 impl Trace {
     /// None, and a line on stderr.
     pub fn begin(path: &str) -> Option<Self> {
-        say(&format!("no trace {path}: this program was built without evenkeel-runtime's feature trace"));
+        say(&format!(
+            "no trace {path}: this program was built without evenkeel-runtime's feature trace"
+        ));
         None
     }
 

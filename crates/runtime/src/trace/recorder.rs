@@ -7,13 +7,15 @@ use evenkeel_machine::Nanos;
 
 use crate::costs::Label;
 
-/// Events that a worker has room for; what comes after them is left out and counted. With their size: 40 MiB by worker at most.
+/// Events that a worker has room for; what comes after them is left out and counted. With their
+/// size: 40 MiB by worker at most.
 pub const ROOM: usize = 1 << 20;
 /// Events that room is made for at a time: so that nothing has to be moved.
 const SEGMENT: usize = 1 << 12;
 const _: () = assert!(size_of::<Event>() <= 40);
 
-/// A task with dependences: where it lies (lower 48 bits), and which of those that have been there (upper 16). 0: one without.
+/// A task with dependences: where it lies (lower 48 bits), and which of those that have been there
+/// (upper 16). 0: one without.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaskId(pub u64);
 
@@ -143,6 +145,10 @@ mod tests {
         }
         assert_eq!(log.dropped(), 3);
         let events = log.into_events();
-        assert_eq!((events.len(), events[ROOM - 1].from), (ROOM, Nanos(ROOM as u64 - 1)), "the first are kept");
+        assert_eq!(
+            (events.len(), events[ROOM - 1].from),
+            (ROOM, Nanos(ROOM as u64 - 1)),
+            "the first are kept"
+        );
     }
 }

@@ -48,7 +48,8 @@ impl Recorded<'_> {
             edges.extend(events.extract_if(.., |event| matches!(event.what, What::Edge(..))));
             in_order(events)
         };
-        let workers: Vec<_> = std::mem::take(&mut self.logs).into_iter().map(&mut in_order).collect();
+        let workers: Vec<_> =
+            std::mem::take(&mut self.logs).into_iter().map(&mut in_order).collect();
         let flows = Flows::of(&workers, &edges);
         let arrows: Vec<_> = (0..flows.len()).map(|_| sequence.flow()).collect();
         let mut lanes = Vec::with_capacity(workers.len());
@@ -58,7 +59,10 @@ impl Recorded<'_> {
         }
 
         let mut names = HashMap::new();
-        let soonest = lanes.iter().enumerate().filter_map(|(worker, lane)| Some(Reverse((lane.next_at()?, worker))));
+        let soonest = lanes
+            .iter()
+            .enumerate()
+            .filter_map(|(worker, lane)| Some(Reverse((lane.next_at()?, worker))));
         let mut soonest: BinaryHeap<_> = soonest.collect();
         while let Some(Reverse((at, worker))) = soonest.pop() {
             let lane = &mut lanes[worker];
@@ -67,8 +71,10 @@ impl Recorded<'_> {
             if let Some(begun) = lane.step() {
                 let name = self.name(begun.what);
                 let iid = *names.entry(name).or_insert_with_key(|name| sequence.name(name.clone()));
-                let kind = if is_instant(begun.what) { EventType::Instant } else { EventType::SliceBegin };
-                let [from, to] = flows.at(slot).map(|it| it.map(|arrow| arrows[arrow as usize]).collect());
+                let kind =
+                    if is_instant(begun.what) { EventType::Instant } else { EventType::SliceBegin };
+                let [from, to] =
+                    flows.at(slot).map(|it| it.map(|arrow| arrows[arrow as usize]).collect());
                 (event.r#type, event.name_iid) = (Some(kind.into()), Some(iid));
                 (event.flow_ids, event.terminating_flow_ids) = (from, to);
                 event.debug_annotations = annotations(begun.what);
@@ -83,7 +89,8 @@ impl Recorded<'_> {
 
     fn track_name(&self, worker: usize) -> String {
         let place = self.team.place(worker);
-        let kind = self.team.kinds.iter().find(|kind| kind.id == place.kind).map_or("", |kind| &kind.name);
+        let kind =
+            self.team.kinds.iter().find(|kind| kind.id == place.kind).map_or("", |kind| &kind.name);
         match place.cpu {
             _ if worker >= self.team.places.len() => format!("any core ({kind}), in reserve"),
             Some(cpu) => format!("core {cpu} ({kind}), worker {worker}"),
@@ -92,11 +99,15 @@ impl Recorded<'_> {
     }
 
     fn name(&self, what: What) -> Cow<'static, str> {
-        let label = |label: Label| (label.0 as usize).checked_sub(1).and_then(|at| self.labels.get(at)).copied();
+        let label = |label: Label| {
+            (label.0 as usize).checked_sub(1).and_then(|at| self.labels.get(at)).copied()
+        };
         match what {
             What::Task(name, _) => label(name).unwrap_or("task").into(),
             What::Chunk(name, ..) => label(name).unwrap_or("loop").into(),
-            What::Stage(name, stage, _) => label(name).map_or_else(|| format!("stage {stage}").into(), Cow::from),
+            What::Stage(name, stage, _) => {
+                label(name).map_or_else(|| format!("stage {stage}").into(), Cow::from)
+            }
             What::Call => "call from outside".into(),
             What::Half => "join".into(),
             What::Looking => "looking".into(),
@@ -112,7 +123,8 @@ impl Recorded<'_> {
 
 /// In order of their beginning, what is within something else after it; with an end to every sleep.
 fn in_order(mut events: Vec<Event>) -> Vec<Event> {
-    let sleeps: Vec<_> = events.iter().filter(|event| event.what == What::Asleep).map(|sleep| sleep.to).collect();
+    let sleeps: Vec<_> =
+        events.iter().filter(|event| event.what == What::Asleep).map(|sleep| sleep.to).collect();
     events.extend(sleeps.into_iter().map(|at| Event { from: at, to: at, what: What::Awake }));
     // What is within ended first, and so was recorded first.
     events.reverse();
@@ -125,13 +137,24 @@ const fn is_instant(what: What) -> bool {
 }
 
 fn annotations(what: What) -> Vec<DebugAnnotation> {
-    let number = |name: &str, value: i64| DebugAnnotation { name: Some(name.into()), int_value: Some(value) };
+    let number = |name: &str, value: i64| DebugAnnotation {
+        name: Some(name.into()),
+        int_value: Some(value),
+    };
     match what {
-        What::Chunk(_, first, count) => vec![number("first", first), number("end", first.wrapping_add(count as i64))],
+        What::Chunk(_, first, count) => {
+            vec![number("first", first), number("end", first.wrapping_add(count as i64))]
+        }
         What::Stage(.., item) => vec![number("item", item as i64)],
         What::Stole(worker) => vec![number("from worker", worker.into())],
         What::Woke(worker) | What::Lent(worker) => vec![number("worker", worker.into())],
-        What::Task(..) | What::Call | What::Half | What::Looking | What::Asleep | What::Awake | What::Edge(..) => {
+        What::Task(..)
+        | What::Call
+        | What::Half
+        | What::Looking
+        | What::Asleep
+        | What::Awake
+        | What::Edge(..) => {
             vec![]
         }
     }

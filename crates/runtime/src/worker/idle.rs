@@ -15,7 +15,8 @@ const SPINNING: Duration = Duration::from_micros(10);
 const TRIES: u32 = 8;
 
 impl Worker {
-    /// Waits until `done`, for others that are about to bring it about: for `patience`, unless one of them has no core, and gets this one's until then.
+    /// Waits until `done`, for others that are about to bring it about: for `patience`, unless one
+    /// of them has no core, and gets this one's until then.
     pub fn wait_for_others(&self, patience: Duration, done: impl Fn() -> bool) {
         let (since, mut watch) = (Instant::now(), Watch::for_work());
         while !done() {
@@ -35,7 +36,8 @@ impl Worker {
         }
     }
 
-    /// Leaves the others alone for so long, or until `done`, or there is something from outside or left to this one. Nothing of its own is left by now.
+    /// Leaves the others alone for so long, or until `done`, or there is something from outside or
+    /// left to this one. Nothing of its own is left by now.
     pub(super) fn hold_off(&self, victim: usize, span: Duration, done: &impl Fn() -> bool) {
         // A scope that only waits for these does not wait any longer.
         self.credits.give_back(self);
@@ -46,7 +48,10 @@ impl Worker {
         give_way.into_iter().for_each(|it| it.idles(self, true));
         loop {
             let held_off = since.elapsed();
-            if held_off >= span || done() || registry.has_calls() || give_way.is_some_and(|it| it.would_give(self.kind))
+            if held_off >= span
+                || done()
+                || registry.has_calls()
+                || give_way.is_some_and(|it| it.would_give(self.kind))
             {
                 break;
             }
@@ -75,11 +80,15 @@ impl Worker {
         let mut stuck = Stuck::default();
         loop {
             for tried in 0..TRIES {
-                let mut of_batch = || self.take_own_batch().or_else(|| self.seek_in_batches(&mut stuck, now));
+                let mut of_batch =
+                    || self.take_own_batch().or_else(|| self.seek_in_batches(&mut stuck, now));
                 let job = self.seek().or_else(|| if tried == 0 { of_batch() } else { None });
                 if job.is_some() || done() {
-                    // What was left for a faster worker that does not come is somebody's, once its time is over.
-                    sleep.stop_looking(|| registry.has_work() || give_way.and_then(GiveWay::due).is_some());
+                    // What was left for a faster worker that does not come is somebody's, once its
+                    // time is over.
+                    sleep.stop_looking(|| {
+                        registry.has_work() || give_way.and_then(GiveWay::due).is_some()
+                    });
                     give_way.into_iter().for_each(|it| it.idles(self, false));
                     registry.lending.works(self.index);
                     self.outers().for_each(|outer| outer.registry.lending.works(outer.index));
@@ -98,7 +107,13 @@ impl Worker {
             if looking >= self.patience.span() || lends {
                 self.looked(since, now);
                 self.counts.asleep_since.set(registry.since_made(now).0);
-                let due = || give_way.and_then(GiveWay::due).into_iter().chain(registry.central.due(self.index)).min();
+                let due = || {
+                    give_way
+                        .and_then(GiveWay::due)
+                        .into_iter()
+                        .chain(registry.central.due(self.index))
+                        .min()
+                };
                 let anything = || {
                     done()
                         || registry.has_work()
@@ -106,7 +121,8 @@ impl Worker {
                         || registry.central.would_give(self.index)
                 };
                 let mut guard = None;
-                sleep.sleep(self.index, due, anything, || self.stands_guard(&mut watch, &mut guard));
+                sleep
+                    .sleep(self.index, due, anything, || self.stands_guard(&mut watch, &mut guard));
                 registry.lending.leaves_guard(self.index);
                 let woken = Instant::now();
                 self.slept(now, woken);

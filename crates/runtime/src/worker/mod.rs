@@ -1,5 +1,8 @@
 //! A worker: looks for work, runs it, sleeps where there is none.
-#![expect(unsafe_code, reason = "a thread finds its worker through a pointer; jobs are run through one")]
+#![expect(
+    unsafe_code,
+    reason = "a thread finds its worker through a pointer; jobs are run through one"
+)]
 
 use std::cell::Cell;
 use std::ptr::null;
@@ -154,7 +157,8 @@ impl Worker {
         Self { root: outer.root, ..Self::new(region, outer.index, deque) }
     }
 
-    /// This thread is this worker, in place of the one that it is outside of a region, as long as `f` takes.
+    /// This thread is this worker, in place of the one that it is outside of a region, as long as
+    /// `f` takes.
     pub fn in_place_of<R>(&self, outer: &Self, f: impl FnOnce(&Self) -> R) -> R {
         self.outer.set(outer);
         self.recorder.set(outer.recorder.get());
@@ -197,21 +201,25 @@ impl Worker {
     /// Calls `f` with the worker that this thread is; `None`: it is none.
     #[inline]
     pub fn with_current<R>(f: impl FnOnce(Option<&Self>) -> R) -> R {
-        // SAFETY: set by `work` to a value that lives until it is taken away again, on this thread; `f` cannot keep the reference.
+        // SAFETY: set by `work` to a value that lives until it is taken away again, on this thread;
+        // `f` cannot keep the reference.
         f(unsafe { CURRENT.get().as_ref() })
     }
 
-    /// Calls `f` with the worker of this pool, or of a region of it, that this thread is; `None`: it is none of its.
+    /// Calls `f` with the worker of this pool, or of a region of it, that this thread is; `None`:
+    /// it is none of its.
     #[inline]
     pub fn with_current_of<R>(pool: &Registry, f: impl FnOnce(Option<&Self>) -> R) -> R {
         Self::with_current(|worker| f(worker.filter(|worker| std::ptr::eq(worker.root, pool))))
     }
 
-    /// The same, but of a pool or a region and of nothing else: what a scope counts is done where it was
-    /// opened.
+    /// The same, but of a pool or a region and of nothing else: what a scope counts is done where
+    /// it was opened.
     #[inline]
     pub fn with_current_in<R>(registry: &Registry, f: impl FnOnce(Option<&Self>) -> R) -> R {
-        Self::with_current(|worker| f(worker.filter(|worker| std::ptr::eq(worker.registry(), registry))))
+        Self::with_current(|worker| {
+            f(worker.filter(|worker| std::ptr::eq(worker.registry(), registry)))
+        })
     }
 
     /// What it shares with the others.
@@ -228,14 +236,17 @@ impl Worker {
     /// Where it records what it does, if anybody asked for a trace.
     #[inline]
     pub fn recorder(&self) -> Option<&Recorder> {
-        // SAFETY: `work` keeps it for as long as it lets its worker, and those in place of that, refer to it.
+        // SAFETY: `work` keeps it for as long as it lets its worker, and those in place of that,
+        // refer to it.
         unsafe { self.recorder.get().as_ref() }
     }
 
-    /// Times what is about to run until what is returned is dropped, where anybody wants to know: it has a name, or there is a trace.
+    /// Times what is about to run until what is returned is dropped, where anybody wants to know:
+    /// it has a name, or there is a trace.
     #[inline]
     pub fn time(&self, label: Label, what: impl FnOnce() -> What) -> Option<Timed<'_>> {
-        (label != Label::default() || self.recorder().is_some()).then(|| Timed::begin(self, label, what()))
+        (label != Label::default() || self.recorder().is_some())
+            .then(|| Timed::begin(self, label, what()))
     }
 
     /// The number of a name; none where nobody wants to know.
@@ -284,12 +295,17 @@ impl Worker {
         match &self.registry.online {
             None => self.push(job),
             Some(online) => {
-                online.spawn(&self.registry, job, Some(self.index)).err().into_iter().for_each(|job| self.push(job));
+                online
+                    .spawn(&self.registry, job, Some(self.index))
+                    .err()
+                    .into_iter()
+                    .for_each(|job| self.push(job));
             }
         }
     }
 
-    /// A job that has become ready by the one that is being run: it runs next, unless there is one already.
+    /// A job that has become ready by the one that is being run: it runs next, unless there is one
+    /// already.
     #[inline]
     pub fn push_next(&self, job: JobRef) {
         match self.next.get() {
@@ -304,7 +320,8 @@ impl Worker {
         self.next.take().into_iter().for_each(|job| self.push(job));
     }
 
-    /// Takes a job that it pushed out of its deque again, and runs what was pushed and left behind since. False: somebody else took it.
+    /// Takes a job that it pushed out of its deque again, and runs what was pushed and left behind
+    /// since. False: somebody else took it.
     #[inline]
     pub fn take_back(&self, job: JobRef) -> bool {
         loop {
@@ -323,10 +340,12 @@ impl Worker {
         }
     }
 
-    /// Runs a job that it took out of a deque or an injector. A task that waits meanwhile has declared nothing for it.
+    /// Runs a job that it took out of a deque or an injector. A task that waits meanwhile has
+    /// declared nothing for it.
     #[inline]
     fn execute(&self, job: JobRef) {
-        // SAFETY: what lies in deques and injectors is to be run as often as it lies there, and stays until then: README.md, "Who is there".
+        // SAFETY: what lies in deques and injectors is to be run as often as it lies there, and
+        // stays until then: README.md, "Who is there".
         Declared::unknown().during(|| unsafe { job.run(self) });
     }
 
@@ -339,17 +358,19 @@ impl Worker {
         }
     }
 
-    /// Does other work until `done`, and sleeps where there is none. Whoever brings `done` about has to call
-    /// [`crate::sleep::Sleep::wake_waiter`] for this worker then.
+    /// Does other work until `done`, and sleeps where there is none. Whoever brings `done` about
+    /// has to call [`crate::sleep::Sleep::wake_waiter`] for this worker then.
     pub fn wait_until(&self, done: impl Fn() -> bool) {
-        // Not by one closure for both: the loop would not be part of whoever waits, which is a tenth of what a chain's task takes.
+        // Not by one closure for both: the loop would not be part of whoever waits, which is a
+        // tenth of what a chain's task takes.
         if stack::is_short() {
             return stack::on_another(&|| self.work_until(&done as &dyn Fn() -> bool));
         }
         self.work_until(done);
     }
 
-    /// The same where that is rare: without a copy of the loop of its own, by which those of others would be less a part of whoever waits.
+    /// The same where that is rare: without a copy of the loop of its own, by which those of others
+    /// would be less a part of whoever waits.
     #[cold]
     pub fn wait_seldom(&self, done: &dyn Fn() -> bool) {
         if stack::is_short() {
@@ -388,7 +409,10 @@ impl Worker {
         if self.thrift.is_due() {
             return self.help_timed(done);
         }
-        self.seek().or_else(|| self.take_own_batch()).map(|job| self.execute_until(job, done)).is_some()
+        self.seek()
+            .or_else(|| self.take_own_batch())
+            .map(|job| self.execute_until(job, done))
+            .is_some()
     }
 
     /// The same, to find out whether stealing pays.
@@ -397,7 +421,8 @@ impl Worker {
         let (taken, tasks) = (Instant::now(), self.counts.tasks.get());
         let lines = job.as_batch().map_or(1, BatchRef::lines);
         self.execute_until(job, done);
-        // What else lies in deques may be the way into a loop that has just ended, and a task that has made others was worth it: neither tells anything.
+        // What else lies in deques may be the way into a loop that has just ended, and a task that
+        // has made others was worth it: neither tells anything.
         if let Some((victim, began)) = stolen
             && self.counts.tasks.get() != tasks
             && self.deque.is_empty()

@@ -61,7 +61,8 @@ impl Worker {
     fn leaves_call(&self) -> bool {
         let places = &self.registry.team.places;
         let faster = places.partition_point(|place| place.kind < self.kind);
-        faster > 0 && self.registry.give_way.as_ref().is_some_and(|give_way| give_way.leaves_call(faster))
+        faster > 0
+            && self.registry.give_way.as_ref().is_some_and(|give_way| give_way.leaves_call(faster))
     }
 
     /// One of all workers.

@@ -10,9 +10,16 @@ fn two_workers() -> Pool {
 }
 
 /// What the panic says that comes of a scope.
-fn panic_of<'env>(pool: &Pool, f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) + Send) -> String {
+fn panic_of<'env>(
+    pool: &Pool,
+    f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) + Send,
+) -> String {
     let payload = catch_unwind(AssertUnwindSafe(|| pool.scope(f))).unwrap_err();
-    payload.downcast_ref::<&str>().map(ToString::to_string).or_else(|| payload.downcast_ref().cloned()).unwrap()
+    payload
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| payload.downcast_ref().cloned())
+        .unwrap()
 }
 
 #[test]
@@ -119,7 +126,8 @@ fn a_call_into_another_pool_is_a_part_of_the_task() {
     assert!(reads.starts_with("a task reads data that it has not declared"), "{reads}");
 }
 
-/// One task waits, and its worker takes the half of a join of another task meanwhile, which touches what that one declared.
+/// One task waits, and its worker takes the half of a join of another task meanwhile, which touches
+/// what that one declared.
 #[test]
 fn half_of_another_tasks_join_is_not_judged_by_what_a_waiting_task_has_declared() {
     let (pool, other) = (two_workers(), two_workers());

@@ -1,4 +1,5 @@
-//! Tasks that fail: the first error arrives, what has not begun is dropped, nothing hangs, the pool works on.
+//! Tasks that fail: the first error arrives, what has not begun is dropped, nothing hangs, the pool
+//! works on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
@@ -37,7 +38,9 @@ fn the_error_of_a_task_arrives_and_those_that_wait_for_it_are_dropped() {
         let (a, after) = (Handle::new(), AtomicUsize::new(0));
         let result = pool.try_scope(|s| {
             s.task().writes(&a).label("fails").try_run(|| Err("broken"));
-            (0..10).for_each(|_| s.task().updates(&a).run(|| _ = after.fetch_add(1, Ordering::Relaxed)));
+            (0..10).for_each(|_| {
+                s.task().updates(&a).run(|| _ = after.fetch_add(1, Ordering::Relaxed))
+            });
             Ok(())
         });
         assert_eq!((result, after.load(Ordering::Relaxed)), (Err("broken"), 0));
@@ -73,7 +76,11 @@ fn the_error_of_the_closure_itself_cancels_the_scope() {
         (0..10).for_each(|_| s.spawn(|| _ = ran.fetch_add(1, Ordering::Relaxed)));
         Err("no more")
     });
-    assert_eq!((result, ran.load(Ordering::Relaxed)), (Err("no more"), 0), "one worker, which was busy creating them");
+    assert_eq!(
+        (result, ran.load(Ordering::Relaxed)),
+        (Err("no more"), 0),
+        "one worker, which was busy creating them"
+    );
 }
 
 #[test]
@@ -148,11 +155,14 @@ fn a_recorded_graph_gives_the_error_of_a_run_and_can_be_run_again() {
 #[test]
 fn a_graph_run_by_a_policy_behind_a_lock_gives_the_error_of_a_run_and_can_be_run_again() {
     for policy in ["fifo", "cats", "heft"] {
-        let (pool, a, runs, after) = (pool(2), Handle::new(), AtomicUsize::new(0), AtomicUsize::new(0));
+        let (pool, a, runs, after) =
+            (pool(2), Handle::new(), AtomicUsize::new(0), AtomicUsize::new(0));
         let graph = pool.try_record_with(policy, |g| {
-            g.task().updates(&a).label("odd").try_run(|| match runs.fetch_add(1, Ordering::Relaxed) {
-                run if run % 2 == 1 => Err(format!("run {run}")),
-                _ => Ok(()),
+            g.task().updates(&a).label("odd").try_run(|| {
+                match runs.fetch_add(1, Ordering::Relaxed) {
+                    run if run % 2 == 1 => Err(format!("run {run}")),
+                    _ => Ok(()),
+                }
             });
             g.task().updates(&a).run(|| _ = after.fetch_add(1, Ordering::Relaxed));
         });
@@ -176,7 +186,12 @@ fn a_serial_stage_has_no_item_after_one_for_which_it_failed() {
             written.push(item);
             Ok(item)
         };
-        let result = pool.try_pipeline(0..1_000).parallel(|item: u32| item).try_serial(write).label("write").try_run();
+        let result = pool
+            .try_pipeline(0..1_000)
+            .parallel(|item: u32| item)
+            .try_serial(write)
+            .label("write")
+            .try_run();
         assert_eq!(result, Err("disk full"));
         assert!(written.into_iter().eq(0..50));
         works(&pool);
@@ -186,8 +201,11 @@ fn a_serial_stage_has_no_item_after_one_for_which_it_failed() {
 #[test]
 fn an_error_of_a_parallel_stage_ends_a_pipeline_whose_source_has_no_end() {
     let pool = pool(3);
-    let result =
-        pool.try_pipeline(0_u64..).try_parallel(|i| if i == 777 { Err(i) } else { Ok(i) }).serial(drop).try_run();
+    let result = pool
+        .try_pipeline(0_u64..)
+        .try_parallel(|i| if i == 777 { Err(i) } else { Ok(i) })
+        .serial(drop)
+        .try_run();
     assert_eq!(result, Err(777));
     works(&pool);
 }

@@ -13,7 +13,9 @@ fn pool(workers: usize) -> Pool {
 
 #[test]
 fn every_task_runs_once_in_each_run() {
-    for (tasks, workers) in [0, 1, 63, 64, 65, 1_000].into_iter().flat_map(|tasks| [1, 2, 3].map(|it| (tasks, it))) {
+    for (tasks, workers) in
+        [0, 1, 63, 64, 65, 1_000].into_iter().flat_map(|tasks| [1, 2, 3].map(|it| (tasks, it)))
+    {
         let (pool, done) = (pool(workers), AtomicUsize::new(0));
         let mut graph = pool.record(|g| {
             (0..tasks).for_each(|_| g.task().run(|| _ = done.fetch_add(1, Ordering::Relaxed)));
@@ -58,7 +60,8 @@ fn two_roots_run_at_the_same_time() {
 
 #[test]
 fn a_graph_runs_again_after_a_panic() {
-    let (pool, a, panics, done) = (pool(2), Handle::new(), AtomicBool::new(true), AtomicUsize::new(0));
+    let (pool, a, panics, done) =
+        (pool(2), Handle::new(), AtomicBool::new(true), AtomicUsize::new(0));
     let mut graph = pool.record(|g| {
         g.task().writes(&a).run(|| assert!(!panics.load(Ordering::Relaxed), "as told"));
         (0..10).for_each(|_| g.task().reads(&a).run(|| _ = done.fetch_add(1, Ordering::Relaxed)));
@@ -92,7 +95,8 @@ fn a_graph_runs_again_after_a_panic_under_every_policy() {
         let (a, panics, done) = (Handle::new(), AtomicBool::new(true), AtomicUsize::new(0));
         let graph = pool.record_with(policy, |g| {
             g.task().writes(&a).run(|| assert!(!panics.load(Ordering::Relaxed), "as told"));
-            (0..10).for_each(|_| g.task().reads(&a).run(|| _ = done.fetch_add(1, Ordering::Relaxed)));
+            (0..10)
+                .for_each(|_| g.task().reads(&a).run(|| _ = done.fetch_add(1, Ordering::Relaxed)));
             g.task().writes(&a).run(|| _ = done.fetch_add(1, Ordering::Relaxed));
         });
         let mut graph = graph.unwrap();

@@ -1,4 +1,5 @@
-//! What is isolated is done while its caller has something in hand, and nothing else is done in the wait for it.
+//! What is isolated is done while its caller has something in hand, and nothing else is done in the
+//! wait for it.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,8 +20,12 @@ fn meet(barrier: &Barrier) {
 }
 
 fn pools() -> impl Iterator<Item = Pool> {
-    let pool = |(workers, policy): (usize, &str)| Pool::builder().workers(workers).policy(policy).build().unwrap();
-    [(1, "steal-kind"), (2, "steal"), (2, "fifo"), (3, "cats"), (4, "steal-kind")].into_iter().map(pool)
+    let pool = |(workers, policy): (usize, &str)| {
+        Pool::builder().workers(workers).policy(policy).build().unwrap()
+    };
+    [(1, "steal-kind"), (2, "steal"), (2, "fifo"), (3, "cats"), (4, "steal-kind")]
+        .into_iter()
+        .map(pool)
 }
 
 #[test]
@@ -86,8 +91,10 @@ fn who_waits_in_an_isolated_call_does_nothing_that_was_begun_outside() {
                     }
                     IN_HAND.set(true);
                     pool.isolate(|| {
-                        let (a, b) =
-                            pool.join(|| pool.map_reduce(0..10, || 0, |a, b| a + b, |a, b| a + b), || sleep(SHORT));
+                        let (a, b) = pool.join(
+                            || pool.map_reduce(0..10, || 0, |a, b| a + b, |a, b| a + b),
+                            || sleep(SHORT),
+                        );
                         assert_eq!((a, b), (45, ()));
                     });
                     IN_HAND.set(false);
@@ -137,7 +144,9 @@ fn tasks_with_dependences_graphs_and_many_small_tasks_are_done_within() {
             let (pool, ran) = (&pool, &ran);
             for _ in 0..4 {
                 outer.spawn(move || {
-                    pool.isolate(|| pool.scope(|s| (0..5_000).for_each(|_| s.spawn(|| count(ran)))));
+                    pool.isolate(|| {
+                        pool.scope(|s| (0..5_000).for_each(|_| s.spawn(|| count(ran))))
+                    });
                 });
             }
         });

@@ -31,10 +31,17 @@ fn schedule(text: &str) -> Schedule {
 fn every_iteration_is_done_once() {
     for workers in [1, 2, 5] {
         let pool = pool(workers);
-        for (text, n) in SCHEDULES.iter().flat_map(|text| [0_usize, 1, 2, 100, 100_000].map(|n| (text, n))) {
+        for (text, n) in
+            SCHEDULES.iter().flat_map(|text| [0_usize, 1, 2, 100, 100_000].map(|n| (text, n)))
+        {
             let times: Vec<_> = (0..n).map(|_| AtomicU32::new(0)).collect();
-            pool.over(0..n).schedule(schedule(text)).for_each(|i| _ = times[i].fetch_add(1, Ordering::Relaxed));
-            assert!(times.into_iter().all(|it| it.into_inner() == 1), "{text}, {n} iterations, {workers} workers");
+            pool.over(0..n)
+                .schedule(schedule(text))
+                .for_each(|i| _ = times[i].fetch_add(1, Ordering::Relaxed));
+            assert!(
+                times.into_iter().all(|it| it.into_inner() == 1),
+                "{text}, {n} iterations, {workers} workers"
+            );
         }
     }
 }
@@ -52,13 +59,22 @@ fn a_loop_that_is_run_again_is_whole_whatever_its_length_and_after_a_panic() {
             });
         };
         pool.run(|| {
-            for (round, n) in [50_000, 50_000, 100, 3, 50_000, 1, 7_000].repeat(30).into_iter().enumerate() {
+            for (round, n) in
+                [50_000, 50_000, 100, 3, 50_000, 1, 7_000].repeat(30).into_iter().enumerate()
+            {
                 let panics = round % 10 == 9 && n > 1;
                 let result = catch_unwind(AssertUnwindSafe(|| each(n, panics)));
                 assert_eq!(result.is_err(), panics);
                 let done: Vec<_> = times.iter().map(|it| it.swap(0, Ordering::Relaxed)).collect();
-                let is_once = if panics { done.iter().all(|&it| it <= 1) } else { done[..n].iter().all(|&it| it == 1) };
-                assert!(is_once && done[n..].iter().all(|&it| it == 0), "{workers} workers, round {round}: {n}");
+                let is_once = if panics {
+                    done.iter().all(|&it| it <= 1)
+                } else {
+                    done[..n].iter().all(|&it| it == 1)
+                };
+                assert!(
+                    is_once && done[n..].iter().all(|&it| it == 0),
+                    "{workers} workers, round {round}: {n}"
+                );
             }
         });
     }
@@ -88,7 +104,8 @@ fn ranges_of_all_types_begin_where_they_say() {
     pool.for_each(i128::MIN..i128::MIN + 3, |_| one());
     pool.for_each(u128::MAX - 2..u128::MAX, |i| assert!(i >= u128::MAX - 2));
     assert_eq!(count.into_inner(), 255 + 255 + 600 + 40_000 + 4 + 3);
-    // More than half of its type: as many as there are, not as many as the type could tell the difference of.
+    // More than half of its type: as many as there are, not as many as the type could tell the
+    // difference of.
     let chunks = AtomicU64::new(0);
     pool.over(i32::MIN..i32::MAX)
         .schedule(schedule("static,1073741824"))
@@ -116,7 +133,9 @@ fn loops_are_nested() {
 fn chunks_are_the_whole_range_and_do_not_overlap() {
     for text in ["static", "dynamic,7", "guided", "aid-dynamic", "aid-affinity"] {
         let (pool, sum) = (pool(3), Mutex::new(Vec::new()));
-        pool.over(-5_000..5_000_i64).schedule(schedule(text)).for_each_chunk(|chunk| sum.lock().unwrap().push(chunk));
+        pool.over(-5_000..5_000_i64)
+            .schedule(schedule(text))
+            .for_each_chunk(|chunk| sum.lock().unwrap().push(chunk));
         let mut chunks = sum.into_inner().unwrap();
         chunks.sort_by_key(|chunk| chunk.start);
         assert!(chunks.into_iter().flatten().eq(-5_000..5_000), "{text}");
@@ -129,8 +148,11 @@ fn bringing_values_together_may_take_a_loop() {
     let more = || pool.map_reduce(0..100_u64, || 0, |sum, i| sum + i, |a, b| a + b) - 4_950;
     for _ in 0..200 {
         let schedule = schedule("dynamic,1");
-        let sum =
-            pool.over(0..64_u64).schedule(schedule).map_reduce(|| 0, |sum, i| sum + i + more(), |a, b| a + b + more());
+        let sum = pool.over(0..64_u64).schedule(schedule).map_reduce(
+            || 0,
+            |sum, i| sum + i + more(),
+            |a, b| a + b + more(),
+        );
         assert_eq!(sum, 2_016);
     }
 }
@@ -169,12 +191,15 @@ fn elements_and_blocks_of_a_slice_are_each_changed_once() {
     let mut elements = vec![0_usize; 10_001];
     pool.for_each_mut(&mut elements, |i, it| *it += i);
     assert!(elements.iter().copied().eq(0..10_001));
-    pool.for_each_block(&mut elements, 100, |block, part| part.iter_mut().for_each(|it| *it = *it - *it + block));
+    pool.for_each_block(&mut elements, 100, |block, part| {
+        part.iter_mut().for_each(|it| *it = *it - *it + block)
+    });
     assert!(elements.iter().enumerate().all(|(i, &it)| it == i / 100));
     pool.over(5..7).for_each_mut(&mut elements, |_, it| *it = 9);
     assert_eq!(elements[4..8], [0, 9, 9, 0]);
-    pool.over(0..5)
-        .for_each_block(&mut [0_u8; 3], 2, |block, part| assert_eq!(part.len(), 2_usize.saturating_sub(block)));
+    pool.over(0..5).for_each_block(&mut [0_u8; 3], 2, |block, part| {
+        assert_eq!(part.len(), 2_usize.saturating_sub(block))
+    });
 }
 
 proptest! {

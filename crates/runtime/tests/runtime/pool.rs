@@ -31,7 +31,8 @@ fn message(f: impl FnOnce()) -> String {
 fn a_call_from_outside_runs_on_a_worker_and_one_from_inside_on_the_same() {
     let pool = pool(2);
     let outside = std::thread::current().id();
-    let (outer, inner) = pool.run(|| (std::thread::current().id(), pool.run(|| std::thread::current().id())));
+    let (outer, inner) =
+        pool.run(|| (std::thread::current().id(), pool.run(|| std::thread::current().id())));
     assert!(outer == inner && outer != outside);
 }
 
@@ -73,13 +74,18 @@ fn all_tasks_of_a_scope_have_ended_when_it_returns() {
 #[test]
 fn tasks_borrow_what_outlives_the_scope() {
     let mut parts = vec![0; 50];
-    pool(2).scope(|s| parts.iter_mut().enumerate().for_each(|(i, part)| s.spawn(move || *part = i)));
+    pool(2)
+        .scope(|s| parts.iter_mut().enumerate().for_each(|(i, part)| s.spawn(move || *part = i)));
     assert!(parts.into_iter().eq(0..50));
 }
 
 #[test]
 fn tasks_create_tasks_of_the_same_scope() {
-    fn tree<'scope>(spawner: evenkeel_runtime::Spawner<'scope>, leaves: &'scope AtomicUsize, depth: u32) {
+    fn tree<'scope>(
+        spawner: evenkeel_runtime::Spawner<'scope>,
+        leaves: &'scope AtomicUsize,
+        depth: u32,
+    ) {
         if depth == 0 {
             leaves.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -101,10 +107,13 @@ fn a_spawner_works_from_a_thread_that_is_no_worker() {
         let (spawner, done) = (s.spawner(), &done);
         std::thread::scope(|threads| {
             threads.spawn(move || {
-                (0..1_000).for_each(|_| spawner.spawn(move || _ = done.fetch_add(1, Ordering::Relaxed)));
+                (0..1_000)
+                    .for_each(|_| spawner.spawn(move || _ = done.fetch_add(1, Ordering::Relaxed)));
                 spawner.spawn({
                     let large = [1_u8; 1_000];
-                    move || _ = done.fetch_add(large.map(usize::from).iter().sum(), Ordering::Relaxed)
+                    move || {
+                        _ = done.fetch_add(large.map(usize::from).iter().sum(), Ordering::Relaxed)
+                    }
                 });
             });
         });
@@ -119,7 +128,9 @@ fn scopes_are_nested_and_each_waits_for_its_own() {
         for _ in 0..20 {
             s.spawn(|| {
                 let before = AtomicUsize::new(0);
-                pool.scope(|inner| (0..20).for_each(|_| inner.spawn(|| _ = before.fetch_add(1, Ordering::Relaxed))));
+                pool.scope(|inner| {
+                    (0..20).for_each(|_| inner.spawn(|| _ = before.fetch_add(1, Ordering::Relaxed)))
+                });
                 done.fetch_add(before.into_inner(), Ordering::Relaxed);
             });
         }
@@ -130,9 +141,14 @@ fn scopes_are_nested_and_each_waits_for_its_own() {
 #[test]
 fn closures_of_any_size_arrive_whole() {
     let (pool, sum) = (pool(2), AtomicUsize::new(0));
-    fn spawn<'scope, const N: usize>(s: &evenkeel_runtime::Scope<'scope, '_>, sum: &'scope AtomicUsize) {
+    fn spawn<'scope, const N: usize>(
+        s: &evenkeel_runtime::Scope<'scope, '_>,
+        sum: &'scope AtomicUsize,
+    ) {
         let data = [1_u8; N];
-        s.spawn(move || _ = sum.fetch_add(data.iter().map(|&it| usize::from(it)).sum(), Ordering::Relaxed));
+        s.spawn(move || {
+            _ = sum.fetch_add(data.iter().map(|&it| usize::from(it)).sum(), Ordering::Relaxed)
+        });
     }
     pool.scope(|s| {
         for _ in 0..100 {
@@ -239,7 +255,8 @@ fn what_panics_as_it_is_dropped_hangs_nothing_where_several_tasks_panic_with_it(
         }
         std::panic::panic_any(Loud);
     };
-    let payload = catch_unwind(AssertUnwindSafe(|| pool.scope(|s| (0..2).for_each(|_| s.spawn(both_panic)))));
+    let payload =
+        catch_unwind(AssertUnwindSafe(|| pool.scope(|s| (0..2).for_each(|_| s.spawn(both_panic)))));
     std::mem::forget(payload.unwrap_err());
     begun.store(0, Ordering::SeqCst);
     let payload = catch_unwind(AssertUnwindSafe(|| pool.for_each(0..2_u32, |_| both_panic())));
@@ -324,17 +341,25 @@ fn a_pool_keeps_to_as_many_threads_as_it_has_workers() {
 
 #[test]
 fn what_cannot_be_had_is_named() {
-    let message = |result: Result<Pool, PoolError>| result.err().map(|error| error.to_string()).unwrap_or_default();
-    assert_eq!(message(Pool::builder().workers(0).build()), "0 workers asked for, expected 1 to 4096");
+    let message = |result: Result<Pool, PoolError>| {
+        result.err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert_eq!(
+        message(Pool::builder().workers(0).build()),
+        "0 workers asked for, expected 1 to 4096"
+    );
     let expected = "no policy 'lifo' for tasks; there are fifo, steal, steal-kind, cats";
     assert_eq!(message(Pool::builder().policy("lifo").build()), expected);
     // What a `main` ends with that returns it.
     assert_eq!(format!("{:?}", Pool::builder().policy("lifo").build().err().unwrap()), expected);
-    let expected = "'heft' plans whole graphs: record one and name it there (Pool::record_with); for tasks as they come expected one of \
+    let expected = "'heft' plans whole graphs: record one and name it there (Pool::record_with); \
+                    for tasks as they come expected one of \
                     fifo, steal, steal-kind, cats";
     assert_eq!(message(Pool::builder().policy("heft").build()), expected);
     assert!(message(Pool::builder().schedule("dynamic,0").build()).contains("'0' is not a chunk"));
-    assert!(message(Pool::builder().machine("no-such-machine").build()).contains("no-such-machine"));
+    assert!(
+        message(Pool::builder().machine("no-such-machine").build()).contains("no-such-machine")
+    );
 }
 
 #[test]
@@ -375,9 +400,16 @@ fn a_nested_scope_ends_with_its_own_tasks_and_does_not_wait_for_what_else_there_
     });
 }
 
-/// Each leaves the next one behind while it joins: so that is run on top of that join, and what it leaves behind on top of both. With too much in hand to lie in
-/// a batch, which is run when the join is over.
-fn on_top<'scope>(pool: &'scope Pool, s: Spawner<'scope>, count: &'scope AtomicUsize, most: usize, hand: [usize; 6]) {
+/// Each leaves the next one behind while it joins: so that is run on top of that join, and what it
+/// leaves behind on top of both. With too much in hand to lie in a batch, which is run when the
+/// join is over.
+fn on_top<'scope>(
+    pool: &'scope Pool,
+    s: Spawner<'scope>,
+    count: &'scope AtomicUsize,
+    most: usize,
+    hand: [usize; 6],
+) {
     let needs_much_of_the_stack = black_box([0_u8; 16 << 10]);
     let number = count.fetch_add(1, Ordering::Relaxed) + 1;
     assert!(hand[0] + 1 == number && number <= most, "the last");

@@ -31,7 +31,9 @@ fn a_writer_waits_for_all_readers_and_they_for_the_writer_before() {
         pool.scope(|s| {
             for round in 0..50 {
                 let (done, before) = (&done, round * (readers + 1));
-                s.task().writes(&a).run(move || assert_eq!(done.fetch_add(1, Ordering::Relaxed), before));
+                s.task()
+                    .writes(&a)
+                    .run(move || assert_eq!(done.fetch_add(1, Ordering::Relaxed), before));
                 for _ in 0..readers {
                     s.task().reads(&a).run(move || {
                         let now = done.fetch_add(1, Ordering::Relaxed);
@@ -61,7 +63,8 @@ fn a_task_that_reads_and_writes_the_same_does_not_wait_for_itself() {
 fn parts_of_an_array_conflict_where_they_share_a_block() {
     let (array, regions) = (Data::new(vec![0_u64; 100]), Regions::new(100, 10));
     let cells: Vec<_> = (0..100).map(|_| AtomicU64::new(0)).collect();
-    // Each sweep adds to a cell what its left neighbour had after the sweep: Gauss and Seidel's order, wave after wave.
+    // Each sweep adds to a cell what its left neighbour had after the sweep: Gauss and Seidel's
+    // order, wave after wave.
     let sweep = |first: usize| {
         for i in first..first + 10 {
             let left = if i == 0 { 1 } else { cells[i - 1].load(Ordering::Relaxed) };
@@ -71,13 +74,16 @@ fn parts_of_an_array_conflict_where_they_share_a_block() {
     pool(2).scope(|s| {
         for first in (0..50).flat_map(|_| (0..10).map(|block| 10 * block)) {
             let sweep = &sweep;
-            let (own, left) = (regions.part(first..first + 10), regions.part(first.saturating_sub(1)..first));
+            let (own, left) =
+                (regions.part(first..first + 10), regions.part(first.saturating_sub(1)..first));
             s.task().updates(&own).reads(&left).run(move || sweep(first));
         }
     });
     let mut serial = array.into_inner();
     for _ in 0..50 {
-        (0..100).for_each(|i| serial[i] = serial[i].wrapping_add(if i == 0 { 1 } else { serial[i - 1] }));
+        (0..100).for_each(|i| {
+            serial[i] = serial[i].wrapping_add(if i == 0 { 1 } else { serial[i - 1] })
+        });
     }
     assert!(cells.into_iter().map(AtomicU64::into_inner).eq(serial));
     assert!(format!("{:?}", regions.part(100..200)).contains("[]"));
@@ -126,7 +132,9 @@ fn what_waits_for_a_task_that_panicked_is_dropped_and_the_panic_arrives() {
         let payload = catch_unwind(AssertUnwindSafe(|| {
             pool.scope(|s| {
                 s.task().updates(&a).run(|| panic!("first"));
-                (0..50).for_each(|_| s.task().updates(&a).run(|| _ = done.fetch_add(1, Ordering::Relaxed)));
+                (0..50).for_each(|_| {
+                    s.task().updates(&a).run(|| _ = done.fetch_add(1, Ordering::Relaxed))
+                });
             });
         }));
         assert_eq!(payload.unwrap_err().downcast_ref(), Some(&"first"));
@@ -170,7 +178,9 @@ type Accesses = (Vec<usize>, Vec<usize>);
 
 /// What a task makes of what it reads, for each that it writes.
 fn mix(number: u64, seen: impl Iterator<Item = u64>) -> u64 {
-    seen.fold(number, |hash, value| (hash ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23))
+    seen.fold(number, |hash, value| {
+        (hash ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)
+    })
 }
 
 fn serial(tasks: &[Accesses], handles: usize) -> Vec<u64> {
@@ -236,6 +246,10 @@ fn many_random_graphs_give_what_one_thread_gives() {
         let handles = 1 + draw(10);
         let mut some = |most| (0..draw(most)).map(|_| draw(handles)).collect::<Vec<_>>();
         let tasks: Vec<_> = (0..40).map(|_| (some(6), some(3))).collect();
-        assert_eq!(parallel(&pools[graph % pools.len()], &tasks, handles), serial(&tasks, handles), "graph {graph}");
+        assert_eq!(
+            parallel(&pools[graph % pools.len()], &tasks, handles),
+            serial(&tasks, handles),
+            "graph {graph}"
+        );
     }
 }

@@ -4,7 +4,8 @@ use crate::support::free_odroid;
 use evenkeel_machine::{CoreId, KindId, Nanos, Work};
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::{
-    Clock, Directive, Directives, Event, Interest, Order, Policy, QueueId, Slice, Start, ThreadId, Tier, View,
+    Clock, Directive, Directives, Event, Interest, Order, Policy, QueueId, Slice, Start, ThreadId,
+    Tier, View,
 };
 use evenkeel_sim::{Config, Deaf, Outcome, run};
 
@@ -25,13 +26,18 @@ fn works_always() -> Application {
     application(vec![Step::Compute { work: Work(1 << 50), phase: PhaseId(0) }])
 }
 
-/// Works for some 0.1 ms, and sleeps for 48.2: it wakes soon after a slice of 3 ms has begun, were the first to begin as it went to sleep, and one of 12, too.
+/// Works for some 0.1 ms, and sleeps for 48.2: it wakes soon after a slice of 3 ms has begun, were
+/// the first to begin as it went to sleep, and one of 12, too.
 fn sleeps_much() -> Application {
     let work = Step::Compute { work: Work(100_000), phase: PhaseId(0) };
-    application(vec![Step::Loop { times: None, body: vec![work, Step::Sleep(Nanos::from_micros(48_200))] }])
+    application(vec![Step::Loop {
+        times: None,
+        body: vec![work, Step::Sleep(Nanos::from_micros(48_200))],
+    }])
 }
 
-/// Every core has a queue of its own. Threads belong to core 0, those from `elsewhere` on to core 1, to whose threads core 0 may be host, and have long slices.
+/// Every core has a queue of its own. Threads belong to core 0, those from `elsewhere` on to core
+/// 1, to whose threads core 0 may be host, and have long slices.
 struct Rows {
     batch: u32,
     elsewhere: u32,
@@ -61,7 +67,8 @@ impl Policy for Rows {
             Event::Started(thread) => {
                 say.assign(thread, QueueId(u32::from(thread >= ThreadId(self.elsewhere))));
                 say.order(thread, Order::VirtualTime { weight: 1024, start: Start::Floor });
-                let slice = if thread < ThreadId(self.elsewhere) { SLICE } else { Nanos::from_millis(50) };
+                let slice =
+                    if thread < ThreadId(self.elsewhere) { SLICE } else { Nanos::from_millis(50) };
                 say.slice(thread, Slice { batch: self.batch, ..Slice::of(slice) });
             }
             Event::SliceUsed(..) => self.used_up += 1,
@@ -87,10 +94,19 @@ fn who_only_computes_beside_others_who_do_has_so_many_slices_in_a_row() {
     for batch in [1, 2, 5] {
         let (outcome, used_up) = simulate("1big", batch, 9, &apps);
         let turns = SECONDS * 1000 / (3 * u64::from(batch));
-        assert!(outcome.context_switches.abs_diff(turns) <= 1, "{batch}: {} for {turns}", outcome.context_switches);
+        assert!(
+            outcome.context_switches.abs_diff(turns) <= 1,
+            "{batch}: {} for {turns}",
+            outcome.context_switches
+        );
         assert!(u64::from(used_up).abs_diff(turns) <= 1, "{batch}: {used_up} for {turns}");
         let time = |thread: usize| outcome.threads[thread].time_on[KindId(0)].as_secs_f64();
-        assert!((time(0) - time(1)).abs() <= 0.003 * f64::from(batch), "{batch}: {} and {}", time(0), time(1));
+        assert!(
+            (time(0) - time(1)).abs() <= 0.003 * f64::from(batch),
+            "{batch}: {} and {}",
+            time(0),
+            time(1)
+        );
     }
 }
 
@@ -100,17 +116,29 @@ fn who_has_slept_waits_for_one_slice_at_most() {
     let least = Nanos::from_micros(2_500);
     for batch in [1, 4] {
         let longest = longest_wait(&simulate("1big", batch, 9, &apps).0);
-        assert!((least..=SLICE + Nanos::from_micros(100)).contains(&longest), "{batch}: {longest:?}");
+        assert!(
+            (least..=SLICE + Nanos::from_micros(100)).contains(&longest),
+            "{batch}: {longest:?}"
+        );
     }
 }
 
 #[test]
 fn so_does_who_may_be_the_cores_guest() {
-    // Two work on each core; who sleeps much belongs to core 1, whose slices are long, and is further behind than all: it is core 0's guest.
+    // Two work on each core; who sleeps much belongs to core 1, whose slices are long, and is
+    // further behind than all: it is core 0's guest.
     let apps = [works_always(), works_always(), works_always(), works_always(), sleeps_much()];
     for batch in [1, 4] {
         let (outcome, _) = simulate("2big", batch, 2, &apps);
-        assert!(longest_wait(&outcome) <= SLICE + Nanos::from_micros(100), "{batch}: {:?}", longest_wait(&outcome));
-        assert!(outcome.threads[4].migrations > 10, "{batch}: {} migrations", outcome.threads[4].migrations);
+        assert!(
+            longest_wait(&outcome) <= SLICE + Nanos::from_micros(100),
+            "{batch}: {:?}",
+            longest_wait(&outcome)
+        );
+        assert!(
+            outcome.threads[4].migrations > 10,
+            "{batch}: {} migrations",
+            outcome.threads[4].migrations
+        );
     }
 }

@@ -31,7 +31,9 @@ fn everything_built_in_ends_under_pinned_and_linux_with_all_of_its_work_done() {
         for policy in ["pinned", "linux"] {
             let outcome = outcome(&machine, &apps, policy);
             for (app, done) in apps.iter().zip(&outcome.apps) {
-                let Some(asked) = app.total_work().filter(|_| app.duration.is_none()) else { continue };
+                let Some(asked) = app.total_work().filter(|_| app.duration.is_none()) else {
+                    continue;
+                };
                 let ends = done.completions.len() as u64;
                 assert!(
                     ends > 0 && done.retired.0 >= ends * asked.0,
@@ -72,6 +74,9 @@ fn a_dynamic_loop_is_within_one_chunk_a_run_of_its_ideal_speedup() {
         let chunk_ns = (chunk * apps[0].loops[0].work.0) as f64 / one_little;
         let ideal_ns = alone_ns / ideal_speedup(big_little_ratio("blackscholes").unwrap(), 4, 4);
         // Two runs of the hundred; a switch to each thread before the first.
-        assert!(all_ns <= ideal_ns + 2.0 * chunk_ns + machine.costs.context_switch.0 as f64, "{chunk}: {all_ns}");
+        assert!(
+            all_ns <= ideal_ns + 2.0 * chunk_ns + machine.costs.context_switch.0 as f64,
+            "{chunk}: {all_ns}"
+        );
     }
 }

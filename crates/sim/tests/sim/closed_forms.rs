@@ -4,13 +4,14 @@ use crate::support::{KindPlan, barrier, compute, free_odroid, policy, rounds, th
 use evenkeel_files::machines;
 use evenkeel_machine::{CoreId, KindId, Machine, Nanos, Work};
 use evenkeel_model::{
-    Application, Class, ConditionId, LockId, LoopId, ParallelLoop, PhaseId, Program, ProgramId, Step, ThreadSpec,
-    TimerId, TimerMode,
+    Application, Class, ConditionId, LockId, LoopId, ParallelLoop, PhaseId, Program, ProgramId,
+    Step, ThreadSpec, TimerId, TimerMode,
 };
 use evenkeel_sim::{Config, Deaf, Entry, Estimator, Governor, Log, Outcome, SimError, run};
 use proptest::prelude::*;
 
-/// Work that a little core of the Odroid does in a nanosecond, at 800 MHz and one instruction per cycle.
+/// Work that a little core of the Odroid does in a nanosecond, at 800 MHz and one instruction per
+/// cycle.
 const LITTLE_PER_NS: f64 = 0.8;
 
 fn outcome(machine: &Machine, app: Application, name: &str) -> Outcome {
@@ -21,7 +22,8 @@ fn with(machine: &Machine, app: Application, name: &str, config: &Config) -> Out
     run(machine, &[app], policy(name).as_mut(), config, &mut Deaf).unwrap()
 }
 
-/// Equal threads that share a loop of iterations of 0.8 M instructions: a millisecond of a little core each.
+/// Equal threads that share a loop of iterations of 0.8 M instructions: a millisecond of a little
+/// core each.
 fn loop_of(iterations: u64, workers: u32, factor: f64, schedule: &str) -> Application {
     let mut app = threads(workers as usize, factor, vec![Step::ParallelFor(LoopId(0))]);
     app.loops.push(ParallelLoop {
@@ -38,7 +40,10 @@ fn loop_of(iterations: u64, workers: u32, factor: f64, schedule: &str) -> Applic
 #[test]
 fn a_single_thread_takes_its_work_divided_by_its_speed() {
     let app = threads(1, 4.0, vec![compute(800_000_000)]);
-    assert_eq!(outcome(&free_odroid("1little"), app.clone(), "pinned").makespan, Nanos(1_000_000_000));
+    assert_eq!(
+        outcome(&free_odroid("1little"), app.clone(), "pinned").makespan,
+        Nanos(1_000_000_000)
+    );
     assert_eq!(outcome(&free_odroid("1big"), app, "pinned").makespan, Nanos(250_000_000));
 }
 
@@ -78,11 +83,13 @@ proptest! {
         let found = outcome(&machine, app, "pinned").makespan.0 as f64;
         let work = iterations as f64 * 800_000.0;
         let ideal = work / LITTLE_PER_NS / (f64::from(big) * factor + f64::from(little));
-        // Whoever takes the last chunk takes it before the others run dry, and has it on the slowest core at worst.
+        // Whoever takes the last chunk takes it before the others run dry, and has it on the
+        // slowest core at worst.
         let slowest = if little > 0 { 1.0 } else { factor };
         let chunk_ns = chunk.min(iterations) as f64 * 1e6 / slowest;
         prop_assert!(found >= ideal - 1.0, "{found} beats the ideal {ideal}");
-        prop_assert!(found <= ideal + chunk_ns + 1_000.0, "{found}, ideal {ideal}, chunk {chunk_ns}");
+        prop_assert!(found <= ideal + chunk_ns + 1_000.0, "{found}, ideal {ideal}, chunk \
+                                                           {chunk_ns}");
     }
 }
 
@@ -91,13 +98,15 @@ fn a_context_switch_and_a_migration_cost_what_the_machine_says() {
     let mut machine = free_odroid("1big+1little");
     machine.costs.context_switch = Nanos(2_000);
     machine.costs.migration_across = Nanos(30_000);
-    // From the little core, alone, to the big one when the other thread there has ended: hsp pulls it over.
+    // From the little core, alone, to the big one when the other thread there has ended: hsp pulls
+    // it over.
     let mut app = threads(2, 4.0, vec![compute(3_200_000)]);
     app.programs.push(Program { steps: vec![compute(1_600_000)] });
     app.threads[1].program = ProgramId(1);
     let log = logged(&machine, app, "hsp");
     let ran: Vec<_> = runs(&log);
-    // Big: 2 us, then 3.2 M / 3.2 per ns. Little: 2 us, then 0.998 ms of work at 0.8 per ns. After the move 2 us and 30 us.
+    // Big: 2 us, then 3.2 M / 3.2 per ns. Little: 2 us, then 0.998 ms of work at 0.8 per ns. After
+    // the move 2 us and 30 us.
     let big = machine.cores_of(KindId(0)).next().unwrap();
     let first = ran.iter().find(|run| run.1 == big).unwrap();
     assert_eq!(first.3 - first.2, Nanos(1_002_000));
@@ -127,7 +136,8 @@ fn a_lock_is_handed_over_in_order_and_serialises_what_it_protects() {
     app.locks = 1;
     let outcome = outcome(&free_odroid("4little"), app, "pinned");
     assert_eq!(outcome.makespan, Nanos::from_millis(4));
-    let ends: Vec<_> = outcome.threads.iter().map(|thread| thread.ended.unwrap().0 / 1_000_000).collect();
+    let ends: Vec<_> =
+        outcome.threads.iter().map(|thread| thread.ended.unwrap().0 / 1_000_000).collect();
     assert_eq!(ends, [1, 2, 3, 4]);
 }
 
@@ -135,9 +145,19 @@ fn a_lock_is_handed_over_in_order_and_serialises_what_it_protects() {
 fn a_waiter_that_is_signalled_runs_only_once_it_has_its_lock() {
     let lock = LockId(0);
     let condition = ConditionId(0);
-    let wait = vec![Step::Lock(lock), Step::Wait { condition, lock: Some(lock) }, compute(800_000), Step::Unlock(lock)];
-    let signal =
-        vec![compute(800_000), Step::Lock(lock), Step::Signal(condition), compute(1_600_000), Step::Unlock(lock)];
+    let wait = vec![
+        Step::Lock(lock),
+        Step::Wait { condition, lock: Some(lock) },
+        compute(800_000),
+        Step::Unlock(lock),
+    ];
+    let signal = vec![
+        compute(800_000),
+        Step::Lock(lock),
+        Step::Signal(condition),
+        compute(1_600_000),
+        Step::Unlock(lock),
+    ];
     let mut app = threads(2, 1.0, wait);
     app.programs.push(Program { steps: signal });
     app.threads[1].program = ProgramId(1);
@@ -149,7 +169,11 @@ fn a_waiter_that_is_signalled_runs_only_once_it_has_its_lock() {
 
 #[test]
 fn a_periodic_thread_keeps_its_period_however_long_its_work_takes() {
-    let timer = Step::Timer { timer: TimerId(0), period: Nanos::from_millis(10), mode: TimerMode::Absolute };
+    let timer = Step::Timer {
+        timer: TimerId(0),
+        period: Nanos::from_millis(10),
+        mode: TimerMode::Absolute,
+    };
     let mut app = threads(1, 1.0, vec![rounds(100, vec![compute(800_000), timer])]);
     app.timers = 1;
     assert_eq!(outcome(&free_odroid("1little"), app, "linux").makespan, Nanos::from_millis(1_000));
@@ -163,7 +187,8 @@ fn a_real_time_thread_runs_before_normal_ones_and_equal_ones_take_turns() {
     }
     let outcome = outcome(&free_odroid("1little"), app, "linux");
     // 200 ms each; turns of 100 ms for the two.
-    let ends: Vec<_> = outcome.threads.iter().map(|thread| thread.ended.unwrap().0 / 1_000_000).collect();
+    let ends: Vec<_> =
+        outcome.threads.iter().map(|thread| thread.ended.unwrap().0 / 1_000_000).collect();
     assert_eq!(ends, [600, 300, 400]);
 }
 
@@ -185,7 +210,8 @@ fn bandwidth_is_shared_so_that_memory_bound_threads_slow_each_other_and_no_one_e
     // Alone 0.8 instructions per ns want 1.6 GB/s; two share it.
     app.phases[0].bytes_per_instruction = 2.0;
     app.phases.push(evenkeel_model::Phase::new("quiet", evenkeel_model::Scaling::Factor(1.0)));
-    app.programs.push(Program { steps: vec![Step::Compute { work: Work(80_000_000), phase: PhaseId(1) }] });
+    app.programs
+        .push(Program { steps: vec![Step::Compute { work: Work(80_000_000), phase: PhaseId(1) }] });
     app.threads[2].program = ProgramId(1);
     let outcome = outcome(&machine, app, "pinned");
     let ends: Vec<_> = outcome.threads.iter().map(|thread| thread.ended.unwrap()).collect();
@@ -237,7 +263,9 @@ fn an_earlier_deadline_goes_first_whatever_the_period() {
 #[test]
 fn a_real_time_thread_preempts_where_the_policy_moves_threads_about() {
     let mut app = threads(3, 2.0, vec![compute(800_000_000)]);
-    app.programs.push(Program { steps: vec![rounds(100, vec![compute(80_000), Step::Sleep(Nanos::from_millis(2))])] });
+    app.programs.push(Program {
+        steps: vec![rounds(100, vec![compute(80_000), Step::Sleep(Nanos::from_millis(2))])],
+    });
     app.threads[2].program = ProgramId(1);
     app.threads[2].class = Class::RealTime { priority: 50, round_robin: false };
     for name in ["acfs", "age", "hsp", "linux"] {
@@ -259,20 +287,33 @@ fn a_real_time_thread_that_starts_beside_a_normal_one_takes_a_core_of_its_own() 
 #[test]
 fn a_thread_that_becomes_idle_class_gives_way_at_once() {
     let mut app = threads(2, 1.0, vec![compute(8_000_000)]);
-    app.programs.push(Program { steps: vec![compute(800_000), Step::SetClass(Class::Idle), compute(8_000_000)] });
+    app.programs.push(Program {
+        steps: vec![compute(800_000), Step::SetClass(Class::Idle), compute(8_000_000)],
+    });
     app.threads[0].program = ProgramId(1);
     let outcome = outcome(&free_odroid("1little"), app, "linux");
     // 10 ms of the other's work, and hardly any of its own beside it.
-    assert!(outcome.threads[1].ended.unwrap() < Nanos::from_millis(16), "{:?}", outcome.threads[1].ended);
+    assert!(
+        outcome.threads[1].ended.unwrap() < Nanos::from_millis(16),
+        "{:?}",
+        outcome.threads[1].ended
+    );
 }
 
 #[test]
 fn a_fork_that_never_ends_needs_a_duration_too() {
     let mut app = threads(1, 1.0, vec![Step::Fork(0), compute(800_000)]);
-    app.programs.push(Program { steps: vec![Step::Loop { times: None, body: vec![compute(800_000)] }] });
+    app.programs
+        .push(Program { steps: vec![Step::Loop { times: None, body: vec![compute(800_000)] }] });
     app.templates.push(ThreadSpec::new("child", ProgramId(1)));
-    let error =
-        run(&free_odroid("1little"), &[app], policy("linux").as_mut(), &Config::default(), &mut Deaf).unwrap_err();
+    let error = run(
+        &free_odroid("1little"),
+        &[app],
+        policy("linux").as_mut(),
+        &Config::default(),
+        &mut Deaf,
+    )
+    .unwrap_err();
     assert!(matches!(error, SimError::Endless { .. }));
 }
 
@@ -280,8 +321,14 @@ fn a_fork_that_never_ends_needs_a_duration_too() {
 fn a_loop_for_more_threads_than_there_are_is_refused() {
     let mut app = loop_of(10, 2, 1.0, "static");
     app.loops[0].workers = 3;
-    let error =
-        run(&free_odroid("2little"), &[app], policy("linux").as_mut(), &Config::default(), &mut Deaf).unwrap_err();
+    let error = run(
+        &free_odroid("2little"),
+        &[app],
+        policy("linux").as_mut(),
+        &Config::default(),
+        &mut Deaf,
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("for 3 threads, and 2 take part"), "{error}");
 }
 
@@ -290,8 +337,15 @@ fn a_moved_thread_pays_for_its_working_set_at_half_speed() {
     let mut machine = free_odroid("1big+1little");
     machine.costs.refill_bandwidth = Some(1_000_000_000);
     let run_for = |working_set: u64| {
-        let mut app =
-            threads(1, 4.0, vec![compute(800_000), Step::SetAffinity(Some([CoreId(0)].into())), compute(32_000_000)]);
+        let mut app = threads(
+            1,
+            4.0,
+            vec![
+                compute(800_000),
+                Step::SetAffinity(Some([CoreId(0)].into())),
+                compute(32_000_000),
+            ],
+        );
         app.phases[0].working_set = working_set;
         app.threads[0].affinity = Some(vec![CoreId(1)]);
         outcome(&machine, app, "linux").makespan
@@ -305,11 +359,18 @@ fn schedutil_climbs_under_load_and_saves_energy_when_there_is_little_of_it() {
     let plan = KindPlan { clusters: vec![1], capacities: vec![256, 512, 1024], smt: false };
     let machine = crate::support::machine(&[plan], evenkeel_machine::Costs::FREE, None);
     let schedutil = Config { governor: Governor::Schedutil, ..Config::default() };
-    let light = || threads(1, 1.0, vec![rounds(200, vec![compute(200_000), Step::Sleep(Nanos::from_millis(10))])]);
+    let light = || {
+        threads(
+            1,
+            1.0,
+            vec![rounds(200, vec![compute(200_000), Step::Sleep(Nanos::from_millis(10))])],
+        )
+    };
     let performance = outcome(&machine, light(), "linux");
     let saving = with(&machine, light(), "linux", &schedutil);
     assert!(saving.cores[0].energy < performance.cores[0].energy);
-    // Under full load it ends at the top: within the time that PELT takes to climb (5 half-lives) of performance.
+    // Under full load it ends at the top: within the time that PELT takes to climb (5 half-lives)
+    // of performance.
     let heavy = || threads(1, 1.0, vec![compute(2_000_000_000)]);
     let performance = outcome(&machine, heavy(), "linux").makespan;
     let climbing = with(&machine, heavy(), "linux", &schedutil).makespan;
@@ -350,17 +411,29 @@ fn threads_that_wait_for_each_other_are_a_deadlock_that_names_them() {
     app.programs.push(Program { steps: vec![lock(1), compute(800_000), lock(0)] });
     app.threads[1].program = ProgramId(1);
     app.locks = 2;
-    let error =
-        run(&free_odroid("2little"), &[app], policy("linux").as_mut(), &Config::default(), &mut Deaf).unwrap_err();
+    let error = run(
+        &free_odroid("2little"),
+        &[app],
+        policy("linux").as_mut(),
+        &Config::default(),
+        &mut Deaf,
+    )
+    .unwrap_err();
     let SimError::Deadlock { waiting, .. } = error else { panic!("{error}") };
-    assert!(waiting.contains("t0 waits for lock 1") && waiting.contains("t1 waits for lock 0"), "{waiting}");
+    assert!(
+        waiting.contains("t0 waits for lock 1") && waiting.contains("t1 waits for lock 0"),
+        "{waiting}"
+    );
 }
 
 #[test]
 fn a_program_without_an_end_needs_a_duration() {
-    let endless = || threads(1, 1.0, vec![Step::Loop { times: None, body: vec![compute(800_000)] }]);
+    let endless =
+        || threads(1, 1.0, vec![Step::Loop { times: None, body: vec![compute(800_000)] }]);
     let machine = free_odroid("1little");
-    let error = run(&machine, &[endless()], policy("linux").as_mut(), &Config::default(), &mut Deaf).unwrap_err();
+    let error =
+        run(&machine, &[endless()], policy("linux").as_mut(), &Config::default(), &mut Deaf)
+            .unwrap_err();
     assert!(matches!(error, SimError::Endless { .. }));
     let config = Config { duration: Some(Nanos::from_millis(50)), ..Config::default() };
     let outcome = with(&machine, endless(), "linux", &config);
@@ -369,7 +442,8 @@ fn a_program_without_an_end_needs_a_duration() {
 
 #[test]
 fn a_fork_runs_beside_its_parent_which_joins_it() {
-    let mut app = threads(1, 1.0, vec![Step::Fork(0), compute(800_000), Step::JoinAll, compute(800_000)]);
+    let mut app =
+        threads(1, 1.0, vec![Step::Fork(0), compute(800_000), Step::JoinAll, compute(800_000)]);
     app.programs.push(Program { steps: vec![compute(1_600_000)] });
     app.templates.push(ThreadSpec::new("child", ProgramId(1)));
     assert_eq!(outcome(&free_odroid("2little"), app, "linux").makespan, Nanos::from_millis(3));

@@ -34,7 +34,8 @@ impl Listener for Wakes {
 
 #[test]
 fn more_than_nine_of_ten_lock_acquisitions_find_the_lock_free() {
-    // Locks of the whole run (times the size), and barrier entries less those that find all others there, who are not woken.
+    // Locks of the whole run (times the size), and barrier entries less those that find all others
+    // there, who are not woken.
     for (program, locks, waits) in [
         ("sc09-ferret", 7_367_532.0, 0.0),
         ("sc09-fluidanimate", 4_168_875.0, 31_998.0 * 7.0 / 8.0),
@@ -48,14 +49,20 @@ fn more_than_nine_of_ten_lock_acquisitions_find_the_lock_free() {
             let mut wakes = Wakes::default();
             carried_out(&made(program, size, 1), name, &mut wakes);
             let waited = wakes.0 as f64 - waits * size;
-            assert!(waited < 0.1 * locks * size, "{program} under {name}: {waited} of {}", locks * size);
+            assert!(
+                waited < 0.1 * locks * size,
+                "{program} under {name}: {waited} of {}",
+                locks * size
+            );
         }
     }
 }
 
 #[test]
 fn a_run_retires_the_instructions_of_the_row() {
-    for program in ["sc09-bodytrack", "sc09-x264", "sc09-vips", "sc09-lu_contiguous", "sc09-streamcluster"] {
+    for program in
+        ["sc09-bodytrack", "sc09-x264", "sc09-vips", "sc09-lu_contiguous", "sc09-streamcluster"]
+    {
         let apps = made(program, 1.0, 3);
         let instructions = match program {
             "sc09-bodytrack" => 670_415_058,
@@ -65,7 +72,11 @@ fn a_run_retires_the_instructions_of_the_row() {
             _ => 837_572_613,
         };
         for name in ["rr", "age"] {
-            assert_eq!(carried_out(&apps, name, &mut Deaf).apps[0].retired, Work(instructions), "{program}");
+            assert_eq!(
+                carried_out(&apps, name, &mut Deaf).apps[0].retired,
+                Work(instructions),
+                "{program}"
+            );
         }
     }
 }
@@ -76,7 +87,9 @@ fn no_more_threads_of_x264_run_at_once_than_there_are_workers() {
     for thread in &outcome.threads[1..] {
         let beside = outcome.threads[1..]
             .iter()
-            .filter(|other| other.started <= thread.started && other.ended.unwrap() > thread.started)
+            .filter(|other| {
+                other.started <= thread.started && other.ended.unwrap() > thread.started
+            })
             .count();
         assert!(beside <= 8, "{} at {}", beside, thread.started);
     }

@@ -1,13 +1,14 @@
-//! Task graphs and loops under their policies in the simulator: everything is done, nothing hangs whatever the operating system's policy, and
-//! schedules come out as planned where nothing disturbs them.
+//! Task graphs and loops under their policies in the simulator: everything is done, nothing hangs
+//! whatever the operating system's policy, and schedules come out as planned where nothing disturbs
+//! them.
 
 use std::sync::Arc;
 
 use crate::support::{free_odroid, policy};
 use evenkeel_machine::{Machine, Nanos, Work};
 use evenkeel_model::{
-    Application, BarrierId, GraphId, LoopId, ParallelLoop, Phase, PhaseId, Program, ProgramId, Scaling, Step, Task,
-    TaskGraph, TaskId, ThreadSpec,
+    Application, BarrierId, GraphId, LoopId, ParallelLoop, Phase, PhaseId, Program, ProgramId,
+    Scaling, Step, Task, TaskGraph, TaskId, ThreadSpec,
 };
 use evenkeel_policy::graph::bound::Bound;
 use evenkeel_policy::graph::{self, Family, Situation, Team};
@@ -17,7 +18,8 @@ use proptest::prelude::*;
 /// A graph of tasks of so much work for so many threads.
 fn tasks(threads: u32, work: &[u64], edges: &[(u32, u32)], create: u64) -> Application {
     let tasks = work.iter().map(|&work| Task { work: Work(work), phase: PhaseId(0) }).collect();
-    let edges = edges.iter().filter(|(from, to)| from < to).map(|&(from, to)| (TaskId(from), TaskId(to)));
+    let edges =
+        edges.iter().filter(|(from, to)| from < to).map(|&(from, to)| (TaskId(from), TaskId(to)));
     let mut graph = TaskGraph::new(tasks, edges.collect()).unwrap();
     graph.create_cost = Work(create);
     Application {
@@ -35,9 +37,16 @@ fn run(machine: &Machine, app: &Application, os: &str, graph: &str) -> Outcome {
 }
 
 /// The same, over links of so many bytes per nanosecond.
-fn run_over(link: Option<f64>, machine: &Machine, app: &Application, os: &str, graph: &str) -> Outcome {
+fn run_over(
+    link: Option<f64>,
+    machine: &Machine,
+    app: &Application,
+    os: &str,
+    graph: &str,
+) -> Outcome {
     let config = Config { graph_policy: graph.into(), link, ..Config::default() };
-    evenkeel_sim::run(machine, std::slice::from_ref(app), policy(os).as_mut(), &config, &mut Deaf).unwrap()
+    evenkeel_sim::run(machine, std::slice::from_ref(app), policy(os).as_mut(), &config, &mut Deaf)
+        .unwrap()
 }
 
 #[test]
@@ -50,7 +59,10 @@ fn a_static_schedule_takes_as_long_as_planned_where_each_worker_has_a_core() {
     let problem = Situation::at_start(&app.graphs[0], &team).problem();
     for entry in graph::ENTRIES {
         let Family::Static(scheduler) = entry.family else { continue };
-        let (planned, taken) = (scheduler(&problem).makespan().0, run(&machine, &app, "pinned", entry.name).makespan.0);
+        let (planned, taken) = (
+            scheduler(&problem).makespan().0,
+            run(&machine, &app, "pinned", entry.name).makespan.0,
+        );
         // Times are rounded to nanoseconds, for each task on its own.
         assert!(planned.abs_diff(taken) <= 30, "{}: {planned} planned, {taken} taken", entry.name);
     }
@@ -61,10 +73,13 @@ fn what_is_handed_over_comes_when_the_link_has_carried_it_and_no_later_than_plan
     // Edges of 0 to 6 ms at a byte a nanosecond, between tasks of 1 to 11 ms.
     let machine = free_odroid("2big+3little");
     let work: Vec<u64> = (0..40).map(|i| 2_000_000 * (1 + i * 7 % 11)).collect();
-    let edges = (1..40).flat_map(|i| [(i * 3 / 5, i, u64::from(i) * 5 % 7 * 1_000_000), (i / 3, i, 1_000_000)]);
+    let edges = (1..40)
+        .flat_map(|i| [(i * 3 / 5, i, u64::from(i) * 5 % 7 * 1_000_000), (i / 3, i, 1_000_000)]);
     let mut app = tasks(5, &work, &[], 0);
     let tasks = app.graphs[0].tasks.clone();
-    let edges = edges.filter(|(from, to, _)| from < to).map(|(from, to, bytes)| (TaskId(from), TaskId(to), bytes));
+    let edges = edges
+        .filter(|(from, to, _)| from < to)
+        .map(|(from, to, bytes)| (TaskId(from), TaskId(to), bytes));
     app.graphs = vec![Arc::new(TaskGraph::with_volumes(tasks, edges.collect()).unwrap())];
     let team = Team { link: Some(1.0), ..Team::on(&machine, &app.phases, 5) };
     let problem = Situation::at_start(&app.graphs[0], &team).problem();
@@ -73,12 +88,21 @@ fn what_is_handed_over_comes_when_the_link_has_carried_it_and_no_later_than_plan
         let taken = run_over(Some(1.0), &machine, &app, "pinned", entry.name).makespan.0;
         // Of others that is chance: who waits may come to a better order by it.
         let free = run(&machine, &app, "pinned", entry.name).makespan.0;
-        assert!(!["fifo", "heft"].contains(&entry.name) || taken > free, "{}: {taken}, {free} without", entry.name);
+        assert!(
+            !["fifo", "heft"].contains(&entry.name) || taken > free,
+            "{}: {taken}, {free} without",
+            entry.name
+        );
         let Family::Static(scheduler) = entry.family else { continue };
         let plan = scheduler(&problem);
         copied += plan.slots().count() - app.graphs[0].tasks.len();
         // Nobody waits for a copy of which another was there before.
-        assert!(taken <= plan.makespan().0 + 40, "{}: {} planned, {taken} taken", entry.name, plan.makespan().0);
+        assert!(
+            taken <= plan.makespan().0 + 40,
+            "{}: {} planned, {taken} taken",
+            entry.name,
+            plan.makespan().0
+        );
         if plan.slots().count() == app.graphs[0].tasks.len() {
             assert!(
                 plan.makespan().0.abs_diff(taken) <= 40,
@@ -119,9 +143,15 @@ fn cats_takes_the_path_on_the_big_core_and_first_come_first_served_does_not() {
     assert!(taken("cats") < taken("fifo"));
     let team = Team::on(&machine, &app.phases, 3);
     let bound = Bound::of(&Situation::at_start(&app.graphs[0], &team).problem());
-    // The path is 20 tasks of 60 on a core that is two thirds of the machine: nobody waits for it at the end but for one task on a little core.
+    // The path is 20 tasks of 60 on a core that is two thirds of the machine: nobody waits for it
+    // at the end but for one task on a little core.
     let at = Situation::at_start(&app.graphs[0], &team);
-    assert!(taken("cats") <= bound.makespan() + at.cost(TaskId(0), team.kinds[2]) + at.cost(TaskId(0), team.kinds[0]));
+    assert!(
+        taken("cats")
+            <= bound.makespan()
+                + at.cost(TaskId(0), team.kinds[2])
+                + at.cost(TaskId(0), team.kinds[0])
+    );
 }
 
 #[test]
@@ -150,7 +180,8 @@ fn asymmetric_loops_end_within_sampling_of_the_ideal() {
         let taken = taken(schedule, 1);
         assert!((ideal..ideal * 1.02).contains(&taken), "{schedule}: {taken} of {ideal}");
     }
-    // In four chunks the first execution is like the static one. What the workers did in it the second goes by, and so on.
+    // In four chunks the first execution is like the static one. What the workers did in it the
+    // second goes by, and so on.
     let (again, once) = (taken("aid-affinity,250", 20), taken("static", 1));
     let expected = once + 19.0 * ideal;
     assert!((20.0 * ideal..expected * 1.02).contains(&again), "{again} of {expected}");
@@ -177,7 +208,8 @@ proptest! {
         for name in graph::names() {
             let outcome = run(&machine, &app, os, name);
             prop_assert_eq!(outcome.makespan, run(&machine, &app, os, name).makespan);
-            // Rounded to nanoseconds for each task; `gts` and others may put workers elsewhere than `team` has them, but on no faster cores.
+            // Rounded to nanoseconds for each task; `gts` and others may put workers elsewhere than
+            // `team` has them, but on no faster cores.
             let slack = Nanos(u64::from(tasks_there));
             prop_assert!(outcome.makespan.saturating_add(slack) >= bound.makespan(), "{} on {}", name, os);
             let created = create * u64::from(tasks_there);

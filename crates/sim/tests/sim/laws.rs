@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crate::support::KindPlan;
 use evenkeel_machine::{CoreId, Costs, FemtoJoules, Machine, MicroWatts, Nanos, Work};
 use evenkeel_model::{
-    Application, BarrierId, Channel, ChannelId, Class, DeviceId, GraphId, LockId, LoopId, ParallelLoop, Phase, PhaseId,
-    Program, ProgramId, Scaling, Step, Task, TaskGraph, TaskId, ThreadSpec,
+    Application, BarrierId, Channel, ChannelId, Class, DeviceId, GraphId, LockId, LoopId,
+    ParallelLoop, Phase, PhaseId, Program, ProgramId, Scaling, Step, Task, TaskGraph, TaskId,
+    ThreadSpec,
 };
 use evenkeel_policy::registry::{self, Trait};
 use evenkeel_policy::{Directives, Event, Interest, Policy, View};
@@ -26,10 +27,14 @@ fn those_that_are(it: Trait) -> Vec<&'static str> {
 }
 
 fn machines() -> impl Strategy<Value = Machine> {
-    let kind = (prop::collection::vec(1u32..4, 1..3), prop::collection::vec(40u32..340, 1..3), any::<bool>());
+    let kind = (
+        prop::collection::vec(1u32..4, 1..3),
+        prop::collection::vec(40u32..340, 1..3),
+        any::<bool>(),
+    );
     let costs = prop_oneof![Just(Costs::FREE), Just(Costs::default())];
-    (prop::collection::vec(kind, 1..4), costs, prop::option::of(1_000_000_000u64..20_000_000_000)).prop_map(
-        |(kinds, costs, bandwidth)| {
+    (prop::collection::vec(kind, 1..4), costs, prop::option::of(1_000_000_000u64..20_000_000_000))
+        .prop_map(|(kinds, costs, bandwidth)| {
             let count = kinds.len();
             let plans: Vec<_> = kinds
                 .into_iter()
@@ -37,15 +42,16 @@ fn machines() -> impl Strategy<Value = Machine> {
                 .map(|(rank, (clusters, mut capacities, smt))| {
                     // Faster kinds first: each in a band of its own, 300 wide.
                     let band = 300 * (count - 1 - rank) as u32;
-                    capacities.iter_mut().for_each(|capacity| *capacity = (*capacity + band).min(1024));
+                    capacities
+                        .iter_mut()
+                        .for_each(|capacity| *capacity = (*capacity + band).min(1024));
                     capacities.sort_unstable();
                     capacities.dedup();
                     KindPlan { clusters, capacities, smt }
                 })
                 .collect();
             crate::support::machine(&plans, costs, bandwidth)
-        },
-    )
+        })
 }
 
 /// One way in which the threads of an application meet.
@@ -79,17 +85,25 @@ fn shapes() -> impl Strategy<Value = Shape> {
 }
 
 fn applications() -> impl Strategy<Value = Application> {
-    (shapes(), 1usize..9, 1u64..6, 1_000u64..20_000_000, 1.0f64..5.0, -10i8..10, 0.0f64..3.0).prop_map(
-        |(shape, count, rounds, work, factor, nice, bytes)| {
+    (shapes(), 1usize..9, 1u64..6, 1_000u64..20_000_000, 1.0f64..5.0, -10i8..10, 0.0f64..3.0)
+        .prop_map(|(shape, count, rounds, work, factor, nice, bytes)| {
             application(shape, count, rounds, work, factor, nice, bytes)
-        },
-    )
+        })
 }
 
-fn application(shape: Shape, count: usize, rounds: u64, work: u64, factor: f64, nice: i8, bytes: f64) -> Application {
+fn application(
+    shape: Shape,
+    count: usize,
+    rounds: u64,
+    work: u64,
+    factor: f64,
+    nice: i8,
+    bytes: f64,
+) -> Application {
     let compute = |phase: u32| Step::Compute { work: Work(work), phase: PhaseId(phase) };
     let busy = |us: u64| Step::Busy { time: Nanos::from_micros(us), phase: PhaseId(0) };
-    let mut phases = vec![Phase::new("a", Scaling::Factor(factor)), Phase::new("b", Scaling::Capacity)];
+    let mut phases =
+        vec![Phase::new("a", Scaling::Factor(factor)), Phase::new("b", Scaling::Capacity)];
     phases[1].bytes_per_instruction = bytes;
     phases[1].working_set = 1 << 18;
     let mut app = Application {
@@ -103,17 +117,24 @@ fn application(shape: Shape, count: usize, rounds: u64, work: u64, factor: f64, 
     };
     let body = match shape {
         Shape::Alone => vec![compute(0), Step::Sleep(Nanos(70_000)), compute(1)],
-        Shape::Barrier => vec![compute(1), Step::Barrier(BarrierId(0)), compute(0), Step::Milestone],
+        Shape::Barrier => {
+            vec![compute(1), Step::Barrier(BarrierId(0)), compute(0), Step::Milestone]
+        }
         Shape::Lock => vec![compute(0), Step::Lock(LockId(0)), compute(1), Step::Unlock(LockId(0))],
-        Shape::Io => vec![compute(1), Step::Io { device: DeviceId(0), time: Nanos(300_000) }, busy(50)],
+        Shape::Io => {
+            vec![compute(1), Step::Io { device: DeviceId(0), time: Nanos(300_000) }, busy(50)]
+        }
         Shape::Yield => vec![compute(0), Step::Yield, compute(1)],
-        Shape::ForkJoin => vec![compute(0), Step::Fork(0), Step::Fork(0), compute(1), Step::JoinAll],
+        Shape::ForkJoin => {
+            vec![compute(0), Step::Fork(0), Step::Fork(0), compute(1), Step::JoinAll]
+        }
         Shape::Loop => vec![Step::ParallelFor(LoopId(0))],
         Shape::Tasks => vec![Step::RunTasks(GraphId(0))],
         Shape::Ring | Shape::Pipeline => Vec::new(),
     };
     app.programs = match shape {
-        // A token goes round: thread i waits for it at queue i and passes it on; thread 0 sends first.
+        // A token goes round: thread i waits for it at queue i and passes it on; thread 0 sends
+        // first.
         Shape::Ring => (0..count as u32)
             .map(|i| {
                 let next = ChannelId((i + 1) % count as u32);
@@ -134,7 +155,10 @@ fn application(shape: Shape, count: usize, rounds: u64, work: u64, factor: f64, 
                     vec![Step::Loop { times: None, body: vec![Step::Receive(channel), compute(1)] }]
                 } else {
                     let body = vec![compute(0), Step::Send(channel)];
-                    vec![Step::Loop { times: Some(rounds), body }, Step::Close { channel, senders: producers }]
+                    vec![
+                        Step::Loop { times: Some(rounds), body },
+                        Step::Close { channel, senders: producers },
+                    ]
                 };
                 Program { steps }
             })
@@ -154,8 +178,14 @@ fn application(shape: Shape, count: usize, rounds: u64, work: u64, factor: f64, 
             // Other classes, one thread in seven each.
             let ms = Nanos::from_millis;
             match (i + rounds as usize) % 7 {
-                1 => thread.class = Class::RealTime { priority: 1 + i as u8, round_robin: i % 2 == 0 },
-                2 => thread.class = Class::Deadline { runtime: ms(3), period: ms(10), deadline: ms(5) },
+                1 => {
+                    thread.class =
+                        Class::RealTime { priority: 1 + i as u8, round_robin: i % 2 == 0 }
+                }
+                2 => {
+                    thread.class =
+                        Class::Deadline { runtime: ms(3), period: ms(10), deadline: ms(5) }
+                }
                 3 => thread.class = Class::Idle,
                 _ => {}
             }
@@ -180,7 +210,8 @@ fn application(shape: Shape, count: usize, rounds: u64, work: u64, factor: f64, 
         }
         Shape::Tasks => {
             let tasks = vec![Task { work: Work(work / 4), phase: PhaseId(1) }; 20];
-            let edges = (0..19u32).filter(|i| i % 3 > 0).map(|i| (TaskId(i), TaskId(i + 1))).collect();
+            let edges =
+                (0..19u32).filter(|i| i % 3 > 0).map(|i| (TaskId(i), TaskId(i + 1))).collect();
             let mut graph = TaskGraph::new(tasks, edges).unwrap();
             graph.create_cost = Work(if rounds.is_multiple_of(2) { 500 } else { 0 });
             app.graphs.push(Arc::new(graph));
@@ -190,7 +221,8 @@ fn application(shape: Shape, count: usize, rounds: u64, work: u64, factor: f64, 
     app
 }
 
-/// Work that an application's steps ask for. Chunks of a loop cost extra by number: those are added by who counts.
+/// Work that an application's steps ask for. Chunks of a loop cost extra by number: those are added
+/// by who counts.
 fn asked(app: &Application) -> Option<u64> {
     fn steps(app: &Application, list: &[Step]) -> Option<u64> {
         list.iter().try_fold(0, |sum, step| {
@@ -198,10 +230,13 @@ fn asked(app: &Application) -> Option<u64> {
                 sum + match step {
                     Step::Compute { work, .. } => work.0,
                     Step::Loop { times, body } => (*times)? * steps(app, body)?,
-                    Step::Fork(template) => {
-                        steps(app, &app.programs[app.templates[*template as usize].program.index()].steps)?
-                    }
-                    Step::ParallelFor(_) | Step::RunTasks(_) | Step::Receive(_) if app.programs.len() == 1 => {
+                    Step::Fork(template) => steps(
+                        app,
+                        &app.programs[app.templates[*template as usize].program.index()].steps,
+                    )?,
+                    Step::ParallelFor(_) | Step::RunTasks(_) | Step::Receive(_)
+                        if app.programs.len() == 1 =>
+                    {
                         return None;
                     }
                     _ => 0,
@@ -209,7 +244,9 @@ fn asked(app: &Application) -> Option<u64> {
             )
         })
     }
-    app.threads.iter().try_fold(0, |sum, thread| Some(sum + steps(app, &app.programs[thread.program.index()].steps)?))
+    app.threads.iter().try_fold(0, |sum, thread| {
+        Some(sum + steps(app, &app.programs[thread.program.index()].steps)?)
+    })
 }
 
 #[derive(Clone, Debug)]
@@ -227,23 +264,31 @@ fn configs() -> impl Strategy<Value = Config> {
         Estimator::Sampled,
         Estimator::Modelled { error: 0.2 },
     ]);
-    let governors =
-        prop::sample::select(vec![Governor::Performance, Governor::Fixed { khz: 500_000 }, Governor::Schedutil]);
+    let governors = prop::sample::select(vec![
+        Governor::Performance,
+        Governor::Fixed { khz: 500_000 },
+        Governor::Schedutil,
+    ]);
     let latencies = prop::sample::select(vec![0u64, 0, 30_000, 2_000_000]);
-    (estimators, governors, latencies, any::<u64>()).prop_map(|(estimator, governor, latency, seed)| Config {
-        seed,
-        estimator,
-        governor,
-        decision_latency: Nanos(latency),
-        ..Config::default()
-    })
+    (estimators, governors, latencies, any::<u64>()).prop_map(
+        |(estimator, governor, latency, seed)| Config {
+            seed,
+            estimator,
+            governor,
+            decision_latency: Nanos(latency),
+            ..Config::default()
+        },
+    )
 }
 
 /// Not all policies make sense on each machine, as iks on other than two kinds.
 fn those_that_take(machine: &Machine) -> Vec<&'static str> {
     let takes = |policy: &&str| {
         let mut policy = registry::make(policy, &[]).unwrap();
-        !matches!(run(machine, &[], policy.as_mut(), &Config::default(), &mut Deaf), Err(SimError::Policy(_)))
+        !matches!(
+            run(machine, &[], policy.as_mut(), &Config::default(), &mut Deaf),
+            Err(SimError::Policy(_))
+        )
     };
     policies().into_iter().filter(takes).collect()
 }
@@ -265,13 +310,20 @@ fn carried_out(case: &Case) -> (Outcome, Log) {
     (outcome, log)
 }
 
-/// Looks on at a policy: is told more than it, so that threads are accounted for more often, and says nothing. The policy is shown all threads where
-/// those that ran are asked for: others among them must make no difference.
+/// Looks on at a policy: is told more than it, so that threads are accounted for more often, and
+/// says nothing. The policy is shown all threads where those that ran are asked for: others among
+/// them must make no difference.
 struct Onlooker(Box<dyn Policy>);
 
 impl Policy for Onlooker {
     fn interest(&self) -> Interest {
-        let more = [Interest::PROGRESS, Interest::WOKE, Interest::BLOCKED, Interest::MILESTONE, Interest::CORE_IDLE];
+        let more = [
+            Interest::PROGRESS,
+            Interest::WOKE,
+            Interest::BLOCKED,
+            Interest::MILESTONE,
+            Interest::CORE_IDLE,
+        ];
         more.into_iter().fold(self.0.interest(), Interest::and)
     }
 
@@ -288,7 +340,8 @@ impl Policy for Onlooker {
             _ => Interest::NONE,
         };
         if self.0.interest().wants(interest) {
-            // Those that ran as well: one of them may have ended in this instant, which the policy has not been told yet.
+            // Those that ran as well: one of them may have ended in this instant, which the policy
+            // has not been told yet.
             let all: Vec<_> = view.live.iter().chain(view.ran).copied().collect();
             self.0.event(event, &View { ran: &all, ..*view }, say);
         }
@@ -413,7 +466,8 @@ proptest! {
             add(&mut waiting, from, -1);
             add(&mut waiting, to, 1);
         }
-        // A thread that stops running without waiting is blocked or has ended; it waits again from its next start or wake-up.
+        // A thread that stops running without waiting is blocked or has ended; it waits again from
+        // its next start or wake-up.
         let mut last_end: BTreeMap<u32, Nanos> = BTreeMap::new();
         for entry in &log.entries {
             match entry {
@@ -434,7 +488,8 @@ proptest! {
         for pair in times.windows(2) {
             idle += idle_cores.get(&pair[0]).copied().unwrap_or(0);
             wait += waiting.get(&pair[0]).copied().unwrap_or(0);
-            prop_assert!(idle == 0 || wait <= 0, "{idle} idle cores and {wait} waiting threads from {} to {}", pair[0], pair[1]);
+            prop_assert!(idle == 0 || wait <= 0, "{idle} idle cores and {wait} waiting threads \
+                                                  from {} to {}", pair[0], pair[1]);
         }
     }
 

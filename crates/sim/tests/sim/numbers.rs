@@ -1,4 +1,5 @@
-//! A policy takes a number that is given again for a new thread, or a new application, as it takes one that nobody has had.
+//! A policy takes a number that is given again for a new thread, or a new application, as it takes
+//! one that nobody has had.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +8,16 @@ use evenkeel_machine::{CoreId, Costs, Machine, Nanos, PerKind, Work};
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::registry::{self, Trait};
 use evenkeel_policy::{
-    AppId, CoreStats, Directive, Directives, Event, Interest, Order, Policy, Slice, Start, State, ThreadId,
-    ThreadStats, View,
+    AppId, CoreStats, Directive, Directives, Event, Interest, Order, Policy, Slice, Start, State,
+    ThreadId, ThreadStats, View,
 };
 use evenkeel_sim::{Config, Log, Outcome, run};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 
-/// Numbers of some kind, given again once who had them has gone. Of two who are there at once the later one has the greater number here, as in the
-/// simulator: where all else is equal, policies go by number.
+/// Numbers of some kind, given again once who had them has gone. Of two who are there at once the
+/// later one has the greater number here, as in the simulator: where all else is equal, policies go
+/// by number.
 #[derive(Default)]
 struct Numbers {
     /// Those who are there from the beginning, though some begin later: one after the other.
@@ -35,7 +37,8 @@ impl Numbers {
             return known;
         }
         let first = if whose < self.declared { 0 } else { self.declared };
-        let number = self.of.range(..whose).next_back().map_or(0, |(_, before)| before + 1).max(first);
+        let number =
+            self.of.range(..whose).next_back().map_or(0, |(_, before)| before + 1).max(first);
         assert!(self.of.range(whose..).all(|(_, &later)| later > number), "{whose}: {:?}", self.of);
         self.again += u32::from(!self.given.insert(number));
         self.of.insert(whose, number);
@@ -49,7 +52,8 @@ impl Numbers {
 
 type Said = (Option<Order>, Option<PerKind<u32>>, Option<Slice>);
 
-/// Gives numbers again. What has been said of a number holds for whoever gets it next, as the mechanisms of real threads have it.
+/// Gives numbers again. What has been said of a number holds for whoever gets it next, as the
+/// mechanisms of real threads have it.
 struct Renumbered {
     policy: Box<dyn Policy>,
     threads: Numbers,
@@ -62,26 +66,37 @@ struct Renumbered {
 impl Renumbered {
     fn new(policy: Box<dyn Policy>, apps: usize) -> Self {
         let (stats, affinity, said) = (Vec::new(), Vec::new(), Vec::new());
-        Self { policy, threads: Numbers::new(apps), apps: Numbers::new(apps), stats, affinity, said }
+        Self {
+            policy,
+            threads: Numbers::new(apps),
+            apps: Numbers::new(apps),
+            stats,
+            affinity,
+            said,
+        }
     }
 
     fn thread(&self, number: ThreadId) -> ThreadId {
         ThreadId(self.threads.whose(number.0))
     }
 
-    /// The policy's view, by its own numbers: whoever has ended keeps one until somebody else gets it.
+    /// The policy's view, by its own numbers: whoever has ended keeps one until somebody else gets
+    /// it.
     fn take_in(&mut self, event: Event, view: &View<'_>) {
         // Some that it knows may have ended in this instant, which it has not been told yet.
         let known = self.threads.of.keys().copied().map(ThreadId);
         let leaves = if let Event::Exited(thread) = event { Some(thread) } else { None };
-        let mut there: Vec<ThreadId> = view.live.iter().chain(view.ran).copied().chain(known).chain(leaves).collect();
+        let mut there: Vec<ThreadId> =
+            view.live.iter().chain(view.ran).copied().chain(known).chain(leaves).collect();
         there.sort_unstable();
         there.dedup();
         for thread in there {
             let app = AppId(self.apps.number(view.thread(thread).app.0));
             let number = self.threads.number(thread.0) as usize;
-            let parent = view.thread(thread).parent.and_then(|parent| self.threads.of.get(&parent.0));
-            let stats = ThreadStats { app, parent: parent.copied().map(ThreadId), ..*view.thread(thread) };
+            let parent =
+                view.thread(thread).parent.and_then(|parent| self.threads.of.get(&parent.0));
+            let stats =
+                ThreadStats { app, parent: parent.copied().map(ThreadId), ..*view.thread(thread) };
             let affinity = view.affinity.get(thread.index()).cloned().flatten();
             if self.stats.len() <= number {
                 self.stats.resize(number + 1, ThreadStats { state: State::Exited, ..stats });
@@ -99,7 +114,10 @@ impl Renumbered {
         let cores: Vec<CoreStats> = view
             .cores
             .iter()
-            .map(|core| CoreStats { running: core.running.map(|it| ThreadId(self.threads.of[&it.0])), ..*core })
+            .map(|core| CoreStats {
+                running: core.running.map(|it| ThreadId(self.threads.of[&it.0])),
+                ..*core
+            })
             .collect();
         let by_number = |thread: ThreadId| ThreadId(self.threads.of[&thread.0]);
         let event = match event {
@@ -114,8 +132,14 @@ impl Renumbered {
             other => other,
         };
         let (live, ran) = (renumbered(view.live), renumbered(view.ran));
-        let view =
-            View { cores: &cores, threads: &self.stats, live: &live, ran: &ran, affinity: &self.affinity, ..*view };
+        let view = View {
+            cores: &cores,
+            threads: &self.stats,
+            live: &live,
+            ran: &ran,
+            affinity: &self.affinity,
+            ..*view
+        };
         self.policy.event(event, &view, said);
     }
 
@@ -123,9 +147,9 @@ impl Renumbered {
     fn pass_on(&mut self, directive: Directive, say: &mut Directives) {
         let directive = match directive {
             Directive::Assign(thread, queue) => Directive::Assign(self.thread(thread), queue),
-            Directive::AssignAll(threads) => {
-                Directive::AssignAll(threads.iter().map(|&(thread, queue)| (self.thread(thread), queue)).collect())
-            }
+            Directive::AssignAll(threads) => Directive::AssignAll(
+                threads.iter().map(|&(thread, queue)| (self.thread(thread), queue)).collect(),
+            ),
             Directive::Order(thread, order) => {
                 self.said[thread.index()].0 = Some(order);
                 Directive::Order(self.thread(thread), order)
@@ -191,10 +215,23 @@ fn compute(work: u64) -> Step {
 
 /// Programs that come one after the other, work, sleep and fork threads that soon end.
 fn programs() -> impl Strategy<Value = Vec<Application>> {
-    let program = (1.0_f64..5.0, -5_i8..6, 1_u64..30_000_000, 0_u64..30, 1_u64..8, 0_u64..200, 0_u32..8, 1_usize..4)
+    let program = (
+        1.0_f64..5.0,
+        -5_i8..6,
+        1_u64..30_000_000,
+        0_u64..30,
+        1_u64..8,
+        0_u64..200,
+        0_u32..8,
+        1_usize..4,
+    )
         .prop_map(|(factor, nice, work, sleep_ms, rounds, after_ms, bound, forks)| {
             let fork = std::iter::repeat_n(Step::Fork(0), forks);
-            let body = fork.chain([compute(work), Step::JoinAll, Step::Sleep(Nanos::from_millis(sleep_ms))]);
+            let body = fork.chain([
+                compute(work),
+                Step::JoinAll,
+                Step::Sleep(Nanos::from_millis(sleep_ms)),
+            ]);
             let mut first = ThreadSpec { nice, ..ThreadSpec::new("first", ProgramId(0)) };
             first.delay = Nanos::from_millis(after_ms);
             first.affinity = (bound == 0).then(|| vec![CoreId(0)]);
@@ -202,11 +239,16 @@ fn programs() -> impl Strategy<Value = Vec<Application>> {
                 name: format!("sf{factor:.1}"),
                 phases: vec![Phase::new("work", Scaling::Factor(factor))],
                 programs: vec![
-                    Program { steps: vec![Step::Loop { times: Some(rounds), body: body.collect() }] },
+                    Program {
+                        steps: vec![Step::Loop { times: Some(rounds), body: body.collect() }],
+                    },
                     Program { steps: vec![compute(work / 2)] },
                 ],
                 threads: vec![first],
-                templates: vec![ThreadSpec { nice: nice / 2, ..ThreadSpec::new("forked", ProgramId(1)) }],
+                templates: vec![ThreadSpec {
+                    nice: nice / 2,
+                    ..ThreadSpec::new("forked", ProgramId(1))
+                }],
                 ..Application::default()
             }
         });
@@ -222,9 +264,18 @@ fn programs() -> impl Strategy<Value = Vec<Application>> {
 
 fn machines() -> impl Strategy<Value = Machine> {
     (1_u32..4, 1_u32..4, prop::option::of(1_u32..3)).prop_map(|(fast, slow, between)| {
-        let kind = |clusters, capacity| KindPlan { clusters: vec![clusters], capacities: vec![capacity], smt: false };
-        let kinds = [Some(kind(fast, 1024)), between.map(|cores| kind(cores, 600)), Some(kind(slow, 341))];
-        crate::support::machine(&kinds.into_iter().flatten().collect::<Vec<_>>(), Costs::default(), None)
+        let kind = |clusters, capacity| KindPlan {
+            clusters: vec![clusters],
+            capacities: vec![capacity],
+            smt: false,
+        };
+        let kinds =
+            [Some(kind(fast, 1024)), between.map(|cores| kind(cores, 600)), Some(kind(slow, 341))];
+        crate::support::machine(
+            &kinds.into_iter().flatten().collect::<Vec<_>>(),
+            Costs::default(),
+            None,
+        )
     })
 }
 

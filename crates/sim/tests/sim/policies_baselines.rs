@@ -1,11 +1,13 @@
-//! The baselines and the combinations at work: what makes each of them itself, seen in what ran where.
+//! The baselines and the combinations at work: what makes each of them itself, seen in what ran
+//! where.
 
 use std::collections::BTreeSet;
 
 use evenkeel_files::machines;
 use evenkeel_machine::{CoreId, Costs, KindId, Machine, Nanos, Work};
 use evenkeel_model::{
-    Application, BarrierId, LockId, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec, TimerId, TimerMode,
+    Application, BarrierId, LockId, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec,
+    TimerId, TimerMode,
 };
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Entry, Estimator, Log, Outcome, run};
@@ -49,7 +51,9 @@ fn cores_of(machine: &Machine, kind: KindId) -> Vec<CoreId> {
 
 /// One thread per program; the phase scales with capacity.
 fn app(programs: Vec<Vec<Step>>) -> Application {
-    let threads = (0..programs.len()).map(|i| ThreadSpec::new(format!("t{i}"), ProgramId(i as u32))).collect();
+    let threads = (0..programs.len())
+        .map(|i| ThreadSpec::new(format!("t{i}"), ProgramId(i as u32)))
+        .collect();
     Application {
         name: "test".into(),
         phases: vec![Phase::new("work", Scaling::Factor(3.0))],
@@ -63,12 +67,23 @@ fn app(programs: Vec<Vec<Step>>) -> Application {
 
 /// Busy for `busy` instructions in every 20 ms, for two seconds.
 fn periodic(timer: u32, busy: u64) -> Vec<Step> {
-    let wait = Step::Timer { timer: TimerId(timer), period: Nanos::from_millis(20), mode: TimerMode::Relative };
+    let wait = Step::Timer {
+        timer: TimerId(timer),
+        period: Nanos::from_millis(20),
+        mode: TimerMode::Relative,
+    };
     vec![rounds(100, vec![compute(busy), wait])]
 }
 
-fn simulate(machine: &Machine, app: &Application, name: &str, set: &[(&str, &str)], config: &Config) -> (Outcome, Log) {
-    let set: Vec<_> = set.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect();
+fn simulate(
+    machine: &Machine,
+    app: &Application,
+    name: &str,
+    set: &[(&str, &str)],
+    config: &Config,
+) -> (Outcome, Log) {
+    let set: Vec<_> =
+        set.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect();
     let mut policy = registry::make(name, &set).unwrap();
     let mut log = Log::default();
     let outcome = run(machine, std::slice::from_ref(app), policy.as_mut(), config, &mut log)
@@ -90,7 +105,9 @@ fn stretches(log: &Log) -> impl Iterator<Item = (CoreId, Nanos, Nanos)> + '_ {
 
 /// Whether some core of one set and some core of the other ever ran at once.
 fn overlap(log: &Log, one: &[CoreId], other: &[CoreId]) -> bool {
-    let of = |cores: &[CoreId]| stretches(log).filter(|(core, ..)| cores.contains(core)).collect::<Vec<_>>();
+    let of = |cores: &[CoreId]| {
+        stretches(log).filter(|(core, ..)| cores.contains(core)).collect::<Vec<_>>()
+    };
     let others = of(other);
     of(one).iter().any(|(_, from, to)| others.iter().any(|(_, f, t)| from < t && f < to))
 }
@@ -103,7 +120,9 @@ fn share_on(outcome: &Outcome, thread: usize, kind: KindId) -> f64 {
 fn combinations() -> impl Iterator<Item = String> {
     let wakes = ["pw", "fw", "iw", "sw"];
     let balances = ["aub", "rrb", "aab", "age"];
-    let pairs = move |a: &'static str| wakes.into_iter().flat_map(move |w| balances.map(|b| format!("{a}-{w}-{b}")));
+    let pairs = move |a: &'static str| {
+        wakes.into_iter().flat_map(move |w| balances.map(|b| format!("{a}-{w}-{b}")))
+    };
     ["aua", "fca", "aaa", "age"].into_iter().flat_map(pairs)
 }
 
@@ -118,7 +137,12 @@ fn every_policy_finishes_any_number_of_busy_threads_and_a_barrier_program_with_a
             for name in BASELINES.map(String::from).into_iter().chain(combinations()) {
                 let (outcome, _) = plain(&machine, &app, &name);
                 for thread in &outcome.threads {
-                    assert_eq!(thread.retired, Work(asked), "{name}, {threads} threads: {}", thread.name);
+                    assert_eq!(
+                        thread.retired,
+                        Work(asked),
+                        "{name}, {threads} threads: {}",
+                        thread.name
+                    );
                     assert!(thread.ended.is_some(), "{name}, {threads} threads: {}", thread.name);
                 }
             }
@@ -130,27 +154,31 @@ fn every_policy_finishes_any_number_of_busy_threads_and_a_barrier_program_with_a
 fn no_core_idles_while_as_many_threads_as_cores_are_left() {
     let machine = board("4big+4little");
     let app = app((1..=20).map(|i| vec![compute(20_000_000 * i)]).collect());
-    for name in ["cfs-unaware", "linux", "gts", "bfs", "lin", "scaled-load", "rr", "fca-age", "age"] {
+    for name in ["cfs-unaware", "linux", "gts", "bfs", "lin", "scaled-load", "rr", "fca-age", "age"]
+    {
         let (outcome, log) = plain(&machine, &app, name);
         let mut ends: Vec<_> = outcome.threads.iter().filter_map(|thread| thread.ended).collect();
         ends.sort_unstable();
         // Until the thirteenth of twenty ends, eight are left.
         let until = ends[12];
-        let busy: Nanos = stretches(&log).map(|(_, from, to)| to.min(until).saturating_sub(from)).sum();
+        let busy: Nanos =
+            stretches(&log).map(|(_, from, to)| to.min(until).saturating_sub(from)).sum();
         assert_eq!(busy, Nanos(8 * until.0), "{name}");
     }
 }
 
 #[test]
 fn pinned_threads_never_move() {
-    let (outcome, _) = plain(&board("4big+4little"), &app(vec![vec![compute(50_000_000)]; 20]), "pinned");
+    let (outcome, _) =
+        plain(&board("4big+4little"), &app(vec![vec![compute(50_000_000)]; 20]), "pinned");
     assert_eq!(outcome.migrations, 0);
 }
 
 #[test]
 fn a_busy_thread_stays_on_its_core_while_others_wake_beside_it() {
-    // Timers that expire where slices end: at multiples of 20 ms, slices of 3, 10 and 60 ms.
-    // The busy one is on the core of the highest number: an idle one beside it would look at what waits first.
+    // Timers that expire where slices end: at multiples of 20 ms, slices of 3, 10 and 60 ms. The
+    // busy one is on the core of the highest number: an idle one beside it would look at what waits
+    // first.
     let light = (0..2).map(|i| periodic(i, 1_000_000));
     let gone = (2..7).map(|_| vec![compute(1_000)]);
     let app = app(light.chain(gone).chain([vec![compute(2_000_000_000)]]).collect());
@@ -174,8 +202,12 @@ fn gts_without_offload_leaves_little_cores_to_light_threads() {
     let app = app(vec![vec![compute(2_000_000_000)]; 8]);
     let machine = board("4big+4little");
     let spread = |offload| {
-        let (outcome, _) = simulate(&machine, &app, "gts", &[("offload", offload)], &Config::default());
-        let busy = cores_of(&machine, LITTLE).into_iter().map(|core| outcome.cores[core.index()].busy).sum::<Nanos>();
+        let (outcome, _) =
+            simulate(&machine, &app, "gts", &[("offload", offload)], &Config::default());
+        let busy = cores_of(&machine, LITTLE)
+            .into_iter()
+            .map(|core| outcome.cores[core.index()].busy)
+            .sum::<Nanos>();
         busy.as_secs_f64() / outcome.makespan.as_secs_f64()
     };
     // With all of them on the four big cores, the little ones are done with after the first ticks.
@@ -192,7 +224,8 @@ fn cs_never_runs_both_kinds_at_once_and_takes_the_fast_one_for_heavy_load() {
     let (outcome, log) = plain(&machine, &app, "cs");
     let (big, little) = (cores_of(&machine, BIG), cores_of(&machine, LITTLE));
     assert!(!overlap(&log, &big, &little));
-    let busy = |cores: &[CoreId]| cores.iter().map(|core| outcome.cores[core.index()].busy).sum::<Nanos>();
+    let busy =
+        |cores: &[CoreId]| cores.iter().map(|core| outcome.cores[core.index()].busy).sum::<Nanos>();
     assert!(busy(&big) > busy(&little) && busy(&little) > Nanos::ZERO, "both had their time");
 }
 
@@ -226,7 +259,8 @@ fn a_thread_bound_to_a_core_that_is_switched_off_still_ends() {
 
 #[test]
 fn lin_gives_every_core_the_same_number_of_threads() {
-    let (_, log) = plain(&board("4big+4little"), &app(vec![vec![compute(1_000_000_000)]; 16]), "lin");
+    let (_, log) =
+        plain(&board("4big+4little"), &app(vec![vec![compute(1_000_000_000)]; 16]), "lin");
     let mut seen = vec![BTreeSet::new(); 8];
     for entry in &log.entries {
         if let Entry::Ran { thread, core, to, .. } = *entry
@@ -240,9 +274,12 @@ fn lin_gives_every_core_the_same_number_of_threads() {
 
 #[test]
 fn rr_gives_all_threads_of_a_core_each_the_same_time_on_the_fast_cores() {
-    let (outcome, _) = plain(&board("2big+2little"), &app(vec![vec![compute(10_000_000_000)]; 4]), "rr");
-    let ends: Vec<_> = outcome.threads.iter().filter_map(|thread| thread.ended).map(Nanos::as_secs_f64).collect();
-    let (least, greatest) = (ends.iter().copied().fold(f64::MAX, f64::min), ends.iter().copied().fold(0.0, f64::max));
+    let (outcome, _) =
+        plain(&board("2big+2little"), &app(vec![vec![compute(10_000_000_000)]; 4]), "rr");
+    let ends: Vec<_> =
+        outcome.threads.iter().filter_map(|thread| thread.ended).map(Nanos::as_secs_f64).collect();
+    let (least, greatest) =
+        (ends.iter().copied().fold(f64::MAX, f64::min), ends.iter().copied().fold(0.0, f64::max));
     assert!(greatest / least < 1.05, "{ends:?}");
 }
 
@@ -262,11 +299,17 @@ fn age_with_an_oracle_gives_the_fast_core_to_the_longest_job() {
     let machine = board("1big+1little");
     let long_last = app(vec![vec![compute(500_000_000)], vec![compute(1_500_000_000)]]);
     let long_first = app(vec![vec![compute(1_500_000_000)], vec![compute(500_000_000)]]);
-    for (prediction, estimator) in [("oracle", Estimator::Oracle), ("profile", Estimator::Offline)] {
+    for (prediction, estimator) in [("oracle", Estimator::Oracle), ("profile", Estimator::Offline)]
+    {
         let config = Config { estimator, ..Config::default() };
         for (app, long) in [(&long_last, 1), (&long_first, 0)] {
-            let (outcome, _) = simulate(&machine, app, "age", &[("prediction", prediction)], &config);
-            assert!(share_on(&outcome, long, BIG) > 0.95, "{prediction}: {}", share_on(&outcome, long, BIG));
+            let (outcome, _) =
+                simulate(&machine, app, "age", &[("prediction", prediction)], &config);
+            assert!(
+                share_on(&outcome, long, BIG) > 0.95,
+                "{prediction}: {}",
+                share_on(&outcome, long, BIG)
+            );
         }
     }
 }
@@ -317,17 +360,20 @@ fn late_decisions_lose_no_work() {
 #[test]
 fn a_newcomer_has_no_more_than_its_share_beside_one_that_has_run_alone_however_late_it_is_placed() {
     let spin = || vec![compute(100_000_000_000)];
-    let mut app = app(vec![spin(), [vec![Step::Sleep(Nanos::from_secs(1)), Step::Fork(0)], spin()].concat()]);
+    let mut app =
+        app(vec![spin(), [vec![Step::Sleep(Nanos::from_secs(1)), Step::Fork(0)], spin()].concat()]);
     app.templates = vec![ThreadSpec::new("late", ProgramId(0))];
     for name in BASELINES.into_iter().filter(|name| *name != "pinned") {
         // Of the pair one works at a time.
         let machine = board(if name == "iks" { "1big+1little" } else { "1big" });
         for latency in [0, 70] {
-            let (decision_latency, duration) = (Nanos::from_micros(latency), Some(Nanos::from_secs(4)));
+            let (decision_latency, duration) =
+                (Nanos::from_micros(latency), Some(Nanos::from_secs(4)));
             let config = Config { decision_latency, duration, ..Config::default() };
             let (outcome, _) = simulate(&machine, &app, name, &[], &config);
-            let [one, woken, late] =
-                [0, 1, 2].map(|thread| outcome.threads[thread].time_on.0.iter().copied().sum::<Nanos>().as_secs_f64());
+            let [one, woken, late] = [0, 1, 2].map(|thread| {
+                outcome.threads[thread].time_on.0.iter().copied().sum::<Nanos>().as_secs_f64()
+            });
             // Three seconds of three threads, after the first has had one.
             assert!((1.8..2.2).contains(&one), "{name}, {latency} us: {one}, {woken}, {late}");
             assert!((0.8..1.2).contains(&late), "{name}, {latency} us: {one}, {woken}, {late}");
@@ -343,11 +389,14 @@ fn eight_threads_of_alder_lake_have_eight_physical_fast_cores() {
         let set: &[(&str, &str)] = if name == "cfs-unaware" { &[("first", "fast")] } else { &[] };
         let app = app(vec![vec![compute(10_000_000)]; 8]);
         let (_, log) = simulate(&machine, &app, name, set, &Config::default());
-        let first: BTreeSet<_> = stretches(&log).filter(|(_, from, _)| *from == Nanos::ZERO).collect();
+        let first: BTreeSet<_> =
+            stretches(&log).filter(|(_, from, _)| *from == Nanos::ZERO).collect();
         let physical: BTreeSet<_> = first
             .iter()
             .filter(|(core, ..)| machine.cores[core.index()].kind == BIG)
-            .map(|(core, ..)| machine.cores[core.index()].sibling.map_or(*core, |sibling| sibling.min(*core)))
+            .map(|(core, ..)| {
+                machine.cores[core.index()].sibling.map_or(*core, |sibling| sibling.min(*core))
+            })
             .collect();
         assert_eq!(physical.len(), 8, "{name}: {first:?}");
     }
@@ -358,10 +407,14 @@ fn under_linux_no_thread_of_alder_lake_starts_on_the_sibling_of_a_busy_core_whil
     let mut machine = machines::preset("alder-lake").unwrap();
     machine.costs = Costs::FREE;
     let (_, log) = plain(&machine, &app(vec![vec![compute(10_000_000)]; 8]), "linux");
-    let first: BTreeSet<_> =
-        stretches(&log).filter(|(_, from, _)| *from == Nanos::ZERO).map(|(core, ..)| core).collect();
+    let first: BTreeSet<_> = stretches(&log)
+        .filter(|(_, from, _)| *from == Nanos::ZERO)
+        .map(|(core, ..)| core)
+        .collect();
     assert_eq!(first.len(), 8);
-    let shares = |core: &&CoreId| machine.cores[core.index()].sibling.is_some_and(|sibling| first.contains(&sibling));
+    let shares = |core: &&CoreId| {
+        machine.cores[core.index()].sibling.is_some_and(|sibling| first.contains(&sibling))
+    };
     assert_eq!(first.iter().find(shares), None, "{first:?}");
 }
 
@@ -371,7 +424,8 @@ fn age_counts_critical_sections_as_milestones_under_bcjt_and_not_under_bt() {
     let mut app = app(vec![vec![rounds(3_000, locked.to_vec())], vec![compute(3_000_000_000)]]);
     app.locks = 1;
     let machine = board("1big+1little");
-    // Whoever always is where it began is behind, and has the fast core for as long as the other lives.
+    // Whoever always is where it began is behind, and has the fast core for as long as the other
+    // lives.
     for (milestones, expected) in [("bt", 0.5), ("bcjt", 1.0)] {
         let config = Config { duration: Some(Nanos::from_millis(500)), ..Config::default() };
         let (outcome, _) = simulate(&machine, &app, "age", &[("milestones", milestones)], &config);

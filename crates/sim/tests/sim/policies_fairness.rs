@@ -1,5 +1,5 @@
-//! The fairness policies that are compared with acfs: what each of them promises, seen in what ran where. Constant phases, true speedup factors,
-//! free migration.
+//! The fairness policies that are compared with acfs: what each of them promises, seen in what ran
+//! where. Constant phases, true speedup factors, free migration.
 
 use crate::support::free_odroid;
 use evenkeel_machine::{CoreId, KindId, Machine, Nanos, PerKind, Work};
@@ -25,7 +25,8 @@ impl Spec {
 
     fn build(&self) -> Application {
         let compute = Step::Compute { work: Work(1 << 50), phase: PhaseId(0) };
-        let thread = |i| ThreadSpec { nice: self.nice, ..ThreadSpec::new(format!("t{i}"), ProgramId(0)) };
+        let thread =
+            |i| ThreadSpec { nice: self.nice, ..ThreadSpec::new(format!("t{i}"), ProgramId(0)) };
         Application {
             name: format!("sf{}", self.factor),
             phases: vec![Phase::new("work", Scaling::Factor(self.factor))],
@@ -36,8 +37,15 @@ impl Spec {
     }
 }
 
-fn simulate(machine: &Machine, policy: &str, set: &[(&str, &str)], specs: &[Spec], seconds: u64) -> (Outcome, Log) {
-    let set: Vec<_> = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+fn simulate(
+    machine: &Machine,
+    policy: &str,
+    set: &[(&str, &str)],
+    specs: &[Spec],
+    seconds: u64,
+) -> (Outcome, Log) {
+    let set: Vec<_> =
+        set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let apps: Vec<_> = specs.iter().map(Spec::build).collect();
     let config = Config { duration: Some(Nanos::from_secs(seconds)), ..Config::default() };
     let mut policy = registry::make(policy, &set).unwrap();
@@ -72,16 +80,19 @@ mod a_dwrr {
         stretches.sort_unstable();
         for (to, from, core, thread) in stretches {
             let speed = if machine.cores[core.index()].kind == BIG { scale } else { 1.0 };
-            had[thread.index()] += (to - from).as_secs_f64() * speed / (0.03 * weights[thread.index()] / WEIGHT);
+            had[thread.index()] +=
+                (to - from).as_secs_f64() * speed / (0.03 * weights[thread.index()] / WEIGHT);
             all.push(had.clone());
         }
         all
     }
 
     #[test]
-    fn two_threads_on_one_big_core_and_one_little_have_had_the_same_scaled_time_whenever_a_round_ends() {
+    fn two_threads_on_one_big_core_and_one_little_have_had_the_same_scaled_time_whenever_a_round_ends()
+     {
         let machine = free_odroid("1big+1little");
-        let (outcome, log) = simulate(&machine, "a-dwrr", &[], &[Spec::new(3.0), Spec::new(3.0)], 20);
+        let (outcome, log) =
+            simulate(&machine, "a-dwrr", &[], &[Spec::new(3.0), Spec::new(3.0)], 20);
         let quotas = quotas(&machine, &log, 3.0, &[WEIGHT; 2]);
         for had in &quotas {
             assert!((had[0] - had[1]).abs() < 1.01, "{had:?}");
@@ -95,7 +106,9 @@ mod a_dwrr {
 
     #[test]
     fn nobody_gets_two_rounds_ahead_however_threads_and_cores_divide() {
-        for (cores, threads) in [("1big+1little", 2), ("2big+2little", 5), ("1big+3little", 4), ("2big+1little", 17)] {
+        for (cores, threads) in
+            [("1big+1little", 2), ("2big+2little", 5), ("1big+3little", 4), ("2big+1little", 17)]
+        {
             let machine = free_odroid(cores);
             let (_, log) = simulate(&machine, "a-dwrr", &[], &vec![Spec::new(2.0); threads], 10);
             for had in quotas(&machine, &log, 2.0, &vec![WEIGHT; threads]) {
@@ -111,10 +124,9 @@ mod a_dwrr {
         let machine = free_odroid("1big+1little");
         let specs = [Spec { nice: NICE_3.0, ..Spec::new(3.0) }, Spec::new(3.0), Spec::new(3.0)];
         let (outcome, _) = simulate(&machine, "a-dwrr", &[], &specs, 20);
-        let scaled = outcome
-            .threads
-            .iter()
-            .map(|thread| 3.0 * seconds_on(&thread.time_on, BIG) + seconds_on(&thread.time_on, LITTLE));
+        let scaled = outcome.threads.iter().map(|thread| {
+            3.0 * seconds_on(&thread.time_on, BIG) + seconds_on(&thread.time_on, LITTLE)
+        });
         let scaled: Vec<_> = scaled.collect();
         for other in &scaled[1..] {
             assert!((scaled[0] / other / (NICE_3.1 / WEIGHT) - 1.0).abs() < 0.01, "{scaled:?}");
@@ -126,7 +138,8 @@ mod a_dwrr {
         let machine = free_odroid("2big+2little");
         let specs = [Spec { threads: 3, ..Spec::new(4.0) }, Spec::new(1.0)];
         let (outcome, _) = simulate(&machine, "a-dwrr", &[], &specs, 20);
-        let shares: Vec<_> = outcome.threads.iter().map(|thread| seconds_on(&thread.time_on, BIG) / 20.0).collect();
+        let shares: Vec<_> =
+            outcome.threads.iter().map(|thread| seconds_on(&thread.time_on, BIG) / 20.0).collect();
         assert!(shares.iter().all(|share| (share - 0.5).abs() < 0.02), "{shares:?}");
     }
 
@@ -138,9 +151,12 @@ mod a_dwrr {
             let (duration, decision_latency) = (Some(Nanos::from_secs(20)), Nanos::from_millis(ms));
             let config = Config { duration, decision_latency, ..Config::default() };
             let mut policy = registry::make("a-dwrr", &[]).unwrap();
-            let outcome = run(&machine, &apps, policy.as_mut(), &config, &mut evenkeel_sim::Deaf).unwrap();
+            let outcome =
+                run(&machine, &apps, policy.as_mut(), &config, &mut evenkeel_sim::Deaf).unwrap();
             let had = outcome.threads.iter().map(|thread| seconds_on(&thread.time_on, BIG));
-            had.fold((f64::MAX, f64::MIN), |(least, greatest), had| (had.min(least), had.max(greatest)))
+            had.fold((f64::MAX, f64::MIN), |(least, greatest), had| {
+                (had.min(least), had.max(greatest))
+            })
         };
         // A thread's quota is 7.5 ms on a big core.
         for ms in [0, 1, 3] {
@@ -156,9 +172,16 @@ mod a_dwrr {
         apps[0].threads[0].affinity = Some(vec![CoreId(2)]);
         let config = Config { duration: Some(Nanos::from_secs(10)), ..Config::default() };
         let mut policy = registry::make("a-dwrr", &[]).unwrap();
-        let outcome = run(&machine, &apps, policy.as_mut(), &config, &mut evenkeel_sim::Deaf).unwrap();
-        let busy = |thread: usize| outcome.threads[thread].time_on.0.iter().copied().sum::<Nanos>().as_secs_f64();
-        assert!((1..4).all(|thread| busy(thread) > 6.0), "{:?}", [busy(0), busy(1), busy(2), busy(3)]);
+        let outcome =
+            run(&machine, &apps, policy.as_mut(), &config, &mut evenkeel_sim::Deaf).unwrap();
+        let busy = |thread: usize| {
+            outcome.threads[thread].time_on.0.iter().copied().sum::<Nanos>().as_secs_f64()
+        };
+        assert!(
+            (1..4).all(|thread| busy(thread) > 6.0),
+            "{:?}",
+            [busy(0), busy(1), busy(2), busy(3)]
+        );
         assert!(busy(0) > 1.0, "{}", busy(0));
     }
 }
@@ -180,7 +203,10 @@ mod prop_sp {
         let all: f64 = values.iter().sum();
         for (share, value) in shares.iter().zip(values) {
             let due = value / all;
-            assert!((share - due).abs() <= 0.02 * due + 1e-9, "{case}: {shares:?}, due by {values:?}");
+            assert!(
+                (share - due).abs() <= 0.02 * due + 1e-9,
+                "{case}: {shares:?}, due by {values:?}"
+            );
         }
     }
 
@@ -197,8 +223,10 @@ mod prop_sp {
                 specs[1].nice = nice;
                 let (outcome, _) = simulate(&free_odroid(cores), "prop-sp", &[], &specs, 100);
                 let weight = if nice == 0 { 1.0 } else { NICE_3.1 / WEIGHT };
-                let values: Vec<_> =
-                    (0..).zip(factors).map(|(i, factor)| if i == 1 { weight * factor } else { *factor }).collect();
+                let values: Vec<_> = (0..)
+                    .zip(factors)
+                    .map(|(i, factor)| if i == 1 { weight * factor } else { *factor })
+                    .collect();
                 // Whoever is due more than a core is another test's.
                 let all: f64 = values.iter().sum();
                 let big = f64::from(cores.as_bytes()[0] - b'0');
@@ -211,9 +239,12 @@ mod prop_sp {
 
     #[test]
     fn with_net_value_they_are_in_proportion_to_weight_times_what_is_gained() {
-        for (cores, factors) in [("1big+2little", &[3.0, 2.0, 1.0][..]), ("2big+2little", &[4.0, 3.5, 3.0, 2.5])] {
+        for (cores, factors) in
+            [("1big+2little", &[3.0, 2.0, 1.0][..]), ("2big+2little", &[4.0, 3.5, 3.0, 2.5])]
+        {
             let specs: Vec<_> = factors.iter().copied().map(Spec::new).collect();
-            let (outcome, _) = simulate(&free_odroid(cores), "prop-sp", &[("value", "net")], &specs, 100);
+            let (outcome, _) =
+                simulate(&free_odroid(cores), "prop-sp", &[("value", "net")], &specs, 100);
             let gains: Vec<_> = factors.iter().map(|factor| factor - 1.0).collect();
             are_proportional(&shares(&outcome, factors.len()), &gains, cores);
         }
@@ -225,7 +256,11 @@ mod prop_sp {
         let (outcome, _) = simulate(&free_odroid("2big+2little"), "prop-sp", &[], &specs, 100);
         let shares = shares(&outcome, 4);
         assert!(shares[0] > 0.499, "{shares:?}");
-        are_proportional(&shares[1..].iter().map(|share| share * 2.0).collect::<Vec<_>>(), &[1.0; 3], "the rest");
+        are_proportional(
+            &shares[1..].iter().map(|share| share * 2.0).collect::<Vec<_>>(),
+            &[1.0; 3],
+            "the rest",
+        );
     }
 }
 
@@ -236,7 +271,8 @@ mod eqp {
     /// Slowdown of each thread, by its factor and where it has been.
     fn slowdowns(outcome: &Outcome, factors: &[f64]) -> Vec<f64> {
         let slowdown = |(thread, factor): (&evenkeel_sim::ThreadOutcome, &f64)| {
-            let (big, little) = (seconds_on(&thread.time_on, BIG), seconds_on(&thread.time_on, LITTLE));
+            let (big, little) =
+                (seconds_on(&thread.time_on, BIG), seconds_on(&thread.time_on, LITTLE));
             (big + little) / (big + little / factor)
         };
         outcome.threads.iter().zip(factors).map(slowdown).collect()
@@ -245,7 +281,8 @@ mod eqp {
     #[test]
     fn threads_whose_phases_do_not_change_are_slowed_down_equally_wherever_that_can_be() {
         for factors in bounds::WORKLOADS {
-            let (outcome, _) = simulate(&free_odroid("2big+2little"), "eqp", &[], &factors.map(Spec::new), 200);
+            let (outcome, _) =
+                simulate(&free_odroid("2big+2little"), "eqp", &[], &factors.map(Spec::new), 200);
             let slowdowns = slowdowns(&outcome, &factors);
             let greatest = slowdowns.iter().copied().fold(f64::MIN, f64::max);
             let least = slowdowns.iter().copied().fold(f64::MAX, f64::min);

@@ -1,11 +1,13 @@
 //! What is left out of a run makes no difference. A policy that says until when it will be quiet
-//! ([`Policy::quiet_until`]) keeps its word, and says so long enough before for it to be worth asking.
-//! A run without slices and timers of which nothing comes is, to the byte, one with all of them.
+//! ([`Policy::quiet_until`]) keeps its word, and says so long enough before for it to be worth
+//! asking. A run without slices and timers of which nothing comes is, to the byte, one with all of
+//! them.
 
 use crate::support::KindPlan;
 use evenkeel_machine::{CoreId, Costs, Machine, Nanos, Work};
 use evenkeel_model::{
-    Application, GraphId, Phase, PhaseId, Program, ProgramId, Scaling, Step, Task, TaskGraph, ThreadSpec,
+    Application, GraphId, Phase, PhaseId, Program, ProgramId, Scaling, Step, Task, TaskGraph,
+    ThreadSpec,
 };
 use evenkeel_policy::{Directives, Event, Interest, Policy, QueueId, View, registry};
 use evenkeel_sim::{Config, Deaf, Governor, Log, Outcome, run};
@@ -33,8 +35,8 @@ impl Held {
         }
     }
 
-    /// Whether a core has taken a thread from another's queue since, and keeps it: where turns end on several cores in one instant, one of them may find
-    /// its own queue empty.
+    /// Whether a core has taken a thread from another's queue since, and keeps it: where turns end
+    /// on several cores in one instant, one of them may find its own queue empty.
     fn are_elsewhere(&self, view: &View<'_>) -> bool {
         self.queues != queues(view)
     }
@@ -95,13 +97,15 @@ fn compute(work: u64) -> Step {
     Step::Compute { work: Work(work), phase: PhaseId(0) }
 }
 
-/// Programs that work all the time, for the most part; some sleep, now and then or often, and some may use one or two cores only.
+/// Programs that work all the time, for the most part; some sleep, now and then or often, and some
+/// may use one or two cores only.
 fn programs() -> impl Strategy<Value = Application> {
     let kinds = prop::sample::select(vec![0_u64, 0, 0, 700_000_000, 5_000_000]);
     (1.0_f64..4.0, prop::sample::select(vec![0_i8, 0, 0, 5, -3]), kinds, 0_u32..12).prop_map(
         |(factor, nice, sleeps, bound)| {
             let sleep = (sleeps > 0).then_some(Step::Sleep(Nanos(sleeps)));
-            let mut program = program(factor, nice, [compute(30_000_000)].into_iter().chain(sleep).collect());
+            let mut program =
+                program(factor, nice, [compute(30_000_000)].into_iter().chain(sleep).collect());
             program.threads[0].affinity = match bound {
                 0 | 1 => Some(vec![CoreId(bound)]),
                 2 | 3 => Some(vec![CoreId(0), CoreId(1)]),
@@ -114,8 +118,13 @@ fn programs() -> impl Strategy<Value = Application> {
 
 fn machines() -> impl Strategy<Value = Machine> {
     (1_u32..4, 1_u32..4, prop::option::of(1_u32..3)).prop_map(|(fast, slow, between)| {
-        let kind = |clusters, capacity| KindPlan { clusters: vec![clusters], capacities: vec![capacity], smt: false };
-        let kinds = [Some(kind(fast, 1024)), between.map(|cores| kind(cores, 600)), Some(kind(slow, 341))];
+        let kind = |clusters, capacity| KindPlan {
+            clusters: vec![clusters],
+            capacities: vec![capacity],
+            smt: false,
+        };
+        let kinds =
+            [Some(kind(fast, 1024)), between.map(|cores| kind(cores, 600)), Some(kind(slow, 341))];
         crate::support::machine(&kinds.into_iter().flatten().collect::<Vec<_>>(), Costs::FREE, None)
     })
 }
@@ -183,9 +192,13 @@ proptest! {
 /// How many events a graph of 40 independent tasks takes on eight cores, each so long.
 fn events_of_a_graph(policy: &str, seconds: u64, every_tick: bool) -> u64 {
     let kind = |capacity| KindPlan { clusters: vec![4], capacities: vec![capacity], smt: false };
-    let machine =
-        Machine { sensor_interval: None, ..crate::support::machine(&[kind(1024), kind(341)], Costs::FREE, None) };
-    let tasks = (0..40).map(|i| Task { work: Work((seconds + i) * 1_000_000_000), phase: PhaseId(0) }).collect();
+    let machine = Machine {
+        sensor_interval: None,
+        ..crate::support::machine(&[kind(1024), kind(341)], Costs::FREE, None)
+    };
+    let tasks = (0..40)
+        .map(|i| Task { work: Work((seconds + i) * 1_000_000_000), phase: PhaseId(0) })
+        .collect();
     let workers = ThreadSpec::new("worker", ProgramId(0));
     let app = Application {
         name: "graph".into(),
@@ -202,7 +215,8 @@ fn events_of_a_graph(policy: &str, seconds: u64, every_tick: bool) -> u64 {
 
 #[test]
 fn what_a_run_takes_follows_what_happens_and_not_how_long_it_lasts() {
-    for (policy, most) in [("pinned", 1_000), ("linux", 10_000), ("eas", 10_000), ("acfs", 200_000)] {
+    for (policy, most) in [("pinned", 1_000), ("linux", 10_000), ("eas", 10_000), ("acfs", 200_000)]
+    {
         let events = events_of_a_graph(policy, 500, false);
         assert!(events < most, "{policy}: {events} events");
     }
@@ -217,6 +231,11 @@ fn acfs_knows_when_the_next_swap_may_be_due() {
         let mut held = Held::new("acfs");
         let config = Config { duration: Some(Nanos::from_secs(20)), ..Config::default() };
         run(&machine, &apps, &mut held, &config, &mut Deaf).unwrap();
-        assert!(held.needed < looks * 20, "{programs} programs: {} needed, {} in vain", held.needed, held.vain);
+        assert!(
+            held.needed < looks * 20,
+            "{programs} programs: {} needed, {} in vain",
+            held.needed,
+            held.vain
+        );
     }
 }

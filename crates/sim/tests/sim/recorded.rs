@@ -1,4 +1,5 @@
-//! Workloads that were worked out from recordings run, and end, whatever was seen and whatever was missed.
+//! Workloads that were worked out from recordings run, and end, whatever was seen and whatever was
+//! missed.
 
 use evenkeel_files::machines;
 use evenkeel_files::recorded::{Cpu, Fact, Places, Recorded, Tid, What, infer};
@@ -20,7 +21,8 @@ fn machine() -> Machine {
 
 fn simulate(app: &Application, policy: &str) -> Outcome {
     let mut policy = registry::make(policy, &[]).unwrap();
-    run(&machine(), std::slice::from_ref(app), policy.as_mut(), &Config::default(), &mut Deaf).unwrap()
+    run(&machine(), std::slice::from_ref(app), policy.as_mut(), &Config::default(), &mut Deaf)
+        .unwrap()
 }
 
 fn fact(at: u64, tid: usize, what: What) -> Fact {
@@ -91,7 +93,9 @@ impl System {
             0 => self.leave(cpu, true),
             1..=4 => self.leave(cpu, false),
             5 => self.wake(whom, Some(tid)),
-            6..=9 => (0..self.threads.len()).filter(|&it| it != tid).for_each(|it| self.wake(it, Some(tid))),
+            6..=9 => (0..self.threads.len())
+                .filter(|&it| it != tid)
+                .for_each(|it| self.wake(it, Some(tid))),
             10 if self.threads.len() < 7 => self.begin(Some(tid)),
             11 if whom == tid => {
                 self.see(tid, What::Exited);
@@ -121,7 +125,8 @@ fn any_facts() -> impl Strategy<Value = Vec<Fact>> {
     let tid = || (0..5_i32).prop_map(Tid);
     let cpu = || (0..3_u32).prop_map(Cpu);
     let what = prop_oneof![
-        (prop::option::of(tid()), tid()).prop_map(|(parent, process)| What::Began { parent, process }),
+        (prop::option::of(tid()), tid())
+            .prop_map(|(parent, process)| What::Began { parent, process }),
         Just(What::Named("name".into())),
         prop::collection::vec(cpu(), 0..3).prop_map(What::Allowed),
         Just(What::Exited),
@@ -131,7 +136,8 @@ fn any_facts() -> impl Strategy<Value = Vec<Fact>> {
         prop::option::of(tid()).prop_map(What::Woke),
         prop::option::of(tid()).prop_map(What::Woke),
     ];
-    let one = (0..5_000_u64, tid(), what).prop_map(|(at, tid, what)| Fact { at: Nanos(at), tid, what });
+    let one =
+        (0..5_000_u64, tid(), what).prop_map(|(at, tid, what)| Fact { at: Nanos(at), tid, what });
     prop::collection::vec(one, 0..300)
 }
 
@@ -225,8 +231,12 @@ fn a_parent_that_its_last_child_wakes_joins_all() {
         left(2, 1),
         left(0, 0),
     ];
-    let facts = seen.into_iter().enumerate().map(|(i, (tid, what))| fact(i as u64 * 1_000_000, tid, what));
+    let facts =
+        seen.into_iter().enumerate().map(|(i, (tid, what))| fact(i as u64 * 1_000_000, tid, what));
     let recorded = infer(facts, &Places::default(), "made");
-    assert_eq!((recorded.summary.forks, recorded.summary.joins, recorded.summary.semaphores), (2, 1, 0));
+    assert_eq!(
+        (recorded.summary.forks, recorded.summary.joins, recorded.summary.semaphores),
+        (2, 1, 0)
+    );
     ends(&recorded);
 }

@@ -1,4 +1,5 @@
-//! rt-app files, carried out: what their events take on unequal cores, and that the shipped ones run to their end.
+//! rt-app files, carried out: what their events take on unequal cores, and that the shipped ones
+//! run to their end.
 
 use std::path::Path;
 
@@ -46,7 +47,8 @@ fn a_run_calibrated_on_a_core_takes_its_time_there() {
     let whole = machine("4big+4little");
     for core in [0, 7] {
         let task = format!("{{'loop': 1, 'cpus': [{core}], 'run': 10000}}");
-        let text = format!("{{'global': {{'calibration': 'CPU{core}'}}, 'tasks': {{'t': {task}}}}}");
+        let text =
+            format!("{{'global': {{'calibration': 'CPU{core}'}}, 'tasks': {{'t': {task}}}}}");
         assert_eq!(makespan(&whole, &text), Nanos::from_millis(10));
     }
 }
@@ -54,12 +56,18 @@ fn a_run_calibrated_on_a_core_takes_its_time_there() {
 #[test]
 fn a_periodic_timer_does_not_drift_and_a_sleep_does() {
     let beside = |wait: &str| {
-        let hog = "'hog': {'policy': 'SCHED_FIFO', 'loop': 150, 'cpus': [0], 'run': 9000, 'sleep': 4000}";
+        let hog =
+            "'hog': {'policy': 'SCHED_FIFO', 'loop': 150, 'cpus': [0], 'run': 9000, 'sleep': 4000}";
         format!("{{'tasks': {{'t': {{'loop': 100, 'cpus': [0], 'run': 1000, {wait}}}, {hog}}}}}")
     };
     let end = |text: &str| {
         let outcome = simulate(&machine("1big"), text, "linux").unwrap();
-        outcome.threads.iter().find(|thread| thread.name == "t-0").and_then(|thread| thread.ended).unwrap()
+        outcome
+            .threads
+            .iter()
+            .find(|thread| thread.name == "t-0")
+            .and_then(|thread| thread.ended)
+            .unwrap()
     };
     let timer = "'timer': {'ref': 'unique', 'period': 20000, 'mode': 'absolute'}";
     assert_eq!(end(&beside(timer)), Nanos::from_millis(2000));
@@ -101,8 +109,11 @@ fn every_shipped_file_runs_to_its_end_under_every_policy() {
 
 #[test]
 fn the_mix_of_a_phone_is_done_after_its_six_seconds() {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads/rtapp-mixed.json"));
-    let outcome = simulate(&machines::preset("odroid-xu3").unwrap(), &text.unwrap(), "linux").unwrap();
+    let text = std::fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads/rtapp-mixed.json"),
+    );
+    let outcome =
+        simulate(&machines::preset("odroid-xu3").unwrap(), &text.unwrap(), "linux").unwrap();
     assert!(outcome.apps[0].cut_at.is_none());
     let makespan = outcome.makespan.as_secs_f64();
     assert!((6.0..8.0).contains(&makespan), "{makespan} s");
@@ -110,9 +121,11 @@ fn the_mix_of_a_phone_is_done_after_its_six_seconds() {
 
 #[test]
 fn threads_that_go_round_without_taking_time_are_an_error_and_not_a_hang() {
-    for events in
-        ["'sem_post': 'x', 'sem_wait': 'x'", "'loop': 1000000000, 'yield'", "'loop': 1000000000, 'signal': 'x'"]
-    {
+    for events in [
+        "'sem_post': 'x', 'sem_wait': 'x'",
+        "'loop': 1000000000, 'yield'",
+        "'loop': 1000000000, 'signal': 'x'",
+    ] {
         let text = format!("{{'global': {{'duration': 1}}, 'tasks': {{'a': {{{events}}}}}}}");
         let error = simulate(&machine("1big"), &text, "linux").unwrap_err().to_string();
         assert!(error.contains("without taking time"), "{error}");

@@ -1,7 +1,9 @@
 //! Mixes with multithreaded programs on amd-2b10s: the ten named ones, and random ones.
 //!
-//! The slowdown of a multithreaded program depends on what it is compared with: alone on the fastest cores only, of which it has two for all its threads, or alone on the whole
-//! machine, where its first threads have the two big cores and the others small ones. The first is Evenkeel's measure; both are shown.
+//! The slowdown of a multithreaded program depends on what it is compared with: alone on the
+//! fastest cores only, of which it has two for all its threads, or alone on the whole machine,
+//! where its first threads have the two big cores and the others small ones. The first is
+//! Evenkeel's measure; both are shown.
 
 use evenkeel_machine::Machine;
 use evenkeel_metrics::{Record, measures};
@@ -11,10 +13,16 @@ use super::table::ByPolicy;
 use super::{AMD, SCHEDULERS, asp, mix, random_mixes, unfairness};
 use crate::{Cell, Column, Exhibit, Runs, StudyError};
 
-pub(super) const SETTING: &str = "Twelve threads on amd-2b10s (2 big at 2.1 GHz + 10 small at 0.8 GHz): the ten named mixes, and 44 drawn by the seed from 14 programs in the shapes of the named \
-    ones (3 single-threaded + 9 threads, 2 + 5 + 5, 1 + 6 + 5, 4 + 4 + 4, 6 + 6). Programs start again until the longest has ended three times. True speedup factors. Unfairness is told twice: by \
-    slowdowns over each program alone on the two big cores, and over each program alone on the whole machine under hsp. opt-unfairness is left out: its model knows one \
-    thread per application. Multithreaded programs deal out each parallel region in equal blocks, as OpenMP does unless told otherwise; the named mixes then once more with regions \
+pub(super) const SETTING: &str = "Twelve threads on amd-2b10s (2 big at 2.1 GHz + 10 small at 0.8 \
+                                  GHz): the ten named mixes, and 44 drawn by the seed from 14 \
+                                  programs in the shapes of the named \
+    ones (3 single-threaded + 9 threads, 2 + 5 + 5, 1 + 6 + 5, 4 + 4 + 4, 6 + 6). Programs start \
+    again until the longest has ended three times. True speedup factors. Unfairness is told twice: \
+    by \
+    slowdowns over each program alone on the two big cores, and over each program alone on the \
+    whole machine under hsp. opt-unfairness is left out: its model knows one \
+    thread per application. Multithreaded programs deal out each parallel region in equal blocks, \
+    as OpenMP does unless told otherwise; the named mixes then once more with regions \
     dealt out as threads ask. --quick: a tenth of the length, 4 random mixes.";
 
 /// The named mixes (`evenkeel workloads`).
@@ -38,7 +46,8 @@ const QUICK_DRAWN: usize = 4;
 /// Of a program's full length, for a first look.
 const QUICK_SIZE: f64 = 0.1;
 
-/// What a program is compared with where the whole machine is its own: the policy that only looks for throughput.
+/// What a program is compared with where the whole machine is its own: the policy that only looks
+/// for throughput.
 const ALONE: &str = "hsp";
 
 /// A mix with its name.
@@ -48,11 +57,15 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = evenkeel_files::machines::preset(AMD)?;
     let size = if runs.quick { QUICK_SIZE } else { 1.0 };
     let named = |shape: &str| {
-        let mix = |name: &&str| Ok(((*name).to_owned(), runs.load(&machine, &format!("{name}{shape}"), size)?));
+        let mix = |name: &&str| {
+            Ok(((*name).to_owned(), runs.load(&machine, &format!("{name}{shape}"), size)?))
+        };
         NAMED.iter().map(mix).collect::<Result<Vec<Mix>, StudyError>>()
     };
     let drawn = random_mixes::draw(if runs.quick { QUICK_DRAWN } else { DRAWN }, runs.seed);
-    let random = (1..).zip(&drawn).map(|(number, programs)| Ok((label(number), mix(runs, &machine, programs, size)?)));
+    let random = (1..)
+        .zip(&drawn)
+        .map(|(number, programs)| Ok((label(number), mix(runs, &machine, programs, size)?)));
     let random = random.collect::<Result<Vec<Mix>, StudyError>>()?;
     let mut exhibits = measure(&machine, &named("")?, "ten named mixes", runs)?;
     exhibits.extend(measure(&machine, &random, "random mixes", runs)?);
@@ -71,7 +84,12 @@ fn label(number: u32) -> String {
 }
 
 /// Unfairness by either comparison, and ASP.
-fn measure(machine: &Machine, mixes: &[Mix], which: &str, runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
+fn measure(
+    machine: &Machine,
+    mixes: &[Mix],
+    which: &str,
+    runs: &Runs,
+) -> Result<Vec<Exhibit>, StudyError> {
     let mut cases = Vec::new();
     for (_, apps) in mixes {
         cases.extend(SCHEDULERS.map(|policy| runs.case(machine, apps.clone(), policy)));
@@ -79,7 +97,8 @@ fn measure(machine: &Machine, mixes: &[Mix], which: &str, runs: &Runs) -> Result
     let records = runs.records(&cases)?;
     let alone = Alone::measure(machine, mixes, runs)?;
     let over_whole = |apps: &[Application], record: &Record| {
-        let slowdowns = apps.iter().zip(&record.apps).map(|(app, row)| row.completion_s / alone.seconds(app));
+        let slowdowns =
+            apps.iter().zip(&record.apps).map(|(app, row)| row.completion_s / alone.seconds(app));
         measures::unfairness(&slowdowns.collect::<Vec<_>>()).unwrap_or(1.0)
     };
     type Measure<'a> = &'a dyn Fn(&[Application], &Record) -> f64;
@@ -90,10 +109,17 @@ fn measure(machine: &Machine, mixes: &[Mix], which: &str, runs: &Runs) -> Result
     ];
     let exhibit = |(what, measure, of): (&str, &str, Measure<'_>)| {
         let rows = mixes.iter().zip(records.chunks(SCHEDULERS.len()));
-        let rows = rows.map(|((name, apps), records)| (name.clone(), records.iter().map(|it| of(apps, it)).collect()));
+        let rows = rows.map(|((name, apps), records)| {
+            (name.clone(), records.iter().map(|it| of(apps, it)).collect())
+        });
         let policies = SCHEDULERS.map(str::to_owned).to_vec();
-        ByPolicy { title: format!("{what}, {which}"), measure: measure.into(), policies, rows: rows.collect() }
-            .exhibit()
+        ByPolicy {
+            title: format!("{what}, {which}"),
+            measure: measure.into(),
+            policies,
+            rows: rows.collect(),
+        }
+        .exhibit()
     };
     Ok(measures.map(exhibit).into())
 }
@@ -109,10 +135,16 @@ impl Alone {
                 programs.push(app.clone());
             }
         }
-        let case =
-            |app: &Application| runs.case(machine, vec![Application { repeat: Repeat::Once, ..app.clone() }], ALONE);
+        let case = |app: &Application| {
+            runs.case(machine, vec![Application { repeat: Repeat::Once, ..app.clone() }], ALONE)
+        };
         let outcomes = runs.outcomes(&programs.iter().map(case).collect::<Vec<_>>())?;
-        Ok(Self(programs.into_iter().zip(outcomes.iter().map(|outcome| outcome.makespan.as_secs_f64())).collect()))
+        Ok(Self(
+            programs
+                .into_iter()
+                .zip(outcomes.iter().map(|outcome| outcome.makespan.as_secs_f64()))
+                .collect(),
+        ))
     }
 
     /// Of a program of the mixes; others are not known.
@@ -122,7 +154,9 @@ impl Alone {
 }
 
 fn programs_of(drawn: &[Vec<String>]) -> Exhibit {
-    let row = |(number, programs): (u32, &Vec<String>)| vec![Cell::from(label(number)), programs.join(" ").into()];
+    let row = |(number, programs): (u32, &Vec<String>)| {
+        vec![Cell::from(label(number)), programs.join(" ").into()]
+    };
     Exhibit {
         title: "Programs of the random mixes, with their threads".into(),
         columns: vec![Column::new("workload", ""), Column::new("programs", "")],

@@ -1,7 +1,8 @@
-//! The ten workloads of four applications with constant speedup factors on two big and two small cores, in the study's model.
+//! The ten workloads of four applications with constant speedup factors on two big and two small
+//! cores, in the study's model.
 //!
-//! In the model each application has one thread and a core to itself, and a policy is a fraction `F_i` of big-core time for each of
-//! them (`evenkeel_policy::bounds`):
+//! In the model each application has one thread and a core to itself, and a policy is a fraction
+//! `F_i` of big-core time for each of them (`evenkeel_policy::bounds`):
 //!
 //! ```text
 //! hsp              F = 1 for the B greatest factors (of equal ones: the first), 0 for the rest
@@ -10,9 +11,10 @@
 //! acfs             its rule carried out tick by tick on four numbers v: F = share of ticks on a big core
 //! ```
 //!
-//! Without its threshold acfs needs no carrying out: it keeps the `v` of all that contend equal, so they grow at one rate `r`, and
-//! `F + (1 - F) / SF = r` is a slowdown of `1 / r` for each of them, which is the optimum. What the iteration shows is the grain of the threshold.
-//! Beside it the policy itself, in the simulator, with programs that end and start again.
+//! Without its threshold acfs needs no carrying out: it keeps the `v` of all that contend equal, so
+//! they grow at one rate `r`, and `F + (1 - F) / SF = r` is a slowdown of `1 / r` for each of them,
+//! which is the optimum. What the iteration shows is the grain of the threshold. Beside it the
+//! policy itself, in the simulator, with programs that end and start again.
 
 use evenkeel_machine::{KindId, Machine};
 use evenkeel_metrics::Record;
@@ -22,10 +24,14 @@ use super::table::ByPolicy;
 use super::{QUICKIA, asp, unfairness};
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
-pub(super) const SETTING: &str = "Four single-threaded applications W1 to W10 of constant speedup factors (SF), 2 big and 2 small \
-    cores. hsp, round-robin and opt-unfairness are shares of big-core time by their rules in the study's model; acfs is its rule carried out for an hour \
-    of 4 ms ticks. 'acfs simulated' is the policy on quickia with free migration, each application running again until the longest has ended three times. \
-    Normalised: ASP / ((4.7 - 1) 2), (unfairness - 1) / (4.7 - 1). --quick simulates applications of a tenth of the length.";
+pub(super) const SETTING: &str = "Four single-threaded applications W1 to W10 of constant speedup \
+                                  factors (SF), 2 big and 2 small \
+    cores. hsp, round-robin and opt-unfairness are shares of big-core time by their rules in the \
+    study's model; acfs is its rule carried out for an hour \
+    of 4 ms ticks. 'acfs simulated' is the policy on quickia with free migration, each application \
+    running again until the longest has ended three times. \
+    Normalised: ASP / ((4.7 - 1) 2), (unfairness - 1) / (4.7 - 1). --quick simulates applications \
+    of a tenth of the length.";
 
 /// The greatest speedup factor of the platform, by which the study normalises.
 const GREATEST_FACTOR: f64 = 4.7;
@@ -53,14 +59,16 @@ struct Answer {
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let answers = answers(runs)?;
     let table = |title: &str, measure: &str, of: fn(&(f64, f64)) -> f64| {
-        let rows = (1..)
-            .zip(&answers)
-            .map(|(number, answer)| (format!("W{number}"), answer.measures.iter().map(of).collect()));
+        let rows = (1..).zip(&answers).map(|(number, answer)| {
+            (format!("W{number}"), answer.measures.iter().map(of).collect())
+        });
         let policies = COLUMNS.map(str::to_owned).to_vec();
-        ByPolicy { title: title.into(), measure: measure.into(), policies, rows: rows.collect() }.exhibit()
+        ByPolicy { title: title.into(), measure: measure.into(), policies, rows: rows.collect() }
+            .exhibit()
     };
-    let mut throughput =
-        table("Normalised ASP", "normalised ASP", |(_, asp)| asp / ((GREATEST_FACTOR - 1.0) * FAST as f64));
+    let mut throughput = table("Normalised ASP", "normalised ASP", |(_, asp)| {
+        asp / ((GREATEST_FACTOR - 1.0) * FAST as f64)
+    });
     throughput.remarks = vec![deviation(&answers)];
     let fairness = table("Normalised unfairness", "normalised unfairness", |(unfairness, _)| {
         // Less than 10^-12 is what arithmetic leaves of nothing.
@@ -72,13 +80,17 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
 fn answers(runs: &Runs) -> Result<Vec<Answer>, StudyError> {
     let machine = evenkeel_files::machines::preset(QUICKIA)?.with_free_costs();
     let size = if runs.quick { SIZE / 10.0 } else { SIZE };
-    let case = |number: usize| Ok(runs.case(&machine, runs.load(&machine, &format!("W{number}"), size)?, "acfs"));
+    let case = |number: usize| {
+        Ok(runs.case(&machine, runs.load(&machine, &format!("W{number}"), size)?, "acfs"))
+    };
     let cases = (1..=bounds::WORKLOADS.len()).map(case).collect::<Result<Vec<_>, StudyError>>()?;
     let knobs = registry::knobs("acfs", &[])?;
     let answer = |(factors, record): (&[f64; 4], Record)| {
         let optimum = bounds::opt_unfairness(factors, FAST);
         let acfs = acfs_by_its_rule(factors, &knobs);
-        let of = |fractions: &[f64]| (bounds::unfairness(factors, fractions), bounds::asp(factors, fractions));
+        let of = |fractions: &[f64]| {
+            (bounds::unfairness(factors, fractions), bounds::asp(factors, fractions))
+        };
         Answer {
             measures: [
                 of(&hsp(factors)),
@@ -87,7 +99,11 @@ fn answers(runs: &Runs) -> Result<Vec<Answer>, StudyError> {
                 of(&acfs),
                 (unfairness(&record), asp(&record)),
             ],
-            shares: [std::array::from_fn(|i| optimum.fractions[i]), acfs, simulated_shares(&machine, &record)],
+            shares: [
+                std::array::from_fn(|i| optimum.fractions[i]),
+                acfs,
+                simulated_shares(&machine, &record),
+            ],
         }
     };
     Ok(bounds::WORKLOADS.iter().zip(runs.records(&cases)?).map(answer).collect())
@@ -100,8 +116,9 @@ fn hsp(factors: &[f64; 4]) -> [f64; 4] {
     std::array::from_fn(|i| if order[..FAST].contains(&i) { 1.0 } else { 0.0 })
 }
 
-/// Shares of big-core time that the rule of acfs comes to: `v` grows by the tick on big cores and by a factor's part of it on small ones, and the greatest
-/// there trades places with the least here while they are further apart than the threshold.
+/// Shares of big-core time that the rule of acfs comes to: `v` grows by the tick on big cores and
+/// by a factor's part of it on small ones, and the greatest there trades places with the least here
+/// while they are further apart than the threshold.
 fn acfs_by_its_rule(factors: &[f64; 4], knobs: &Knobs) -> [f64; 4] {
     let (swap_ms, tick_ms) = (knobs.number("swap"), knobs.number("tick"));
     let n = factors.len() as f64;
@@ -140,11 +157,14 @@ fn simulated_shares(machine: &Machine, record: &Record) -> [f64; 4] {
 fn deviation(answers: &[Answer]) -> String {
     let (optimum, simulated) = (2, 4);
     let greatest = |of: fn(&(f64, f64)) -> f64| {
-        let relative = |answer: &Answer| (of(&answer.measures[simulated]) / of(&answer.measures[optimum]) - 1.0).abs();
+        let relative = |answer: &Answer| {
+            (of(&answer.measures[simulated]) / of(&answer.measures[optimum]) - 1.0).abs()
+        };
         answers.iter().map(relative).fold(0.0, f64::max) * 100.0
     };
     format!(
-        "acfs simulated is within {:.2} % of opt-unfairness in unfairness and {:.2} % in ASP on all ten.",
+        "acfs simulated is within {:.2} % of opt-unfairness in unfairness and {:.2} % in ASP on \
+         all ten.",
         greatest(|(unfairness, _)| *unfairness),
         greatest(|(_, asp)| *asp)
     )
@@ -153,13 +173,17 @@ fn deviation(answers: &[Answer]) -> String {
 fn shares(answers: &[Answer]) -> Exhibit {
     let title = "Share of its time that each application has a big core";
     let names = ["opt-unfairness", "acfs", "acfs simulated"];
-    let mut columns = vec![Column::new("workload", ""), Column::new("application", ""), Column::new("SF", "")];
+    let mut columns =
+        vec![Column::new("workload", ""), Column::new("application", ""), Column::new("SF", "")];
     columns.extend(names.map(|name| Column::new(name, "")));
     let mut rows = Vec::new();
     for ((number, factors), answer) in (1..).zip(bounds::WORKLOADS).zip(answers) {
         for app in 0..factors.len() {
-            let mut row: Vec<Cell> =
-                vec![format!("W{number}").into(), format!("app{}", app + 1).into(), factors[app].into()];
+            let mut row: Vec<Cell> = vec![
+                format!("W{number}").into(),
+                format!("app{}", app + 1).into(),
+                factors[app].into(),
+            ];
             row.extend(answer.shares.iter().map(|shares| Cell::from(shares[app])));
             rows.push(row);
         }
@@ -181,7 +205,10 @@ mod tests {
         for (number, answer) in (1..).zip(&answers) {
             let [_, _, (unfairness, asp), rule, simulated] = answer.measures;
             for (here, their_asp) in [rule, simulated] {
-                assert!((here / unfairness - 1.0).abs() < 0.01, "W{number}: {here}, not {unfairness}");
+                assert!(
+                    (here / unfairness - 1.0).abs() < 0.01,
+                    "W{number}: {here}, not {unfairness}"
+                );
                 assert!((their_asp / asp - 1.0).abs() < 0.01, "W{number}: {their_asp}, not {asp}");
             }
         }

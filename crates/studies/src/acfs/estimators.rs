@@ -28,12 +28,15 @@ struct Row {
 
 pub(super) fn exhibits(runs: &Runs) -> Result<[Exhibit; 2], StudyError> {
     let machine = evenkeel_files::machines::preset(QUICKIA)?;
-    let mixes = MIXES.iter().map(|mix| runs.load(&machine, mix, 1.0)).collect::<Result<Vec<_>, _>>()?;
+    let mixes =
+        MIXES.iter().map(|mix| runs.load(&machine, mix, 1.0)).collect::<Result<Vec<_>, _>>()?;
     let rows = rows(runs);
     let mut cases = Vec::new();
     for row in &rows {
         for policy in POLICIES {
-            for (draw, mix) in (0..row.draws).flat_map(|draw| mixes.iter().map(move |mix| (draw, mix))) {
+            for (draw, mix) in
+                (0..row.draws).flat_map(|draw| mixes.iter().map(move |mix| (draw, mix)))
+            {
                 let mut case = runs.case(&machine, mix.clone(), policy);
                 case.config.estimator = row.estimator;
                 case.config.seed = runs.seed + draw;
@@ -50,7 +53,8 @@ pub(super) fn exhibits(runs: &Runs) -> Result<[Exhibit; 2], StudyError> {
         };
         let rows = rows.iter().map(|row| (row.name.clone(), means_of(row))).collect();
         let policies = POLICIES.map(str::to_owned).to_vec();
-        ByPolicy { title: title.into(), measure: measure.into(), policies, rows }.without_means("estimator")
+        ByPolicy { title: title.into(), measure: measure.into(), policies, rows }
+            .without_means("estimator")
     };
     Ok([
         of(
@@ -63,7 +67,11 @@ pub(super) fn exhibits(runs: &Runs) -> Result<[Exhibit; 2], StudyError> {
 }
 
 fn rows(runs: &Runs) -> Vec<Row> {
-    let exact = [("oracle", Estimator::Oracle), ("offline", Estimator::Offline), ("sampled", Estimator::Sampled)];
+    let exact = [
+        ("oracle", Estimator::Oracle),
+        ("offline", Estimator::Offline),
+        ("sampled", Estimator::Sampled),
+    ];
     let exact = exact.map(|(name, estimator)| Row { name: name.into(), estimator, draws: 1 });
     let draws = if runs.quick { QUICK_DRAWS } else { DRAWS };
     let modelled = ERRORS.map(|error| Row {

@@ -1,4 +1,5 @@
-//! "ACFS": Saez, Pousa, Castro, Chaver and Prieto-Matias, Journal of Parallel and Distributed Computing 102, 2017.
+//! "ACFS": Saez, Pousa, Castro, Chaver and Prieto-Matias, Journal of Parallel and Distributed
+//! Computing 102, 2017.
 
 mod amd;
 mod analytical;
@@ -23,7 +24,8 @@ pub const STUDY: Study = Study {
     name: "acfs",
     title: "Towards completely fair scheduling on asymmetric single-ISA multicore processors",
     source: "Journal of Parallel and Distributed Computing 102, 2017",
-    about: "how equal the slowdowns of programs that compete for big cores can be made, and what that costs in throughput",
+    about: "how equal the slowdowns of programs that compete for big cores can be made, and what \
+            that costs in throughput",
     experiments: &[
         Experiment {
             number: 1,
@@ -63,7 +65,8 @@ pub const STUDY: Study = Study {
         },
         Experiment {
             number: 7,
-            title: "Swap period from 100 ms to 1 s: what swaps cost light and memory-bound programs",
+            title: "Swap period from 100 ms to 1 s: what swaps cost light and memory-bound \
+                    programs",
             setting: swap_cost::SETTING,
             carry_out: swap_cost::carry_out,
         },
@@ -90,7 +93,8 @@ const MIXES: [&str; 9] = [
 ];
 
 /// What is compared, in the order of the study's figures.
-const SCHEDULERS: [&str; 7] = ["hsp", "prop-sp", "round-robin", "a-dwrr", "eqp", "acfs", "acfs-static"];
+const SCHEDULERS: [&str; 7] =
+    ["hsp", "prop-sp", "round-robin", "a-dwrr", "eqp", "acfs", "acfs-static"];
 
 /// How often the longest program of a mix must end (the study's rule).
 const ENDS: u32 = 3;
@@ -122,9 +126,11 @@ fn asp(record: &Record) -> f64 {
     record.asp.unwrap_or(0.0)
 }
 
-/// The bound for single-threaded programs that have run together, by their factors over a whole run: time alone on a small core / on a big one.
+/// The bound for single-threaded programs that have run together, by their factors over a whole
+/// run: time alone on a small core / on a big one.
 fn bound(machine: &Machine, record: &Record) -> Optimum {
-    let factors: Vec<f64> = record.apps.iter().map(|app| app.alone_slow_s / app.alone_fast_s).collect();
+    let factors: Vec<f64> =
+        record.apps.iter().map(|app| app.alone_slow_s / app.alone_fast_s).collect();
     opt_unfairness(&factors, machine.cores_of(KindId(0)).count())
 }
 

@@ -1,12 +1,18 @@
-//! What swaps cost: the same programs with swaps from ten a second to one a second, for programs that compute and for programs that have much to fetch again after each.
+//! What swaps cost: the same programs with swaps from ten a second to one a second, for programs
+//! that compute and for programs that have much to fetch again after each.
 
 use evenkeel_metrics::Record;
 
 use super::{QUICKIA, asp, mix, unfairness};
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
-pub(super) const SETTING: &str = "quickia under acfs with T_swap from 100 ms to 1 s; true speedup factors. Light: calculix, gamess, h264ref, povray (64 KiB of working set). Memory-bound: mcf, GemsFDTD, soplex, libquantum (4 MiB). \
-    A swap costs both threads a migration between clusters (30 us) and the refill of their working sets (4 GB/s); the loss is that of ASP against the same run with free migration. --quick: five periods.";
+pub(super) const SETTING: &str = "quickia under acfs with T_swap from 100 ms to 1 s; true speedup \
+                                  factors. Light: calculix, gamess, h264ref, povray (64 KiB of \
+                                  working set). Memory-bound: mcf, GemsFDTD, soplex, libquantum (4 \
+                                  MiB). \
+    A swap costs both threads a migration between clusters (30 us) and the refill of their working \
+    sets (4 GB/s); the loss is that of ASP against the same run with free migration. --quick: five \
+    periods.";
 
 const GROUPS: [(&str, [&str; 4]); 2] = [
     ("light", ["calculix", "gamess", "h264ref", "povray"]),
@@ -26,7 +32,8 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
         let programs = mix(runs, &machine, &names, 1.0)?;
         for &period_ms in periods_ms {
             points.push((group, period_ms));
-            let case = |machine| runs.case(machine, programs.clone(), "acfs").with("swap", period_ms);
+            let case =
+                |machine| runs.case(machine, programs.clone(), "acfs").with("swap", period_ms);
             cases.extend([case(&machine), case(&free)]);
         }
     }
@@ -35,7 +42,14 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
         let [costly, free] = records else { return Vec::new() };
         let loss = 100.0 * (1.0 - asp(costly) / asp(free));
         let swaps = costly.swaps as f64 / costly.makespan_s;
-        vec![group.into(), period_ms.into(), swaps.into(), loss.into(), asp(costly).into(), unfairness(costly).into()]
+        vec![
+            group.into(),
+            period_ms.into(),
+            swaps.into(),
+            loss.into(),
+            asp(costly).into(),
+            unfairness(costly).into(),
+        ]
     };
     let title = "What the swap period costs and gains";
     let by_group = |y, y_title| Figure {
@@ -53,7 +67,10 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
             Column::new("unfairness", ""),
         ],
         rows: points.iter().zip(records.chunks(2)).map(row).collect(),
-        figures: vec![by_group("loss of ASP", "loss of ASP to swaps, %"), by_group("unfairness", "unfairness")],
+        figures: vec![
+            by_group("loss of ASP", "loss of ASP to swaps, %"),
+            by_group("unfairness", "unfairness"),
+        ],
         ..Exhibit::default()
     }])
 }

@@ -1,7 +1,9 @@
 //! Does the threshold keep the period of swaps, however many threads and big cores there are?
 //!
-//! A thread that leaves a big core has been there for one period: that is what `T_swap` promises, and what is measured: time of all big cores /
-//! number of swaps. With `threshold=fixed` it is `T_swap N / (2 (N - B))` for threads that are alike, and far longer where nearly all threads have a big core.
+//! A thread that leaves a big core has been there for one period: that is what `T_swap` promises,
+//! and what is measured: time of all big cores / number of swaps. With `threshold=fixed` it is
+//! `T_swap N / (2 (N - B))` for threads that are alike, and far longer where nearly all threads
+//! have a big core.
 
 use evenkeel_machine::{KindId, Machine, Nanos, Work};
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
@@ -9,9 +11,13 @@ use evenkeel_sim::Outcome;
 
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
-pub(super) const SETTING: &str = "Machines of 12 cores with 1 to 10 big ones (the cores of amd-2b10s), B + 1 to 12 single-threaded applications of constant speedup factor, \
-    acfs with threshold=adjusted (its default) and threshold=fixed, T_swap 850 ms, 120 s. The period is the time of all big cores / swaps: how long a thread stays \
-    on a big core. 'alike': all of SF 2; 'mixed': SF from 1.4 to 2.6, spread evenly. --quick: 2, 6 and 10 big cores, 20 s.";
+pub(super) const SETTING: &str = "Machines of 12 cores with 1 to 10 big ones (the cores of \
+                                  amd-2b10s), B + 1 to 12 single-threaded applications of constant \
+                                  speedup factor, \
+    acfs with threshold=adjusted (its default) and threshold=fixed, T_swap 850 ms, 120 s. The \
+    period is the time of all big cores / swaps: how long a thread stays \
+    on a big core. 'alike': all of SF 2; 'mixed': SF from 1.4 to 2.6, spread evenly. --quick: 2, 6 \
+    and 10 big cores, 20 s.";
 
 /// As many cores of either kind as a machine of 12 may have, of the kinds of amd-2b10s.
 const TWELVE: &str = "
@@ -41,7 +47,8 @@ const CORES: usize = 12;
 /// Speedup factor of those that are alike: the middle one of the mixed.
 const ALIKE: f64 = 2.0;
 
-/// Least and greatest of the mixed: within the range of amd-2b10s, and no thread gains so little that it never contends.
+/// Least and greatest of the mixed: within the range of amd-2b10s, and no thread gains so little
+/// that it never contends.
 const MIXED: (f64, f64) = (1.4, 2.6);
 
 /// What is run on each machine with each number of threads.
@@ -53,16 +60,22 @@ const VARIANTS: [(&str, bool, &str); 4] = [
 ];
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
-    let whole = evenkeel_files::machines::parse(TWELVE, "the machine of 12 cores")?.with_free_costs();
-    let (bigs, duration): (&[usize], _) =
-        if runs.quick { (&[2, 6, 10], Nanos::from_secs(20)) } else { (&[1, 2, 4, 6, 8, 10], Nanos::from_secs(120)) };
+    let whole =
+        evenkeel_files::machines::parse(TWELVE, "the machine of 12 cores")?.with_free_costs();
+    let (bigs, duration): (&[usize], _) = if runs.quick {
+        (&[2, 6, 10], Nanos::from_secs(20))
+    } else {
+        (&[1, 2, 4, 6, 8, 10], Nanos::from_secs(120))
+    };
     let points: Vec<(usize, usize)> =
         bigs.iter().flat_map(|&big| (big + 1..=CORES).map(move |threads| (big, threads))).collect();
     let mut cases = Vec::new();
     for &(big, threads) in &points {
         let machine = whole.subset(&format!("{big}big+{}small", CORES - big))?;
         for (_, mixed, threshold) in VARIANTS {
-            let mut case = runs.case(&machine, applications(threads, mixed), "acfs").with("threshold", threshold);
+            let mut case = runs
+                .case(&machine, applications(threads, mixed), "acfs")
+                .with("threshold", threshold);
             case.config.duration = Some(duration);
             cases.push(case);
         }
@@ -75,7 +88,8 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let mut columns = vec![Column::new("machine", ""), Column::new("threads", "")];
     columns.extend(VARIANTS.map(|(name, ..)| Column::new(name, "s")));
     let row = |(&(big, threads), periods): (&(usize, usize), &[Option<f64>])| {
-        let mut row: Vec<Cell> = vec![format!("{big}B-{}S", CORES - big).into(), (threads as f64).into()];
+        let mut row: Vec<Cell> =
+            vec![format!("{big}B-{}S", CORES - big).into(), (threads as f64).into()];
         row.extend(periods.iter().map(|&period| Cell::from(period)));
         row
     };
@@ -119,6 +133,7 @@ fn period_s(machine: &Machine, outcome: &Outcome) -> Option<f64> {
 /// Least and greatest period of a variant.
 fn spread(periods: &[Option<f64>], variant: usize) -> String {
     let of_variant = || periods.iter().skip(variant).step_by(VARIANTS.len()).flatten().copied();
-    let (least, greatest) = (of_variant().fold(f64::INFINITY, f64::min), of_variant().fold(0.0, f64::max));
+    let (least, greatest) =
+        (of_variant().fold(f64::INFINITY, f64::min), of_variant().fold(0.0, f64::max));
     format!("{}: from {least:.3} to {greatest:.3} s.", VARIANTS[variant].0)
 }

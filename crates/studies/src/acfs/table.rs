@@ -1,4 +1,5 @@
-//! Tables with a row for each workload and a column for each policy, the mean below; and bars drawn from them.
+//! Tables with a row for each workload and a column for each policy, the mean below; and bars drawn
+//! from them.
 
 use super::mean;
 use crate::{Cell, Column, Exhibit, Figure, Shape};
@@ -21,7 +22,9 @@ const NAMES: &str = "workload";
 impl ByPolicy {
     /// Mean of each policy over the workloads.
     pub(super) fn means(&self) -> Vec<f64> {
-        (0..self.policies.len()).map(|policy| mean(self.rows.iter().map(|(_, row)| row[policy]))).collect()
+        (0..self.policies.len())
+            .map(|policy| mean(self.rows.iter().map(|(_, row)| row[policy])))
+            .collect()
     }
 
     /// The table with its means, and the bars.
@@ -31,13 +34,20 @@ impl ByPolicy {
         exhibit
     }
 
-    /// The table of rows that have no mean, whose names are those of something else than workloads; and the bars.
+    /// The table of rows that have no mean, whose names are those of something else than workloads;
+    /// and the bars.
     pub(super) fn without_means(&self, names: &str) -> Exhibit {
         let mut columns = vec![Column::new(names, "")];
         columns.extend(self.policies.iter().map(|policy| Column::new(policy, "")));
         let rows = self.rows.iter().map(|(name, values)| row(name, values)).collect();
         let figure = Figure::new(Shape::Bars, &self.title, names, &self.policies, &self.measure);
-        Exhibit { title: self.title.clone(), columns, rows, figures: vec![figure], ..Exhibit::default() }
+        Exhibit {
+            title: self.title.clone(),
+            columns,
+            rows,
+            figures: vec![figure],
+            ..Exhibit::default()
+        }
     }
 }
 

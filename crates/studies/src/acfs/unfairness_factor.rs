@@ -7,8 +7,12 @@ use super::table::ByPolicy;
 use super::{MIXES, QUICKIA, asp, bound, mean, unfairness};
 use crate::{Case, Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
-pub(super) const SETTING: &str = "The nine mixes on quickia under acfs with an unfairness factor uf from 1 to 4; hsp and the bound opt-unfairness (solved for the whole-run factors) beside. True speedup factors. The promise: unfairness \
-    is at most uf times the least attainable, and throughput rises with uf towards that of hsp. --quick: uf 1, 1.2, 1.5, 2 and 4.";
+pub(super) const SETTING: &str = "The nine mixes on quickia under acfs with an unfairness factor \
+                                  uf from 1 to 4; hsp and the bound opt-unfairness (solved for the \
+                                  whole-run factors) beside. True speedup factors. The promise: \
+                                  unfairness \
+    is at most uf times the least attainable, and throughput rises with uf towards that of hsp. \
+    --quick: uf 1, 1.2, 1.5, 2 and 4.";
 
 const FACTORS: [f64; 11] = [1.0, 1.05, 1.1, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 3.0, 4.0];
 const QUICK_FACTORS: [f64; 5] = [1.0, 1.2, 1.5, 2.0, 4.0];
@@ -19,7 +23,8 @@ const END: &str = "hsp";
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = evenkeel_files::machines::preset(QUICKIA)?;
     let factors: &[f64] = if runs.quick { &QUICK_FACTORS } else { &FACTORS };
-    let mixes = MIXES.iter().map(|mix| runs.load(&machine, mix, 1.0)).collect::<Result<Vec<_>, _>>()?;
+    let mixes =
+        MIXES.iter().map(|mix| runs.load(&machine, mix, 1.0)).collect::<Result<Vec<_>, _>>()?;
     let machine = &machine;
     let all_mixes = |policy| mixes.iter().map(move |mix| runs.case(machine, mix.clone(), policy));
     let mut cases: Vec<Case> = all_mixes(END).collect();
@@ -30,17 +35,26 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let (end, under_acfs) = records.split_at(MIXES.len());
     let bounds: Vec<Optimum> = end.iter().map(|record| bound(machine, record)).collect();
     let acfs_names = factors.iter().map(|factor| format!("acfs uf={factor}"));
-    let names: Vec<String> = acfs_names.chain([END.to_owned(), "opt-unfairness".to_owned()]).collect();
+    let names: Vec<String> =
+        acfs_names.chain([END.to_owned(), "opt-unfairness".to_owned()]).collect();
     // By scheduler, and for each by mix.
     let table = |of: fn(&Record) -> f64, of_bound: fn(&Optimum) -> f64| -> Vec<Vec<f64>> {
-        let simulated = under_acfs.chunks(MIXES.len()).chain([end]).map(|records| records.iter().map(of).collect());
+        let simulated = under_acfs
+            .chunks(MIXES.len())
+            .chain([end])
+            .map(|records| records.iter().map(of).collect());
         simulated.chain([bounds.iter().map(of_bound).collect()]).collect()
     };
     let (fairness, throughput) = (table(unfairness, |it| it.unfairness), table(asp, |it| it.asp));
 
-    let rows = names.iter().zip(fairness.iter().zip(&throughput)).map(|(name, (fairness, throughput))| {
-        vec![name.clone().into(), mean(fairness.iter().copied()).into(), mean(throughput.iter().copied()).into()]
-    });
+    let rows =
+        names.iter().zip(fairness.iter().zip(&throughput)).map(|(name, (fairness, throughput))| {
+            vec![
+                name.clone().into(),
+                mean(fairness.iter().copied()).into(),
+                mean(throughput.iter().copied()).into(),
+            ]
+        });
     let title = "Unfairness against throughput, means over the mixes";
     let figure = Figure {
         x_title: "unfairness (greatest slowdown / least)".into(),
@@ -48,16 +62,22 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     };
     let means = Exhibit {
         title: title.into(),
-        columns: vec![Column::new("scheduler", ""), Column::new("unfairness", ""), Column::new("ASP", "")],
+        columns: vec![
+            Column::new("scheduler", ""),
+            Column::new("unfairness", ""),
+            Column::new("ASP", ""),
+        ],
         rows: rows.collect::<Vec<Vec<Cell>>>(),
         figures: vec![figure],
         remarks: vec![promise(factors, &fairness)],
     };
     let by_mix = |title: &str, measure: &str, table: &[Vec<f64>]| {
-        let row =
-            |(mix, name): (usize, &&str)| ((*name).to_owned(), table.iter().map(|of_mixes| of_mixes[mix]).collect());
+        let row = |(mix, name): (usize, &&str)| {
+            ((*name).to_owned(), table.iter().map(|of_mixes| of_mixes[mix]).collect())
+        };
         let rows = MIXES.iter().enumerate().map(row).collect();
-        ByPolicy { title: title.into(), measure: measure.into(), policies: names.clone(), rows }.exhibit()
+        ByPolicy { title: title.into(), measure: measure.into(), policies: names.clone(), rows }
+            .exhibit()
     };
     Ok(vec![
         means,
@@ -75,6 +95,9 @@ fn promise(factors: &[f64], fairness: &[Vec<f64>]) -> String {
     });
     let worst = over.max_by(|a: &(f64, &str, &f64), b| a.0.total_cmp(&b.0));
     worst.map_or_else(String::new, |(over, mix, factor)| {
-        format!("Unfairness is at most {over:.3} times uf times the least attainable (at uf {factor}, {mix}).")
+        format!(
+            "Unfairness is at most {over:.3} times uf times the least attainable (at uf \
+                 {factor}, {mix})."
+        )
     })
 }

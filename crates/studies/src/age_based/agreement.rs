@@ -1,7 +1,8 @@
 //! Experiment 4: how many of age's assignments are the oracle's.
 //!
-//! A policy around the policy looks on: the simulator tells true distances; the policy within sees those of a profile in their place, where it
-//! has one, or predicts them all equal and does not look.
+//! A policy around the policy looks on: the simulator tells true distances; the policy within sees
+//! those of a profile in their place, where it has one, or predicts them all equal and does not
+//! look.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,22 +70,32 @@ impl Watched {
 
     /// Sets what runnable threads have beside what they would have if the oracle assigned.
     fn compare(&self, view: &View<'_>) {
-        let mut jobs: Vec<(u64, ThreadId)> =
-            view.runnable().filter_map(|thread| Some((view.thread(thread).to_milestone?.0.max(1), thread))).collect();
+        let mut jobs: Vec<(u64, ThreadId)> = view
+            .runnable()
+            .filter_map(|thread| Some((view.thread(thread).to_milestone?.0.max(1), thread)))
+            .collect();
         jobs.sort_by_key(|&(left, thread)| (Reverse(left), thread));
         let mut cores: Vec<CoreId> = view.online().collect();
         cores.sort_by_key(|&core| (view.kind(core), core));
-        let capacities: Vec<u32> = cores.iter().map(|&core| view.machine.kind_of(core).capacity).collect();
-        let dealt: Vec<Job> = jobs.iter().map(|&(remaining, _)| Job { remaining, bound: None }).collect();
-        let oracle: Vec<Option<KindId>> =
-            deal(&dealt, &capacities).into_iter().map(|place| place.map(|place| view.kind(cores[place]))).collect();
+        let capacities: Vec<u32> =
+            cores.iter().map(|&core| view.machine.kind_of(core).capacity).collect();
+        let dealt: Vec<Job> =
+            jobs.iter().map(|&(remaining, _)| Job { remaining, bound: None }).collect();
+        let oracle: Vec<Option<KindId>> = deal(&dealt, &capacities)
+            .into_iter()
+            .map(|place| place.map(|place| view.kind(cores[place])))
+            .collect();
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         for (&(left, thread), &meant) in jobs.iter().zip(&oracle) {
             let Some(home) = self.homes.get(thread.index()).copied().flatten() else { continue };
             let kind = Some(view.kind(CoreId(home.0)));
-            let as_good = |other: u64| left.abs_diff(other) as f64 <= TOLERANCE * left.max(other) as f64;
-            let agrees =
-                kind == meant || jobs.iter().zip(&oracle).any(|(&(other, _), &meant)| kind == meant && as_good(other));
+            let as_good =
+                |other: u64| left.abs_diff(other) as f64 <= TOLERANCE * left.max(other) as f64;
+            let agrees = kind == meant
+                || jobs
+                    .iter()
+                    .zip(&oracle)
+                    .any(|(&(other, _), &meant)| kind == meant && as_good(other));
             tally.all += 1;
             tally.agree += u64::from(agrees);
             if kind == Some(KindId(0)) {
@@ -126,7 +137,8 @@ impl Policy for Watched {
 }
 
 fn watch(runs: &Runs, program: Program, way: Way) -> Result<Tally, StudyError> {
-    let mut case = case(runs, &program.workload(), &evenkeel_files::machines::preset(MACHINE)?, way)?;
+    let mut case =
+        case(runs, &program.workload(), &evenkeel_files::machines::preset(MACHINE)?, way)?;
     let tally = Arc::default();
     let mut watched = Watched {
         policy: case.make_policy()?,
@@ -143,14 +155,17 @@ fn watch(runs: &Runs, program: Program, way: Way) -> Result<Tally, StudyError> {
 /// Shares by program.
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let programs = programs(runs.quick);
-    let wanted: Vec<(Program, Way)> = programs.iter().flat_map(|&program| WAYS.map(|way| (program, way))).collect();
+    let wanted: Vec<(Program, Way)> =
+        programs.iter().flat_map(|&program| WAYS.map(|way| (program, way))).collect();
     let tallies = runs.each(&wanted, |&(program, way)| watch(runs, program, way))?;
     let cells = |tally: &Tally| [tally.share().into(), tally.fast_share().into()];
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for (program, tallies) in programs.iter().zip(tallies.chunks(WAYS.len())) {
         let names = [program.name.into(), program.class.name().into()];
         let decisions = Cell::from(tallies[0].all as f64);
-        rows.push(names.into_iter().chain(tallies.iter().flat_map(cells)).chain([decisions]).collect());
+        rows.push(
+            names.into_iter().chain(tallies.iter().flat_map(cells)).chain([decisions]).collect(),
+        );
     }
     for class in Class::ALL {
         let mut row: Vec<Cell> = vec!["mean".into(), class.name().into()];
@@ -168,15 +183,20 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
         rows.push(row);
     }
     let names = [PROGRAM, CLASS].map(|name| Column::new(name, ""));
-    let shares =
-        WAYS.iter().flat_map(|way| [Column::new(way.name, "%"), Column::new(format!("{}, on fast", way.name), "%")]);
+    let shares = WAYS.iter().flat_map(|way| {
+        [Column::new(way.name, "%"), Column::new(format!("{}, on fast", way.name), "%")]
+    });
     let figure = |title: &str, y: fn(&Way) -> String| Figure {
         panels: Some(CLASS.into()),
         ..Figure::new(Shape::Bars, title, PROGRAM, WAYS.iter().map(y), "assignments that agree, %")
     };
     Ok(vec![Exhibit {
         title: "Assignments to the kind of core that the oracle would choose".into(),
-        columns: names.into_iter().chain(shares).chain([Column::new("assignments of age", "")]).collect(),
+        columns: names
+            .into_iter()
+            .chain(shares)
+            .chain([Column::new("assignments of age", "")])
+            .collect(),
         rows,
         figures: vec![
             figure("All assignments", |way| way.name.to_owned()),

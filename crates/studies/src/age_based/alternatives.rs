@@ -20,10 +20,11 @@ fn against_age(runs: &Runs, title: &str, ways: &[Way]) -> Result<Vec<Exhibit>, S
     let programs = programs(runs.quick);
     let ran = measure(runs, &programs, &[MACHINE], ways)?;
     let relative = Relative { ran: &ran, base: (None, AGE) };
-    let table = relative_times(title, "execution time, age = 1", &relative, &programs, MACHINE, ways);
+    let table =
+        relative_times(title, "execution time, age = 1", &relative, &programs, MACHINE, ways);
     let mean = |way: Way| relative.mean(&Class::ALL, MACHINE, way).map(percent);
-    let remarks = ways[1..]
-        .iter()
-        .filter_map(|&way| Some(format!("{}: mean execution time {} against age.", way.name, mean(way)?)));
+    let remarks = ways[1..].iter().filter_map(|&way| {
+        Some(format!("{}: mean execution time {} against age.", way.name, mean(way)?))
+    });
     Ok(vec![Exhibit { remarks: remarks.collect(), ..table }])
 }

@@ -23,7 +23,11 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
 
 /// By core: of all its cycles, those without a thread.
 fn idle_shares(outcome: &Outcome) -> Vec<f64> {
-    outcome.cores.iter().map(|core| core.idle.as_secs_f64() / outcome.makespan.as_secs_f64()).collect()
+    outcome
+        .cores
+        .iter()
+        .map(|core| core.idle.as_secs_f64() / outcome.makespan.as_secs_f64())
+        .collect()
 }
 
 fn label(machine: &Machine, core: usize) -> String {
@@ -71,7 +75,8 @@ fn cycles(ran: &[Ran], machine: &Machine) -> Exhibit {
         let names = [ran.program.name.into(), ran.way.name.into()];
         names.into_iter().chain(idle).chain([share.into()]).collect()
     };
-    let cores = (0..machine.cores.len()).map(|core| Column::new(format!("core {}", label(machine, core)), "Mcycles"));
+    let cores = (0..machine.cores.len())
+        .map(|core| Column::new(format!("core {}", label(machine, core)), "Mcycles"));
     let names = [PROGRAM, WAY].map(|name| Column::new(name, ""));
     Exhibit {
         title: "Idle cycles of each program".into(),
@@ -79,7 +84,13 @@ fn cycles(ran: &[Ran], machine: &Machine) -> Exhibit {
         rows: ran.iter().map(row).collect(),
         figures: vec![Figure {
             series: Some(WAY.into()),
-            ..Figure::new(Shape::Bars, "Idle, mean over the cores", PROGRAM, [SHARE], "idle, % of time")
+            ..Figure::new(
+                Shape::Bars,
+                "Idle, mean over the cores",
+                PROGRAM,
+                [SHARE],
+                "idle, % of time",
+            )
         }],
         ..Exhibit::default()
     }

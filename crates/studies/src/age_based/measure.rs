@@ -26,7 +26,11 @@ pub(super) struct Way {
     pub(super) profiled: bool,
 }
 
-const fn way(name: &'static str, policy: &'static str, knobs: &'static [(&'static str, &'static str)]) -> Way {
+const fn way(
+    name: &'static str,
+    policy: &'static str,
+    knobs: &'static [(&'static str, &'static str)],
+) -> Way {
     Way { name, policy, knobs, profiled: false }
 }
 
@@ -35,14 +39,21 @@ pub(super) const SCALED_LOAD: Way = way("scaled-load", "scaled-load", &[]);
 pub(super) const RR: Way = way("rr", "rr", &[]);
 pub(super) const FCA_AGE: Way = way("fca-age", "fca-age", &[]);
 pub(super) const AGE: Way = way("age", "age", &[]);
-pub(super) const AGE_PROFILE: Way = Way { profiled: true, ..way("age profile", "age", &[("prediction", "profile")]) };
+pub(super) const AGE_PROFILE: Way =
+    Way { profiled: true, ..way("age profile", "age", &[("prediction", "profile")]) };
 pub(super) const AGE_ORACLE: Way = way("age oracle", "age", &[("prediction", "oracle")]);
 pub(super) const SHORTEST: Way = way("age shortest first", "age", &[("order", "shortest")]);
 pub(super) const AGE_IW: Way = way("age-iw-age", "age-iw-age", &[]);
 pub(super) const BCJT: Way = way("age bcjt", "age", &[("milestones", "bcjt")]);
 
-/// A workload on a machine under a scheduler, with what a smaller run of it shows where a profile goes with that.
-pub(super) fn case(runs: &Runs, workload: &str, machine: &Machine, way: Way) -> Result<Case, StudyError> {
+/// A workload on a machine under a scheduler, with what a smaller run of it shows where a profile
+/// goes with that.
+pub(super) fn case(
+    runs: &Runs,
+    workload: &str,
+    machine: &Machine,
+    way: Way,
+) -> Result<Case, StudyError> {
     let mut case = runs.case(machine, runs.load(machine, workload, 1.0)?, way.policy);
     for (knob, value) in way.knobs {
         case = case.with(knob, value);
@@ -76,7 +87,9 @@ pub(super) fn measure(
         }
     }
     runs.each(&wanted, |&(program, machine, way)| {
-        let outcome = case(runs, &program.workload(), &evenkeel_files::machines::preset(machine)?, way)?.carry_out()?;
+        let outcome =
+            case(runs, &program.workload(), &evenkeel_files::machines::preset(machine)?, way)?
+                .carry_out()?;
         Ok(Ran { program, machine, way, outcome })
     })
 }
@@ -103,7 +116,9 @@ impl Relative<'_> {
 
     /// The geometric mean over the programs of some classes.
     pub(super) fn mean(&self, classes: &[Class], machine: &str, way: Way) -> Option<f64> {
-        let here = |ran: &&Ran| classes.contains(&ran.program.class) && (ran.machine, ran.way) == (machine, way);
+        let here = |ran: &&Ran| {
+            classes.contains(&ran.program.class) && (ran.machine, ran.way) == (machine, way)
+        };
         let of = self.ran.iter().filter(here).map(|ran| self.program(ran.program, machine, way));
         geometric_mean(of.collect::<Option<Vec<_>>>()?)
     }

@@ -66,7 +66,8 @@ const PROGRAMS: [Program; 25] = [
     program("raytrace", Class::Other, true),
 ];
 
-/// Those with more than a thousand barrier entries: rounds that are shorter than the time between two balances.
+/// Those with more than a thousand barrier entries: rounds that are shorter than the time between
+/// two balances.
 const MANY_ROUNDS: [&str; 3] = ["bodytrack", "fluidanimate", "streamcluster"];
 
 impl Program {

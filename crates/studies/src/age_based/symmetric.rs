@@ -6,7 +6,8 @@ use super::table::{CLASS, PROGRAM};
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 /// As the study calls them, and their presets.
-const MACHINES: [(&str, &str); 3] = [("all-fast", "amp-8f"), ("half-half", "amp-4f4s"), ("all-slow", "amp-8s")];
+const MACHINES: [(&str, &str); 3] =
+    [("all-fast", "amp-8f"), ("half-half", "amp-4f4s"), ("all-slow", "amp-8s")];
 const WAYS: [Way; 2] = [LIN, AGE];
 const CORES: &str = "cores";
 
@@ -18,8 +19,11 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let mut rows = Vec::new();
     for &program in &programs {
         for (name, machine) in MACHINES {
-            let mut row: Vec<Cell> = vec![program.name.into(), program.class.name().into(), name.into()];
-            row.extend(WAYS.map(|way| relative.time_s(program, machine, way).map(|time_s| 1e3 * time_s).into()));
+            let mut row: Vec<Cell> =
+                vec![program.name.into(), program.class.name().into(), name.into()];
+            row.extend(WAYS.map(|way| {
+                relative.time_s(program, machine, way).map(|time_s| 1e3 * time_s).into()
+            }));
             row.extend(WAYS.map(|way| relative.program(program, machine, way).into()));
             rows.push(row);
         }
@@ -28,7 +32,9 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     for class in Class::ALL {
         for (name, machine) in MACHINES {
             let ratios = WAYS.map(|way| relative.mean(&[class], machine, way).into());
-            means.push([class.name().into(), name.into()].into_iter().chain(ratios).collect::<Vec<Cell>>());
+            means.push(
+                [class.name().into(), name.into()].into_iter().chain(ratios).collect::<Vec<Cell>>(),
+            );
         }
     }
     let names = WAYS.map(|way| way.name.to_owned());

@@ -1,4 +1,5 @@
-//! The table that most experiments have: a row for each program and for the mean of each class, a column for each scheduler.
+//! The table that most experiments have: a row for each program and for the mean of each class, a
+//! column for each scheduler.
 
 use super::measure::{Relative, Way};
 use super::programs::{Class, Program};
@@ -20,9 +21,9 @@ pub(super) fn relative_times(
     let row = |names: [&str; 2], value: &dyn Fn(Way) -> Option<f64>| -> Vec<Cell> {
         names.into_iter().map(Cell::from).chain(ways.iter().map(|&way| value(way).into())).collect()
     };
-    let each = programs
-        .iter()
-        .map(|&program| row([program.name, program.class.name()], &|way| relative.program(program, machine, way)));
+    let each = programs.iter().map(|&program| {
+        row([program.name, program.class.name()], &|way| relative.program(program, machine, way))
+    });
     let present = |class: &Class| programs.iter().any(|program| program.class == *class);
     let means = Class::ALL
         .into_iter()
@@ -32,11 +33,20 @@ pub(super) fn relative_times(
     let rows: Vec<_> = each.chain(means).chain([all]).collect();
     Exhibit {
         title: title.into(),
-        columns: names.into_iter().chain(ways.iter().map(|way| Column::new(way.name, ""))).collect(),
+        columns: names
+            .into_iter()
+            .chain(ways.iter().map(|way| Column::new(way.name, "")))
+            .collect(),
         rows,
         figures: vec![Figure {
             panels: Some(CLASS.into()),
-            ..Figure::new(Shape::Bars, "Execution time", PROGRAM, ways.iter().map(|way| way.name), axis)
+            ..Figure::new(
+                Shape::Bars,
+                "Execution time",
+                PROGRAM,
+                ways.iter().map(|way| way.name),
+                axis,
+            )
         }],
         ..Exhibit::default()
     }

@@ -16,7 +16,8 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
 
 /// By number of cores, then by how many of them are big.
 fn parts() -> Vec<(u32, u32)> {
-    let all = (0..=OF_EACH_KIND).flat_map(|big| (0..=OF_EACH_KIND).map(move |little| (big, little)));
+    let all =
+        (0..=OF_EACH_KIND).flat_map(|big| (0..=OF_EACH_KIND).map(move |little| (big, little)));
     let mut parts: Vec<(u32, u32)> = all.collect();
     parts.sort_by_key(|&(big, little)| (big + little, big));
     parts
@@ -25,11 +26,14 @@ fn parts() -> Vec<(u32, u32)> {
 fn ideal() -> Exhibit {
     let head = [Column::new("big+little", ""), Column::new("cores", ""), Column::new("big", "")];
     let row = |(big, little): (u32, u32)| -> Vec<Cell> {
-        let speedup = |program| big_little_ratio(program).map(|ratio| f64::from(big) * ratio + f64::from(little));
+        let speedup = |program| {
+            big_little_ratio(program).map(|ratio| f64::from(big) * ratio + f64::from(little))
+        };
         let names = [cores((big, little)).into(), (big + little).into(), big.into()];
         names.into_iter().chain(PROGRAMS.map(|program| speedup(program).into())).collect()
     };
-    let title = "Ideal speedup over one little core, by number of cores and, among as many, of big ones";
+    let title =
+        "Ideal speedup over one little core, by number of cores and, among as many, of big ones";
     let figure = Figure::new(Shape::Lines, title, "big+little", PROGRAMS, "ideal speedup");
     Exhibit {
         title: "Ideal speedup, B x ratio + L".into(),
@@ -43,7 +47,8 @@ fn ideal() -> Exhibit {
 fn ratios(runs: &Runs) -> Result<Exhibit, StudyError> {
     let wanted: Vec<(&str, (u32, u32))> =
         PROGRAMS.into_iter().flat_map(|program| [(program, (0, 1)), (program, (1, 0))]).collect();
-    let times = runs.each(&wanted, |&(program, on)| Ok(run(runs, program, on, PINNED)?.makespan_s))?;
+    let times =
+        runs.each(&wanted, |&(program, on)| Ok(run(runs, program, on, PINNED)?.makespan_s))?;
     let row = |(program, times): (&str, &[f64])| -> Vec<Cell> {
         let [little, big] = times else { return vec![program.into(); 5] };
         let ratio = big_little_ratio(program);

@@ -21,8 +21,10 @@ pub(super) struct Way {
 pub(super) const PINNED: Way = Way { name: "pinned", shape: "pinned", policy: "pinned" };
 pub(super) const GTS: Way = Way { name: "gts", shape: "pinned", policy: "gts" };
 pub(super) const TASKS: Way = Way { name: "tasks", shape: "tasks", policy: "pinned" };
-pub(super) const LOOP_STATIC: Way = Way { name: "loop-static", shape: "loop-static", policy: "pinned" };
-pub(super) const LOOP_DYNAMIC: Way = Way { name: "loop-dynamic", shape: "loop-dynamic", policy: "pinned" };
+pub(super) const LOOP_STATIC: Way =
+    Way { name: "loop-static", shape: "loop-static", policy: "pinned" };
+pub(super) const LOOP_DYNAMIC: Way =
+    Way { name: "loop-dynamic", shape: "loop-dynamic", policy: "pinned" };
 
 /// Four big cores, and none to all four little ones.
 pub(super) const FOUR_BIG: [(u32, u32); 5] = [(4, 0), (4, 1), (4, 2), (4, 3), (4, 4)];
@@ -33,7 +35,8 @@ const FOUR_LITTLE: (u32, u32) = (0, 4);
 
 /// Of the inputs, in a quick look.
 pub(super) const QUICK_SIZE: f64 = 0.1;
-/// Its size is how many tasks there are, not how long they take: of a tenth of it there would be fewer tasks than can be shared evenly.
+/// Its size is how many tasks there are, not how long they take: of a tenth of it there would be
+/// fewer tasks than can be shared evenly.
 pub(super) const NOT_SMALLER: &str = "swaptions";
 
 /// A part of the machine as the study writes it, big cores first.
@@ -42,7 +45,12 @@ pub(super) fn cores((big, little): (u32, u32)) -> String {
 }
 
 /// Carries out a program on a part of the machine.
-pub(super) fn run(runs: &Runs, program: &str, on: (u32, u32), way: Way) -> Result<Record, StudyError> {
+pub(super) fn run(
+    runs: &Runs,
+    program: &str,
+    on: (u32, u32),
+    way: Way,
+) -> Result<Record, StudyError> {
     let whole = evenkeel_files::machines::preset(MACHINE)?;
     let kinds = [(on.0, "big"), (on.1, "little")].into_iter().filter(|(count, _)| *count > 0);
     let part = kinds.map(|(count, kind)| format!("{count}{kind}")).collect::<Vec<_>>().join("+");
@@ -106,9 +114,12 @@ pub(super) const MEAN: &str = "mean";
 
 /// The mean over the programs on one part in one way.
 pub(super) fn mean(measured: &[Measured], on: (u32, u32), way: Way) -> Option<Measured> {
-    let of: Vec<&Measured> = measured.iter().filter(|it| it.on == on && it.way.name == way.name).collect();
+    let of: Vec<&Measured> =
+        measured.iter().filter(|it| it.on == on && it.way.name == way.name).collect();
     let geometric = |value: fn(&Measured) -> Option<f64>| {
-        geometric_mean(of.iter().map(|it| value(it)).collect::<Option<Vec<_>>>().unwrap_or_default())
+        geometric_mean(
+            of.iter().map(|it| value(it)).collect::<Option<Vec<_>>>().unwrap_or_default(),
+        )
     };
     let powers: Option<Vec<f64>> = of.iter().map(|it| it.power).collect();
     Some(Measured {
@@ -124,7 +135,10 @@ pub(super) fn mean(measured: &[Measured], on: (u32, u32), way: Way) -> Option<Me
 
 /// The means on each part in each way, in this order.
 pub(super) fn means(measured: &[Measured], parts: &[(u32, u32)], ways: &[Way]) -> Vec<Measured> {
-    parts.iter().flat_map(|&on| ways.iter().filter_map(move |&way| mean(measured, on, way))).collect()
+    parts
+        .iter()
+        .flat_map(|&on| ways.iter().filter_map(move |&way| mean(measured, on, way)))
+        .collect()
 }
 
 const PROGRAM: &str = "program";
@@ -143,7 +157,10 @@ pub(super) fn exhibit(title: &str, measured: &[Measured], along: Along) -> Exhib
     let names = [PROGRAM, CORES, WAY].map(|name| Column::new(name, ""));
     let row = |it: &Measured| -> Vec<Cell> {
         let names = [it.program.into(), cores(it.on).into(), it.way.name.into()];
-        names.into_iter().chain([Some(it.speedup), it.power, it.energy, it.edp].map(Cell::from)).collect()
+        names
+            .into_iter()
+            .chain([Some(it.speedup), it.power, it.energy, it.edp].map(Cell::from))
+            .collect()
     };
     let (x, panels, x_title) = match along {
         Along::Programs => (PROGRAM, CORES, ""),
@@ -154,11 +171,20 @@ pub(super) fn exhibit(title: &str, measured: &[Measured], along: Along) -> Exhib
         x_title: x_title.into(),
         panels: several.then(|| panels.into()),
         series: Some(WAY.into()),
-        ..Figure::new(Shape::Bars, format!("{}{}", column[..1].to_uppercase(), &column[1..]), x, [column], axis)
+        ..Figure::new(
+            Shape::Bars,
+            format!("{}{}", column[..1].to_uppercase(), &column[1..]),
+            x,
+            [column],
+            axis,
+        )
     };
     Exhibit {
         title: title.into(),
-        columns: names.into_iter().chain(MEASURES.map(|(name, unit, _)| Column::new(name, unit))).collect(),
+        columns: names
+            .into_iter()
+            .chain(MEASURES.map(|(name, unit, _)| Column::new(name, unit)))
+            .collect(),
         rows: measured.iter().map(row).collect(),
         figures: MEASURES.map(figure).to_vec(),
         ..Exhibit::default()
@@ -172,13 +198,20 @@ pub(super) enum Along {
     Cores,
 }
 
-/// How much faster programs are in other ways than in the first, in the mean, on one part of the machine.
+/// How much faster programs are in other ways than in the first, in the mean, on one part of the
+/// machine.
 pub(super) fn gains(measured: &[Measured], on: (u32, u32), ways: &[Way]) -> Option<String> {
     let (first, others) = ways.split_first()?;
     let base = mean(measured, on, *first)?;
     let gains: Option<Vec<String>> = others
         .iter()
-        .map(|way| Some(format!("{} {}", way.name, percent(mean(measured, on, *way)?.speedup / base.speedup))))
+        .map(|way| {
+            Some(format!(
+                "{} {}",
+                way.name,
+                percent(mean(measured, on, *way)?.speedup / base.speedup)
+            ))
+        })
         .collect();
     Some(format!("On {}, mean speedup against {}: {}.", cores(on), first.name, gains?.join(", ")))
 }

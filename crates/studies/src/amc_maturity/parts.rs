@@ -16,5 +16,8 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
         rows.extend(WAYS.into_iter().filter_map(|way| mean(&measured, on, way)));
     }
     let remarks = PARTS.into_iter().filter_map(|on| gains(&measured, on, &WAYS)).collect();
-    Ok(vec![Exhibit { remarks, ..exhibit("Four cores, by part of the machine", &rows, Along::Programs) }])
+    Ok(vec![Exhibit {
+        remarks,
+        ..exhibit("Four cores, by part of the machine", &rows, Along::Programs)
+    }])
 }

@@ -1,6 +1,8 @@
 //! Experiment 4: what balances the load: nothing, loops or tasks.
 
-use super::measure::{Along, FOUR_BIG, LOOP_DYNAMIC, LOOP_STATIC, PINNED, TASKS, Way, exhibit, gains, means, measure};
+use super::measure::{
+    Along, FOUR_BIG, LOOP_DYNAMIC, LOOP_STATIC, PINNED, TASKS, Way, exhibit, gains, means, measure,
+};
 use crate::{Exhibit, Runs, StudyError};
 
 /// Those that the study has as loops, too.

@@ -1,7 +1,8 @@
 //! hackbench: many threads that hand messages around and want to run all at once.
 //!
-//! The main thread sets all others up, so they are its children and begin in the state that it is in. Its own parent is a shell that waits: whatever state the first thread of all
-//! has begun in, whoever mostly waits has fallen to LP since. So main begins as LP.
+//! The main thread sets all others up, so they are its children and begin in the state that it is
+//! in. Its own parent is a shell that waits: whatever state the first thread of all has begun in,
+//! whoever mostly waits has fallen to LP since. So main begins as LP.
 
 use evenkeel_machine::{KindId, Machine, Nanos};
 use evenkeel_sim::Outcome;
@@ -9,10 +10,16 @@ use evenkeel_sim::Outcome;
 use super::{MACHINE, SCHEDULERS};
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
-pub(super) const SETTING: &str = "1, 10, 20 .. 200 groups of 20 senders and 20 receivers, threads or processes over pipes or sockets, 20 messages from each sender to each receiver of its group (hackbench's own default is \
-    100), on all eight cores and on one little core alone (the boot core; with one kind mclas is bfs). A main thread forks all others; as in hackbench the time is from when all are ready to the last one's end. \
-    Then on eight cores with all threads there from the start, nobody's children, who set themselves up in the time that is told: all deadlines are equal. \
-    The share on big cores is that of all time that threads ran under mclas. --quick: 1, 20 and 60 groups.";
+pub(super) const SETTING: &str = "1, 10, 20 .. 200 groups of 20 senders and 20 receivers, threads \
+                                  or processes over pipes or sockets, 20 messages from each sender \
+                                  to each receiver of its group (hackbench's own default is \
+    100), on all eight cores and on one little core alone (the boot core; with one kind mclas is \
+    bfs). A main thread forks all others; as in hackbench the time is from when all are ready to \
+    the last one's end. \
+    Then on eight cores with all threads there from the start, nobody's children, who set \
+    themselves up in the time that is told: all deadlines are equal. \
+    The share on big cores is that of all time that threads ran under mclas. --quick: 1, 20 and 60 \
+    groups.";
 
 const VARIANTS: [(&str, &str); 4] = [
     ("threads, pipes", "mode=thread,channel=pipe"),
@@ -48,11 +55,17 @@ impl Start {
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = evenkeel_files::machines::preset(MACHINE)?;
-    let groups: Vec<u32> =
-        if runs.quick { vec![1, 20, 60] } else { std::iter::once(1).chain((10..=200).step_by(10)).collect() };
-    let points: Vec<(&str, &str, u32)> =
-        VARIANTS.iter().flat_map(|&(name, knobs)| groups.iter().map(move |&groups| (name, knobs, groups))).collect();
-    let exhibit = |&(what, cores, start): &_| exhibit(&machine.subset(cores)?, what, start, &points, runs);
+    let groups: Vec<u32> = if runs.quick {
+        vec![1, 20, 60]
+    } else {
+        std::iter::once(1).chain((10..=200).step_by(10)).collect()
+    };
+    let points: Vec<(&str, &str, u32)> = VARIANTS
+        .iter()
+        .flat_map(|&(name, knobs)| groups.iter().map(move |&groups| (name, knobs, groups)))
+        .collect();
+    let exhibit =
+        |&(what, cores, start): &_| exhibit(&machine.subset(cores)?, what, start, &points, runs);
     SCENES.iter().map(exhibit).collect()
 }
 
@@ -63,10 +76,16 @@ fn exhibit(
     points: &[(&str, &str, u32)],
     runs: &Runs,
 ) -> Result<Exhibit, StudyError> {
-    // One point at a time, and of its outcomes the figures only: two hundred groups are eight thousand threads.
+    // One point at a time, and of its outcomes the figures only: two hundred groups are eight
+    // thousand threads.
     let rows = runs.each(points, |&(name, knobs, groups)| {
-        let apps = runs.load(machine, &format!("hackbench:groups={groups},{},{knobs}", start.knob()), 1.0)?;
-        let outcomes = SCHEDULERS.map(|(_, policy)| runs.case(machine, apps.clone(), policy).carry_out());
+        let apps = runs.load(
+            machine,
+            &format!("hackbench:groups={groups},{},{knobs}", start.knob()),
+            1.0,
+        )?;
+        let outcomes =
+            SCHEDULERS.map(|(_, policy)| runs.case(machine, apps.clone(), policy).carry_out());
         let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut row: Vec<Cell> = vec![name.into(), groups.into()];
         row.extend(outcomes.iter().map(|outcome| Cell::from(time_s(outcome, start))));
@@ -84,20 +103,27 @@ fn exhibit(
     Ok(Exhibit { title, columns, rows, figures: vec![figure], ..Exhibit::default() })
 }
 
-/// From when all are ready to the end: from when the main thread ends, or from the start where there is none.
+/// From when all are ready to the end: from when the main thread ends, or from the start where
+/// there is none.
 fn time_s(outcome: &Outcome, start: Start) -> f64 {
     let main = outcome.threads.first().filter(|_| start == Start::Forked);
     let all_ready = main.and_then(|main| main.ended).unwrap_or(Nanos::ZERO);
     outcome.makespan.saturating_sub(all_ready).as_secs_f64()
 }
 
-/// Share of all time that threads ran which they ran on cores of the fastest kind, where there is more than one.
+/// Share of all time that threads ran which they ran on cores of the fastest kind, where there is
+/// more than one.
 fn share_on_fast(machine: &Machine, outcome: &Outcome) -> f64 {
     let busy_s = |kinds: &dyn Fn(KindId) -> bool| -> f64 {
-        let cores = outcome.cores.iter().filter(|core| kinds(machine.cores[core.core.index()].kind));
+        let cores =
+            outcome.cores.iter().filter(|core| kinds(machine.cores[core.core.index()].kind));
         cores.map(|core| core.busy.as_secs_f64()).sum()
     };
-    if machine.kinds.len() < 2 { 0.0 } else { busy_s(&|kind| kind == KindId(0)) / busy_s(&|_| true) }
+    if machine.kinds.len() < 2 {
+        0.0
+    } else {
+        busy_s(&|kind| kind == KindId(0)) / busy_s(&|_| true)
+    }
 }
 
 #[cfg(test)]
@@ -109,12 +135,16 @@ mod tests {
         let runs = Runs::new(true, 1, &|_, _| {});
         let machine = evenkeel_files::machines::preset(MACHINE).unwrap();
         let outcome = |mode: &str| {
-            let apps = runs.load(&machine, &format!("hackbench:groups=4,start=forked,{mode}"), 1.0).unwrap();
+            let apps = runs
+                .load(&machine, &format!("hackbench:groups=4,start=forked,{mode}"), 1.0)
+                .unwrap();
             runs.case(&machine, apps, "cfs-unaware").carry_out().unwrap()
         };
         let (threads, processes) = (outcome("mode=thread"), outcome("mode=process"));
-        let set_up = |outcome: &Outcome| outcome.makespan.as_secs_f64() - time_s(outcome, Start::Forked);
-        // Main alone pays for it: 160 times 30,000 or 150,000 instructions, on a big core 0.75 ms a million.
+        let set_up =
+            |outcome: &Outcome| outcome.makespan.as_secs_f64() - time_s(outcome, Start::Forked);
+        // Main alone pays for it: 160 times 30,000 or 150,000 instructions, on a big core 0.75 ms a
+        // million.
         assert!(set_up(&processes) > 4.0 * set_up(&threads));
         assert!(time_s(&processes, Start::Forked) < 2.0 * time_s(&threads, Start::Forked));
     }

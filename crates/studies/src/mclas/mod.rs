@@ -11,7 +11,8 @@ pub const STUDY: Study = Study {
     name: "mclas",
     title: "Load-aware scheduling for heterogeneous multi-core systems",
     source: "SAC 2016",
-    about: "whether a class per thread, by how much of its time it runs, keeps short-running threads off the fast cores without harm to anybody",
+    about: "whether a class per thread, by how much of its time it runs, keeps short-running \
+            threads off the fast cores without harm to anybody",
     experiments: &[
         Experiment {
             number: 1,

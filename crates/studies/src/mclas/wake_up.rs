@@ -6,8 +6,11 @@ use evenkeel_sim::Latencies;
 use super::{MACHINE, SCHEDULERS};
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
-pub(super) const SETTING: &str = "cyclictest: a normal thread pinned to each core, woken every 10 ms, for 60 s; from the wake-up to its first instruction. Load that only computes: none, 4 threads (low), 16 threads (high). \
-    Interrupts on all cores, or on little cores only: then big cores have no timer, and no timer thread. Entry and handler of the interrupt itself are not modelled. --quick: 6 s.";
+pub(super) const SETTING: &str = "cyclictest: a normal thread pinned to each core, woken every 10 \
+                                  ms, for 60 s; from the wake-up to its first instruction. Load \
+                                  that only computes: none, 4 threads (low), 16 threads (high). \
+    Interrupts on all cores, or on little cores only: then big cores have no timer, and no timer \
+    thread. Entry and handler of the interrupt itself are not modelled. --quick: 6 s.";
 
 const LOADS: [&str; 3] = ["idle", "low", "high"];
 
@@ -24,7 +27,11 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let mut cases = Vec::new();
     for load in LOADS {
         for (on, cores) in ROUTES {
-            let apps = runs.load(&machine, &format!("interrupts:load={load},on={on},seconds={seconds}"), 1.0)?;
+            let apps = runs.load(
+                &machine,
+                &format!("interrupts:load={load},on={on},seconds={seconds}"),
+                1.0,
+            )?;
             for (name, policy) in SCHEDULERS {
                 points.push((load, cores, name));
                 cases.push(runs.case(&machine, apps.clone(), policy));
@@ -34,7 +41,9 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let title = "Wake-up latency";
     let mut rows = Vec::new();
     for (&(load, cores, scheduler), outcome) in points.iter().zip(&runs.outcomes(&cases)?) {
-        for (kind, latencies) in machine.kinds.iter().zip(&outcome.wakeup_latency).filter(|(_, it)| it.count() > 0) {
+        for (kind, latencies) in
+            machine.kinds.iter().zip(&outcome.wakeup_latency).filter(|(_, it)| it.count() > 0)
+        {
             let place = format!("{}, interrupts on {cores}", kind.name);
             let mut row: Vec<Cell> = vec![place.into(), load.into(), scheduler.into()];
             row.extend(figures(latencies).map(Cell::from));
@@ -61,5 +70,10 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
 /// Least, mean, 99th percentile, greatest, microseconds.
 fn figures(latencies: &Latencies) -> [Option<f64>; 4] {
     let us = |time: Option<Nanos>| time.map(|time| time.0 as f64 / 1e3);
-    [us(latencies.least()), us(latencies.mean()), us(latencies.quantile(0.99)), us(latencies.greatest())]
+    [
+        us(latencies.least()),
+        us(latencies.mean()),
+        us(latencies.quantile(0.99)),
+        us(latencies.greatest()),
+    ]
 }

@@ -39,9 +39,15 @@ impl<'a> Conversation<'a> {
     ///
     /// # Errors
     /// The channel is no channel.
-    pub fn new(emulator: Emulator<'a>, channels: Channels, signals: &'a Signals) -> Result<(Self, Output), VmError> {
+    pub fn new(
+        emulator: Emulator<'a>,
+        channels: Channels,
+        signals: &'a Signals,
+    ) -> Result<(Self, Output), VmError> {
         let Channels { console, complaints, control, files, stdout, stderr } = channels;
-        control.set_read_timeout(Some(LOOK)).map_err(VmError::system("cannot talk to the guest"))?;
+        control
+            .set_read_timeout(Some(LOOK))
+            .map_err(VmError::system("cannot talk to the guest"))?;
         let conversation = Self {
             emulator,
             signals,
@@ -61,7 +67,8 @@ impl<'a> Conversation<'a> {
     /// Waits for the next line of the guest's first process, which says one when a stage has ended.
     ///
     /// # Errors
-    /// The guest dies, takes longer than `patience`, a signal asks to end, or `is_refused`: nobody takes the output.
+    /// The guest dies, takes longer than `patience`, a signal asks to end, or `is_refused`: nobody
+    /// takes the output.
     pub fn line(
         &mut self,
         stage: Stage,
@@ -74,7 +81,9 @@ impl<'a> Conversation<'a> {
                 let line: Vec<u8> = self.begun.drain(..=end).collect();
                 return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
             }
-            while let Some(caught) = self.signals.poll().map_err(VmError::system("cannot wait for signals"))? {
+            while let Some(caught) =
+                self.signals.poll().map_err(VmError::system("cannot wait for signals"))?
+            {
                 if caught.is_to_end() {
                     return Err(VmError::Interrupted { signal: caught.signal.as_raw() });
                 }
@@ -90,7 +99,9 @@ impl<'a> Conversation<'a> {
                 Ok(0) => return Err(self.died(stage)),
                 Ok(some) => self.begun.extend(&chunk[..some]),
                 Err(error) if is_for_nothing(&error) => {}
-                Err(error) => return Err(VmError::System { what: "cannot talk to the guest", error }),
+                Err(error) => {
+                    return Err(VmError::System { what: "cannot talk to the guest", error });
+                }
             }
         }
     }
@@ -121,7 +132,10 @@ impl<'a> Conversation<'a> {
 
 /// A read that ended because it was time to look elsewhere.
 fn is_for_nothing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
 }
 
 fn last_word(log: &str, complaints: &str) -> String {
@@ -131,7 +145,10 @@ fn last_word(log: &str, complaints: &str) -> String {
     let word = panic.or_else(complaint).or(said).unwrap_or("the emulator has ended");
     // Without the time.
     let word = word.trim();
-    word.strip_prefix('[').and_then(|rest| rest.split_once("] ")).map_or(word, |(_, word)| word).to_owned()
+    word.strip_prefix('[')
+        .and_then(|rest| rest.split_once("] "))
+        .map_or(word, |(_, word)| word)
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -140,7 +157,8 @@ mod tests {
 
     #[test]
     fn the_last_word_is_the_kernels_where_it_panicked_and_else_the_emulators() {
-        let log = "[    1.0] x\n[    4.48] Kernel panic - not syncing: Fatal exception\n[    4.49] Kernel Offset: 0\n";
+        let log = "[    1.0] x\n[    4.48] Kernel panic - not syncing: Fatal exception\n[    4.49] \
+                   Kernel Offset: 0\n";
         assert_eq!(last_word(log, "qemu: y\n"), "Kernel panic - not syncing: Fatal exception");
         assert_eq!(last_word("[  1.0] x\n", "qemu: no memory\n"), "qemu: no memory");
         assert_eq!(last_word("[  1.0] x\n\n", ""), "x");

@@ -1,4 +1,5 @@
-//! QEMU, without hardware virtualisation: each virtual core is a thread, which is what makes its speed ours to set.
+//! QEMU, without hardware virtualisation: each virtual core is a thread, which is what makes its
+//! speed ours to set.
 
 use std::fs::File;
 use std::io;
@@ -16,9 +17,9 @@ const QEMU: &str = "qemu-system-x86_64";
 const PACKAGE: &str = "qemu-system-x86";
 /// The kernel's own command line.
 ///
-/// `panic=-1` ends the emulator at once, with `-no-reboot`. A core that is held back makes the kernel's watchdogs of clocks
-/// believe that the clock is wrong, and it changes to one that is slow to read: hence `tsc=reliable` and `no_timer_check`.
-/// Mitigations cost time and guard nobody here.
+/// `panic=-1` ends the emulator at once, with `-no-reboot`. A core that is held back makes the
+/// kernel's watchdogs of clocks believe that the clock is wrong, and it changes to one that is slow
+/// to read: hence `tsc=reliable` and `no_timer_check`. Mitigations cost time and guard nobody here.
 const KERNEL_ARGUMENTS: &str =
     "console=ttyS0 quiet panic=-1 rdinit=/init tsc=reliable no_timer_check nokaslr mitigations=off";
 
@@ -63,20 +64,26 @@ pub struct Emulator<'a> {
 /// There is none.
 pub fn look() -> Result<(), VmError> {
     let missing = |_| VmError::NotInstalled { program: QEMU, package: PACKAGE };
-    evenkeel_linux::program::find(QEMU.as_ref(), std::env::var_os("PATH")).map(drop).map_err(missing)
+    evenkeel_linux::program::find(QEMU.as_ref(), std::env::var_os("PATH"))
+        .map(drop)
+        .map_err(missing)
 }
 
 /// What is known to be wrong with the emulator that there is, where guests die of it.
 ///
-/// Before 8.1 a virtual core could go on with code that another had replaced while it was translated ("accel/tcg: Always lock
-/// pages before translation"). A kernel patches its own code with breakpoints that are there for microseconds: a core that
-/// keeps one dies of `Oops: int3`. Seen with 7.2.22 on a busy host: in 3 of 25 runs that loaded a sched_ext scheduler.
+/// Before 8.1 a virtual core could go on with code that another had replaced while it was
+/// translated ("accel/tcg: Always lock pages before translation"). A kernel patches its own code
+/// with breakpoints that are there for microseconds: a core that keeps one dies of `Oops: int3`.
+/// Seen with 7.2.22 on a busy host: in 3 of 25 runs that loaded a sched_ext scheduler.
 pub fn known_fault() -> Option<String> {
     let output = Command::new(QEMU).arg("--version").stdin(Stdio::null()).output().ok()?;
     let version = version_of(&String::from_utf8_lossy(&output.stdout))?;
     let (major, minor) = version;
     (version < MENDED).then(|| {
-        format!("QEMU {major}.{minor} loses what kernels patch in their own code now and then; 8.1 and later do not")
+        format!(
+            "QEMU {major}.{minor} loses what kernels patch in their own code now and then; 8.1 \
+                 and later do not"
+        )
     })
 }
 
@@ -94,9 +101,13 @@ impl<'a> Emulator<'a> {
     ///
     /// # Errors
     /// It is not installed, or no more files may be open.
-    pub fn start(settings: &Settings<'_>, signals: &'a Signals) -> Result<(Self, Channels), VmError> {
+    pub fn start(
+        settings: &Settings<'_>,
+        signals: &'a Signals,
+    ) -> Result<(Self, Channels), VmError> {
         let channel = || -> Result<(UnixStream, OwnedFd), VmError> {
-            let (ours, theirs) = UnixStream::pair().map_err(VmError::system("cannot make a channel to the guest"))?;
+            let (ours, theirs) = UnixStream::pair()
+                .map_err(VmError::system("cannot make a channel to the guest"))?;
             Ok((ours, theirs.into()))
         };
         let (console, console_end) = channel()?;
@@ -105,15 +116,34 @@ impl<'a> Emulator<'a> {
         let (files, files_end) = channel()?;
         let (stdout, stdout_end) = channel()?;
         let (stderr, stderr_end) = channel()?;
-        let ports =
-            [("control", &control_end), ("files", &files_end), ("stdout", &stdout_end), ("stderr", &stderr_end)];
+        let ports = [
+            ("control", &control_end),
+            ("files", &files_end),
+            ("stdout", &stdout_end),
+            ("stderr", &stderr_end),
+        ];
 
         let mut command = Command::new(QEMU);
         // A name for threads is what tells virtual cores from the others.
-        command.args(["-name", "lab,debug-threads=on", "-accel", "tcg,thread=multi", "-cpu", "max"]);
+        command.args([
+            "-name",
+            "lab,debug-threads=on",
+            "-accel",
+            "tcg,thread=multi",
+            "-cpu",
+            "max",
+        ]);
         command.arg("-smp").arg(topology(settings));
         command.arg("-m").arg(format!("{}M", settings.memory_mib));
-        command.args(["-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"]);
+        command.args([
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+            "-nic",
+            "none",
+            "-no-reboot",
+        ]);
         command.arg("-kernel").arg(&settings.kernel.vmlinuz);
         command.arg("-initrd").arg(format!("/proc/self/fd/{}", settings.image.as_raw_fd()));
         command.args(["-append", KERNEL_ARGUMENTS]);
@@ -121,10 +151,13 @@ impl<'a> Emulator<'a> {
         command.args(["-serial", "chardev:console", "-device", "virtio-serial-pci"]);
         for (name, end) in ports {
             command.arg("-chardev").arg(format!("socket,id={name},fd={}", end.as_raw_fd()));
-            command.arg("-device").arg(format!("virtserialport,chardev={name},name=evenkeel.{name}"));
+            command
+                .arg("-device")
+                .arg(format!("virtserialport,chardev={name},name=evenkeel.{name}"));
         }
-        let complaints_too =
-            complaints_end.try_clone().map_err(VmError::system("cannot make a channel to the guest"))?;
+        let complaints_too = complaints_end
+            .try_clone()
+            .map_err(VmError::system("cannot make a channel to the guest"))?;
         command.stdin(Stdio::null()).stdout(complaints_end).stderr(complaints_too);
         // What is typed is for us, and we end it.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -133,7 +166,9 @@ impl<'a> Emulator<'a> {
         for fd in inherited.into_iter().chain(ports.iter().map(|(_, end)| end.as_fd())) {
             keep_open(fd)?;
         }
-        let program = Program::start(command, Bond::Tied, signals).map_err(|error| match error.kind() {
+        let program = Program::start(command, Bond::Tied, signals).map_err(|error| match error
+            .kind()
+        {
             io::ErrorKind::NotFound => VmError::NotInstalled { program: QEMU, package: PACKAGE },
             _ => VmError::System { what: "cannot start qemu-system-x86_64", error },
         })?;
@@ -165,8 +200,10 @@ fn topology(settings: &Settings<'_>) -> String {
 }
 
 fn keep_open(fd: impl AsFd) -> Result<(), VmError> {
-    rustix::io::fcntl_setfd(fd, FdFlags::empty())
-        .map_err(|error| VmError::System { what: "cannot pass a file to the emulator", error: error.into() })
+    rustix::io::fcntl_setfd(fd, FdFlags::empty()).map_err(|error| VmError::System {
+        what: "cannot pass a file to the emulator",
+        error: error.into(),
+    })
 }
 
 #[cfg(test)]
@@ -175,7 +212,10 @@ mod tests {
 
     #[test]
     fn the_version_is_read_from_what_it_says() {
-        assert_eq!(version_of("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)\n"), Some((7, 2)));
+        assert_eq!(
+            version_of("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)\n"),
+            Some((7, 2))
+        );
         assert_eq!(version_of("QEMU emulator version 10.0.2\nCopyright"), Some((10, 0)));
         assert!((10, 0) > MENDED && (8, 0) < MENDED);
         assert_eq!(version_of("version x"), None);

@@ -25,8 +25,8 @@ pub struct Contents {
     pub files: Vec<(PathBuf, PathBuf)>,
 }
 
-/// The tree of files of a guest: `machine` is its description, `brought_back` the paths that it sends at the end where
-/// they are there.
+/// The tree of files of a guest: `machine` is its description, `brought_back` the paths that it
+/// sends at the end where they are there.
 ///
 /// # Errors
 /// A program or file that is not to be had, two for one place.
@@ -38,9 +38,19 @@ pub fn assemble(
     brought_back: &[PathBuf],
 ) -> Result<Tree, VmError> {
     let mut tree = Tree::default();
-    for folder in
-        ["/bin", "/dev", "/etc", "/proc", "/run", "/sbin", "/sys", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/var"]
-    {
+    for folder in [
+        "/bin",
+        "/dev",
+        "/etc",
+        "/proc",
+        "/run",
+        "/sbin",
+        "/sys",
+        "/usr/bin",
+        "/usr/sbin",
+        "/usr/local/bin",
+        "/var",
+    ] {
         tree.folder(folder, 0o755);
     }
     tree.folder("/root", 0o700);
@@ -48,7 +58,11 @@ pub fn assemble(
     // Without it the first process has no output at all.
     tree.device("/dev/console", 0o600, 5, 1);
     tree.text("/init", 0o755, INIT);
-    tree.text("/etc/passwd", 0o644, "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n");
+    tree.text(
+        "/etc/passwd",
+        0o644,
+        "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+    );
     tree.text("/etc/group", 0o644, "root:x:0:\nnogroup:x:65534:\n");
     tree.text("/etc/hostname", 0o644, "lab\n");
     tree.text("/etc/hosts", 0o644, "127.0.0.1 localhost lab\n");

@@ -1,4 +1,5 @@
-//! The guest: an emulator that runs a kernel, and the channels through which the lab talks to what runs in it.
+//! The guest: an emulator that runs a kernel, and the channels through which the lab talks to what
+//! runs in it.
 //!
 //! | channel | is | carries |
 //! | --- | --- | --- |
@@ -7,8 +8,8 @@
 //! | `evenkeel.control` | a virtio port | `ready` from the guest; a line from the lab, once cores are slow; `exit CODE`; a line, once they no longer are; `done` |
 //! | `evenkeel.files` | a virtio port | files brought back, a tar archive |
 //!
-//! Each ends on the host in a socket that the emulator was given, so that nothing has a name that another process could
-//! take, and nothing is left when either side is killed.
+//! Each ends on the host in a socket that the emulator was given, so that nothing has a name that
+//! another process could take, and nothing is left when either side is killed.
 
 mod conversation;
 mod emulator;

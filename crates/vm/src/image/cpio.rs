@@ -1,5 +1,6 @@
-//! The archive that a kernel unpacks into its first file system: cpio, "newc" (Documentation/driver-api/early-userspace/
-//! buffer-format.rst). Owners are root and times 0, so that the same tree is the same bytes.
+//! The archive that a kernel unpacks into its first file system: cpio, "newc"
+//! (Documentation/driver-api/early-userspace/ buffer-format.rst). Owners are root and times 0, so
+//! that the same tree is the same bytes.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,20 +15,26 @@ const DEVICE: u32 = 0o020_000;
 /// Writes a tree. Everything in it is in its order of names, and every folder before what is in it.
 ///
 /// # Errors
-/// A file of the host cannot be read, or is no longer as long as it was; the archive cannot be written.
+/// A file of the host cannot be read, or is no longer as long as it was; the archive cannot be
+/// written.
 pub fn write(tree: &Tree, mut to: impl Write) -> io::Result<()> {
     for (number, (path, node)) in (1_u32..).zip(tree.nodes()) {
         let name = path.to_str().ok_or_else(|| io::Error::other("names in the guest are UTF-8"))?;
         let name = name.trim_start_matches('/');
         match node {
             Node::Folder { mode } => header(&mut to, number, FOLDER | mode, 0, (0, 0), name)?,
-            Node::Device { mode, major, minor } => header(&mut to, number, DEVICE | mode, 0, (*major, *minor), name)?,
-            Node::Link { target } => content(&mut to, number, LINK | 0o777, target.as_encoded_bytes(), name)?,
+            Node::Device { mode, major, minor } => {
+                header(&mut to, number, DEVICE | mode, 0, (*major, *minor), name)?
+            }
+            Node::Link { target } => {
+                content(&mut to, number, LINK | 0o777, target.as_encoded_bytes(), name)?
+            }
             Node::Text { mode, bytes } => content(&mut to, number, FILE | mode, bytes, name)?,
             Node::Copy { mode, of } => {
                 let mut file = File::open(of)?;
                 let length = file.metadata()?.len();
-                let size = u32::try_from(length).map_err(|_| io::Error::other("a file of 4 GiB or more"))?;
+                let size = u32::try_from(length)
+                    .map_err(|_| io::Error::other("a file of 4 GiB or more"))?;
                 header(&mut to, number, FILE | mode, size, (0, 0), name)?;
                 if io::copy(&mut io::Read::take(&mut file, length), &mut to)? != length {
                     return Err(io::Error::other("it became shorter while it was read"));
@@ -40,14 +47,28 @@ pub fn write(tree: &Tree, mut to: impl Write) -> io::Result<()> {
     to.flush()
 }
 
-fn content(to: &mut impl Write, number: u32, mode: u32, bytes: &[u8], name: &str) -> io::Result<()> {
-    let size = u32::try_from(bytes.len()).map_err(|_| io::Error::other("a file of 4 GiB or more"))?;
+fn content(
+    to: &mut impl Write,
+    number: u32,
+    mode: u32,
+    bytes: &[u8],
+    name: &str,
+) -> io::Result<()> {
+    let size =
+        u32::try_from(bytes.len()).map_err(|_| io::Error::other("a file of 4 GiB or more"))?;
     header(to, number, mode, size, (0, 0), name)?;
     to.write_all(bytes)?;
     pad(to, bytes.len())
 }
 
-fn header(to: &mut impl Write, number: u32, mode: u32, size: u32, device: (u32, u32), name: &str) -> io::Result<()> {
+fn header(
+    to: &mut impl Write,
+    number: u32,
+    mode: u32,
+    size: u32,
+    device: (u32, u32),
+    name: &str,
+) -> io::Result<()> {
     /// Length of the fixed part: a magic number of 6 digits and 13 fields of 8.
     const FIXED: usize = 110;
     let links = if mode & FOLDER == FOLDER { 2 } else { 1 };
@@ -104,7 +125,8 @@ mod tests {
             return;
         };
         let text = String::from_utf8(output.stdout).unwrap();
-        let names: Vec<&str> = text.lines().map(|line| line.split_whitespace().nth(8).unwrap()).collect();
+        let names: Vec<&str> =
+            text.lines().map(|line| line.split_whitespace().nth(8).unwrap()).collect();
         assert_eq!(names, ["bin", "bin/sh", "bin/tool", "etc", "etc/name"], "{text}");
         assert!(text.contains("bin/sh -> tool") && text.contains("-rwxr-xr-x"), "{text}");
     }

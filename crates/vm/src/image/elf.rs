@@ -1,5 +1,6 @@
-//! Shared libraries that a program needs, found as the dynamic linker finds them (ld.so(8)): the folders that the file
-//! itself names, those of the environment, those of the system. Nothing is run for it, as `ldd` would.
+//! Shared libraries that a program needs, found as the dynamic linker finds them (ld.so(8)): the
+//! folders that the file itself names, those of the environment, those of the system. Nothing is
+//! run for it, as `ldd` would.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,9 +10,16 @@ use goblin::elf::Elf;
 
 use crate::error::VmError;
 
-/// Folders that the linker knows by itself. Source: ld.so(8), with the folders of Debian's architecture.
-const SYSTEM: [&str; 6] =
-    ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
+/// Folders that the linker knows by itself. Source: ld.so(8), with the folders of Debian's
+/// architecture.
+const SYSTEM: [&str; 6] = [
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/lib",
+    "/usr/lib",
+];
 
 /// What a file for Linux on x86-64 asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,7 +56,8 @@ fn needs_of(bytes: &[u8], origin: &Path) -> Result<Option<Needs>, String> {
         return Err("it is not for x86-64, which the guest is".to_owned());
     }
     let listed = |paths: &[&str]| -> Vec<PathBuf> {
-        let folders = paths.iter().flat_map(|list| list.split(':')).filter(|folder| !folder.is_empty());
+        let folders =
+            paths.iter().flat_map(|list| list.split(':')).filter(|folder| !folder.is_empty());
         folders.map(|folder| expand(folder, origin)).collect()
     };
     // RPATH counts only where there is no RUNPATH.
@@ -71,21 +80,24 @@ pub struct Libraries {
 }
 
 impl Libraries {
-    /// Of this host: `environment` is `LD_LIBRARY_PATH`; then `/etc/ld.so.conf`; then the linker's own.
+    /// Of this host: `environment` is `LD_LIBRARY_PATH`; then `/etc/ld.so.conf`; then the linker's
+    /// own.
     pub fn of_host(environment: Option<&std::ffi::OsStr>) -> Self {
         let mut folders: Vec<PathBuf> =
             environment.map(|list| std::env::split_paths(list).collect()).unwrap_or_default();
         folders.retain(|folder| folder.is_absolute());
         for file in configuration(Path::new("/etc")) {
             let text = fs::read_to_string(file).unwrap_or_default();
-            folders.extend(text.lines().map(str::trim).filter(|line| line.starts_with('/')).map(PathBuf::from));
+            folders.extend(
+                text.lines().map(str::trim).filter(|line| line.starts_with('/')).map(PathBuf::from),
+            );
         }
         folders.extend(SYSTEM.map(PathBuf::from));
         Self { folders }
     }
 
-    /// All that a file needs, and what that needs in turn: the file of each by its name. The interpreter is among them by
-    /// its whole path.
+    /// All that a file needs, and what that needs in turn: the file of each by its name. The
+    /// interpreter is among them by its whole path.
     ///
     /// # Errors
     /// One that is not to be found, or cannot be read.
@@ -94,19 +106,23 @@ impl Libraries {
         let mut rest = vec![fs::canonicalize(file).map_err(VmError::file(file))?];
         while let Some(file) = rest.pop() {
             let Some(needs) = needs(&file)? else { continue };
-            if let Some(interpreter) = needs.interpreter.as_ref().filter(|path| path.is_absolute()) {
+            if let Some(interpreter) = needs.interpreter.as_ref().filter(|path| path.is_absolute())
+            {
                 let there = fs::canonicalize(interpreter).map_err(VmError::file(interpreter))?;
                 found.insert(interpreter.clone(), there);
             }
             for name in &needs.libraries {
                 let key = PathBuf::from(name);
-                let is_linker = found.keys().any(|known| known.is_absolute() && known.file_name() == key.file_name());
+                let is_linker = found
+                    .keys()
+                    .any(|known| known.is_absolute() && known.file_name() == key.file_name());
                 if is_linker || found.contains_key(&key) {
                     continue;
                 }
-                let library = self
-                    .find(name, &needs)
-                    .ok_or_else(|| VmError::NoLibrary { library: name.clone(), needed_by: file.clone() })?;
+                let library = self.find(name, &needs).ok_or_else(|| VmError::NoLibrary {
+                    library: name.clone(),
+                    needed_by: file.clone(),
+                })?;
                 rest.push(library.clone());
                 found.insert(key, library);
             }
@@ -118,7 +134,9 @@ impl Libraries {
         // A name with a slash is a path.
         let candidates: Vec<PathBuf> = match name.contains('/') {
             true => vec![PathBuf::from(name)],
-            false => needs.folders.iter().chain(&self.folders).map(|folder| folder.join(name)).collect(),
+            false => {
+                needs.folders.iter().chain(&self.folders).map(|folder| folder.join(name)).collect()
+            }
         };
         // What is for another machine is passed over, as the linker does.
         let fits = |file: &PathBuf| file.is_file() && matches!(self::needs(file), Ok(Some(_)));
@@ -152,19 +170,29 @@ mod tests {
         assert!(found.contains_key(Path::new("/lib64/ld-linux-x86-64.so.2")), "{found:?}");
         assert!(found.contains_key(Path::new("libc.so.6")), "{found:?}");
         assert!(found.values().all(|file| file.is_absolute() && file.is_file()), "{found:?}");
-        assert_eq!(found.keys().filter(|key| key.to_string_lossy().contains("ld-linux")).count(), 1, "{found:?}");
+        assert_eq!(
+            found.keys().filter(|key| key.to_string_lossy().contains("ld-linux")).count(),
+            1,
+            "{found:?}"
+        );
     }
 
     #[test]
     fn what_is_missing_is_named_with_who_needs_it() {
         let none = Libraries { folders: vec!["/no such folder".into()] };
         let error = none.of(&std::env::current_exe().unwrap()).unwrap_err().to_string();
-        assert!(error.contains(" needs lib") && error.contains("in no folder of libraries"), "{error}");
+        assert!(
+            error.contains(" needs lib") && error.contains("in no folder of libraries"),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_file_of_its_own_origin_is_looked_for_there() {
-        assert_eq!(expand("$ORIGIN/../lib", Path::new("/opt/x/bin")), Path::new("/opt/x/bin/../lib"));
+        assert_eq!(
+            expand("$ORIGIN/../lib", Path::new("/opt/x/bin")),
+            Path::new("/opt/x/bin/../lib")
+        );
         assert_eq!(expand("${ORIGIN}", Path::new("/opt")), Path::new("/opt"));
     }
 

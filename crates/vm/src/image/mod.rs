@@ -1,5 +1,5 @@
-//! What the guest's memory holds when it starts: an initramfs with the tools of busybox, the programs asked for with
-//! their shared libraries, and whatever files were named.
+//! What the guest's memory holds when it starts: an initramfs with the tools of busybox, the
+//! programs asked for with their shared libraries, and whatever files were named.
 
 mod busybox;
 mod cpio;
@@ -46,7 +46,11 @@ pub fn environment_script(variables: &[(&str, &str)]) -> Vec<u8> {
     let mut script = String::new();
     for (name, value) in variables {
         // Writing to a string cannot fail.
-        let _ = writeln!(script, "export {name}={}", String::from_utf8_lossy(&quoted(value.as_bytes())));
+        let _ = writeln!(
+            script,
+            "export {name}={}",
+            String::from_utf8_lossy(&quoted(value.as_bytes()))
+        );
     }
     script.into_bytes()
 }

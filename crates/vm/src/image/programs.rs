@@ -33,7 +33,8 @@ impl Programs {
         Self { path: std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()), libraries }
     }
 
-    /// The file of a program or of a shared library: a path, or a program's name in one of the folders of `PATH`.
+    /// The file of a program or of a shared library: a path, or a program's name in one of the
+    /// folders of `PATH`.
     ///
     /// # Errors
     /// There is none, or it is neither executable nor an ELF file.
@@ -47,16 +48,23 @@ impl Programs {
             {
                 Ok(program.into())
             }
-            found => found.map_err(|error| VmError::NoProgram { program: program.to_owned(), error }),
+            found => {
+                found.map_err(|error| VmError::NoProgram { program: program.to_owned(), error })
+            }
         }
     }
 
-    /// Puts a program into the image with all that it needs: at `guest`, or under its name where the shell finds it.
-    /// Returns where.
+    /// Puts a program into the image with all that it needs: at `guest`, or under its name where
+    /// the shell finds it. Returns where.
     ///
     /// # Errors
     /// It or one of its libraries is not there or not for this machine; its place is taken.
-    pub fn put(&self, tree: &mut Tree, program: &OsStr, guest: Option<&Path>) -> Result<PathBuf, VmError> {
+    pub fn put(
+        &self,
+        tree: &mut Tree,
+        program: &OsStr,
+        guest: Option<&Path>,
+    ) -> Result<PathBuf, VmError> {
         let file = self.find(program)?;
         let place = match guest {
             Some(guest) => guest.to_owned(),
@@ -66,17 +74,25 @@ impl Programs {
         Ok(place)
     }
 
-    /// The first word of the command. What is in the guest anyway, or busybox has, is not taken from the host.
+    /// The first word of the command. What is in the guest anyway, or busybox has, is not taken
+    /// from the host.
     ///
     /// # Errors
     /// As [`Programs::put`].
-    pub fn put_command(&self, tree: &mut Tree, busybox: &Busybox, word: &OsStr) -> Result<(), VmError> {
+    pub fn put_command(
+        &self,
+        tree: &mut Tree,
+        busybox: &Busybox,
+        word: &OsStr,
+    ) -> Result<(), VmError> {
         let is_path = word.as_bytes().contains(&b'/');
         let name = Path::new(word).file_name().unwrap_or(word);
         let is_there = |guest: &Path| tree.at(guest).is_some();
         let is_own = match is_path {
             true => is_there(Path::new(word)),
-            false => is_there(&Path::new(PROGRAMS).join(word)) || busybox.has(&name.to_string_lossy()),
+            false => {
+                is_there(&Path::new(PROGRAMS).join(word)) || busybox.has(&name.to_string_lossy())
+            }
         };
         if is_own {
             return Ok(());
@@ -93,7 +109,13 @@ impl Programs {
         self.put(tree, word, guest.as_deref()).map(drop)
     }
 
-    fn put_file(&self, tree: &mut Tree, file: &Path, place: &Path, depth: usize) -> Result<(), VmError> {
+    fn put_file(
+        &self,
+        tree: &mut Tree,
+        file: &Path,
+        place: &Path,
+        depth: usize,
+    ) -> Result<(), VmError> {
         tree.copy(place, file)?;
         match elf::needs(file)? {
             Some(_) => self.put_libraries(tree, file),
@@ -104,8 +126,11 @@ impl Programs {
     fn put_libraries(&self, tree: &mut Tree, file: &Path) -> Result<(), VmError> {
         for (name, library) in self.libraries.of(file)? {
             // Only the linker is known by its whole path.
-            let place =
-                if name.is_absolute() { name } else { Path::new(LIBRARIES).join(name.file_name().unwrap_or_default()) };
+            let place = if name.is_absolute() {
+                name
+            } else {
+                Path::new(LIBRARIES).join(name.file_name().unwrap_or_default())
+            };
             tree.copy(place, &library)?;
         }
         Ok(())
@@ -115,7 +140,9 @@ impl Programs {
     fn put_interpreter(&self, tree: &mut Tree, script: &Path, depth: usize) -> Result<(), VmError> {
         let refused = |why: String| VmError::Program { program: script.display().to_string(), why };
         let start = fs::read(script).map_err(VmError::file(script))?;
-        let line = start.strip_prefix(b"#!").map(|rest| rest.split(|&byte| byte == b'\n').next().unwrap_or(rest));
+        let line = start
+            .strip_prefix(b"#!")
+            .map(|rest| rest.split(|&byte| byte == b'\n').next().unwrap_or(rest));
         let words = line.map(|line| String::from_utf8_lossy(line).into_owned());
         let words: Vec<&str> = words.iter().flat_map(|line| line.split_whitespace()).collect();
         let Some(&interpreter) = words.first() else {
@@ -128,7 +155,8 @@ impl Programs {
         match interpreter {
             "/bin/sh" | "/bin/ash" | "/usr/bin/awk" => return Ok(()),
             "/usr/bin/env" => {
-                let name = words.get(1).ok_or_else(|| refused("env without a program".to_owned()))?;
+                let name =
+                    words.get(1).ok_or_else(|| refused("env without a program".to_owned()))?;
                 if *name == "sh" {
                     return Ok(());
                 }
@@ -151,7 +179,10 @@ mod tests {
     use super::*;
 
     fn programs() -> Programs {
-        Programs { path: "/no such folder:/usr/bin:/bin".into(), libraries: Libraries::of_host(None) }
+        Programs {
+            path: "/no such folder:/usr/bin:/bin".into(),
+            libraries: Libraries::of_host(None),
+        }
     }
 
     fn script(text: &str) -> tempfile::TempPath {
@@ -202,7 +233,10 @@ mod tests {
     #[test]
     fn what_cannot_run_is_refused_by_name() {
         let put = |program: &OsStr| {
-            programs().put(&mut Tree::default(), program, Some(Path::new("/x"))).unwrap_err().to_string()
+            programs()
+                .put(&mut Tree::default(), program, Some(Path::new("/x")))
+                .unwrap_err()
+                .to_string()
         };
         assert_eq!(
             put("no-such-program".as_ref()),

@@ -97,13 +97,18 @@ impl Tree {
     ///
     /// # Errors
     /// Something else is there.
-    pub fn link(&mut self, guest: impl AsRef<Path>, target: impl Into<OsString>) -> Result<(), VmError> {
+    pub fn link(
+        &mut self,
+        guest: impl AsRef<Path>,
+        target: impl Into<OsString>,
+    ) -> Result<(), VmError> {
         let target = target.into();
         let from = PathBuf::from(&target);
         self.put(guest.as_ref(), Node::Link { target }, &from)
     }
 
-    /// A file of the host's, with its permissions to read and to execute. The same once more is no mistake.
+    /// A file of the host's, with its permissions to read and to execute. The same once more is no
+    /// mistake.
     ///
     /// # Errors
     /// It cannot be read, or another is at that place.
@@ -115,7 +120,8 @@ impl Tree {
         self.put(guest.as_ref(), Node::Copy { mode, of: of.to_owned() }, of)
     }
 
-    /// A file or a folder of the host's with all that is in it. Links stay links, but for the first.
+    /// A file or a folder of the host's with all that is in it. Links stay links, but for the
+    /// first.
     ///
     /// # Errors
     /// As [`Tree::copy`]; something that is no file, folder or link.
@@ -151,7 +157,11 @@ impl Tree {
                     Node::Link { target } => target.into(),
                     _ => guest.to_owned(),
                 };
-                return Err(VmError::Twice { first, second: from.to_owned(), guest: guest.to_owned() });
+                return Err(VmError::Twice {
+                    first,
+                    second: from.to_owned(),
+                    guest: guest.to_owned(),
+                });
             }
             None => {}
         }
@@ -170,7 +180,8 @@ impl Tree {
 /// What the kernel's own file systems cover in the guest.
 const COVERED: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// A path in the guest, as a user says it: absolute, without `.` and `..`, and not in one of the kernel's own file systems.
+/// A path in the guest, as a user says it: absolute, without `.` and `..`, and not in one of the
+/// kernel's own file systems.
 pub fn guest_path(text: &Path) -> Option<PathBuf> {
     let mut components = text.components();
     let is_absolute = components.next() == Some(Component::RootDir);
@@ -178,7 +189,8 @@ pub fn guest_path(text: &Path) -> Option<PathBuf> {
     let is_plain = components.all(|component| matches!(component, Component::Normal(_)));
     let path = Path::new("/").join(&rest);
     let is_covered = COVERED.iter().any(|covered| path.starts_with(covered));
-    (is_absolute && is_plain && !is_covered && rest.to_str().is_some_and(|rest| !rest.is_empty())).then_some(path)
+    (is_absolute && is_plain && !is_covered && rest.to_str().is_some_and(|rest| !rest.is_empty()))
+        .then_some(path)
 }
 
 #[cfg(test)]
@@ -205,7 +217,10 @@ mod tests {
         tree.copy("/bin/x", Path::new("/bin/sh")).unwrap();
         tree.copy("/bin/x", Path::new("/bin/sh")).unwrap();
         let error = tree.copy("/bin/x", Path::new("/bin/cat")).unwrap_err();
-        assert_eq!(error.to_string(), "'/bin/sh' and '/bin/cat' are both to be /bin/x in the guest");
+        assert_eq!(
+            error.to_string(),
+            "'/bin/sh' and '/bin/cat' are both to be /bin/x in the guest"
+        );
     }
 
     #[test]

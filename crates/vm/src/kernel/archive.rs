@@ -1,4 +1,5 @@
-//! Debian's archive, through an apt of our own: configuration, lists and packages are all under one folder of the cache.
+//! Debian's archive, through an apt of our own: configuration, lists and packages are all under one
+//! folder of the cache.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -32,7 +33,8 @@ pub struct Listed {
     pub release: Release,
     /// The package with its image.
     pub image: String,
-    /// The package with its configuration; `None`: the image's, where `image` is not split, or else it is gone.
+    /// The package with its configuration; `None`: the image's, where `image` is not split, or else
+    /// it is gone.
     pub config: Option<String>,
     /// Image and configuration are in packages of their own, as from 6.19 on.
     pub is_split: bool,
@@ -45,15 +47,21 @@ impl Archive {
     /// The folder cannot be written, Debian's keys are missing.
     pub fn open(folder: &Path) -> Result<Self, VmError> {
         if !Path::new(KEYRING).exists() {
-            return Err(VmError::NotInstalled { program: KEYRING, package: "debian-archive-keyring" });
+            return Err(VmError::NotInstalled {
+                program: KEYRING,
+                package: "debian-archive-keyring",
+            });
         }
-        let mirror = std::env::var(MIRROR_VARIABLE).unwrap_or_else(|_| mirror::of_host(Path::new("/etc/apt")));
+        let mirror = std::env::var(MIRROR_VARIABLE)
+            .unwrap_or_else(|_| mirror::of_host(Path::new("/etc/apt")));
         let archive = Self { folder: folder.to_owned(), mirror };
         for part in ["lists/partial", "cache/archives/partial"] {
             let part = folder.join(part);
             fs::create_dir_all(&part).map_err(VmError::file(&part))?;
         }
-        let source = |suite: &str| format!("deb [arch=amd64 signed-by={KEYRING}] {} {suite} main\n", archive.mirror);
+        let source = |suite: &str| {
+            format!("deb [arch=amd64 signed-by={KEYRING}] {} {suite} main\n", archive.mirror)
+        };
         archive.write("sources.list", &SUITES.map(source).concat())?;
         archive.write("status", "")?;
         archive.write("apt.conf", &archive.configuration())?;
@@ -65,8 +73,8 @@ impl Archive {
         fs::write(&file, text).map_err(VmError::file(&file))
     }
 
-    /// What the host has configured stays in force where it says how to reach the network (proxies, certificates); its
-    /// sources, its state and its hooks do not.
+    /// What the host has configured stays in force where it says how to reach the network (proxies,
+    /// certificates); its sources, its state and its hooks do not.
     fn configuration(&self) -> String {
         let at = |name: &str| self.folder.join(name).display().to_string();
         format!(
@@ -106,8 +114,11 @@ impl Archive {
 
     /// Whether the lists are there, and not too old.
     pub fn is_fresh(&self) -> bool {
-        let age =
-            || SystemTime::now().duration_since(fs::metadata(self.folder.join("updated")).ok()?.modified().ok()?).ok();
+        let age = || {
+            SystemTime::now()
+                .duration_since(fs::metadata(self.folder.join("updated")).ok()?.modified().ok()?)
+                .ok()
+        };
         age().is_some_and(|age| age < FRESH)
     }
 
@@ -118,7 +129,12 @@ impl Archive {
     pub fn refresh(&self) -> Result<(), VmError> {
         // Without `Error-Mode` apt takes lists that it could not fetch for a mere warning.
         let args = ["update", "-q", "-o", "APT::Update::Error-Mode=any"];
-        self.apt("apt-get", &self.folder, &args, &format!("cannot fetch lists of packages from {}", self.place()))?;
+        self.apt(
+            "apt-get",
+            &self.folder,
+            &args,
+            &format!("cannot fetch lists of packages from {}", self.place()),
+        )?;
         self.write("updated", "")
     }
 
@@ -129,7 +145,8 @@ impl Archive {
     pub fn kernels(&self) -> Result<Vec<Listed>, VmError> {
         let pattern = "^linux-(image|binary|base)-[0-9]";
         let args = ["search", "--names-only", pattern];
-        let text = self.apt("apt-cache", &self.folder, &args, "cannot read the lists of packages")?;
+        let text =
+            self.apt("apt-cache", &self.folder, &args, "cannot read the lists of packages")?;
         Ok(listed(text.lines().filter_map(|line| line.split_whitespace().next())))
     }
 
@@ -146,14 +163,21 @@ impl Archive {
         )?;
         let start = format!("{package}_");
         let entries = fs::read_dir(into).map_err(VmError::file(into))?;
-        let file = entries.flatten().find(|entry| entry.file_name().to_string_lossy().starts_with(&start));
+        let file =
+            entries.flatten().find(|entry| entry.file_name().to_string_lossy().starts_with(&start));
         file.map(|entry| entry.path()).ok_or_else(|| VmError::Archive {
             what: format!("cannot fetch {package}"),
             said: "apt has left no file".to_owned(),
         })
     }
 
-    fn apt(&self, tool: &'static str, folder: &Path, args: &[&str], what: &str) -> Result<String, VmError> {
+    fn apt(
+        &self,
+        tool: &'static str,
+        folder: &Path,
+        args: &[&str],
+        what: &str,
+    ) -> Result<String, VmError> {
         let mut command = Command::new(tool);
         command.arg("-c").arg(self.folder.join("apt.conf")).args(args).current_dir(folder);
         command.env("LC_ALL", "C").env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
@@ -165,7 +189,11 @@ impl Archive {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let said = String::from_utf8_lossy(&output.stderr);
-        let line = said.lines().find(|line| line.starts_with("E: ")).or(said.lines().next()).unwrap_or("it failed");
+        let line = said
+            .lines()
+            .find(|line| line.starts_with("E: "))
+            .or(said.lines().next())
+            .unwrap_or("it failed");
         let line = line.trim_start_matches("E: ").split_whitespace().collect::<Vec<_>>().join(" ");
         Err(VmError::Archive { what: what.to_owned(), said: line })
     }
@@ -175,9 +203,11 @@ impl Archive {
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Listed> {
     let (mut images, mut binaries, mut bases) = (Vec::new(), Vec::new(), Vec::new());
     for name in names {
-        for (start, kind) in
-            [("linux-image-", &mut images), ("linux-binary-", &mut binaries), ("linux-base-", &mut bases)]
-        {
+        for (start, kind) in [
+            ("linux-image-", &mut images),
+            ("linux-binary-", &mut binaries),
+            ("linux-base-", &mut bases),
+        ] {
             kind.extend(name.strip_prefix(start).and_then(Release::parse));
         }
     }
@@ -201,23 +231,28 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Listed> {
     kernels
 }
 
-/// The kernel whose configuration stands in for that of another whose own is gone: the next later one that has it, or the
-/// last before it.
+/// The kernel whose configuration stands in for that of another whose own is gone: the next later
+/// one that has it, or the last before it.
 pub fn stand_in<'a>(kernels: &'a [Listed], release: &Release) -> Option<&'a Listed> {
     let has_config = |kernel: &&Listed| !kernel.is_split || kernel.config.is_some();
-    let alike = |kernel: &&Listed| has_config(kernel) && kernel.release.flavour() == release.flavour();
+    let alike =
+        |kernel: &&Listed| has_config(kernel) && kernel.release.flavour() == release.flavour();
     let later = kernels.iter().filter(alike).find(|kernel| kernel.release > *release);
     later.or_else(|| kernels.iter().rfind(|kernel| alike(kernel)))
 }
 
-/// Names a file of a package is known by: `vmlinuz` or `config`, in `/boot` with the release at its end, or in the folder
-/// of the release's modules.
+/// Names a file of a package is known by: `vmlinuz` or `config`, in `/boot` with the release at its
+/// end, or in the folder of the release's modules.
 pub fn is_kernel_file(path: &Path, name: &str) -> bool {
     let file = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let is_named = file == name || file.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+    let is_named =
+        file == name || file.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
     let parent = path.parent().map(Path::to_string_lossy).unwrap_or_default();
     let parent = parent.trim_start_matches("./");
-    is_named && (parent == "boot" || parent.starts_with("usr/lib/modules/") || parent.starts_with("usr/lib/linux"))
+    is_named
+        && (parent == "boot"
+            || parent.starts_with("usr/lib/modules/")
+            || parent.starts_with("usr/lib/linux"))
 }
 
 #[cfg(test)]
@@ -240,7 +275,10 @@ mod tests {
     #[test]
     fn a_kernel_is_one_package_or_two() {
         let kernels = listed(NAMES.into_iter());
-        let rows: Vec<_> = kernels.iter().map(|it| (it.image.as_str(), it.config.as_deref(), it.is_split)).collect();
+        let rows: Vec<_> = kernels
+            .iter()
+            .map(|it| (it.image.as_str(), it.config.as_deref(), it.is_split))
+            .collect();
         assert_eq!(
             rows,
             [
@@ -250,7 +288,9 @@ mod tests {
                 ("linux-binary-7.2.13+deb14-rt-amd64", None, true),
             ]
         );
-        let stand_in = |text: &str| stand_in(&kernels, &Release::parse(text).unwrap()).map(|it| it.release.to_string());
+        let stand_in = |text: &str| {
+            stand_in(&kernels, &Release::parse(text).unwrap()).map(|it| it.release.to_string())
+        };
         assert_eq!(stand_in("7.0.13+deb13-amd64").as_deref(), Some("7.2.13+deb14-amd64"));
         assert_eq!(stand_in("7.3.1+deb14-amd64").as_deref(), Some("7.2.13+deb14-amd64"));
         assert_eq!(stand_in("7.2.13+deb14-rt-amd64"), None);

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use crate::error::VmError;
 
-/// Reads the package until `wanted` has given a place for as many files as it will ever (`count`), and writes each to its
-/// place. Returns how many there were.
+/// Reads the package until `wanted` has given a place for as many files as it will ever (`count`),
+/// and writes each to its place. Returns how many there were.
 ///
 /// # Errors
 /// No `dpkg-deb`, a package that it does not read, a place that cannot be written.
@@ -17,9 +17,17 @@ pub fn extract(
     count: usize,
     mut wanted: impl FnMut(&Path) -> Option<PathBuf>,
 ) -> Result<usize, VmError> {
-    let failed = |said: String| VmError::Archive { what: format!("cannot read {}", package.display()), said };
+    let failed = |said: String| VmError::Archive {
+        what: format!("cannot read {}", package.display()),
+        said,
+    };
     let mut unpack = Command::new("dpkg-deb");
-    unpack.arg("--fsys-tarfile").arg(package).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    unpack
+        .arg("--fsys-tarfile")
+        .arg(package)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut child = unpack.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => VmError::NotInstalled { program: "dpkg-deb", package: "dpkg" },
         _ => VmError::System { what: "cannot start dpkg-deb", error },
@@ -30,7 +38,11 @@ pub fn extract(
         for entry in tar::Archive::new(stdout).entries()? {
             let mut entry = entry?;
             let path = entry.path()?.into_owned();
-            let Some(place) = entry.header().entry_type().is_file().then(|| wanted(&path)).flatten() else { continue };
+            let Some(place) =
+                entry.header().entry_type().is_file().then(|| wanted(&path)).flatten()
+            else {
+                continue;
+            };
             let copied = File::create(&place).and_then(|mut file| io::copy(&mut entry, &mut file));
             if let Err(error) = copied {
                 return Ok(Err(VmError::File { file: place, error }));

@@ -7,20 +7,21 @@ use std::path::{Path, PathBuf};
 use super::Kernel;
 use crate::error::VmError;
 
-/// Of the boot protocol's header (Documentation/arch/x86/boot.rst): "HdrS" at 0x202, and at 0x20E where the text of the
-/// release begins, less 0x200.
+/// Of the boot protocol's header (Documentation/arch/x86/boot.rst): "HdrS" at 0x202, and at 0x20E
+/// where the text of the release begins, less 0x200.
 const MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
 const VERSION_POINTER: usize = 0x20E;
 const VERSION_BASE: usize = 0x200;
 
-/// The kernel of this image. Its configuration is `config`, or else `config-X` beside `vmlinuz-X`, or `config` or `.config`
-/// in the image's folder.
+/// The kernel of this image. Its configuration is `config`, or else `config-X` beside `vmlinuz-X`,
+/// or `config` or `.config` in the image's folder.
 ///
 /// # Errors
 /// Not an image for x86, no configuration.
 pub fn from_file(vmlinuz: &Path, config: Option<&Path>) -> Result<Kernel, VmError> {
     let image = fs::read(vmlinuz).map_err(VmError::file(vmlinuz))?;
-    let release = release_of(&image).ok_or_else(|| VmError::NotAKernel { vmlinuz: vmlinuz.to_owned() })?;
+    let release =
+        release_of(&image).ok_or_else(|| VmError::NotAKernel { vmlinuz: vmlinuz.to_owned() })?;
     let config = match config {
         Some(config) => config.to_owned(),
         None => config_beside(vmlinuz)?,
@@ -39,7 +40,10 @@ fn config_beside(vmlinuz: &Path) -> Result<PathBuf, VmError> {
         None => vec!["config".to_owned(), ".config".to_owned()],
     };
     let found = names.iter().map(|name| vmlinuz.with_file_name(name)).find(|file| file.is_file());
-    found.ok_or_else(|| VmError::NoConfig { vmlinuz: vmlinuz.to_owned(), expected: names.join(" or ") })
+    found.ok_or_else(|| VmError::NoConfig {
+        vmlinuz: vmlinuz.to_owned(),
+        expected: names.join(" or "),
+    })
 }
 
 fn release_of(image: &[u8]) -> Option<String> {
@@ -49,7 +53,8 @@ fn release_of(image: &[u8]) -> Option<String> {
     }
     let pointer: [u8; 2] = image.get(VERSION_POINTER..VERSION_POINTER + 2)?.try_into().ok()?;
     let text = image.get(VERSION_BASE + usize::from(u16::from_le_bytes(pointer))..)?;
-    let release: Vec<u8> = text.iter().copied().take(128).take_while(u8::is_ascii_graphic).collect();
+    let release: Vec<u8> =
+        text.iter().copied().take(128).take_while(u8::is_ascii_graphic).collect();
     // It becomes part of the name of a file.
     let is_plain = !release.is_empty() && !release.contains(&b'/');
     is_plain.then(|| String::from_utf8(release).ok())?
@@ -77,13 +82,21 @@ mod tests {
         fs::write(file("bzImage"), image("7.9.0-other")).unwrap();
         let error = from_file(&file("vmlinuz-mine"), None).unwrap_err().to_string();
         assert!(error.contains("expected config-mine, or --config"), "{error}");
-        assert!(from_file(&file("bzImage"), None).unwrap_err().to_string().contains("expected config or .config"));
+        assert!(
+            from_file(&file("bzImage"), None)
+                .unwrap_err()
+                .to_string()
+                .contains("expected config or .config")
+        );
         fs::write(file("config-mine"), "").unwrap();
         fs::write(file(".config"), "").unwrap();
         let kernel = from_file(&file("vmlinuz-mine"), None).unwrap();
         assert_eq!((kernel.release.as_str(), kernel.config), ("7.9.0-mine", file("config-mine")));
         assert_eq!(from_file(&file("bzImage"), None).unwrap().config, file(".config"));
-        assert_eq!(from_file(&file("bzImage"), Some(&file("config-mine"))).unwrap().config, file("config-mine"));
+        assert_eq!(
+            from_file(&file("bzImage"), Some(&file("config-mine"))).unwrap().config,
+            file("config-mine")
+        );
         assert!(from_file(&file("bzImage"), Some(&file("nothing"))).is_err());
     }
 

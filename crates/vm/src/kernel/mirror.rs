@@ -9,8 +9,12 @@ const DEFAULT: &str = "http://deb.debian.org/debian";
 /// The mirror of Debian that apt's sources under `etc` (`/etc/apt`) name first.
 pub fn of_host(etc: &Path) -> String {
     let mut files = vec![etc.join("sources.list")];
-    let mut parts: Vec<_> =
-        fs::read_dir(etc.join("sources.list.d")).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let mut parts: Vec<_> = fs::read_dir(etc.join("sources.list.d"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
     parts.sort();
     files.extend(parts);
     let found = files.iter().find_map(|file| {
@@ -36,9 +40,11 @@ fn in_deb822(text: &str) -> Option<String> {
     lines.flat_map(str::split_whitespace).find(|word| is_debian(word)).map(str::to_owned)
 }
 
-/// Mirrors keep Debian in a folder of that name; `debian-security` is another archive, without the suites that we need.
+/// Mirrors keep Debian in a folder of that name; `debian-security` is another archive, without the
+/// suites that we need.
 fn is_debian(uri: &str) -> bool {
-    let is_remote = ["http://", "https://", "file:", "mirror+"].iter().any(|scheme| uri.starts_with(scheme));
+    let is_remote =
+        ["http://", "https://", "file:", "mirror+"].iter().any(|scheme| uri.starts_with(scheme));
     is_remote && uri.trim_end_matches('/').ends_with("/debian")
 }
 
@@ -57,11 +63,11 @@ mod tests {
 
     #[test]
     fn the_hosts_own_mirror_is_taken() {
-        let list =
-            "# deb http://old/debian x main\ndeb [arch=amd64 signed-by=/x] http://near.example/debian/ bookworm main\n";
+        let list = "# deb http://old/debian x main\ndeb [arch=amd64 signed-by=/x] \
+                    http://near.example/debian/ bookworm main\n";
         assert_eq!(host(&[("sources.list", list)]), "http://near.example/debian/");
-        let sources =
-            "Types: deb\nURIs: http://near.example/debian-security\nSuites: x\n\nTypes: deb\nURIs: https://m/debian\n";
+        let sources = "Types: deb\nURIs: http://near.example/debian-security\nSuites: x\n\nTypes: \
+                       deb\nURIs: https://m/debian\n";
         assert_eq!(host(&[("sources.list.d/debian.sources", sources)]), "https://m/debian");
         let other = "deb https://packages.example/apt x main\n";
         assert_eq!(
@@ -72,7 +78,10 @@ mod tests {
 
     #[test]
     fn a_host_without_debian_takes_debians() {
-        assert_eq!(host(&[("sources.list", "deb http://archive.ubuntu.com/ubuntu noble main\n")]), DEFAULT);
+        assert_eq!(
+            host(&[("sources.list", "deb http://archive.ubuntu.com/ubuntu noble main\n")]),
+            DEFAULT
+        );
         assert_eq!(of_host(Path::new("/no such folder")), DEFAULT);
     }
 }

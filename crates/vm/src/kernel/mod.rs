@@ -1,7 +1,9 @@
-//! Kernels: which there are, and the two files of one that a lab needs, its image and its configuration.
+//! Kernels: which there are, and the two files of one that a lab needs, its image and its
+//! configuration.
 //!
-//! Debian's are fetched through apt, from suites beside those of the host, with a configuration of apt's that is all our
-//! own: the host's sources, lists and packages are not touched, nothing is installed, and no privilege is needed.
+//! Debian's are fetched through apt, from suites beside those of the host, with a configuration of
+//! apt's that is all our own: the host's sources, lists and packages are not touched, nothing is
+//! installed, and no privilege is needed.
 
 mod archive;
 mod deb;
@@ -32,15 +34,18 @@ pub struct Kernel {
 }
 
 /// What a lab needs built in: it loads no modules.
-const NEEDED: [&str; 4] = ["CONFIG_BLK_DEV_INITRD", "CONFIG_VIRTIO_PCI", "CONFIG_VIRTIO_CONSOLE", "CONFIG_DEVTMPFS"];
+const NEEDED: [&str; 4] =
+    ["CONFIG_BLK_DEV_INITRD", "CONFIG_VIRTIO_PCI", "CONFIG_VIRTIO_CONSOLE", "CONFIG_DEVTMPFS"];
 
-/// Series and builds of kernels whose BTF is malformed, so that they refuse every program that calls certain kfuncs. Source:
-/// scx_bpfland 1.1.4 was loaded in 7.1.3, 7.1.7, 7.1.8, 7.2.6, 7.2.9, 7.2.11 and 7.2.12 of Debian 13's backports, which all
-/// refused it, and in those before and after, which did not; 7.1.13 is in sched_ext.md of the specification.
+/// Series and builds of kernels whose BTF is malformed, so that they refuse every program that
+/// calls certain kfuncs. Source: scx_bpfland 1.1.4 was loaded in 7.1.3, 7.1.7, 7.1.8, 7.2.6, 7.2.9,
+/// 7.2.11 and 7.2.12 of Debian 13's backports, which all refused it, and in those before and after,
+/// which did not; 7.1.13 is in sched_ext.md of the specification.
 const MALFORMED_BTF: [(&str, &str); 2] = [("7.1", "deb13"), ("7.2", "deb13")];
 
 impl Kernel {
-    /// What a sched_ext scheduler will meet in this kernel, where that is not what its author hopes for.
+    /// What a sched_ext scheduler will meet in this kernel, where that is not what its author hopes
+    /// for.
     ///
     /// # Errors
     /// The configuration cannot be read, or lacks what the lab itself needs.
@@ -52,14 +57,19 @@ impl Kernel {
         }
         let mut notes = Vec::new();
         if !has("CONFIG_SCHED_CLASS_EXT") {
-            notes.push(format!("kernel {} has no sched_ext (CONFIG_SCHED_CLASS_EXT)", self.release));
+            notes
+                .push(format!("kernel {} has no sched_ext (CONFIG_SCHED_CLASS_EXT)", self.release));
         }
         if Release::parse(&self.release).is_some_and(|release| has_malformed_btf(&release)) {
-            notes.push(format!("kernel {} has malformed BTF: sched_ext schedulers do not load in it", self.release));
+            notes.push(format!(
+                "kernel {} has malformed BTF: sched_ext schedulers do not load in it",
+                self.release
+            ));
         }
         if let Some(other) = &self.config_of {
             notes.push(format!(
-                "the configuration of {} is no longer in the archive: that of {other} stands in for it",
+                "the configuration of {} is no longer in the archive: that of {other} stands in \
+                 for it",
                 self.release
             ));
         }
@@ -79,7 +89,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config");
         std::fs::write(&file, config).unwrap();
-        Kernel { release: release.into(), vmlinuz: file.clone(), config: file, config_of: None }.look()
+        Kernel { release: release.into(), vmlinuz: file.clone(), config: file, config_of: None }
+            .look()
     }
 
     const FIT: &str = "CONFIG_BLK_DEV_INITRD=y\nCONFIG_VIRTIO_PCI=y\nCONFIG_VIRTIO_CONSOLE=y\nCONFIG_DEVTMPFS=y\n";
@@ -95,7 +106,8 @@ mod tests {
 
     #[test]
     fn a_kernel_that_the_lab_cannot_talk_to_is_refused() {
-        let error = look("6.18.1", &FIT.replace("VIRTIO_CONSOLE=y", "VIRTIO_CONSOLE=m")).unwrap_err();
+        let error =
+            look("6.18.1", &FIT.replace("VIRTIO_CONSOLE=y", "VIRTIO_CONSOLE=m")).unwrap_err();
         assert!(error.to_string().contains("without CONFIG_VIRTIO_CONSOLE=y"), "{error}");
     }
 }

@@ -72,7 +72,8 @@ impl Ord for Release {
     fn cmp(&self, other: &Self) -> Ordering {
         // deb9 is before deb13.
         let build = |release: &Self| (release.build.len(), release.build.clone());
-        let key = |release: &Self| (release.numbers.clone(), build(release), release.flavour.clone());
+        let key =
+            |release: &Self| (release.numbers.clone(), build(release), release.flavour.clone());
         key(self).cmp(&key(other))
     }
 }
@@ -107,8 +108,12 @@ impl FromStr for Wanted {
             Some((numbers, build)) => (numbers, Some(build)),
             None => (version, None),
         };
-        let is_build = |build: &str| !build.is_empty() && build.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        let numbers = parse_numbers(numbers).filter(|numbers| (2..=4).contains(&numbers.len())).ok_or_else(name)?;
+        let is_build = |build: &str| {
+            !build.is_empty() && build.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        };
+        let numbers = parse_numbers(numbers)
+            .filter(|numbers| (2..=4).contains(&numbers.len()))
+            .ok_or_else(name)?;
         if !build.is_none_or(is_build) || !FLAVOURS.contains(&flavour) {
             return Err(name());
         }
@@ -119,7 +124,8 @@ impl FromStr for Wanted {
 impl fmt::Display for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let build = self.build.as_ref().map(|build| format!("+{build}")).unwrap_or_default();
-        let flavour = if self.flavour == FLAVOURS[0] { String::new() } else { format!("-{}", self.flavour) };
+        let flavour =
+            if self.flavour == FLAVOURS[0] { String::new() } else { format!("-{}", self.flavour) };
         write!(f, "{}{build}{flavour}", dotted(&self.numbers))
     }
 }
@@ -144,31 +150,56 @@ mod tests {
 
     #[test]
     fn releases_are_ordered_as_numbers_and_not_as_text() {
-        let mut releases = ["6.18.5+deb13", "7.2.13+deb14", "6.18.15+deb13", "6.9.1+deb13", "7.2.13+deb9"]
-            .map(|text| release(&format!("{text}-amd64")));
+        let mut releases =
+            ["6.18.5+deb13", "7.2.13+deb14", "6.18.15+deb13", "6.9.1+deb13", "7.2.13+deb9"]
+                .map(|text| release(&format!("{text}-amd64")));
         releases.sort();
         let names = releases.map(|release| release.to_string().replace("-amd64", ""));
-        assert_eq!(names, ["6.9.1+deb13", "6.18.5+deb13", "6.18.15+deb13", "7.2.13+deb9", "7.2.13+deb14"]);
+        assert_eq!(
+            names,
+            ["6.9.1+deb13", "6.18.5+deb13", "6.18.15+deb13", "7.2.13+deb9", "7.2.13+deb14"]
+        );
     }
 
     #[test]
     fn a_series_is_not_the_start_of_another_number() {
         let wanted: Wanted = "6.1".parse().unwrap();
-        assert!(wanted.is(&release("6.1.140-amd64")) && !wanted.is(&release("6.18.15+deb13-amd64")));
+        assert!(
+            wanted.is(&release("6.1.140-amd64")) && !wanted.is(&release("6.18.15+deb13-amd64"))
+        );
         let wanted: Wanted = "6.18.15".parse().unwrap();
-        assert!(wanted.is(&release("6.18.15+deb13-amd64")) && !wanted.is(&release("6.18.15+deb13-rt-amd64")));
+        assert!(
+            wanted.is(&release("6.18.15+deb13-amd64"))
+                && !wanted.is(&release("6.18.15+deb13-rt-amd64"))
+        );
         let wanted: Wanted = "6.18.15+deb13-rt-amd64".parse().unwrap();
         assert!(wanted.is_one() && wanted.is(&release("6.18.15+deb13-rt-amd64")));
     }
 
     #[test]
     fn what_is_no_kernel_is_refused() {
-        for text in
-            ["", "6", "6.", "6.18-", "6.18+", "6.18.15+deb13-arm64", "six", "6.18.1.2.3", "-amd64", "6.18+a b", "6.-1"]
-        {
+        for text in [
+            "",
+            "6",
+            "6.",
+            "6.18-",
+            "6.18+",
+            "6.18.15+deb13-arm64",
+            "six",
+            "6.18.1.2.3",
+            "-amd64",
+            "6.18+a b",
+            "6.-1",
+        ] {
             assert!(text.parse::<Wanted>().is_err(), "{text}");
         }
-        for name in ["6.18.15+deb13-amd64-dbg", "amd64", "6.18.15+deb13-amd64-unsigned", "x-amd64", "6-amd64"] {
+        for name in [
+            "6.18.15+deb13-amd64-dbg",
+            "amd64",
+            "6.18.15+deb13-amd64-unsigned",
+            "x-amd64",
+            "6-amd64",
+        ] {
             assert_eq!(Release::parse(name), None, "{name}");
         }
     }

@@ -31,8 +31,8 @@ pub struct Available {
     pub has_malformed_btf: bool,
 }
 
-/// Where the cache is: `$EVENKEEL_CACHE`, else `$XDG_CACHE_HOME/evenkeel`, else `~/.cache/evenkeel`; `None`: none of
-/// these is set.
+/// Where the cache is: `$EVENKEEL_CACHE`, else `$XDG_CACHE_HOME/evenkeel`, else
+/// `~/.cache/evenkeel`; `None`: none of these is set.
 pub fn default_cache() -> Option<PathBuf> {
     cache_of(|name| std::env::var_os(name).filter(|value| !value.is_empty()))
 }
@@ -66,29 +66,43 @@ impl Store {
     /// What those have left that were killed while they fetched. We have the lock: nobody is at it.
     fn remove_unfinished(&self) {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(UNFINISHED)) {
+        for entry in
+            entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(UNFINISHED))
+        {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 
-    /// The kernel asked for. One in the cache does, the newest of several; only where there is none, or none whose BTF is
-    /// not known to be malformed, the archive is asked for the newest, and that may take a minute; `say` is told.
+    /// The kernel asked for. One in the cache does, the newest of several; only where there is
+    /// none, or none whose BTF is not known to be malformed, the archive is asked for the newest,
+    /// and that may take a minute; `say` is told.
     ///
     /// # Errors
     /// No such kernel, no network, no apt.
     pub fn kernel(&self, wanted: &Wanted, say: &dyn Fn(&str)) -> Result<Kernel, VmError> {
         let cached = best(self.cached().into_iter(), wanted, |release| release);
         // Of a series there may be better ones to be had.
-        if let Some(release) = cached.filter(|release| wanted.is_one() || !has_malformed_btf(release)) {
+        if let Some(release) =
+            cached.filter(|release| wanted.is_one() || !has_malformed_btf(release))
+        {
             return self.kept(&release);
         }
         let archive = Archive::open(&self.folder.join("apt"))?;
-        let listed = self.listed(&archive, |kernels| kernels.iter().any(|kernel| wanted.is(&kernel.release)), say)?;
+        let listed = self.listed(
+            &archive,
+            |kernels| kernels.iter().any(|kernel| wanted.is(&kernel.release)),
+            say,
+        )?;
         let Some(kernel) = best(listed.iter(), wanted, |kernel| &kernel.release) else {
-            let mut series: Vec<String> = listed.iter().map(|kernel| kernel.release.series()).collect();
+            let mut series: Vec<String> =
+                listed.iter().map(|kernel| kernel.release.series()).collect();
             series.dedup();
             let series = if series.is_empty() { "none".to_owned() } else { series.join(", ") };
-            return Err(VmError::NoKernel { wanted: wanted.to_string(), place: archive.place(), series });
+            return Err(VmError::NoKernel {
+                wanted: wanted.to_string(),
+                place: archive.place(),
+                series,
+            });
         };
         if !self.place(&kernel.release).exists() {
             say(&format!("fetching kernel {} into {}", kernel.release, self.folder.display()));
@@ -97,7 +111,8 @@ impl Store {
         self.kept(&kernel.release)
     }
 
-    /// Kernels on the archive's lists, which are fetched anew where they are old or do not `suffice`.
+    /// Kernels on the archive's lists, which are fetched anew where they are old or do not
+    /// `suffice`.
     fn listed(
         &self,
         archive: &Archive,
@@ -121,7 +136,9 @@ impl Store {
         fs::create_dir(&made).map_err(VmError::file(&made))?;
         let take = |package: &str, names: &[&str]| -> Result<bool, VmError> {
             let deb = archive.download(package, unfinished.path())?;
-            let place = |path: &Path| names.iter().find(|name| is_kernel_file(path, name)).map(|name| made.join(name));
+            let place = |path: &Path| {
+                names.iter().find(|name| is_kernel_file(path, name)).map(|name| made.join(name))
+            };
             let found = deb::extract(&deb, names.len(), place)?;
             fs::remove_file(&deb).map_err(VmError::file(&deb))?;
             Ok(found == names.len())
@@ -136,7 +153,11 @@ impl Store {
             return Err(lacks(image));
         }
         if is_split {
-            let source = if kernel.config.is_some() { Some(kernel) } else { stand_in(listed, &kernel.release) };
+            let source = if kernel.config.is_some() {
+                Some(kernel)
+            } else {
+                stand_in(listed, &kernel.release)
+            };
             let source = source.ok_or_else(|| lacks(image))?;
             let package = source.config.as_ref().unwrap_or(&source.image);
             if !take(package, &["config"])? {
@@ -155,7 +176,12 @@ impl Store {
     ///
     /// # Errors
     /// No network, no apt.
-    pub fn program(&self, name: &str, package: &str, say: &dyn Fn(&str)) -> Result<PathBuf, VmError> {
+    pub fn program(
+        &self,
+        name: &str,
+        package: &str,
+        say: &dyn Fn(&str),
+    ) -> Result<PathBuf, VmError> {
         let place = self.folder.join(name);
         if place.is_file() {
             return Ok(place);
@@ -168,7 +194,10 @@ impl Store {
         let made = unfinished.path().join(name);
         let is_it = |path: &Path| path.ends_with(Path::new("bin").join(name)).then(|| made.clone());
         if deb::extract(&deb, 1, is_it)? != 1 {
-            return Err(VmError::Archive { what: format!("package {package}"), said: format!("it has no {name}") });
+            return Err(VmError::Archive {
+                what: format!("package {package}"),
+                said: format!("it has no {name}"),
+            });
         }
         make_executable(&made)?;
         fs::rename(&made, &place).map_err(VmError::file(&place))?;
@@ -176,7 +205,10 @@ impl Store {
     }
 
     fn unfinished(&self) -> Result<TempDir, VmError> {
-        tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&self.folder).map_err(VmError::file(&self.folder))
+        tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempdir_in(&self.folder)
+            .map_err(VmError::file(&self.folder))
     }
 
     fn place(&self, release: &Release) -> PathBuf {
@@ -185,8 +217,9 @@ impl Store {
 
     fn cached(&self) -> Vec<Release> {
         let entries = fs::read_dir(self.folder.join("kernels")).into_iter().flatten().flatten();
-        let mut releases: Vec<Release> =
-            entries.filter_map(|entry| Release::parse(&entry.file_name().to_string_lossy())).collect();
+        let mut releases: Vec<Release> = entries
+            .filter_map(|entry| Release::parse(&entry.file_name().to_string_lossy()))
+            .collect();
         releases.sort();
         releases
     }
@@ -206,8 +239,8 @@ impl Store {
         Ok(kernel)
     }
 
-    /// Kernels in the cache and in the archive, oldest first. Without a network, those that are in the cache and on older
-    /// lists, and `say` is told so.
+    /// Kernels in the cache and in the archive, oldest first. Without a network, those that are in
+    /// the cache and on older lists, and `say` is told so.
     ///
     /// # Errors
     /// No apt.
@@ -241,7 +274,11 @@ const UNFINISHED: &str = ".unfinished-";
 const CONFIG_OF: &str = "config-of";
 
 /// The newest that would do, of those whose BTF is not known to be malformed if there are any.
-fn best<T>(kernels: impl Iterator<Item = T>, wanted: &Wanted, release: impl Fn(&T) -> &Release) -> Option<T> {
+fn best<T>(
+    kernels: impl Iterator<Item = T>,
+    wanted: &Wanted,
+    release: impl Fn(&T) -> &Release,
+) -> Option<T> {
     let key = |kernel: &T| (!has_malformed_btf(release(kernel)), release(kernel).clone());
     kernels.filter(|kernel| wanted.is(release(kernel))).max_by_key(key)
 }
@@ -261,8 +298,14 @@ mod tests {
 
     #[test]
     fn of_a_series_the_newest_is_taken_that_can_load_schedulers() {
-        let all =
-            releases(&["7.2.11+deb14", "7.2.12+deb13", "7.1.3+deb13", "7.1.13+deb13", "6.18.15+deb13", "6.18.5+deb13"]);
+        let all = releases(&[
+            "7.2.11+deb14",
+            "7.2.12+deb13",
+            "7.1.3+deb13",
+            "7.1.13+deb13",
+            "6.18.15+deb13",
+            "6.18.5+deb13",
+        ]);
         let best = |wanted: &str| {
             let best = best(all.iter(), &wanted.parse().unwrap(), |release| release);
             best.map(|release| release.to_string().replace("-amd64", ""))
@@ -277,12 +320,17 @@ mod tests {
     #[test]
     fn the_cache_is_where_the_environment_says() {
         let cache = |set: &[(&str, &str)]| {
-            cache_of(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value)))
+            cache_of(|name| {
+                set.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+            })
         };
         let home = ("HOME", "/home/me");
         assert_eq!(cache(&[home]), Some("/home/me/.cache/evenkeel".into()));
         assert_eq!(cache(&[home, ("XDG_CACHE_HOME", "/c")]), Some("/c/evenkeel".into()));
-        assert_eq!(cache(&[home, ("XDG_CACHE_HOME", "/c"), ("EVENKEEL_CACHE", "/e")]), Some("/e".into()));
+        assert_eq!(
+            cache(&[home, ("XDG_CACHE_HOME", "/c"), ("EVENKEEL_CACHE", "/e")]),
+            Some("/e".into())
+        );
         assert_eq!(cache(&[]), None);
         assert!(cache(&[("EVENKEEL_CACHE", "target/vm-cache")]).unwrap().is_absolute());
     }
@@ -298,8 +346,12 @@ mod tests {
         }
         fs::write(folder.join(CONFIG_OF), "7.2.13+deb14-amd64").unwrap();
         let store = Store::open(cache.path()).unwrap();
-        let kernel = store.kernel(&"6.18".parse().unwrap(), &|_| panic!("nothing is fetched")).unwrap();
-        assert_eq!((kernel.release.as_str(), kernel.vmlinuz), ("6.18.15+deb13-amd64", folder.join("vmlinuz")));
+        let kernel =
+            store.kernel(&"6.18".parse().unwrap(), &|_| panic!("nothing is fetched")).unwrap();
+        assert_eq!(
+            (kernel.release.as_str(), kernel.vmlinuz),
+            ("6.18.15+deb13-amd64", folder.join("vmlinuz"))
+        );
         assert_eq!(kernel.config_of.as_deref(), Some("7.2.13+deb14-amd64"));
         assert!(!cache.path().join("vm/.unfinished-x").exists());
     }

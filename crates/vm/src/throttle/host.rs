@@ -9,8 +9,8 @@ use super::v2::V2;
 use crate::error::VmError;
 
 const ROOT: &str = "run it as root (sudo)";
-const DELEGATE: &str =
-    "run it as root (sudo), or in a cgroup of your own: systemd-run --user --scope -p Delegate=yes evenkeel vm …";
+const DELEGATE: &str = "run it as root (sudo), or in a cgroup of your own: systemd-run --user \
+                        --scope -p Delegate=yes evenkeel vm …";
 
 /// A host, as `/proc` shows it.
 #[derive(Clone, Debug)]
@@ -36,7 +36,9 @@ impl Default for Host {
 impl Host {
     /// What to make cgroups with, and the folder to make them in.
     pub(super) fn version(&self) -> Result<(Box<dyn Version>, PathBuf), VmError> {
-        let read = |name: &str| fs::read_to_string(self.procfs.join("self").join(name)).unwrap_or_default();
+        let read = |name: &str| {
+            fs::read_to_string(self.procfs.join("self").join(name)).unwrap_or_default()
+        };
         let (mounts, own) = (read("mountinfo"), read("cgroup"));
         if let Some(mount) = mount_of(&mounts, "cgroup", Some("cpu")) {
             let parent = mount.folder_of(&path_of(&own, Some("cpu")));
@@ -53,7 +55,10 @@ impl Host {
             }
         }
         let what = "no cgroup hierarchy with the cpu controller is mounted here".to_owned();
-        Err(VmError::NoCgroup { what, way_out: "mount one, or take a kernel with CONFIG_CFS_BANDWIDTH" })
+        Err(VmError::NoCgroup {
+            what,
+            way_out: "mount one, or take a kernel with CONFIG_CFS_BANDWIDTH",
+        })
     }
 
     /// What it means that the first cgroup could not be made.
@@ -82,7 +87,8 @@ impl Mount {
     }
 }
 
-/// A line of mountinfo is `ID PARENT DEVICE ROOT PLACE OPTIONS… - TYPE SOURCE SUPER-OPTIONS` (proc_pid_mountinfo(5)).
+/// A line of mountinfo is `ID PARENT DEVICE ROOT PLACE OPTIONS… - TYPE SOURCE SUPER-OPTIONS`
+/// (proc_pid_mountinfo(5)).
 fn mount_of(mounts: &str, kind: &str, controller: Option<&str>) -> Option<Mount> {
     mounts.lines().find_map(|line| {
         let (place, file_system) = line.split_once(" - ")?;
@@ -91,12 +97,14 @@ fn mount_of(mounts: &str, kind: &str, controller: Option<&str>) -> Option<Mount>
         let mut file_system = file_system.split(' ');
         let is_kind = file_system.next()? == kind;
         let options = file_system.nth(1)?;
-        let has = controller.is_none_or(|controller| options.split(',').any(|option| option == controller));
+        let has = controller
+            .is_none_or(|controller| options.split(',').any(|option| option == controller));
         (is_kind && has).then(|| Mount { at: unescaped(at), root: unescaped(root) })
     })
 }
 
-/// A line of `/proc/self/cgroup` is `ID:CONTROLLERS:PATH`; that of version 2 has neither number nor controllers.
+/// A line of `/proc/self/cgroup` is `ID:CONTROLLERS:PATH`; that of version 2 has neither number nor
+/// controllers.
 fn path_of(own: &str, controller: Option<&str>) -> PathBuf {
     let path = own.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':');
@@ -135,10 +143,13 @@ mod tests {
 
     #[test]
     fn a_controller_is_not_the_start_of_another() {
-        let mounts =
-            "1 0 0:1 / /a rw - cgroup cgroup rw,cpuset\n2 0 0:2 / /b\\040c rw - cgroup cgroup rw,cpuacct,cpu\n";
+        let mounts = "1 0 0:1 / /a rw - cgroup cgroup rw,cpuset\n2 0 0:2 / /b\\040c rw - cgroup \
+                      cgroup rw,cpuacct,cpu\n";
         assert_eq!(mount_of(mounts, "cgroup", Some("cpu")).unwrap().at, Path::new("/b c"));
-        assert_eq!(path_of("3:cpuset:/x\n2:cpu,cpuacct:/y:z\n0::/w\n", Some("cpu")), Path::new("/y:z"));
+        assert_eq!(
+            path_of("3:cpuset:/x\n2:cpu,cpuacct:/y:z\n0::/w\n", Some("cpu")),
+            Path::new("/y:z")
+        );
         assert_eq!(path_of("3:cpuset:/x\n0::/w\n", None), Path::new("/w"));
         assert_eq!(path_of("", None), Path::new("/"));
     }

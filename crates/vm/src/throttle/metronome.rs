@@ -1,12 +1,16 @@
-//! Quotas are kept to no finer than the host's kernel looks at them: at its ticks, every 4 ms where `CONFIG_HZ` is 250, and whenever another thread comes.
-//! So a thread with 1 ms of every 5 runs for a tick's 4 ms, and then stands still for 16 to 20, while it pays back what it has overdrawn: the share
-//! is right, and the core stands still for four or five times as long as asked. On each CPU that the lab uses a thread comes every half millisecond, does
-//! nothing, and goes; the kernel looks then.
+//! Quotas are kept to no finer than the host's kernel looks at them: at its ticks, every 4 ms where
+//! `CONFIG_HZ` is 250, and whenever another thread comes. So a thread with 1 ms of every 5 runs for
+//! a tick's 4 ms, and then stands still for 16 to 20, while it pays back what it has overdrawn: the
+//! share is right, and the core stands still for four or five times as long as asked. On each CPU
+//! that the lab uses a thread comes every half millisecond, does nothing, and goes; the kernel
+//! looks then.
 //!
-//! Who comes so often, before all ordinary threads, also knows best when this host ran nobody: a virtual machine that is paused, a host below it that is
-//! busy. A guest sees its clock jump then, and takes the scheduler that it has for stalled.
+//! Who comes so often, before all ordinary threads, also knows best when this host ran nobody: a
+//! virtual machine that is paused, a host below it that is busy. A guest sees its clock jump then,
+//! and takes the scheduler that it has for stalled.
 //!
-//! Source: Linux's kernel/sched/fair.c: `update_curr` charges a cgroup's runtime, and only where that is called can its thread be throttled.
+//! Source: Linux's kernel/sched/fair.c: `update_curr` charges a cgroup's runtime, and only where
+//! that is called can its thread be throttled.
 
 use std::io;
 use std::sync::Arc;
@@ -37,7 +41,8 @@ struct Shared {
 }
 
 impl Metronome {
-    /// On each of these CPUs, but for those of a number that the system call's wrapper does not know.
+    /// On each of these CPUs, but for those of a number that the system call's wrapper does not
+    /// know.
     ///
     /// # Errors
     /// No leave for real-time threads, or for one of the CPUs; a CPU that others do not let go of.
@@ -45,12 +50,18 @@ impl Metronome {
         let mut metronome = Self { shared: Arc::default(), threads: Vec::new() };
         for &cpu in cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU as u32) {
             let shared = Arc::clone(&metronome.shared);
-            metronome.threads.push(start(format!("vm-beat-{cpu}"), Cpu(cpu), PRIORITY, move || beat(&shared))?);
+            metronome.threads.push(start(
+                format!("vm-beat-{cpu}"),
+                Cpu(cpu),
+                PRIORITY,
+                move || beat(&shared),
+            )?);
         }
         Ok(metronome)
     }
 
-    /// Ends it. Longest time that one of its CPUs has run nobody: between two beats, less what lies between them anyway.
+    /// Ends it. Longest time that one of its CPUs has run nobody: between two beats, less what lies
+    /// between them anyway.
     pub fn end(mut self) -> Nanos {
         // Also of a pause that has just ended, for which no thread has come yet.
         self.join();
@@ -92,7 +103,8 @@ mod tests {
     use super::*;
     use evenkeel_linux::here::allowed_cpus;
 
-    /// Whether so many threads beat before long: threads that have been waited for are to be seen for a moment yet.
+    /// Whether so many threads beat before long: threads that have been waited for are to be seen
+    /// for a moment yet.
     fn come_to(wanted: usize) -> bool {
         let is_one = |task: &fs::DirEntry| {
             fs::read_to_string(task.path().join("comm")).is_ok_and(|it| it.starts_with("vm-beat"))
@@ -117,7 +129,10 @@ mod tests {
                     let began = Instant::now();
                     while began.elapsed() < busy {}
                 };
-                start("vm-test".to_owned(), Cpu(cpus[0]), PRIORITY + 1, spin).unwrap().join().unwrap();
+                start("vm-test".to_owned(), Cpu(cpus[0]), PRIORITY + 1, spin)
+                    .unwrap()
+                    .join()
+                    .unwrap();
                 let pause = metronome.end();
                 assert!(pause >= Nanos::from_millis(150), "{pause:?}");
             }

@@ -1,10 +1,11 @@
-//! Cores that are slower: each virtual core is a thread of the emulator, and a CPU quota of the host's kernel says how much
-//! of a core that thread gets.
+//! Cores that are slower: each virtual core is a thread of the emulator, and a CPU quota of the
+//! host's kernel says how much of a core that thread gets.
 //!
-//! The quotas are set in a cgroup for each thread, in one folder for the lab, `evenkeel-vm-PID`. Under cgroup v1 that is a
-//! folder of the `cpu` hierarchy. Under v2 only threads of one *threaded domain* can be told apart: the lab's folder is one,
-//! with the emulator in it, where this process may make cgroups at the root; below a cgroup that was delegated to this
-//! process, its own cgroup is, and the emulator is in it already.
+//! The quotas are set in a cgroup for each thread, in one folder for the lab, `evenkeel-vm-PID`.
+//! Under cgroup v1 that is a folder of the `cpu` hierarchy. Under v2 only threads of one *threaded
+//! domain* can be told apart: the lab's folder is one, with the emulator in it, where this process
+//! may make cgroups at the root; below a cgroup that was delegated to this process, its own cgroup
+//! is, and the emulator is in it already.
 //!
 //! Whoever comes later removes what those have left who were killed.
 
@@ -32,8 +33,8 @@ use crate::error::VmError;
 
 /// Of the folder of a lab; the number of the process that made it follows.
 const FOLDER_PREFIX: &str = "evenkeel-vm-";
-/// How much the lab counts beside other work on this host, in relation to a process of theirs. Its quotas bound what it
-/// gets of that.
+/// How much the lab counts beside other work on this host, in relation to a process of theirs. Its
+/// quotas bound what it gets of that.
 const WEIGHT: u64 = 16;
 /// How long a cgroup may take to be seen empty after its last thread has ended.
 const EMPTY: Duration = Duration::from_secs(2);
@@ -146,8 +147,10 @@ fn remove(folder: &Path) -> bool {
 fn remove_abandoned(parent: &Path, procfs: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let owner =
-            name.to_str().and_then(|name| name.strip_prefix(FOLDER_PREFIX)).and_then(|pid| pid.parse::<u32>().ok());
+        let owner = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(FOLDER_PREFIX))
+            .and_then(|pid| pid.parse::<u32>().ok());
         if owner.is_some_and(|owner| !procfs.join(owner.to_string()).exists()) {
             remove(&entry.path());
         }
@@ -173,7 +176,8 @@ mod tests {
     use super::*;
     use crate::cores::Cores;
 
-    /// A host whose files are all in one folder. Plain files take whatever is written, so that it can be looked at.
+    /// A host whose files are all in one folder. Plain files take whatever is written, so that it
+    /// can be looked at.
     struct Fake {
         root: tempfile::TempDir,
     }
@@ -182,21 +186,29 @@ mod tests {
         fn new(mounts: &str, own: &str) -> Self {
             let root = tempfile::tempdir().unwrap();
             let fake = Self { root };
-            fake.write("proc/self/mountinfo", &mounts.replace("ROOT", &fake.root.path().display().to_string()));
+            fake.write(
+                "proc/self/mountinfo",
+                &mounts.replace("ROOT", &fake.root.path().display().to_string()),
+            );
             fake.write("proc/self/cgroup", own);
             fake
         }
 
         fn v1() -> Self {
-            let fake =
-                Self::new("30 25 0:26 / ROOT/cpu rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n", "4:cpu,cpuacct:/me\n");
+            let fake = Self::new(
+                "30 25 0:26 / ROOT/cpu rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n",
+                "4:cpu,cpuacct:/me\n",
+            );
             fake.write("cpu/me/tasks", "");
             fake
         }
 
         /// `own`: this process's cgroup; `controllers`: those that it may give to its children.
         fn v2(own: &str, controllers: &str) -> Self {
-            let fake = Self::new("30 25 0:26 / ROOT/cg rw shared:9 - cgroup2 cgroup2 rw\n", &format!("0::{own}\n"));
+            let fake = Self::new(
+                "30 25 0:26 / ROOT/cg rw shared:9 - cgroup2 cgroup2 rw\n",
+                &format!("0::{own}\n"),
+            );
             fake.write("cg/cgroup.controllers", "cpu memory");
             fake.write("cg/cgroup.subtree_control", "");
             if own != "/" {
@@ -214,7 +226,8 @@ mod tests {
 
         fn read(&self, path: &str) -> String {
             let path = path.replace("LAB", &format!("evenkeel-vm-{}", std::process::id()));
-            fs::read_to_string(self.root.path().join(&path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+            fs::read_to_string(self.root.path().join(&path))
+                .unwrap_or_else(|error| panic!("{path}: {error}"))
         }
 
         fn host(&self) -> Host {
@@ -284,7 +297,9 @@ mod tests {
         fs::create_dir_all(fake.root.path().join("proc/8")).unwrap();
         let _throttle = fake.throttle();
         assert!(!parent.join("evenkeel-vm-7").exists());
-        assert!(parent.join("evenkeel-vm-8/cpu0").exists() && parent.join("evenkeel-vm-x").exists());
+        assert!(
+            parent.join("evenkeel-vm-8/cpu0").exists() && parent.join("evenkeel-vm-x").exists()
+        );
         assert!(parent.join("other").exists());
     }
 
@@ -292,7 +307,10 @@ mod tests {
     fn without_cgroups_it_is_said_what_is_missing() {
         let none = Fake::new("30 25 0:26 / ROOT/x rw - tmpfs tmpfs rw\n", "0::/\n");
         let error = Throttle::prepare(&none.host(), &[]).err().unwrap().to_string();
-        assert!(error.starts_with("cannot throttle cores: no cgroup hierarchy with the cpu controller"), "{error}");
+        assert!(
+            error.starts_with("cannot throttle cores: no cgroup hierarchy with the cpu controller"),
+            "{error}"
+        );
         assert!(error.contains("@100"), "{error}");
         let without = Fake::v2("/", "");
         without.write("cg/cgroup.controllers", "memory pids");

@@ -1,13 +1,15 @@
-//! Which virtual cores share a core of the host. The host's kernel would find out by itself, but takes seconds for it: two
-//! threads of 60 % on one of its cores stay there for a while, and neither gets what it is to get.
+//! Which virtual cores share a core of the host. The host's kernel would find out by itself, but
+//! takes seconds for it: two threads of 60 % on one of its cores stay there for a while, and
+//! neither gets what it is to get.
 
 use std::io;
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// A CPU of the host for each core, so that those on one CPU take no more than all of it; `None`: there is no such choice to be
-/// found by giving the next largest to the CPU that has most left, and it is left to the host.
+/// A CPU of the host for each core, so that those on one CPU take no more than all of it; `None`:
+/// there is no such choice to be found by giving the next largest to the CPU that has most left,
+/// and it is left to the host.
 pub fn places(percents: &[u32], cpus: &[u32]) -> Option<Vec<u32>> {
     let mut left: Vec<(u32, u32)> = cpus.iter().map(|&cpu| (100, cpu)).collect();
     let mut order: Vec<usize> = (0..percents.len()).collect();
@@ -22,7 +24,8 @@ pub fn places(percents: &[u32], cpus: &[u32]) -> Option<Vec<u32>> {
     Some(places)
 }
 
-/// Binds threads to their CPUs, but for CPUs of a number that the system call's wrapper does not know.
+/// Binds threads to their CPUs, but for CPUs of a number that the system call's wrapper does not
+/// know.
 ///
 /// # Errors
 /// A thread has gone, or the kernel refuses.
@@ -31,7 +34,10 @@ pub fn bind(threads: &[u32], places: &[u32]) -> io::Result<()> {
     for (&thread, &cpu) in threads.iter().zip(places).filter(|(_, cpu)| known(cpu)) {
         let mut set = CpuSet::new();
         set.set(cpu as usize);
-        let thread = i32::try_from(thread).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+        let thread = i32::try_from(thread)
+            .ok()
+            .and_then(Pid::from_raw)
+            .ok_or(io::ErrorKind::InvalidInput)?;
         sched_setaffinity(Some(thread), &set)?;
     }
     Ok(())

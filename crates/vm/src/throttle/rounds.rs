@@ -1,5 +1,6 @@
-//! CPUs of one host are not quite equal: another guest beside this one, interrupts, a hyperthread, its own kinds of core. Cores that are to be
-//! alike take turns on them, so that none is the slower one for good.
+//! CPUs of one host are not quite equal: another guest beside this one, interrupts, a hyperthread,
+//! its own kinds of core. Cores that are to be alike take turns on them, so that none is the slower
+//! one for good.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -7,8 +8,8 @@ use std::time::Duration;
 
 use super::places::bind;
 
-/// Between two turns: short beside the time that a policy keeps a thread where it is (acfs: 850 ms), long beside what filling a cache anew
-/// takes, and no multiple of the ticks of any.
+/// Between two turns: short beside the time that a policy keeps a thread where it is (acfs: 850
+/// ms), long beside what filling a cache anew takes, and no multiple of the ticks of any.
 const TURN: Duration = Duration::from_millis(97);
 
 /// Threads that take turns until this goes.
@@ -24,7 +25,8 @@ impl Rounds {
         let turning = thread::spawn(move || {
             while ended.recv_timeout(TURN) == Err(RecvTimeoutError::Timeout) {
                 places = turned(&places);
-                // They have ended, or the host took a CPU away: the lab finds out by itself, or goes on as it was.
+                // They have ended, or the host took a CPU away: the lab finds out by itself, or
+                // goes on as it was.
                 if bind(&threads, &places).is_err() {
                     return;
                 }
@@ -43,12 +45,15 @@ impl Drop for Rounds {
     }
 }
 
-/// Everybody on the next CPU of those in use: whoever shared one shares the next, so that all still fit.
+/// Everybody on the next CPU of those in use: whoever shared one shares the next, so that all still
+/// fit.
 fn turned(places: &[u32]) -> Vec<u32> {
     let mut used = places.to_vec();
     used.sort_unstable();
     used.dedup();
-    let next = |place: &u32| used.iter().position(|cpu| cpu == place).map_or(*place, |at| used[(at + 1) % used.len()]);
+    let next = |place: &u32| {
+        used.iter().position(|cpu| cpu == place).map_or(*place, |at| used[(at + 1) % used.len()])
+    };
     places.iter().map(next).collect()
 }
 

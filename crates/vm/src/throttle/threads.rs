@@ -1,4 +1,5 @@
-//! The emulator's threads that are virtual cores. It names them when it is asked to (`-name …,debug-threads=on`).
+//! The emulator's threads that are virtual cores. It names them when it is asked to
+//! (`-name …,debug-threads=on`).
 
 use std::fs;
 use std::path::Path;
@@ -50,7 +51,8 @@ fn named(tasks: &Path) -> Option<Vec<(usize, u32)>> {
         let name = fs::read_to_string(thread.join("comm")).ok()?;
         name.trim_end().strip_prefix("CPU ")?.strip_suffix("/TCG")?.parse().ok()
     };
-    let numbered = |thread: &Path| Some((core(thread)?, thread.file_name()?.to_str()?.parse().ok()?));
+    let numbered =
+        |thread: &Path| Some((core(thread)?, thread.file_name()?.to_str()?.parse().ok()?));
     Some(fs::read_dir(tasks).ok()?.flatten().filter_map(|entry| numbered(&entry.path())).collect())
 }
 
@@ -61,9 +63,13 @@ mod tests {
     #[test]
     fn cores_are_told_from_other_threads_by_their_names() {
         let procfs = tempfile::tempdir().unwrap();
-        for (thread, name) in
-            [(7, "qemu-system-x86"), (8, "call_rcu"), (12, "CPU 0/TCG"), (11, "CPU 10/TCG"), (9, "CPU 1/TCG")]
-        {
+        for (thread, name) in [
+            (7, "qemu-system-x86"),
+            (8, "call_rcu"),
+            (12, "CPU 0/TCG"),
+            (11, "CPU 10/TCG"),
+            (9, "CPU 1/TCG"),
+        ] {
             let folder = procfs.path().join(format!("7/task/{thread}"));
             fs::create_dir_all(&folder).unwrap();
             fs::write(folder.join("comm"), format!("{name}\n")).unwrap();

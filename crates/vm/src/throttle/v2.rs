@@ -33,7 +33,8 @@ impl V2 {
     }
 
     fn new(parent: &Path, is_delegated: bool) -> Self {
-        let controllers = fs::read_to_string(parent.join("cgroup.subtree_control")).unwrap_or_default();
+        let controllers =
+            fs::read_to_string(parent.join("cgroup.subtree_control")).unwrap_or_default();
         let had_cpu = controllers.split_whitespace().any(|controller| controller == "cpu");
         Self { parent: parent.to_owned(), is_delegated, had_cpu }
     }

@@ -1,4 +1,5 @@
-//! Which policies apply to a machine and a workload, and why others do not: asked of the policies themselves.
+//! Which policies apply to a machine and a workload, and why others do not: asked of the policies
+//! themselves.
 
 use evenkeel_machine::Machine;
 use evenkeel_policy::registry::{self, Trait};
@@ -22,8 +23,8 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// What is to be run: the policies named, else all of the operating system's, and for task graphs all that choose among tasks; without
-/// those that refuse the machine.
+/// What is to be run: the policies named, else all of the operating system's, and for task graphs
+/// all that choose among tasks; without those that refuse the machine.
 ///
 /// # Errors
 /// Bad input; no policy is left.
@@ -34,9 +35,16 @@ pub fn plan(args: &RunArgs, among: Vec<PolicySpec>) -> Result<(Plan, Vec<LeftOut
         among
     } else {
         let why =
-            "it is a bound and no scheduler: it needs true speedup factors; name it with --among to see it".to_owned();
+            "it is a bound and no scheduler: it needs true speedup factors; name it with --among \
+             to see it"
+                .to_owned();
         left_out.extend(bounds().map(|bound| LeftOut { policy: bound.into(), why: why.clone() }));
-        specs(registry::ENTRIES.iter().filter(|entry| !entry.has(Trait::Bound)).map(|entry| entry.name))?
+        specs(
+            registry::ENTRIES
+                .iter()
+                .filter(|entry| !entry.has(Trait::Bound))
+                .map(|entry| entry.name),
+        )?
     };
     let mut plan = Plan::new(args, specs, false)?;
     if !named && plan.sets.iter().flat_map(|set| &set.apps).any(|app| !app.graphs.is_empty()) {
@@ -53,7 +61,10 @@ pub fn plan(args: &RunArgs, among: Vec<PolicySpec>) -> Result<(Plan, Vec<LeftOut
         Err(_) => true,
     });
     if plan.policies.is_empty() {
-        let reasons = left_out.iter().map(|LeftOut { policy, why }| format!("{policy}: {why}")).collect::<Vec<_>>();
+        let reasons = left_out
+            .iter()
+            .map(|LeftOut { policy, why }| format!("{policy}: {why}"))
+            .collect::<Vec<_>>();
         return Err(Failure::usage(format!("no policy applies: {}", reasons.join("; "))));
     }
     Ok((plan, left_out))

@@ -1,14 +1,17 @@
-//! One sentence on why the winner wins, from what the records say: idle time, where the work was done, migrations, power, slowdowns, the critical path.
+//! One sentence on why the winner wins, from what the records say: idle time, where the work was
+//! done, migrations, power, slowdowns, the critical path.
 //!
-//! The winner is set beside the median of those that are behind it: the runner-up is often the same schedule but for a detail, the last
-//! one a policy that nobody would take. A difference is a reason only where it goes in the winner's favour and exceeds [`TELLING`].
+//! The winner is set beside the median of those that are behind it: the runner-up is often the same
+//! schedule but for a detail, the last one a policy that nobody would take. A difference is a
+//! reason only where it goes in the winner's favour and exceeds [`TELLING`].
 
 use evenkeel_metrics::Record;
 
 use super::ranking::{Ranked, Run};
 use crate::args::advise::Measure;
 
-/// Shares that differ by less than this are taken for equal, as are counts and powers that differ by less than this part.
+/// Shares that differ by less than this are taken for equal, as are counts and powers that differ
+/// by less than this part.
 const TELLING: f64 = 0.01;
 
 /// Reasons that a sentence has room for.
@@ -19,11 +22,14 @@ pub fn sentence(runs: &[Run], ranking: &[Ranked], measure: Measure) -> String {
     let winner = &ranking[0];
     let value = |ranked: &Ranked| ranked.place(measure).map(|place| place.value);
     let Some(best) = value(winner) else { return String::new() };
-    let behind: Vec<_> = ranking.iter().filter(|ranked| value(ranked).is_some_and(|value| value > best)).collect();
+    let behind: Vec<_> =
+        ranking.iter().filter(|ranked| value(ranked).is_some_and(|value| value > best)).collect();
     let Some(median) = behind.get(behind.len() / 2) else {
         return match ranking.len() {
             1 => format!("{} is the only one.", winner.policy),
-            all => format!("All {all} are equal in {}: it makes no difference here.", measure.flag()),
+            all => {
+                format!("All {all} are equal in {}: it makes no difference here.", measure.flag())
+            }
         };
     };
     let (own, other) = (&runs[winner.run].record, &runs[median.run].record);
@@ -39,11 +45,19 @@ pub fn sentence(runs: &[Run], ranking: &[Ranked], measure: Measure) -> String {
     } else {
         median.policy.clone()
     };
-    let head = format!("{}{shared} {}, {}", winner.policy, won(measure, best), margin(measure, best, worse, &of));
+    let head = format!(
+        "{}{shared} {}, {}",
+        winner.policy,
+        won(measure, best),
+        margin(measure, best, worse, &of)
+    );
     let mut reasons = reasons(measure, own, other);
     reasons.truncate(MOST);
     if reasons.is_empty() {
-        return format!("{head}; idle time, migrations and time on fast cores do not say why.{}", path(measure, own));
+        return format!(
+            "{head}; idle time, migrations and time on fast cores do not say why.{}",
+            path(measure, own)
+        );
     }
     format!("{head}: {}.{}", reasons.join(", and "), path(measure, own))
 }
@@ -68,7 +82,8 @@ fn margin(measure: Measure, best: f64, worse: f64, of: &str) -> String {
 fn path(measure: Measure, record: &Record) -> String {
     match (&record.graph, measure) {
         (Some(graph), Measure::Time) => format!(
-            " The critical path alone, each task on the core that is fastest for it, takes {:.4} s ({} % of it).",
+            " The critical path alone, each task on the core that is fastest for it, takes {:.4} s \
+             ({} % of it).",
             graph.critical_path_s,
             percent(graph.critical_path_s / record.makespan_s)
         ),
@@ -80,31 +95,40 @@ fn path(measure: Measure, record: &Record) -> String {
 fn reasons(measure: Measure, own: &Record, other: &Record) -> Vec<String> {
     match measure {
         Measure::Time => speed(own, other),
-        Measure::Energy => {
-            [power(own, other), shorter(own, other), on_slower(own, other)].into_iter().flatten().collect()
-        }
+        Measure::Energy => [power(own, other), shorter(own, other), on_slower(own, other)]
+            .into_iter()
+            .flatten()
+            .collect(),
         Measure::Edp => [shorter(own, other), power(own, other)].into_iter().flatten().collect(),
-        Measure::Unfairness => [slowdowns(own, other), shared(own, other)].into_iter().flatten().collect(),
+        Measure::Unfairness => {
+            [slowdowns(own, other), shared(own, other)].into_iter().flatten().collect()
+        }
     }
 }
 
 fn speed(own: &Record, other: &Record) -> Vec<String> {
     let fast = fastest(own);
-    let idle = |record: &Record| record.kinds.values().next().map(|kind| share(kind.idle_s, kind.busy_s));
+    let idle =
+        |record: &Record| record.kinds.values().next().map(|kind| share(kind.idle_s, kind.busy_s));
     let all_idle = |record: &Record| {
-        let sum = |of: fn(&evenkeel_metrics::KindRow) -> f64| record.kinds.values().map(of).sum::<f64>();
+        let sum =
+            |of: fn(&evenkeel_metrics::KindRow) -> f64| record.kinds.values().map(of).sum::<f64>();
         Some(share(sum(|kind| kind.idle_s), sum(|kind| kind.busy_s)))
     };
     let fewer = own.migrations as f64 <= other.migrations as f64 * (1.0 - TELLING);
     [
-        less(idle(own), idle(other), |a, b| format!("its {fast} cores idle for {a} % of the time, not {b} %")),
+        less(idle(own), idle(other), |a, b| {
+            format!("its {fast} cores idle for {a} % of the time, not {b} %")
+        }),
         less(all_idle(own), all_idle(other), |a, b| {
             format!("all cores together idle for {a} % of the time, not {b} %")
         }),
         less(on_fast(other), on_fast(own), |b, a| {
             format!("{a} % of the time that threads ran was on {fast} cores, not {b} %")
         }),
-        fewer.then(|| format!("it migrates threads {} times, not {}", own.migrations, other.migrations)),
+        fewer.then(|| {
+            format!("it migrates threads {} times, not {}", own.migrations, other.migrations)
+        }),
     ]
     .into_iter()
     .flatten()
@@ -112,7 +136,11 @@ fn speed(own: &Record, other: &Record) -> Vec<String> {
 }
 
 /// A share that is less, in percent.
-fn less(own: Option<f64>, other: Option<f64>, say: impl Fn(String, String) -> String) -> Option<String> {
+fn less(
+    own: Option<f64>,
+    other: Option<f64>,
+    say: impl Fn(String, String) -> String,
+) -> Option<String> {
     let (own, other) = (own?, other?);
     (own + TELLING <= other).then(|| say(percent(own), percent(other)))
 }
@@ -157,14 +185,20 @@ fn shared(own: &Record, other: &Record) -> Option<String> {
     let ((a, b), (c, d)) = (range(own)?, range(other)?);
     let differs = (a - c).abs() > TELLING || (b - d).abs() > TELLING;
     let [a, b, c, d] = [a, b, c, d].map(percent);
-    differs.then(|| format!("applications had {a} to {b} % of their time on {} cores, not {c} to {d} %", fastest(own)))
+    differs.then(|| {
+        format!(
+            "applications had {a} to {b} % of their time on {} cores, not {c} to {d} %",
+            fastest(own)
+        )
+    })
 }
 
 fn fastest(record: &Record) -> &str {
     record.kinds.keys().next().map_or("fast", String::as_str)
 }
 
-/// Of the time that cores had a thread, the share of the fastest kind; `None` where there is only one.
+/// Of the time that cores had a thread, the share of the fastest kind; `None` where there is only
+/// one.
 fn on_fast(record: &Record) -> Option<f64> {
     let all: f64 = record.kinds.values().map(|kind| kind.busy_s).sum();
     let fast = record.kinds.values().next().filter(|_| record.kinds.len() > 1)?;
@@ -188,10 +222,17 @@ mod tests {
 
     /// A run of ten seconds in all on two kinds, by how long their cores were busy.
     fn busy(time: f64, energy: f64, big: f64, little: f64, migrations: u64) -> Record {
-        let kind = |busy: f64| KindRow { busy_s: busy, idle_s: 10.0 - busy, energy_j: None, mean_power_w: None };
+        let kind = |busy: f64| KindRow {
+            busy_s: busy,
+            idle_s: 10.0 - busy,
+            energy_j: None,
+            mean_power_w: None,
+        };
         let mut record = record(time, Some(energy), None);
         record.mean_power_w = Some(energy / time);
-        record.kinds = [("big".to_owned(), kind(big)), ("little".to_owned(), kind(little))].into_iter().collect();
+        record.kinds = [("big".to_owned(), kind(big)), ("little".to_owned(), kind(little))]
+            .into_iter()
+            .collect();
         record.migrations = migrations;
         record
     }
@@ -214,28 +255,35 @@ mod tests {
         );
         assert_eq!(
             said,
-            "b ends first, after 8.0000 s, 20.0 % less than c (the median of the 3 behind it): its big cores idle for 5.0 % of the time, \
+            "b ends first, after 8.0000 s, 20.0 % less than c (the median of the 3 behind it): its \
+             big cores idle for 5.0 % of the time, \
              not 20.0 %, and all cores together idle for 12.5 % of the time, not 20.0 %."
         );
     }
 
     #[test]
     fn what_speaks_against_the_winner_is_no_reason() {
-        let said = say([busy(8.0, 1.0, 5.0, 8.0, 900), busy(9.0, 1.0, 6.0, 8.0, 100)], Measure::Time);
+        let said =
+            say([busy(8.0, 1.0, 5.0, 8.0, 900), busy(9.0, 1.0, 6.0, 8.0, 100)], Measure::Time);
         assert!(
-            said.ends_with("11.1 % less than b; idle time, migrations and time on fast cores do not say why."),
+            said.ends_with(
+                "11.1 % less than b; idle time, migrations and time on fast cores do not say why."
+            ),
             "{said}"
         );
-        let said = say([busy(8.0, 1.0, 5.0, 8.0, 90), busy(9.0, 1.0, 5.0, 8.0, 100)], Measure::Time);
+        let said =
+            say([busy(8.0, 1.0, 5.0, 8.0, 90), busy(9.0, 1.0, 5.0, 8.0, 100)], Measure::Time);
         assert!(said.ends_with("less than b: it migrates threads 90 times, not 100."), "{said}");
     }
 
     #[test]
     fn energy_is_power_and_time() {
-        let said = say([busy(8.0, 16.0, 5.0, 8.0, 0), busy(6.0, 24.0, 8.0, 8.0, 0)], Measure::Energy);
+        let said =
+            say([busy(8.0, 16.0, 5.0, 8.0, 0), busy(6.0, 24.0, 8.0, 8.0, 0)], Measure::Energy);
         assert_eq!(
             said,
-            "a takes the least energy, 16.0000 J, 33.3 % less than b: it draws 2.000 W, not 4.000 W, and 38.5 % of the time that threads \
+            "a takes the least energy, 16.0000 J, 33.3 % less than b: it draws 2.000 W, not 4.000 \
+             W, and 38.5 % of the time that threads \
              ran was on big cores, not 50.0 %."
         );
     }
@@ -252,14 +300,18 @@ mod tests {
         let said = say([with(2.0, [1.5, 3.0]), with(1.1, [2.0, 2.2])], Measure::Unfairness);
         assert_eq!(
             said,
-            "b is the fairest, with an unfairness of 1.100, where a has 2.000: slowdowns go from 2.00 to 2.20, not from 1.50 to 3.00."
+            "b is the fairest, with an unfairness of 1.100, where a has 2.000: slowdowns go from \
+             2.00 to 2.20, not from 1.50 to 3.00."
         );
     }
 
     #[test]
     fn where_all_are_equal_that_is_said_and_where_some_are_how_many() {
         let same = || busy(8.0, 1.0, 5.0, 8.0, 0);
-        assert_eq!(say([same(), same()], Measure::Time), "All 2 are equal in time: it makes no difference here.");
+        assert_eq!(
+            say([same(), same()], Measure::Time),
+            "All 2 are equal in time: it makes no difference here."
+        );
         assert_eq!(say([same()], Measure::Time), "a is the only one.");
         assert!(
             say([same(), same(), busy(9.0, 1.0, 5.0, 8.0, 0)], Measure::Time)

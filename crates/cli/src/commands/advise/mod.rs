@@ -1,4 +1,5 @@
-//! `evenkeel advise`: all policies that apply, ranked, with the Pareto set marked and the reason why the winner wins.
+//! `evenkeel advise`: all policies that apply, ranked, with the Pareto set marked and the reason
+//! why the winner wins.
 
 pub mod applies;
 mod because;
@@ -73,11 +74,13 @@ pub fn run(args: &AdviseArgs) -> Result {
     let ranking = ranking::rank(&runs, measure);
     let why = because::sentence(&runs, &ranking, measure);
     let best_first: Vec<&Run> = ranking.iter().map(|ranked| &runs[ranked.run]).collect();
-    let failed: Vec<_> = runs.iter().filter_map(|run| Some((run, run.record.error.as_deref()?))).collect();
+    let failed: Vec<_> =
+        runs.iter().filter_map(|run| Some((run, run.record.error.as_deref()?))).collect();
     if let Some(file) = html {
         // In the order of the plan, which the page goes by.
         let records: Vec<Record> = runs.iter().map(|run| run.record.clone()).collect();
-        let baseline = plan.policies.iter().position(|policy| policy.name() == BASELINE).unwrap_or(0);
+        let baseline =
+            plan.policies.iter().position(|policy| policy.name() == BASELINE).unwrap_or(0);
         page::write(&plan, &records, &timelines, baseline, file)?;
     }
     if args.csv {
@@ -98,7 +101,11 @@ pub fn run(args: &AdviseArgs) -> Result {
         ranking: &ranking,
         left_out: &left_out,
         failed: failed.iter().map(|(run, error)| Failed { policy: &run.label, error }).collect(),
-        records: best_first.iter().map(|run| &run.record).chain(failed.iter().map(|(run, _)| &run.record)).collect(),
+        records: best_first
+            .iter()
+            .map(|run| &run.record)
+            .chain(failed.iter().map(|(run, _)| &run.record))
+            .collect(),
     };
     records::write_json(output, &advice)?;
     if args.json {
@@ -118,8 +125,12 @@ pub fn run(args: &AdviseArgs) -> Result {
 /// Why nothing can be ranked by a measure that no record has.
 const fn lacks(measure: Measure) -> &'static str {
     match measure {
-        Measure::Energy | Measure::Edp => "the machine has no power model; expected time or unfairness",
-        Measure::Time | Measure::Unfairness => "it takes several applications: give -w more than once, or rank by time",
+        Measure::Energy | Measure::Edp => {
+            "the machine has no power model; expected time or unfairness"
+        }
+        Measure::Time | Measure::Unfairness => {
+            "it takes several applications: give -w more than once, or rank by time"
+        }
     }
 }
 
@@ -128,18 +139,30 @@ fn drawn(runs: &[Run], ranking: &[Ranked]) -> String {
     let first = &runs[ranking[0].run].record;
     let has = |measure: &Measure| ranking.iter().any(|ranked| ranked.place(*measure).is_some());
     let shown: Vec<Measure> = Measure::ALL.into_iter().filter(has).collect();
-    let titles = ["", "policy"].map(str::to_owned).into_iter().chain(shown.iter().map(|measure| measure.title()));
+    let titles = ["", "policy"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(shown.iter().map(|measure| measure.title()));
     let mut rows = table::figures(titles.chain(["Pareto".to_owned()]).collect(), 2);
     for ranked in ranking {
         let cell = |measure: &Measure| {
-            ranked.place(*measure).map_or("-".to_owned(), |place| format!("{} ({})", number(place.value), place.rank))
+            ranked
+                .place(*measure)
+                .map_or("-".to_owned(), |place| format!("{} ({})", number(place.value), place.rank))
         };
         let head = [ranked.rank.to_string(), runs[ranked.run].label.clone()];
         let mark = if ranked.pareto { "*" } else { "" };
-        rows.add_row(head.into_iter().chain(shown.iter().map(cell)).chain([mark.to_owned()]).collect::<Vec<_>>());
+        rows.add_row(
+            head.into_iter()
+                .chain(shown.iter().map(cell))
+                .chain([mark.to_owned()])
+                .collect::<Vec<_>>(),
+        );
     }
     let title = format!("{} on {} ({})", first.workloads.join(" + "), first.machine, first.cores);
-    let of = "* Pareto set: no other is as good in all of time, energy and unfairness and better in one. (n): place by that measure.";
-    let [title, of] = [format!("{title}\n\n"), format!("\n{of}\n")].map(|text| table::wrapped(&text, 2));
+    let of = "* Pareto set: no other is as good in all of time, energy and unfairness and better \
+              in one. (n): place by that measure.";
+    let [title, of] =
+        [format!("{title}\n\n"), format!("\n{of}\n")].map(|text| table::wrapped(&text, 2));
     title + &table::text(rows) + &of
 }

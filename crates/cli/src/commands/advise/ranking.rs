@@ -18,7 +18,8 @@ impl Measure {
     /// In the order of the table, and of ties.
     pub const ALL: [Self; 4] = [Self::Time, Self::Energy, Self::Edp, Self::Unfairness];
 
-    /// Those of the Pareto set. The energy-delay product follows from the first two: who is behind in it is behind in one of them.
+    /// Those of the Pareto set. The energy-delay product follows from the first two: who is behind
+    /// in it is behind in one of them.
     const PARETO: [Self; 3] = [Self::Time, Self::Energy, Self::Unfairness];
 
     /// The flag's word.
@@ -54,7 +55,8 @@ impl Measure {
     }
 }
 
-/// A value, and its place among all: 1 and one more for each that is better, so that equals share a place.
+/// A value, and its place among all: 1 and one more for each that is better, so that equals share a
+/// place.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Place {
     pub value: f64,
@@ -82,35 +84,53 @@ impl Ranked {
     }
 }
 
-/// Ranks the runs that did not fail, the best by `measure` first; equals by the other measures, then in the order given.
+/// Ranks the runs that did not fail, the best by `measure` first; equals by the other measures,
+/// then in the order given.
 pub fn rank(runs: &[Run], measure: Measure) -> Vec<Ranked> {
-    let done: Vec<(usize, &Run)> = runs.iter().enumerate().filter(|(_, run)| run.record.error.is_none()).collect();
+    let done: Vec<(usize, &Run)> =
+        runs.iter().enumerate().filter(|(_, run)| run.record.error.is_none()).collect();
     let place = |measure: Measure, record: &Record| {
         let value = measure.value(record)?;
-        let better = done.iter().filter_map(|(_, other)| measure.value(&other.record)).filter(|other| *other < value);
+        let better = done
+            .iter()
+            .filter_map(|(_, other)| measure.value(&other.record))
+            .filter(|other| *other < value);
         Some(Place { value, rank: 1 + better.count() })
     };
-    let is_in_pareto_set = |record: &Record| !done.iter().any(|(_, other)| dominates(&other.record, record));
+    let is_in_pareto_set =
+        |record: &Record| !done.iter().any(|(_, other)| dominates(&other.record, record));
     let mut ranking: Vec<Ranked> = done
         .iter()
         .map(|&(index, run)| {
-            let places: BTreeMap<_, _> =
-                Measure::ALL.into_iter().filter_map(|each| Some((each, place(each, &run.record)?))).collect();
+            let places: BTreeMap<_, _> = Measure::ALL
+                .into_iter()
+                .filter_map(|each| Some((each, place(each, &run.record)?)))
+                .collect();
             let rank = places.get(&measure).map_or(done.len(), |place| place.rank);
-            Ranked { policy: run.label.clone(), rank, pareto: is_in_pareto_set(&run.record), places, run: index }
+            Ranked {
+                policy: run.label.clone(),
+                rank,
+                pareto: is_in_pareto_set(&run.record),
+                places,
+                run: index,
+            }
         })
         .collect();
     // Stable: what is equal in all stays in the order given.
     ranking.sort_by_key(|ranked| {
-        let others = Measure::ALL.map(|each| ranked.place(each).map_or(usize::MAX, |place| place.rank));
+        let others =
+            Measure::ALL.map(|each| ranked.place(each).map_or(usize::MAX, |place| place.rank));
         (ranked.rank, others)
     });
     ranking
 }
 
-/// Whether `a` is as good as `b` in all measures of the Pareto set that both have, and better in one.
+/// Whether `a` is as good as `b` in all measures of the Pareto set that both have, and better in
+/// one.
 fn dominates(a: &Record, b: &Record) -> bool {
-    let pairs = Measure::PARETO.into_iter().filter_map(|measure| Some((measure.value(a)?, measure.value(b)?)));
+    let pairs = Measure::PARETO
+        .into_iter()
+        .filter_map(|measure| Some((measure.value(a)?, measure.value(b)?)));
     let mut better = false;
     for (a, b) in pairs {
         match a.total_cmp(&b) {
@@ -128,7 +148,8 @@ pub mod tests {
 
     /// A record with only what is ranked.
     pub fn record(time: f64, energy: Option<f64>, unfairness: Option<f64>) -> Record {
-        let app = serde_json::json!({ "name": "a", "threads": 1, "completion_s": time, "slowdown": 1.0 });
+        let app =
+            serde_json::json!({ "name": "a", "threads": 1, "completion_s": time, "slowdown": 1.0 });
         let apps = if unfairness.is_some() { vec![app.clone(), app] } else { vec![app] };
         serde_json::from_value(serde_json::json!({
             "schema": "", "machine": "m", "cores": "1big", "policy": "p", "workloads": ["w"], "seed": 1,
@@ -150,7 +171,8 @@ pub mod tests {
     }
 
     fn pareto(ranking: &[Ranked]) -> String {
-        let mut marked: Vec<_> = ranking.iter().filter(|it| it.pareto).map(|it| it.policy.clone()).collect();
+        let mut marked: Vec<_> =
+            ranking.iter().filter(|it| it.pareto).map(|it| it.policy.clone()).collect();
         marked.sort();
         marked.concat()
     }
@@ -166,7 +188,11 @@ pub mod tests {
 
     #[test]
     fn equals_are_told_apart_by_the_other_measures() {
-        let runs = runs([record(1.0, Some(9.0), None), record(1.0, Some(5.0), None), record(2.0, Some(5.0), None)]);
+        let runs = runs([
+            record(1.0, Some(9.0), None),
+            record(1.0, Some(5.0), None),
+            record(2.0, Some(5.0), None),
+        ]);
         assert_eq!(order(&rank(&runs, Measure::Time)), "bac");
         assert_eq!(order(&rank(&runs, Measure::Energy)), "bca");
     }
@@ -174,11 +200,22 @@ pub mod tests {
     #[test]
     fn the_pareto_set_has_whom_nobody_beats_in_one_and_matches_in_all() {
         let energy = |time, energy| record(time, Some(energy), None);
-        let all = runs([energy(1.0, 9.0), energy(2.0, 5.0), energy(2.0, 6.0), energy(3.0, 5.0), energy(4.0, 1.0)]);
+        let all = runs([
+            energy(1.0, 9.0),
+            energy(2.0, 5.0),
+            energy(2.0, 6.0),
+            energy(3.0, 5.0),
+            energy(4.0, 1.0),
+        ]);
         assert_eq!(pareto(&rank(&all, Measure::Time)), "abe");
         assert_eq!(pareto(&rank(&all, Measure::Edp)), "abe", "whatever it is ranked by");
         let fair = |time, energy, unfairness| record(time, Some(energy), Some(unfairness));
-        let all = runs([fair(1.0, 1.0, 2.0), fair(2.0, 2.0, 1.5), fair(2.0, 2.0, 1.5), fair(3.0, 3.0, 1.5)]);
+        let all = runs([
+            fair(1.0, 1.0, 2.0),
+            fair(2.0, 2.0, 1.5),
+            fair(2.0, 2.0, 1.5),
+            fair(3.0, 3.0, 1.5),
+        ]);
         assert_eq!(pareto(&rank(&all, Measure::Time)), "abc", "two that are equal are both in it");
     }
 

@@ -1,8 +1,9 @@
 //! Calibrations of the lab, kept for the same request for an hour.
 //!
-//! They are in one file of the folder of sessions' files, which is this user's alone. What makes a request the same is a
-//! text: the CPUs with their ratios, the period, this boot of this kernel on this host, and the version of Evenkeel.
-//! Keeping is for convenience: where the file cannot be read or written, the lab calibrates.
+//! They are in one file of the folder of sessions' files, which is this user's alone. What makes a
+//! request the same is a text: the CPUs with their ratios, the period, this boot of this kernel on
+//! this host, and the version of Evenkeel. Keeping is for convenience: where the file cannot be
+//! read or written, the lab calibrates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,10 +75,12 @@ impl Request {
     /// For these CPUs, on this machine.
     pub fn new(asked: &[Slow], period: Option<Nanos>) -> Self {
         let kernel = |name: &str| {
-            let text = fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).unwrap_or_default();
+            let text =
+                fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).unwrap_or_default();
             text.trim().to_owned()
         };
-        let cpus: Vec<String> = asked.iter().map(|slow| format!("{}={}", slow.cpu.0, slow.ratio)).collect();
+        let cpus: Vec<String> =
+            asked.iter().map(|slow| format!("{}={}", slow.cpu.0, slow.ratio)).collect();
         let text = format!(
             "evenkeel {} on {} {} boot {}: {} period {}",
             env!("CARGO_PKG_VERSION"),
@@ -93,7 +96,9 @@ impl Request {
     /// The one that is kept for it, and how many seconds old it is.
     pub fn find(&self) -> Option<(Vec<Calibrated>, u64)> {
         let now = now_s();
-        let entry = read(&self.file).into_iter().rfind(|entry| entry.request == self.text && is_fresh(entry, now))?;
+        let entry = read(&self.file)
+            .into_iter()
+            .rfind(|entry| entry.request == self.text && is_fresh(entry, now))?;
         Some((entry.cpus.into_iter().map(Row::calibrated).collect(), now - entry.at_s))
     }
 
@@ -117,7 +122,8 @@ impl Request {
 
 /// Nothing, where there is no such file, or it is somebody else's or of another form.
 fn read(file: &Path) -> Vec<Entry> {
-    let is_own = file.parent().is_some_and(|folder| folder.is_dir() && make_directory(folder).is_ok());
+    let is_own =
+        file.parent().is_some_and(|folder| folder.is_dir() && make_directory(folder).is_ok());
     let text = if is_own { fs::read(file).unwrap_or_default() } else { Vec::new() };
     serde_json::from_slice(&text).unwrap_or_default()
 }
@@ -137,7 +143,13 @@ mod tests {
     fn calibrated(cpu: u32, ratio: f64) -> Calibrated {
         let figures = Figures { median: ratio, spread: 0.01, p5: ratio, p95: ratio, count: 5 };
         let asked = Slow { cpu: Cpu(cpu), ratio };
-        Calibrated { asked, share: 0.6, period: Nanos::from_micros(500), ratio: figures, unslowed: figures }
+        Calibrated {
+            asked,
+            share: 0.6,
+            period: Nanos::from_micros(500),
+            ratio: figures,
+            unslowed: figures,
+        }
     }
 
     fn request(folder: &Path, asked: &[Slow], period: Option<Nanos>) -> Request {
@@ -151,7 +163,10 @@ mod tests {
         let same = request(folder.path(), &[found.asked], None);
         assert_eq!(same.find(), None);
         same.keep(std::slice::from_ref(&found));
-        assert_eq!(same.find().map(|(cpus, age)| (cpus, age <= 1)), Some((vec![found.clone()], true)));
+        assert_eq!(
+            same.find().map(|(cpus, age)| (cpus, age <= 1)),
+            Some((vec![found.clone()], true))
+        );
         for other in [
             request(folder.path(), &[Slow { ratio: 2.0, ..found.asked }], None),
             request(folder.path(), &[Slow { cpu: Cpu(2), ..found.asked }], None),

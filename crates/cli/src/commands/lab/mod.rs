@@ -9,8 +9,8 @@ use std::thread;
 use anyhow::Context as _;
 use evenkeel_linux::here::sysfs;
 use evenkeel_linux::lab::{
-    BOUND, Calibrated, Control, Cpus, Handout, LAB_VARIABLE, LEAST_WINDOWS, Lab, LabError, MACHINE_VARIABLE, Window,
-    equal_cores, parse_slow, slowed_machine,
+    BOUND, Calibrated, Control, Cpus, Handout, LAB_VARIABLE, LEAST_WINDOWS, Lab, LabError,
+    MACHINE_VARIABLE, Window, equal_cores, parse_slow, slowed_machine,
 };
 use evenkeel_linux::program::{self, Bond, Program, Signals};
 use evenkeel_linux::watch::Cpu;
@@ -27,12 +27,14 @@ use kept::Request;
 /// `evenkeel lab`. The exit code is the command's.
 ///
 /// # Errors
-/// Wrong usage, no leave to slow CPUs, CPUs that do not become as slow as asked, a command that cannot be started.
+/// Wrong usage, no leave to slow CPUs, CPUs that do not become as slow as asked, a command that
+/// cannot be started.
 pub fn run(args: &LabArgs) -> Result<ExitCode> {
     let slow = parse_slow(&args.slow).map_err(failure)?;
     let cpus = Cpus::of_this_process(&sysfs()).map_err(failure)?;
     if let Some(program) = args.command.first() {
-        program::find(program, std::env::var_os("PATH")).map_err(|error| Failure::not_started(program, error))?;
+        program::find(program, std::env::var_os("PATH"))
+            .map_err(|error| Failure::not_started(program, error))?;
     }
     // Signals first: thieves do what the first thread does with them.
     let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
@@ -62,16 +64,18 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
         Some((program, rest)) => {
             let mut command = Command::new(program);
             command.args(rest).envs(environment);
-            let program =
-                Program::start(command, Bond::Tied, &signals).map_err(|error| Failure::not_started(program, error))?;
-            let status = program.wait().context("cannot wait for the command").map_err(Failure::Failed)?;
+            let program = Program::start(command, Bond::Tied, &signals)
+                .map_err(|error| Failure::not_started(program, error))?;
+            let status =
+                program.wait().context("cannot wait for the command").map_err(Failure::Failed)?;
             Ok(ExitCode::from(program::exit_code(status)))
         }
         None => hold(&environment, &signals),
     }
 }
 
-/// Calibrates, or takes up what was found for the same request within the last hour. What is within bounds is kept.
+/// Calibrates, or takes up what was found for the same request within the last hour. What is within
+/// bounds is kept.
 fn calibrate(lab: &mut Lab, args: &LabArgs, signals: &Signals) -> Result<Vec<Calibrated>> {
     let asked = lab.asked().to_vec();
     if asked.is_empty() {
@@ -82,21 +86,31 @@ fn calibrate(lab: &mut Lab, args: &LabArgs, signals: &Signals) -> Result<Vec<Cal
         && lab.take_up(kept.clone())
     {
         let minutes = age_s / 60;
-        say("note", &format!("a calibration of {minutes} min ago is used; --recalibrate measures anew"));
+        say(
+            "note",
+            &format!("a calibration of {minutes} min ago is used; --recalibrate measures anew"),
+        );
         return Ok(kept);
     }
     let cpus = write_cpus(asked.iter().map(|slow| slow.cpu.0));
-    say("note", &format!("calibrating CPU {cpus}: how much must be taken of it is measured, which takes some 5 s"));
+    say(
+        "note",
+        &format!(
+            "calibrating CPU {cpus}: how much must be taken of it is measured, which takes some 5 s"
+        ),
+    );
     let windows = LEAST_WINDOWS as u64;
-    let calibrated =
-        watched(signals, windows, "calibration ", |control| Ok(lab.calibrate(control).map_err(failure)?.to_vec()))?;
+    let calibrated = watched(signals, windows, "calibration ", |control| {
+        Ok(lab.calibrate(control).map_err(failure)?.to_vec())
+    })?;
     if calibrated.iter().all(|cpu| cpu.holds() || cpu.is_as_steady_as_the_machine()) {
         request.keep(&calibrated);
     }
     Ok(calibrated)
 }
 
-/// Does what takes seconds on a thread of its own, so that a signal ends it at once, and a bar shows how far it is.
+/// Does what takes seconds on a thread of its own, so that a signal ends it at once, and a bar
+/// shows how far it is.
 fn watched<T: Send>(
     signals: &Signals,
     windows: u64,
@@ -112,7 +126,9 @@ fn watched<T: Send>(
         while !worker.is_finished() {
             // Whatever comes of it, the signals are looked for.
             let _ = poll(&mut [PollFd::new(signals, PollFlags::IN)], Some(&LOOK));
-            while let Some(caught) = signals.poll().context("cannot read signals").map_err(Failure::Failed)? {
+            while let Some(caught) =
+                signals.poll().context("cannot read signals").map_err(Failure::Failed)?
+            {
                 if caught.is_to_end() {
                     control.end();
                     ended_by = Some(caught.signal);
@@ -131,7 +147,8 @@ fn watched<T: Send>(
     }
 }
 
-/// What the machine is without the lab: as sysfs describes it, or, where that says nothing, CPUs that are all alike.
+/// What the machine is without the lab: as sysfs describes it, or, where that says nothing, CPUs
+/// that are all alike.
 fn base(usable: &[Cpu]) -> Machine {
     let allowed = Some(usable.iter().map(|cpu| cpu.0).collect());
     let detected = discover(&sysfs(), &Given { allowed, ..Given::default() });
@@ -140,7 +157,9 @@ fn base(usable: &[Cpu]) -> Machine {
 
 /// Keeps the CPUs slow until someone ends it.
 fn hold(environment: &[(&str, OsString)], signals: &Signals) -> Result<ExitCode> {
-    let lines = environment.iter().map(|(name, value)| format!("export {name}={}\n", quoted(&value.to_string_lossy())));
+    let lines = environment
+        .iter()
+        .map(|(name, value)| format!("export {name}={}\n", quoted(&value.to_string_lossy())));
     output::print(&lines.collect::<String>())?;
     say("note", "slow until interrupted (Ctrl-C)");
     signals.next().context("cannot wait for signals").map_err(Failure::Failed)?;
@@ -187,9 +206,11 @@ impl Row {
 /// Measures for as long as asked, and says what came of it.
 fn measure(lab: &Lab, args: &LabArgs, signals: &Signals) -> Result {
     let windows = lab.windows(args.duration) as u64;
-    let (calibrated, windows) =
-        watched(signals, windows, "measurement ", |control| lab.measure(args.duration, control).map_err(failure))?;
-    let rows: Vec<Row> = calibrated.iter().zip(&windows).map(|(cpu, windows)| Row::new(cpu, windows)).collect();
+    let (calibrated, windows) = watched(signals, windows, "measurement ", |control| {
+        lab.measure(args.duration, control).map_err(failure)
+    })?;
+    let rows: Vec<Row> =
+        calibrated.iter().zip(&windows).map(|(cpu, windows)| Row::new(cpu, windows)).collect();
     if args.json {
         output::print_json(&rows)?;
     } else {
@@ -199,7 +220,17 @@ fn measure(lab: &Lab, args: &LabArgs, signals: &Signals) -> Result {
 }
 
 fn drawn(rows: &[Row]) -> String {
-    let header = ["CPU", "asked", "measured", "spread %", "p5", "p95", "unslowed spread %", "taken %", "period us"];
+    let header = [
+        "CPU",
+        "asked",
+        "measured",
+        "spread %",
+        "p5",
+        "p95",
+        "unslowed spread %",
+        "taken %",
+        "period us",
+    ];
     let mut table = table::figures(header.map(str::to_owned).to_vec(), 0);
     let percent = |share: f64| format!("{:.2}", share * 100.0);
     for row in rows {
@@ -233,12 +264,16 @@ fn insist_on_bounds(calibrated: &[Calibrated], force: bool) -> Result {
         if cpu.is_as_steady_as_the_machine() {
             say(
                 "warning",
-                &format!("CPU {number} is unsteady: {}; unslowed, its own speed spreads {own:.1} %", told(cpu)),
+                &format!(
+                    "CPU {number} is unsteady: {}; unslowed, its own speed spreads {own:.1} %",
+                    told(cpu)
+                ),
             );
             continue;
         }
         let what = format!(
-            "CPU {number} is not held within {:.0} % of what was asked: {}; unslowed, its own speed spreads {own:.1} %: the \
+            "CPU {number} is not held within {:.0} % of what was asked: {}; unslowed, its own \
+             speed spreads {own:.1} %: the \
              machine may be busy",
             BOUND * 100.0,
             told(cpu),
@@ -259,7 +294,11 @@ fn failure(error: LabError) -> Failure {
 /// For a shell.
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=,".contains(c);
-    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]
@@ -268,7 +307,10 @@ mod tests {
 
     #[test]
     fn what_a_shell_would_take_apart_is_quoted() {
-        assert_eq!(quoted("/tmp/evenkeel-lab-a.B_1/machine.toml"), "/tmp/evenkeel-lab-a.B_1/machine.toml");
+        assert_eq!(
+            quoted("/tmp/evenkeel-lab-a.B_1/machine.toml"),
+            "/tmp/evenkeel-lab-a.B_1/machine.toml"
+        );
         assert_eq!(quoted("1=3.01,2=2"), "1=3.01,2=2");
         assert_eq!(quoted("/my tmp/it's"), r"'/my tmp/it'\''s'");
     }

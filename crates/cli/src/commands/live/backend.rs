@@ -52,7 +52,9 @@ pub fn choose(args: &LiveArgs, prepared: &Prepared, scope: &Scope) -> Choice {
         Backend::Affinity => Choice::Affinity(asked()),
         Backend::SchedExt => Choice::SchedExt(asked()),
         Backend::Auto => match obstacle(prepared).or_else(|| busy(scope)) {
-            None => Choice::SchedExt("this kernel has it, and this user may load a scheduler".into()),
+            None => {
+                Choice::SchedExt("this kernel has it, and this user may load a scheduler".into())
+            }
             Some(why) => Choice::Affinity(why),
         },
     }
@@ -60,7 +62,9 @@ pub fn choose(args: &LiveArgs, prepared: &Prepared, scope: &Scope) -> Choice {
 
 #[cfg(feature = "sched_ext")]
 fn obstacle(prepared: &Prepared) -> Option<String> {
-    evenkeel_linux::sched_ext::support::check(&prepared.config.sysfs).err().map(|error| error.cause())
+    evenkeel_linux::sched_ext::support::check(&prepared.config.sysfs)
+        .err()
+        .map(|error| error.cause())
 }
 
 #[cfg(not(feature = "sched_ext"))]
@@ -68,7 +72,8 @@ fn obstacle(_: &Prepared) -> Option<String> {
     Some("this evenkeel was built without sched_ext (docs/schedule.md)".into())
 }
 
-/// Whether other programs would keep a program in SCHED_EXT waiting: the kernel serves those of its own class first.
+/// Whether other programs would keep a program in SCHED_EXT waiting: the kernel serves those of its
+/// own class first.
 #[cfg(feature = "sched_ext")]
 fn busy(scope: &Scope) -> Option<String> {
     let whose = match scope {
@@ -76,15 +81,19 @@ fn busy(scope: &Scope) -> Option<String> {
         Scope::Program => None,
         Scope::Running(whose) => Some(whose),
     };
-    evenkeel_linux::sched_ext::support::others_run(whose)
-        .then(|| "other programs are at work, and the kernel would serve them before those in SCHED_EXT".into())
+    evenkeel_linux::sched_ext::support::others_run(whose).then(|| {
+        "other programs are at work, and the kernel would serve them before those in SCHED_EXT"
+            .into()
+    })
 }
 
 #[cfg(not(feature = "sched_ext"))]
 fn busy(scope: &Scope) -> Option<String> {
     // Nothing but sched_ext goes by it.
     match scope {
-        Scope::Machine | Scope::Program | Scope::Running(Whose::Processes(_) | Whose::Cgroup(_)) => None,
+        Scope::Machine
+        | Scope::Program
+        | Scope::Running(Whose::Processes(_) | Whose::Cgroup(_)) => None,
     }
 }
 
@@ -92,8 +101,8 @@ fn busy(scope: &Scope) -> Option<String> {
 #[cfg(feature = "sched_ext")]
 const BUDGET: f64 = 0.04;
 
-/// Begins to schedule: the whole machine, or only threads of SCHED_EXT. `None`: the kernel refuses, which has been said, and
-/// the choice was ours.
+/// Begins to schedule: the whole machine, or only threads of SCHED_EXT. `None`: the kernel refuses,
+/// which has been said, and the choice was ours.
 ///
 /// # Errors
 /// The policy refuses the machine; the kernel refuses the scheduler that was asked for.
@@ -111,7 +120,11 @@ pub fn begin_sched_ext(
 
     let Prepared { policy, machine, config } = prepared;
     if args.no_park || args.grace.is_some() || args.source != SourceName::Auto {
-        say("note", "--source, --no-park and --grace are for --backend affinity, and change nothing under sched_ext");
+        say(
+            "note",
+            "--source, --no-park and --grace are for --backend affinity, and change nothing under \
+             sched_ext",
+        );
     }
     let config = Config {
         mechanism: Options {
@@ -138,7 +151,13 @@ pub fn begin_sched_ext(
     }
     let strangers = write_cpus(session.strangers());
     if !strangers.is_empty() {
-        say("note", &format!("CPUs {strangers} are not in the machine: only threads that are bound to them run there"));
+        say(
+            "note",
+            &format!(
+                "CPUs {strangers} are not in the machine: only threads that are bound to them run \
+                 there"
+            ),
+        );
     }
     Ok(Some((Box::new(session), policy.clone())))
 }
@@ -148,7 +167,11 @@ pub fn begin_sched_ext(
 /// # Errors
 /// Always.
 #[cfg(not(feature = "sched_ext"))]
-pub fn begin_sched_ext(_: &Prepared, _: &LiveArgs, _: bool) -> Result<Option<(Box<dyn live::Session>, Chosen)>> {
+pub fn begin_sched_ext(
+    _: &Prepared,
+    _: &LiveArgs,
+    _: bool,
+) -> Result<Option<(Box<dyn live::Session>, Chosen)>> {
     Err(Failure::usage(super::BUILT_WITHOUT))
 }
 
@@ -160,7 +183,8 @@ pub use evenkeel_linux::sched_ext::members::{Members, Whose};
 #[cfg(not(feature = "sched_ext"))]
 pub use without::{Members, Whose};
 
-/// What stands where nothing of sched_ext is built in: [`begin_sched_ext`] has refused before any of it is reached.
+/// What stands where nothing of sched_ext is built in: [`begin_sched_ext`] has refused before any
+/// of it is reached.
 #[cfg(not(feature = "sched_ext"))]
 mod without {
     use std::io;
@@ -195,14 +219,18 @@ mod without {
 /// What ended a session, with all that the kernel had to say about it if so asked.
 pub fn trouble(error: Box<dyn std::error::Error + Send + Sync>, verbose: bool) -> Failure {
     #[cfg(feature = "sched_ext")]
-    if let Some(evenkeel_linux::sched_ext::session::SessionError::Ended(ended)) = error.downcast_ref() {
+    if let Some(evenkeel_linux::sched_ext::session::SessionError::Ended(ended)) =
+        error.downcast_ref()
+    {
         if ended.is_by_hand() {
             return Failure::Dismissed(anyhow::anyhow!(error));
         }
         if !ended.dump.is_empty() {
             use std::io::Write as _;
             if !verbose {
-                return Failure::Failed(anyhow::anyhow!("{error}; -v prints what the kernel's queues held then"));
+                return Failure::Failed(anyhow::anyhow!(
+                    "{error}; -v prints what the kernel's queues held then"
+                ));
             }
             // Nothing can be done where stderr is gone.
             let _ = writeln!(std::io::stderr(), "{}", ended.dump.trim_end());

@@ -1,4 +1,5 @@
-//! What a live run drew: read from the machine's sensors, or, where it has none that can be read, told by its power model.
+//! What a live run drew: read from the machine's sensors, or, where it has none that can be read,
+//! told by its power model.
 
 use std::path::Path;
 
@@ -22,11 +23,16 @@ impl Watched {
         for (sensor, error) in &found.refused {
             say("note", &format!("{}: {error}", sensor.name));
         }
-        let counted: Vec<_> = found.sensors.iter().filter(|sensor| found.counts(sensor)).cloned().collect();
+        let counted: Vec<_> =
+            found.sensors.iter().filter(|sensor| found.counts(sensor)).cloned().collect();
         if counted.is_empty() {
             return Self(None);
         }
-        Self(Sampler::start(counted, INTERVAL).map_err(|error| say("note", &format!("sensors: {error}"))).ok())
+        Self(
+            Sampler::start(counted, INTERVAL)
+                .map_err(|error| say("note", &format!("sensors: {error}")))
+                .ok(),
+        )
     }
 
     /// Puts the energy of the run into its record.
@@ -42,13 +48,17 @@ impl Watched {
                 let uses: Vec<_> = machine
                     .cores
                     .iter()
-                    .map(|core| CoreUse { cpu: core.cpu, busy: finished.busy[core.id.index()].min(makespan) })
+                    .map(|core| CoreUse {
+                        cpu: core.cpu,
+                        busy: finished.busy[core.id.index()].min(makespan),
+                    })
                     .collect();
                 let Some(modelled) = modelled_energy(machine, &uses, makespan) else { return };
                 for (rank, kind) in record.kinds.values_mut().enumerate() {
                     let joules = modelled.by_kind[KindId(rank as u8)].as_joules_f64();
                     kind.energy_j = Some(joules);
-                    kind.mean_power_w = (record.makespan_s > 0.0).then(|| joules / record.makespan_s);
+                    kind.mean_power_w =
+                        (record.makespan_s > 0.0).then(|| joules / record.makespan_s);
                 }
                 (modelled.total.as_joules_f64(), false)
             }

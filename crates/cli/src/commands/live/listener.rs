@@ -1,7 +1,8 @@
 //! The socket of a `schedule`, at which `schedule --monitor` asks it for what it has done.
 //!
-//! Whoever connects gets one snapshot as a line of JSON, and the connection is closed. It fits the socket's own memory, so that the scheduler
-//! waits for no reader. Being in the folder of the lock, which one process at a time has, what is found there is left over.
+//! Whoever connects gets one snapshot as a line of JSON, and the connection is closed. It fits the
+//! socket's own memory, so that the scheduler waits for no reader. Being in the folder of the lock,
+//! which one process at a time has, what is found there is left over.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -11,7 +12,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, fchmod};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
+};
 
 use super::statistics::Snapshot;
 
@@ -42,7 +45,8 @@ impl Listener {
         }
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        // The file that `bind` makes has the mode that the socket has by then; one that is set afterwards leaves others a moment.
+        // The file that `bind` makes has the mode that the socket has by then; one that is set
+        // afterwards leaves others a moment.
         fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
         bind(&socket, &SocketAddrUnix::new(&path)?)?;
         listen(&socket, AT_ONCE as i32)?;
@@ -51,7 +55,8 @@ impl Listener {
 
     /// Answers those who have connected meanwhile.
     ///
-    /// Whether anybody has is asked for first: `accept` makes a socket and a file before it looks, and this is called after each look at the threads.
+    /// Whether anybody has is asked for first: `accept` makes a socket and a file before it looks,
+    /// and this is called after each look at the threads.
     ///
     /// # Errors
     /// It can take no more connections, and would be readable for ever.
@@ -64,7 +69,12 @@ impl Listener {
             let mut reader = match self.socket.accept() {
                 Ok((reader, _)) => reader,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+                    ) =>
+                {
                     continue;
                 }
                 Err(error) => return Err(error),

@@ -30,7 +30,8 @@ const GRACE: Nanos = Nanos::from_millis(50);
 
 /// What a build without the kernel's side says where it is asked for.
 #[cfg(not(feature = "sched_ext"))]
-pub const BUILT_WITHOUT: &str = "this evenkeel was built without sched_ext: build it with --features sched_ext \
+pub const BUILT_WITHOUT: &str = "this evenkeel was built without sched_ext: build it with \
+                                 --features sched_ext \
                                  (docs/schedule.md), or use --backend affinity";
 
 /// Everything that is known before threads are looked at.
@@ -48,7 +49,8 @@ fn prepare(args: &LiveArgs, remembers: usize) -> Result<Prepared> {
     let policy = choose(vec![spec], &args.settings)?.remove(0);
     if let Some(graph) = policy.graph() {
         return Err(Failure::usage(format!(
-            "policy {}: {graph} chooses among the tasks of a graph, and a running program shows its threads only; expected a policy for threads, \
+            "policy {}: {graph} chooses among the tasks of a graph, and a running program shows \
+             its threads only; expected a policy for threads, \
              as gts",
             policy.label
         )));
@@ -80,10 +82,12 @@ pub fn machine(named: Option<&str>) -> Result<Machine> {
     }
     let machine = evenkeel_files::machines::load(&name).map_err(Failure::input)?;
     let allowed = here::allowed_cpus().map_err(|error| Failure::Failed(error.into()))?;
-    let strange: Vec<u32> = machine.cores.iter().map(|core| core.cpu).filter(|cpu| !allowed.contains(cpu)).collect();
+    let strange: Vec<u32> =
+        machine.cores.iter().map(|core| core.cpu).filter(|cpu| !allowed.contains(cpu)).collect();
     if !strange.is_empty() {
         return Err(Failure::usage(format!(
-            "{name} has CPUs {}, and this process may use {}: expected a description of this machine; `evenkeel detect -o FILE` writes one",
+            "{name} has CPUs {}, and this process may use {}: expected a description of this \
+             machine; `evenkeel detect -o FILE` writes one",
             write_cpus(strange),
             write_cpus(allowed)
         )));
@@ -110,13 +114,17 @@ fn unwatchable(error: WatchError) -> Failure {
 }
 
 /// A session of the affinity mechanism.
-fn begin(prepared: Prepared, watcher: Watcher, args: &LiveArgs) -> Result<(Box<dyn live::Session>, Chosen)> {
+fn begin(
+    prepared: Prepared,
+    watcher: Watcher,
+    args: &LiveArgs,
+) -> Result<(Box<dyn live::Session>, Chosen)> {
     if args.watchdog.is_some() {
         say("note", "--watchdog is for --backend sched_ext, and changes nothing by affinity");
     }
     let Prepared { policy, machine, config } = prepared;
-    let session =
-        Session::begin(watcher, machine, (policy.name(), policy.make()?), config).map_err(|error| match error {
+    let session = Session::begin(watcher, machine, (policy.name(), policy.make()?), config)
+        .map_err(|error| match error {
             SessionError::Refused { .. } => Failure::input(error),
             _ => Failure::Failed(error.into()),
         })?;
@@ -124,7 +132,10 @@ fn begin(prepared: Prepared, watcher: Watcher, args: &LiveArgs) -> Result<(Box<d
     if recovered.sessions > 0 {
         say(
             "note",
-            &format!("{} threads that a killed evenkeel had bound may use all their CPUs again", recovered.threads),
+            &format!(
+                "{} threads that a killed evenkeel had bound may use all their CPUs again",
+                recovered.threads
+            ),
         );
     }
     for note in session.mechanism().notes() {

@@ -1,4 +1,5 @@
-//! `evenkeel schedule --monitor`: what another `schedule` does, asked for at its socket ([`super::listener`]).
+//! `evenkeel schedule --monitor`: what another `schedule` does, asked for at its socket
+//! ([`super::listener`]).
 
 use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
@@ -17,7 +18,8 @@ use super::statistics::{Snapshot, Statistics};
 use crate::error::{Failure, Result, say};
 use crate::output::print;
 
-/// Longest that an answer is waited for: while CPUs come and go a scheduler loads itself anew, on a slow machine for seconds.
+/// Longest that an answer is waited for: while CPUs come and go a scheduler loads itself anew, on a
+/// slow machine for seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Longest answer that is read.
 const LONGEST: usize = 1 << 16;
@@ -45,7 +47,10 @@ pub fn run(seconds: u32, json: bool) -> Result<ExitCode> {
         Answer::Interrupted => return Ok(ExitCode::SUCCESS),
     };
     let of = &before.identity;
-    say("note", &format!("process {} schedules {} under {}; {}", of.pid, of.scope, of.policy, of.source));
+    say(
+        "note",
+        &format!("process {} schedules {} under {}; {}", of.pid, of.scope, of.policy, of.source),
+    );
     let mut next = Instant::now() + every;
     loop {
         if sleep_until(next, &signals)? {
@@ -62,12 +67,16 @@ pub fn run(seconds: u32, json: bool) -> Result<ExitCode> {
         };
         if now.identity.pid != before.identity.pid {
             let of = &now.identity;
-            say("note", &format!("process {} has ended; {} schedules now", before.identity.pid, of.pid));
+            say(
+                "note",
+                &format!("process {} has ended; {} schedules now", before.identity.pid, of.pid),
+            );
             *before = Snapshot::default();
         }
         let statistics = Statistics::since(&before, &now);
         if json {
-            let line = serde_json::to_string(&statistics).map_err(|error| Failure::Failed(error.into()))?;
+            let line = serde_json::to_string(&statistics)
+                .map_err(|error| Failure::Failed(error.into()))?;
             print(&(line + "\n"))?;
         } else {
             print(&statistics.line())?;
@@ -77,16 +86,30 @@ pub fn run(seconds: u32, json: bool) -> Result<ExitCode> {
 }
 
 fn nobody(path: &Path) -> Failure {
-    let hint = if rustix::process::geteuid().is_root() { "" } else { "; one that root has started takes sudo" };
-    Failure::Failed(anyhow::anyhow!("no `evenkeel schedule` runs (nobody listens at {}){hint}", path.display()))
+    let hint = if rustix::process::geteuid().is_root() {
+        ""
+    } else {
+        "; one that root has started takes sudo"
+    };
+    Failure::Failed(anyhow::anyhow!(
+        "no `evenkeel schedule` runs (nobody listens at {}){hint}",
+        path.display()
+    ))
 }
 
 /// Asks for a snapshot.
 fn ask(path: &Path, signals: &Signals) -> Result<Answer> {
-    let failed = |error: io::Error| Failure::Failed(anyhow::Error::from(error).context(path.display().to_string()));
+    let failed = |error: io::Error| {
+        Failure::Failed(anyhow::Error::from(error).context(path.display().to_string()))
+    };
     let mut stream = match UnixStream::connect(path) {
         Ok(stream) => stream,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+            ) =>
+        {
             return Ok(Answer::Nobody);
         }
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -106,19 +129,26 @@ fn ask(path: &Path, signals: &Signals) -> Result<Answer> {
             Ok(0) => break,
             Ok(read) => text.extend_from_slice(&portion[..read]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let mut fds =
-                    [PollFd::new(&stream, PollFlags::IN), PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN)];
+                let mut fds = [
+                    PollFd::new(&stream, PollFlags::IN),
+                    PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
+                ];
                 wait(&mut fds, end)?;
                 if is_to_end(signals)? {
                     return Ok(Answer::Interrupted);
                 }
                 if Instant::now() >= end {
-                    return Err(failed(io::Error::new(io::ErrorKind::TimedOut, "the evenkeel there does not answer")));
+                    return Err(failed(io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "the evenkeel there does not answer",
+                    )));
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             // It has ended before it came to us.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(Answer::Nobody),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                return Ok(Answer::Nobody);
+            }
             Err(error) => return Err(failed(error)),
         }
     }
@@ -127,7 +157,10 @@ fn ask(path: &Path, signals: &Signals) -> Result<Answer> {
     }
     let snapshot = serde_json::from_slice(&text)
         .with_context(|| {
-            format!("{}: not what this evenkeel understands, another version may run there", path.display())
+            format!(
+                "{}: not what this evenkeel understands, another version may run there",
+                path.display()
+            )
         })
         .map_err(Failure::Failed)?;
     Ok(Answer::Snapshot(Box::new(snapshot)))
@@ -151,7 +184,8 @@ fn is_to_end(signals: &Signals) -> Result<bool> {
 
 fn wait(fds: &mut [PollFd<'_>], end: Instant) -> Result {
     let left = end.saturating_duration_since(Instant::now());
-    let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+    let timeout =
+        Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
     match poll(fds, Some(&timeout)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(Failure::Failed(anyhow::Error::from(error).context("cannot wait"))),

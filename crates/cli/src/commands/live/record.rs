@@ -40,16 +40,21 @@ impl Run<'_> {
     pub fn record(&self, finished: &Finished) -> Record {
         let machine = &finished.machine;
         let (totals, wall) = (finished.totals, finished.cost.wall);
-        let last_end = || finished.apps.iter().filter_map(|app| app.ended).max().filter(|end| *end <= wall);
+        let last_end =
+            || finished.apps.iter().filter_map(|app| app.ended).max().filter(|end| *end <= wall);
         let makespan = match self.time {
             Of::Program => last_end().unwrap_or(wall),
             Of::Session => wall,
         };
         let kinds = machine.kinds.iter().enumerate().map(|(rank, kind)| {
             let cores: Vec<_> = machine.cores_of(KindId(rank as u8)).collect();
-            let busy: f64 = cores.iter().map(|core| finished.busy[core.index()].as_secs_f64()).sum();
+            let busy: f64 =
+                cores.iter().map(|core| finished.busy[core.index()].as_secs_f64()).sum();
             let idle = (cores.len() as f64 * makespan.as_secs_f64() - busy).max(0.0);
-            (kind.name.clone(), KindRow { busy_s: busy, idle_s: idle, energy_j: None, mean_power_w: None })
+            (
+                kind.name.clone(),
+                KindRow { busy_s: busy, idle_s: idle, energy_j: None, mean_power_w: None },
+            )
         });
         let subject = Subject {
             machine,
@@ -102,7 +107,11 @@ impl Run<'_> {
             .apps
             .iter()
             .map(|app| {
-                let name = if app.name.is_empty() { format!("process {}", app.process.0) } else { app.name.clone() };
+                let name = if app.name.is_empty() {
+                    format!("process {}", app.process.0)
+                } else {
+                    app.name.clone()
+                };
                 let took = app.ended.unwrap_or(wall).saturating_sub(app.started);
                 row(name, app.threads, took, &app.forgotten)
             })
@@ -163,7 +172,9 @@ fn summary(times: &[Nanos]) -> Option<LatencySummary> {
 
 fn on_kinds(finished: &Finished, time_on: &PerKind<Nanos>) -> IndexMap<String, f64> {
     let kinds = finished.machine.kinds.iter().enumerate();
-    kinds.map(|(rank, kind)| (kind.name.clone(), time_on[KindId(rank as u8)].as_secs_f64())).collect()
+    kinds
+        .map(|(rank, kind)| (kind.name.clone(), time_on[KindId(rank as u8)].as_secs_f64()))
+        .collect()
 }
 
 /// The record as people are shown it: the applications that ran longest, the others as one.

@@ -29,11 +29,15 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
     let prepared = prepare(&args.live, usize::MAX)?;
     let file = args.output.as_deref().map(OutputFile::begin).transpose()?;
-    let Some((program, rest)) = args.command.split_first() else { return Err(Failure::usage("no program to run")) };
-    find(program, std::env::var_os("PATH")).map_err(|error| Failure::not_started(program, error))?;
+    let Some((program, rest)) = args.command.split_first() else {
+        return Err(Failure::usage("no program to run"));
+    };
+    find(program, std::env::var_os("PATH"))
+        .map_err(|error| Failure::not_started(program, error))?;
     let mut command = Command::new(program);
     command.args(rest);
-    let held = Held::new(command, &signals).context("cannot start a process").map_err(Failure::Failed)?;
+    let held =
+        Held::new(command, &signals).context("cannot start a process").map_err(Failure::Failed)?;
     // Processes whose parents have ended are still the program's.
     set_child_subreaper(Pid::from_raw(held.id() as i32))
         .context("cannot become a subreaper")
@@ -46,7 +50,8 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     }
     let begun = match choice {
         Choice::Affinity(_) => None,
-        // The program alone: whatever else runs stays with the kernel's own scheduler, which comes first.
+        // The program alone: whatever else runs stays with the kernel's own scheduler, which comes
+        // first.
         Choice::SchedExt(_) => backend::begin_sched_ext(&prepared, &args.live, true)?,
     };
     let (mut session, policy) = match begun {
@@ -57,7 +62,8 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
             begun
         }
         None => {
-            let watcher = Watcher::program(process, &watch_options(&args.live)).map_err(unwatchable)?;
+            let watcher =
+                Watcher::program(process, &watch_options(&args.live)).map_err(unwatchable)?;
             begin(prepared, watcher, &args.live)?
         }
     };
@@ -73,23 +79,32 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     let mut status = None;
     let mut trouble = None;
     while status.is_none() && trouble.is_none() {
-        trouble = session.step(Nanos::MAX, &[&signals]).err().map(|error| backend::trouble(error, args.live.verbose));
+        trouble = session
+            .step(Nanos::MAX, &[&signals])
+            .err()
+            .map(|error| backend::trouble(error, args.live.verbose));
         match program.poll() {
             Ok(ended) => status = ended,
             Err(error) => {
-                trouble = Some(Failure::Failed(anyhow::Error::from(error).context("cannot wait for the program")))
+                trouble = Some(Failure::Failed(
+                    anyhow::Error::from(error).context("cannot wait for the program"),
+                ))
             }
         }
     }
     if let Some(trouble) = trouble {
-        // The program goes on, with its CPUs back, and is waited for: it is whoever called us who waits.
+        // The program goes on, with its CPUs back, and is waited for: it is whoever called us who
+        // waits.
         session.end();
         trouble.report();
-        let status = program.wait().context("cannot wait for the program").map_err(Failure::Failed)?;
+        let status =
+            program.wait().context("cannot wait for the program").map_err(Failure::Failed)?;
         return Ok(ExitCode::from(exit_code(status)));
     }
     let run = Run {
-        workloads: vec![args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")],
+        workloads: vec![
+            args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
+        ],
         policy: &policy,
         threads: args.threads,
         time: Of::Program,
@@ -98,7 +113,8 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     let mut record = run.record(&finished);
     sensors.tell(&mut record, &finished);
     if let Some(file) = file {
-        let text = serde_json::to_vec_pretty(&record).map_err(|error| Failure::Failed(error.into()))?;
+        let text =
+            serde_json::to_vec_pretty(&record).map_err(|error| Failure::Failed(error.into()))?;
         file.finish_with(&text)?;
     }
     if args.json {

@@ -1,4 +1,5 @@
-//! `evenkeel schedule`: the whole machine, or some processes of it, under a policy until interrupted.
+//! `evenkeel schedule`: the whole machine, or some processes of it, under a policy until
+//! interrupted.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -35,7 +36,8 @@ const REMEMBERED: usize = 4096;
 /// What Ctrl-Z sends.
 const STOP: Signal = Signal::TSTP;
 
-/// Schedules until interrupted, until the duration is over, or until no process that was named is left.
+/// Schedules until interrupted, until the duration is over, or until no process that was named is
+/// left.
 ///
 /// # Errors
 /// Bad input, a process that is not there, no permission, or another one at work.
@@ -44,11 +46,13 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
         return monitor::run(seconds, args.json);
     }
     // Before any thread is made: see `Signals`.
-    let signals = Signals::hold_with(&[STOP]).context("cannot hold back signals").map_err(Failure::Failed)?;
+    let signals =
+        Signals::hold_with(&[STOP]).context("cannot hold back signals").map_err(Failure::Failed)?;
     let prepared = prepare(&args.live, if args.threads { usize::MAX } else { REMEMBERED })?;
     let _lock = lock()?;
     // While every privilege is there still.
-    let unmonitored = |error: io::Error| say("note", &format!("--monitor will find nobody: {error}"));
+    let unmonitored =
+        |error: io::Error| say("note", &format!("--monitor will find nobody: {error}"));
     let mut listener = Listener::begin(&directory()).map_err(unmonitored).ok();
     let machine = prepared.machine.name.clone();
     let whole = args.pid.is_empty() && args.cgroup.is_none();
@@ -57,7 +61,8 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     let choice = backend::choose(&args.live, &prepared, &scope);
     if args.partial && matches!(choice, Choice::Affinity(_)) {
         return Err(Failure::usage(format!(
-            "--partial is of sched_ext, and threads would be placed {}; by affinity, --pid and --cgroup choose",
+            "--partial is of sched_ext, and threads would be placed {}; by affinity, --pid and \
+             --cgroup choose",
             choice.sentence()
         )));
     }
@@ -66,7 +71,9 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     let mut members = None;
     let begun = match choice {
         Choice::Affinity(_) => None,
-        Choice::SchedExt(_) => backend::begin_sched_ext(&prepared, &args.live, args.partial || !whole)?,
+        Choice::SchedExt(_) => {
+            backend::begin_sched_ext(&prepared, &args.live, args.partial || !whole)?
+        }
     };
     // The kernel may have refused what was chosen.
     let mechanism = if begun.is_some() { "sched_ext" } else { "affinity" };
@@ -74,14 +81,18 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
         Some((session, policy)) => {
             if let Some(whose) = whose {
                 let refused = || format!("{}: cannot be put into SCHED_EXT", scope_of(args));
-                members = Some(Members::adopt(whose).with_context(refused).map_err(Failure::Failed)?);
+                members =
+                    Some(Members::adopt(whose).with_context(refused).map_err(Failure::Failed)?);
             }
-            let what = if args.partial { "threads of SCHED_EXT".to_owned() } else { scope_of(args) };
+            let what =
+                if args.partial { "threads of SCHED_EXT".to_owned() } else { scope_of(args) };
             (session, policy, what)
         }
         None => {
             if args.partial {
-                return Err(Failure::Failed(anyhow::anyhow!("--partial takes sched_ext, which cannot be had here")));
+                return Err(Failure::Failed(anyhow::anyhow!(
+                    "--partial takes sched_ext, which cannot be had here"
+                )));
             }
             check_rights(args)?;
             let watcher = watcher(args)?;
@@ -91,7 +102,10 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     };
     // Its thread is to have no more privileges than the session has kept.
     let sensors = Watched::begin(&sysfs);
-    say("note", &format!("scheduling {what} under {}; {}; Ctrl-C ends it", policy.label, session.source()));
+    say(
+        "note",
+        &format!("scheduling {what} under {}; {}; Ctrl-C ends it", policy.label, session.source()),
+    );
     let started = Instant::now();
     let end = args.duration.map(|duration| started + Duration::from_nanos(duration.0));
     let mut reporter = args.stats.map(|seconds| Reporter::new(seconds, args.json));
@@ -106,9 +120,11 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     let mut restarts = 0;
     let mut refusal_told = false;
     let mut go_on = || -> Result<bool> {
-        // A session may know nothing yet of threads that are there: those that have just been put into SCHED_EXT.
+        // A session may know nothing yet of threads that are there: those that have just been put
+        // into SCHED_EXT.
         let is_empty = || session.is_over() && args.pid.iter().all(|&pid| owner(pid).is_none());
-        let over = end.is_some_and(|end| Instant::now() >= end) || !args.pid.is_empty() && is_empty();
+        let over =
+            end.is_some_and(|end| Instant::now() >= end) || !args.pid.is_empty() && is_empty();
         if over || interrupted(&signals)? {
             return Ok(false);
         }
@@ -119,13 +135,18 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
             let left = at.saturating_duration_since(Instant::now());
             Nanos(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX))
         });
-        session.step(within, &others).map_err(|error| backend::trouble(error, args.live.verbose))?;
+        session
+            .step(within, &others)
+            .map_err(|error| backend::trouble(error, args.live.verbose))?;
         if let Some(members) = &mut members {
             members.follow();
         }
         if !refusal_told && session.totals().refused > 0 {
             refusal_told = true;
-            say("note", "some threads are left alone: to place those of other users takes CAP_SYS_NICE");
+            say(
+                "note",
+                "some threads are left alone: to place those of other users takes CAP_SYS_NICE",
+            );
         }
         if session.restarts() != restarts {
             restarts = session.restarts();
@@ -148,7 +169,12 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
             Err(error) => break Err(error),
         }
     };
-    let run = Run { workloads: vec![what.clone()], policy: &policy, threads: args.threads, time: Of::Session };
+    let run = Run {
+        workloads: vec![what.clone()],
+        policy: &policy,
+        threads: args.threads,
+        time: Of::Session,
+    };
     // Whatever went wrong: masks and classes are given back first.
     if let Some(members) = &members {
         members.release();
@@ -157,7 +183,13 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     outcome?;
     let refused = finished.totals.refused + members.as_ref().map_or(0, Members::refused);
     if refused > 0 {
-        say("note", &format!("{refused} threads were left alone: to place those of other users takes CAP_SYS_NICE"));
+        say(
+            "note",
+            &format!(
+                "{refused} threads were left alone: to place those of other users takes \
+                 CAP_SYS_NICE"
+            ),
+        );
     }
     let placed_none = refused > 0 && finished.totals.calls <= finished.totals.refused;
     let mut record = run.record(&finished);
@@ -180,7 +212,9 @@ fn scope_of(args: &ScheduleArgs) -> String {
     match (&args.pid[..], &args.cgroup) {
         ([], None) => "the whole machine".to_owned(),
         ([], Some(cgroup)) => cgroup.display().to_string(),
-        (pids, _) => format!("process {}", pids.iter().map(i32::to_string).collect::<Vec<_>>().join(", ")),
+        (pids, _) => {
+            format!("process {}", pids.iter().map(i32::to_string).collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
@@ -219,7 +253,8 @@ fn check_cgroup(cgroup: &Path) -> Result {
     )))
 }
 
-/// The user whose a process is, as the kernel compares it with whoever wants to place its threads. `None`: it has ended.
+/// The user whose a process is, as the kernel compares it with whoever wants to place its threads.
+/// `None`: it has ended.
 fn owner(pid: i32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     if status.lines().any(|line| line.starts_with("State:\tZ") || line.starts_with("State:\tX")) {
@@ -236,13 +271,19 @@ fn owner(pid: i32) -> Option<u32> {
 /// None of the processes that are named may be placed.
 fn check_rights(args: &ScheduleArgs) -> Result {
     let own = rustix::process::geteuid().as_raw();
-    let foreign: Vec<i32> =
-        args.pid.iter().copied().filter(|&pid| owner(pid).is_some_and(|user| user != own)).collect();
+    let foreign: Vec<i32> = args
+        .pid
+        .iter()
+        .copied()
+        .filter(|&pid| owner(pid).is_some_and(|user| user != own))
+        .collect();
     if foreign.is_empty() || can_place_others() {
         return Ok(());
     }
     let list = foreign.iter().map(i32::to_string).collect::<Vec<_>>().join(", ");
-    let why = format!("process {list} is of another user: to place its threads takes CAP_SYS_NICE (sudo)");
+    let why = format!(
+        "process {list} is of another user: to place its threads takes CAP_SYS_NICE (sudo)"
+    );
     if foreign.len() == args.pid.len() {
         return Err(Failure::Failed(anyhow::anyhow!("{why}; nothing can be placed")));
     }
@@ -256,25 +297,42 @@ fn watcher(args: &ScheduleArgs) -> Result<Watcher> {
     let watcher = match (&args.pid[..], &args.cgroup) {
         ([], None) => Watcher::machine(&options),
         ([], Some(cgroup)) => Watcher::cgroup(cgroup, &options),
-        (pids, _) => Watcher::threads(&pids.iter().map(|&pid| Tid(pid)).collect::<Vec<_>>(), &options),
+        (pids, _) => {
+            Watcher::threads(&pids.iter().map(|&pid| Tid(pid)).collect::<Vec<_>>(), &options)
+        }
     };
     let watcher = watcher.map_err(unwatchable)?;
     if !watcher.left_out().is_empty() {
-        let list = watcher.left_out().iter().map(|process| process.0.to_string()).collect::<Vec<_>>().join(", ");
-        say("note", &format!("process {list} is of another user, and is left alone: to watch it takes CAP_PERFMON"));
+        let list = watcher
+            .left_out()
+            .iter()
+            .map(|process| process.0.to_string())
+            .collect::<Vec<_>>()
+            .join(", ");
+        say(
+            "note",
+            &format!(
+                "process {list} is of another user, and is left alone: to watch it takes \
+                 CAP_PERFMON"
+            ),
+        );
     }
     Ok(watcher)
 }
 
-/// Whether somebody wants us to end. Every signal that waits is taken: one that was left would be answered when they are held back no longer.
+/// Whether somebody wants us to end. Every signal that waits is taken: one that was left would be
+/// answered when they are held back no longer.
 fn interrupted(signals: &Signals) -> Result<bool> {
     let mut is_to_end = false;
-    while let Some(caught) = signals.poll().context("cannot read signals").map_err(Failure::Failed)? {
+    while let Some(caught) =
+        signals.poll().context("cannot read signals").map_err(Failure::Failed)?
+    {
         is_to_end |= caught.is_to_end();
         if caught.signal == STOP {
             say(
                 "note",
-                "it cannot be suspended, the threads that wait for their turn would wait for it; Ctrl-C ends it",
+                "it cannot be suspended, the threads that wait for their turn would wait for it; \
+                 Ctrl-C ends it",
             );
         }
     }
@@ -288,7 +346,9 @@ const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
 fn lock() -> Result<File> {
     let directory = directory();
     let path = directory.join("schedule.lock");
-    let failed = |error: io::Error| Failure::Failed(anyhow::Error::from(error).context(path.display().to_string()));
+    let failed = |error: io::Error| {
+        Failure::Failed(anyhow::Error::from(error).context(path.display().to_string()))
+    };
     make_directory(&directory).map_err(failed)?;
     let mut file = fs::OpenOptions::new()
         .read(true)
@@ -313,7 +373,10 @@ fn lock() -> Result<File> {
         Err(error) => return Err(failed(error.into())),
     }
     let own = std::process::id().to_string();
-    file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(own.as_bytes())).map_err(failed)?;
+    file.set_len(0)
+        .and_then(|()| file.rewind())
+        .and_then(|()| file.write_all(own.as_bytes()))
+        .map_err(failed)?;
     Ok(file)
 }
 

@@ -1,4 +1,5 @@
-//! What a session has done at one instant, and what that comes to per second between two: for `--stats`, and for `--monitor` in another process.
+//! What a session has done at one instant, and what that comes to per second between two: for
+//! `--stats`, and for `--monitor` in another process.
 
 use std::time::Duration;
 
@@ -46,7 +47,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub fn of(identity: Identity, session: &dyn Session, uptime: Duration) -> Self {
-        let (totals, cost, (threads, runnable)) = (session.totals(), session.cost(), session.alive());
+        let (totals, cost, (threads, runnable)) =
+            (session.totals(), session.cost(), session.alive());
         Self {
             identity,
             uptime_s: uptime.as_secs_f64(),
@@ -106,7 +108,8 @@ impl<'a> Statistics<'a> {
     pub fn line(&self) -> String {
         let Rates { switches, migrations, swaps, changes, looks } = self.per_second;
         format!(
-            "{:8.1} s  threads {}, runnable {}; per second: {switches:.0} switches, {migrations:.1} migrations, {swaps:.1} swaps, \
+            "{:8.1} s  threads {}, runnable {}; per second: {switches:.0} switches, \
+             {migrations:.1} migrations, {swaps:.1} swaps, \
              {changes:.1} changes; cost {:.2} %, {looks:.0} looks/s\n",
             self.now.uptime_s,
             self.now.threads,
@@ -131,7 +134,10 @@ mod tests {
         assert_eq!(statistics.per_second.switches, 1000.0);
         assert!((statistics.cost - 0.01).abs() < 1e-9);
         let line = statistics.line();
-        assert!(line.starts_with("    12.0 s  threads 7, runnable 2; per second: 1000 switches"), "{line}");
+        assert!(
+            line.starts_with("    12.0 s  threads 7, runnable 2; per second: 1000 switches"),
+            "{line}"
+        );
         assert!(line.contains("cost 1.00 %"), "{line}");
     }
 

@@ -33,10 +33,14 @@ const INTERVAL: Nanos = Nanos::from_millis(20);
 /// Runs the apps and says what came of it.
 ///
 /// # Errors
-/// Another study, a program or a machine that is not there; a run failed, or its checksum is not that of the others; an output could not be written.
+/// Another study, a program or a machine that is not there; a run failed, or its checksum is not
+/// that of the others; an output could not be written.
 pub fn run(study: &Study, args: &ReproduceArgs) -> Result {
     if study.name != STUDY {
-        return Err(Failure::usage(format!("{} has nothing to run live: expected {STUDY}", study.name)));
+        return Err(Failure::usage(format!(
+            "{} has nothing to run live: expected {STUDY}",
+            study.name
+        )));
     }
     let apps = chosen(&args.programs)?;
     let machine = machine(args.machine.as_deref())?;
@@ -45,8 +49,9 @@ pub fn run(study: &Study, args: &ReproduceArgs) -> Result {
     let timed = time_all(&apps, &machine, args.size, repetitions)?;
     let runs_of_study = Runs::new(args.quick, args.seed, &|_, _| ());
     let threads = runs::threads(args.jobs)?;
-    let reproduction =
-        threads.install(|| live::reproduction(&machine, &timed, args.size.name(), &runs_of_study, MADE_BY));
+    let reproduction = threads.install(|| {
+        live::reproduction(&machine, &timed, args.size.name(), &runs_of_study, MADE_BY)
+    });
     tell(&reproduction.map_err(|error| Failure::Failed(error.into()))?, args.json, files)
 }
 
@@ -58,7 +63,10 @@ fn chosen(names: &[String]) -> Result<Vec<&'static App>> {
     if let Some(name) = names.iter().find(|name| evenkeel_apps::find(name).is_none()) {
         return Err(unknown(name));
     }
-    Ok(APPS.iter().filter(|app| names.is_empty() || names.iter().any(|name| name == app.name)).collect())
+    Ok(APPS
+        .iter()
+        .filter(|app| names.is_empty() || names.iter().any(|name| name == app.name))
+        .collect())
 }
 
 /// An app to be run.
@@ -69,17 +77,26 @@ struct Case {
     outcomes: Vec<Outcome>,
 }
 
-/// All that there is to be run: each app serially on a core of each kind, its other versions on all cores. `file` has the machine.
+/// All that there is to be run: each app serially on a core of each kind, its other versions on all
+/// cores. `file` has the machine.
 fn cases(apps: &[&'static App], machine: &Machine, size: Size, file: &str) -> Vec<Case> {
     let case = |app, version, on, cpus| {
-        let setting = Setting { size, version, workers: None, machine: Some(file.to_owned()), cpus, slow: None };
+        let setting = Setting {
+            size,
+            version,
+            workers: None,
+            machine: Some(file.to_owned()),
+            cpus,
+            slow: None,
+        };
         Case { app, on, setting, outcomes: Vec::new() }
     };
     let mut cases = Vec::new();
     for &app in apps {
         for kind in (0..machine.kinds.len()).map(|rank| KindId(rank as u8)) {
             // Not the first: systems like to have that one handle interrupts.
-            let core = machine.cores_of(kind).last().map(|core| vec![machine.cores[core.index()].cpu]);
+            let core =
+                machine.cores_of(kind).last().map(|core| vec![machine.cores[core.index()].cpu]);
             cases.push(case(app, Version::Serial, Cores::One(kind), core));
         }
         let all = || Some(machine.cores.iter().map(|core| core.cpu).collect());
@@ -89,16 +106,23 @@ fn cases(apps: &[&'static App], machine: &Machine, size: Size, file: &str) -> Ve
     cases
 }
 
-fn time_all(apps: &[&'static App], machine: &Machine, size: Size, repetitions: u32) -> Result<Vec<Timed>> {
+fn time_all(
+    apps: &[&'static App],
+    machine: &Machine,
+    size: Size,
+    repetitions: u32,
+) -> Result<Vec<Timed>> {
     // Apps read the machine from a file, as any program of the runtime does.
-    let mut file =
-        tempfile::NamedTempFile::with_suffix(".toml").context("a file for the machine").map_err(Failure::Failed)?;
+    let mut file = tempfile::NamedTempFile::with_suffix(".toml")
+        .context("a file for the machine")
+        .map_err(Failure::Failed)?;
     file.write_all(evenkeel_files::machines::to_toml(machine).as_bytes())
         .context("a file for the machine")
         .map_err(Failure::Failed)?;
     let file = file.path().to_string_lossy();
     let mut cases = cases(apps, machine, size, &file);
-    let mut copies: Vec<Copies> = apps.iter().map(|app| Copies::of(app, machine, size, &file)).collect();
+    let mut copies: Vec<Copies> =
+        apps.iter().map(|app| Copies::of(app, machine, size, &file)).collect();
     let sampler = sensors();
     let bar = progress::bar(u64::from(repetitions) * (cases.len() + copies.len()) as u64, "runs");
     for _ in 0..repetitions {
@@ -114,11 +138,12 @@ fn time_all(apps: &[&'static App], machine: &Machine, size: Size, repetitions: u
         }
     }
     bar.finish_and_clear();
-    let of_cases = cases
-        .iter()
-        .flat_map(|case| case.outcomes.iter().map(|outcome| (case.app.name, case.setting.version.name(), outcome)));
-    let of_copies =
-        copies.iter().flat_map(|it| it.outcomes.iter().flatten().map(|outcome| (it.app.name, "copies", outcome)));
+    let of_cases = cases.iter().flat_map(|case| {
+        case.outcomes.iter().map(|outcome| (case.app.name, case.setting.version.name(), outcome))
+    });
+    let of_copies = copies.iter().flat_map(|it| {
+        it.outcomes.iter().flatten().map(|outcome| (it.app.name, "copies", outcome))
+    });
     insist_on_checksums(of_cases.chain(of_copies))?;
     let meter = sampler.and_then(|sampler| sampler.finish().ok());
     let of_cases = cases.into_iter().map(|case| case.timed(meter.as_ref()));
@@ -130,12 +155,16 @@ fn failure(error: AppError) -> Failure {
 }
 
 /// Outcomes, of which app and of what.
-fn insist_on_checksums<'a>(outcomes: impl Iterator<Item = (&'static str, &'static str, &'a Outcome)>) -> Result {
+fn insist_on_checksums<'a>(
+    outcomes: impl Iterator<Item = (&'static str, &'static str, &'a Outcome)>,
+) -> Result {
     let mut of_app = HashMap::new();
     for (app, what, outcome) in outcomes {
         let first = *of_app.entry(app).or_insert(outcome.checksum);
         if first != outcome.checksum {
-            let what = format!("{app} {what} computed something else than its first run: checksums differ");
+            let what = format!(
+                "{app} {what} computed something else than its first run: checksums differ"
+            );
             return Err(Failure::Failed(anyhow!(what)));
         }
     }
@@ -157,7 +186,8 @@ impl Case {
     }
 }
 
-/// Copies of a serial app, one on each core, all at once: what the cores do together when nobody waits for anybody.
+/// Copies of a serial app, one on each core, all at once: what the cores do together when nobody
+/// waits for anybody.
 struct Copies {
     app: &'static App,
     /// By core.
@@ -178,7 +208,8 @@ impl Copies {
             cpus: Some(vec![cpu]),
             slow: None,
         };
-        let settings: Vec<_> = machine.cores.iter().map(|core| (core.kind, setting(core.cpu))).collect();
+        let settings: Vec<_> =
+            machine.cores.iter().map(|core| (core.kind, setting(core.cpu))).collect();
         Self { app, outcomes: vec![Vec::new(); settings.len()], settings, seconds: Vec::new() }
     }
 
@@ -188,7 +219,9 @@ impl Copies {
         let again_and_again = |setting: &Setting| {
             let mut outcomes = vec![app.run(setting)];
             unfinished.fetch_sub(1, Ordering::Relaxed);
-            while unfinished.load(Ordering::Relaxed) > 0 && outcomes.iter().all(std::result::Result::is_ok) {
+            while unfinished.load(Ordering::Relaxed) > 0
+                && outcomes.iter().all(std::result::Result::is_ok)
+            {
                 outcomes.push(app.run(setting));
             }
             outcomes.into_iter().collect::<std::result::Result<Vec<_>, AppError>>()
@@ -196,14 +229,22 @@ impl Copies {
         let outcomes = thread::scope(|scope| {
             let again_and_again = &again_and_again;
             let start = |(_, setting)| scope.spawn(move || again_and_again(setting));
-            let threads: Vec<_> = self.settings.iter().map(|(kind, setting)| (kind, setting)).map(start).collect();
-            let join = |thread: thread::ScopedJoinHandle<'_, std::result::Result<Vec<Outcome>, AppError>>| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(failure)
+            let threads: Vec<_> =
+                self.settings.iter().map(|(kind, setting)| (kind, setting)).map(start).collect();
+            let join = |thread: thread::ScopedJoinHandle<
+                '_,
+                std::result::Result<Vec<Outcome>, AppError>,
+            >| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                    .map_err(failure)
             };
             threads.into_iter().map(join).collect::<Result<Vec<_>>>()
         })?;
         let mean = |outcomes: &Vec<Outcome>| {
-            outcomes.iter().map(|outcome| outcome.parallel.as_secs_f64()).sum::<f64>() / outcomes.len() as f64
+            outcomes.iter().map(|outcome| outcome.parallel.as_secs_f64()).sum::<f64>()
+                / outcomes.len() as f64
         };
         self.seconds.push(outcomes.iter().map(mean).collect());
         self.outcomes.iter_mut().zip(outcomes).for_each(|(all, more)| all.extend(more));
@@ -228,11 +269,14 @@ fn sensors() -> Option<Sampler> {
     for (sensor, error) in &found.refused {
         say("note", &format!("{}: {error}", sensor.name));
     }
-    let counted: Vec<_> = found.sensors.iter().filter(|sensor| found.counts(sensor)).cloned().collect();
+    let counted: Vec<_> =
+        found.sensors.iter().filter(|sensor| found.counts(sensor)).cloned().collect();
     if counted.is_empty() {
         return None;
     }
-    Sampler::start(counted, INTERVAL).map_err(|error| say("note", &format!("sensors: {error}"))).ok()
+    Sampler::start(counted, INTERVAL)
+        .map_err(|error| say("note", &format!("sensors: {error}")))
+        .ok()
 }
 
 /// What the machine drew in the parallel part of a run; `None`: nothing that was read covers it.

@@ -31,7 +31,8 @@ pub fn run(args: &ReproduceArgs) -> Result {
     if args.live {
         return live::run(study, args);
     }
-    let experiments = study.chosen(&args.experiments).map_err(|unknown| no_experiment(study, unknown))?;
+    let experiments =
+        study.chosen(&args.experiments).map_err(|unknown| no_experiment(study, unknown))?;
     let files = Files::begin(args)?;
 
     let bar = progress::bar(0, "runs");
@@ -75,14 +76,20 @@ fn tell(reproduction: &Reproduction, as_json: bool, files: Files) -> Result {
 
 fn chosen(name: Option<&str>) -> Result<&'static Study> {
     let expected = || STUDIES.map(|study| study.name).join(", ");
-    let name = name.ok_or_else(|| Failure::usage(format!("no study: expected one of {}", expected())))?;
+    let name =
+        name.ok_or_else(|| Failure::usage(format!("no study: expected one of {}", expected())))?;
     find(&name.to_ascii_lowercase())
         .ok_or_else(|| Failure::usage(format!("no study '{name}': expected one of {}", expected())))
 }
 
 fn no_experiment(study: &Study, unknown: u32) -> Failure {
-    let numbers: Vec<String> = study.experiments.iter().map(|experiment| experiment.number.to_string()).collect();
-    Failure::usage(format!("{} has no experiment {unknown}: expected {}", study.name, numbers.join(", ")))
+    let numbers: Vec<String> =
+        study.experiments.iter().map(|experiment| experiment.number.to_string()).collect();
+    Failure::usage(format!(
+        "{} has no experiment {unknown}: expected {}",
+        study.name,
+        numbers.join(", ")
+    ))
 }
 
 /// Studies and their experiments.

@@ -1,5 +1,5 @@
-//! Mixes: applications that start together, each again and again until the longest has ended three times; and the
-//! ten analytical workloads, four applications of one constant factor each.
+//! Mixes: applications that start together, each again and again until the longest has ended three
+//! times; and the ten analytical workloads, four applications of one constant factor each.
 
 use super::{SOURCE, multi};
 use crate::programs::args::Args;
@@ -12,8 +12,8 @@ use evenkeel_model::{Phase, Scaling};
 /// How often the longest application must end (the study's rule).
 const ENDS: u32 = 3;
 
-/// Time alone on a slow core of an application of W1 to W10, seconds. Assumption: some hundred periods of swapping, so that their
-/// grain does not show.
+/// Time alone on a slow core of an application of W1 to W10, seconds. Assumption: some hundred
+/// periods of swapping, so that their grain does not show.
 const ANALYTICAL_SLOW_S: f64 = 120.0;
 
 /// On quickia. ST single-threaded; H, M, L high, middle, low SF.
@@ -29,7 +29,8 @@ const ON_QUICKIA: [(&str, &[&str]); 9] = [
     ("2STM-2STL", &["namd", "h264ref", "gobmk", "libquantum"]),
 ];
 
-/// On amd-2b10s. HP highly parallel, PS partly serial. A shape asked of a mix is that of its multithreaded programs.
+/// On amd-2b10s. HP highly parallel, PS partly serial. A shape asked of a mix is that of its
+/// multithreaded programs.
 const ON_AMD: [(&str, &[&str]); 10] = [
     ("2STH-1HPH-1HPM", &["gamess", "hmmer", "fma3d_m:5", "wupwise_m:5"]),
     ("3STH-1HPH", &["hmmer", "gobmk", "h264ref", "fma3d_m:9"]),
@@ -43,9 +44,12 @@ const ON_AMD: [(&str, &[&str]); 10] = [
     ("1PSH-1HPH", &["BLAST:6", "fma3d_m:6"]),
 ];
 
-/// For boards of four fast and four slow cores. Ours, not a study's: the studies' mixes of four leave no one to compete with there.
-const ON_BOARDS: [(&str, &[&str]); 1] =
-    [("4STH-2STM-2STL", &["calculix", "gamess", "GemsFDTD", "mcf", "h264ref", "povray", "sjeng", "libquantum"])];
+/// For boards of four fast and four slow cores. Ours, not a study's: the studies' mixes of four
+/// leave no one to compete with there.
+const ON_BOARDS: [(&str, &[&str]); 1] = [(
+    "4STH-2STM-2STL",
+    &["calculix", "gamess", "GemsFDTD", "mcf", "h264ref", "povray", "sjeng", "libquantum"],
+)];
 
 /// SFs of the four applications of each analytical workload (two big and two small cores).
 pub(super) const ANALYTICAL: [(&str, [f64; 4]); 10] = [
@@ -63,10 +67,15 @@ pub(super) const ANALYTICAL: [(&str, [f64; 4]); 10] = [
 
 /// The registry's entries.
 pub(super) fn entries() -> Vec<Entry> {
-    let info = |name, summary| WorkloadInfo { name, summary, source: SOURCE, shapes: &[], knobs: &[] };
+    let info =
+        |name, summary| WorkloadInfo { name, summary, source: SOURCE, shapes: &[], knobs: &[] };
     let mix = |machine: &str, (name, members): (&'static str, &[&str])| Entry {
         info: WorkloadInfo {
-            shapes: if members.iter().any(|member| is_multithreaded(member)) { multi::SHAPES } else { &[] },
+            shapes: if members.iter().any(|member| is_multithreaded(member)) {
+                multi::SHAPES
+            } else {
+                &[]
+            },
             ..info(name, format!("mix on {machine}: {}", members.join(" ")))
         },
         build,
@@ -79,17 +88,23 @@ pub(super) fn entries() -> Vec<Entry> {
         .into_iter()
         .map(|row| mix("quickia", row))
         .chain(ON_AMD.into_iter().map(|row| mix("amd-2b10s", row)))
-        .chain(ON_BOARDS.into_iter().map(|row| mix("boards of 4 fast and 4 slow cores (ours)", row)))
+        .chain(
+            ON_BOARDS.into_iter().map(|row| mix("boards of 4 fast and 4 slow cores (ours)", row)),
+        )
         .chain(ANALYTICAL.into_iter().map(analytical))
         .collect()
 }
 
 fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
     let mut mixes = ON_QUICKIA.into_iter().chain(ON_AMD).chain(ON_BOARDS);
-    let members = mixes.find(|(name, _)| *name == args.workload()).map_or(&[][..], |(_, members)| members);
+    let members =
+        mixes.find(|(name, _)| *name == args.workload()).map_or(&[][..], |(_, members)| members);
     let mut apps = Vec::new();
     for member in members {
-        let shaped = args.shape().filter(|_| is_multithreaded(member)).map(|shape| format!("{member},{shape}"));
+        let shaped = args
+            .shape()
+            .filter(|_| is_multithreaded(member))
+            .map(|shape| format!("{member},{shape}"));
         for app in load(shaped.as_deref().unwrap_or(member), ctx)? {
             apps.push(Application { repeat: Repeat::UntilLongestEnded(ENDS), ..app });
         }

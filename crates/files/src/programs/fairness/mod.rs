@@ -1,5 +1,5 @@
-//! What the fairness study runs (ACFS, JPDC 102, 2017): single-threaded programs of SPEC CPU2006, multithreaded ones, the mixes of
-//! both on its two machines, and the ten analytical workloads.
+//! What the fairness study runs (ACFS, JPDC 102, 2017): single-threaded programs of SPEC CPU2006,
+//! multithreaded ones, the mixes of both on its two machines, and the ten analytical workloads.
 
 mod mixes;
 mod multi;
@@ -16,12 +16,15 @@ const QUICKIA: &str = "quickia";
 /// The other one.
 const AMD: &str = "amd-2b10s";
 
-/// Clock of the fast cores of `amd-2b10s` over that of its slow ones, 2.1 and 0.8 GHz: cores of one microarchitecture, so
-/// also the ratio of capacities.
+/// Clock of the fast cores of `amd-2b10s` over that of its slow ones, 2.1 and 0.8 GHz: cores of one
+/// microarchitecture, so also the ratio of capacities.
 const AMD_CAPACITY_RATIO: f64 = 2.1 / 0.8;
 
-const THREADS: KnobInfo =
-    KnobInfo { name: "threads", default: "number of cores", meaning: "threads; a bare number does" };
+const THREADS: KnobInfo = KnobInfo {
+    name: "threads",
+    default: "number of cores",
+    meaning: "threads; a bare number does",
+};
 
 /// The registry's entries.
 pub(super) fn entries() -> Vec<Entry> {

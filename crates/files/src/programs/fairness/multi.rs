@@ -1,12 +1,16 @@
-//! Multithreaded programs of the mixes on amd-2b10s: highly parallel ones, and ones that are serial for more than a quarter of their time.
+//! Multithreaded programs of the mixes on amd-2b10s: highly parallel ones, and ones that are serial
+//! for more than a quarter of their time.
 //!
-//! The study states the classes; factors within the machine's range of 1 to 2.625, shares and lengths are assumptions. The serial share
-//! is of the work: with four threads or more, and even where the serial part alone gets a fast core, a share of a fifth
-//! is more than a quarter of the time.
+//! The study states the classes; factors within the machine's range of 1 to 2.625, shares and
+//! lengths are assumptions. The serial share is of the work: with four threads or more, and even
+//! where the serial part alone gets a fast core, a share of a fifth is more than a quarter of the
+//! time.
 //!
-//! A region is dealt out in equal blocks, one for each thread (`pinned`, OpenMP's default), or in hundredths, to whoever is through with his (`loop-dynamic`), or by the speeds of the kinds (`loop-aid-static`, `loop-aid-dynamic`),
-//! or to each thread what it had the last time (`loop-aid-affinity`). With equal
-//! blocks a region takes as long as its slowest thread, so a big core for some of the threads gains nothing unless they take turns on it within the region.
+//! A region is dealt out in equal blocks, one for each thread (`pinned`, OpenMP's default), or in
+//! hundredths, to whoever is through with his (`loop-dynamic`), or by the speeds of the kinds
+//! (`loop-aid-static`, `loop-aid-dynamic`), or to each thread what it had the last time
+//! (`loop-aid-affinity`). With equal blocks a region takes as long as its slowest thread, so a big
+//! core for some of the threads gains nothing unless they take turns on it within the region.
 
 use super::{AMD, AMD_CAPACITY_RATIO, SOURCE, THREADS};
 use crate::programs::args::Args;
@@ -74,14 +78,22 @@ pub(super) const PROGRAMS: [Multi; 6] = [
 pub(super) fn entries() -> Vec<Entry> {
     let entry = |program: &Multi| {
         let summary = format!("multithreaded: {}", program.summary);
-        let info = WorkloadInfo { name: program.name, summary, source: SOURCE, shapes: SHAPES, knobs: &[THREADS] };
+        let info = WorkloadInfo {
+            name: program.name,
+            summary,
+            source: SOURCE,
+            shapes: SHAPES,
+            knobs: &[THREADS],
+        };
         Entry { info, build }
     };
     PROGRAMS.iter().map(entry).collect()
 }
 
 fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
-    let Some(program) = PROGRAMS.iter().find(|program| program.name == args.workload()) else { return Ok(Vec::new()) };
+    let Some(program) = PROGRAMS.iter().find(|program| program.name == args.workload()) else {
+        return Ok(Vec::new());
+    };
     let threads = args.threads(ctx.workers())?;
     let factor = program.factor;
     let scaling = match ctx.machine.name.as_str() {

@@ -1,8 +1,9 @@
 //! Single-threaded programs: what speedup factor (SF) they have, in which phases.
 //!
-//! The study states classes of programs on each of its two machines, and for some how their phases look; the figures here lie
-//! within the classes and are otherwise assumptions, as are running times, instructions per cycle, memory traffic and
-//! activities. On a machine that is neither, a program's factor is carried over from quickia by the capacities there.
+//! The study states classes of programs on each of its two machines, and for some how their phases
+//! look; the figures here lie within the classes and are otherwise assumptions, as are running
+//! times, instructions per cycle, memory traffic and activities. On a machine that is neither, a
+//! program's factor is carried over from quickia by the capacities there.
 
 use super::{AMD, QUICKIA, SOURCE};
 use crate::programs::args::Args;
@@ -16,7 +17,8 @@ use evenkeel_model::{Phase, Scaling};
 /// Clock of quickia's small cores (Atom N330), in which running times are stated.
 const SMALL_HZ: f64 = 1.6e9;
 
-/// Capacity of quickia's big cores over its small ones, as machines/quickia.toml derives it from the classes of SF.
+/// Capacity of quickia's big cores over its small ones, as machines/quickia.toml derives it from
+/// the classes of SF.
 pub(super) const QUICKIA_CAPACITY_RATIO: f64 = 3.238;
 
 /// How a program's phases follow one another.
@@ -24,7 +26,8 @@ pub(super) const QUICKIA_CAPACITY_RATIO: f64 = 3.238;
 pub(super) enum Rhythm {
     /// In the same order, each as long in every round.
     Regular,
-    /// In the same order, lengths from half to one and a half of the mean, drawn by the seed; the whole run stays as long.
+    /// In the same order, lengths from half to one and a half of the mean, drawn by the seed; the
+    /// whole run stays as long.
     Irregular,
 }
 
@@ -44,7 +47,8 @@ pub(super) struct Single {
     pub(super) on_amd: &'static [(f64, f64)],
 }
 
-/// Character of a program that computes out of its caches: IPC, bytes per instruction, working set, activity.
+/// Character of a program that computes out of its caches: IPC, bytes per instruction, working set,
+/// activity.
 const LIGHT: (f64, f64, u64, f64) = (0.8, 0.02, 64 << 10, 1.1);
 /// Of one that misses them now and then.
 const MEDIUM: (f64, f64, u64, f64) = (0.6, 0.3, 512 << 10, 1.0);
@@ -58,18 +62,59 @@ const fn single(
     on_quickia: &'static [(f64, f64)],
     on_amd: &'static [(f64, f64)],
 ) -> Single {
-    Single { name, small_s, round_s, rhythm, ipc, bytes_per_instruction, working_set, activity, on_quickia, on_amd }
+    Single {
+        name,
+        small_s,
+        round_s,
+        rhythm,
+        ipc,
+        bytes_per_instruction,
+        working_set,
+        activity,
+        on_quickia,
+        on_amd,
+    }
 }
 
 use Rhythm::{Irregular, Regular};
 
 /// High on quickia: 3.6 to 4.7 as a whole.
 const HIGH: [Single; 7] = [
-    single("calculix", (60.0, 12.0, Regular), LIGHT, &[(4.6, 0.6), (4.1, 0.4)], &[(2.6, 0.6), (2.4, 0.4)]),
-    single("gamess", (70.0, 14.0, Regular), LIGHT, &[(4.3, 0.5), (3.9, 0.5)], &[(2.625, 0.5), (2.5, 0.5)]),
-    single("GemsFDTD", (65.0, 6.5, Regular), HEAVY, &[(4.5, 0.4), (3.6, 0.6)], &[(1.7, 0.4), (1.2, 0.6)]),
-    single("bzip2", (50.0, 10.0, Regular), MEDIUM, &[(4.4, 0.4), (3.4, 0.6)], &[(2.4, 0.4), (2.0, 0.6)]),
-    single("sphinx3", (60.0, 6.0, Regular), MEDIUM, &[(3.9, 0.7), (3.6, 0.3)], &[(1.9, 0.7), (1.7, 0.3)]),
+    single(
+        "calculix",
+        (60.0, 12.0, Regular),
+        LIGHT,
+        &[(4.6, 0.6), (4.1, 0.4)],
+        &[(2.6, 0.6), (2.4, 0.4)],
+    ),
+    single(
+        "gamess",
+        (70.0, 14.0, Regular),
+        LIGHT,
+        &[(4.3, 0.5), (3.9, 0.5)],
+        &[(2.625, 0.5), (2.5, 0.5)],
+    ),
+    single(
+        "GemsFDTD",
+        (65.0, 6.5, Regular),
+        HEAVY,
+        &[(4.5, 0.4), (3.6, 0.6)],
+        &[(1.7, 0.4), (1.2, 0.6)],
+    ),
+    single(
+        "bzip2",
+        (50.0, 10.0, Regular),
+        MEDIUM,
+        &[(4.4, 0.4), (3.4, 0.6)],
+        &[(2.4, 0.4), (2.0, 0.6)],
+    ),
+    single(
+        "sphinx3",
+        (60.0, 6.0, Regular),
+        MEDIUM,
+        &[(3.9, 0.7), (3.6, 0.3)],
+        &[(1.9, 0.7), (1.7, 0.3)],
+    ),
     // Long phases, from below 2 up to 8.
     single(
         "mcf",
@@ -89,20 +134,50 @@ const HIGH: [Single; 7] = [
 
 /// Middle: 2.4 to 3.3.
 const MIDDLE: [Single; 3] = [
-    single("h264ref", (65.0, 6.5, Regular), LIGHT, &[(3.3, 0.6), (2.8, 0.4)], &[(2.6, 0.6), (2.45, 0.4)]),
-    single("povray", (55.0, 11.0, Regular), LIGHT, &[(2.9, 0.5), (2.7, 0.5)], &[(2.6, 0.5), (2.5, 0.5)]),
+    single(
+        "h264ref",
+        (65.0, 6.5, Regular),
+        LIGHT,
+        &[(3.3, 0.6), (2.8, 0.4)],
+        &[(2.6, 0.6), (2.45, 0.4)],
+    ),
+    single(
+        "povray",
+        (55.0, 11.0, Regular),
+        LIGHT,
+        &[(2.9, 0.5), (2.7, 0.5)],
+        &[(2.6, 0.5), (2.5, 0.5)],
+    ),
     single("namd", (60.0, 60.0, Regular), LIGHT, &[(2.6, 1.0)], &[(2.6, 1.0)]),
 ];
 
 /// Low: 1 to 2.
 const LOW: [Single; 3] = [
-    single("sjeng", (55.0, 5.5, Regular), MEDIUM, &[(1.9, 0.5), (1.7, 0.5)], &[(2.5, 0.5), (2.3, 0.5)]),
-    single("gobmk", (60.0, 4.0, Regular), MEDIUM, &[(1.9, 0.4), (1.6, 0.6)], &[(2.5, 0.4), (2.35, 0.6)]),
-    single("libquantum", (60.0, 2.0, Regular), HEAVY, &[(1.1, 0.5), (1.4, 0.5)], &[(1.1, 0.5), (1.2, 0.5)]),
+    single(
+        "sjeng",
+        (55.0, 5.5, Regular),
+        MEDIUM,
+        &[(1.9, 0.5), (1.7, 0.5)],
+        &[(2.5, 0.5), (2.3, 0.5)],
+    ),
+    single(
+        "gobmk",
+        (60.0, 4.0, Regular),
+        MEDIUM,
+        &[(1.9, 0.4), (1.6, 0.6)],
+        &[(2.5, 0.4), (2.35, 0.6)],
+    ),
+    single(
+        "libquantum",
+        (60.0, 2.0, Regular),
+        HEAVY,
+        &[(1.1, 0.5), (1.4, 0.5)],
+        &[(1.1, 0.5), (1.2, 0.5)],
+    ),
 ];
 
-/// Programs whose class on quickia the study does not state; it does say that astar and gcc have many short phases and
-/// that lbm is regular. The factors are assumptions.
+/// Programs whose class on quickia the study does not state; it does say that astar and gcc have
+/// many short phases and that lbm is regular. The factors are assumptions.
 const UNCLASSED: [Single; 5] = [
     single(
         "astar",
@@ -118,14 +193,27 @@ const UNCLASSED: [Single; 5] = [
         &[(1.7, 0.2), (2.5, 0.4), (3.8, 0.4)],
         &[(1.5, 0.2), (1.9, 0.4), (2.3, 0.4)],
     ),
-    single("lbm", (60.0, 1.5, Regular), HEAVY, &[(1.2, 0.6), (1.9, 0.4)], &[(1.05, 0.6), (1.2, 0.4)]),
+    single(
+        "lbm",
+        (60.0, 1.5, Regular),
+        HEAVY,
+        &[(1.2, 0.6), (1.9, 0.4)],
+        &[(1.05, 0.6), (1.2, 0.4)],
+    ),
     single("hmmer", (60.0, 60.0, Regular), LIGHT, &[(3.9, 1.0)], &[(2.6, 1.0)]),
-    single("perlbench", (55.0, 5.0, Regular), LIGHT, &[(3.2, 0.5), (2.6, 0.5)], &[(2.5, 0.5), (2.3, 0.5)]),
+    single(
+        "perlbench",
+        (55.0, 5.0, Regular),
+        LIGHT,
+        &[(3.2, 0.5), (2.6, 0.5)],
+        &[(2.5, 0.5), (2.3, 0.5)],
+    ),
 ];
 
 /// All, with the class on quickia that people are told.
 pub(super) fn all() -> impl Iterator<Item = (&'static Single, &'static str)> {
-    let class = |singles: &'static [Single], class| singles.iter().map(move |single| (single, class));
+    let class =
+        |singles: &'static [Single], class| singles.iter().map(move |single| (single, class));
     class(&HIGH, "high")
         .chain(class(&MIDDLE, "middle"))
         .chain(class(&LOW, "low"))
@@ -145,7 +233,16 @@ pub(super) fn entries() -> Vec<Entry> {
             whole_run_factor(single.on_quickia),
             whole_run_factor(single.on_amd)
         );
-        Entry { info: WorkloadInfo { name: single.name, summary, source: SOURCE, shapes: &[], knobs: &[] }, build }
+        Entry {
+            info: WorkloadInfo {
+                name: single.name,
+                summary,
+                source: SOURCE,
+                shapes: &[],
+                knobs: &[],
+            },
+            build,
+        }
     };
     all().map(entry).collect()
 }
@@ -185,10 +282,15 @@ impl Single {
         let total = self.small_s * SMALL_HZ * self.ipc * ctx.size;
         let rounds = ((self.small_s * ctx.size / self.round_s).round() as u64).max(1);
         let mut lengths = Lengths::new(ctx.seed, self.name);
-        let mut relative = |share: f64| share * if self.rhythm == Irregular { lengths.next() } else { 1.0 };
+        let mut relative =
+            |share: f64| share * if self.rhythm == Irregular { lengths.next() } else { 1.0 };
         let pieces: Vec<(PhaseId, f64)> = (0..rounds)
             .flat_map(|_| {
-                phases.iter().zip(segments).map(|(&phase, &(_, share))| (phase, relative(share))).collect::<Vec<_>>()
+                phases
+                    .iter()
+                    .zip(segments)
+                    .map(|(&phase, &(_, share))| (phase, relative(share)))
+                    .collect::<Vec<_>>()
             })
             .collect();
         let sum: f64 = pieces.iter().map(|(_, length)| length).sum();

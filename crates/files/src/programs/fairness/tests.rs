@@ -75,7 +75,8 @@ fn phases_of_soplex_astar_and_gcc_are_many_short_and_irregular() {
         assert!(lengths.len() > 100, "{name}");
     }
     let app = made("lbm", "quickia").remove(0);
-    let lengths: std::collections::BTreeSet<_> = app.programs[0].steps.iter().map(|step| format!("{step:?}")).collect();
+    let lengths: std::collections::BTreeSet<_> =
+        app.programs[0].steps.iter().map(|step| format!("{step:?}")).collect();
     assert_eq!(lengths.len(), 2, "lbm is regular");
 }
 
@@ -93,7 +94,10 @@ fn a_factor_carries_over_to_a_machine_of_quickias_capacities_unchanged() {
         }
     }
     let ratio = quickia.reference.fastest_capacity / quickia.reference.slowest_capacity;
-    assert!((ratio - single::QUICKIA_CAPACITY_RATIO).abs() < 1e-9, "machines/quickia.toml says {ratio}");
+    assert!(
+        (ratio - single::QUICKIA_CAPACITY_RATIO).abs() < 1e-9,
+        "machines/quickia.toml says {ratio}"
+    );
 }
 
 #[test]

@@ -1,9 +1,10 @@
-//! How long threads are: numbers with a given mean and standard deviation, and whole numbers with a given sum.
+//! How long threads are: numbers with a given mean and standard deviation, and whole numbers with a
+//! given sum.
 
 use evenkeel_model::SplitMix64;
 
-/// The greatest degree of symmetry that is drawn for `count` threads: a little below the greatest that there is, the square root of `count` - 1, which
-/// one thread that does everything has.
+/// The greatest degree of symmetry that is drawn for `count` threads: a little below the greatest
+/// that there is, the square root of `count` - 1, which one thread that does everything has.
 pub(super) fn most(count: u32) -> f64 {
     0.95 * f64::from(count.saturating_sub(1)).sqrt()
 }
@@ -11,21 +12,27 @@ pub(super) fn most(count: u32) -> f64 {
 /// Halvings of an interval after which doubles cannot tell its ends apart.
 const HALVINGS: u32 = 100;
 
-/// Numbers of mean 1, none below 0, whose standard deviation is exactly `deviation`, which is at most [`most`] of `count`: log-normal draws, the scale
-/// of whose logarithms is chosen so that those drawn, not those that might have been, deviate as asked. One number alone is 1.
+/// Numbers of mean 1, none below 0, whose standard deviation is exactly `deviation`, which is at
+/// most [`most`] of `count`: log-normal draws, the scale of whose logarithms is chosen so that
+/// those drawn, not those that might have been, deviate as asked. One number alone is 1.
 pub(super) fn draw(count: u32, deviation: f64, random: &mut SplitMix64) -> Vec<f64> {
     let logs: Vec<f64> = (0..count).map(|_| normal(random)).collect();
     if count < 2 || deviation <= 0.0 {
         return vec![1.0; count as usize];
     }
-    // The deviation grows with the scale: from 0, where all are equal, to that of one thread that does everything.
+    // The deviation grows with the scale: from 0, where all are equal, to that of one thread that
+    // does everything.
     let (mut low, mut high) = (0.0, 1.0);
     while relative_deviation(&scaled(&logs, high)) < deviation && high < f64::MAX / 4.0 {
         high *= 2.0;
     }
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
-        if relative_deviation(&scaled(&logs, middle)) < deviation { low = middle } else { high = middle }
+        if relative_deviation(&scaled(&logs, middle)) < deviation {
+            low = middle
+        } else {
+            high = middle
+        }
     }
     scaled(&logs, low)
 }
@@ -44,7 +51,8 @@ fn scaled(logs: &[f64], scale: f64) -> Vec<f64> {
     numbers.into_iter().map(|number| number / mean).collect()
 }
 
-/// Standard deviation / mean of all there are: what the study calls the degree of symmetry of a group.
+/// Standard deviation / mean of all there are: what the study calls the degree of symmetry of a
+/// group.
 pub(super) fn relative_deviation(numbers: &[f64]) -> f64 {
     let count = numbers.len() as f64;
     let mean = numbers.iter().sum::<f64>() / count;
@@ -52,7 +60,8 @@ pub(super) fn relative_deviation(numbers: &[f64]) -> f64 {
     if mean > 0.0 { variance.sqrt() / mean } else { 0.0 }
 }
 
-/// Parts a whole in proportion to weights: each part is within one of its share, and their sum is the whole (largest remainders).
+/// Parts a whole in proportion to weights: each part is within one of its share, and their sum is
+/// the whole (largest remainders).
 pub(super) fn apportion(whole: u64, weights: &[f64]) -> Vec<u64> {
     let sum: f64 = weights.iter().sum();
     let shares: Vec<f64> = weights.iter().map(|weight| whole as f64 * weight / sum).collect();
@@ -60,7 +69,8 @@ pub(super) fn apportion(whole: u64, weights: &[f64]) -> Vec<u64> {
     let mut places: Vec<usize> = (0..parts.len()).collect();
     let remainder = |place: usize| shares[place] - shares[place].floor();
     places.sort_by(|&a, &b| remainder(b).total_cmp(&remainder(a)).then(a.cmp(&b)));
-    // Beyond 2^53 shares are rounded, and their floors may differ from the whole by more than there are parts, or exceed it.
+    // Beyond 2^53 shares are rounded, and their floors may differ from the whole by more than there
+    // are parts, or exceed it.
     let mut left = i128::from(whole) - parts.iter().map(|&part| i128::from(part)).sum::<i128>();
     for &place in places.iter().cycle() {
         match left.signum() {

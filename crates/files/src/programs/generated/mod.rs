@@ -1,13 +1,17 @@
-//! Programs made from what a study has counted: instructions, lock acquisitions, barrier entries, threads and thread groups, and a degree of
-//! symmetry. The programs of the age-based study (SC 2009) by name, and any others as `generated`.
+//! Programs made from what a study has counted: instructions, lock acquisitions, barrier entries,
+//! threads and thread groups, and a degree of symmetry. The programs of the age-based study (SC
+//! 2009) by name, and any others as `generated`.
 //!
-//! All cores have one microarchitecture there: work scales with capacity, at one instruction per cycle, without traffic to memory.
+//! All cores have one microarchitecture there: work scales with capacity, at one instruction per
+//! cycle, without traffic to memory.
 //!
-//! **Degree of symmetry**: of a thread group, the standard deviation of its threads' lengths / their mean; 0.1 or less counts as symmetric.
-//! Here it is that of every group of two or more, exact to an instruction; the mean lengths of groups, too, deviate by it from each other, where there are several.
-//! Lengths are log-normal, by the seed.
+//! **Degree of symmetry**: of a thread group, the standard deviation of its threads' lengths /
+//! their mean; 0.1 or less counts as symmetric. Here it is that of every group of two or more,
+//! exact to an instruction; the mean lengths of groups, too, deviate by it from each other, where
+//! there are several. Lengths are log-normal, by the seed.
 //!
-//! What the table does not say and is assumed stands with it in `table.rs`, where barriers and locks fall in `program.rs` and `steps.rs`.
+//! What the table does not say and is assumed stands with it in `table.rs`, where barriers and
+//! locks fall in `program.rs` and `steps.rs`.
 
 mod lengths;
 mod program;
@@ -24,7 +28,8 @@ use super::error::WorkloadError;
 use super::registry::{Entry, KnobInfo, WorkloadInfo};
 use evenkeel_model::Application;
 
-const SOURCE: &str = "counts: Lakshminarayana, Lee and Kim, SC 2009, with 8 workers; structure: assumed";
+const SOURCE: &str =
+    "counts: Lakshminarayana, Lee and Kim, SC 2009, with 8 workers; structure: assumed";
 
 /// The greatest count of instructions, locks or barriers.
 const MOST: u64 = 1_000_000_000_000_000;
@@ -32,7 +37,8 @@ const MOST: u64 = 1_000_000_000_000_000;
 const SYMMETRY: KnobInfo = KnobInfo {
     name: "symmetry",
     default: "by program",
-    meaning: "standard deviation of the lengths of a group's threads / their mean; 0.1 or less counts as symmetric",
+    meaning: "standard deviation of the lengths of a group's threads / their mean; 0.1 or less \
+              counts as symmetric",
 };
 
 const THREADS: KnobInfo = KnobInfo {
@@ -42,10 +48,26 @@ const THREADS: KnobInfo = KnobInfo {
 };
 
 const KNOBS: &[KnobInfo] = &[
-    KnobInfo { name: "instructions", default: "1000000000", meaning: "of all threads (times --size)" },
-    KnobInfo { name: "locks", default: "10000", meaning: "acquisitions of all threads (times --size)" },
-    KnobInfo { name: "barriers", default: "0", meaning: "entries of all threads (rounds times --size)" },
-    KnobInfo { name: "threads", default: "9", meaning: "the main one included; a bare number does" },
+    KnobInfo {
+        name: "instructions",
+        default: "1000000000",
+        meaning: "of all threads (times --size)",
+    },
+    KnobInfo {
+        name: "locks",
+        default: "10000",
+        meaning: "acquisitions of all threads (times --size)",
+    },
+    KnobInfo {
+        name: "barriers",
+        default: "0",
+        meaning: "entries of all threads (rounds times --size)",
+    },
+    KnobInfo {
+        name: "threads",
+        default: "9",
+        meaning: "the main one included; a bare number does",
+    },
     KnobInfo {
         name: "groups",
         default: "2",
@@ -57,7 +79,11 @@ const KNOBS: &[KnobInfo] = &[
         default: "0.05",
         meaning: "share of the instructions that the main thread retires alone",
     },
-    KnobInfo { name: "main", default: "waits", meaning: "waits, works: what the main thread does while workers run" },
+    KnobInfo {
+        name: "main",
+        default: "waits",
+        meaning: "waits, works: what the main thread does while workers run",
+    },
     KnobInfo {
         name: "at_once",
         default: "all",
@@ -69,7 +95,9 @@ const KNOBS: &[KnobInfo] = &[
 pub(super) fn entries() -> Vec<Entry> {
     let own = WorkloadInfo {
         name: "generated",
-        summary: "threads by counts and a degree of symmetry, as in a row of the age-based study's table".to_owned(),
+        summary:
+            "threads by counts and a degree of symmetry, as in a row of the age-based study's table"
+                .to_owned(),
         source: "Evenkeel, after Lakshminarayana, Lee and Kim, SC 2009",
         shapes: &[],
         knobs: KNOBS,
@@ -84,9 +112,13 @@ pub(super) fn entries() -> Vec<Entry> {
 }
 
 fn build_listed(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
-    let Some(listed) = TABLE.iter().find(|listed| listed.name == args.workload()) else { return Ok(Vec::new()) };
+    let Some(listed) = TABLE.iter().find(|listed| listed.name == args.workload()) else {
+        return Ok(Vec::new());
+    };
     let beside = u32::from(listed.manner.main == Main::Waits);
-    let threads = args.threads(ctx.threads.map_or(listed.row.threads, |workers| workers.saturating_add(beside)))?;
+    let threads = args.threads(
+        ctx.threads.map_or(listed.row.threads, |workers| workers.saturating_add(beside)),
+    )?;
     let row = Row { threads, groups: listed.row.groups.min(threads), ..listed.row };
     let largest = row.worker_groups().iter().map(ExactSizeIterator::len).max().unwrap_or(0) as u32;
     let symmetry = symmetry(args, &row, listed.manner.symmetry)?;
@@ -122,7 +154,8 @@ fn build_own(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadErr
     Ok(vec![program::make(args.workload(), &row, &manner, ctx)])
 }
 
-/// The degree of symmetry asked for: no more than the smallest group, or the number of groups, can have.
+/// The degree of symmetry asked for: no more than the smallest group, or the number of groups, can
+/// have.
 fn symmetry(args: &Args, row: &Row, default: f64) -> Result<f64, WorkloadError> {
     let groups = row.worker_groups();
     let mut counts: Vec<u32> = groups.iter().map(|group| group.len() as u32).collect();
@@ -130,7 +163,11 @@ fn symmetry(args: &Args, row: &Row, default: f64) -> Result<f64, WorkloadError> 
     if row.one_group() {
         counts = vec![row.threads];
     }
-    let most = counts.into_iter().filter(|&count| count > 1).map(lengths::most).fold(f64::INFINITY, f64::min);
+    let most = counts
+        .into_iter()
+        .filter(|&count| count > 1)
+        .map(lengths::most)
+        .fold(f64::INFINITY, f64::min);
     args.number("symmetry", default, 0.0, if most.is_finite() { most } else { 0.0 })
 }
 

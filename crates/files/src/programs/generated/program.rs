@@ -1,9 +1,11 @@
 //! From a row to a program.
 //!
-//! The main thread retires the first half of the serial part, forks the workers, joins them, and retires the other half. Everything else is
-//! shared by those who work, in proportion to their lengths: instructions, and lock acquisitions, evenly along their way. They meet at barriers after
-//! equal parts of their work, the last time at their end: all who work, or, where not all workers run at once, the threads of each group among
-//! themselves. Where entries do not come out even, some meet once more.
+//! The main thread retires the first half of the serial part, forks the workers, joins them, and
+//! retires the other half. Everything else is shared by those who work, in proportion to their
+//! lengths: instructions, and lock acquisitions, evenly along their way. They meet at barriers
+//! after equal parts of their work, the last time at their end: all who work, or, where not all
+//! workers run at once, the threads of each group among themselves. Where entries do not come out
+//! even, some meet once more.
 
 use super::lengths::{apportion, draw};
 use super::row::{Main, Manner, Row};
@@ -56,7 +58,14 @@ impl Crew {
         let parts = apportion(work, &self.lengths).into_iter().zip(apportion(locks, &self.lengths));
         let mut shares: Vec<_> = (0..)
             .zip(parts)
-            .map(|(place, (work, locks))| Share { place, work, locks, meetings: 0, barrier: None, last: None })
+            .map(|(place, (work, locks))| Share {
+                place,
+                work,
+                locks,
+                meetings: 0,
+                barrier: None,
+                last: None,
+            })
             .collect();
         let sizes: Vec<f64> = self.sets.iter().map(|set| set.len() as f64).collect();
         for (set, entries) in self.sets.iter().zip(apportion(row.barriers, &sizes)) {
@@ -64,7 +73,9 @@ impl Crew {
             let members = &mut shares[set.clone()];
             if all > 0 {
                 let barrier = Some(builder.barrier(set.len() as u32));
-                members.iter_mut().for_each(|share| (share.meetings, share.barrier) = (ctx.scaled(all), barrier));
+                members
+                    .iter_mut()
+                    .for_each(|share| (share.meetings, share.barrier) = (ctx.scaled(all), barrier));
             }
             if some > 0 {
                 let last = Some(builder.barrier(some));
@@ -75,7 +86,8 @@ impl Crew {
     }
 }
 
-/// Makes the program. The row is valid: at least one thread and one group, no more groups than threads.
+/// Makes the program. The row is valid: at least one thread and one group, no more groups than
+/// threads.
 pub(super) fn make(name: &str, row: &Row, manner: &Manner, ctx: &Context) -> Application {
     let mut random = SplitMix64::named(ctx.seed, name);
     let crew = Crew::new(row, manner, &mut random);
@@ -84,7 +96,8 @@ pub(super) fn make(name: &str, row: &Row, manner: &Manner, ctx: &Context) -> App
     let instructions = ctx.scaled(row.instructions);
     let serial = (instructions as f64 * manner.serial).round() as u64;
     let shares = crew.shares(&mut builder, ctx, instructions - serial, row);
-    let locks = Locks(builder.locks(if row.locks == 0 { 0 } else { Locks::count(shares.len() as u32) }));
+    let locks =
+        Locks(builder.locks(if row.locks == 0 { 0 } else { Locks::count(shares.len() as u32) }));
 
     let slots = (manner.at_once < row.workers()).then(|| {
         builder.app().semaphores.push(manner.at_once);

@@ -1,4 +1,5 @@
-//! What is asked of the generator: a row of the study's table, and in what manner the program does what the row counts.
+//! What is asked of the generator: a row of the study's table, and in what manner the program does
+//! what the row counts.
 
 /// Counts of a whole run, as the age-based study has them (SC 2009).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,8 @@ pub(super) enum Main {
 pub(super) struct Manner {
     /// Degree of symmetry: standard deviation of the lengths of a group's threads / their mean.
     pub(super) symmetry: f64,
-    /// Share of the instructions that the main thread retires alone, half before its workers and half after.
+    /// Share of the instructions that the main thread retires alone, half before its workers and
+    /// half after.
     pub(super) serial: f64,
     pub(super) main: Main,
     /// Workers that run at once: the next starts when one of so many has ended.
@@ -59,7 +61,8 @@ impl Row {
 
     /// The groups of the workers, as equal in size as can be, larger ones first.
     pub(super) fn worker_groups(&self) -> Vec<Group> {
-        let (workers, groups) = (self.workers(), if self.one_group() { 1 } else { self.groups - 1 });
+        let (workers, groups) =
+            (self.workers(), if self.one_group() { 1 } else { self.groups - 1 });
         let size = |group: u32| workers / groups + u32::from(group < workers % groups);
         let mut first = 0;
         (0..groups)

@@ -1,19 +1,24 @@
-//! What one thread of a generated program does: rounds between barriers, lock acquisitions evenly along the way.
+//! What one thread of a generated program does: rounds between barriers, lock acquisitions evenly
+//! along the way.
 
 use crate::programs::build::{compute, repeat};
 use evenkeel_model::{BarrierId, LockId, PhaseId, Step};
 
-/// A lock is held for one of so many instructions from one acquisition to the next, and for one at least. Assumption.
+/// A lock is held for one of so many instructions from one acquisition to the next, and for one at
+/// least. Assumption.
 const HELD_ONE_IN: u64 = 50;
 
-/// One of so many acquisitions takes a lock that others take, too; the rest take one of the thread's own data, which are nobody else's. Assumption: the study
-/// has more than 90 % of acquisitions find the lock free; so they do here, on cores of any speed, whatever becomes of a thread that holds a shared one.
+/// One of so many acquisitions takes a lock that others take, too; the rest take one of the
+/// thread's own data, which are nobody else's. Assumption: the study has more than 90 % of
+/// acquisitions find the lock free; so they do here, on cores of any speed, whatever becomes of a
+/// thread that holds a shared one.
 const SHARED_ONE_IN: u64 = 16;
 
 /// Locks that threads share. Assumption, as the next.
 const SHARED: u32 = 64;
 
-/// Of these a thread takes so many by turns, all alike far from each other, from one of its own place on.
+/// Of these a thread takes so many by turns, all alike far from each other, from one of its own
+/// place on.
 const SHARED_BY_TURNS: u32 = 16;
 
 /// The locks of a program: those shared, then one for each place.
@@ -69,7 +74,12 @@ impl Share {
         };
         // Where there is a last round, it is one of those with fewer locks: there is always one.
         let fewer = rounds - more - u64::from(self.last.is_some());
-        steps.extend(alternate(more, round(few + 1, self.barrier), fewer, round(few, self.barrier)));
+        steps.extend(alternate(
+            more,
+            round(few + 1, self.barrier),
+            fewer,
+            round(few, self.barrier),
+        ));
         if self.last.is_some() {
             steps.extend(round(few, self.last));
         }
@@ -106,7 +116,9 @@ impl Way {
         };
         let own = |times: u64| repeated(times, section(self.locks.own(self.place)));
         let turns = |count: u64| -> Vec<Step> {
-            let turn = |nth: u64| [own(SHARED_ONE_IN - 1), section(self.locks.shared(self.place, nth as u32))];
+            let turn = |nth: u64| {
+                [own(SHARED_ONE_IN - 1), section(self.locks.shared(self.place, nth as u32))]
+            };
             (0..count).flat_map(turn).flatten().collect()
         };
         let (all, rest) = (u64::from(SHARED_BY_TURNS), acquisitions / SHARED_ONE_IN);
@@ -122,10 +134,14 @@ fn repeated(times: u64, body: Vec<Step>) -> Vec<Step> {
     if times == 0 || body.is_empty() { Vec::new() } else { repeat(times, body) }
 }
 
-/// So many of one body and so many of another, the rarer one as evenly among the more frequent as two loops can.
+/// So many of one body and so many of another, the rarer one as evenly among the more frequent as
+/// two loops can.
 fn alternate(some: u64, one: Vec<Step>, others: u64, other: Vec<Step>) -> Vec<Step> {
-    let ((few, mut rare), (many, frequent)) =
-        if some <= others { ((some, one), (others, other)) } else { ((others, other), (some, one)) };
+    let ((few, mut rare), (many, frequent)) = if some <= others {
+        ((some, one), (others, other))
+    } else {
+        ((others, other), (some, one))
+    };
     if few == 0 {
         return repeated(many, frequent);
     }

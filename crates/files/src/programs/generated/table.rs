@@ -1,31 +1,38 @@
-//! What the age-based study (SC 2009) counted of its programs, and what is assumed of each beside that.
+//! What the age-based study (SC 2009) counted of its programs, and what is assumed of each beside
+//! that.
 //!
-//! Counted: instructions of the whole run, lock acquisitions, barrier entries of all threads together, threads, thread groups; with eight
-//! workers. Assumed, and fitted to nothing:
+//! Counted: instructions of the whole run, lock acquisitions, barrier entries of all threads
+//! together, threads, thread groups; with eight workers. Assumed, and fitted to nothing:
 //!
-//! - the degree of symmetry: [`ASYMMETRIC`] for dedup, ferret, freqmine and vips and for all programs that are not of PARSEC (the study has
-//!   them for their asymmetry), 0 for x264 by definition (each of its threads is a group of its own), [`SYMMETRIC`] for the other seven;
-//! - the main thread works along where eight threads are counted, and waits for its eight or more workers where more are;
-//! - all workers run at once, but in streamcluster, which makes a new group for each of its passes, and x264, which makes a thread for each frame:
-//!   there eight do;
-//! - the serial part: [`SERIAL`] of the instructions; [`MOSTLY_SERIAL`] in canneal, whose parallel section is very short.
+//! - the degree of symmetry: [`ASYMMETRIC`] for dedup, ferret, freqmine and vips and for all
+//!   programs that are not of PARSEC (the study has them for their asymmetry), 0 for x264 by
+//!   definition (each of its threads is a group of its own), [`SYMMETRIC`] for the other seven;
+//! - the main thread works along where eight threads are counted, and waits for its eight or more
+//!   workers where more are;
+//! - all workers run at once, but in streamcluster, which makes a new group for each of its passes,
+//!   and x264, which makes a thread for each frame: there eight do;
+//! - the serial part: [`SERIAL`] of the instructions; [`MOSTLY_SERIAL`] in canneal, whose parallel
+//!   section is very short.
 
 use super::row::{Main, Manner, Row};
 
-/// Degree of symmetry of a program that counts as symmetric (0.1 or less): the middle of what counts. Assumption.
+/// Degree of symmetry of a program that counts as symmetric (0.1 or less): the middle of what
+/// counts. Assumption.
 const SYMMETRIC: f64 = 0.05;
 
-/// Degree of symmetry of one that does not. Assumption: clearly more than 0.1, and such that in a group of eight the longest thread is about twice as
-/// long as the mean.
+/// Degree of symmetry of one that does not. Assumption: clearly more than 0.1, and such that in a
+/// group of eight the longest thread is about twice as long as the mean.
 const ASYMMETRIC: f64 = 0.5;
 
-/// Share of the instructions that the main thread retires alone, before and after its workers. Assumption.
+/// Share of the instructions that the main thread retires alone, before and after its workers.
+/// Assumption.
 pub(super) const SERIAL: f64 = 0.05;
 
 /// The same of canneal. Assumption.
 const MOSTLY_SERIAL: f64 = 0.9;
 
-const EVEN: Manner = Manner { symmetry: SYMMETRIC, serial: SERIAL, main: Main::Waits, at_once: u32::MAX };
+const EVEN: Manner =
+    Manner { symmetry: SYMMETRIC, serial: SERIAL, main: Main::Waits, at_once: u32::MAX };
 const UNEVEN: Manner = Manner { symmetry: ASYMMETRIC, ..EVEN };
 
 /// [`EVEN`] and [`UNEVEN`] where the main thread is the eighth worker.
@@ -74,6 +81,7 @@ pub(super) static TABLE: [Listed; 25] = listed![
     "fmm", "SPLASH-2, bodies by multipoles": [9_758_572_445, 637_614, 272, 8, 6], UNEVEN_8;
     "lu_contiguous", "SPLASH-2, dense factorisation": [3_117_508, 25, 88, 8, 8], UNEVEN_8;
     "lu_non_contiguous", "SPLASH-2, dense factorisation": [2_263_332, 25, 88, 8, 7], UNEVEN_8;
-    "radiosity", "SPLASH-2, light between surfaces": [4_362_156_729, 1_657_844, 128, 8, 5], UNEVEN_8;
+    "radiosity", "SPLASH-2, light between \
+                  surfaces": [4_362_156_729, 1_657_844, 128, 8, 5], UNEVEN_8;
     "raytrace", "SPLASH-2, rays through a scene": [100_535_964, 74_380, 8, 8, 6], UNEVEN_8;
 ];

@@ -99,7 +99,11 @@ fn counted(app: &Application) -> (Row, BTreeMap<u32, Vec<f64>>) {
 fn every_program_of_the_table_comes_to_its_row_to_the_last_instruction() {
     let sum = |count: fn(&Row) -> u64| TABLE.iter().map(|listed| count(&listed.row)).sum::<u64>();
     let counts = [sum(|row| row.instructions), sum(|row| row.locks), sum(|row| row.barriers)];
-    assert_eq!(counts, [69_639_166_917, 15_191_163, 137_934], "the columns of the table as printed");
+    assert_eq!(
+        counts,
+        [69_639_166_917, 15_191_163, 137_934],
+        "the columns of the table as printed"
+    );
     assert_eq!([sum(|row| row.threads.into()), sum(|row| row.groups.into())], [320, 171]);
     for listed in &TABLE {
         for seed in 1..4 {
@@ -125,7 +129,8 @@ fn every_program_of_the_table_has_the_degree_of_symmetry_that_is_stated() {
 #[test]
 fn the_degree_of_symmetry_is_what_was_asked_for() {
     for asked in [0.0, 0.1, 0.5, 1.5] {
-        let (_, groups) = counted(&made(&format!("generated:threads=19,groups=2,symmetry={asked},serial=0")));
+        let (_, groups) =
+            counted(&made(&format!("generated:threads=19,groups=2,symmetry={asked},serial=0")));
         let found = relative_deviation(&groups[&1]);
         assert!((found - asked).abs() < 1e-6, "{found} for {asked}");
     }
@@ -134,7 +139,8 @@ fn the_degree_of_symmetry_is_what_was_asked_for() {
 #[test]
 fn equal_groups_are_told_from_unequal_ones_by_their_means_too() {
     let means = |symmetry: &str| -> Vec<f64> {
-        let (_, groups) = counted(&made(&format!("generated:threads=25,groups=4,symmetry={symmetry}")));
+        let (_, groups) =
+            counted(&made(&format!("generated:threads=25,groups=4,symmetry={symmetry}")));
         groups.values().map(|lengths| lengths.iter().sum::<f64>() / lengths.len() as f64).collect()
     };
     assert!(relative_deviation(&means("0")) < 1e-6);
@@ -146,7 +152,11 @@ fn the_same_seed_makes_the_same_program_and_another_seed_another() {
     assert_eq!(made_with("sc09-ferret", 7), made_with("sc09-ferret", 7));
     assert_ne!(made_with("sc09-ferret", 7), made_with("sc09-ferret", 8));
     let of = |app: &Application| counted(app).1[&1].clone();
-    assert_ne!(of(&made("sc09-barnes")), of(&made("sc09-radiosity")), "programs do not share their draws");
+    assert_ne!(
+        of(&made("sc09-barnes")),
+        of(&made("sc09-radiosity")),
+        "programs do not share their draws"
+    );
 }
 
 #[test]
@@ -164,7 +174,8 @@ fn barrier_entries_that_do_not_come_out_even_are_entered_by_some_at_the_end() {
     // 31,998 = 3,999 times all eight, and six once more.
     let app = made("sc09-fluidanimate");
     assert_eq!(app.barriers, [8, 6]);
-    let entries = |place: usize| Sum::of(&app.programs[app.templates[place].program.index()]).barriers;
+    let entries =
+        |place: usize| Sum::of(&app.programs[app.templates[place].program.index()]).barriers;
     assert_eq!([entries(0), entries(5), entries(6), entries(7)], [4_000, 4_000, 3_999, 3_999]);
 }
 
@@ -192,9 +203,13 @@ fn the_parallel_section_of_canneal_is_short() {
 #[test]
 fn a_tenth_of_the_size_is_a_tenth_of_the_counts_among_the_same_threads_in_the_same_ratios() {
     let machine = machine();
-    let app = load("sc09-bodytrack", &Context { size: 0.1, ..Context::new(&machine) }).unwrap().remove(0);
+    let app =
+        load("sc09-bodytrack", &Context { size: 0.1, ..Context::new(&machine) }).unwrap().remove(0);
     let (row, groups) = counted(&app);
-    assert_eq!((row.instructions, row.locks, row.barriers, row.threads), (67_041_506, 4_047, 120, 9));
+    assert_eq!(
+        (row.instructions, row.locks, row.barriers, row.threads),
+        (67_041_506, 4_047, 120, 9)
+    );
     let (_, whole) = counted(&made("sc09-bodytrack"));
     for (small, large) in groups[&1].iter().zip(&whole[&1]) {
         assert!((small / large - 0.1).abs() < 1e-6);
@@ -205,7 +220,8 @@ fn a_tenth_of_the_size_is_a_tenth_of_the_counts_among_the_same_threads_in_the_sa
 fn threads_and_workers_are_as_many_as_asked_for() {
     let machine = machine();
     let threads = |spec: &str, workers: Option<u32>| {
-        let app = load(spec, &Context { threads: workers, ..Context::new(&machine) }).unwrap().remove(0);
+        let app =
+            load(spec, &Context { threads: workers, ..Context::new(&machine) }).unwrap().remove(0);
         counted(&app).0.threads
     };
     assert_eq!(threads("sc09-ferret:threads=12", None), 12);

@@ -1,12 +1,14 @@
 //! bodytrack: a particle filter that follows a body through 261 frames of four cameras.
 //!
-//! Each frame: one thread loads the images; rows and columns are filtered in tickets of 8; five annealing layers follow,
-//! each of which weighs 4,000 particles in tickets of 4 and then resamples in one thread; one thread writes the pose.
-//! In the `tasks` shape the images of later frames are loaded and filtered while earlier ones are still tracked:
-//! only the order of loads, of the particles and of the poses is kept.
+//! Each frame: one thread loads the images; rows and columns are filtered in tickets of 8; five
+//! annealing layers follow, each of which weighs 4,000 particles in tickets of 4 and then resamples
+//! in one thread; one thread writes the pose. In the `tasks` shape the images of later frames are
+//! loaded and filtered while earlier ones are still tracked: only the order of loads, of the
+//! particles and of the poses is kept.
 //!
-//! Assumptions: images of 640 x 480; the shares of the work (drawing new particles is counted with weighing them, as the suite's threads
-//! share both; what is left of resampling is a cumulative sum and a search); tasks of 16 particles and 32 rows (the study: "many, fine").
+//! Assumptions: images of 640 x 480; the shares of the work (drawing new particles is counted with
+//! weighing them, as the suite's threads share both; what is left of resampling is a cumulative sum
+//! and a search); tasks of 16 particles and 32 rows (the study: "many, fine").
 
 use super::characters::Character;
 use crate::programs::build::{Builder, Context, Graph, bounded_tasks};
@@ -87,7 +89,8 @@ pub(super) fn graph(
     bounded_tasks(character.name, frames.saturating_mul(TASKS_PER_FRAME))?;
     let pieces = Pieces::new(character);
     let mut graph = Graph::default();
-    let (mut loaded, mut resampled, mut written): (Option<TaskId>, Option<TaskId>, Option<TaskId>) = (None, None, None);
+    let (mut loaded, mut resampled, mut written): (Option<TaskId>, Option<TaskId>, Option<TaskId>) =
+        (None, None, None);
     for _ in 0..frames {
         let load = graph.task(pieces.load, phase, loaded);
         loaded = Some(load);
@@ -101,7 +104,13 @@ pub(super) fn graph(
         let maps = graph.task(pieces.maps, phase, filtered);
         for layer in 0..LAYERS {
             let maps = (layer == 0).then_some(maps);
-            let weigh = |_| graph.task(PARTICLES_PER_TASK * pieces.particle, phase, resampled.into_iter().chain(maps));
+            let weigh = |_| {
+                graph.task(
+                    PARTICLES_PER_TASK * pieces.particle,
+                    phase,
+                    resampled.into_iter().chain(maps),
+                )
+            };
             let weighed: Vec<_> = (0..PARTICLES / PARTICLES_PER_TASK).map(weigh).collect();
             resampled = Some(graph.task(pieces.resample, phase, weighed));
         }

@@ -1,19 +1,21 @@
 //! What the nine programs ask of a core: what is measured, and what is assumed.
 //!
-//! Measured: the ratio of speeds, from "On the Maturity of Parallel Applications for Asymmetric Multi-Core Processors" (JPDC 2019),
-//! big cores at 1.6 GHz, little ones at 0.8 GHz. All else is assumed, from what is commonly known of these programs on small in-order
-//! cores, and none of it is fitted to a study's outcome: running time alone, instructions per cycle, memory traffic, working set of
-//! a thread, activity. Speedups and ratios of energy do not depend on the running time, activities stay within the
-//! 0.6 to 1.36 of the mean that PARTSim's table of the same board spans. (bodytrack's shares of phases, which stand with its
-//! program, were changed once after a simulated result: docs/workloads.md says how and why.)
+//! Measured: the ratio of speeds, from "On the Maturity of Parallel Applications for Asymmetric
+//! Multi-Core Processors" (JPDC 2019), big cores at 1.6 GHz, little ones at 0.8 GHz. All else is
+//! assumed, from what is commonly known of these programs on small in-order cores, and none of it
+//! is fitted to a study's outcome: running time alone, instructions per cycle, memory traffic,
+//! working set of a thread, activity. Speedups and ratios of energy do not depend on the running
+//! time, activities stay within the 0.6 to 1.36 of the mean that PARTSim's table of the same board
+//! spans. (bodytrack's shares of phases, which stand with its program, were changed once after a
+//! simulated result: docs/workloads.md says how and why.)
 
 use evenkeel_model::{Phase, Scaling};
 
 /// Clock of the little cores where the ratios were measured.
 const LITTLE_HZ: f64 = 0.8e9;
 
-/// Capacity of the big cores over that of the little ones where the ratios were measured: dmips-mhz 1024 at 1600 MHz and
-/// 539 at 800 MHz (exynos5422-cpus.dtsi; the clocks are the study's).
+/// Capacity of the big cores over that of the little ones where the ratios were measured: dmips-mhz
+/// 1024 at 1600 MHz and 539 at 800 MHz (exynos5422-cpus.dtsi; the clocks are the study's).
 pub(crate) const MEASURED_CAPACITY_RATIO: f64 = (1024.0 * 1600.0) / (539.0 * 800.0);
 
 /// The character of a program.
@@ -36,9 +38,10 @@ pub(crate) struct Character {
 
 const KIB: u64 = 1 << 10;
 
-/// The nine. canneal chases pointers through far more than any cache of such a board holds: a 64-byte line every eighth
-/// instruction, which is what makes all cores together saturate the memory. swaptions takes twice as long as blackscholes, so that a task of the one
-/// (of 128) is a hundred of the other's (of 6,400).
+/// The nine. canneal chases pointers through far more than any cache of such a board holds: a
+/// 64-byte line every eighth instruction, which is what makes all cores together saturate the
+/// memory. swaptions takes twice as long as blackscholes, so that a task of the one (of 128) is a
+/// hundred of the other's (of 6,400).
 pub(crate) const CHARACTERS: [Character; 9] = [
     character("blackscholes", 2.18, 120.0, (0.70, 0.05), 64 * KIB, 0.95),
     character("bodytrack", 4.16, 160.0, (0.80, 0.10), 256 * KIB, 1.10),
@@ -75,11 +78,15 @@ impl Character {
             bytes_per_instruction: self.bytes_per_instruction,
             working_set: self.working_set,
             activity: self.activity,
-            ..Phase::new(self.name, Scaling::MeasuredAt { factor: self.ratio, capacity_ratio: MEASURED_CAPACITY_RATIO })
+            ..Phase::new(
+                self.name,
+                Scaling::MeasuredAt { factor: self.ratio, capacity_ratio: MEASURED_CAPACITY_RATIO },
+            )
         }
     }
 
-    /// Instructions that are `share` of the whole run, dealt out over `count` equal pieces; at least 1 each.
+    /// Instructions that are `share` of the whole run, dealt out over `count` equal pieces; at
+    /// least 1 each.
     pub(crate) fn piece(&self, share: f64, count: u64) -> u64 {
         ((self.little_s * LITTLE_HZ * self.ipc * share / count as f64).round() as u64).max(1)
     }

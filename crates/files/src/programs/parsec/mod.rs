@@ -1,4 +1,5 @@
-//! The nine programs of PARSEC as the maturity study runs them (JPDC 2019), each in the shapes that it is compared in.
+//! The nine programs of PARSEC as the maturity study runs them (JPDC 2019), each in the shapes that
+//! it is compared in.
 
 mod bodytrack;
 mod characters;
@@ -14,7 +15,8 @@ use super::error::WorkloadError;
 use super::registry::{Entry, KnobInfo, WorkloadInfo};
 use evenkeel_model::{Application, PhaseId, Step};
 
-const SOURCE: &str = "PARSEC 3.0; ratios and inputs: On the Maturity of Parallel Applications for AMCs, JPDC 2019";
+const SOURCE: &str =
+    "PARSEC 3.0; ratios and inputs: On the Maturity of Parallel Applications for AMCs, JPDC 2019";
 
 /// Shapes of a program whose parallel parts are loops.
 const LOOPS_AND_TASKS: &[&str] = &[
@@ -40,7 +42,8 @@ const THREADS: KnobInfo = KnobInfo {
 const CHUNK: KnobInfo = KnobInfo {
     name: "chunk",
     default: "by program",
-    meaning: "iterations handed out at once by loop-dynamic, at least by loop-guided, and to sample by loop-aid-…",
+    meaning: "iterations handed out at once by loop-dynamic, at least by loop-guided, and to \
+              sample by loop-aid-…",
 };
 
 /// Threads that follow a course.
@@ -71,7 +74,8 @@ const PROGRAMS: [(&str, &str, Structure); 9] = [
     ),
     (
         "bodytrack",
-        "particle filter: per frame tickets of rows, 5 layers of tickets of particles, serial parts between",
+        "particle filter: per frame tickets of rows, 5 layers of tickets of particles, serial \
+         parts between",
         CourseAndGraph(bodytrack::course, bodytrack::graph),
     ),
     (
@@ -84,7 +88,11 @@ const PROGRAMS: [(&str, &str, Structure); 9] = [
         "deduplication: pipeline of 5 stages, 3 of them pools, I/O at both ends",
         Pipeline(pipelines::dedup, pipelines::dedup_graph),
     ),
-    ("facesim", "face simulation: short phases with a barrier each", FromCourse(data_parallel::facesim)),
+    (
+        "facesim",
+        "face simulation: short phases with a barrier each",
+        FromCourse(data_parallel::facesim),
+    ),
     (
         "ferret",
         "similarity search: pipeline of 6 stages, 4 of them pools",
@@ -100,7 +108,11 @@ const PROGRAMS: [(&str, &str, Structure); 9] = [
         "clustering: 9 barriers per gain computation, short phases",
         FromCourse(data_parallel::streamcluster),
     ),
-    ("swaptions", "Monte Carlo pricing: 128 equal items, one join", FromCourse(data_parallel::swaptions)),
+    (
+        "swaptions",
+        "Monte Carlo pricing: 128 equal items, one join",
+        FromCourse(data_parallel::swaptions),
+    ),
 ];
 
 /// The registry's entries.
@@ -119,17 +131,26 @@ pub(super) fn entries() -> Vec<Entry> {
     PROGRAMS.iter().map(entry).collect()
 }
 
-/// How much faster one big core of the study's board runs this program than one little; `None` for any other name.
+/// How much faster one big core of the study's board runs this program than one little; `None` for
+/// any other name.
 pub fn big_little_ratio(program: &str) -> Option<f64> {
     Character::of(program).map(|character| character.ratio)
 }
 
 fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
-    let structure = PROGRAMS.iter().find(|(name, _, _)| *name == args.workload()).map(|(_, _, structure)| structure);
-    let Some((character, structure)) = Character::of(args.workload()).zip(structure) else { return Ok(Vec::new()) };
+    let structure = PROGRAMS
+        .iter()
+        .find(|(name, _, _)| *name == args.workload())
+        .map(|(_, _, structure)| structure);
+    let Some((character, structure)) = Character::of(args.workload()).zip(structure) else {
+        return Ok(Vec::new());
+    };
     let threads = args.threads(ctx.workers())?;
     let shape = Shape::named(args.shape());
-    let suffix = args.shape().filter(|_| shape != Shape::Pinned).map_or(String::new(), |shape| format!(":{shape}"));
+    let suffix = args
+        .shape()
+        .filter(|_| shape != Shape::Pinned)
+        .map_or(String::new(), |shape| format!(":{shape}"));
     let mut builder = Builder::new(format!("{}{suffix}", character.name));
     let phase = builder.phase(character.phase());
     match (structure, shape) {

@@ -1,16 +1,20 @@
-//! The two pipelines: dedup and ferret. Serial stages at both ends, pooled ones in the middle, bounded queues between.
+//! The two pipelines: dedup and ferret. Serial stages at both ends, pooled ones in the middle,
+//! bounded queues between.
 //!
-//! `threads` is the size of each pool, as in the suite's own versions: the threads of a pool outnumber the cores and balance
-//! the stages by themselves. In the `tasks` shape each item is a chain of tasks; a worker that reads or writes is
-//! held by that, as in a runtime whose tasks block: such tasks take the device's time on any kind of core.
+//! `threads` is the size of each pool, as in the suite's own versions: the threads of a pool
+//! outnumber the cores and balance the stages by themselves. In the `tasks` shape each item is a
+//! chain of tasks; a worker that reads or writes is held by that, as in a runtime whose tasks
+//! block: such tasks take the device's time on any kind of core.
 //!
-//! Assumptions: the shares of the work, queue capacities, the board's storage (an eMMC that reads 100 MB/s and writes
-//! 40 MB/s), and that half of dedup's input remains after compression.
+//! Assumptions: the shares of the work, queue capacities, the board's storage (an eMMC that reads
+//! 100 MB/s and writes 40 MB/s), and that half of dedup's input remains after compression.
 
 use evenkeel_machine::Nanos;
 
 use super::characters::Character;
-use crate::programs::build::{Builder, Context, Graph, bounded_tasks, compute, repeat, until_closed};
+use crate::programs::build::{
+    Builder, Context, Graph, bounded_tasks, compute, repeat, until_closed,
+};
 use crate::programs::error::WorkloadError;
 use evenkeel_model::{ChannelId, LockId, PhaseId, Step};
 use evenkeel_model::{Phase, Scaling};
@@ -27,7 +31,11 @@ const fn transfer_time(bytes: u64, bytes_per_s: u64) -> Nanos {
 
 /// Waiting for a device inside a task: nanoseconds that pass at one pace on every kind of core.
 fn device_phase() -> Phase {
-    Phase { reference_time: true, activity: DEVICE_ACTIVITY, ..Phase::new("device", Scaling::Factor(1.0)) }
+    Phase {
+        reference_time: true,
+        activity: DEVICE_ACTIVITY,
+        ..Phase::new("device", Scaling::Factor(1.0))
+    }
 }
 
 /// A pool: `threads` threads that pass items from one queue to the next until the first one ends.
@@ -43,14 +51,18 @@ impl Pool {
         for i in 0..self.threads {
             let mut body = vec![Step::Receive(self.input)];
             body.extend(work(i));
-            let steps = vec![until_closed(body), Step::Close { channel: self.output, senders: self.threads }];
+            let steps = vec![
+                until_closed(body),
+                Step::Close { channel: self.output, senders: self.threads },
+            ];
             let program = builder.program(steps);
             builder.thread(format!("{role}{i}"), group, program);
         }
     }
 }
 
-/// dedup: 351 MB are cut into fragments, refined into chunks, looked up by their hash, compressed, and written in order.
+/// dedup: 351 MB are cut into fragments, refined into chunks, looked up by their hash, compressed,
+/// and written in order.
 mod of_dedup {
     pub(super) const INPUT_BYTES: u64 = 351_000_000;
     pub(super) const FRAGMENT_BYTES: u64 = 128 << 10;
@@ -95,7 +107,13 @@ impl DedupPieces {
 }
 
 /// The threaded dedup: pools of `threads` for refine, deduplicate and compress.
-pub(super) fn dedup(builder: &mut Builder, ctx: &Context, character: &Character, phase: PhaseId, threads: u32) {
+pub(super) fn dedup(
+    builder: &mut Builder,
+    ctx: &Context,
+    character: &Character,
+    phase: PhaseId,
+    threads: u32,
+) {
     use of_dedup::{BUCKETS, CHUNKS, FRAGMENTS, QUEUE};
     let pieces = DedupPieces::new(character);
     let fragments = ctx.scaled(FRAGMENTS);
@@ -173,18 +191,26 @@ pub(super) fn dedup_graph(
     Ok(Step::RunTasks(builder.graph(graph)))
 }
 
-/// ferret: similarity search for 3,500 images. Load, then segment, extract, index and rank in pools, then write.
+/// ferret: similarity search for 3,500 images. Load, then segment, extract, index and rank in
+/// pools, then write.
 mod of_ferret {
     pub(super) const QUERIES: u64 = 3_500;
     pub(super) const QUEUE: u32 = 20;
     pub(super) const IMAGE_BYTES: u64 = 32 << 10;
     pub(super) const LOAD: f64 = 0.01;
-    pub(super) const POOLS: [(&str, f64); 4] = [("segment", 0.10), ("extract", 0.08), ("index", 0.25), ("rank", 0.55)];
+    pub(super) const POOLS: [(&str, f64); 4] =
+        [("segment", 0.10), ("extract", 0.08), ("index", 0.25), ("rank", 0.55)];
     pub(super) const WRITE: f64 = 0.01;
 }
 
 /// The threaded ferret: four pools of `threads`.
-pub(super) fn ferret(builder: &mut Builder, ctx: &Context, character: &Character, phase: PhaseId, threads: u32) {
+pub(super) fn ferret(
+    builder: &mut Builder,
+    ctx: &Context,
+    character: &Character,
+    phase: PhaseId,
+    threads: u32,
+) {
     use of_ferret::{IMAGE_BYTES, LOAD, POOLS, QUERIES, QUEUE, WRITE};
     let device = builder.device();
     let first = builder.channel(QUEUE);
@@ -235,7 +261,11 @@ pub(super) fn ferret_graph(
         for (_, share) in POOLS {
             last = graph.task(character.piece(share, QUERIES), phase, [last]);
         }
-        written = Some(graph.task(character.piece(WRITE, QUERIES), phase, [last].into_iter().chain(written)));
+        written = Some(graph.task(
+            character.piece(WRITE, QUERIES),
+            phase,
+            [last].into_iter().chain(written),
+        ));
     }
     let graph = graph.finish(character.name)?;
     Ok(Step::RunTasks(builder.graph(graph)))

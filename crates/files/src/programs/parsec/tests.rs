@@ -20,7 +20,8 @@ fn steps(app: &Application, thread: usize) -> &[Step] {
     &app.programs[app.threads[thread].program.index()].steps
 }
 
-/// The body of the loops that `steps` consists of, `depth` of them inside one another, and how often they run together.
+/// The body of the loops that `steps` consists of, `depth` of them inside one another, and how
+/// often they run together.
 fn inside(steps: &[Step], depth: u32) -> (u64, &[Step]) {
     match steps {
         [Step::Loop { times: Some(times), body }] if depth > 0 => {
@@ -82,8 +83,10 @@ fn one_big_core_of_the_board_runs_each_program_faster_by_its_measured_ratio() {
 #[test]
 fn a_program_amounts_to_the_same_work_in_every_shape() {
     for info in list().iter().filter(|info| big_little_ratio(info.name).is_some()) {
-        // The first phase is the program; a second one is time at a device, which threads spend off the cores.
-        let work = |shape: &str| made(&format!("{}:{shape}", info.name), 0.1).work_by_phase().unwrap()[0];
+        // The first phase is the program; a second one is time at a device, which threads spend off
+        // the cores.
+        let work =
+            |shape: &str| made(&format!("{}:{shape}", info.name), 0.1).work_by_phase().unwrap()[0];
         let pinned = work("pinned");
         assert!(pinned > Work(0));
         for shape in info.shapes {
@@ -121,7 +124,9 @@ fn barriers_are_as_many_as_the_study_counts() {
 
 #[test]
 fn task_versions_have_as_many_tasks_as_the_study_counts() {
-    for (spec, expected) in [("blackscholes:tasks", 6_400), ("fluidanimate:tasks", 128_500), ("swaptions:tasks", 128)] {
+    for (spec, expected) in
+        [("blackscholes:tasks", 6_400), ("fluidanimate:tasks", 128_500), ("swaptions:tasks", 128)]
+    {
         let app = made(spec, 1.0);
         assert_eq!(tasks(&app), expected, "{spec}");
         assert_eq!(count(steps(&app, 0), &|step| matches!(step, Step::RunTasks(_))), 1);
@@ -134,7 +139,8 @@ fn a_task_of_blackscholes_is_a_hundred_times_smaller_than_one_of_swaptions() {
     let machine = board();
     let time_s = |spec: &str| {
         let app = made(spec, 0.1);
-        app.graphs[0].tasks[0].work.0 as f64 / app.phases[0].speed(&machine, machine.reference.slowest_capacity)
+        app.graphs[0].tasks[0].work.0 as f64
+            / app.phases[0].speed(&machine, machine.reference.slowest_capacity)
     };
     let ratio = time_s("swaptions:tasks") / time_s("blackscholes:tasks");
     assert!((90.0..110.0).contains(&ratio), "{ratio}");
@@ -143,8 +149,11 @@ fn a_task_of_blackscholes_is_a_hundred_times_smaller_than_one_of_swaptions() {
 #[test]
 fn bodytrack_deals_out_tickets_of_four_particles_in_five_layers_and_of_eight_rows() {
     let app = made("bodytrack", 1.0);
-    let schedules: Vec<_> =
-        app.loops.iter().map(|parallel| (parallel.iterations, parallel.schedule.as_str())).collect();
+    let schedules: Vec<_> = app
+        .loops
+        .iter()
+        .map(|parallel| (parallel.iterations, parallel.schedule.as_str()))
+        .collect();
     assert_eq!(schedules, [(1_920, "dynamic,8"), (2_560, "dynamic,8"), (4_000, "dynamic,4")]);
     let (frames, frame) = inside(steps(&app, 1), 1);
     assert_eq!(frames, 261);
@@ -156,7 +165,8 @@ fn a_task_of_bodytrack_waits_for_its_own_frame_and_the_particles_before_it_only(
     let app = made("bodytrack:tasks", 0.01);
     let graph = &app.graphs[0];
     assert_eq!(graph.tasks.len() as u64, 3 * super::bodytrack::TASKS_PER_FRAME);
-    // The load of the second frame: created after the whole first frame, waits for the first load alone.
+    // The load of the second frame: created after the whole first frame, waits for the first load
+    // alone.
     let load = evenkeel_model::TaskId(super::bodytrack::TASKS_PER_FRAME as u32);
     assert_eq!(graph.predecessors(load).len(), 1);
     assert!(graph.successors(evenkeel_model::TaskId(0)).contains(&load));
@@ -197,7 +207,8 @@ fn pipelines_have_a_pool_for_each_middle_stage_and_one_thread_at_either_end() {
 
 #[test]
 fn loop_shapes_name_the_schedule_and_take_the_chunk_that_was_asked_for() {
-    let schedules = |spec: &str| made(spec, 0.1).loops.iter().map(|l| l.schedule.clone()).collect::<Vec<_>>();
+    let schedules =
+        |spec: &str| made(spec, 0.1).loops.iter().map(|l| l.schedule.clone()).collect::<Vec<_>>();
     assert_eq!(schedules("blackscholes:loop-static"), ["static"]);
     assert_eq!(schedules("blackscholes:loop-dynamic,chunk=77"), ["dynamic,77"]);
     assert_eq!(schedules("swaptions:loop-guided"), ["guided,1"]);
@@ -216,6 +227,7 @@ fn size_scales_the_amount_and_not_the_grain() {
 #[test]
 fn a_graph_beyond_memory_is_refused_before_it_is_built() {
     let machine = board();
-    let error = load("bodytrack:tasks", &Context { size: 900.0, ..Context::new(&machine) }).unwrap_err();
+    let error =
+        load("bodytrack:tasks", &Context { size: 900.0, ..Context::new(&machine) }).unwrap_err();
     assert!(error.to_string().contains("take a smaller --size"), "{error}");
 }

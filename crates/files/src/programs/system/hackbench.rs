@@ -1,12 +1,16 @@
-//! hackbench: groups of 20 senders and 20 receivers; each sender sends every message to each receiver of its group, over that
-//! receiver's pipe or socket. All start together once all are there.
+//! hackbench: groups of 20 senders and 20 receivers; each sender sends every message to each
+//! receiver of its group, over that receiver's pipe or socket. All start together once all are
+//! there.
 //!
-//! `start=forked` has a main thread that sets them up one after the other, as the program does: receivers, then senders of each group. When each of them has told that it is ready,
-//! main starts its clock and lets all go; here it ends then, so its end tells when that was. With `start=together` all are there from the beginning, none is anybody's child, and each
-//! sets itself up.
+//! `start=forked` has a main thread that sets them up one after the other, as the program does:
+//! receivers, then senders of each group. When each of them has told that it is ready, main starts
+//! its clock and lets all go; here it ends then, so its end tells when that was. With
+//! `start=together` all are there from the beginning, none is anybody's child, and each sets itself
+//! up.
 //!
-//! Assumptions: messages of 100 bytes (hackbench's default); the instructions of a system call by channel; what a process costs more
-//! than a thread: page tables of its own, so at each message some of its translations to load again, and more to set up.
+//! Assumptions: messages of 100 bytes (hackbench's default); the instructions of a system call by
+//! channel; what a process costs more than a thread: page tables of its own, so at each message
+//! some of its translations to load again, and more to set up.
 
 use super::kernel_phase;
 use crate::programs::args::Args;
@@ -54,8 +58,16 @@ const SOCKET: Channel = Channel { write: 2_600, read: 2_200, capacity: 277 };
 
 pub(super) fn entry() -> Entry {
     const KNOBS: &[KnobInfo] = &[
-        KnobInfo { name: "groups", default: "10", meaning: "groups of 20 senders and 20 receivers, 1 to 1000" },
-        KnobInfo { name: "loops", default: "20", meaning: "messages of each sender to each receiver (times --size)" },
+        KnobInfo {
+            name: "groups",
+            default: "10",
+            meaning: "groups of 20 senders and 20 receivers, 1 to 1000",
+        },
+        KnobInfo {
+            name: "loops",
+            default: "20",
+            meaning: "messages of each sender to each receiver (times --size)",
+        },
         KnobInfo { name: "mode", default: "process", meaning: "process or thread" },
         KnobInfo { name: "channel", default: "socket", meaning: "socket or pipe" },
         KnobInfo {
@@ -64,9 +76,13 @@ pub(super) fn entry() -> Entry {
             meaning: "together, or forked: by a main thread, one after the other",
         },
     ];
-    let summary = "20 senders x 20 receivers a group, each to each: wake-ups and hand-overs".to_owned();
+    let summary =
+        "20 senders x 20 receivers a group, each to each: wake-ups and hand-overs".to_owned();
     let source = "hackbench (rt-tests; perf bench sched messaging)";
-    Entry { info: WorkloadInfo { name: "hackbench", summary, source, shapes: &[], knobs: KNOBS }, build }
+    Entry {
+        info: WorkloadInfo { name: "hackbench", summary, source, shapes: &[], knobs: KNOBS },
+        build,
+    }
 }
 
 fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
@@ -77,7 +93,12 @@ fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> 
     let messages = u64::from(groups * PEERS * PEERS).saturating_mul(loops);
     if messages > MOST_MESSAGES {
         let workload = args.workload().to_owned();
-        return Err(WorkloadError::TooLarge { workload, count: messages, what: "messages", most: MOST_MESSAGES });
+        return Err(WorkloadError::TooLarge {
+            workload,
+            count: messages,
+            what: "messages",
+            most: MOST_MESSAGES,
+        });
     }
 
     let forked = args.word("start", &[("together", false), ("forked", true)])?;

@@ -1,4 +1,5 @@
-//! System benchmarks, which exercise wake-ups more than cores, and simple workloads with closed forms.
+//! System benchmarks, which exercise wake-ups more than cores, and simple workloads with closed
+//! forms.
 
 mod hackbench;
 mod interrupts;
@@ -10,10 +11,14 @@ use evenkeel_model::{Phase, Scaling};
 
 /// The registry's entries.
 pub(super) fn entries() -> Vec<Entry> {
-    [vec![hackbench::entry(), ring::entry(), interrupts::entry()], simple::entries()].into_iter().flatten().collect()
+    [vec![hackbench::entry(), ring::entry(), interrupts::entry()], simple::entries()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
-/// Instructions per cycle of kernel paths (system calls, copies) on the slowest kind. Assumption: low, for they miss caches.
+/// Instructions per cycle of kernel paths (system calls, copies) on the slowest kind. Assumption:
+/// low, for they miss caches.
 const KERNEL_IPC: f64 = 0.5;
 
 /// Work in the kernel and around it: scales with capacity.

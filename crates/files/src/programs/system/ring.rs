@@ -1,5 +1,6 @@
-//! context-ring: a token goes round a ring of processes; whoever has it sums its own data and passes it on (lat_ctx of lmbench).
-//! One process at a time can run: what shows is the cost of switching, of waking, and of moving to a colder or slower core.
+//! context-ring: a token goes round a ring of processes; whoever has it sums its own data and
+//! passes it on (lat_ctx of lmbench). One process at a time can run: what shows is the cost of
+//! switching, of waking, and of moving to a colder or slower core.
 
 use super::kernel_phase;
 use crate::programs::args::Args;
@@ -8,7 +9,8 @@ use crate::programs::error::WorkloadError;
 use crate::programs::registry::{Entry, KnobInfo, WorkloadInfo};
 use evenkeel_model::{Application, Step};
 
-/// Instructions to sum one word of 4 bytes: a load, an addition, and half of the loop's own, unrolled. Assumption.
+/// Instructions to sum one word of 4 bytes: a load, an addition, and half of the loop's own,
+/// unrolled. Assumption.
 const INSTRUCTIONS_PER_WORD: f64 = 2.5;
 
 /// Instructions of reading and writing the token through a pipe. Assumption.
@@ -18,10 +20,21 @@ pub(super) fn entry() -> Entry {
     const KNOBS: &[KnobInfo] = &[
         KnobInfo { name: "procs", default: "8", meaning: "processes in the ring, 2 to 4096" },
         KnobInfo { name: "kib", default: "32", meaning: "data of each process, KiB, 0 to 65536" },
-        KnobInfo { name: "rounds", default: "2000", meaning: "times that the token goes round (times --size)" },
+        KnobInfo {
+            name: "rounds",
+            default: "2000",
+            meaning: "times that the token goes round (times --size)",
+        },
     ];
-    let summary = "a token round a ring of processes: context switches between warm working sets".to_owned();
-    let info = WorkloadInfo { name: "context-ring", summary, source: "lat_ctx, lmbench 3", shapes: &[], knobs: KNOBS };
+    let summary =
+        "a token round a ring of processes: context switches between warm working sets".to_owned();
+    let info = WorkloadInfo {
+        name: "context-ring",
+        summary,
+        source: "lat_ctx, lmbench 3",
+        shapes: &[],
+        knobs: KNOBS,
+    };
     Entry { info, build }
 }
 

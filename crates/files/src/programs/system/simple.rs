@@ -19,7 +19,11 @@ const fn threads(default: &'static str) -> KnobInfo {
 pub(super) fn entries() -> Vec<Entry> {
     const SPIN: &[KnobInfo] = &[
         threads("64"),
-        KnobInfo { name: "seconds", default: "1", meaning: "of each thread alone on the slowest kind (times --size)" },
+        KnobInfo {
+            name: "seconds",
+            default: "1",
+            meaning: "of each thread alone on the slowest kind (times --size)",
+        },
     ];
     const BARRIER: &[KnobInfo] = &[
         threads("number of cores"),
@@ -28,12 +32,24 @@ pub(super) fn entries() -> Vec<Entry> {
             default: "100",
             meaning: "blocks of each thread, a barrier after each (times --size)",
         },
-        KnobInfo { name: "block_us", default: "10000", meaning: "of a block alone on the slowest kind, microseconds" },
+        KnobInfo {
+            name: "block_us",
+            default: "10000",
+            meaning: "of a block alone on the slowest kind, microseconds",
+        },
     ];
     const SLEEPERS: &[KnobInfo] = &[
         threads("32"),
-        KnobInfo { name: "rounds", default: "500", meaning: "times that each runs and sleeps (times --size)" },
-        KnobInfo { name: "run_us", default: "1000", meaning: "of one run alone on the slowest kind, microseconds" },
+        KnobInfo {
+            name: "rounds",
+            default: "500",
+            meaning: "times that each runs and sleeps (times --size)",
+        },
+        KnobInfo {
+            name: "run_us",
+            default: "1000",
+            meaning: "of one run alone on the slowest kind, microseconds",
+        },
         KnobInfo { name: "sleep_us", default: "4000", meaning: "of one sleep, microseconds" },
     ];
     let info = |name, summary: &str, knobs| WorkloadInfo {
@@ -45,8 +61,14 @@ pub(super) fn entries() -> Vec<Entry> {
     };
     vec![
         Entry { info: info("spin", "equal threads that only compute", SPIN), build: spin },
-        Entry { info: info("barrier", "equal blocks, all threads meet after each", BARRIER), build: barrier },
-        Entry { info: info("sleepers", "equal threads that run and sleep by turns", SLEEPERS), build: sleepers },
+        Entry {
+            info: info("barrier", "equal blocks, all threads meet after each", BARRIER),
+            build: barrier,
+        },
+        Entry {
+            info: info("sleepers", "equal threads that run and sleep by turns", SLEEPERS),
+            build: sleepers,
+        },
     ]
 }
 

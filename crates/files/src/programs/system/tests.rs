@@ -43,8 +43,10 @@ fn the_main_thread_of_a_forked_hackbench_sets_everybody_up_receivers_of_a_group_
     assert_eq!((names, app.templates.len()), (vec!["main"], 80));
     assert_eq!(app.barriers, [81]);
     let main = &app.programs[app.threads[0].program.index()].steps;
-    let forks: Vec<_> =
-        main.iter().filter_map(|step| if let Step::Fork(it) = step { Some(*it) } else { None }).collect();
+    let forks: Vec<_> = main
+        .iter()
+        .filter_map(|step| if let Step::Fork(it) = step { Some(*it) } else { None })
+        .collect();
     assert!(forks[0] == 20 && forks[20] == 0 && forks[40] == 60, "{forks:?}");
     let together = made("hackbench:groups=2,loops=7");
     assert_eq!(
@@ -55,7 +57,9 @@ fn the_main_thread_of_a_forked_hackbench_sets_everybody_up_receivers_of_a_group_
 
 #[test]
 fn a_message_costs_more_between_processes_than_threads_and_over_a_socket_than_a_pipe() {
-    let work = |arguments: &str| made(&format!("hackbench:groups=1,loops=5,{arguments}")).total_work().unwrap();
+    let work = |arguments: &str| {
+        made(&format!("hackbench:groups=1,loops=5,{arguments}")).total_work().unwrap()
+    };
     assert!(work("mode=process,channel=pipe") > work("mode=thread,channel=pipe"));
     assert!(work("mode=thread,channel=socket") > work("mode=thread,channel=pipe"));
 }
@@ -72,15 +76,21 @@ fn the_token_of_a_ring_passes_each_process_once_a_round() {
 fn interrupts_has_a_timer_thread_pinned_to_each_core_and_a_load_that_never_sleeps() {
     for (load, busy) in [("idle", 0), ("low", 4), ("high", 16)] {
         let app = made(&format!("interrupts:load={load},seconds=2"));
-        let (timers, rest): (Vec<_>, Vec<_>) = app.threads.iter().partition(|thread| thread.affinity.is_some());
-        let cores: Vec<_> = timers.iter().filter_map(|thread| thread.affinity.clone()).flatten().collect();
+        let (timers, rest): (Vec<_>, Vec<_>) =
+            app.threads.iter().partition(|thread| thread.affinity.is_some());
+        let cores: Vec<_> =
+            timers.iter().filter_map(|thread| thread.affinity.clone()).flatten().collect();
         assert_eq!(cores, (0..8).map(CoreId).collect::<Vec<_>>());
         assert_eq!(rest.len(), busy, "{load}");
         assert_eq!(app.duration, Some(Nanos::from_secs(2)));
         assert!(timers.iter().all(|thread| thread.class == Class::Normal));
     }
     let fifo = made("interrupts:class=fifo");
-    assert!(fifo.threads.iter().all(|thread| matches!(thread.class, Class::RealTime { priority: 80, .. })));
+    assert!(
+        fifo.threads
+            .iter()
+            .all(|thread| matches!(thread.class, Class::RealTime { priority: 80, .. }))
+    );
 }
 
 #[test]
@@ -92,7 +102,8 @@ fn interrupts_on_slow_cores_only_leave_the_fast_ones_alone_under_the_same_load()
     };
     assert_eq!(timers(&all).len(), machine.cores.len());
     assert_eq!(timers(&slow), machine.cores_of(machine.slowest()).collect::<Vec<_>>());
-    let load = |app: &Application| app.threads.iter().filter(|thread| thread.affinity.is_none()).count();
+    let load =
+        |app: &Application| app.threads.iter().filter(|thread| thread.affinity.is_none()).count();
     assert_eq!(load(&all), load(&slow));
 }
 

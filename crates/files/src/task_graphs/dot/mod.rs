@@ -9,9 +9,11 @@
 //! }
 //! ```
 //!
-//! Every node has to have a weight, its own or that of `node [weight=…]` where it is first named. Edges without one hand over
-//! nothing, unless `edge [weight=…]` says so. In a `strict` graph the last of several edges between two nodes counts, else each. All other attributes
-//! are for drawing and mean nothing here. What the language has is read but for `graph` (its edges have no direction).
+//! Every node has to have a weight, its own or that of `node [weight=…]` where it is first named.
+//! Edges without one hand over nothing, unless `edge [weight=…]` says so. In a `strict` graph the
+//! last of several edges between two nodes counts, else each. All other attributes are for drawing
+//! and mean nothing here. What the language has is read but for `graph` (its edges have no
+//! direction).
 
 mod token;
 
@@ -43,7 +45,9 @@ pub fn looks_like(text: &str) -> bool {
     }
     let opens = |token: &Token| *token == Token::Sign("{");
     match tokens.next() {
-        Ok((Token::Id(_) | Token::Quoted(_), _)) => tokens.next().is_ok_and(|(token, _)| opens(&token)),
+        Ok((Token::Id(_) | Token::Quoted(_), _)) => {
+            tokens.next().is_ok_and(|(token, _)| opens(&token))
+        }
         Ok((token, _)) => opens(&token),
         Err(_) => false,
     }
@@ -54,18 +58,26 @@ pub fn looks_like(text: &str) -> bool {
 /// # Errors
 /// The first fault.
 pub fn read(text: &str) -> Result<Draft, Fault> {
-    let mut reader =
-        Reader { tokens: Tokens::new(text), nodes: Vec::new(), numbers: HashMap::new(), edges: Vec::new() };
+    let mut reader = Reader {
+        tokens: Tokens::new(text),
+        nodes: Vec::new(),
+        numbers: HashMap::new(),
+        edges: Vec::new(),
+    };
     let strict = reader.head()?;
     reader.group(Defaults::default(), 0)?;
     match reader.tokens.next()? {
         (Token::End, _) => {}
         (token, at) => {
-            return Err(reader.tokens.place(at).error(format!("{token} found, expected the end: one graph a file")));
+            return Err(reader
+                .tokens
+                .place(at)
+                .error(format!("{token} found, expected the end: one graph a file")));
         }
     }
     let Reader { tokens, nodes, edges, .. } = reader;
-    let mut draft = Draft { volumes: edges.iter().any(|edge| edge.bytes.is_some()), ..Draft::default() };
+    let mut draft =
+        Draft { volumes: edges.iter().any(|edge| edge.bytes.is_some()), ..Draft::default() };
     for Node { name, time, at } in nodes {
         let time = time.ok_or_else(|| {
             tokens.place(at).error(format!(
@@ -78,7 +90,8 @@ pub fn read(text: &str) -> Result<Draft, Fault> {
     let edges = edges.into_iter().map(|edge| (edge.from, edge.to, edge.bytes.unwrap_or(0)));
     draft.edges = if strict {
         let last: HashMap<_, _> = edges.map(|(from, to, bytes)| ((from, to), bytes)).collect();
-        let mut last: Vec<_> = last.into_iter().map(|((from, to), bytes)| (from, to, bytes)).collect();
+        let mut last: Vec<_> =
+            last.into_iter().map(|((from, to), bytes)| (from, to, bytes)).collect();
         last.sort_unstable();
         last
     } else {
@@ -130,10 +143,9 @@ impl Reader<'_> {
             (word, at) = self.tokens.next()?;
         }
         if !word.is_word("digraph") {
-            return Err(self
-                .tokens
-                .place(at)
-                .error(format!("{word} found, expected digraph: edges of a task graph have a direction")));
+            return Err(self.tokens.place(at).error(format!(
+                "{word} found, expected digraph: edges of a task graph have a direction"
+            )));
         }
         if self.tokens.peek()?.is_name() {
             self.tokens.next()?;
@@ -145,7 +157,9 @@ impl Reader<'_> {
     fn sign(&mut self, sign: &'static str) -> Result<(), Fault> {
         match self.tokens.next()? {
             (Token::Sign(found), _) if found == sign => Ok(()),
-            (token, at) => Err(self.tokens.place(at).error(format!("{token} found, expected {sign}"))),
+            (token, at) => {
+                Err(self.tokens.place(at).error(format!("{token} found, expected {sign}")))
+            }
         }
     }
 
@@ -200,7 +214,12 @@ impl Reader<'_> {
     }
 
     /// A node with attributes, edges, a subgraph, or an attribute of the graph.
-    fn statement(&mut self, defaults: Defaults, depth: usize, named: &mut Vec<usize>) -> Result<(), Fault> {
+    fn statement(
+        &mut self,
+        defaults: Defaults,
+        depth: usize,
+        named: &mut Vec<usize>,
+    ) -> Result<(), Fault> {
         let is_name = self.tokens.peek()?.is_name() && !self.tokens.peek()?.is_word("subgraph");
         let mut tails = self.operand(defaults, depth)?;
         let Some(tails_there) = &mut tails else { return Ok(()) };
@@ -210,10 +229,9 @@ impl Reader<'_> {
         loop {
             if *self.tokens.peek()? == Token::Sign("--") {
                 let (_, at) = self.tokens.next()?;
-                return Err(self
-                    .tokens
-                    .place(at)
-                    .error("-- found, expected ->: edges of a task graph have a direction".to_owned()));
+                return Err(self.tokens.place(at).error(
+                    "-- found, expected ->: edges of a task graph have a direction".to_owned(),
+                ));
             }
             if !self.takes("->")? {
                 break;
@@ -221,11 +239,19 @@ impl Reader<'_> {
             chain = true;
             let at = self.tokens.at();
             let Some(heads) = self.operand(defaults, depth)? else {
-                return Err(self.tokens.place(at).error("an attribute found, expected a node or a group".to_owned()));
+                return Err(self
+                    .tokens
+                    .place(at)
+                    .error("an attribute found, expected a node or a group".to_owned()));
             };
             named.extend_from_slice(&heads);
-            if self.edges.len().saturating_add(tails_there.len().saturating_mul(heads.len())) > MOST_EDGES {
-                return Err(self.tokens.place(at).error(format!("more than {MOST_EDGES} edges found")));
+            if self.edges.len().saturating_add(tails_there.len().saturating_mul(heads.len()))
+                > MOST_EDGES
+            {
+                return Err(self
+                    .tokens
+                    .place(at)
+                    .error(format!("more than {MOST_EDGES} edges found")));
             }
             for &from in tails_there.iter() {
                 self.edges.extend(heads.iter().map(|&to| Edge { from, to, bytes: defaults.bytes }));
@@ -237,7 +263,9 @@ impl Reader<'_> {
             if let Some(bytes) = self.bytes(&attributes)? {
                 self.edges[first_edge..].iter_mut().for_each(|edge| edge.bytes = Some(bytes));
             }
-        } else if is_name && let (Some(time), [node]) = (self.time(&attributes)?, tails_there.as_slice()) {
+        } else if is_name
+            && let (Some(time), [node]) = (self.time(&attributes)?, tails_there.as_slice())
+        {
             self.nodes[*node].time = Some(time);
         }
         Ok(())
@@ -255,12 +283,18 @@ impl Reader<'_> {
                 self.sign("{")?;
             }
             if depth == MAX_DEPTH {
-                return Err(self.tokens.place(at).error(format!("nested deeper than {MAX_DEPTH} groups")));
+                return Err(self
+                    .tokens
+                    .place(at)
+                    .error(format!("nested deeper than {MAX_DEPTH} groups")));
             }
             return self.group(defaults, depth + 1).map(Some);
         }
         let (Token::Id(name) | Token::Quoted(name)) = token else {
-            return Err(self.tokens.place(at).error(format!("{token} found, expected a node, an edge or }}")));
+            return Err(self
+                .tokens
+                .place(at)
+                .error(format!("{token} found, expected a node, an edge or }}")));
         };
         if self.takes("=")? {
             self.value()?;
@@ -282,7 +316,10 @@ impl Reader<'_> {
     fn value(&mut self) -> Result<(String, usize), Fault> {
         match self.tokens.next()? {
             (Token::Id(text) | Token::Quoted(text), at) => Ok((text, at)),
-            (token, at) => Err(self.tokens.place(at).error(format!("{token} found, expected a name or a value"))),
+            (token, at) => Err(self
+                .tokens
+                .place(at)
+                .error(format!("{token} found, expected a name or a value"))),
         }
     }
 
@@ -308,21 +345,30 @@ impl Reader<'_> {
         read: fn(&str) -> Option<T>,
         expected: &str,
     ) -> Result<Option<T>, Fault> {
-        let Some(found) = attributes.iter().rev().find(|it| keys.contains(&it.key.as_str())) else { return Ok(None) };
+        let Some(found) = attributes.iter().rev().find(|it| keys.contains(&it.key.as_str())) else {
+            return Ok(None);
+        };
         let wrong = || {
-            let what = format!("{} '{}' found, expected {expected}", cut(&found.key), cut(&found.value));
+            let what =
+                format!("{} '{}' found, expected {expected}", cut(&found.key), cut(&found.value));
             self.tokens.place(found.at).error(what)
         };
         read(&found.value).ok_or_else(wrong).map(Some)
     }
 
     fn time(&self, attributes: &[Attribute]) -> Result<Option<u64>, Fault> {
-        const EXPECTED: &str = "a time of 0 to 30 years: milliseconds, or a number with ns, us, ms or s";
+        const EXPECTED: &str =
+            "a time of 0 to 30 years: milliseconds, or a number with ns, us, ms or s";
         self.find(attributes, ["weight", "cost", "runtime"], read_time, EXPECTED)
     }
 
     fn bytes(&self, attributes: &[Attribute]) -> Result<Option<u64>, Fault> {
-        self.find(attributes, ["weight", "bytes", "size"], read_bytes, "a number of bytes, 0 to 1e18")
+        self.find(
+            attributes,
+            ["weight", "bytes", "size"],
+            read_bytes,
+            "a number of bytes, 0 to 1e18",
+        )
     }
 }
 

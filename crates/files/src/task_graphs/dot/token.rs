@@ -103,7 +103,8 @@ impl<'a> Tokens<'a> {
             '"' => Ok((Token::Quoted(self.quoted()?), at)),
             '<' => Ok((Token::Quoted(self.html()?), at)),
             _ if is_letter(first) => {
-                let end = rest.find(|c: char| !is_letter(c) && !c.is_ascii_digit()).unwrap_or(rest.len());
+                let end =
+                    rest.find(|c: char| !is_letter(c) && !c.is_ascii_digit()).unwrap_or(rest.len());
                 self.at += end;
                 Ok((Token::Id(rest[..end].to_owned()), at))
             }
@@ -127,7 +128,8 @@ impl<'a> Tokens<'a> {
             } else if let Some(comment) = trimmed.strip_prefix("/*") {
                 let end = comment.find("*/");
                 let end = end.ok_or_else(|| {
-                    self.place(self.at).error("a comment without an end found, expected */".to_owned())
+                    self.place(self.at)
+                        .error("a comment without an end found, expected */".to_owned())
                 })?;
                 self.at += end + 4;
             } else {
@@ -154,7 +156,9 @@ impl<'a> Tokens<'a> {
                     },
                     Some((_, other)) => text.push(other),
                     None => {
-                        return Err(self.place(start).error("a string without an end found, expected \"".to_owned()));
+                        return Err(self
+                            .place(start)
+                            .error("a string without an end found, expected \"".to_owned()));
                     }
                 }
             };
@@ -168,7 +172,9 @@ impl<'a> Tokens<'a> {
             self.at += 1;
             self.skip_blank()?;
             if !self.rest().starts_with('"') {
-                return Err(self.place(self.at).error("expected a string in quotes after +".to_owned()));
+                return Err(self
+                    .place(self.at)
+                    .error("expected a string in quotes after +".to_owned()));
             }
         }
     }
@@ -196,7 +202,8 @@ fn is_letter(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || !c.is_ascii()
 }
 
-/// Length of the number with which a text begins, a unit behind it included (which DOT would take for the next name).
+/// Length of the number with which a text begins, a unit behind it included (which DOT would take
+/// for the next name).
 fn numeral(text: &str) -> Option<usize> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let sign = text.len() - digits.len();

@@ -1,4 +1,5 @@
-//! A kernel side that does nothing by itself, for tests: memory of its own, and notes that the test writes.
+//! A kernel side that does nothing by itself, for tests: memory of its own, and notes that the test
+//! writes.
 
 use super::super::shared::Plain;
 use super::*;

@@ -1,5 +1,6 @@
-//! In which round each thread is. Those that count are all in the least round that anybody is in, `base`, or in the one after it: who
-//! would open a third is kept in the second, and so has had for nothing what nobody else could use.
+//! In which round each thread is. Those that count are all in the least round that anybody is in,
+//! `base`, or in the one after it: who would open a third is kept in the second, and so has had for
+//! nothing what nobody else could use.
 
 use crate::contract::ThreadId;
 
@@ -30,10 +31,12 @@ impl Rounds {
         self.members[0].len()
     }
 
-    /// Whether something holds of all threads in the least round. The one that it was found not to hold of is looked at first the next time: as
-    /// long as that is right, O(1).
+    /// Whether something holds of all threads in the least round. The one that it was found not to
+    /// hold of is looked at first the next time: as long as that is right, O(1).
     pub fn all_in_base(&mut self, mut holds: impl FnMut(ThreadId) -> bool) -> bool {
-        let Some(other) = self.members[0].iter().position(|&thread| !holds(thread)) else { return true };
+        let Some(other) = self.members[0].iter().position(|&thread| !holds(thread)) else {
+            return true;
+        };
         self.members[0].swap(0, other);
         for place in [0, other] {
             self.threads[self.members[0][place].index()].member = Some(place as u32);
@@ -46,7 +49,8 @@ impl Rounds {
         self.threads.get(thread.index()).map_or(self.base, |place| place.round)
     }
 
-    /// A thread starts, as one that has been in no round yet: its number may be one that somebody has had. Otherwise as [`Rounds::enter`].
+    /// A thread starts, as one that has been in no round yet: its number may be one that somebody
+    /// has had. Otherwise as [`Rounds::enter`].
     pub fn start(&mut self, thread: ThreadId, of_core: u64, counts: bool) -> u64 {
         self.leave(thread);
         if let Some(place) = self.threads.get_mut(thread.index()) {
@@ -55,8 +59,9 @@ impl Rounds {
         self.enter(thread, of_core, counts)
     }
 
-    /// A thread becomes runnable: in its own round, in that of its core if that is later, and never before the least one. It `counts` unless it
-    /// is bound to some cores, where others' rounds may not wait for it. Returns its round.
+    /// A thread becomes runnable: in its own round, in that of its core if that is later, and never
+    /// before the least one. It `counts` unless it is bound to some cores, where others' rounds may
+    /// not wait for it. Returns its round.
     pub fn enter(&mut self, thread: ThreadId, of_core: u64, counts: bool) -> u64 {
         self.leave(thread);
         if self.threads.len() <= thread.index() {
@@ -78,10 +83,12 @@ impl Rounds {
         }
     }
 
-    /// A thread has used up what it may have in its round. Returns the round that it is in now, and whether that is the next one: it is not where
-    /// somebody is still in the round before its own.
+    /// A thread has used up what it may have in its round. Returns the round that it is in now, and
+    /// whether that is the next one: it is not where somebody is still in the round before its own.
     pub fn advance(&mut self, thread: ThreadId) -> (u64, bool) {
-        let Some(&Place { round: before, .. }) = self.threads.get(thread.index()) else { return (self.base, false) };
+        let Some(&Place { round: before, .. }) = self.threads.get(thread.index()) else {
+            return (self.base, false);
+        };
         let round = (before + 1).clamp(self.base, self.base + 1);
         if round > before {
             let counts = self.discount(thread);
@@ -107,7 +114,8 @@ impl Rounds {
 
     /// A thread counts no more. Whether it has until now.
     fn discount(&mut self, thread: ThreadId) -> bool {
-        let Some(Place { round, member: Some(member) }) = self.threads.get(thread.index()).copied() else {
+        let Some(Place { round, member: Some(member) }) = self.threads.get(thread.index()).copied()
+        else {
             return false;
         };
         self.threads[thread.index()].member = None;

@@ -66,7 +66,8 @@ fn light_threads_have_their_part_of_the_quota_but_the_heaviest_all_of_it() {
         }
         bench.now = Nanos::from_millis(200);
         bench.deliver(Event::Timer);
-        [0, 1].map(|thread| slice_of(&use_up(&mut bench, thread, 0)).map(|slice| slice.time[LITTLE]))
+        [0, 1]
+            .map(|thread| slice_of(&use_up(&mut bench, thread, 0)).map(|slice| slice.time[LITTLE]))
     };
     let us = |us| Some(Nanos::from_micros(us));
     assert_eq!(quotas([3, 3]), [us(30_000); 2]);
@@ -119,9 +120,11 @@ fn nobody_who_runs_is_stolen_while_somebody_of_the_round_waits() {
 #[test]
 fn two_fast_cores_through_at_once_take_a_thread_each() {
     let mut bench = bench(2, 2, 4, 2.0);
-    let at_once = [Event::SliceUsed(ThreadId(0), CoreId(0)), Event::SliceUsed(ThreadId(1), CoreId(1))];
+    let at_once =
+        [Event::SliceUsed(ThreadId(0), CoreId(0)), Event::SliceUsed(ThreadId(1), CoreId(1))];
     bench.deliver_at_once(&at_once);
-    let running: Vec<_> = bench.cores.iter().take(2).map(|core| core.running.map(|thread| thread.0)).collect();
+    let running: Vec<_> =
+        bench.cores.iter().take(2).map(|core| core.running.map(|thread| thread.0)).collect();
     assert_eq!(running, [Some(2), Some(3)]);
 }
 

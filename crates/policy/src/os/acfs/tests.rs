@@ -11,11 +11,13 @@ const BIG: KindId = KindId(0);
 const LITTLE: KindId = KindId(1);
 
 fn policy(set: &[(&str, &str)]) -> Box<dyn Policy> {
-    let set: Vec<_> = set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let set: Vec<_> =
+        set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     make("acfs", &set).unwrap()
 }
 
-/// As many applications of one thread as there are cores, thread i on core i, all with this speedup factor.
+/// As many applications of one thread as there are cores, thread i on core i, all with this speedup
+/// factor.
 fn full(big: u32, little: u32, factor: f32, set: &[(&str, &str)]) -> Bench {
     let mut bench = Bench::start(big, little, policy(set));
     for core in 0..big + little {
@@ -38,7 +40,9 @@ fn swaps(said: &[Directive]) -> Vec<(u32, u32)> {
 
 fn charge_on_little(said: &[Directive], thread: ThreadId) -> Option<f64> {
     said.iter().rev().find_map(|directive| match directive {
-        Directive::Charge(one, charge) if *one == thread => Some(f64::from(charge[LITTLE]) / UNIT_CHARGE),
+        Directive::Charge(one, charge) if *one == thread => {
+            Some(f64::from(charge[LITTLE]) / UNIT_CHARGE)
+        }
         _ => None,
     })
 }
@@ -51,11 +55,10 @@ fn a_new_thread_takes_the_idlest_cores_fast_ones_first_and_starts_at_the_greates
     bench.threads[first.index()].virtual_time = 700;
     bench.now = Nanos::from_millis(1);
     let second = bench.spawn(1);
-    assert!(
-        bench
-            .said
-            .contains(&Directive::Order(second, Order::VirtualTime { weight: 1024 * FINE, start: Start::At(700) }))
-    );
+    assert!(bench.said.contains(&Directive::Order(
+        second,
+        Order::VirtualTime { weight: 1024 * FINE, start: Start::At(700) }
+    )));
     assert_eq!(bench.queue_of(first).map(|queue| queue.0), Some(0));
     assert_eq!(bench.queue_of(second).map(|queue| queue.0), Some(1));
 }
@@ -72,7 +75,8 @@ fn a_thread_that_is_ahead_on_a_slow_core_holds_no_newcomer_back_unless_told_so()
 }
 
 #[test]
-fn one_that_starts_when_all_on_fast_cores_have_ended_in_the_same_instant_starts_where_they_were_last_seen() {
+fn one_that_starts_when_all_on_fast_cores_have_ended_in_the_same_instant_starts_where_they_were_last_seen()
+ {
     let mut bench = full(2, 2, 2.0, &[]);
     for (thread, v) in [500, 600, 550, 9_000_000].into_iter().enumerate() {
         bench.threads[thread].virtual_time = v;
@@ -165,7 +169,11 @@ fn a_fast_core_that_goes_idle_pulls_the_thread_that_is_furthest_behind() {
     let mut bench = full(1, 2, 2.0, &[]);
     (bench.threads[1].virtual_time, bench.threads[2].virtual_time) = (9, 5);
     bench.exit(ThreadId(0));
-    assert!(bench.deliver(Event::CoreIdle(CoreId(0))).contains(&Directive::Move(ThreadId(2), CoreId(0))));
+    assert!(
+        bench
+            .deliver(Event::CoreIdle(CoreId(0)))
+            .contains(&Directive::Move(ThreadId(2), CoreId(0)))
+    );
 }
 
 #[test]
@@ -175,7 +183,8 @@ fn two_fast_cores_that_go_idle_at_once_pull_two_threads() {
     bench.exit(ThreadId(1));
     bench.deliver(Event::CoreIdle(CoreId(0)));
     bench.deliver(Event::CoreIdle(CoreId(1)));
-    let places: Vec<_> = bench.cores.iter().map(|core| core.running.map(|thread| thread.0)).collect();
+    let places: Vec<_> =
+        bench.cores.iter().map(|core| core.running.map(|thread| thread.0)).collect();
     assert_eq!(places, [Some(2), Some(3), None, None]);
 }
 
@@ -183,7 +192,9 @@ fn two_fast_cores_that_go_idle_at_once_pull_two_threads() {
 fn with_more_threads_than_cores_each_kind_has_its_share_rounded_down_for_fast_ones() {
     let mut bench = Bench::start(1, 1, policy(&[]));
     let threads: Vec<_> = (0..5).map(|app| bench.spawn(app)).collect();
-    let on_fast = |bench: &Bench| threads.iter().filter(|&&thread| bench.queue_of(thread).unwrap().0 == 0).count();
+    let on_fast = |bench: &Bench| {
+        threads.iter().filter(|&&thread| bench.queue_of(thread).unwrap().0 == 0).count()
+    };
     assert_eq!(on_fast(&bench), 2);
     let (fast, slow) = (Some(QueueId(0)), Some(QueueId(1)));
     for &thread in &threads {
@@ -215,7 +226,8 @@ fn a_waiting_thread_that_is_behind_takes_the_place_of_the_running_one_that_is_ah
 }
 
 #[test]
-fn every_kind_is_host_to_those_of_the_others_unless_told_not_to_and_makes_room_for_its_own_if_told_to() {
+fn every_kind_is_host_to_those_of_the_others_unless_told_not_to_and_makes_room_for_its_own_if_told_to()
+ {
     let said_at_start = |set: &[(&str, &str)]| Bench::start(1, 1, policy(set)).said_at_start;
     let hosts = |said: &[Directive]| {
         let host = |directive: &Directive| match directive {
@@ -243,10 +255,14 @@ fn every_kind_is_host_to_those_of_the_others_unless_told_not_to_and_makes_room_f
 
 #[test]
 fn a_guest_trades_with_nobody_as_long_as_it_is_one() {
-    // A guest's turn ends with its last slice, 3 ms each and twice that, at the latest, and cores see that with a grain of 4 ms.
-    for (slices, batch, turn) in
-        [("equal-time", "1", 7), ("equal-work", "1", 10), ("equal-time", "2", 10), ("equal-work", "2", 16)]
-    {
+    // A guest's turn ends with its last slice, 3 ms each and twice that, at the latest, and cores
+    // see that with a grain of 4 ms.
+    for (slices, batch, turn) in [
+        ("equal-time", "1", 7),
+        ("equal-work", "1", 10),
+        ("equal-time", "2", 10),
+        ("equal-work", "2", 16),
+    ] {
         let mut bench = full(1, 1, 2.0, &[("slices", slices), ("batch", batch)]);
         // The one on the slow core is far behind, and belongs to the fast one.
         bench.threads[0].virtual_time = 9_000_000_000;
@@ -256,9 +272,17 @@ fn a_guest_trades_with_nobody_as_long_as_it_is_one() {
         bench.threads[waits.index()].virtual_time = 8_990_000_000;
         bench.threads[1].since = bench.now;
         bench.now = bench.now.saturating_add(Nanos::from_millis(turn));
-        assert_eq!(swaps(bench.deliver(Event::Timer)), [], "it may be in its turn, {slices}, {batch}");
+        assert_eq!(
+            swaps(bench.deliver(Event::Timer)),
+            [],
+            "it may be in its turn, {slices}, {batch}"
+        );
         bench.now = bench.now.saturating_add(Nanos::from_millis(1));
-        assert_eq!(swaps(bench.deliver(Event::Timer)), [(0, 1)], "it stays: nobody else came, {slices}, {batch}");
+        assert_eq!(
+            swaps(bench.deliver(Event::Timer)),
+            [(0, 1)],
+            "it stays: nobody else came, {slices}, {batch}"
+        );
     }
 }
 
@@ -271,7 +295,8 @@ fn slices(said: &[Directive]) -> Vec<(u32, Nanos, Nanos)> {
 }
 
 #[test]
-fn a_thread_has_two_slices_in_a_row_or_as_many_as_are_asked_for_within_a_tenth_of_the_swap_period() {
+fn a_thread_has_two_slices_in_a_row_or_as_many_as_are_asked_for_within_a_tenth_of_the_swap_period()
+{
     let batches = |knobs: &[(&str, &str)]| {
         let mut bench = full(1, 1, 2.0, knobs);
         let batch = |directive: &Directive| match directive {
@@ -305,11 +330,16 @@ fn a_slice_is_as_much_work_on_every_kind_unless_it_is_to_be_as_much_time() {
 }
 
 #[test]
-fn no_slice_is_longer_than_a_tenth_of_the_swap_period_whatever_the_speedup_or_than_it_is_told_to_be() {
+fn no_slice_is_longer_than_a_tenth_of_the_swap_period_whatever_the_speedup_or_than_it_is_told_to_be()
+ {
     for (slice, longest) in [("3", 85), ("200", 200)] {
         let mut bench = full(1, 1, 1e6, &[("slice", slice)]);
         let said = slices(bench.deliver(Event::Timer));
-        assert!(said.iter().all(|&(.., little)| little == Nanos::from_millis(longest)) && said.len() == 2, "{said:?}");
+        assert!(
+            said.iter().all(|&(.., little)| little == Nanos::from_millis(longest))
+                && said.len() == 2,
+            "{said:?}"
+        );
     }
 }
 
@@ -322,7 +352,9 @@ fn priorities_and_uf_go_into_the_weight() {
     let said = bench.deliver(Event::Timer).to_vec();
     let weight = |thread| {
         said.iter().find_map(|directive| match directive {
-            Directive::Order(one, Order::VirtualTime { weight, .. }) if one.0 == thread => Some(*weight / FINE),
+            Directive::Order(one, Order::VirtualTime { weight, .. }) if one.0 == thread => {
+                Some(*weight / FINE)
+            }
             _ => None,
         })
     };
@@ -355,7 +387,8 @@ fn a_thread_that_wakes_is_no_further_behind_than_a_swap_period_whenever_it_slept
     assert_eq!(bench.said, [], "not behind");
 }
 
-/// A newcomer that starts at 5 s, beside the two that have `v` of 5 and 4 s, and sleeps when it has run for so long: where it is put when it wakes.
+/// A newcomer that starts at 5 s, beside the two that have `v` of 5 and 4 s, and sleeps when it has
+/// run for so long: where it is put when it wakes.
 fn newcomer_that_sleeps_after(ran: Nanos, weight: u32, set: &[(&str, &str)]) -> Option<u64> {
     let mut bench = full(1, 1, 2.0, set);
     bench.threads[0].virtual_time = 5_000_000_000;
@@ -369,7 +402,11 @@ fn newcomer_that_sleeps_after(ran: Nanos, weight: u32, set: &[(&str, &str)]) -> 
         bench.block(newcomer);
         bench.wake(newcomer);
         bench.said.iter().find_map(|directive| match directive {
-            Directive::Order(thread, Order::VirtualTime { start: Start::At(v), .. }) if *thread == newcomer => Some(*v),
+            Directive::Order(thread, Order::VirtualTime { start: Start::At(v), .. })
+                if *thread == newcomer =>
+            {
+                Some(*v)
+            }
             _ => None,
         })
     };
@@ -380,8 +417,9 @@ fn newcomer_that_sleeps_after(ran: Nanos, weight: u32, set: &[(&str, &str)]) -> 
 
 #[test]
 fn a_thread_that_first_wakes_is_no_further_ahead_than_by_all_that_it_has_run() {
-    let slept_after =
-        |ran, weight, set: &[(&str, &str)]| newcomer_that_sleeps_after(Nanos::from_millis(ran), weight, set);
+    let slept_after = |ran, weight, set: &[(&str, &str)]| {
+        newcomer_that_sleeps_after(Nanos::from_millis(ran), weight, set)
+    };
     // Of the greatest of 5 s half a T_swap is taken back, for the least is further away.
     let from = 4_575_000_000;
     for ran in [0, 100, 999] {
@@ -410,7 +448,9 @@ fn start_of_a_bound_newcomer(bench: &mut Bench) -> Option<Start> {
     let little = CoreId(bench.cores.len() as u32 - 1);
     let newcomer = bench.spawn_on(9, &[little]);
     bench.said.iter().find_map(|directive| match directive {
-        Directive::Order(thread, Order::VirtualTime { start, .. }) if *thread == newcomer => Some(*start),
+        Directive::Order(thread, Order::VirtualTime { start, .. }) if *thread == newcomer => {
+            Some(*start)
+        }
         _ => None,
     })
 }
@@ -424,7 +464,11 @@ fn a_newcomer_on_slow_cores_alone_starts_even_with_those_that_run_there() {
     assert_eq!(start_of_a_bound_newcomer(&mut bench), Some(Start::At(77)));
     let mut bench = full(1, 1, 2.0, &[]);
     (bench.threads[0].virtual_time, bench.threads[1].virtual_time) = (500, 900);
-    assert_eq!(start_of_a_bound_newcomer(&mut bench), Some(Start::At(900)), "whoever has the fast core is no rival");
+    assert_eq!(
+        start_of_a_bound_newcomer(&mut bench),
+        Some(Start::At(900)),
+        "whoever has the fast core is no rival"
+    );
 }
 
 #[test]
@@ -449,7 +493,8 @@ fn the_static_one_goes_by_whole_run_factors() {
 
 #[test]
 fn three_kinds_trade_pair_by_pair_and_nobody_twice_at_once() {
-    let mut bench = Bench::on(machine(&[("prime", 1024, 1), ("big", 768, 1), ("little", 256, 1)]), policy(&[]));
+    let mut bench =
+        Bench::on(machine(&[("prime", 1024, 1), ("big", 768, 1), ("little", 256, 1)]), policy(&[]));
     for core in 0..3 {
         let thread = bench.spawn(core);
         bench.threads[thread.index()].speedup.0[..3].copy_from_slice(&[4.0, 3.0, 1.0]);
@@ -488,12 +533,14 @@ fn a_core_runs_on_though_the_slow_core_beside_it_runs_somebody_of_a_higher_class
 
 #[test]
 fn a_thread_that_may_not_go_to_one_kind_still_goes_to_the_next() {
-    let mut bench = Bench::on(machine(&[("prime", 1024, 1), ("big", 768, 1), ("little", 256, 1)]), policy(&[]));
+    let mut bench =
+        Bench::on(machine(&[("prime", 1024, 1), ("big", 768, 1), ("little", 256, 1)]), policy(&[]));
     for core in 0..3 {
         let thread = bench.spawn(core);
         bench.run(thread, CoreId(core));
     }
-    // Three wait for the little core, where one should; the first in line may not go to the prime core.
+    // Three wait for the little core, where one should; the first in line may not go to the prime
+    // core.
     let bound = bench.spawn_on(3, &[CoreId(1), CoreId(2)]);
     let others = [bench.spawn(4), bench.spawn(5)];
     for thread in [bound, others[0], others[1]] {

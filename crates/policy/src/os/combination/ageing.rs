@@ -13,20 +13,22 @@
 //!             greatest shortfall; when as many are left as cores have none, one each
 //! ```
 //!
-//! A thread that may run on some cores only is dealt among those. Where they are all taken, and one of them by a thread that may also go to
-//! a core that nobody has, that thread makes way.
+//! A thread that may run on some cores only is dealt among those. Where they are all taken, and one
+//! of them by a thread that may also go to a core that nobody has, that thread makes way.
 //!
-//! A thread of which the estimator tells nothing counts as under `equal`, so as a long one. Milestones are barriers, joins and ends
-//! (`bt`), or also the end of each critical section (`bcjt`). The latter goes with `prediction=equal` only, and is refused with the
-//! others: their distances reach to the next barrier, join or end, and would not start anew at the end of a critical section.
-//! `order=shortest` deals the shortest first, for comparison.
+//! A thread of which the estimator tells nothing counts as under `equal`, so as a long one.
+//! Milestones are barriers, joins and ends (`bt`), or also the end of each critical section
+//! (`bcjt`). The latter goes with `prediction=equal` only, and is refused with the others: their
+//! distances reach to the next barrier, join or end, and would not start anew at the end of a
+//! critical section. `order=shortest` deals the shortest first, for comparison.
 //!
-//! Of real threads nobody knows distances, and nobody sees critical sections: the live mechanisms refuse `prediction=profile`,
-//! `prediction=oracle` and `milestones=bcjt`.
+//! Of real threads nobody knows distances, and nobody sees critical sections: the live mechanisms
+//! refuse `prediction=profile`, `prediction=oracle` and `milestones=bcjt`.
 //!
 //! Knobs: `prediction` (equal), `order` (longest), `milestones` (bt).
 //!
-//! Source: Lakshminarayana, Lee, Kim, "Age Based Scheduling for Asymmetric Multiprocessors", SC 2009.
+//! Source: Lakshminarayana, Lee, Kim, "Age Based Scheduling for Asymmetric Multiprocessors", SC
+//! 2009.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -37,18 +39,23 @@ use crate::contract::{Interest, Knob, Knobs, ThreadId, ThreadStats, View};
 pub const PREDICTION: Knob = Knob::Word {
     name: "prediction",
     words: &["equal", "profile", "oracle"],
-    about: "distance to the next milestone: the same for all, in the ratios of a profile, or the true one",
+    about: "distance to the next milestone: the same for all, in the ratios of a profile, or the \
+            true one",
 };
 
 /// Who is dealt first.
-pub const ORDER: Knob =
-    Knob::Word { name: "order", words: &["longest", "shortest"], about: "which job goes to the fastest core" };
+pub const ORDER: Knob = Knob::Word {
+    name: "order",
+    words: &["longest", "shortest"],
+    about: "which job goes to the fastest core",
+};
 
 /// What counts as a milestone.
 pub const MILESTONES: Knob = Knob::Word {
     name: "milestones",
     words: &["bt", "bcjt"],
-    about: "barrier, join and end; or also the end of critical sections (with prediction=equal only)",
+    about: "barrier, join and end; or also the end of critical sections (with prediction=equal \
+            only)",
 };
 
 /// The distance of `equal`, in instructions: more than any run retires between two milestones.
@@ -103,7 +110,8 @@ impl Ageing {
     /// Why the values of the knobs do not go together, if they do not.
     pub fn contradiction(&self) -> Option<String> {
         (self.critical_sections && self.prediction != Prediction::Equal).then(|| {
-            "milestones=bcjt goes with prediction=equal only: profiles and oracles tell distances to barriers, joins and \
+            "milestones=bcjt goes with prediction=equal only: profiles and oracles tell distances \
+             to barriers, joins and \
              ends, not to the end of a critical section"
                 .into()
         })
@@ -114,7 +122,8 @@ impl Ageing {
         self.prediction == Prediction::Profile
     }
 
-    /// Takes note of all before any is asked after: what one has done beyond its distance counts for the others.
+    /// Takes note of all before any is asked after: what one has done beyond its distance counts
+    /// for the others.
     pub fn note_all(&mut self, threads: impl Iterator<Item = ThreadId>, view: &View<'_>) {
         if self.prediction == Prediction::Profile {
             threads.for_each(|thread| self.note(thread, view));
@@ -135,7 +144,8 @@ impl Ageing {
         *distance = distance.or(stats.to_milestone.map(|told| told.0.saturating_add(progress)));
         let growth = &mut self.growth[stats.app.index()];
         if let Some(distance) = distance {
-            // Of an end that is not known doubling guesses wrong by less than twice, and leaves everybody something to go.
+            // Of an end that is not known doubling guesses wrong by less than twice, and leaves
+            // everybody something to go.
             while progress as f64 > (*distance).max(1) as f64 * *growth {
                 *growth *= 2.0;
             }
@@ -147,10 +157,13 @@ impl Ageing {
         let progress = stats.since_milestone.0;
         let remaining = match self.prediction {
             Prediction::Equal => None,
-            Prediction::Profile => self.distances.get(thread.index()).copied().flatten().map(|distance| {
-                let distance = (distance.max(1) as f64 * self.growth[stats.app.index()]).ceil() as u64;
-                distance.saturating_sub(progress)
-            }),
+            Prediction::Profile => {
+                self.distances.get(thread.index()).copied().flatten().map(|distance| {
+                    let distance =
+                        (distance.max(1) as f64 * self.growth[stats.app.index()]).ceil() as u64;
+                    distance.saturating_sub(progress)
+                })
+            }
             Prediction::Oracle => stats.to_milestone.map(|work| work.0),
         };
         remaining.unwrap_or(FAR.saturating_sub(progress)).max(1)
@@ -186,10 +199,15 @@ impl Job {
     }
 }
 
-/// Deals threads, in the order given, to cores given by capacity, fastest first: the core of each thread, as an index into
-/// `capacities`; `None` for one that may run on none of them. O(n log cores), and O(cores) for each thread that may not run everywhere.
+/// Deals threads, in the order given, to cores given by capacity, fastest first: the core of each
+/// thread, as an index into `capacities`; `None` for one that may run on none of them. O(n log
+/// cores), and O(cores) for each thread that may not run everywhere.
 pub fn deal(jobs: &[Job], capacities: &[u32]) -> Vec<Option<usize>> {
-    if jobs.len() <= capacities.len() { one_each(jobs, capacities) } else { by_shortfall(jobs, capacities) }
+    if jobs.len() <= capacities.len() {
+        one_each(jobs, capacities)
+    } else {
+        by_shortfall(jobs, capacities)
+    }
 }
 
 /// No more threads than cores: each takes the fastest that is left.
@@ -201,10 +219,13 @@ fn one_each(jobs: &[Job], capacities: &[u32]) -> Vec<Option<usize>> {
         while holder.get(first_free).is_some_and(Option::is_some) {
             first_free += 1;
         }
-        let free = |job: &Job| (first_free..holder.len()).find(|&core| holder[core].is_none() && job.may(core));
+        let free = |job: &Job| {
+            (first_free..holder.len()).find(|&core| holder[core].is_none() && job.may(core))
+        };
         let at_home = |core: usize| {
             let home = job.bound.as_ref().and_then(|bound| bound.home)?;
-            (holder[home].is_none() && job.may(home) && capacities[home] == capacities[core]).then_some(home)
+            (holder[home].is_none() && job.may(home) && capacities[home] == capacities[core])
+                .then_some(home)
         };
         let mut core = free(job).map(|core| at_home(core).unwrap_or(core));
         if core.is_none() {
@@ -231,7 +252,8 @@ fn by_shortfall(jobs: &[Job], capacities: &[u32]) -> Vec<Option<usize>> {
     let work: i128 = jobs.iter().map(|job| i128::from(job.remaining)).sum();
     let capacity: i128 = capacities.iter().map(|&capacity| i128::from(capacity)).sum();
     let should = |core: usize| work * i128::from(capacities[core]) / capacity.max(1);
-    let mut shortfalls: BinaryHeap<_> = (0..capacities.len()).map(|core| (should(core), Reverse(core))).collect();
+    let mut shortfalls: BinaryHeap<_> =
+        (0..capacities.len()).map(|core| (should(core), Reverse(core))).collect();
     let mut without: Vec<usize> = (0..capacities.len()).collect();
     let mut passed_over = Vec::new();
     let mut dealt = Vec::with_capacity(jobs.len());
@@ -277,12 +299,17 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_thread_leaves_cores_to_others_where_it_may_not_run_and_has_its_own_though_others_come_first() {
+    fn a_bound_thread_leaves_cores_to_others_where_it_may_not_run_and_has_its_own_though_others_come_first()
+     {
         let [long, short] = [9, 5].map(|remaining| Job { remaining, bound: None });
         let on_little = bound(7, &[false, true]);
         assert_eq!(deal(&[on_little.clone(), short], &[1024, 512]), [1, 0].map(Some));
         let on_big = bound(1, &[true, false]);
-        assert_eq!(deal(&[long, on_big.clone()], &[1024, 512]), [1, 0].map(Some), "the long one makes way");
+        assert_eq!(
+            deal(&[long, on_big.clone()], &[1024, 512]),
+            [1, 0].map(Some),
+            "the long one makes way"
+        );
         assert_eq!(deal(&[on_big.clone(), on_big, on_little], &[1024, 512]), [0, 0, 1].map(Some));
         assert_eq!(deal(&[bound(1, &[false, false])], &[1024, 512]), [None]);
     }

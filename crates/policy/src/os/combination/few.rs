@@ -1,7 +1,7 @@
 //! Sorting few numbers.
 //!
-//! How they compare is nothing that a processor could foretell; up to eight are sorted by a network that asks for the lesser and the greater of two, and
-//! branches nowhere.
+//! How they compare is nothing that a processor could foretell; up to eight are sorted by a network
+//! that asks for the lesser and the greater of two, and branches nowhere.
 
 /// Sorts numbers.
 #[inline]
@@ -11,13 +11,16 @@ pub fn sort_few<N: Copy + Ord>(numbers: &mut [N]) {
             {$(($all[$a], $all[$b]) = ($all[$a].min($all[$b]), $all[$a].max($all[$b]));)*}
         };
     }
-    // The fewest comparisons that are known for each: Knuth, The Art of Computer Programming 3, 5.3.4.
+    // The fewest comparisons that are known for each: Knuth, The Art of Computer Programming 3,
+    // 5.3.4.
     match numbers {
         [] | [_] => {}
         [a, b] => (*a, *b) = (*a.min(b), *a.max(b)),
         all @ [_, _, _] => network!(all: (0 2) (0 1) (1 2)),
         all @ [_, _, _, _] => network!(all: (0 2) (1 3) (0 1) (2 3) (1 2)),
-        all @ [_, _, _, _, _] => network!(all: (0 3) (1 4) (0 2) (1 3) (0 1) (2 4) (1 2) (3 4) (2 3)),
+        all @ [_, _, _, _, _] => {
+            network!(all: (0 3) (1 4) (0 2) (1 3) (0 1) (2 4) (1 2) (3 4) (2 3))
+        }
         all @ [_, _, _, _, _, _] => {
             network!(all: (0 5) (1 3) (2 4) (1 2) (3 4) (0 3) (2 5) (0 1) (2 3) (4 5) (1 2) (3 4));
         }

@@ -1,8 +1,9 @@
 //! Dealing by age in groups of cores, so that a decision costs O(n log n) of one group's threads.
 //!
-//! Up to 64 cores are one group. More are split into groups with the same mix of kinds, each of which deals its own threads.
-//! At every timer the groups first level their numbers of threads; then each offers the first thread, in the order of dealing,
-//! that gets no fastest core at home, and a group whose fastest cores hold one that would be dealt later trades it for that.
+//! Up to 64 cores are one group. More are split into groups with the same mix of kinds, each of
+//! which deals its own threads. At every timer the groups first level their numbers of threads;
+//! then each offers the first thread, in the order of dealing, that gets no fastest core at home,
+//! and a group whose fastest cores hold one that would be dealt later trades it for that.
 
 use std::cmp::Reverse;
 
@@ -21,8 +22,9 @@ const GROUP_CORES: usize = 64;
 /// What a thread counts for where numbers are levelled.
 const ONE: u32 = 1;
 
-/// Where a thread stands: nowhere, among those that came to its group, at an index there, or among the members of a group; of a member also what it was doing
-/// when it was last looked at. In one number, and apart from the members: nothing has to be written for those that keep their places.
+/// Where a thread stands: nowhere, among those that came to its group, at an index there, or among
+/// the members of a group; of a member also what it was doing when it was last looked at. In one
+/// number, and apart from the members: nothing has to be written for those that keep their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Standing(u32);
 
@@ -81,7 +83,8 @@ impl Standing {
 struct Group {
     /// Fastest first.
     cores: Vec<CoreId>,
-    /// Its runnable threads in the order of dealing, as of the last look: most threads wait between two looks and keep their places. Some may have left since.
+    /// Its runnable threads in the order of dealing, as of the last look: most threads wait between
+    /// two looks and keep their places. Some may have left since.
     members: Vec<Member>,
     /// Those of them that ran since, some of which may have left.
     ran: Vec<ThreadId>,
@@ -109,7 +112,8 @@ impl Group {
 pub struct Groups {
     groups: Vec<Group>,
     group_of_core: Vec<usize>,
-    /// By thread: the group that it belongs to, where it stands, and its place in the order of dealing as a member.
+    /// By thread: the group that it belongs to, where it stands, and its place in the order of
+    /// dealing as a member.
     group_of: Vec<u32>,
     standings: Vec<Standing>,
     places: Vec<u64>,
@@ -168,7 +172,8 @@ impl Groups {
         self.leave(thread);
         let joined = &mut self.groups[group];
         joined.count += 1;
-        // Those who have left are forgotten at a look; where nobody looks, before they are more than those who are there.
+        // Those who have left are forgotten at a look; where nobody looks, before they are more
+        // than those who are there.
         if joined.came.len() > 2 * joined.count + GROUP_CORES {
             joined.came.retain(|&thread| thread != NOBODY);
             for (at, thread) in (0..).zip(&joined.came) {
@@ -195,8 +200,8 @@ impl Groups {
         group.count -= 1;
     }
 
-    /// Has whoever ran sorted in anew at the next look. To be told of every view in which there is a look, and of every timer: who is said to have run
-    /// has run since the last one.
+    /// Has whoever ran sorted in anew at the next look. To be told of every view in which there is
+    /// a look, and of every timer: who is said to have run has run since the last one.
     pub fn note_who_ran(&mut self, view: &View<'_>) {
         for &thread in view.ran {
             if let Some(standing) = self.standings.get_mut(thread.index())
@@ -209,8 +214,9 @@ impl Groups {
         }
     }
 
-    /// Brings the members of a group into the order in which they are dealt; equals by thread, first started first. O(n), and O(k log k) for `k` that
-    /// ran or came since; O(1) where nobody did, or left.
+    /// Brings the members of a group into the order in which they are dealt; equals by thread,
+    /// first started first. O(n), and O(k log k) for `k` that ran or came since; O(1) where nobody
+    /// did, or left.
     pub fn rank(&mut self, group: usize, ageing: &mut Ageing, view: &View<'_>) {
         self.look(group, ageing, view);
         let Self { groups, standings, moved, merged, .. } = self;
@@ -220,7 +226,8 @@ impl Groups {
         }
         *some_left = false;
         sort_few(moved);
-        // Written over each other until one counts: whether a member does is nothing that a processor could foretell.
+        // Written over each other until one counts: whether a member does is nothing that a
+        // processor could foretell.
         let mut sorted_in = moved.iter().copied();
         let mut next = sorted_in.next().unwrap_or(Member::LAST);
         merged.resize(members.len() + moved.len(), Member::LAST);
@@ -242,7 +249,8 @@ impl Groups {
         moved.iter().for_each(|member| standings[member.thread().index()].0 &= !Standing::MOVED);
     }
 
-    /// Looks at the threads of a group that ran or came: those whose places may be other ones now are to be sorted in, and are not found any more where they were.
+    /// Looks at the threads of a group that ran or came: those whose places may be other ones now
+    /// are to be sorted in, and are not found any more where they were.
     fn look(&mut self, group: usize, ageing: &mut Ageing, view: &View<'_>) {
         let Self { groups, standings, places, moved, .. } = self;
         let Group { members, ran, came, .. } = &mut groups[group];
@@ -282,8 +290,10 @@ impl Groups {
         }
     }
 
-    /// Deals the threads of a group that has been ranked in the same view: which should be in another queue than they are, and, again, those of them that
-    /// run, or that run elsewhere although the core of their queue idles. A core of the right kind that has the thread keeps it.
+    /// Deals the threads of a group that has been ranked in the same view: which should be in
+    /// another queue than they are, and, again, those of them that run, or that run elsewhere
+    /// although the core of their queue idles. A core of the right kind that has the thread keeps
+    /// it.
     pub fn deal(
         &mut self,
         group: usize,
@@ -318,25 +328,30 @@ impl Groups {
         at_work.truncate(count);
     }
 
-    /// Levels the numbers of threads, and lets groups, all ranked in the same view, trade threads for their fastest cores. Those concerned belong to another
-    /// group afterwards, which has to be ranked again before it deals.
+    /// Levels the numbers of threads, and lets groups, all ranked in the same view, trade threads
+    /// for their fastest cores. Those concerned belong to another group afterwards, which has to be
+    /// ranked again before it deals.
     pub fn trade(&mut self, ageing: &mut Ageing, view: &View<'_>) {
         if self.groups.len() < 2 {
             return;
         }
         self.level(ageing, view);
-        // (what is left, thread, group): the first that gets no fastest core, and the last that gets one.
+        // (what is left, thread, group): the first that gets no fastest core, and the last that
+        // gets one.
         let (mut offers, mut takers) = (Vec::new(), Vec::new());
         for (g, group) in self.groups.iter().enumerate() {
             let fastest = group.online(view).filter(|&core| view.kind(core) == KindId(0)).count();
-            let at = |place: usize| group.members.get(place).map(|member| (member.place(), member.thread(), g));
+            let at = |place: usize| {
+                group.members.get(place).map(|member| (member.place(), member.thread(), g))
+            };
             offers.extend(at(fastest));
             takers.extend(fastest.checked_sub(1).and_then(at));
         }
         offers.sort_by_key(|offer| offer.0);
         takers.sort_by_key(|taker| Reverse(taker.0));
         for (offer, taker) in offers.into_iter().zip(takers) {
-            let may = self.groups[taker.2].may_have(offer.1, view) && self.groups[offer.2].may_have(taker.1, view);
+            let may = self.groups[taker.2].may_have(offer.1, view)
+                && self.groups[offer.2].may_have(taker.1, view);
             if offer.0 < taker.0 && offer.2 != taker.2 && may {
                 self.join(offer.1, taker.2);
                 self.join(taker.1, offer.2);
@@ -346,15 +361,21 @@ impl Groups {
 
     fn level(&mut self, ageing: &mut Ageing, view: &View<'_>) {
         let capacity = |group: &Group| {
-            group.online(view).map(|core| u64::from(view.machine.kind_of(core).capacity)).sum::<u64>().max(1)
+            group
+                .online(view)
+                .map(|core| u64::from(view.machine.kind_of(core).capacity))
+                .sum::<u64>()
+                .max(1)
         };
-        if !may_help(self.groups.iter().map(|group| (group.count as u64, capacity(group))), ONE, 0) {
+        if !may_help(self.groups.iter().map(|group| (group.count as u64, capacity(group))), ONE, 0)
+        {
             return;
         }
         // Of equal threads the one that started last goes: they are told in order of start.
         let lot = |group: &Group| {
             let ready = |member: &&Member| view.thread(member.thread()).state == State::Ready;
-            let movable = group.members.iter().filter(ready).map(|member| (ONE, member.thread())).collect();
+            let movable =
+                group.members.iter().filter(ready).map(|member| (ONE, member.thread())).collect();
             Lot { capacity: capacity(group), weight: group.count as u64, movable }
         };
         let mut lots: Vec<_> = self.groups.iter().map(lot).collect();

@@ -1,4 +1,5 @@
-//! Three separable choices, named assignment-wake-balance: every assignment goes with every wake-up and every balance, 64 policies.
+//! Three separable choices, named assignment-wake-balance: every assignment goes with every wake-up
+//! and every balance, 64 policies.
 //!
 //! | assignment, when a thread starts | |
 //! | --- | --- |
@@ -21,12 +22,15 @@
 //! | `aab` | waiting threads move until greatest and least scaled load are within 1 (capacity of the slowest kind: 1) |
 //! | `age` | all threads dealt anew, and also whenever a core goes idle |
 //!
-//! Ties go to the lowest core number, within a kind with SMT to first siblings. Under `aub`, `rrb` and `aab` an idle core pulls a thread that waits elsewhere, from the
-//! queue with the greatest load, as Linux does. Within a core threads take turns by virtual time and weight, slices of `interval`.
-//! `fast` is the fastest kind and `slow` every other, where there are three kinds or more; capacities count as they are.
+//! Ties go to the lowest core number, within a kind with SMT to first siblings. Under `aub`, `rrb`
+//! and `aab` an idle core pulls a thread that waits elsewhere, from the queue with the greatest
+//! load, as Linux does. Within a core threads take turns by virtual time and weight, slices of
+//! `interval`. `fast` is the fastest kind and `slow` every other, where there are three kinds or
+//! more; capacities count as they are.
 //!
-//! Names of their own: `lin` = aua-iw-aub, `scaled-load` = aaa-iw-aab (Li, Baumberger, Koufaty, Hahn, SC 2007), `rr` = aua-iw-rrb,
-//! `fca-age` = fca-sw-age, `age` = age-sw-age (Lakshminarayana, Lee, Kim, SC 2009).
+//! Names of their own: `lin` = aua-iw-aub, `scaled-load` = aaa-iw-aab (Li, Baumberger, Koufaty,
+//! Hahn, SC 2007), `rr` = aua-iw-rrb, `fca-age` = fca-sw-age, `age` = age-sw-age (Lakshminarayana,
+//! Lee, Kim, SC 2009).
 //!
 //! Knobs: `interval` (10 ms); with `age` in it also those of [`ageing`].
 
@@ -105,7 +109,8 @@ const AGE_KNOBS: &[Knob] = &[INTERVAL, ageing::PREDICTION, ageing::ORDER, ageing
 
 impl Choices {
     const LIN: Self = Self::new(Assignment::FewestThreads, Wake::Idle, Balance::EqualCounts);
-    const SCALED_LOAD: Self = Self::new(Assignment::LeastScaledLoad, Wake::Idle, Balance::ScaledLoad);
+    const SCALED_LOAD: Self =
+        Self::new(Assignment::LeastScaledLoad, Wake::Idle, Balance::ScaledLoad);
     const RR: Self = Self::new(Assignment::FewestThreads, Wake::Idle, Balance::RoundRobin);
     const FCA_AGE: Self = Self::new(Assignment::FastCoreFirst, Wake::FastIdle, Balance::Age);
     const AGE: Self = Self::new(Assignment::Age, Wake::FastIdle, Balance::Age);

@@ -9,14 +9,15 @@ use super::ageing::Ageing;
 use super::groups::Groups;
 use super::{Assignment, Balance, Choices, Wake};
 use crate::contract::{
-    Clock, Directives, Event, Interest, Knobs, Order, Policy, QueueId, Slice, Start, State, ThreadId, Tier, View,
+    Clock, Directives, Event, Interest, Knobs, Order, Policy, QueueId, Slice, Start, State,
+    ThreadId, Tier, View,
 };
 use crate::os::fair;
 use crate::os::homes::Homes;
 use crate::os::level::{Lot, level, load_of, may_help};
 
-/// Threads per core of a group beyond which a start does not deal all anew: the new thread goes by scaled load, and
-/// the next timer deals.
+/// Threads per core of a group beyond which a start does not deal all anew: the new thread goes by
+/// scaled load, and the next timer deals.
 const CROWDED: usize = 8;
 
 /// What each thread weighs in [`Homes`]: threads are counted.
@@ -30,7 +31,8 @@ pub struct Combination {
     kinds: Vec<KindId>,
     /// Class of a queue: its core's kind; load: number of threads.
     homes: Homes,
-    /// Where age takes part: what threads have before them, and who deals with whom (of no cores before the start).
+    /// Where age takes part: what threads have before them, and who deals with whom (of no cores
+    /// before the start).
     ageing: Option<(Ageing, Groups)>,
     /// `rrb`: whose turn it is among threads and among fast cores.
     turn: (u32, u32),
@@ -72,32 +74,41 @@ impl Combination {
         thread: ThreadId,
         view: &'a View<'_>,
     ) -> impl Iterator<Item = (KindId, u64, QueueId)> + 'a {
-        self.kinds
-            .iter()
-            .filter_map(move |&kind| self.least(kind, thread, view).map(|(load, queue)| (kind, load, queue)))
+        self.kinds.iter().filter_map(move |&kind| {
+            self.least(kind, thread, view).map(|(load, queue)| (kind, load, queue))
+        })
     }
 
     fn idle(&self, queue: QueueId, thread: ThreadId, view: &View<'_>) -> bool {
-        self.homes.is_open(queue) && self.homes.load(queue) == 0 && view.allowed(thread, CoreId(queue.0))
+        self.homes.is_open(queue)
+            && self.homes.load(queue) == 0
+            && view.allowed(thread, CoreId(queue.0))
     }
 
     fn fewest_threads(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
-        self.candidates(thread, view).min_by_key(|&(_, load, queue)| (load, queue)).map(|(_, _, queue)| queue)
+        self.candidates(thread, view)
+            .min_by_key(|&(_, load, queue)| (load, queue))
+            .map(|(_, _, queue)| queue)
     }
 
     fn fast_core_first(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
-        self.candidates(thread, view).min_by_key(|&(kind, load, queue)| (load, kind, queue)).map(|(_, _, queue)| queue)
+        self.candidates(thread, view)
+            .min_by_key(|&(kind, load, queue)| (load, kind, queue))
+            .map(|(_, _, queue)| queue)
     }
 
     fn least_scaled_load(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
         let after = |kind: KindId, load: u64| {
-            // Fractions of equal value must compare equal, for the tie goes to the slowest: cross-multiplied, not divided.
+            // Fractions of equal value must compare equal, for the tie goes to the slowest:
+            // cross-multiplied, not divided.
             (load + 1, u64::from(view.machine.kinds[kind.index()].capacity.max(1)))
         };
         self.candidates(thread, view)
             .min_by(|&(kind, load, queue), &(other_kind, other_load, other_queue)| {
                 let (a, b) = (after(kind, load), after(other_kind, other_load));
-                (a.0 * b.1).cmp(&(b.0 * a.1)).then((Reverse(kind), queue).cmp(&(Reverse(other_kind), other_queue)))
+                (a.0 * b.1)
+                    .cmp(&(b.0 * a.1))
+                    .then((Reverse(kind), queue).cmp(&(Reverse(other_kind), other_queue)))
             })
             .map(|(_, _, queue)| queue)
     }
@@ -109,18 +120,23 @@ impl Combination {
             Assignment::LeastScaledLoad | Assignment::Age => self.least_scaled_load(thread, view),
         };
         let Some(queue) = place else { return };
-        // The group that deals the thread with its own now; none where age does not assign, or too many would have to be dealt.
+        // The group that deals the thread with its own now; none where age does not assign, or too
+        // many would have to be dealt.
         let group = match (&self.ageing, self.choices.assignment) {
             (Some((_, groups)), Assignment::Age) => {
                 let restricted = view.thread(thread).restricted;
-                let group = if restricted { groups.of_core(CoreId(queue.0)) } else { groups.emptiest() };
+                let group =
+                    if restricted { groups.of_core(CoreId(queue.0)) } else { groups.emptiest() };
                 Some(group).filter(|&group| groups.crowd(group) < CROWDED)
             }
             _ => None,
         };
         self.settle(thread, queue, group);
         say.assign(thread, queue);
-        say.order(thread, Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor });
+        say.order(
+            thread,
+            Order::VirtualTime { weight: view.thread(thread).weight, start: Start::Floor },
+        );
         say.slice(thread, Slice::of(self.interval));
         if let Some(group) = group {
             self.deal_again(group, view, say);
@@ -131,7 +147,9 @@ impl Combination {
         let stats = view.thread(thread);
         let Some(previous) = stats.queue.filter(|_| stats.runnable()) else { return };
         let kind = view.kind(CoreId(previous.0));
-        let idle = |kind: KindId| self.least(kind, thread, view).filter(|&(load, _)| load == 0).map(|(_, queue)| queue);
+        let idle = |kind: KindId| {
+            self.least(kind, thread, view).filter(|&(load, _)| load == 0).map(|(_, queue)| queue)
+        };
         let place = match self.choices.wake {
             Wake::Previous => None,
             Wake::Fast => self.candidates(thread, view).next().map(|(_, _, queue)| queue),
@@ -149,7 +167,8 @@ impl Combination {
         }
     }
 
-    /// A runnable thread belongs to a queue from now on, and to a group: this one, or that of the queue's core.
+    /// A runnable thread belongs to a queue from now on, and to a group: this one, or that of the
+    /// queue's core.
     fn settle(&mut self, thread: ThreadId, queue: QueueId, group: Option<usize>) {
         self.settle_unordered(thread, queue, group);
         self.homes.bring_into_order();
@@ -175,7 +194,8 @@ impl Combination {
         match self.choices.balance {
             Balance::EqualCounts => self.level(|_| 1, 0, view, say),
             Balance::ScaledLoad => {
-                let capacity = |kind: KindId| u64::from(view.machine.kinds[kind.index()].capacity.max(1));
+                let capacity =
+                    |kind: KindId| u64::from(view.machine.kinds[kind.index()].capacity.max(1));
                 self.level(capacity, load_of(ONE, capacity(view.machine.slowest())), view, say);
             }
             Balance::RoundRobin => self.take_turns(view, say),
@@ -186,14 +206,22 @@ impl Combination {
                     all.clone().for_each(|group| groups.rank(group, ageing, view));
                     groups.trade(ageing, view);
                 }
-                // In one go: a thread that leaves a group's core makes room for one that comes from another group.
+                // In one go: a thread that leaves a group's core makes room for one that comes from
+                // another group.
                 self.deal(all, view, say);
             }
         }
     }
 
-    fn level(&mut self, capacity: impl Fn(KindId) -> u64, within: u64, view: &View<'_>, say: &mut Directives) {
-        let loads = view.online().map(|core| (self.homes.load(QueueId(core.0)), capacity(view.kind(core))));
+    fn level(
+        &mut self,
+        capacity: impl Fn(KindId) -> u64,
+        within: u64,
+        view: &View<'_>,
+        say: &mut Directives,
+    ) {
+        let loads =
+            view.online().map(|core| (self.homes.load(QueueId(core.0)), capacity(view.kind(core))));
         if !may_help(loads, ONE, within) {
             return;
         }
@@ -208,7 +236,8 @@ impl Combination {
         for &thread in view.live {
             let stats = view.thread(thread);
             if stats.state == State::Ready
-                && let Some(lot) = stats.queue.and_then(|queue| place.get(queue.index()).copied().flatten())
+                && let Some(lot) =
+                    stats.queue.and_then(|queue| place.get(queue.index()).copied().flatten())
             {
                 lots[lot].movable.push((ONE, thread));
             }
@@ -220,8 +249,8 @@ impl Combination {
         self.shift(view, say);
     }
 
-    /// The next thread on a slow core and one on the next fast core trade places; where the fast core has fewer threads than
-    /// the slow one, the thread just goes.
+    /// The next thread on a slow core and one on the next fast core trade places; where the fast
+    /// core has fewer threads than the slow one, the thread just goes.
     fn take_turns(&mut self, view: &View<'_>, say: &mut Directives) {
         let on = |thread: &ThreadId, fast: bool| {
             let queue = view.thread(*thread).queue;
@@ -233,15 +262,18 @@ impl Combination {
         };
         let fast: Vec<_> = view.online().filter(|&core| view.kind(core) == KindId(0)).collect();
         let Some(&core) = fast.get(self.turn.1 as usize % fast.len().max(1)) else { return };
-        let Some(up) = next(self.turn.0, false, &|thread| view.allowed(thread, core)) else { return };
+        let Some(up) = next(self.turn.0, false, &|thread| view.allowed(thread, core)) else {
+            return;
+        };
         let Some(from) = view.thread(up).queue else { return };
         self.turn = (up.0 + 1, self.turn.1.wrapping_add(1));
         let to = QueueId(core.0);
         let mut down = None;
         if self.homes.load(to) >= self.homes.load(from) {
             let running = view.cores[core.index()].running;
-            let at_core =
-                |thread: ThreadId| view.thread(thread).queue == Some(to) && view.allowed(thread, CoreId(from.0));
+            let at_core = |thread: ThreadId| {
+                view.thread(thread).queue == Some(to) && view.allowed(thread, CoreId(from.0))
+            };
             down = running.filter(|&thread| at_core(thread)).or_else(|| next(0, true, &at_core));
             // Nobody there may go down: who is up must not be crowded.
             if down.is_none() {
@@ -287,18 +319,23 @@ impl Combination {
         }
     }
 
-    /// Threads change queues, as has been noted. One that runs changes cores at once where the core it goes to is free or becomes so;
-    /// otherwise when its slice ends. Two that run and go to each other's core trade places, so that neither core waits.
+    /// Threads change queues, as has been noted. One that runs changes cores at once where the core
+    /// it goes to is free or becomes so; otherwise when its slice ends. Two that run and go to each
+    /// other's core trade places, so that neither core waits.
     fn shift(&mut self, view: &View<'_>, say: &mut Directives) {
         self.homes.bring_into_order();
         say.assign_all(self.changes.drain(..));
         let mut running = std::mem::take(&mut self.running);
         // What threads and what cores are doing may have been seen at different moments.
-        running.retain(|&(thread, _)| view.cores[view.thread(thread).core.index()].running == Some(thread));
+        running.retain(|&(thread, _)| {
+            view.cores[view.thread(thread).core.index()].running == Some(thread)
+        });
         if !running.is_empty() {
             self.free.clear();
             self.free.extend(view.cores.iter().map(|core| core.online && core.running.is_none()));
-            running.iter().for_each(|&(thread, _)| self.free[view.thread(thread).core.index()] = true);
+            running
+                .iter()
+                .for_each(|&(thread, _)| self.free[view.thread(thread).core.index()] = true);
         }
         for (thread, queue) in running.drain(..) {
             let core = view.thread(thread).core;
@@ -308,7 +345,9 @@ impl Combination {
                 continue;
             }
             match partner {
-                Some(partner) if std::mem::take(&mut self.free[core.index()]) => say.swap(thread, partner),
+                Some(partner) if std::mem::take(&mut self.free[core.index()]) => {
+                    say.swap(thread, partner)
+                }
                 _ => say.move_to(thread, CoreId(queue.0)),
             }
         }
@@ -330,11 +369,14 @@ impl Policy for Combination {
         self.kinds = (0..view.machine.kinds.len()).map(|rank| KindId(rank as u8)).collect();
         let fast_first = fair::fast_first(view.machine);
         let places = fair::places(&fast_first);
-        self.homes = Homes::new(view.machine.cores.iter().map(|core| (core.kind.index(), places[core.id.index()])));
+        self.homes = Homes::new(
+            view.machine.cores.iter().map(|core| (core.kind.index(), places[core.id.index()])),
+        );
         if let Some((_, groups)) = &mut self.ageing {
             *groups = Groups::new(&fast_first);
         }
-        let queues: Vec<_> = view.machine.cores.iter().map(|_| say.make_queue(Clock::Own)).collect();
+        let queues: Vec<_> =
+            view.machine.cores.iter().map(|_| say.make_queue(Clock::Own)).collect();
         for (core, &own) in view.machine.cores.iter().zip(&queues) {
             let mut tiers = vec![Tier::least_key([own])];
             if self.pulls() {
@@ -342,7 +384,8 @@ impl Policy for Combination {
                 tiers.push(Tier::most_loaded(others));
             }
             say.serve(core.id, tiers, self.pulls().then_some(own));
-            // Where a thread goes is chosen here, at its start and at wake-up, not by the mechanism.
+            // Where a thread goes is chosen here, at its start and at wake-up, not by the
+            // mechanism.
             say.prefer(own, vec![core.id]);
             self.homes.open(own, view.cores[core.id.index()].online);
         }
@@ -357,8 +400,9 @@ impl Policy for Combination {
             Event::Blocked(thread) | Event::Exited(thread) => self.left(thread),
             Event::Picked(thread, _) => {
                 let stats = view.thread(thread);
-                if let Some(queue) =
-                    stats.queue.filter(|&queue| stats.runnable() && self.homes.of(thread) != Some(queue))
+                if let Some(queue) = stats
+                    .queue
+                    .filter(|&queue| stats.runnable() && self.homes.of(thread) != Some(queue))
                 {
                     self.settle(thread, queue, None);
                 }

@@ -1,13 +1,15 @@
 //! Dealing by shortfall ([`super::ageing`]) to cores that any of the threads may have, in rounds.
 //!
-//! Cores are in order, the one that is owed most first. A *round* pays one after another, as long as the next is owed more than any that this round
-//! has paid: so nobody has to be sorted in before its end. Threads with about as much left for them make long rounds, in which
-//! every core of a kind is paid, or every core.
+//! Cores are in order, the one that is owed most first. A *round* pays one after another, as long
+//! as the next is owed more than any that this round has paid: so nobody has to be sorted in before
+//! its end. Threads with about as much left for them make long rounds, in which every core of a
+//! kind is paid, or every core.
 
 use super::few::sort_few;
 
-/// As [`super::ageing::deal`], for threads that may all run everywhere, given by what is left for them, in order: the core of each, into `dealt`. No allocation once
-/// `owed` and `dealt` have been used. O(n log cores) where threads have about as much left, O(n cores) at most.
+/// As [`super::ageing::deal`], for threads that may all run everywhere, given by what is left for
+/// them, in order: the core of each, into `dealt`. No allocation once `owed` and `dealt` have been
+/// used. O(n log cores) where threads have about as much left, O(n cores) at most.
 pub fn deal_free(remaining: &[u64], capacities: &[u32], owed: &mut Owed, dealt: &mut Vec<u32>) {
     dealt.clear();
     let (threads, cores) = (remaining.len(), capacities.len());
@@ -22,7 +24,8 @@ pub fn deal_free(remaining: &[u64], capacities: &[u32], owed: &mut Owed, dealt: 
     // The longest are dealt first, or last.
     let longest = remaining[0].max(remaining[threads - 1]);
     let share = Share::of(work, capacities);
-    // Nobody is owed more than the core that can do most, or has had more than one thread beyond what it was owed.
+    // Nobody is owed more than the core that can do most, or has had more than one thread beyond
+    // what it was owed.
     let most = share.of_core(capacities.iter().copied().max().unwrap_or(0));
     if most.max(u128::from(longest)) * (cores.next_power_of_two() as u128) < i64::BOUND {
         owed.narrow.pay_all(remaining, share, capacities, dealt);
@@ -49,15 +52,17 @@ impl Share {
     }
 }
 
-/// Scratch of [`deal_free`]: in words of the processor as long as they do, which takes half the time.
+/// Scratch of [`deal_free`]: in words of the processor as long as they do, which takes half the
+/// time.
 #[derive(Clone, Debug, Default)]
 pub struct Owed {
     narrow: Claims<i64>,
     wide: Claims<i128>,
 }
 
-/// What cores have had beyond what they are owed, which is less than nothing at first. How much and who are one number, the core in its last digits: no two
-/// are equal, and of cores that have had as much the one before is first.
+/// What cores have had beyond what they are owed, which is less than nothing at first. How much and
+/// who are one number, the core in its last digits: no two are equal, and of cores that have had as
+/// much the one before is first.
 #[derive(Clone, Debug, Default)]
 struct Claims<C> {
     /// The least first, at the beginning of a round.
@@ -107,7 +112,13 @@ claim!(i128);
 
 impl<C: Claim> Claims<C> {
     /// Deals threads, more than there are cores, given by what is left for them.
-    fn pay_all(&mut self, remaining: &[u64], share: Share, capacities: &[u32], dealt: &mut Vec<u32>) {
+    fn pay_all(
+        &mut self,
+        remaining: &[u64],
+        share: Share,
+        capacities: &[u32],
+        dealt: &mut Vec<u32>,
+    ) {
         let cores = capacities.len();
         let digits = cores.next_power_of_two();
         self.reset(share, capacities, digits);
@@ -120,7 +131,9 @@ impl<C: Claim> Claims<C> {
             let mut least_paid = C::GREATEST;
             let mut paid = 0;
             let has = &mut self.has[..];
-            for ((claim, &work), to) in self.claims.iter_mut().zip(&remaining[next..]).zip(&mut dealt[next..]) {
+            for ((claim, &work), to) in
+                self.claims.iter_mut().zip(&remaining[next..]).zip(&mut dealt[next..])
+            {
                 if *claim > least_paid || spare == 0 {
                     break;
                 }
@@ -185,7 +198,8 @@ mod tests {
     use super::super::ageing::{Job, deal};
     use super::*;
 
-    /// In either order, about as much for all, as age has it, in which rounds are long; or anything.
+    /// In either order, about as much for all, as age has it, in which rounds are long; or
+    /// anything.
     fn works() -> impl Strategy<Value = Vec<u64>> {
         let alike = prop::collection::vec((0u64..200).prop_map(|done| (1 << 50) - done), 0..200);
         let mixed = prop_oneof![9 => 1u64..=40, 1 => Just(1 << 50), 1 => Just(u64::MAX)];
@@ -200,7 +214,8 @@ mod tests {
     }
 
     fn capacities() -> impl Strategy<Value = Vec<u32>> {
-        let of_kinds = (0usize..40, 0usize..40).prop_map(|(fast, slow)| [vec![1024; fast], vec![417; slow]].concat());
+        let of_kinds = (0usize..40, 0usize..40)
+            .prop_map(|(fast, slow)| [vec![1024; fast], vec![417; slow]].concat());
         prop_oneof![of_kinds, prop::collection::vec(1u32..=6, 0..12)]
     }
 

@@ -1,4 +1,5 @@
-//! A deal among the cores of one group: who is dealt what share, which core has which share, and who changes queues for it.
+//! A deal among the cores of one group: who is dealt what share, which core has which share, and
+//! who changes queues for it.
 
 use evenkeel_machine::{CoreId, MAX_KINDS};
 
@@ -7,8 +8,9 @@ use super::rounds::{Owed, deal_free};
 use crate::contract::{QueueId, State, ThreadId, View};
 use crate::os::homes::{Homes, NO_QUEUE};
 
-/// A thread, as of when it was last looked at. In one number: what sorts it in the order of dealing, then the thread, so that members are in that order as
-/// numbers are, equals by thread, first started first.
+/// A thread, as of when it was last looked at. In one number: what sorts it in the order of
+/// dealing, then the thread, so that members are in that order as numbers are, equals by thread,
+/// first started first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member(u128);
 
@@ -49,7 +51,8 @@ pub type Change = (ThreadId, QueueId);
 /// Scratch of a deal. A *share* is what one core is dealt, whichever that will be.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// The cores dealt to, fastest first, and what they can do; by share, the core that it is made for.
+    /// The cores dealt to, fastest first, and what they can do; by share, the core that it is made
+    /// for.
     cores: Vec<CoreId>,
     capacities: Vec<u32>,
     /// By member, what is left for it.
@@ -57,7 +60,8 @@ pub struct Table {
     owed: Owed,
     /// By member, its share.
     shares: Vec<u32>,
-    /// By share, the number of the queue of the core that it goes to; [`NO_QUEUE`] as long as that is not known.
+    /// By share, the number of the queue of the core that it goes to; [`NO_QUEUE`] as long as that
+    /// is not known.
     queue_of: Vec<u32>,
     /// By core of the machine: whether it is dealt to, and has no share yet.
     open: Vec<bool>,
@@ -67,8 +71,8 @@ pub struct Table {
 const NOWHERE: u32 = u32::MAX;
 
 impl Table {
-    /// Deals threads, in this order, to those of the cores that are online, and gives each share a core: one of the right kind that has one of the
-    /// share's threads keeps it.
+    /// Deals threads, in this order, to those of the cores that are online, and gives each share a
+    /// core: one of the right kind that has one of the share's threads keeps it.
     pub fn deal(
         &mut self,
         cores: &[CoreId],
@@ -84,13 +88,15 @@ impl Table {
         capacities.extend(online.iter().map(|&core| view.machine.kind_of(core).capacity));
         remaining.clear();
         remaining.extend(members.all.iter().map(|member| ageing.place(member.place())));
-        let some_are_bound =
-            !view.affinity.is_empty() && members.all.iter().any(|member| is_bound(member.thread(), view));
+        let some_are_bound = !view.affinity.is_empty()
+            && members.all.iter().any(|member| is_bound(member.thread(), view));
         if some_are_bound {
             let bound = |thread: ThreadId| {
                 is_bound(thread, view).then(|| Bound {
                     allowed: online.iter().map(|&core| view.allowed(thread, core)).collect(),
-                    home: homes.of(thread).and_then(|queue| online.iter().position(|core| core.0 == queue.0)),
+                    home: homes
+                        .of(thread)
+                        .and_then(|queue| online.iter().position(|core| core.0 == queue.0)),
                 })
             };
             let jobs = members
@@ -100,7 +106,8 @@ impl Table {
                 .map(|(member, &remaining)| Job { remaining, bound: bound(member.thread()) });
             let dealt = deal(&jobs.collect::<Vec<_>>(), capacities);
             shares.clear();
-            shares.extend(dealt.into_iter().map(|share| share.map_or(NOWHERE, |share| share as u32)));
+            shares
+                .extend(dealt.into_iter().map(|share| share.map_or(NOWHERE, |share| share as u32)));
         } else {
             deal_free(remaining, capacities, owed, shares);
             // Where no core is online, nobody is dealt anywhere.
@@ -109,7 +116,8 @@ impl Table {
         self.keep_places(members, some_are_bound, homes, view);
     }
 
-    /// Tells who should be in another queue than it is in, and, again, those of them that run, or that run elsewhere although the core of their queue idles.
+    /// Tells who should be in another queue than it is in, and, again, those of them that run, or
+    /// that run elsewhere although the core of their queue idles.
     pub fn tell(
         &self,
         members: &Members<'_, impl Fn(ThreadId) -> bool>,
@@ -124,7 +132,9 @@ impl Table {
         let queue_of = |share: u32| queue_of.get(share as usize).copied().unwrap_or(NO_QUEUE);
         let change = |member: &Member, share: u32| (member.thread(), QueueId(queue_of(share)));
         let goes = |(thread, queue): Change| queue.0 != NO_QUEUE && homes.of(thread) != queue.0;
-        let kept = |(thread, queue): Change| queue.0 != NO_QUEUE && is_kept_from(thread, CoreId(queue.0), view);
+        let kept = |(thread, queue): Change| {
+            queue.0 != NO_QUEUE && is_kept_from(thread, CoreId(queue.0), view)
+        };
         let dealt = members.iter().zip(shares).map(|(member, &share)| change(member, share));
         if self.cores.iter().any(|core| view.cores[core.index()].running.is_none()) {
             changes.extend(dealt.filter(|&change| goes(change) || kept(change)));
@@ -133,7 +143,8 @@ impl Table {
             changes.resize(count + members.len(), (ThreadId(0), QueueId(0)));
             let all = &mut changes[..];
             for change in dealt {
-                // Written over each other until one counts: whether a thread changes queues is nothing that a processor could foretell.
+                // Written over each other until one counts: whether a thread changes queues is
+                // nothing that a processor could foretell.
                 all[count] = change;
                 count += usize::from(goes(change));
             }
@@ -143,8 +154,9 @@ impl Table {
         running.extend(at_work.filter(|&change| goes(change) || kept(change)));
     }
 
-    /// Shares of cores of one kind are interchangeable, unless one of their threads may not run everywhere: each goes to a core that has
-    /// one of its threads already, if it can; those that run count before those that wait.
+    /// Shares of cores of one kind are interchangeable, unless one of their threads may not run
+    /// everywhere: each goes to a core that has one of its threads already, if it can; those that
+    /// run count before those that wait.
     fn keep_places(
         &mut self,
         members: &Members<'_, impl Fn(ThreadId) -> bool>,
@@ -200,7 +212,9 @@ impl Table {
         }
         // By kind: where to look on for a core that nobody has been given.
         let mut next = [0; MAX_KINDS];
-        for (queue_of, &made_for) in queue_of.iter_mut().zip(cores).filter(|(queue, _)| **queue == NO_QUEUE) {
+        for (queue_of, &made_for) in
+            queue_of.iter_mut().zip(cores).filter(|(queue, _)| **queue == NO_QUEUE)
+        {
             let kind = view.kind(made_for);
             let next = &mut next[kind.index()];
             let is_left = |core: CoreId| open[core.index()] && view.kind(core) == kind;
@@ -212,12 +226,14 @@ impl Table {
     }
 }
 
-/// Whether a thread may not run everywhere. Where nobody is bound, nothing of the thread is looked at.
+/// Whether a thread may not run everywhere. Where nobody is bound, nothing of the thread is looked
+/// at.
 pub fn is_bound(thread: ThreadId, view: &View<'_>) -> bool {
     view.affinity.get(thread.index()).is_some_and(Option::is_some) && view.thread(thread).restricted
 }
 
-/// Whether a thread still runs on another core than its own, which idles: it was sent there when there was no room for it yet.
+/// Whether a thread still runs on another core than its own, which idles: it was sent there when
+/// there was no room for it yet.
 fn is_kept_from(thread: ThreadId, home: CoreId, view: &View<'_>) -> bool {
     let stats = view.thread(thread);
     let idles = view.cores[home.index()].online && view.cores[home.index()].running.is_none();

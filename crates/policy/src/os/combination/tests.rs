@@ -10,7 +10,8 @@ const WAKES: [&str; 4] = ["pw", "fw", "iw", "sw"];
 const BALANCES: [&str; 4] = ["aub", "rrb", "aab", "age"];
 
 fn policy(name: &str, set: &[(&str, &str)]) -> Box<dyn Policy> {
-    let set: Vec<_> = set.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect();
+    let set: Vec<_> =
+        set.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect();
     make(name, &set).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -59,7 +60,9 @@ fn the_sixty_four_names_are_sixty_four_combinations() {
 }
 
 fn names() -> impl Iterator<Item = String> {
-    let all = ASSIGNMENTS.iter().flat_map(|a| WAKES.iter().flat_map(move |w| BALANCES.iter().map(move |b| (a, w, b))));
+    let all = ASSIGNMENTS
+        .iter()
+        .flat_map(|a| WAKES.iter().flat_map(move |w| BALANCES.iter().map(move |b| (a, w, b))));
     all.map(|(a, w, b)| format!("{a}-{w}-{b}"))
 }
 
@@ -84,10 +87,13 @@ fn knobs_of_age_are_there_only_where_age_is() {
 
 #[test]
 fn assignments_differ_in_where_five_threads_go_on_one_fast_core_and_two_at_half_its_speed() {
-    // Scaled loads with the slow cores at 1/2: 1st and 2nd thread on the fast core make 1 and 2 (a tie with a slow core, which gets it).
-    for (name, expected) in
-        [("aua-pw-aub", [0, 1, 2, 0, 1]), ("fca-pw-aub", [0, 1, 2, 0, 1]), ("aaa-pw-aub", [0, 1, 2, 0, 0])]
-    {
+    // Scaled loads with the slow cores at 1/2: 1st and 2nd thread on the fast core make 1 and 2 (a
+    // tie with a slow core, which gets it).
+    for (name, expected) in [
+        ("aua-pw-aub", [0, 1, 2, 0, 1]),
+        ("fca-pw-aub", [0, 1, 2, 0, 1]),
+        ("aaa-pw-aub", [0, 1, 2, 0, 0]),
+    ] {
         let mut bench = bench(name, 1, 2);
         let threads: Vec<_> = (0..5).map(|_| bench.spawn(0)).collect();
         assert_eq!(queues(&bench, &threads), expected, "{name}");
@@ -113,8 +119,11 @@ fn fca_takes_the_fastest_idle_core_where_aua_takes_the_lowest_number() {
 
 #[test]
 fn wake_ups_differ_in_where_a_thread_goes_whose_core_is_taken() {
-    // Threads 0, 1 on the big cores, 2 on little core 2; 2 blocks, 3 takes its core, 2 wakes; then the same with big core 1 idle.
-    for (wake, all_busy_but_3, big_1_idle) in [("pw", 2, 2), ("fw", 0, 1), ("iw", 3, 3), ("sw", 3, 1)] {
+    // Threads 0, 1 on the big cores, 2 on little core 2; 2 blocks, 3 takes its core, 2 wakes; then
+    // the same with big core 1 idle.
+    for (wake, all_busy_but_3, big_1_idle) in
+        [("pw", 2, 2), ("fw", 0, 1), ("iw", 3, 3), ("sw", 3, 1)]
+    {
         for (idle_big, expected) in [(false, all_busy_but_3), (true, big_1_idle)] {
             let mut bench = bench(&format!("aua-{wake}-aub"), 2, 2);
             let threads = spawn_running(&mut bench, 3);
@@ -126,7 +135,11 @@ fn wake_ups_differ_in_where_a_thread_goes_whose_core_is_taken() {
                 bench.block(threads[1]);
             }
             bench.wake(threads[2]);
-            assert_eq!(queues(&bench, &[threads[2]]), [expected], "{wake}, big core 1 idle: {idle_big}");
+            assert_eq!(
+                queues(&bench, &[threads[2]]),
+                [expected],
+                "{wake}, big core 1 idle: {idle_big}"
+            );
         }
     }
 }
@@ -184,7 +197,10 @@ fn age_puts_the_thread_that_is_behind_on_the_fast_core_and_disturbs_nobody_else(
     bench.deliver(Event::Timer);
     // Not two moves: the core of the one that goes first would wait for the other.
     let disturbs = |said: &[Directive]| -> Vec<_> {
-        said.iter().filter(|said| matches!(said, Directive::Move(..) | Directive::Swap(..))).cloned().collect()
+        said.iter()
+            .filter(|said| matches!(said, Directive::Move(..) | Directive::Swap(..)))
+            .cloned()
+            .collect()
     };
     assert_eq!(disturbs(&bench.said), [Directive::Swap(threads[2], threads[0])]);
     assert_eq!(disturbs(bench.deliver(Event::Timer)), [], "who is in the right place stays there");
@@ -262,7 +278,8 @@ fn once_a_thread_has_gone_beyond_its_profile_the_distances_of_all_of_its_applica
 }
 
 #[test]
-fn critical_sections_count_as_milestones_if_asked_for_and_not_with_distances_that_do_not_know_them() {
+fn critical_sections_count_as_milestones_if_asked_for_and_not_with_distances_that_do_not_know_them()
+{
     for (milestones, wanted) in [("bt", false), ("bcjt", true)] {
         let policy = policy("age", &[("milestones", milestones)]);
         assert_eq!(policy.interest().wants(Interest::CRITICAL_SECTION), wanted);
@@ -312,7 +329,8 @@ fn beyond_sixty_four_cores_groups_trade_so_that_the_longest_still_get_fast_cores
     let mut bench = Bench::start(4, 124, policy("age", &[]));
     let threads = spawn_running(&mut bench, 128);
     // The four that are furthest behind all run on slow cores, most of them in one group.
-    let slow: Vec<_> = threads.iter().copied().filter(|&t| bench.queue_of(t).is_some_and(|q| q.0 >= 4)).collect();
+    let slow: Vec<_> =
+        threads.iter().copied().filter(|&t| bench.queue_of(t).is_some_and(|q| q.0 >= 4)).collect();
     let behind: Vec<_> = slow.iter().copied().step_by(2).take(4).collect();
     for &thread in &threads {
         let progress = if behind.contains(&thread) { 10 } else { 1_000 + u64::from(thread.0) };
@@ -341,7 +359,8 @@ fn up_to_sixty_four_cores_the_longest_of_all_have_the_fast_cores() {
         let mut by_progress = threads.clone();
         by_progress.sort_by_key(|thread| bench.threads[thread.index()].since_milestone);
         let flat = &by_progress[..fast as usize];
-        let on_fast = |thread: &ThreadId| bench.queue_of(*thread).is_some_and(|queue| queue.0 < fast);
+        let on_fast =
+            |thread: &ThreadId| bench.queue_of(*thread).is_some_and(|queue| queue.0 < fast);
         assert!(flat.iter().all(on_fast), "{count} cores");
     }
 }
@@ -358,8 +377,10 @@ fn beyond_sixty_four_cores_one_that_goes_idle_has_only_its_own_group_dealt() {
     let before: Vec<_> = threads.iter().map(|&thread| bench.queue_of(thread)).collect();
     bench.deliver(Event::CoreIdle(CoreId(2)));
     // Two groups: cores are dealt to them in turn, fastest first, so that even numbers are one.
-    let moved = threads.iter().zip(before).filter(|(thread, before)| bench.queue_of(**thread) != *before);
-    let groups: Vec<_> = moved.filter_map(|(&thread, _)| bench.queue_of(thread)).map(|queue| queue.0 % 2).collect();
+    let moved =
+        threads.iter().zip(before).filter(|(thread, before)| bench.queue_of(**thread) != *before);
+    let groups: Vec<_> =
+        moved.filter_map(|(&thread, _)| bench.queue_of(thread)).map(|queue| queue.0 % 2).collect();
     assert!(!groups.is_empty() && groups.iter().all(|&group| group == 0), "{groups:?}");
 }
 
@@ -400,7 +421,8 @@ fn with_no_core_online_nobody_is_dealt_anywhere() {
     for name in names() {
         let mut bench = bench(&name, 2, 2);
         let threads = spawn_running(&mut bench, 6);
-        // The view shows the cores gone before the policy has been told so, and who ran there still counts as running.
+        // The view shows the cores gone before the policy has been told so, and who ran there still
+        // counts as running.
         bench.cores.iter_mut().for_each(|core| core.online = false);
         bench.deliver(Event::CoreIdle(CoreId(1)));
         bench.deliver(Event::Timer);

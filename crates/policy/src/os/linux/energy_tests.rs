@@ -6,8 +6,8 @@ use crate::contract::{Directive, Event, QueueId, ThreadId};
 use crate::registry::make;
 use crate::testing::{self, Bench};
 
-/// Big cores of 1024 and little ones of 512 for a tenth of the power, each with a point of half the capacity for a third of it; clusters
-/// draw half of what a core does.
+/// Big cores of 1024 and little ones of 512 for a tenth of the power, each with a point of half the
+/// capacity for a third of it; clusters draw half of what a core does.
 pub(super) fn machine(big: u32, little: u32) -> Machine {
     let mut machine = testing::machine(&[("big", 1024, big), ("little", 512, little)]);
     for (kind, watts) in machine.kinds.iter_mut().zip([900_000, 90_000]) {
@@ -90,7 +90,10 @@ fn threads_that_wake_between_two_ticks_count_for_each_other() {
     tick(&mut bench);
     // 300 x 1.25 on one little core take the upper point, 150 x 1.25 on each do not.
     threads.iter().for_each(|&thread| bench.wake(thread));
-    assert_eq!(threads.map(|thread| bench.queue_of(thread)), [1, 2].map(|core| Some(QueueId(core))));
+    assert_eq!(
+        threads.map(|thread| bench.queue_of(thread)),
+        [1, 2].map(|core| Some(QueueId(core)))
+    );
 }
 
 #[test]
@@ -115,7 +118,11 @@ fn a_thread_that_fits_nowhere_wakes_where_it_was() {
     tick(&mut bench);
     bench.threads[thread.index()].load = 300;
     bench.wake(thread);
-    assert_eq!(bench.queue_of(thread), Some(QueueId(1)), "neither 1000 of 1024 nor 600 of 512 leave a margin");
+    assert_eq!(
+        bench.queue_of(thread),
+        Some(QueueId(1)),
+        "neither 1000 of 1024 nor 600 of 512 leave a margin"
+    );
 }
 
 #[test]

@@ -90,7 +90,10 @@ fn a_thread_too_great_for_its_idle_core_wakes_on_the_first_idle_core_that_it_fit
 
 #[test]
 fn a_thread_that_fits_no_idle_core_wakes_on_the_greatest_of_them() {
-    let mut bench = Bench::on(testing::machine(&[("prime", 1024, 1), ("big", 800, 1), ("little", 300, 1)]), linux());
+    let mut bench = Bench::on(
+        testing::machine(&[("prime", 1024, 1), ("big", 800, 1), ("little", 300, 1)]),
+        linux(),
+    );
     let thread = asleep(&mut bench, 2, 900);
     bench.spawn_running(0, 1024);
     bench.wake(thread);
@@ -135,7 +138,8 @@ fn idle_cores_balance_every_so_many_milliseconds_as_there_are_cores() {
 #[test]
 fn a_core_whose_capacity_is_not_5_percent_greater_takes_no_misfit() {
     for (capacity, core) in [(980, 1), (974, 1), (970, 0)] {
-        let mut bench = Bench::on(testing::machine(&[("big", 1024, 1), ("less", capacity, 1)]), linux());
+        let mut bench =
+            Bench::on(testing::machine(&[("big", 1024, 1), ("less", capacity, 1)]), linux());
         let misfit = bench.spawn_running(1, 940);
         settle(&mut bench);
         tick(&mut bench);
@@ -218,7 +222,8 @@ fn busy_cores_are_levelled_by_capacity_every_sixteen_times_their_number_of_milli
     for &thread in &waiting {
         bench.threads[thread.index()].queue = Some(QueueId(0));
     }
-    let on_little = |bench: &Bench| waiting.iter().filter(|&&thread| core_of(bench, thread) == 1).count();
+    let on_little =
+        |bench: &Bench| waiting.iter().filter(|&&thread| core_of(bench, thread) == 1).count();
     for _ in 0..7 {
         tick(&mut bench);
     }
@@ -289,7 +294,8 @@ fn threads_of_a_core_that_leaves_go_to_the_others() {
 }
 
 #[test]
-fn on_a_hybrid_threads_start_on_physical_cores_and_clusters_with_most_idle_cores_and_no_sibling_of_a_busy_one() {
+fn on_a_hybrid_threads_start_on_physical_cores_and_clusters_with_most_idle_cores_and_no_sibling_of_a_busy_one()
+ {
     let mut bench = Bench::on(hybrid(2, 4), linux());
     let threads: Vec<_> = (0..6).map(|_| bench.spawn(0)).collect();
     let cores: Vec<_> = threads.iter().map(|&thread| core_of(&bench, thread)).collect();
@@ -302,7 +308,8 @@ fn on_a_hybrid_threads_start_on_physical_cores_and_clusters_with_most_idle_cores
 fn a_running_thread_is_preempted_only_if_it_is_a_slice_ahead() {
     for (big, little, slice) in [(1, 1, 1_500_000), (4, 4, 3_000_000)] {
         let bench = bench(big, little);
-        let margin = Directive::Preemption(QueueId(0), Some(crate::contract::Preemption::beyond(slice)));
+        let margin =
+            Directive::Preemption(QueueId(0), Some(crate::contract::Preemption::beyond(slice)));
         assert!(bench.said_at_start.contains(&margin));
     }
 }

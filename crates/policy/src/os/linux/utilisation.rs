@@ -1,16 +1,20 @@
-//! Utilisation of threads and cores, in parts of 1024 of the fastest core: what Linux's placement goes by.
+//! Utilisation of threads and cores, in parts of 1024 of the fastest core: what Linux's placement
+//! goes by.
 
 use evenkeel_machine::{CoreId, Machine};
 
 use crate::contract::{ThreadId, View};
 use crate::pelt::Pelt;
 
-/// What a core has to do, times this, must stay below its capacity: `fits_capacity` (1280 / 1024), and schedutil's headroom.
+/// What a core has to do, times this, must stay below its capacity: `fits_capacity` (1280 / 1024),
+/// and schedutil's headroom.
 pub const MARGIN: f64 = 1.25;
-/// How far the estimate falls toward a lesser utilisation whenever a thread blocks: `UTIL_EST_WEIGHT_SHIFT`.
+/// How far the estimate falls toward a lesser utilisation whenever a thread blocks:
+/// `UTIL_EST_WEIGHT_SHIFT`.
 const ESTIMATE_STEP: f64 = 0.25;
 
-/// A utilisation that is less is none: added to that of any load it is beyond what a number keeps. Ours.
+/// A utilisation that is less is none: added to that of any load it is beyond what a number keeps.
+/// Ours.
 const FADED: f64 = 1e-13;
 
 /// What is kept of a thread beside its load.
@@ -37,7 +41,11 @@ pub struct Utilisation {
 impl Utilisation {
     /// Nobody has anything to do yet.
     pub fn start(&mut self, machine: &Machine) {
-        self.capacity = machine.cores.iter().map(|core| machine.kind_of(core.id).top().capacity.max(1.0)).collect();
+        self.capacity = machine
+            .cores
+            .iter()
+            .map(|core| machine.kind_of(core.id).top().capacity.max(1.0))
+            .collect();
         self.used = vec![0.0; machine.cores.len()];
     }
 
@@ -74,9 +82,11 @@ impl Utilisation {
         *self.thread(thread) = Thread::default();
     }
 
-    /// Utilisation of a thread now. An average of a sum is the sum of the averages, so that what it was given fades by itself.
+    /// Utilisation of a thread now. An average of a sum is the sum of the averages, so that what it
+    /// was given fades by itself.
     pub fn of(&self, thread: ThreadId, view: &View<'_>) -> f64 {
-        let given = self.threads.get(thread.index()).map_or(0.0, |known| known.given.at(view.now, 0.0));
+        let given =
+            self.threads.get(thread.index()).map_or(0.0, |known| known.given.at(view.now, 0.0));
         f64::from(view.thread(thread).load) + given
     }
 
@@ -85,9 +95,11 @@ impl Utilisation {
         self.threads.get(thread.index()).is_none_or(|known| known.given.at(view.now, 0.0) < FADED)
     }
 
-    /// What a thread is taken to need: its utilisation, or that of its last stretches of work if greater.
+    /// What a thread is taken to need: its utilisation, or that of its last stretches of work if
+    /// greater.
     pub fn estimate(&self, thread: ThreadId, view: &View<'_>) -> f64 {
-        self.of(thread, view).max(self.threads.get(thread.index()).map_or(0.0, |known| known.estimate))
+        self.of(thread, view)
+            .max(self.threads.get(thread.index()).map_or(0.0, |known| known.estimate))
     }
 
     /// A thread blocks: the estimate rises at once and falls by a quarter of the difference.
@@ -109,14 +121,19 @@ impl Utilisation {
         }
     }
 
-    /// Utilisation of cores anew, from the view: of threads that sleep by their load, of others by their estimate. O(threads).
+    /// Utilisation of cores anew, from the view: of threads that sleep by their load, of others by
+    /// their estimate. O(threads).
     pub fn count_all(&mut self, view: &View<'_>) {
         self.used.fill(0.0);
         self.threads.iter_mut().for_each(|known| known.counted = None);
         for &thread in view.live {
             let stats = view.thread(thread);
             if let Some(queue) = stats.queue {
-                let used = if stats.runnable() { self.estimate(thread, view) } else { self.of(thread, view) };
+                let used = if stats.runnable() {
+                    self.estimate(thread, view)
+                } else {
+                    self.of(thread, view)
+                };
                 self.count(thread, Some((CoreId(queue.0), used)));
             }
         }

@@ -4,8 +4,9 @@
 //! p = run / epoch,   P_H = a p + (1 - a) P_H
 //! ```
 //!
-//! Time is seen when somebody looks. What has come together by then may be several epochs (a long sleep): they are taken to have been alike, so that
-//! `n` epochs of share `p` bring `P_H` to `p + (P_H - p) (1 - a)^n`; what is left over of the last counts for the next.
+//! Time is seen when somebody looks. What has come together by then may be several epochs (a long
+//! sleep): they are taken to have been alike, so that `n` epochs of share `p` bring `P_H` to
+//! `p + (P_H - p) (1 - a)^n`; what is left over of the last counts for the next.
 
 use evenkeel_machine::Nanos;
 
@@ -46,7 +47,8 @@ impl History {
         Self { performance: self.performance, ran, blocked }
     }
 
-    /// Takes in what has been since. How many epochs that has completed, and what share of them the thread ran, if any.
+    /// Takes in what has been since. How many epochs that has completed, and what share of them the
+    /// thread ran, if any.
     pub fn add(&mut self, stats: &ThreadStats, epoch: Nanos) -> Option<(u64, f64)> {
         let (ran, blocked) = times(stats);
         let (run, block) = (ran.saturating_sub(self.ran), blocked.saturating_sub(self.blocked));
@@ -81,7 +83,8 @@ mod tests {
         let stats = &mut bench.threads[thread.index()];
         stats.time_on[KindId(0)] = Nanos::from_millis(ran_ms / 2);
         stats.time_on[KindId(1)] = Nanos::from_millis(ran_ms.div_ceil(2));
-        (stats.blocked, stats.stalled) = (Nanos::from_millis(blocked_ms), Nanos::from_millis(stalled_ms));
+        (stats.blocked, stats.stalled) =
+            (Nanos::from_millis(blocked_ms), Nanos::from_millis(stalled_ms));
         stats.waiting = Nanos::from_millis(777);
         *stats
     }

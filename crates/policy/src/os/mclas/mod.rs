@@ -1,4 +1,5 @@
-//! `mclas`: multi-core load-aware scheduling. `bfs` with a performance class per thread: fast cores for those that have shown that they compute.
+//! `mclas`: multi-core load-aware scheduling. `bfs` with a performance class per thread: fast cores
+//! for those that have shown that they compute.
 //!
 //! ```text
 //! history     run and blocked time add up to epochs of 100 ms (waiting for a core is neither; what a core spends waiting for
@@ -18,24 +19,32 @@
 //! both        - step a tick, down to where they started, while a fast core idles
 //! ```
 //!
-//! In queues: starving `S`, high `H`, neutral `N`, low `L`, all in deadlines (`os/deadline.rs`). Fast cores serve `S` and `H`, then `N`, and
-//! what they take belongs to `H`; slow cores serve `N` and `L`. *Pinned* is no queue: it is to be in `H` and stick to a core. Who falls into `S`
-//! is overdue since the beginning of time, until a core has picked it; so a bounded wait is a matter of the queues alone. All
-//! picking is done by the mechanism; the policy looks around once a tick, and whatever it says may come late. It looks at those that run, whose history grows, and
-//! at two threads per core and tick, in turn: one that waits among many is looked at less often, but it waits longer for its turns, too.
+//! In queues: starving `S`, high `H`, neutral `N`, low `L`, all in deadlines (`os/deadline.rs`).
+//! Fast cores serve `S` and `H`, then `N`, and what they take belongs to `H`; slow cores serve `N`
+//! and `L`. *Pinned* is no queue: it is to be in `H` and stick to a core. Who falls into `S` is
+//! overdue since the beginning of time, until a core has picked it; so a bounded wait is a matter
+//! of the queues alone. All picking is done by the mechanism; the policy looks around once a tick,
+//! and whatever it says may come late. It looks at those that run, whose history grows, and at two
+//! threads per core and tick, in turn: one that waits among many is looked at less often, but it
+//! waits longer for its turns, too.
 //!
-//! A thread that is neutral and runs on a slow core goes to a fast one that idles at the tick, greatest `P_H` first. `calibrate=THREAD`
-//! watches that thread (its number, in order of start) for 16 epochs and sets `up` to 15/16 of its least `p`, so that its like qualify within five
-//! epochs, and `down` below it in the ratio that both had. `up` never exceeds 0.99: who runs without a pause has to qualify.
+//! A thread that is neutral and runs on a slow core goes to a fast one that idles at the tick,
+//! greatest `P_H` first. `calibrate=THREAD` watches that thread (its number, in order of start) for
+//! 16 epochs and sets `up` to 15/16 of its least `p`, so that its like qualify within five epochs,
+//! and `down` below it in the ratio that both had. `up` never exceeds 0.99: who runs without a
+//! pause has to qualify.
 //!
-//! Three or more kinds: the slowest kind is slow, all others are fast, the fastest first; one that idles also takes a thread that runs on a slower
-//! fast one. One kind only, or no fast core online: all are LP, and it is `bfs`. No slow core online: fast ones serve everybody. A thread bound to
+//! Three or more kinds: the slowest kind is slow, all others are fast, the fastest first; one that
+//! idles also takes a thread that runs on a slower fast one. One kind only, or no fast core online:
+//! all are LP, and it is `bfs`. No slow core online: fast ones serve everybody. A thread bound to
 //! slow cores is LP whatever its history, one bound to fast cores HP or starving.
 //!
-//! Source: Nabelsee, Busse, Parzyjegla, Mühl, "Load-Aware Scheduling for Heterogeneous Multi-Core Systems", SAC 2016. Not in it, or not known to
-//! us, and so assumed: defaults of `up`, `down`, `step` and `residence`, the state of the first threads, the margin of calibration.
+//! Source: Nabelsee, Busse, Parzyjegla, Mühl, "Load-Aware Scheduling for Heterogeneous Multi-Core
+//! Systems", SAC 2016. Not in it, or not known to us, and so assumed: defaults of `up`, `down`,
+//! `step` and `residence`, the state of the first threads, the margin of calibration.
 //!
-//! Knobs: `up` (75 %), `down` (50 %), `epoch` (100 ms), `residence` (6 ms), `step` (1 %), `calibrate` (-1: nobody), `slice` (6 ms), `tick` (4 ms).
+//! Knobs: `up` (75 %), `down` (50 %), `epoch` (100 ms), `residence` (6 ms), `step` (1 %),
+//! `calibrate` (-1: nobody), `slice` (6 ms), `tick` (4 ms).
 
 use std::cmp::Reverse;
 
@@ -45,8 +54,8 @@ use super::TICK;
 use super::deadline::{Deadlines, PREEMPTION, SLICE};
 use super::fair;
 use crate::contract::{
-    Clock, Directive, Directives, Event, Interest, Knob, Knobs, Policy, QueueId, State, ThreadId, ThreadStats, Tier,
-    View,
+    Clock, Directive, Directives, Event, Interest, Knob, Knobs, Policy, QueueId, State, ThreadId,
+    ThreadStats, Tier, View,
 };
 use crate::registry::Entry;
 
@@ -59,7 +68,8 @@ use thresholds::Thresholds;
 /// In the list of policies.
 pub const ENTRY: Entry = Entry {
     name: "mclas",
-    summary: "bfs with a class per thread: fast cores for those that compute, never for those that mostly wait",
+    summary: "bfs with a class per thread: fast cores for those that compute, never for those that \
+              mostly wait",
     source: "Nabelsee, Busse, Parzyjegla, Mühl, SAC 2016",
     traits: &[],
     knobs: &[
@@ -89,21 +99,24 @@ pub const ENTRY: Entry = Entry {
             default: 6.0,
             bounds: (0.0, 60_000.0),
             unit: "ms",
-            about: "per fast core: after so long a wait a thread starves, after twice as long any core may have it (assumption)",
+            about: "per fast core: after so long a wait a thread starves, after twice as long any \
+                    core may have it (assumption)",
         },
         Knob::Number {
             name: "step",
             default: 1.0,
             bounds: (0.0, 100.0),
             unit: "%",
-            about: "by how much a threshold is raised, or sinks in a tick (assumption; 0: they stay)",
+            about: "by how much a threshold is raised, or sinks in a tick (assumption; 0: they \
+                    stay)",
         },
         Knob::Number {
             name: "calibrate",
             default: -1.0,
             bounds: (-1.0, 4e9),
             unit: "",
-            about: "thread, by its number in order of start, that sets the thresholds in its first 16 epochs; -1: nobody",
+            about: "thread, by its number in order of start, that sets the thresholds in its first \
+                    16 epochs; -1: nobody",
         },
         SLICE,
         TICK,
@@ -156,7 +169,8 @@ pub struct Mclas {
     online: (u64, u64),
     /// Where among the live threads the next look begins.
     next: usize,
-    /// Scratch: who may go to a faster core: slowest kind first, then greatest `P_H`, then first started.
+    /// Scratch: who may go to a faster core: slowest kind first, then greatest `P_H`, then first
+    /// started.
     climbers: Vec<(Reverse<KindId>, f64, ThreadId)>,
 }
 
@@ -189,14 +203,20 @@ impl Mclas {
             let (tiers, adopt) = match (core.kind == self.slow, online) {
                 (true, (0, _)) => (vec![Tier::least_key([STARVING, HIGH, NEUTRAL, LOW])], None),
                 (true, _) => (vec![Tier::least_key([NEUTRAL, LOW])], None),
-                (false, (_, 0)) => (vec![Tier::least_key([STARVING, HIGH]), Tier::least_key([NEUTRAL, LOW])], None),
-                (false, _) => (vec![Tier::least_key([STARVING, HIGH]), Tier::least_key([NEUTRAL])], Some(HIGH)),
+                (false, (_, 0)) => {
+                    (vec![Tier::least_key([STARVING, HIGH]), Tier::least_key([NEUTRAL, LOW])], None)
+                }
+                (false, _) => (
+                    vec![Tier::least_key([STARVING, HIGH]), Tier::least_key([NEUTRAL])],
+                    Some(HIGH),
+                ),
             };
             say.serve(core.id, tiers, adopt);
         }
     }
 
-    /// Where a thread belongs whatever its history, for want of cores: no fast one, or no slow one, may have it.
+    /// Where a thread belongs whatever its history, for want of cores: no fast one, or no slow one,
+    /// may have it.
     fn bound(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
         if self.online.0 == 0 {
             return Some(LOW);
@@ -224,7 +244,8 @@ impl Mclas {
 
     fn started(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
         let stats = view.thread(thread);
-        let parent = stats.parent.map(|parent| (self.record(parent).history, view.thread(parent).queue));
+        let parent =
+            stats.parent.map(|parent| (self.record(parent).history, view.thread(parent).queue));
         let (history, queue) = parent.unwrap_or_default();
         let inherited = match queue {
             Some(STARVING | HIGH) => HIGH,
@@ -265,7 +286,11 @@ impl Mclas {
         {
             return say.assign(thread, home);
         }
-        let waits = if stats.state == State::Ready { view.now.saturating_sub(stats.since) } else { Nanos::ZERO };
+        let waits = if stats.state == State::Ready {
+            view.now.saturating_sub(stats.since)
+        } else {
+            Nanos::ZERO
+        };
         let residence = Nanos(self.residence.0 * self.online.0);
         match queue {
             STARVING if bound == Some(LOW) => say.assign(thread, LOW),
@@ -273,9 +298,14 @@ impl Mclas {
                 say.assign(thread, if waits > self.deadlines.slice() { HIGH } else { NEUTRAL });
             }
             NEUTRAL if performance < self.thresholds.down() => say.assign(thread, LOW),
-            HIGH if bound.is_none() && stats.state != State::Ready && performance < self.thresholds.down() => {
+            HIGH if bound.is_none()
+                && stats.state != State::Ready
+                && performance < self.thresholds.down() =>
+            {
                 say.assign(thread, LOW);
-                if view.cores[stats.core.index()].running == Some(thread) && view.kind(stats.core) != self.slow {
+                if view.cores[stats.core.index()].running == Some(thread)
+                    && view.kind(stats.core) != self.slow
+                {
                     say.preempt(stats.core);
                 }
             }
@@ -291,34 +321,42 @@ impl Mclas {
     /// A thread has waited too long among its like: it goes before all of them.
     fn starve(&mut self, thread: ThreadId, stats: &ThreadStats, say: &mut Directives) {
         // Said once more where it comes late, but it has fallen only once.
-        if std::mem::replace(&mut self.record(thread).hunger, Hunger::Starving { runs: stats.runs }) == Hunger::Fed {
+        if std::mem::replace(&mut self.record(thread).hunger, Hunger::Starving { runs: stats.runs })
+            == Hunger::Fed
+        {
             self.thresholds.raise_up();
         }
         say.order(thread, self.deadlines.order(stats.weight, Nanos::ZERO));
         say.assign(thread, STARVING);
     }
 
-    /// Gives each fast core that idles a qualified thread that runs on a slower kind. O(cores log cores) where one idles, else O(fast cores).
-    /// Whether one idled.
+    /// Gives each fast core that idles a qualified thread that runs on a slower kind. O(cores log
+    /// cores) where one idles, else O(fast cores). Whether one idled.
     fn climb(&mut self, view: &View<'_>, say: &mut Directives) -> bool {
-        let idles = |core: CoreId| view.cores[core.index()].online && view.cores[core.index()].running.is_none();
+        let idles = |core: CoreId| {
+            view.cores[core.index()].online && view.cores[core.index()].running.is_none()
+        };
         if !self.fast.iter().any(|&core| idles(core)) {
             return false;
         }
         let mut climbers = std::mem::take(&mut self.climbers);
         climbers.clear();
-        for (core, running) in view.machine.cores.iter().zip(view.cores).filter_map(|(c, s)| Some((c, s.running?))) {
+        for (core, running) in
+            view.machine.cores.iter().zip(view.cores).filter_map(|(c, s)| Some((c, s.running?)))
+        {
             let performance = self.record(running).history.performance();
             let qualified = matches!(view.thread(running).queue, Some(NEUTRAL | HIGH));
             if qualified && performance >= self.thresholds.down() {
                 climbers.push((Reverse(core.kind), performance, running));
             }
         }
-        climbers.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
+        climbers
+            .sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
         for &core in self.fast.iter().filter(|&&core| idles(core)) {
             let slower = |kind: KindId| kind > view.kind(core);
-            let found =
-                climbers.iter().position(|&(Reverse(kind), _, thread)| slower(kind) && view.allowed(thread, core));
+            let found = climbers
+                .iter()
+                .position(|&(Reverse(kind), _, thread)| slower(kind) && view.allowed(thread, core));
             if let Some(found) = found {
                 let (.., thread) = climbers.remove(found);
                 say.assign(thread, HIGH);
@@ -359,11 +397,13 @@ impl Policy for Mclas {
         }
         self.slow = view.machine.cores.iter().map(|core| core.kind).max().unwrap_or_default();
         let fast_first = fair::fast_first(view.machine);
-        self.fast = fast_first.iter().copied().filter(|&core| view.kind(core) != self.slow).collect();
+        self.fast =
+            fast_first.iter().copied().filter(|&core| view.kind(core) != self.slow).collect();
         for queue in [HIGH, NEUTRAL, LOW] {
             say.say(Directive::Preemption(queue, Some(PREEMPTION)));
         }
-        // Who sleeps and wakes as LP, or as HP where fast cores are alike, stays where it was: no preference but that.
+        // Who sleeps and wakes as LP, or as HP where fast cores are alike, stays where it was: no
+        // preference but that.
         say.prefer(STARVING, fast_first.clone());
         if self.slow > KindId(1) {
             say.prefer(HIGH, fast_first.clone());
@@ -385,9 +425,14 @@ impl Policy for Mclas {
 
     fn notes(&self) -> Vec<String> {
         match self.slow {
-            KindId(0) => vec!["mclas knows no fast cores here, for all are of one kind: it is bfs".into()],
+            KindId(0) => {
+                vec!["mclas knows no fast cores here, for all are of one kind: it is bfs".into()]
+            }
             KindId(1) => Vec::new(),
-            _ => vec!["mclas takes the cores of the slowest kind for slow ones, all others for fast ones".into()],
+            _ => vec![
+                "mclas takes the cores of the slowest kind for slow ones, all others for fast ones"
+                    .into(),
+            ],
         }
     }
 }

@@ -12,7 +12,8 @@ fn ms(ms: u64) -> Nanos {
 }
 
 fn policy(set: &[(&str, &str)]) -> Box<dyn Policy> {
-    let set: Vec<_> = set.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect();
+    let set: Vec<_> =
+        set.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect();
     make("mclas", &set).unwrap()
 }
 
@@ -33,14 +34,17 @@ fn tick(bench: &mut Bench) {
     bench.deliver(Event::Timer);
 }
 
-/// A thread that has run so much without a pause that it qualifies, at a look while it runs on a slow core: neutral.
+/// A thread that has run so much without a pause that it qualifies, at a look while it runs on a
+/// slow core: neutral.
 fn qualified(bench: &mut Bench) -> ThreadId {
     let thread = bench.spawn(0);
     bench.run(thread, SLOW);
     // Fast cores that idle would have it at once.
     let fast = [0, 1].map(|core| bench.cores[core].running);
     let stand_ins = [0, 1].map(|_| bench.spawn_on(9, &[CoreId(0), CoreId(1)]));
-    for (core, stand_in) in stand_ins.into_iter().enumerate().filter(|(core, _)| fast[*core].is_none()) {
+    for (core, stand_in) in
+        stand_ins.into_iter().enumerate().filter(|(core, _)| fast[*core].is_none())
+    {
         bench.run(stand_in, CoreId(core as u32));
     }
     lives(bench, thread, ms(400), Nanos::ZERO);
@@ -111,12 +115,17 @@ fn a_thread_without_a_parent_is_low_until_it_qualifies() {
         assert_eq!(bench.queue_of(thread), Some(expected));
     }
     tick(&mut bench);
-    assert_eq!(bench.cores[0].running, Some(thread), "a fast core that idles takes it at the next tick");
+    assert_eq!(
+        bench.cores[0].running,
+        Some(thread),
+        "a fast core that idles takes it at the next tick"
+    );
     assert_eq!(bench.queue_of(thread), Some(HIGH));
 }
 
 #[test]
-fn a_low_thread_that_qualifies_while_no_fast_core_idles_is_neutral_or_high_if_it_has_waited_for_more_than_a_slice() {
+fn a_low_thread_that_qualifies_while_no_fast_core_idles_is_neutral_or_high_if_it_has_waited_for_more_than_a_slice()
+ {
     for (waited, expected) in [(6, NEUTRAL), (7, HIGH)] {
         let mut bench = bench(&[]);
         let thread = bench.spawn(0);
@@ -204,7 +213,8 @@ fn a_fall_into_starving_raises_what_it_takes_to_qualify_once_however_late_the_an
     // As if what was said had not been carried out yet.
     bench.threads[thread.index()].queue = Some(HIGH);
     tick(&mut bench);
-    // With a P_H of 15/16 one qualifies at 93 % and would not at 94 %; two raises would be 95 %, of 31/32 it takes 97 %.
+    // With a P_H of 15/16 one qualifies at 93 % and would not at 94 %; two raises would be 95 %, of
+    // 31/32 it takes 97 %.
     let other = bench.spawn(3);
     lives(&mut bench, other, ms(400), Nanos::ZERO);
     assert_eq!(bench.queue_of(other), Some(LOW));
@@ -214,7 +224,8 @@ fn a_fall_into_starving_raises_what_it_takes_to_qualify_once_however_late_the_an
 }
 
 #[test]
-fn a_starving_thread_that_turned_neutral_and_is_picked_by_a_slow_core_raises_what_it_takes_to_stay() {
+fn a_starving_thread_that_turned_neutral_and_is_picked_by_a_slow_core_raises_what_it_takes_to_stay()
+{
     for (core, expected) in [(SLOW, LOW), (CoreId(1), HIGH)] {
         let mut bench = bench(&[("down", "46"), ("step", "1")]);
         let thread = waits_high(&mut bench);
@@ -302,7 +313,8 @@ fn with_three_kinds_all_but_the_slowest_are_fast_and_an_idle_faster_one_takes_fr
     assert_eq!(bench.serves(CoreId(2)), [NEUTRAL, LOW]);
     let thread = bench.spawn(0);
     bench.run(thread, CoreId(1));
-    (bench.threads[thread.index()].queue, bench.threads[thread.index()].time_on) = (Some(HIGH), PerKind::all(ms(100)));
+    (bench.threads[thread.index()].queue, bench.threads[thread.index()].time_on) =
+        (Some(HIGH), PerKind::all(ms(100)));
     tick(&mut bench);
     assert_eq!(bench.cores[0].running, Some(thread));
     assert_eq!(bench.notes().len(), 1);
@@ -343,7 +355,8 @@ fn a_thread_bound_to_slow_cores_is_low_whatever_it_does() {
 }
 
 #[test]
-fn a_thread_bound_to_fast_cores_is_high_and_starves_but_never_turns_neutral_for_no_slow_core_could_have_it() {
+fn a_thread_bound_to_fast_cores_is_high_and_starves_but_never_turns_neutral_for_no_slow_core_could_have_it()
+ {
     let mut bench = bench(&[]);
     let thread = bench.spawn_on(0, &[CoreId(0)]);
     assert_eq!(bench.queue_of(thread), Some(HIGH));
@@ -365,7 +378,9 @@ fn with_more_threads_than_are_looked_at_in_a_tick_all_have_their_turn() {
     for &thread in &threads {
         bench.threads[thread.index()].time_on[KindId(1)] = ms(400);
     }
-    let low = |bench: &Bench| threads.iter().filter(|&&thread| bench.queue_of(thread) == Some(LOW)).count();
+    let low = |bench: &Bench| {
+        threads.iter().filter(|&&thread| bench.queue_of(thread) == Some(LOW)).count()
+    };
     tick(&mut bench);
     assert_eq!(low(&bench), 3);
     tick(&mut bench);
@@ -385,6 +400,7 @@ fn who_runs_is_looked_at_in_every_tick_however_many_sleep_beside_it() {
 
 #[test]
 fn thresholds_the_wrong_way_round_are_refused() {
-    let why = Bench::try_on(machine(&[("big", 1024, 1)]), policy(&[("up", "30"), ("down", "40")])).err();
+    let why =
+        Bench::try_on(machine(&[("big", 1024, 1)]), policy(&[("up", "30"), ("down", "40")])).err();
     assert_eq!(why.as_deref(), Some("mclas needs down below up; they are 40 and 30"));
 }

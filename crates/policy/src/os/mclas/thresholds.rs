@@ -1,11 +1,13 @@
-//! Who qualifies for fast cores: two thresholds that rise while too many do, and sink again while a fast core idles.
+//! Who qualifies for fast cores: two thresholds that rise while too many do, and sink again while a
+//! fast core idles.
 
 use crate::contract::{Knobs, ThreadId};
 
 /// Epochs for which a thread is watched that calibrates (SAC 2016).
 const WATCHED: u64 = 16;
 
-/// Of the least share of the thread that calibrates: `P_H` of its like is beyond that after five epochs (1 - 2^-5 > 15/16), whatever it was.
+/// Of the least share of the thread that calibrates: `P_H` of its like is beyond that after five
+/// epochs (1 - 2^-5 > 15/16), whatever it was.
 const MARGIN: f64 = 15.0 / 16.0;
 
 /// A thread that never pauses comes near to 1 and must qualify.
@@ -35,8 +37,11 @@ impl Thresholds {
     pub fn of(knobs: &Knobs) -> Self {
         let (up, down) = (knobs.number("up") / 100.0, knobs.number("down") / 100.0);
         let calibrate = knobs.number("calibrate");
-        let watched =
-            (calibrate >= 0.0).then_some(Watched { thread: ThreadId(calibrate as u32), epochs: 0, least: 1.0 });
+        let watched = (calibrate >= 0.0).then_some(Watched {
+            thread: ThreadId(calibrate as u32),
+            epochs: 0,
+            least: 1.0,
+        });
         Self { up, down, start: (up, down), step: knobs.number("step") / 100.0, watched }
     }
 
@@ -68,7 +73,9 @@ impl Thresholds {
 
     /// A thread has completed so many epochs, of which it ran this share.
     pub fn watch(&mut self, thread: ThreadId, epochs: u64, share: f64) {
-        let Some(watched) = self.watched.as_mut().filter(|watched| watched.thread == thread) else { return };
+        let Some(watched) = self.watched.as_mut().filter(|watched| watched.thread == thread) else {
+            return;
+        };
         watched.epochs += epochs;
         watched.least = watched.least.min(share);
         if watched.epochs < WATCHED {
@@ -88,7 +95,8 @@ mod tests {
     use crate::registry::knobs;
 
     fn thresholds(set: &[(&str, &str)]) -> Thresholds {
-        let set: Vec<_> = set.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect();
+        let set: Vec<_> =
+            set.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect();
         Thresholds::of(&knobs("mclas", &set).unwrap())
     }
 
@@ -99,7 +107,11 @@ mod tests {
         thresholds.raise_down();
         assert_eq!((thresholds.up(), (thresholds.down() * 100.0).round()), (GREATEST, 45.0));
         (0..40).for_each(|_| thresholds.raise_down());
-        assert_eq!(thresholds.down(), thresholds.up(), "whoever qualifies is not disqualified by it");
+        assert_eq!(
+            thresholds.down(),
+            thresholds.up(),
+            "whoever qualifies is not disqualified by it"
+        );
         (0..40).for_each(|_| thresholds.sink());
         assert_eq!((thresholds.up(), thresholds.down()), (0.9, 0.4));
     }
@@ -114,11 +126,16 @@ mod tests {
         assert_eq!((thresholds.up(), thresholds.down()), (0.75, 0.5), "not yet");
         thresholds.watch(ThreadId(3), 1, 0.4);
         // 15/16 of 0.32, and 50/75 of that.
-        let percent =
-            |thresholds: &Thresholds| [thresholds.up(), thresholds.down()].map(|share| (share * 100.0).round());
+        let percent = |thresholds: &Thresholds| {
+            [thresholds.up(), thresholds.down()].map(|share| (share * 100.0).round())
+        };
         assert_eq!(percent(&thresholds), [30.0, 20.0]);
         (0..100).for_each(|_| thresholds.sink());
         thresholds.watch(ThreadId(3), 16, 0.9);
-        assert_eq!(percent(&thresholds), [30.0, 20.0], "this is where they start now, once and for all");
+        assert_eq!(
+            percent(&thresholds),
+            [30.0, 20.0],
+            "this is where they start now, once and for all"
+        );
     }
 }

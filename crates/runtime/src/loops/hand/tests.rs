@@ -5,14 +5,25 @@ use proptest::prelude::*;
 use super::*;
 use crate::loops::shares::Shares;
 
-/// All chunks, by who took them: workers on kinds, with so many nanoseconds per iteration by kind. Who is done first asks first.
-fn run(schedule: &str, iterations: u64, places: usize, kinds: &[u8], paces: &[u64]) -> Vec<Vec<Chunk>> {
+/// All chunks, by who took them: workers on kinds, with so many nanoseconds per iteration by kind.
+/// Who is done first asks first.
+fn run(
+    schedule: &str,
+    iterations: u64,
+    places: usize,
+    kinds: &[u8],
+    paces: &[u64],
+) -> Vec<Vec<Chunk>> {
     let hand = Hand::new(schedule.parse().unwrap(), iterations, places, Before::default());
     run_to_the_end(hand, kinds, |worker, count| count * paces[usize::from(kinds[worker])])
 }
 
 /// The same, where a worker takes so long for so many iterations.
-fn run_to_the_end(mut hand: Hand, kinds: &[u8], mut span: impl FnMut(usize, u64) -> u64) -> Vec<Vec<Chunk>> {
+fn run_to_the_end(
+    mut hand: Hand,
+    kinds: &[u8],
+    mut span: impl FnMut(usize, u64) -> u64,
+) -> Vec<Vec<Chunk>> {
     let mut at: Vec<_> = (0..kinds.len()).map(|worker| hand.place(worker).unwrap()).collect();
     let mut chunks = vec![Vec::new(); kinds.len()];
     let mut spans = vec![Nanos::ZERO; kinds.len()];
@@ -54,7 +65,10 @@ fn as_many_iterations_as_there_are_numbers_are_handed_out() {
     for schedule in ["dynamic", "aid-dynamic"] {
         // They take no time, so that none ever tells.
         let chunks = counts(&run(schedule, u64::MAX, 1, &[0], &[0])[0]);
-        assert_eq!(chunks.iter().map(|&count| u128::from(count)).sum::<u128>(), u128::from(u64::MAX));
+        assert_eq!(
+            chunks.iter().map(|&count| u128::from(count)).sum::<u128>(),
+            u128::from(u64::MAX)
+        );
     }
 }
 
@@ -88,7 +102,8 @@ fn one_chunk_that_met_an_interrupt_does_not_tell() {
 
 /// Chunks of one worker in a loop of 1,000 that took 20 ns per iteration the last time.
 fn remembering(pace: u64) -> Vec<u64> {
-    let mut hand = Hand::new("dynamic".parse().unwrap(), 1_000, 2, Before { pace: Some(20.0), speeds: &[] });
+    let mut hand =
+        Hand::new("dynamic".parse().unwrap(), 1_000, 2, Before { pace: Some(20.0), speeds: &[] });
     let (mut place, mut now, mut counts) = (hand.place(0).unwrap(), Nanos::ZERO, Vec::new());
     while let Some(chunk) = hand.take(&mut place, KindId(0), now) {
         counts.push(chunk.count);
@@ -122,7 +137,10 @@ fn kept(iterations: u64, kinds: &[u8], paces: &[u64]) -> Vec<Vec<Chunk>> {
 fn each_worker_begins_where_it_was_and_the_first_piece_is_short() {
     let chunks = kept(1 << 16, &[0, 1], &[100, 300]);
     let boundary = 3 << 14;
-    assert_eq!(chunks.concat().iter().find(|chunk| chunk.first == boundary).map(|chunk| chunk.count), Some(10));
+    assert_eq!(
+        chunks.concat().iter().find(|chunk| chunk.first == boundary).map(|chunk| chunk.count),
+        Some(10)
+    );
     assert_eq!(chunks[0][0], Chunk { first: 0, count: 10 });
     let is_moved = |chunk: &&Chunk| chunk.first < boundary;
     let moved: u64 = chunks[1].iter().filter(is_moved).map(|chunk| chunk.count).sum();
@@ -157,11 +175,17 @@ fn pieces_of_a_loop_that_is_not_what_it_was_are_no_longer_than_others() {
 fn speeds_are_by_worker_whatever_place_it_has_and_until_its_own_end() {
     let mut hand = Hand::new("static".parse().unwrap(), 300, 3, Before::default());
     let mut at = [hand.place(0).unwrap(), hand.place(1).unwrap()];
-    assert_eq!([0, 1].map(|it| hand.take(&mut at[it], KindId(0), Nanos::ZERO).unwrap().count), [100, 100]);
+    assert_eq!(
+        [0, 1].map(|it| hand.take(&mut at[it], KindId(0), Nanos::ZERO).unwrap().count),
+        [100, 100]
+    );
     hand.done(at[0], 0, Nanos(1_000));
     hand.done(at[1], 1, Nanos(4_000));
     // The third does not come: the first has its place, and what is there.
-    assert_eq!(hand.take(&mut at[0], KindId(0), Nanos(1_000)), Some(Chunk { first: 200, count: 100 }));
+    assert_eq!(
+        hand.take(&mut at[0], KindId(0), Nanos(1_000)),
+        Some(Chunk { first: 200, count: 100 })
+    );
     hand.done(at[0], 0, Nanos(1_000));
     assert_eq!(hand.speeds().collect::<Vec<_>>(), [0.1, 0.025, 0.0]);
 }
@@ -212,12 +236,16 @@ fn who_comes_late_finds_its_part_and_who_does_not_come_is_not_waited_for() {
         hand.done(at, 0, Nanos(100 * chunk.count));
     }
     let mut late = hand.place(1).unwrap();
-    assert_eq!(hand.take(&mut late, KindId(0), Nanos::ZERO).map(|chunk| chunk.first), Some(3 << 14));
+    assert_eq!(
+        hand.take(&mut late, KindId(0), Nanos::ZERO).map(|chunk| chunk.first),
+        Some(3 << 14)
+    );
 }
 
 #[test]
 fn a_loop_that_is_not_what_it_was_may_be_over_before_that_is_seen() {
-    let mut hand = Hand::new("dynamic".parse().unwrap(), 1, 2, Before { pace: Some(1.0), speeds: &[] });
+    let mut hand =
+        Hand::new("dynamic".parse().unwrap(), 1, 2, Before { pace: Some(1.0), speeds: &[] });
     let mut at = [hand.place(0).unwrap(), hand.place(1).unwrap()];
     assert!(hand.take(&mut at[0], KindId(0), Nanos::ZERO).is_some());
     assert_eq!(hand.take(&mut at[1], KindId(0), Nanos::ZERO), None);
@@ -270,7 +298,9 @@ fn nothing_is_handed_out_after_the_stop() {
 /// The end of the last chunk, where all on a kind take so long for an iteration.
 fn makespan(schedule: &str, iterations: u64, kinds: &[u8], paces: &[u64]) -> u64 {
     let chunks = run(schedule, iterations, kinds.len(), kinds, paces);
-    let time = |(chunks, kind): (&Vec<Chunk>, &u8)| counts(chunks).iter().sum::<u64>() * paces[*kind as usize];
+    let time = |(chunks, kind): (&Vec<Chunk>, &u8)| {
+        counts(chunks).iter().sum::<u64>() * paces[*kind as usize]
+    };
     chunks.iter().zip(kinds).map(time).max().unwrap_or(0)
 }
 
@@ -304,7 +334,8 @@ fn a_share_that_was_too_much_is_helped_with() {
     let mut at = [hand.place(0).unwrap(), hand.place(1).unwrap()];
     let mut now = Nanos::ZERO;
     for _ in 0..2 {
-        let taken = [0, 1].map(|it| hand.take(&mut at[it], KindId(0), now).map(|chunk| chunk.count));
+        let taken =
+            [0, 1].map(|it| hand.take(&mut at[it], KindId(0), now).map(|chunk| chunk.count));
         assert!(taken[0].is_some() && taken[1].is_some());
         now += Nanos(1_000);
         hand.done(at[0], 0, Nanos(1_000));
@@ -323,7 +354,8 @@ fn a_share_that_was_too_much_is_helped_with() {
 
 #[test]
 fn what_the_policy_has_yet_for_a_worker_that_declined_is_done_by_another() {
-    // Two chunks of `static,2` are the slow worker's when it leaves the first of them: the policy would give nobody else the second.
+    // Two chunks of `static,2` are the slow worker's when it leaves the first of them: the policy
+    // would give nobody else the second.
     let chunks = run("static,2", 25, 4, &[2, 0], &[1, 3, 4]);
     assert_eq!(counts(&chunks.concat()).iter().sum::<u64>(), 25);
 }

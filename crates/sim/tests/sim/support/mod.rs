@@ -4,9 +4,12 @@
 
 use evenkeel_files::machines;
 use evenkeel_machine::{
-    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, Nanos, OperatingPoint, Reference, Work,
+    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, Nanos,
+    OperatingPoint, Reference, Work,
 };
-use evenkeel_model::{Application, BarrierId, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
+use evenkeel_model::{
+    Application, BarrierId, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec,
+};
 use evenkeel_policy::{Policy, registry};
 
 /// A policy by name, with its defaults.

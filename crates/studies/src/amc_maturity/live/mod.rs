@@ -1,4 +1,5 @@
-//! The study on the machine at hand: how long the mini-apps took there, and what the simulator says of the study's programs on the same machine.
+//! The study on the machine at hand: how long the mini-apps took there, and what the simulator says
+//! of the study's programs on the same machine.
 //!
 //! Who runs the apps hands their times in ([`Timed`]); here they become the study's tables.
 
@@ -48,16 +49,24 @@ pub const SERIAL: &str = "serial";
 /// What is run on all cores, and predicted.
 pub const VERSIONS: [&str; 4] = ["pinned", "loop-static", "loop-dynamic", "tasks"];
 
-const SETTING: &str = "Nine programs, rewritten compactly (crates/apps/), run on this machine: serial on one core of each kind, and with pinned threads, as loops and as tasks \
-    of Evenkeel's runtime on all cores; the median of the runs of each. Speedup is over the serial program on one core of the slowest kind. \
-    Ideal: the sum over all cores of their speed, measured by the serial program alone on one of each kind, over that of the slowest; what is not parallel counts as if \
-    it were. Copies: the same sum while all cores run the serial program at once, each its own copy: nobody waits for anybody there, and what cores share \
-    (memory, caches, the host) is in it. Simulated: the study's programs, which are larger and other code of the same shape, on the model of this machine under `pinned`; with the \
-    ratio of fastest to slowest core that the study has for each, carried over to these cores, and again with the ratio measured here. Means are geometric. --quick: \
+const SETTING: &str = "Nine programs, rewritten compactly (crates/apps/), run on this machine: \
+                       serial on one core of each kind, and with pinned threads, as loops and as \
+                       tasks \
+    of Evenkeel's runtime on all cores; the median of the runs of each. Speedup is over the serial \
+    program on one core of the slowest kind. \
+    Ideal: the sum over all cores of their speed, measured by the serial program alone on one of \
+    each kind, over that of the slowest; what is not parallel counts as if \
+    it were. Copies: the same sum while all cores run the serial program at once, each its own \
+    copy: nobody waits for anybody there, and what cores share \
+    (memory, caches, the host) is in it. Simulated: the study's programs, which are larger and \
+    other code of the same shape, on the model of this machine under `pinned`; with the \
+    ratio of fastest to slowest core that the study has for each, carried over to these cores, and \
+    again with the ratio measured here. Means are geometric. --quick: \
     each run once, and simulated inputs of a tenth of the size, swaptions' whole.";
 
-/// What came out on a machine. `timed` has for each program the serial times on one core of each kind, versions on all cores, and, if they were run, of each
-/// core those of its copy; a program without its serial times is left out. `inputs`: how large they were.
+/// What came out on a machine. `timed` has for each program the serial times on one core of each
+/// kind, versions on all cores, and, if they were run, of each core those of its copy; a program
+/// without its serial times is left out. `inputs`: how large they were.
 ///
 /// # Errors
 /// A simulated run that failed.
@@ -83,7 +92,12 @@ pub fn reproduction(
         quick: runs.quick,
         seed: runs.seed,
         made_by: made_by.to_owned(),
-        experiments: vec![CarriedOut { number: 1, title: "On this machine", setting: SETTING, tables }],
+        experiments: vec![CarriedOut {
+            number: 1,
+            title: "On this machine",
+            setting: SETTING,
+            tables,
+        }],
     })
 }
 
@@ -95,7 +109,8 @@ struct Measured {
     ideal: f64,
     /// Of copies on all cores, over one of the slowest alone.
     copies: Option<f64>,
-    /// Of each version over one slowest core, in the order of [`VERSIONS`]; `None`: there is no such version.
+    /// Of each version over one slowest core, in the order of [`VERSIONS`]; `None`: there is no
+    /// such version.
     speedups: [Option<f64>; VERSIONS.len()],
 }
 
@@ -108,17 +123,21 @@ impl Measured {
 
 fn measured(machine: &Machine, timed: &[Timed]) -> Vec<Measured> {
     let of = |program: &str, version: &str, on: Cores| {
-        let found = timed.iter().find(|it| it.program == program && it.version == version && it.on == on)?;
+        let found = timed
+            .iter()
+            .find(|it| it.program == program && it.version == version && it.on == on)?;
         Some(found.median())
     };
     let kinds = || (0..machine.kinds.len()).map(|rank| KindId(rank as u8));
     let copies = |program: &str, slowest: f64| {
         let is_copy = |it: &&Timed| it.program == program && matches!(it.on, Cores::Copy(_));
-        let rates: Vec<f64> = timed.iter().filter(is_copy).map(|it| slowest / it.median()).collect();
+        let rates: Vec<f64> =
+            timed.iter().filter(is_copy).map(|it| slowest / it.median()).collect();
         (!rates.is_empty()).then(|| rates.iter().sum())
     };
     let measured = |program: &'static str| {
-        let times: Vec<f64> = kinds().map(|kind| of(program, SERIAL, Cores::One(kind))).collect::<Option<_>>()?;
+        let times: Vec<f64> =
+            kinds().map(|kind| of(program, SERIAL, Cores::One(kind))).collect::<Option<_>>()?;
         let slowest = *times.last()?;
         let ratios: Vec<f64> = times.iter().map(|time| slowest / time).collect();
         Some(Measured {
@@ -184,7 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn simulated_beside_the_ratio_measured_a_program_with_pinned_threads_gets_no_faster_than_slow_cores_let_it() {
+    fn simulated_beside_the_ratio_measured_a_program_with_pinned_threads_gets_no_faster_than_slow_cores_let_it()
+     {
         let machine = evenkeel_files::machines::preset("odroid-xu3-paper").unwrap();
         let times = [
             timed(SERIAL, Cores::One(KindId(0)), &[2.0]),
@@ -195,8 +215,12 @@ mod tests {
         let measured = measured(&machine, &times);
         let predicted = predict::all(&runs, &machine, &measured).unwrap();
         let pinned = predicted[0][0].as_ref().unwrap();
-        assert!((pinned.by_measured_ratio - 8.0).abs() < 0.1, "eight equal parts, at the pace of a slow core");
-        let text = format!("{:?}", reproduction(&machine, &times, "medium", &runs, "a test").unwrap());
+        assert!(
+            (pinned.by_measured_ratio - 8.0).abs() < 0.1,
+            "eight equal parts, at the pace of a slow core"
+        );
+        let text =
+            format!("{:?}", reproduction(&machine, &times, "medium", &runs, "a test").unwrap());
         assert!(text.contains("no sensor"), "{text}");
     }
 }

@@ -9,7 +9,8 @@ use crate::{Runs, StudyError};
 
 /// Speedups over one slowest core.
 pub(super) struct Predicted {
-    /// With the ratio of fastest to slowest core that the study has for the program, carried over to this machine.
+    /// With the ratio of fastest to slowest core that the study has for the program, carried over
+    /// to this machine.
     pub by_own_ratio: f64,
     /// With the ratio measured here.
     pub by_measured_ratio: f64,
@@ -48,7 +49,9 @@ fn speedups(
         if let Some(ratio) = ratio {
             phases.for_each(|phase| phase.scaling = Scaling::Factor(ratio));
         }
-        Ok::<f64, StudyError>(runs.case(machine, apps, "pinned").on(part.clone()).record_by_itself()?.makespan_s)
+        Ok::<f64, StudyError>(
+            runs.case(machine, apps, "pinned").on(part.clone()).record_by_itself()?.makespan_s,
+        )
     };
     let one_slow = time("pinned", &machine.one_core(machine.slowest()))?;
     let mut speedups = [None; VERSIONS.len()];

@@ -14,7 +14,12 @@ const IDEAL: &str = "ideal";
 const COPIES: &str = "copies";
 
 /// Programs by versions.
-pub(super) fn speedups(machine: &Machine, measured: &[Measured], timed: &[Timed], inputs: &str) -> Exhibit {
+pub(super) fn speedups(
+    machine: &Machine,
+    measured: &[Measured],
+    timed: &[Timed],
+    inputs: &str,
+) -> Exhibit {
     let row = |it: &Measured| -> Vec<Cell> {
         let best = it.speedups.iter().flatten().copied().fold(f64::NAN, f64::max);
         let head = [it.program.into(), it.ratio().into(), it.ideal.into(), it.copies.into()];
@@ -23,10 +28,14 @@ pub(super) fn speedups(machine: &Machine, measured: &[Measured], timed: &[Timed]
         head.into_iter().chain(it.speedups.map(Cell::from)).chain(shares).collect()
     };
     let mut columns = vec![Column::new(PROGRAM, "")];
-    columns.extend(["ratio", IDEAL, COPIES].into_iter().chain(VERSIONS).map(|name| Column::new(name, "")));
+    columns.extend(
+        ["ratio", IDEAL, COPIES].into_iter().chain(VERSIONS).map(|name| Column::new(name, "")),
+    );
     columns.extend(["best of ideal", "best of copies"].map(|name| Column::new(name, "%")));
-    let (all, loops): (Vec<&Measured>, Vec<&Measured>) =
-        (measured.iter().collect(), measured.iter().filter(|it| it.speedups.iter().all(Option::is_some)).collect());
+    let (all, loops): (Vec<&Measured>, Vec<&Measured>) = (
+        measured.iter().collect(),
+        measured.iter().filter(|it| it.speedups.iter().all(Option::is_some)).collect(),
+    );
     let mut rows: Vec<_> = measured.iter().map(row).collect();
     for (name, of) in [("mean of all", &all), ("mean of those with loops", &loops)] {
         if of.len() < 2 {
@@ -35,8 +44,13 @@ pub(super) fn speedups(machine: &Machine, measured: &[Measured], timed: &[Timed]
         rows.extend(mean(of).map(|mean| row(&Measured { program: name, ..mean })));
     }
     let title = "Speedup over one core of the slowest kind";
-    let figure =
-        Figure::new(Shape::Bars, title, PROGRAM, [IDEAL].into_iter().chain(VERSIONS), "speedup over one slow core");
+    let figure = Figure::new(
+        Shape::Bars,
+        title,
+        PROGRAM,
+        [IDEAL].into_iter().chain(VERSIONS),
+        "speedup over one slow core",
+    );
     Exhibit {
         title: format!("{title}, {} ({})", machine.name, machine.cores_label()),
         columns,
@@ -60,10 +74,17 @@ fn mean(of: &[&Measured]) -> Option<Measured> {
     })
 }
 
-fn remarks(machine: &Machine, all: &[&Measured], loops: &[&Measured], timed: &[Timed], inputs: &str) -> Vec<String> {
+fn remarks(
+    machine: &Machine,
+    all: &[&Measured],
+    loops: &[&Measured],
+    timed: &[Timed],
+    inputs: &str,
+) -> Vec<String> {
     let mut remarks = vec![format!("Inputs: {inputs}.")];
     if machine.kinds.len() == 1 {
-        let same = "All cores are of one kind: one slow core is one core, and the ratio is 1. `evenkeel lab --slow 1=3 -- …` makes one slower.";
+        let same = "All cores are of one kind: one slow core is one core, and the ratio is 1. \
+                    `evenkeel lab --slow 1=3 -- …` makes one slower.";
         remarks.push(same.to_owned());
     }
     for (name, of) in [("Of all programs", all), ("Of those with loops", loops)] {
@@ -72,15 +93,18 @@ fn remarks(machine: &Machine, all: &[&Measured], loops: &[&Measured], timed: &[T
         let gains: Vec<String> = VERSIONS[1..]
             .iter()
             .zip(others)
-            .filter_map(|(version, speedup)| Some(format!("{version} {}", percent(speedup? / pinned))))
+            .filter_map(|(version, speedup)| {
+                Some(format!("{version} {}", percent(speedup? / pinned)))
+            })
             .collect();
         if !gains.is_empty() {
             remarks.push(format!("{name}, mean speedup against pinned: {}.", gains.join(", ")));
         }
     }
     let spread = |it: &Timed| {
-        let ends =
-            it.seconds().fold((f64::INFINITY, 0.0), |(least, most), it| (f64::min(least, it), f64::max(most, it)));
+        let ends = it.seconds().fold((f64::INFINITY, 0.0), |(least, most), it| {
+            (f64::min(least, it), f64::max(most, it))
+        });
         ends.1 / ends.0
     };
     let several = timed.iter().filter(|it| it.runs.len() > 1);
@@ -99,7 +123,10 @@ fn remarks(machine: &Machine, all: &[&Measured], loops: &[&Measured], timed: &[T
 }
 
 /// What was measured beside what was simulated.
-pub(super) fn beside(measured: &[Measured], predicted: &[[Option<Predicted>; VERSIONS.len()]]) -> Exhibit {
+pub(super) fn beside(
+    measured: &[Measured],
+    predicted: &[[Option<Predicted>; VERSIONS.len()]],
+) -> Exhibit {
     const MEASURED: &str = "measured";
     const OWN: &str = "simulated";
     const AS_MEASURED: &str = "simulated, ratio as measured";
@@ -107,7 +134,9 @@ pub(super) fn beside(measured: &[Measured], predicted: &[[Option<Predicted>; VER
     let mut off: [Vec<f64>; VERSIONS.len()] = Default::default();
     for (it, predicted) in measured.iter().zip(predicted) {
         for (index, predicted) in predicted.iter().enumerate() {
-            let (Some(speedup), Some(predicted)) = (it.speedups[index], predicted) else { continue };
+            let (Some(speedup), Some(predicted)) = (it.speedups[index], predicted) else {
+                continue;
+            };
             let ratio = speedup / predicted.by_measured_ratio;
             off[index].push(ratio);
             let Predicted { by_own_ratio, by_measured_ratio } = *predicted;
@@ -121,7 +150,9 @@ pub(super) fn beside(measured: &[Measured], predicted: &[[Option<Predicted>; VER
             ]);
         }
     }
-    let remark = |(version, off): (&str, Vec<f64>)| Some(format!("{version} {}", percent(geometric_mean(off)?)));
+    let remark = |(version, off): (&str, Vec<f64>)| {
+        Some(format!("{version} {}", percent(geometric_mean(off)?)))
+    };
     let off: Vec<String> = VERSIONS.into_iter().zip(off).filter_map(remark).collect();
     let figure = Figure {
         panels: Some(VERSION.into()),
@@ -145,7 +176,10 @@ pub(super) fn beside(measured: &[Measured], predicted: &[[Option<Predicted>; VER
         ],
         rows,
         figures: vec![figure],
-        remarks: vec![format!("Measured against simulated with the ratio measured, in the mean: {}.", off.join(", "))],
+        remarks: vec![format!(
+            "Measured against simulated with the ratio measured, in the mean: {}.",
+            off.join(", ")
+        )],
     }
 }
 
@@ -154,7 +188,9 @@ pub(super) fn times(machine: &Machine, timed: &[Timed]) -> Exhibit {
     let has_energy = timed.iter().any(|it| it.joules().is_some());
     let slow = |it: &Timed| {
         let on = Cores::One(machine.slowest());
-        timed.iter().find(|other| other.program == it.program && other.version == SERIAL && other.on == on)
+        timed
+            .iter()
+            .find(|other| other.program == it.program && other.version == SERIAL && other.on == on)
     };
     let row = |it: &Timed| -> Vec<Cell> {
         let cores = match it.on {
@@ -162,11 +198,13 @@ pub(super) fn times(machine: &Machine, timed: &[Timed]) -> Exhibit {
             Cores::Copy(kind) => format!("1{} of all at once", machine.kinds[kind.index()].name),
             Cores::All => machine.cores_label(),
         };
-        let (least, most) = (it.seconds().fold(f64::INFINITY, f64::min), it.seconds().fold(0.0, f64::max));
+        let (least, most) =
+            (it.seconds().fold(f64::INFINITY, f64::min), it.seconds().fold(0.0, f64::max));
         let mut row = vec![it.program.into(), it.version.into(), cores.into()];
         row.extend([it.median(), least, most].map(Cell::from));
         if has_energy {
-            let (joules, base) = (it.joules(), slow(it).and_then(|slow| Some((slow.joules()?, slow.median()))));
+            let (joules, base) =
+                (it.joules(), slow(it).and_then(|slow| Some((slow.joules()?, slow.median()))));
             let mean = it.seconds().sum::<f64>() / it.runs.len() as f64;
             let over = |energy: f64, time: f64| Some(joules? * (it.median() / time) / energy);
             let energy = base.and_then(|(energy, _)| Some(joules? / energy));
@@ -179,7 +217,10 @@ pub(super) fn times(machine: &Machine, timed: &[Timed]) -> Exhibit {
     columns.extend(["median", "least", "greatest"].map(|name| Column::new(name, "s")));
     if has_energy {
         columns.extend([Column::new("energy", "J"), Column::new("power", "W")]);
-        columns.extend(["energy over one slow core's", "EDP over one slow core's"].map(|name| Column::new(name, "")));
+        columns.extend(
+            ["energy over one slow core's", "EDP over one slow core's"]
+                .map(|name| Column::new(name, "")),
+        );
     }
     Exhibit {
         title: "Time of the parallel part".into(),
