@@ -13,8 +13,8 @@ C_FILES   = $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp' | grep -v '/evenkeel\.h$
 # What tests in virtual machines tried once more, and why.
 RETRIES   = $(BUILT)/vm-retries
 
-# The nine parallel programs of the maturity study, each by itself, eight programs that compete, and an rt-app file
-# (workloads/rtapp-mixed.json).
+# The nine parallel programs of the maturity study, each by itself, eight programs that compete, and
+# an rt-app file (workloads/rtapp-mixed.json).
 PROGRAMS  = blackscholes bodytrack canneal dedup facesim ferret fluidanimate streamcluster swaptions
 WORKLOADS = $(PROGRAMS) 4STH-2STM-2STL rtapp-mixed
 POLICIES  = linux,pinned,gts,hsp,acfs,age
@@ -38,7 +38,8 @@ demo:
 	@echo "Plots and timelines, for any browser:    $(CURDIR)/report.html"
 	@echo "A run of bodytrack for ui.perfetto.dev:  $(abspath $(DEMO))/bodytrack.pftrace"
 
-# Everything but virtual machines and sanitizers: a quarter of an hour or so on two cores, most of it the compiler's.
+# Everything but virtual machines and sanitizers: a quarter of an hour or so on two cores, most of
+# it the compiler's.
 test:
 	./tests/setup-perfetto.sh
 	./tests/setup-c.sh
@@ -56,7 +57,8 @@ uninstall-c:
 	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" ./crates/capi/install.sh remove
 
 # A .tar.gz and a .deb with the binary, sched_ext in it, manual pages, completions and the systemd
-# unit, and a .tar.gz of the runtime for C and C++, into target/dist. Takes libelf and zlib to link in.
+# unit, and a .tar.gz of the runtime for C and C++, into target/dist. Takes libelf and zlib to link
+# in.
 dist:
 	CARGO="$(CARGO)" ./dist/build.sh
 
@@ -70,20 +72,22 @@ dist-aarch64:
 dist-check:
 	./dist/check.sh
 
-# The runtime's protocol between threads (crates/runtime/README.md): models by loom, a million random graphs, ten thousand pools, and its
-# tests under ThreadSanitizer.
+# The runtime's protocol between threads (crates/runtime/README.md): models by loom, a million
+# random graphs, ten thousand pools, and its tests under ThreadSanitizer.
 race:
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release -p evenkeel-runtime --lib --target-dir target/loom models
 	EVENKEEL_GRAPHS=1000000 $(CARGO) test --release -p evenkeel-runtime --test runtime many_random_graphs
 	EVENKEEL_POOLS=10000 $(CARGO) test --release -p evenkeel-runtime --test leaks
 	./tests/race.sh
 
-# Checksums of the mini-apps in all versions with medium and large inputs, too (`make test` has small ones): a quarter of an hour.
+# Checksums of the mini-apps in all versions with medium and large inputs, too (`make test` has
+# small ones): a quarter of an hour.
 apps-test:
 	for size in medium large; do EVENKEEL_APPS_SIZE=$$size $(CARGO) test --release -p evenkeel-apps --test versions -- --test-threads=2 || exit 1; done
 
-# Those that boot virtual machines, one after the other; with policies as the kernel's scheduler where the mechanism in BPF can be built. Kernels are
-# fetched once, into target/vm-cache. Packages are chosen as in make test, so that nothing is built twice.
+# Those that boot virtual machines, one after the other; with policies as the kernel's scheduler
+# where the mechanism in BPF can be built. Kernels are fetched once, into target/vm-cache. Packages
+# are chosen as in make test, so that nothing is built twice.
 vm-test:
 	./tests/setup-vm.sh
 	@test -n "$(SCHED_EXT)" || test "$$EVENKEEL_VM" != required \
@@ -101,7 +105,8 @@ vm-test-long:
 	$(CARGO) build --workspace $(SCHED_EXT) --examples
 	$(CARGO) test --workspace $(SCHED_EXT) --test vm -- --ignored in_the_longer_run --nocapture --test-threads=1
 
-# Beside simcore and SimPy, in one run; also the start of the binary itself. Writes docs/benchmarks.md.
+# Beside simcore and SimPy, in one run; also the start of the binary itself. Writes
+# docs/benchmarks.md.
 bench:
 	@test -x target/venv-bench/bin/python || { python3 -m venv target/venv-bench && target/venv-bench/bin/pip install --quiet simpy; } \
 		|| echo "python3 with venv, or SimPy, is not to be had: left out"
@@ -112,14 +117,16 @@ bench:
 bench-lab:
 	$(CARGO) bench -p evenkeel-linux --bench lab
 
-# Policies on real threads, in the lab and out of it: some ten minutes on a quiet machine; needs CAP_SYS_NICE. Writes docs/benchmarks-live.md.
+# Policies on real threads, in the lab and out of it: some ten minutes on a quiet machine; needs
+# CAP_SYS_NICE. Writes docs/benchmarks-live.md.
 bench-live:
 	$(CARGO) build --release -p evenkeel
 	$(CARGO) build --release -p evenkeel-linux --examples
 	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-live.md $(CARGO) bench -p evenkeel-linux --bench live
 
-# Schedulers beside each other in the hybrid VM lab: an hour and a quarter on a quiet machine, or less with fewer than five EVENKEEL_BENCH_ROUNDS; needs what
-# docs/vm.md names. Writes docs/benchmarks-vm.md.
+# Schedulers beside each other in the hybrid VM lab: an hour and a quarter on a quiet machine, or
+# less with fewer than five EVENKEEL_BENCH_ROUNDS; needs what docs/vm.md names. Writes
+# docs/benchmarks-vm.md.
 bench-vm:
 	./tests/setup-vm.sh rt-tests
 	@for peer in scx_bpfland scx_lavd; do test -x target/peers/bin/$$peer \
@@ -129,9 +136,11 @@ bench-vm:
 	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_PEERS=$(CURDIR)/target/peers/bin EVENKEEL_CACHE=$(CURDIR)/target/vm-cache \
 		EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-vm.md $(CARGO) bench -p evenkeel-linux --bench vm
 
-# Twelve programs that Debian ships, under the kernel alone and under policies, in both labs: hours on a quiet machine, in rounds of which each is kept. It can be
-# broken off and gone on with, and crates/linux/benches/programs/main.rs says what can be chosen. Writes docs/benchmarks-programs.md, and what it
-# is made of beside it. `make bench-programs QUICK=1`: one small round into target/bench-programs. `make bench-programs PAGE=1`: the page alone.
+# Twelve programs that Debian ships, under the kernel alone and under policies, in both labs: hours
+# on a quiet machine, in rounds of which each is kept. It can be broken off and gone on with, and
+# crates/linux/benches/programs/main.rs says what can be chosen. Writes docs/benchmarks-programs.md,
+# and what it is made of beside it. `make bench-programs QUICK=1`: one small round into
+# target/bench-programs. `make bench-programs PAGE=1`: the page alone.
 bench-programs:
 	./tests/setup-vm.sh
 	./tests/setup-programs.sh
@@ -139,12 +148,15 @@ bench-programs:
 	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_CACHE=$${EVENKEEL_CACHE:-$(CURDIR)/target/vm-cache} \
 		EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-programs.md $(CARGO) bench -p evenkeel-linux --bench programs -- $(if $(QUICK),--quick) $(if $(PAGE),--page)
 
-# How steady the cores of evenkeel vm are, and what the kernel's own scheduler makes of them: some five minutes on a quiet machine, as root.
+# How steady the cores of evenkeel vm are, and what the kernel's own scheduler makes of them: some
+# five minutes on a quiet machine, as root.
 bench-vm-lab:
 	EVENKEEL_CACHE=$(CURDIR)/target/vm-cache $(CARGO) bench -p evenkeel-vm --bench lab
 
-# The runtime beside LLVM's and GNU's OpenMP, oneTBB, Taskflow and rayon, on equal cores, in the lab at 2:1, 3:1 and 4:1, and beside another program: some twenty-five minutes on a quiet
-# machine; the lab needs CAP_SYS_NICE. Writes docs/benchmarks-runtime.md. `make bench-runtime QUICK=1`: few rounds, of the lab 3:1 only, writes nothing.
+# The runtime beside LLVM's and GNU's OpenMP, oneTBB, Taskflow and rayon, on equal cores, in the lab
+# at 2:1, 3:1 and 4:1, and beside another program: some twenty-five minutes on a quiet machine; the
+# lab needs CAP_SYS_NICE. Writes docs/benchmarks-runtime.md. `make bench-runtime QUICK=1`: few
+# rounds, of the lab 3:1 only, writes nothing.
 bench-runtime:
 	./crates/runtime/benches/peers/setup.sh target/bench-runtime
 	$(CARGO) build --release -p evenkeel
@@ -171,7 +183,8 @@ lint: docs-check hot-paths
 	@if command -v actionlint >/dev/null; then actionlint; elif test -x $(ACTIONLINT); then $(ACTIONLINT); \
 		else echo "neither actionlint nor go is installed: .github/workflows not looked at"; fi
 
-# Blocks of README and docs that say by which command they are made are what it prints now (tests/docs).
+# Blocks of README and docs that say by which command they are made are what it prints now
+# (tests/docs).
 docs-check:
 	$(CARGO) test --quiet --workspace $(SCHED_EXT) --test docs
 
@@ -179,7 +192,8 @@ docs-check:
 docs-update:
 	$(CARGO) test --quiet --workspace $(SCHED_EXT) --test docs -- --update
 
-# Instructions and bytes of the hot paths beside what they were when a commit last said so; 3 % more or less fails (tests/hot_paths).
+# Instructions and bytes of the hot paths beside what they were when a commit last said so; 3 % more
+# or less fails (tests/hot_paths).
 hot-paths:
 	./tests/setup-valgrind.sh
 	@if command -v valgrind >/dev/null; then $(CARGO) run --quiet --release -p evenkeel-hot-paths; \

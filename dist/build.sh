@@ -2,7 +2,8 @@
 # Builds what is handed out, into target/dist: a .tar.gz and a .deb with the binary, manual pages,
 # completions and the systemd unit, and a .tar.gz of the runtime for C and C++.
 #
-#   TARGET=aarch64-unknown-linux-gnu   for another machine: cross compiler and qemu-user, dist/setup-aarch64.sh
+#   TARGET=aarch64-unknown-linux-gnu   for another machine: cross compiler and qemu-user,
+#                                      dist/setup-aarch64.sh
 set -eu
 cd "$(dirname "$0")/.."
 : "${CARGO:=cargo}"
@@ -18,13 +19,15 @@ binary=$built/$TARGET/dist/evenkeel
 # What runs the binary here.
 run=
 if [ "$TARGET" != "$host" ]; then
-    # Without -L: libc6 of that architecture is installed, and parts of two C libraries together hang.
+    # Without -L: libc6 of that architecture is installed, and parts of two C libraries together
+    # hang.
     run="qemu-$machine"
     upper=$(echo "$TARGET" | tr a-z- A-Z_)
     export "CARGO_TARGET_${upper}_LINKER=$machine-linux-gnu-gcc" "CC_$(echo "$TARGET" | tr - _)=$machine-linux-gnu-gcc"
 fi
 
-# sched_ext takes libelf and zlib, which are linked in where their archives are, as in Debian's -dev packages.
+# sched_ext takes libelf and zlib, which are linked in where their archives are, as in Debian's -dev
+# packages.
 features=sched_ext,static
 export LIBBPF_SYS_LIBRARY_PATH="/usr/lib/$machine-linux-gnu"
 for archive in libelf.a libz.a; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tries what dist/build.sh has made, in an empty root: nothing is there but the C library and what the
-# package brings. Needs root (chroot). The first argument: the machine, as in file names.
+# Tries what dist/build.sh has made, in an empty root: nothing is there but the C library and what
+# the package brings. Needs root (chroot). The first argument: the machine, as in file names.
 set -eu
 cd "$(dirname "$0")/.."
 machine=${1:-$(uname -m)}

@@ -1,6 +1,8 @@
 #!/bin/sh
-# The tests of the runtime under ThreadSanitizer. Takes a nightly toolchain with the standard library's sources, for that library has to be built
-# with it, too: where there is rustup it fetches them. What is missing is named, and the target fails: whoever asks for it is not to take it for passed.
+# The tests of the runtime under ThreadSanitizer. Takes a nightly toolchain with the standard
+# library's sources, for that library has to be built with it, too: where there is rustup it fetches
+# them. What is missing is named, and the target fails: whoever asks for it is not to take it for
+# passed.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,8 +12,9 @@ test -d "$sources" || rustup component add rust-src --toolchain nightly || true
 test -d "$sources" || { echo "no rust-src in nightly: ThreadSanitizer cannot be had"; exit 1; }
 host=$(rustc +nightly -vV | sed -n 's/^host: //p')
 
-# A thief reads a slot of a deque before it knows that the slot is still its own, and throws away what it read if not (Chase and Lev):
-# crossbeam-deque does so on purpose, and says so where it does. Fences, which ThreadSanitizer does not know, it replaces where this is set.
+# A thief reads a slot of a deque before it knows that the slot is still its own, and throws away
+# what it read if not (Chase and Lev): crossbeam-deque does so on purpose, and says so where it
+# does. Fences, which ThreadSanitizer does not know, it replaces where this is set.
 suppressions=$(mktemp)
 trap 'rm -f "$suppressions"' EXIT
 echo 'race:crossbeam_deque::deque::Buffer' >"$suppressions"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes docs/pictures/report.png anew: the first screens of the page that `make demo` wrote, or of the one given, in
-# Chromium (see setup-browser.sh).
+# Makes docs/pictures/report.png anew: the first screens of the page that `make demo` wrote, or of
+# the one given, in Chromium (see setup-browser.sh).
 set -eu
 cd "$(dirname "$0")/.."
 page=${1:-report.html}

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Opens pages in headless Chromium: made-up ones, and those given as arguments. Skips, in a line, where there is no browser.
-# Pictures and a PDF of each page are left in target/browser/pictures for people to look at.
+# Opens pages in headless Chromium: made-up ones, and those given as arguments. Skips, in a line,
+# where there is no browser. Pictures and a PDF of each page are left in target/browser/pictures for
+# people to look at.
 set -eu
 for page in "$@"; do
     [ -f "$page" ] || { echo "$page: no such page" >&2; exit 2; }

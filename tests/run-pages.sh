@@ -1,5 +1,6 @@
 #!/bin/sh
-# The pages that `compare --html`, `simulate --html` and `reproduce --html` write, of real runs, in a real browser (see run-browser.sh).
+# The pages that `compare --html`, `simulate --html` and `reproduce --html` write, of real runs, in
+# a real browser (see run-browser.sh).
 set -eu
 cd "$(dirname "$0")/.."
 place=target/pages

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes ready what run-browser.sh needs: Chromium, from Debian where this is root on Debian, and playwright-core from npm, under
-# target/browser. Exit 0: ready; 3: it cannot be, and a line on stdout says what is missing.
+# Makes ready what run-browser.sh needs: Chromium, from Debian where this is root on Debian, and
+# playwright-core from npm, under target/browser. Exit 0: ready; 3: it cannot be, and a line on
+# stdout says what is missing.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 place=target/browser

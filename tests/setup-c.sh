@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs what the tests of the interface for C and C++ need, where it may: compilers, CMake, pkg-config. Says in a line what is missing where it may
-# not; that is no failure, the tests are then skipped.
+# Installs what the tests of the interface for C and C++ need, where it may: compilers, CMake,
+# pkg-config. Says in a line what is missing where it may not; that is no failure, the tests are
+# then skipped.
 set -u
 missing=
 for tool in gcc g++ cmake pkg-config; do

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes target/perfetto, a virtual environment with Perfetto's own protobuf definitions, for the test that reads a
-# trace back. Says in a line what is missing where it cannot; that is no failure, the test is then skipped.
+# Makes target/perfetto, a virtual environment with Perfetto's own protobuf definitions, for the
+# test that reads a trace back. Says in a line what is missing where it cannot; that is no failure,
+# the test is then skipped.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 venv=target/perfetto

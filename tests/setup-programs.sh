@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the programs that make bench-programs runs, as Debian has them, where it may. Says in a line what is missing where it may
-# not; that is no failure, these programs are then left out.
+# Installs the programs that make bench-programs runs, as Debian has them, where it may. Says in a
+# line what is missing where it may not; that is no failure, these programs are then left out.
 set -u
 packages="ffmpeg xz-utils pigz zstd p7zip-full gcc libgomp1 python3 python3-numpy libopenblas0-pthread sysbench hugo sqlite3 findutils"
 

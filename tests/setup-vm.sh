@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs what the tests of the hybrid VM lab need, where it may: QEMU and busybox, and what builds schedulers to try in it.
-# Arguments: packages besides these.
-# Says in a line what is missing where it may not; that is no failure, the tests are then skipped.
+# Installs what the tests of the hybrid VM lab need, where it may: QEMU and busybox, and what builds
+# schedulers to try in it. Arguments: packages besides these. Says in a line what is missing where
+# it may not; that is no failure, the tests are then skipped.
 set -u
 packages="qemu-system-x86 busybox-static clang-19 libelf-dev zlib1g-dev pkg-config $*"
 
@@ -29,7 +29,8 @@ if [ -n "$missing" ] && ! { install $missing || { apt-get -q update && install $
     exit 0
 fi
 
-# A newer QEMU from Debian's backports, through lists of our own: the host's sources stay as they are.
+# A newer QEMU from Debian's backports, through lists of our own: the host's sources stay as they
+# are.
 dpkg --compare-versions "$(version qemu-system-x86)" lt 1:8.1 || exit 0
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")-backports
 mkdir -p "$folder/lists/partial"

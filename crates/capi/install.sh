@@ -1,12 +1,13 @@
 #!/bin/sh
-# Builds the library for C and C++ and installs it: headers, shared and static library, CMake package, pkg-config file.
-# With the argument `remove` it takes away what it has installed.
+# Builds the library for C and C++ and installs it: headers, shared and static library, CMake
+# package, pkg-config file. With the argument `remove` it takes away what it has installed.
 #
 #   PREFIX=/usr/local   where to; files there find each other, so the whole may be moved
 #   DESTDIR=            put before it, for packages
 #   PROFILE=release     how it is built
 #   TARGET=             for another machine, as cargo names it
-#   SELECT="-p evenkeel-capi"  which packages and features cargo is to see: tests build nothing twice
+#   SELECT="-p evenkeel-capi"
+#                       which packages and features cargo is to see: tests build nothing twice
 set -eu
 : "${PREFIX:=/usr/local}" "${DESTDIR:=}" "${PROFILE:=release}" "${CARGO:=cargo}" "${TARGET:=}" "${SELECT:=-p evenkeel-capi}"
 case $PREFIX in /*) ;; *) PREFIX=$(pwd)/$PREFIX ;; esac

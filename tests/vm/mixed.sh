@@ -1,6 +1,6 @@
 #!/bin/sh
-# In the lab: each policy that is named schedules a mixed load for so many seconds, and leaves the machine to the kernel. Prints a line per
-# policy: its name and "ok", or what went wrong.
+# In the lab: each policy that is named schedules a mixed load for so many seconds, and leaves the
+# machine to the kernel. Prints a line per policy: its name and "ok", or what went wrong.
 #
 #   mixed.sh SECONDS WATCHDOG POLICY...
 seconds=$1
@@ -9,7 +9,8 @@ shift 2
 ms=$((seconds * 1000))
 state=/sys/kernel/sched_ext/state
 
-# Threads that always work, sleepers, pipes, a fork storm, nice levels, threads bound to a CPU, a real-time thread.
+# Threads that always work, sleepers, pipes, a fork storm, nice levels, threads bound to a CPU, a
+# real-time thread.
 load() {
     worker spin 3 $ms >/tmp/spin &
     worker crowd 20 $ms &

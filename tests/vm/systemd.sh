@@ -1,4 +1,5 @@
-# Runs in the hybrid VM lab: systemd, in namespaces of its own, starts the unit as a machine would at boot.
+# Runs in the hybrid VM lab: systemd, in namespaces of its own, starts the unit as a machine would
+# at boot.
 sched_ext=/sys/kernel/sched_ext/state
 machine=/new
 

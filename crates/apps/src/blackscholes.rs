@@ -3,7 +3,8 @@
 //! The price of a call with spot S, strike K, rate r, volatility v and time T (in years) is
 //!
 //! ```text
-//! C = S N(d1) - K exp(-r T) N(d2),   d1 = (ln(S / K) + (r + v^2 / 2) T) / (v sqrt(T)),   d2 = d1 - v sqrt(T)
+//! C = S N(d1) - K exp(-r T) N(d2),   d1 = (ln(S / K) + (r + v^2 / 2) T) / (v sqrt(T)),
+//!                                    d2 = d1 - v sqrt(T)
 //! ```
 //!
 //! and that of a put follows with -d1 and -d2 (Black and Scholes, "The Pricing of Options and

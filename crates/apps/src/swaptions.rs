@@ -5,7 +5,8 @@
 //! volatilities s_k:
 //!
 //! ```text
-//! df(t, T) = m(t, T) dt + sum over k of s_k(T - t) dW_k,   m(t, T) = sum over k of s_k(T - t) x integral of s_k from 0 to T - t
+//! df(t, T) = m(t, T) dt + sum over k of s_k(T - t) dW_k,
+//! m(t, T)  = sum over k of s_k(T - t) x integral of s_k from 0 to T - t
 //! ```
 //!
 //! (Heath, Jarrow and Morton, "Bond Pricing and the Term Structure of Interest Rates", Econometrica

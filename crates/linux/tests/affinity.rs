@@ -8,7 +8,8 @@ use evenkeel_linux::affinity::kernel::Class;
 use evenkeel_linux::watch::Tid;
 use evenkeel_machine::{CoreId, Nanos};
 use evenkeel_policy::{
-    Clock, Directives, Event, Order, Policy, QueueId, Slice, Start, Tier, View, registry,
+    Clock, Directives, Event, Order, Policy, QueueId, Slice, Start, StartError, Tier, View,
+    registry,
 };
 use proptest::prelude::*;
 use support::{Fake, Habit, all, mechanism, mechanism_of, run};
@@ -241,7 +242,7 @@ struct Neglects {
 }
 
 impl Policy for Neglects {
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         let (served, _neglected) = (say.make_queue(Clock::Shared), say.make_queue(Clock::Shared));
         self.served = view.machine.cores.len();
         for core in &view.machine.cores {
@@ -276,7 +277,7 @@ fn whom_a_policy_neglects_is_parked_for_a_second_and_then_let_go() {
 struct Host(Option<u64>);
 
 impl Policy for Host {
-    fn start(&mut self, _: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, _: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         let queues = [say.make_queue(Clock::Shared), say.make_queue(Clock::Shared)];
         for (core, own) in (0..).map(CoreId).zip(queues) {
             let other = queues[1 - core.index()];
@@ -317,7 +318,7 @@ fn a_core_takes_up_who_waits_for_another_and_is_far_behind_and_does_not_adopt_it
 struct Rows(u32);
 
 impl Policy for Rows {
-    fn start(&mut self, _: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, _: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         let queue = say.make_queue(Clock::Shared);
         say.serve(CoreId(0), vec![Tier::least_key([queue])], None);
         Ok(())

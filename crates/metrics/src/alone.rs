@@ -29,7 +29,7 @@ pub struct Alone {
 }
 
 /// Why an application could not be measured alone.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum AloneError {
     /// The run failed.
     #[error("{app} alone on {cores}: {source}")]

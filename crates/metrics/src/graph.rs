@@ -1,7 +1,8 @@
 //! Measures of task graphs.
 //!
 //! ```text
-//! SLR         makespan / critical path, each task on the core that is fastest for it        schedule length ratio
+//! SLR         schedule length ratio: makespan / critical path, each task on the core that is
+//!             fastest for it
 //! speedup     all tasks one after the other on the best single core / makespan
 //! efficiency  speedup / cores
 //! ```

@@ -10,7 +10,7 @@ use evenkeel_sim::{Config, Deaf, Profile, SimError};
 const UNAWARE: &str = "cfs-unaware";
 
 /// Why a program could not be profiled.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ProfileError {
     /// The run failed.
     #[error("profile: {0}")]

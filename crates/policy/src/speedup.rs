@@ -4,7 +4,8 @@
 //! With `n` runnable threads of mean speedup factor `s`:
 //!
 //! ```text
-//! utility      S = 1 + (s - 1) / (floor((n - 1) / (B + 1)) + 1)²       Saez, Fedorova, Koufaty, Prieto: JPDC 71 (2011)
+//! utility      S = 1 + (s - 1) / (floor((n - 1) / (B + 1)) + 1)²
+//!                                                  Saez, Fedorova, Koufaty, Prieto: JPDC 71 (2011)
 //! fair share   S = 1 + min(1, B / n) (s - 1)
 //! ```
 //!

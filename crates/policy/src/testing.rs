@@ -9,8 +9,8 @@ use evenkeel_machine::{
 };
 
 use crate::contract::{
-    AppId, CoreStats, Directive, Directives, Event, Policy, QueueId, State, ThreadId, ThreadStats,
-    Tier, View,
+    AppId, CoreStats, Directive, Directives, Event, Policy, QueueId, StartError, State, ThreadId,
+    ThreadStats, Tier, View,
 };
 
 use crate::weight::DEFAULT_WEIGHT;
@@ -126,7 +126,7 @@ impl Bench {
     }
 
     /// A policy on any machine, or why it refuses.
-    pub fn try_on(machine: Machine, policy: Box<dyn Policy>) -> Result<Self, String> {
+    pub fn try_on(machine: Machine, policy: Box<dyn Policy>) -> Result<Self, StartError> {
         Self::governed(machine, false, policy)
     }
 
@@ -135,7 +135,7 @@ impl Bench {
         machine: Machine,
         schedutil: bool,
         policy: Box<dyn Policy>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, StartError> {
         let count = machine.cores.len();
         let mut bench = Self {
             answers: 0,

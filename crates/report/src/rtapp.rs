@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! rt-app-NAME.log     # Policy : SCHED_OTHER priority : 0
-//!                     #idx perf run period start end rel_st slack c_duration c_period wu_lat   a row for each iteration, us
-//! trace.txt           rtapp_main, rtapp_task, rtapp_phase, rtapp_loop, rtapp_stats, as text of trace-cmd
+//!                     #idx perf run period start end rel_st slack c_duration c_period wu_lat
+//!                     a row for each iteration, us
+//! trace.txt           rtapp_main, rtapp_task, rtapp_phase, rtapp_loop, rtapp_stats, as text of
+//!                     trace-cmd
 //! ```
 //!
 //! As in rt-app, `run` is the time from the beginning to the end of the iteration's runs,

@@ -458,7 +458,9 @@ impl Pool {
     ///     for _ in 0..50 {
     ///         s.spawn(|| {
     ///             let mut held = sum.lock().unwrap();
-    ///             *held += pool.isolate(|| pool.map_reduce(0..8_u32, || 0, |sum, i| sum + i, |a, b| a + b));
+    ///             *held += pool.isolate(|| {
+    ///                 pool.map_reduce(0..8_u32, || 0, |sum, i| sum + i, |a, b| a + b)
+    ///             });
     ///         });
     ///     }
     /// });

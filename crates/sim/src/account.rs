@@ -138,9 +138,12 @@ impl<L: Listener> Mechanism<'_, L> {
     #[inline]
     fn may_have_guest(&self, core: usize, own: u64) -> bool {
         let state = &self.cores[core];
-        let own = own.saturating_sub(state.behind);
         let first = |queue: &QueueId| self.queues[queue.index()].waiting.first();
-        state.guests.iter().any(|guests| first(guests).is_some_and(|(_, key)| key < own))
+        state
+            .guests
+            .queues()
+            .iter()
+            .any(|guests| first(guests).is_some_and(|(_, key)| state.guests.comes_before(key, own)))
     }
 
     /// The shortest way through the end of a slice, up to which the core has been accounted: what
@@ -316,8 +319,7 @@ impl<L: Listener> Mechanism<'_, L> {
     /// tier, or among those who may be its guests.
     fn is_waited_for(&self, core: usize) -> bool {
         let state = &self.cores[core];
-        let queues =
-            || state.tiers.iter().take(1).flat_map(|tier| &tier.queues).chain(&state.guests);
+        let queues = || state.service.first_tier().iter().chain(state.guests.queues());
         let comes = |thread: &ThreadId| {
             let (state, stats) = (&self.threads[thread.index()], &self.stats[thread.index()]);
             let fresh = state.woken || stats.runs == 0;

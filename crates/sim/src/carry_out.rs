@@ -1,7 +1,10 @@
 //! Directives, carried out. One that names what is not there (any more) is dropped: it came late.
 
-use evenkeel_machine::CoreId;
-use evenkeel_policy::{Clock, Directive, Order, QueueId, State, ThreadId, Tier};
+use std::rc::Rc;
+
+use evenkeel_machine::{CoreId, Nanos, PerKind};
+use evenkeel_mechanism::{Directed, Guests, QueueClock, Service, carry_out};
+use evenkeel_policy::{Clock, Directive, Order, Preemption, QueueId, Slice, State, ThreadId};
 
 use crate::mechanism::{Mechanism, NONE, Queue};
 use crate::thread::{CHARGE_SHIFT, Place};
@@ -10,66 +13,20 @@ use crate::trace::Listener;
 impl<L: Listener> Mechanism<'_, L> {
     /// Does what a policy says.
     pub fn carry_out(&mut self, directive: Directive) {
-        match directive {
-            Directive::MakeQueue(clock) => self.make_queue(clock),
-            Directive::Assign(thread, queue) if self.is_queue(queue) && self.is_placed(thread) => {
-                self.reassign(thread, queue);
-            }
-            Directive::AssignAll(threads) => self.reassign_all(&threads),
-            Directive::Order(thread, order) if self.is_placed(thread) => {
-                self.reorder(thread, order)
-            }
-            Directive::Charge(thread, charge) if self.is_placed(thread) => {
-                self.account_thread(thread);
-                self.threads[thread.index()].charge = charge;
-                self.renew_rate_of(thread);
-            }
-            Directive::Slice(thread, slice) if self.is_placed(thread) => {
-                self.threads[thread.index()].slice = slice;
-            }
-            Directive::Serve { core, tiers, adopt } if self.is_core(core) => {
-                self.serve(core, tiers, adopt)
-            }
-            Directive::Host { core, guests, behind } if self.is_core(core) => {
-                let queues = self.queues.len();
-                let core = &mut self.cores[core.index()];
-                core.guests = guests.into_iter().filter(|queue| queue.index() < queues).collect();
-                core.behind = behind;
-            }
-            Directive::Prefer(queue, mut cores) if self.is_queue(queue) => {
-                cores.retain(|&core| self.is_core(core));
-                self.queues[queue.index()].prefer = cores;
-            }
-            Directive::Preemption(queue, margin) if self.is_queue(queue) => {
-                self.queues[queue.index()].preemption = margin;
-            }
-            Directive::Sleeper(queue, credit) if self.is_queue(queue) => {
-                self.queues[queue.index()].sleeper = credit
-            }
-            Directive::Swap(a, b) => self.swap(a, b),
-            Directive::Move(thread, core) if self.is_core(core) && self.is_placed(thread) => {
-                self.hand_over(thread, core)
-            }
-            Directive::Preempt(core) if self.is_core(core) => {
-                let running = self.cores[core.index()].running;
-                if running != NONE && self.threads[running as usize].normal() {
-                    self.requeue(core.index());
-                }
-            }
-            Directive::Timer(period) => self.set_timer(period),
-            _ => {}
-        }
+        // What names a thread that has ended came late.
+        let _ = carry_out(self, directive);
+    }
+}
+
+impl<L: Listener> Directed for Mechanism<'_, L> {
+    fn queue_count(&self) -> usize {
+        self.queues.len()
     }
 
-    fn is_queue(&self, queue: QueueId) -> bool {
-        queue.index() < self.queues.len()
+    fn core_count(&self) -> usize {
+        self.cores.len()
     }
 
-    fn is_core(&self, core: CoreId) -> bool {
-        core.index() < self.cores.len()
-    }
-
-    /// Whether it exists, has not ended, and is the policy's to place.
     fn is_placed(&self, thread: ThreadId) -> bool {
         let ended = |index: usize| self.stats[index].state == State::Exited;
         self.threads
@@ -79,11 +36,11 @@ impl<L: Listener> Mechanism<'_, L> {
 
     fn make_queue(&mut self, clock: Clock) {
         let served_by = vec![0; self.idle_bits.len()];
-        self.queues.push(Queue { own_clock: clock == Clock::Own, served_by, ..Queue::default() });
+        self.queues.push(Queue { clock: QueueClock::new(clock), served_by, ..Queue::default() });
         self.waiting.push(0);
     }
 
-    fn reassign(&mut self, thread: ThreadId, queue: QueueId) {
+    fn assign(&mut self, thread: ThreadId, queue: QueueId) {
         if self.stats[thread.index()].queue == Some(queue) {
             return;
         }
@@ -94,7 +51,7 @@ impl<L: Listener> Mechanism<'_, L> {
         } else {
             self.account_thread(thread);
         }
-        self.assign(thread, queue);
+        self.belong(thread, queue);
         if !waits {
             return;
         }
@@ -107,9 +64,9 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// Threads change queues: by the short way where all that becomes of a thread is that it waits
     /// elsewhere.
-    fn reassign_all(&mut self, threads: &[(ThreadId, QueueId)]) {
+    fn assign_all(&mut self, threads: &[(ThreadId, QueueId)]) {
         for &(thread, queue) in threads {
-            if !self.is_queue(queue) {
+            if queue.index() >= self.queues.len() {
                 continue;
             }
             match self.place_of.get(thread.index()) {
@@ -118,13 +75,13 @@ impl<L: Listener> Mechanism<'_, L> {
                 {
                     self.change_queues(thread, fresh, QueueId(before), queue);
                 }
-                _ if self.is_placed(thread) => self.reassign(thread, queue),
+                _ if self.is_placed(thread) => self.assign(thread, queue),
                 _ => {}
             }
         }
     }
 
-    fn reorder(&mut self, thread: ThreadId, order: Order) {
+    fn order(&mut self, thread: ThreadId, order: Order) {
         let queued = matches!(self.place_of[thread.index()], Place::Queue { .. });
         if queued {
             self.take_out(thread);
@@ -143,60 +100,24 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    fn account_thread(&mut self, thread: ThreadId) {
-        let stats = &self.stats[thread.index()];
-        if stats.state == State::Running {
-            let core = stats.core.index();
-            self.account(core);
-        }
-    }
-
-    fn renew_rate_of(&mut self, thread: ThreadId) {
-        let stats = &self.stats[thread.index()];
-        if stats.state == State::Running {
-            self.renew_virtual_rate(stats.core.index());
-        }
-    }
-
-    /// The virtual time of a core's thread grows by its charge and weight from now on.
-    #[inline(always)]
-    pub fn renew_virtual_rate(&mut self, core: usize) {
-        let core = &mut self.cores[core];
-        let thread = core.running as usize;
-        let (state, stats) = (&self.threads[thread], &self.stats[thread]);
-        let charge = u64::from(state.charge[core.kind]) << CHARGE_SHIFT;
-        core.virtual_rate = charge / u64::from(state.order.weight(stats.weight));
-    }
-
-    fn serve(&mut self, core: CoreId, mut tiers: Vec<Tier>, adopt: Option<QueueId>) {
-        let queues = self.queues.len();
-        for tier in &mut tiers {
-            tier.queues.retain(|queue| queue.index() < queues);
-        }
-        tiers.retain(|tier| !tier.queues.is_empty());
+    fn serve(&mut self, core: CoreId, service: Service) {
         let index = core.index();
         let (word, bit) = (index / 64, 1 << (index % 64));
-        for before in
-            std::mem::take(&mut self.cores[index].tiers).iter().flat_map(|tier| &tier.queues)
-        {
+        for before in std::mem::take(&mut self.cores[index].service).queues() {
             let queue = &mut self.queues[before.index()];
             queue.servers.retain(|&server| server != core.0);
             queue.served_by[word] &= !bit;
         }
-        for queue in tiers.first().map_or(&[][..], |tier| &tier.queues) {
+        for queue in service.first_tier() {
             self.queues[queue.index()].servers.push(core.0);
         }
-        for queue in tiers.iter().flat_map(|tier| &tier.queues) {
+        for queue in service.queues() {
             self.queues[queue.index()].served_by[word] |= bit;
         }
         let state = &mut self.cores[index];
-        state.used = !tiers.is_empty();
-        state.only = match tiers.first().map(|tier| &tier.queues[..]) {
-            Some(&[queue]) => queue.0,
-            _ => NONE,
-        };
-        state.tiers = tiers;
-        state.adopt = adopt.filter(|queue| queue.index() < queues);
+        state.used = service.is_used();
+        state.only = service.only_queue().map_or(NONE, |queue| queue.0);
+        state.service = service;
         if !state.used && state.running != NONE && self.threads[state.running as usize].normal() {
             self.requeue(index);
         }
@@ -212,24 +133,7 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Who serves what has changed: threads that may run on some cores only may have lost theirs,
-    /// or found one.
-    fn place_restricted_again(&mut self) {
-        for index in 0..self.threads.len() {
-            let thread = ThreadId(index as u32);
-            if self.stats[index].restricted
-                && matches!(self.place_of[index], Place::Queue { .. } | Place::Local(_))
-            {
-                self.take_out(thread);
-                self.arrive(thread);
-            }
-        }
-    }
-
     fn swap(&mut self, a: ThreadId, b: ThreadId) {
-        if a == b || !self.is_placed(a) || !self.is_placed(b) {
-            return;
-        }
         let (of_a, of_b) = (&self.stats[a.index()], &self.stats[b.index()]);
         if of_a.state != State::Running || of_b.state != State::Running {
             return;
@@ -270,6 +174,84 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         self.requeue(target);
         self.reserve(thread, target);
+    }
+
+    fn charge(&mut self, thread: ThreadId, charge: PerKind<u32>) {
+        self.account_thread(thread);
+        self.threads[thread.index()].charge = charge;
+        self.renew_rate_of(thread);
+    }
+
+    fn slice(&mut self, thread: ThreadId, slice: Rc<Slice>) {
+        self.threads[thread.index()].slice = slice;
+    }
+
+    fn host(&mut self, core: CoreId, guests: Guests) {
+        self.cores[core.index()].guests = guests;
+    }
+
+    fn prefer(&mut self, queue: QueueId, cores: Vec<CoreId>) {
+        self.queues[queue.index()].prefer = cores;
+    }
+
+    fn preemption(&mut self, queue: QueueId, preemption: Option<Preemption>) {
+        self.queues[queue.index()].preemption = preemption;
+    }
+
+    fn sleeper(&mut self, queue: QueueId, credit: u64) {
+        self.queues[queue.index()].clock.set_sleeper(credit);
+    }
+
+    fn preempt(&mut self, core: CoreId) {
+        let running = self.cores[core.index()].running;
+        if running != NONE && self.threads[running as usize].normal() {
+            self.requeue(core.index());
+        }
+    }
+
+    fn timer(&mut self, period: Nanos) {
+        self.set_timer(period);
+    }
+}
+
+impl<L: Listener> Mechanism<'_, L> {
+    fn account_thread(&mut self, thread: ThreadId) {
+        let stats = &self.stats[thread.index()];
+        if stats.state == State::Running {
+            let core = stats.core.index();
+            self.account(core);
+        }
+    }
+
+    fn renew_rate_of(&mut self, thread: ThreadId) {
+        let stats = &self.stats[thread.index()];
+        if stats.state == State::Running {
+            self.renew_virtual_rate(stats.core.index());
+        }
+    }
+
+    /// The virtual time of a core's thread grows by its charge and weight from now on.
+    #[inline(always)]
+    pub fn renew_virtual_rate(&mut self, core: usize) {
+        let core = &mut self.cores[core];
+        let thread = core.running as usize;
+        let (state, stats) = (&self.threads[thread], &self.stats[thread]);
+        let charge = u64::from(state.charge[core.kind]) << CHARGE_SHIFT;
+        core.virtual_rate = charge / u64::from(state.order.weight(stats.weight));
+    }
+
+    /// Who serves what has changed: threads that may run on some cores only may have lost theirs,
+    /// or found one.
+    fn place_restricted_again(&mut self) {
+        for index in 0..self.threads.len() {
+            let thread = ThreadId(index as u32);
+            if self.stats[index].restricted
+                && matches!(self.place_of[index], Place::Queue { .. } | Place::Local(_))
+            {
+                self.take_out(thread);
+                self.arrive(thread);
+            }
+        }
     }
 
     /// The thread, which is nowhere now, is the next on a core, whose former next goes back to its

@@ -166,7 +166,7 @@ impl<L: Listener> Mechanism<'_, L> {
         if let Some(guest) = self.guest(core) {
             return Some(guest);
         }
-        for tier in &state.tiers {
+        for tier in state.service.tiers() {
             let found = match tier.choose {
                 Choose::LeastKey => self.least_key(core, &tier.queues).map(|(thread, _)| thread),
                 Choose::MostLoaded => self.most_loaded(core, &tier.queues),
@@ -190,10 +190,10 @@ impl<L: Listener> Mechanism<'_, L> {
     /// The guest that a core takes up before those of its own.
     fn guest(&self, core: usize) -> Option<ThreadId> {
         let state = &self.cores[core];
-        if state.guests.is_empty() || self.had_guest(core) {
+        if state.guests.queues().is_empty() || self.had_guest(core) {
             return None;
         }
-        let (guest, key) = self.least_key(core, &state.guests)?;
+        let (guest, key) = self.least_key(core, state.guests.queues())?;
         self.is_far_behind(core, key).then_some(guest)
     }
 
@@ -201,14 +201,14 @@ impl<L: Listener> Mechanism<'_, L> {
     fn had_guest(&self, core: usize) -> bool {
         let state = &self.cores[core];
         state.last != NONE
-            && matches!(self.place_of[state.last as usize], Place::Queue { queue, .. } if state.guests.contains(&QueueId(queue)))
+            && matches!(self.place_of[state.last as usize], Place::Queue { queue, .. } if state.guests.contains(QueueId(queue)))
     }
 
     /// Whether a key is so much less than those of a core's own that whose it is may be its guest.
     fn is_far_behind(&self, core: usize, key: u64) -> bool {
         let state = &self.cores[core];
-        let own = state.own_queue().and_then(|own| self.first_for(core, own));
-        own.is_some_and(|(_, own)| key < own.saturating_sub(state.behind))
+        let own = state.service.own_queue().and_then(|own| self.first_for(core, own));
+        own.is_some_and(|(_, own)| state.guests.comes_before(key, own))
     }
 
     /// Whose key is least, and that key.
@@ -342,20 +342,17 @@ impl<L: Listener> Mechanism<'_, L> {
         self.schedule(core);
     }
 
-    /// A queue's floor is the greatest virtual time of those picked from it, those who go on
-    /// because nobody else waits among them: whoever comes beside one that has run alone for long
-    /// is not to have all that time before it.
+    /// A core takes a thread from a queue, or the thread goes on since nobody else waits.
     #[inline]
     pub fn raise_floor(&mut self, thread: ThreadId, queue: QueueId) {
-        let floor = &mut self.queues[queue.index()].floor;
-        *floor = (*floor).max(self.stats[thread.index()].virtual_time);
+        self.queues[queue.index()].clock.note_picked(self.stats[thread.index()].virtual_time);
     }
 
     /// Whether a thread that a core takes from a queue is its guest.
     fn is_guest(&self, core: usize, thread: ThreadId, queue: QueueId) -> bool {
         let key =
             || self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);
-        self.cores[core].guests.contains(&queue)
+        self.cores[core].guests.contains(queue)
             && !self.had_guest(core)
             && self.is_far_behind(core, key())
     }
@@ -364,12 +361,12 @@ impl<L: Listener> Mechanism<'_, L> {
     #[inline]
     pub fn leave_queue(&mut self, core: usize, thread: ThreadId, queue: QueueId) {
         self.raise_floor(thread, queue);
-        if let Some(adopt) = self.cores[core].adopt
+        if let Some(adopt) = self.cores[core].service.adopt()
             && self.stats[thread.index()].queue == Some(queue)
             && adopt != queue
             && !self.is_guest(core, thread, queue)
         {
-            self.assign(thread, adopt);
+            self.belong(thread, adopt);
         }
     }
 

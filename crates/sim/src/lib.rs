@@ -46,14 +46,14 @@ pub use trace::{Deaf, Entry, Listener, Log, Stepped};
 
 use evenkeel_machine::Machine;
 use evenkeel_model::Application;
-use evenkeel_policy::Policy;
+use evenkeel_policy::{Policy, StartError};
 
 /// Why a run could not be carried out.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SimError {
     /// The policy makes no sense on this machine.
     #[error("{0}")]
-    Policy(String),
+    Policy(#[from] StartError),
     /// The workload cannot run: in a sentence for people.
     #[error("{app}: {what}")]
     Workload {

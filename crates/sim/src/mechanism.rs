@@ -19,10 +19,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use evenkeel_machine::{CoreId, KindId, Machine, MicroWatts, Nanos, PerKind, Work};
+use evenkeel_mechanism::{Guests, QueueClock, Service};
 use evenkeel_model::{Application, Class};
 use evenkeel_policy::{
-    AppId, Choose, CoreStats, Directive, Directives, Event, Interest, Policy, Preemption, QueueId,
-    Slice, State, ThreadId, ThreadStats, Tier,
+    AppId, CoreStats, Directive, Directives, Event, Interest, Policy, Preemption, Slice, State,
+    ThreadId, ThreadStats,
 };
 
 use crate::apps::App;
@@ -125,13 +126,10 @@ pub struct Core {
     pub wish: f64,
     pub cluster: usize,
     pub sibling: Option<usize>,
-    pub tiers: Vec<Tier>,
+    pub service: Service,
     /// The queue that it takes from before all others, or [`NONE`].
     pub only: u32,
-    pub adopt: Option<QueueId>,
-    /// Queues to whose threads it is host if they are further behind than by so much.
-    pub guests: Vec<QueueId>,
-    pub behind: u64,
+    pub guests: Guests,
     pub meter: Meter,
     /// Threads that must run here, whatever the policy serves here.
     pub local: RunQueue,
@@ -153,12 +151,9 @@ pub struct Told {
 #[derive(Default)]
 pub struct Queue {
     pub waiting: RunQueue,
-    pub own_clock: bool,
-    /// Greatest virtual time that was picked from it.
-    pub floor: u64,
+    pub clock: QueueClock,
     pub prefer: Vec<CoreId>,
     pub preemption: Option<Preemption>,
-    pub sleeper: u64,
     /// Cores that have it in their first tier: whom an arrival may preempt.
     pub servers: Vec<u32>,
     /// Cores that have it in any tier, as bits.
@@ -167,21 +162,6 @@ pub struct Queue {
     pub postpones: bool,
     /// How many wait who have woken or started, and not run since.
     pub fresh: u32,
-}
-
-impl Queue {
-    /// A virtual time in this queue's clock as one in another's: as far ahead of the floor, where
-    /// both have clocks of their own.
-    #[inline]
-    pub fn in_clock_of(&self, other: &Self, virtual_time: u64) -> u64 {
-        if !self.own_clock || !other.own_clock {
-            return virtual_time;
-        }
-        match virtual_time.checked_sub(self.floor) {
-            Some(ahead) => other.floor.saturating_add(ahead),
-            None => other.floor.saturating_sub(self.floor - virtual_time),
-        }
-    }
 }
 
 /// A cluster as the mechanism keeps it.
@@ -578,20 +558,6 @@ impl<'a, L: Listener> Mechanism<'a, L> {
 }
 
 impl Core {
-    /// Whether it, which has a queue in its first tier, chooses by key between threads of that and
-    /// of another.
-    pub fn compares(&self, queue: QueueId, other: Option<QueueId>) -> bool {
-        let Some(other) = other else { return false };
-        let together =
-            |tier: &Tier| tier.choose == Choose::LeastKey && tier.queues.contains(&other);
-        queue == other || self.tiers.first().is_some_and(together)
-    }
-
-    /// The first queue of the first tier.
-    pub fn own_queue(&self) -> Option<QueueId> {
-        self.tiers.first()?.queues.first().copied()
-    }
-
     fn new(machine: &Machine, id: CoreId) -> Self {
         let core = &machine.cores[id.index()];
         Self {
@@ -623,11 +589,9 @@ impl Core {
             virtual_fraction: 0,
             busy_time: Nanos::ZERO,
             meter: Meter::default(),
-            tiers: Vec::new(),
+            service: Service::default(),
             only: NONE,
-            adopt: None,
-            guests: Vec::new(),
-            behind: 0,
+            guests: Guests::default(),
             local: RunQueue::default(),
             local_turn: false,
             busy_average: Pelt::default(),

@@ -108,9 +108,7 @@ impl<L: Listener> Mechanism<'_, L> {
         self.take_up_start(thread, queue);
         let (state, stats) = (&self.threads[thread.index()], &mut self.stats[thread.index()]);
         if state.woken && matches!(state.order, Order::VirtualTime { .. }) {
-            let target = &self.queues[queue.index()];
-            stats.virtual_time =
-                stats.virtual_time.max(target.floor.saturating_sub(target.sleeper));
+            stats.virtual_time = self.queues[queue.index()].clock.woken(stats.virtual_time);
         }
     }
 
@@ -118,11 +116,9 @@ impl<L: Listener> Mechanism<'_, L> {
     pub fn take_up_start(&mut self, thread: ThreadId, queue: QueueId) {
         let (state, stats) = (&mut self.threads[thread.index()], &mut self.stats[thread.index()]);
         if let Order::VirtualTime { start, .. } = &mut state.order {
-            match std::mem::replace(start, Start::Keep) {
-                Start::Floor => stats.virtual_time = self.queues[queue.index()].floor,
-                Start::At(at) => stats.virtual_time = at,
-                Start::Keep => {}
-            }
+            let start = std::mem::replace(start, Start::Keep);
+            stats.virtual_time =
+                self.queues[queue.index()].clock.started(stats.virtual_time, start);
         }
     }
 
@@ -251,7 +247,9 @@ impl<L: Listener> Mechanism<'_, L> {
             }
             let other = running as usize;
             if !self.threads[other].normal()
-                || !self.cores[core].compares(queue, self.stats[other].queue)
+                || !self.stats[other]
+                    .queue
+                    .is_some_and(|other| self.cores[core].service.compares(queue, other))
             {
                 continue;
             }
@@ -271,12 +269,13 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// The thread belongs to another queue from now on; its virtual time is put into that queue's
     /// clock.
-    pub fn assign(&mut self, thread: ThreadId, queue: QueueId) {
+    pub fn belong(&mut self, thread: ThreadId, queue: QueueId) {
         let stats = &mut self.stats[thread.index()];
         let before = stats.queue.replace(queue);
         let Some(before) = before else { return };
         stats.virtual_time = self.queues[before.index()]
-            .in_clock_of(&self.queues[queue.index()], stats.virtual_time);
+            .clock
+            .in_clock_of(&self.queues[queue.index()].clock, stats.virtual_time);
     }
 
     /// A thread that waits in one queue, by time, waits in another from now on. Of the thread
@@ -297,7 +296,8 @@ impl<L: Listener> Mechanism<'_, L> {
         else {
             return;
         };
-        let key = self.queues[before.index()].in_clock_of(&self.queues[queue.index()], key);
+        let key =
+            self.queues[before.index()].clock.in_clock_of(&self.queues[queue.index()].clock, key);
         self.queues[queue.index()].waiting.insert_anywhere(
             thread,
             key,

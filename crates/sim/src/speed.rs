@@ -39,7 +39,8 @@ impl Character {
     ///
     /// ```text
     /// cache misses x mean stall time     lines per ns x 100 ns
-    /// what a faster core would not save  1 - sensitivity; with a / c computing and m waiting per instruction, the share of m
+    /// what a faster core would not save  1 - sensitivity; with a / c computing and m waiting per
+    ///                                    instruction, the share of m
     /// ```
     pub fn stall(&self, demand: f64, granted: f64) -> f64 {
         let own = (demand / LINE_BYTES * STALL_NS).min(self.insensitive);

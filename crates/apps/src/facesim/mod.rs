@@ -7,7 +7,8 @@
 //! u at the corners a, by the gradients g_a of the shape functions, give
 //!
 //! ```text
-//! strain  e = sym(sum over a of u_a g_a^T),   stress  s = lambda tr(e) I + 2 mu e,   force on corner a = V s g_a
+//! strain  e = sym(sum over a of u_a g_a^T),   stress  s = lambda tr(e) I + 2 mu e,
+//! force on corner a = V s g_a
 //! ```
 //!
 //! (Hughes, "The Finite Element Method", 1987). Fibres along the beam add a stress that runs

@@ -7,7 +7,9 @@
 //! ```text
 //! density   d_i = sum over j of m W(r_ij),              W(r) = 315 / (64 pi h^9) (h^2 - r^2)^3
 //! pressure  p_i = c^2 (d_i - d_0)
-//! force     f_i = sum over j of m^2 / (d_i d_j) ( (p_i + p_j) / 2 x 45 / (pi h^6) (h - r)^2 r_ij / r  +  viscosity x 45 / (pi h^6) (h - r) (v_j - v_i) )
+//! force     f_i = sum over j of m^2 / (d_i d_j) (
+//!                     (p_i + p_j) / 2 x 45 / (pi h^6) (h - r)^2 r_ij / r
+//!                     +  viscosity x 45 / (pi h^6) (h - r) (v_j - v_i) )
 //! ```
 //!
 //! Particles are kept in cubic cells of side h, so that neighbours are in the same cell or in one

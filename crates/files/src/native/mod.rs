@@ -1,7 +1,8 @@
 //! Evenkeel's own workload file: any [`Application`], as JSON.
 //!
 //! ```text
-//! { "format": "evenkeel.workload/1", "applications": [ { "name": …, "phases": […], "programs": […], "threads": […], … } ] }
+//! { "format": "evenkeel.workload/1",
+//!   "applications": [ { "name": …, "phases": […], "programs": […], "threads": […], … } ] }
 //! ```
 //!
 //! The types in document.rs are the format, and are kept apart from the model so that either can

@@ -1,7 +1,8 @@
 //! From what a machine was seen to do to a workload that does it again.
 //!
 //! ```text
-//! facts --timeline--> what each thread did --barriers, joins--> what it meant --build, fold--> Application
+//! facts --timeline--> what each thread did --barriers, joins--> what it meant
+//!       --build, fold--> Application
 //! ```
 //!
 //! Time on a core becomes work, a block that a timer or somebody outside ended a sleep of that

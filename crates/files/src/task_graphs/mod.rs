@@ -2,7 +2,8 @@
 //! (JSON), the Standard Task Graph Set (STG) and Graphviz's DOT.
 //!
 //! ```text
-//! bytes --wfcommons, stg, dot--> Draft: tasks, times, edges, volumes --draft--> Application: a graph, and a worker for each core
+//! bytes --wfcommons, stg, dot--> Draft: tasks, times, edges, volumes
+//!       --draft--> Application: a graph, and a worker for each core
 //! ```
 //!
 //! A file says how long each task takes, on a machine of its own: that is taken for its time on one

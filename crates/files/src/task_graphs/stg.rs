@@ -2,8 +2,8 @@
 //! Journal of Scheduling 5(5), 2002).
 //!
 //! ```text
-//! 3                      tasks, the dummies at the beginning and at the end not counted; some write the number of
-//!                        processors behind it
+//! 3                      tasks, the dummies at the beginning and at the end not counted; some
+//!                        write the number of processors behind it
 //! 0   0   0              task, processing time, number of predecessors, predecessors
 //! 1   5   1   0
 //! …

@@ -3,12 +3,14 @@
 //! 128, 2022).
 //!
 //! ```text
-//! since 1.5  workflow.specification.tasks[]   id, parents[], children[], inputFiles[], outputFiles[]
+//! since 1.5  workflow.specification.tasks[]   id, parents[], children[], inputFiles[],
+//!                                             outputFiles[]
 //!            workflow.specification.files[]   id, sizeInBytes
 //!            workflow.execution.tasks[]       id, runtimeInSeconds
-//! before     workflow.tasks[]                 name, id, parents[], children[], runtimeInSeconds
-//! (1.3: runtime),
-//!                                             files[] { name, link: input or output, sizeInBytes (1.3: size) }
+//! before     workflow.tasks[]                 name, id, parents[], children[],
+//!                                             runtimeInSeconds (1.3: runtime),
+//!                                             files[] { name, link: input or output,
+//!                                                       sizeInBytes (1.3: size) }
 //! ```
 //!
 //! Parents are named by `name` before 1.5. The `size` of 1.3 is taken for bytes, as WfCommons' own

@@ -1,8 +1,11 @@
 #!/bin/sh
-# Runs in the hybrid VM lab, and has schedulers take turns in one boot. Its first argument names those that have 2,000 threads at the end, its second
-# those that have equal programs for long, its third those that have the barrier alone, the others all schedulers beside the kernel's own: a path is any sched_ext scheduler, all else is a policy of
-# evenkeel's. One line per load and turn: scheduler, slash, name of the load, a colon, and what it printed. Beside times and work, which say little by
-# themselves, stand those of the kernel's own scheduler: it has the turn before and the turn after each other.
+# Runs in the hybrid VM lab, and has schedulers take turns in one boot. Its first argument names
+# those that have 2,000 threads at the end, its second those that have equal programs for long, its
+# third those that have the barrier alone, the others all schedulers beside the kernel's own: a path
+# is any sched_ext scheduler, all else is a policy of evenkeel's. One line per load and turn:
+# scheduler, slash, name of the load, a colon, and what it printed. Beside times and work, which say
+# little by themselves, stand those of the kernel's own scheduler: it has the turn before and the
+# turn after each other.
 many=$1
 long=$2
 brief=$3
@@ -53,7 +56,8 @@ turn() {
     loads=$2
     case $under in
     kernel | */*) options= ;;
-    # Emulated, a look takes 2 ms of a virtual core, and not some 20 us: age has to look more often than its budget lets it.
+    # Emulated, a look takes 2 ms of a virtual core, and not some 20 us: age has to look more often
+    # than its budget lets it.
     age) options="--budget 20 --speedup scales=3 --speedup waits=1" ;;
     *) options="--speedup scales=3 --speedup waits=1" ;;
     esac
@@ -78,7 +82,8 @@ load() {
     echo "$name/$load: $("$@" | tr '\n' ' ')" >>/tmp/turn
 }
 
-# Programs of one thread each: what acfs makes equal is the slowdown of programs, not of one program's threads.
+# Programs of one thread each: what acfs makes equal is the slowdown of programs, not of one
+# program's threads.
 alone() {
     programs=
     for _ in $(seq "$1"); do
@@ -106,8 +111,9 @@ compared() {
     load hackbench sh -c 'for _ in 1 2 3 4 5; do hackbench -g 4 -f 10 -l 300; done | sed -n "s/^Time: //p" | sort -n | sed -n 3p'
 }
 
-# p50, p99 and the greatest of cyclictest's wake-ups, us, those of all four threads together: a line of its histogram has a latency, and how many of each
-# thread's had it. Whatever is past its end counts as the greatest.
+# p50, p99 and the greatest of cyclictest's wake-ups, us, those of all four threads together: a line
+# of its histogram has a latency, and how many of each thread's had it. Whatever is past its end
+# counts as the greatest.
 timers() {
     cyclictest -q -t 4 -i 3000 -D 4 --policy=other -h 100000 | awk '
         /^[0-9]/ { here = 0; for (at = 2; at <= NF; at++) here += $at; if (here) { latency[++lines] = $1 + 0; of[lines] = here; all += here } }
@@ -147,8 +153,9 @@ apart() {
     # Wake-ups beside threads that work all the time.
     worker spin 4 90000 >/dev/null &
     beside=$!
-    # Single turns differ by a factor of three: those whose wake-ups are compared have several. The first two seconds are told apart, as schbench and others
-    # leave out a beginning: whoever is new has yet to show that it sleeps much.
+    # Single turns differ by a factor of three: those whose wake-ups are compared have several. The
+    # first two seconds are told apart, as schbench and others leave out a beginning: whoever is new
+    # has yet to show that it sleeps much.
     turns=1
     case " kernel $long " in
     *" $name "*) turns=4 ;;
@@ -177,7 +184,8 @@ for under in kernel "$@"; do
     esac
 done
 
-# With the budget that everybody has by default. Only a real-time thread can measure beside 2,000 that work.
+# With the budget that everybody has by default. Only a real-time thread can measure beside 2,000
+# that work.
 for name in $many; do
     begin "$name" && chrt -R -f 1 worker many 2000 30000 $scheduler >/tmp/many
     if finish "$name"; then

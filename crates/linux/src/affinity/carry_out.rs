@@ -1,7 +1,10 @@
 //! Directives, carried out. One that names what is not there (any more) is dropped: it came late.
 
-use evenkeel_machine::{Core, CoreId, Nanos};
-use evenkeel_policy::{Directive, Order, QueueId, State, ThreadId, Tier};
+use std::rc::Rc;
+
+use evenkeel_machine::{Core, CoreId, Nanos, PerKind};
+use evenkeel_mechanism::{Directed, Guests, Service, carry_out};
+use evenkeel_policy::{Clock, Order, Preemption, QueueId, Slice, State, ThreadId};
 
 use super::kernel::Kernel;
 use super::mechanism::Mechanism;
@@ -12,118 +15,11 @@ impl<K: Kernel> Mechanism<K> {
     /// Does what has been said, new queues first.
     pub(super) fn carry_out_all(&mut self) {
         let mut say = std::mem::take(&mut self.say);
-        say.drain_queues_first(|directive| self.carry_out(directive));
+        say.drain_queues_first(|directive| {
+            // What names a thread that has ended came late.
+            let _ = carry_out(self, directive);
+        });
         self.say = say;
-    }
-
-    fn carry_out(&mut self, directive: Directive) {
-        match directive {
-            Directive::MakeQueue(clock) => {
-                self.queues.push(Queue::new(clock));
-                self.waiting.push(0);
-                self.homes.push(self.everywhere);
-            }
-            Directive::Assign(thread, queue) if self.is_queue(queue) && self.is_placed(thread) => {
-                self.reassign(thread, queue);
-            }
-            Directive::AssignAll(threads) => {
-                threads
-                    .into_iter()
-                    .for_each(|(thread, queue)| self.carry_out(Directive::Assign(thread, queue)));
-            }
-            Directive::Order(thread, order) if self.is_placed(thread) => {
-                self.reorder(thread, order)
-            }
-            Directive::Charge(thread, charge) if self.is_placed(thread) => {
-                self.count(thread, self.now);
-                self.threads[thread.index()].charge = charge;
-            }
-            Directive::Slice(thread, slice) if self.is_placed(thread) => {
-                self.threads[thread.index()].slice = *slice
-            }
-            Directive::Serve { core, tiers, adopt } if self.is_core(core) => {
-                self.serve(core, tiers, adopt)
-            }
-            Directive::Host { core, guests, behind } if self.is_core(core) => {
-                let queues = self.queues.len();
-                let service = &mut self.services[core.index()];
-                service.guests =
-                    guests.into_iter().filter(|queue| queue.index() < queues).collect();
-                service.behind = behind;
-            }
-            Directive::Prefer(queue, mut cores) if self.is_queue(queue) => {
-                cores.retain(|&core| self.is_core(core));
-                self.queues[queue.index()].prefer = cores;
-            }
-            Directive::Preemption(queue, margin) if self.is_queue(queue) => {
-                self.queues[queue.index()].preemption = margin;
-            }
-            Directive::Sleeper(queue, credit) if self.is_queue(queue) => {
-                self.queues[queue.index()].sleeper = credit
-            }
-            Directive::Swap(a, b) => self.swap(a, b),
-            Directive::Move(thread, core) if self.is_core(core) && self.is_placed(thread) => {
-                self.hand_over(thread, core)
-            }
-            Directive::Preempt(core) if self.is_core(core) => self.give_back(core),
-            Directive::Timer(period) => {
-                self.timer =
-                    (period > Nanos::ZERO).then(|| (period, self.now.saturating_add(period)));
-            }
-            _ => {}
-        }
-    }
-
-    fn is_queue(&self, queue: QueueId) -> bool {
-        queue.index() < self.queues.len()
-    }
-
-    fn is_core(&self, core: CoreId) -> bool {
-        core.index() < self.cores.len()
-    }
-
-    fn reassign(&mut self, thread: ThreadId, queue: QueueId) {
-        if self.stats[thread.index()].queue == Some(queue) {
-            return;
-        }
-        self.count(thread, self.now);
-        if let Place::Queue(_) = self.threads[thread.index()].place {
-            self.dequeue(thread);
-            self.assign(thread, queue);
-            self.arrivals.push(thread);
-        } else {
-            self.assign(thread, queue);
-            self.change(thread);
-        }
-    }
-
-    fn reorder(&mut self, thread: ThreadId, order: Order) {
-        self.count(thread, self.now);
-        let waits = matches!(self.threads[thread.index()].place, Place::Queue(_));
-        let runs = self.stats[thread.index()].state == State::Running;
-        self.threads[thread.index()].order = order;
-        let Some(queue) = self.stats[thread.index()].queue else { return };
-        if waits {
-            self.enter_clock(thread, queue);
-        } else if runs {
-            // At once, not when it next waits: one that is far behind might never have to.
-            self.take_up_start(thread, queue);
-        }
-    }
-
-    fn serve(&mut self, core: CoreId, mut tiers: Vec<Tier>, adopt: Option<QueueId>) {
-        let queues = self.queues.len();
-        for tier in &mut tiers {
-            tier.queues.retain(|queue| queue.index() < queues);
-        }
-        tiers.retain(|tier| !tier.queues.is_empty());
-        let service = &mut self.services[core.index()];
-        service.tiers = tiers;
-        service.adopt = adopt.filter(|queue| queue.index() < queues);
-        if !service.is_used() {
-            self.give_back(core);
-        }
-        self.find_homes();
     }
 
     /// Where the threads of each queue may wait: cores that have it in the first tier, and those
@@ -150,11 +46,66 @@ impl<K: Kernel> Mechanism<K> {
         }
         self.changed.extend_from_slice(&self.live);
     }
+}
 
-    fn swap(&mut self, a: ThreadId, b: ThreadId) {
-        if a == b || !self.is_placed(a) || !self.is_placed(b) {
+impl<K: Kernel> Directed for Mechanism<K> {
+    fn queue_count(&self) -> usize {
+        self.queues.len()
+    }
+
+    fn core_count(&self) -> usize {
+        self.cores.len()
+    }
+
+    fn is_placed(&self, thread: ThreadId) -> bool {
+        self.threads.get(thread.index()).is_some_and(|state| state.told && !state.ended)
+    }
+
+    fn make_queue(&mut self, clock: Clock) {
+        self.queues.push(Queue::new(clock));
+        self.waiting.push(0);
+        self.homes.push(self.everywhere);
+    }
+
+    fn assign(&mut self, thread: ThreadId, queue: QueueId) {
+        if self.stats[thread.index()].queue == Some(queue) {
             return;
         }
+        self.count(thread, self.now);
+        if let Place::Queue(_) = self.threads[thread.index()].place {
+            self.dequeue(thread);
+            self.belong(thread, queue);
+            self.arrivals.push(thread);
+        } else {
+            self.belong(thread, queue);
+            self.change(thread);
+        }
+    }
+
+    fn order(&mut self, thread: ThreadId, order: Order) {
+        self.count(thread, self.now);
+        let waits = matches!(self.threads[thread.index()].place, Place::Queue(_));
+        let runs = self.stats[thread.index()].state == State::Running;
+        self.threads[thread.index()].order = order;
+        let Some(queue) = self.stats[thread.index()].queue else { return };
+        if waits {
+            self.enter_clock(thread, queue);
+        } else if runs {
+            // At once, not when it next waits: one that is far behind might never have to.
+            self.take_up_start(thread, queue);
+        }
+    }
+
+    fn serve(&mut self, core: CoreId, service: Service) {
+        let is_used = service.is_used();
+        self.services[core.index()] = service;
+        if !is_used {
+            self.give_back(core);
+        }
+        self.find_homes();
+    }
+
+    fn swap(&mut self, a: ThreadId, b: ThreadId) {
         let (of_a, of_b) = (&self.stats[a.index()], &self.stats[b.index()]);
         if of_a.state != State::Running || of_b.state != State::Running {
             return;
@@ -183,5 +134,38 @@ impl<K: Kernel> Mechanism<K> {
         self.leave(thread);
         self.give_back(core);
         self.put(thread, core);
+    }
+
+    fn charge(&mut self, thread: ThreadId, charge: PerKind<u32>) {
+        self.count(thread, self.now);
+        self.threads[thread.index()].charge = charge;
+    }
+
+    fn slice(&mut self, thread: ThreadId, slice: Rc<Slice>) {
+        self.threads[thread.index()].slice = *slice;
+    }
+
+    fn host(&mut self, core: CoreId, guests: Guests) {
+        self.guests[core.index()] = guests;
+    }
+
+    fn prefer(&mut self, queue: QueueId, cores: Vec<CoreId>) {
+        self.queues[queue.index()].prefer = cores;
+    }
+
+    fn preemption(&mut self, queue: QueueId, preemption: Option<Preemption>) {
+        self.queues[queue.index()].preemption = preemption;
+    }
+
+    fn sleeper(&mut self, queue: QueueId, credit: u64) {
+        self.queues[queue.index()].clock.set_sleeper(credit);
+    }
+
+    fn preempt(&mut self, core: CoreId) {
+        self.give_back(core);
+    }
+
+    fn timer(&mut self, period: Nanos) {
+        self.timer = (period > Nanos::ZERO).then(|| (period, self.now.saturating_add(period)));
     }
 }

@@ -132,8 +132,7 @@ impl<K: Kernel> Mechanism<K> {
     /// first tier, or among those who may be its guests.
     fn may_go_on(&self, core: CoreId, thread: ThreadId) -> bool {
         let service = &self.services[core.index()];
-        let queues =
-            || service.tiers.iter().take(1).flat_map(|tier| &tier.queues).chain(&service.guests);
+        let queues = || service.first_tier().iter().chain(self.guests[core.index()].queues());
         let fresh = |&thread: &ThreadId| {
             let (state, stats) = (&self.threads[thread.index()], &self.stats[thread.index()]);
             state.waits_woken || stats.runs == 0
@@ -213,7 +212,7 @@ impl<K: Kernel> Mechanism<K> {
 
     fn pick_for(&mut self, core: CoreId) {
         let by_tiers = || {
-            self.services[core.index()].tiers.iter().find_map(|tier| match tier.choose {
+            self.services[core.index()].tiers().iter().find_map(|tier| match tier.choose {
                 Choose::LeastKey => self.least_key(core, &tier.queues).map(|(_, thread)| thread),
                 Choose::MostLoaded => self.most_loaded(core, &tier.queues),
             })
@@ -234,29 +233,29 @@ impl<K: Kernel> Mechanism<K> {
 
     /// The guest that a core takes up before those of its own.
     fn guest(&self, core: CoreId) -> Option<ThreadId> {
-        let (key, guest) = self.least_key(core, &self.services[core.index()].guests)?;
+        let (key, guest) = self.least_key(core, self.guests[core.index()].queues())?;
         (!self.had_guest(core) && self.is_far_behind(core, key)).then_some(guest)
     }
 
     /// Whether a guest's turn on this core has just ended: it waits again.
     fn had_guest(&self, core: CoreId) -> bool {
         let place = self.last_on[core.index()].map(|thread| self.threads[thread.index()].place);
-        matches!(place, Some(Place::Queue(queue)) if self.services[core.index()].guests.contains(&queue))
+        matches!(place, Some(Place::Queue(queue)) if self.guests[core.index()].contains(queue))
     }
 
     /// Whether a key is so much less than those of a core's own that whose it is may be its guest.
     fn is_far_behind(&self, core: CoreId, key: u64) -> bool {
         let service = &self.services[core.index()];
         let own = service.own_queue().and_then(|own| self.first_for(core, own));
-        own.is_some_and(|(_, own)| key < own.saturating_sub(service.behind))
+        own.is_some_and(|(_, own)| self.guests[core.index()].comes_before(key, own))
     }
 
     /// Whether a thread that a core takes from a queue is its guest.
     fn is_guest(&self, core: CoreId, thread: ThreadId, queue: QueueId) -> bool {
         let key =
             || self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);
-        let guests = &self.services[core.index()].guests;
-        guests.contains(&queue) && !self.had_guest(core) && self.is_far_behind(core, key())
+        let guests = &self.guests[core.index()];
+        guests.contains(queue) && !self.had_guest(core) && self.is_far_behind(core, key())
     }
 
     fn most_loaded(&self, core: CoreId, queues: &[QueueId]) -> Option<ThreadId> {
@@ -288,11 +287,11 @@ impl<K: Kernel> Mechanism<K> {
         if let Place::Queue(queue) = self.threads[thread.index()].place {
             self.dequeue(thread);
             self.raise_floor(thread, queue);
-            if let Some(adopt) = self.services[core.index()].adopt
+            if let Some(adopt) = self.services[core.index()].adopt()
                 && adopt != queue
                 && !self.is_guest(core, thread, queue)
             {
-                self.assign(thread, adopt);
+                self.belong(thread, adopt);
             }
         }
         let state = &mut self.threads[thread.index()];

@@ -2,6 +2,7 @@
 //! kernel is asked for.
 
 use evenkeel_machine::{CoreId, Machine, Nanos, PerKind, Work};
+use evenkeel_mechanism::{Guests, Service};
 use evenkeel_policy::pelt::Pelt;
 use evenkeel_policy::{
     CoreStats, DEFAULT_WEIGHT, Directives, Event, Interest, Policy, State, ThreadId, ThreadStats,
@@ -12,12 +13,12 @@ use rustix::thread::CpuSet;
 use super::journal::Entry;
 use super::kernel::{Class, Kernel};
 use super::overflow::Overflow;
-use super::queues::{Queue, Service};
+use super::queues::Queue;
 use super::thread::{Mask, Thread};
 use crate::live::milestones::Milestones;
 use crate::live::roster::{Begun, Roster, put};
 use crate::live::speedups::{capacity_ratio, factors_of};
-use crate::live::{Sums, Totals, check_seen};
+use crate::live::{Refusal, Sums, Totals, check_seen};
 use crate::watch::{Cpu, Seen, Tid};
 
 /// How often, at most, an answer to what a dispatch brought about is dispatched again in one look.
@@ -74,6 +75,7 @@ pub struct Mechanism<K> {
     pub(super) waiting: Vec<u32>,
     pub(super) queues: Vec<Queue>,
     pub(super) services: Vec<Service>,
+    pub(super) guests: Vec<Guests>,
     /// By queue: CPUs of the cores whose first tier has it, and of faster ones that serve it at
     /// all.
     pub(super) homes: Vec<CpuSet>,
@@ -119,7 +121,7 @@ impl<K: Kernel> Mechanism<K> {
         policy: Box<dyn Policy>,
         options: Options,
         epoch: Nanos,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Refusal> {
         check_seen(policy.interest())?;
         let count = machine.cores.len();
         let mut everywhere = CpuSet::new();
@@ -127,10 +129,7 @@ impl<K: Kernel> Mechanism<K> {
         for core in &machine.cores {
             let cpu = core.cpu as usize;
             if cpu >= CpuSet::MAX_CPU {
-                return Err(format!(
-                    "CPU {cpu} is beyond the {} that sched_setaffinity is used with here",
-                    CpuSet::MAX_CPU
-                ));
+                return Err(Refusal::Beyond { cpu: core.cpu, room: CpuSet::MAX_CPU });
             }
             everywhere.set(cpu);
             if core_of.len() <= cpu {
@@ -162,7 +161,8 @@ impl<K: Kernel> Mechanism<K> {
             cores: vec![CoreStats { online: true, ..CoreStats::default() }; count],
             waiting: Vec::new(),
             queues: Vec::new(),
-            services: (0..count).map(|_| Service::default()).collect(),
+            services: vec![Service::default(); count],
+            guests: vec![Guests::default(); count],
             homes: Vec::new(),
             overflow: Overflow::default(),
             placed: vec![None; count],
@@ -349,11 +349,6 @@ impl<K: Kernel> Mechanism<K> {
 
     pub(super) fn allowed(&self, thread: ThreadId, core: CoreId) -> bool {
         self.affinity[thread.index()].as_ref().is_none_or(|cores| cores.contains(&core))
-    }
-
-    /// Whether it exists, has not ended, and is the policy's to place.
-    pub(super) fn is_placed(&self, thread: ThreadId) -> bool {
-        self.threads.get(thread.index()).is_some_and(|state| state.told && !state.ended)
     }
 
     pub(super) fn change(&mut self, thread: ThreadId) {

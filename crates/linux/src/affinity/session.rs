@@ -23,7 +23,7 @@ use super::kernel::{Kernel, Linux};
 use super::sampling::Sampling;
 use super::{Mechanism, Options};
 use crate::live::pace::Pace;
-use crate::live::{self, Cost, Finished, Totals, stay_on_fast_cores};
+use crate::live::{self, Cost, Finished, Refusal, Totals, stay_on_fast_cores};
 use crate::watch::{Seen, WatchError, Watcher, now};
 
 /// Time between looks while threads come and go on cores; also how many paces lie before a look
@@ -62,8 +62,8 @@ pub enum SessionError {
         policy: String,
         /// Machine.
         machine: String,
-        /// Its words.
-        why: String,
+        /// Why.
+        why: Refusal,
     },
     /// The file of masks.
     #[error("{}: masks cannot be written down there, so none will be changed: \

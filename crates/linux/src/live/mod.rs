@@ -11,27 +11,49 @@ use std::error::Error;
 use std::os::fd::AsFd;
 
 use evenkeel_machine::{KindId, Machine, Nanos};
-use evenkeel_policy::{Interest, ThreadStats};
+use evenkeel_policy::{Interest, StartError, ThreadStats};
 pub use roster::{App, Forgotten, Sums};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::watch::Tid;
 
-/// Whether all that a policy asks for can be seen of real threads.
+/// Why a policy cannot run on real threads of a machine.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// The policy does not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The policy asks for what only the simulator knows.
+    #[error(
+        "with these knobs it must be told {what}; of real threads nobody knows, only the simulator \
+         does"
+    )]
+    Unseen {
+        /// What it asks for, after "it must be told".
+        what: &'static str,
+    },
+    /// The machine has a CPU with a number beyond what the mechanism has room for.
+    #[error("CPU {cpu} is beyond the {room} that there is room for")]
+    Beyond {
+        /// Number of the CPU.
+        cpu: u32,
+        /// How many there is room for.
+        room: usize,
+    },
+}
+
+/// Checks that all that a policy asks for can be seen of real threads.
 ///
 /// # Errors
-/// What it is that only the simulator knows, in a sentence for people.
-pub fn check_seen(interest: Interest) -> Result<(), String> {
+/// [`Refusal::Unseen`]
+pub fn check_seen(interest: Interest) -> Result<(), Refusal> {
     let unseen = [
         (Interest::CRITICAL_SECTION, "when critical sections end"),
         (Interest::DISTANCE, "how much work there is left until the next milestone"),
     ];
     match unseen.iter().find(|(asked, _)| interest.wants(*asked)) {
         None => Ok(()),
-        Some((_, what)) => Err(format!(
-            "with these knobs it must be told {what}; of real threads nobody knows, only the \
-             simulator does"
-        )),
+        Some(&(_, what)) => Err(Refusal::Unseen { what }),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Directives, carried out. One that names what is not there (any more) is dropped: it came late.
 
+use std::rc::Rc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
-use evenkeel_machine::{CoreId, KindId, Nanos};
-use evenkeel_policy::{
-    Choose, Clock, Directive, Order, QueueId, Slice, Start, State, ThreadId, Tier,
-};
+use evenkeel_machine::{CoreId, KindId, Nanos, PerKind};
+use evenkeel_mechanism::{Directed, Guests, Service, carry_out};
+use evenkeel_policy::{Choose, Clock, Order, Preemption, QueueId, Slice, Start, State, ThreadId};
 
 use super::mechanism::Mechanism;
 use super::shared::{
@@ -20,115 +20,15 @@ impl Mechanism {
     /// Does what has been said, new queues first.
     pub(super) fn carry_out_all(&mut self) {
         let mut say = std::mem::take(&mut self.say);
-        say.drain_queues_first(|directive| self.carry_out(directive));
+        say.drain_queues_first(|directive| {
+            // What names a thread that has ended came late.
+            let _ = carry_out(self, directive);
+        });
         self.say = say;
-    }
-
-    fn carry_out(&mut self, directive: Directive) {
-        match directive {
-            Directive::MakeQueue(clock) => self.make_queue(clock),
-            Directive::Assign(thread, queue) if self.is_queue(queue) && self.is_placed(thread) => {
-                self.assign(thread, queue);
-            }
-            Directive::AssignAll(threads) => {
-                threads
-                    .into_iter()
-                    .for_each(|(thread, queue)| self.carry_out(Directive::Assign(thread, queue)));
-            }
-            Directive::Order(thread, order) if self.is_placed(thread) => {
-                self.reorder(thread, order)
-            }
-            Directive::Charge(thread, charge) if self.is_placed(thread) => {
-                self.threads[thread.index()].charge = charge;
-                self.write_rates(thread);
-            }
-            Directive::Slice(thread, slice) if self.is_placed(thread) => {
-                if let Some(slot) = self.threads[thread.index()].slot {
-                    self.write_slice(slot, &slice);
-                }
-                self.threads[thread.index()].slice = *slice;
-            }
-            Directive::Serve { core, tiers, adopt } if self.is_core(core) => {
-                self.serve(core, tiers, adopt)
-            }
-            Directive::Host { core, guests, behind } if self.is_core(core) => {
-                self.host(core, &guests, behind)
-            }
-            Directive::Prefer(queue, cores) if self.is_queue(queue) => self.prefer(queue, &cores),
-            Directive::Preemption(queue, preemption) if self.is_queue(queue) => {
-                let queue = &self.kernel.queues[queue.index()];
-                queue.preemption.store(preemption.map_or(0, |it| it.margin), Relaxed);
-                let preempts = match preemption {
-                    None => preempts::NEVER,
-                    Some(it) if it.synchronous => preempts::ALWAYS,
-                    Some(_) => preempts::NOT_SYNCHRONOUS,
-                };
-                queue.preempts.store(preempts, Relaxed);
-            }
-            Directive::Sleeper(queue, credit) if self.is_queue(queue) => {
-                self.kernel.queues[queue.index()].sleeper.store(credit, Relaxed);
-            }
-            Directive::Swap(a, b) => self.swap(a, b),
-            Directive::Move(thread, core) if self.is_core(core) && self.is_placed(thread) => {
-                self.hand_over(thread, core);
-            }
-            Directive::Preempt(core) if self.is_core(core) => self.preempt(core),
-            Directive::Timer(period) => {
-                self.timer =
-                    (period > Nanos::ZERO).then(|| (period, self.now.saturating_add(period)));
-            }
-            _ => {}
-        }
-    }
-
-    fn is_queue(&self, queue: QueueId) -> bool {
-        queue.index() < self.queues.len()
-    }
-
-    fn is_core(&self, core: CoreId) -> bool {
-        core.index() < self.cores.len()
     }
 
     fn cpu(&self, core: CoreId) -> u32 {
         self.machine.cores[core.index()].cpu
-    }
-
-    pub(super) fn make_queue(&mut self, clock: Clock) {
-        if !self.is_room_for_queues() {
-            return;
-        }
-        let number = self.queues.len() as u32;
-        let own = clock == Clock::Own;
-        self.kernel.queues[number as usize].own_clock.store(u32::from(own), Relaxed);
-        self.queues.push(own);
-        self.waiting.push(0);
-        if self.attached {
-            self.orders.push(super::mechanism::Order {
-                kind: command::MAKE_QUEUE,
-                slot: NONE,
-                other: number,
-            });
-        }
-    }
-
-    fn assign(&mut self, thread: ThreadId, queue: QueueId) {
-        let known = self.stats[thread.index()].queue;
-        if known == Some(queue) {
-            return;
-        }
-        // The first assignment shows, too, where it was put before anything was said.
-        self.belong(thread, queue);
-        let state = &mut self.threads[thread.index()];
-        let Some(slot) = state.slot else { return };
-        state.queue_generation = state.queue_generation.wrapping_add(1);
-        let slot = &self.kernel.slots[slot as usize];
-        slot.queue_said.store(queue.0, Relaxed);
-        slot.queue_generation.store(state.queue_generation, Release);
-        if self.waits(thread) {
-            self.order(command::REQUEUE, thread, NONE);
-        } else if known.is_none() && self.runs_elsewhere(thread, queue) {
-            self.take_up_anew(thread, queue);
-        }
     }
 
     /// Whether a thread that has its first queue now runs on a core of another kind than that queue
@@ -167,7 +67,7 @@ impl Mechanism {
             shown.online
                 && shown.running.is_none()
                 && !self
-                    .orders
+                    .commands
                     .iter()
                     .any(|order| order.kind == command::MOVE && order.other == cpu)
         };
@@ -175,7 +75,7 @@ impl Mechanism {
             .cores_served_first(queue)
             .find(|&core| self.allowed(thread, core) && is_free(core));
         if let Some(core) = idle {
-            self.order(command::MOVE, thread, self.cpu(core));
+            self.push_command(command::MOVE, thread, self.cpu(core));
             self.note_sent(thread);
         } else if let Some(slot) = self.threads[thread.index()].slot
             && let Some(core) = self.core_of(self.kernel.slots[slot as usize].cpu.load(Relaxed))
@@ -190,31 +90,6 @@ impl Mechanism {
         slot.is_some_and(|slot| {
             self.kernel.slots[slot as usize].state.load(Relaxed) == shared::state::READY
         })
-    }
-
-    fn reorder(&mut self, thread: ThreadId, mut order: Order) {
-        let state = &mut self.threads[thread.index()];
-        let anew = !matches!(
-            (state.order, order),
-            (Order::VirtualTime { .. }, Order::VirtualTime { start: Start::Keep, .. })
-        );
-        if let Order::VirtualTime { start: Start::At(at), .. } = order {
-            self.stats[thread.index()].virtual_time = at;
-        }
-        state.order_generation = state.order_generation.wrapping_add(1);
-        state.order = order;
-        let generation = state.order_generation;
-        let Some(slot) = state.slot else { return };
-        let own = self.stats[thread.index()].weight;
-        self.write_order(slot, &self.threads[thread.index()], own, generation);
-        if let Order::VirtualTime { start, .. } = &mut order {
-            // It starts once.
-            *start = Start::Keep;
-        }
-        self.threads[thread.index()].order = order;
-        if anew && self.waits(thread) {
-            self.order(command::REQUEUE, thread, NONE);
-        }
     }
 
     /// Writes the place of a thread in its queue to its slot.
@@ -290,16 +165,93 @@ impl Mechanism {
         slot.batch.store(slice.batch, Relaxed);
     }
 
-    pub(super) fn serve(&mut self, core: CoreId, mut tiers: Vec<Tier>, adopt: Option<QueueId>) {
-        let queues = self.queues.len();
-        for tier in &mut tiers {
-            tier.queues.retain(|queue| queue.index() < queues);
+    /// The kind of a core, of which policies speak.
+    pub fn kind(&self, core: CoreId) -> KindId {
+        self.machine.cores[core.index()].kind
+    }
+}
+
+impl Directed for Mechanism {
+    fn queue_count(&self) -> usize {
+        self.queues.len()
+    }
+
+    fn core_count(&self) -> usize {
+        self.cores.len()
+    }
+
+    fn is_placed(&self, thread: ThreadId) -> bool {
+        self.threads.get(thread.index()).is_some_and(|state| state.told)
+    }
+
+    fn make_queue(&mut self, clock: Clock) {
+        if !self.is_room_for_queues() {
+            return;
         }
-        tiers.retain(|tier| !tier.queues.is_empty());
-        tiers.truncate(MAX_TIERS);
+        let number = self.queues.len() as u32;
+        let own = clock == Clock::Own;
+        self.kernel.queues[number as usize].own_clock.store(u32::from(own), Relaxed);
+        self.queues.push(own);
+        self.waiting.push(0);
+        if self.attached {
+            self.commands.push(super::mechanism::Command {
+                kind: command::MAKE_QUEUE,
+                slot: NONE,
+                other: number,
+            });
+        }
+    }
+
+    fn assign(&mut self, thread: ThreadId, queue: QueueId) {
+        let known = self.stats[thread.index()].queue;
+        if known == Some(queue) {
+            return;
+        }
+        // The first assignment shows, too, where it was put before anything was said.
+        self.belong(thread, queue);
+        let state = &mut self.threads[thread.index()];
+        let Some(slot) = state.slot else { return };
+        state.queue_generation = state.queue_generation.wrapping_add(1);
+        let slot = &self.kernel.slots[slot as usize];
+        slot.queue_said.store(queue.0, Relaxed);
+        slot.queue_generation.store(state.queue_generation, Release);
+        if self.waits(thread) {
+            self.push_command(command::REQUEUE, thread, NONE);
+        } else if known.is_none() && self.runs_elsewhere(thread, queue) {
+            self.take_up_anew(thread, queue);
+        }
+    }
+
+    fn order(&mut self, thread: ThreadId, mut order: Order) {
+        let state = &mut self.threads[thread.index()];
+        let anew = !matches!(
+            (state.order, order),
+            (Order::VirtualTime { .. }, Order::VirtualTime { start: Start::Keep, .. })
+        );
+        if let Order::VirtualTime { start: Start::At(at), .. } = order {
+            self.stats[thread.index()].virtual_time = at;
+        }
+        state.order_generation = state.order_generation.wrapping_add(1);
+        state.order = order;
+        let generation = state.order_generation;
+        let Some(slot) = state.slot else { return };
+        let own = self.stats[thread.index()].weight;
+        self.write_order(slot, &self.threads[thread.index()], own, generation);
+        if let Order::VirtualTime { start, .. } = &mut order {
+            // It starts once.
+            *start = Start::Keep;
+        }
+        self.threads[thread.index()].order = order;
+        if anew && self.waits(thread) {
+            self.push_command(command::REQUEUE, thread, NONE);
+        }
+    }
+
+    fn serve(&mut self, core: CoreId, service: Service) {
+        let tiers = &service.tiers()[..service.tiers().len().min(MAX_TIERS)];
         let number = self.cpu(core);
         let (word, bit) = (number as usize / 64, 1_u64 << (number % 64));
-        for queue in &self.kernel.queues[..queues] {
+        for queue in &self.kernel.queues[..self.queues.len()] {
             queue.served[word].fetch_and(!bit, Relaxed);
             queue.served_first[word].fetch_and(!bit, Relaxed);
         }
@@ -325,33 +277,28 @@ impl Mechanism {
                 self.kernel.board().weighs_queues.store(1, Relaxed);
             }
         }
-        cpu.adopt.store(
-            adopt.filter(|queue| queue.index() < queues).map_or(NONE, |queue| queue.0),
-            Relaxed,
-        );
+        cpu.adopt.store(service.adopt().map_or(NONE, |queue| queue.0), Relaxed);
         cpu.used.store(u32::from(!tiers.is_empty()), Relaxed);
         cpu.tier_count.store(tiers.len() as u32, Release);
         // Whoever runs there, or waits where it now looks, is to know.
         self.preempt(core);
     }
 
-    fn host(&self, core: CoreId, guests: &[QueueId], behind: u64) {
+    fn host(&mut self, core: CoreId, guests: Guests) {
         let cpu = &self.kernel.cpus[self.cpu(core) as usize];
-        cpu.behind.store(behind, Relaxed);
-        let guests = guests.iter().filter(|queue| queue.index() < self.queues.len());
+        cpu.behind.store(guests.behind(), Relaxed);
         let mut count = 0;
-        for (place, queue) in cpu.hosts.iter().zip(guests) {
+        for (place, queue) in cpu.hosts.iter().zip(guests.queues()) {
             place.store(queue.0 as u16, Relaxed);
             count += 1;
         }
         cpu.host_count.store(count, Release);
     }
 
-    fn prefer(&mut self, queue: QueueId, cores: &[CoreId]) {
+    fn prefer(&mut self, queue: QueueId, cores: Vec<CoreId>) {
         let queue = &self.kernel.queues[queue.index()];
-        let cores = cores.iter().filter(|&&core| self.is_core(core)).take(MAX_CPUS);
         let mut count = 0;
-        for (place, &core) in queue.preferred.iter().zip(cores) {
+        for (place, core) in queue.preferred.iter().zip(cores.into_iter().take(MAX_CPUS)) {
             place.store(self.cpu(core) as u16, Relaxed);
             count += 1;
         }
@@ -361,14 +308,15 @@ impl Mechanism {
     fn preempt(&mut self, core: CoreId) {
         if self.attached {
             let other = self.cpu(core);
-            self.orders.push(super::mechanism::Order { kind: command::PREEMPT, slot: NONE, other });
+            self.commands.push(super::mechanism::Command {
+                kind: command::PREEMPT,
+                slot: NONE,
+                other,
+            });
         }
     }
 
     fn swap(&mut self, a: ThreadId, b: ThreadId) {
-        if a == b || !self.is_placed(a) || !self.is_placed(b) {
-            return;
-        }
         let (of_a, of_b) = (&self.stats[a.index()], &self.stats[b.index()]);
         if of_a.state != State::Running || of_b.state != State::Running {
             return;
@@ -377,7 +325,7 @@ impl Mechanism {
             return;
         }
         let Some(other) = self.threads[b.index()].slot else { return };
-        self.order(command::SWAP, a, other);
+        self.push_command(command::SWAP, a, other);
         self.note_sent(a);
         self.note_sent(b);
     }
@@ -393,12 +341,38 @@ impl Mechanism {
             return;
         }
         let cpu = self.cpu(core);
-        self.order(command::MOVE, thread, cpu);
+        self.push_command(command::MOVE, thread, cpu);
         self.note_sent(thread);
     }
 
-    /// The kind of a core, of which policies speak.
-    pub fn kind(&self, core: CoreId) -> KindId {
-        self.machine.cores[core.index()].kind
+    fn charge(&mut self, thread: ThreadId, charge: PerKind<u32>) {
+        self.threads[thread.index()].charge = charge;
+        self.write_rates(thread);
+    }
+
+    fn slice(&mut self, thread: ThreadId, slice: Rc<Slice>) {
+        if let Some(slot) = self.threads[thread.index()].slot {
+            self.write_slice(slot, &slice);
+        }
+        self.threads[thread.index()].slice = *slice;
+    }
+
+    fn preemption(&mut self, queue: QueueId, preemption: Option<Preemption>) {
+        let queue = &self.kernel.queues[queue.index()];
+        queue.preemption.store(preemption.map_or(0, |it| it.margin), Relaxed);
+        let preempts = match preemption {
+            None => preempts::NEVER,
+            Some(it) if it.synchronous => preempts::ALWAYS,
+            Some(_) => preempts::NOT_SYNCHRONOUS,
+        };
+        queue.preempts.store(preempts, Relaxed);
+    }
+
+    fn sleeper(&mut self, queue: QueueId, credit: u64) {
+        self.kernel.queues[queue.index()].sleeper.store(credit, Relaxed);
+    }
+
+    fn timer(&mut self, period: Nanos) {
+        self.timer = (period > Nanos::ZERO).then(|| (period, self.now.saturating_add(period)));
     }
 }

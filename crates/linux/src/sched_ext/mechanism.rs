@@ -5,6 +5,7 @@ use std::io;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use evenkeel_machine::{CoreId, Machine, Nanos};
+use evenkeel_mechanism::{Directed as _, Service};
 use evenkeel_policy::pelt::Pelt;
 use evenkeel_policy::{
     CoreStats, Directives, Event, Interest, Policy, QueueId, State, ThreadId, ThreadStats, View,
@@ -15,7 +16,7 @@ use super::shared::{MAX_CPUS, MAX_QUEUES, NONE, TEMPLATE, pending};
 use super::thread::{Thread, UNIT};
 use crate::live::milestones::Milestones;
 use crate::live::roster::Roster;
-use crate::live::{Sums, Totals, check_seen};
+use crate::live::{Refusal, Sums, Totals, check_seen};
 use crate::watch::Tid;
 
 /// How often, at most, an answer to what an answer brought about is told again in one look.
@@ -51,7 +52,7 @@ pub(super) struct Sent {
 
 /// A command for the kernel side, as this side has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Order {
+pub(super) struct Command {
     pub kind: u32,
     pub slot: u32,
     pub other: u32,
@@ -94,7 +95,7 @@ pub struct Mechanism {
     pub(super) idles: Vec<u64>,
     /// Everybody who is shown as running, and some who were.
     pub(super) shown_running: Vec<ThreadId>,
-    pub(super) orders: Vec<Order>,
+    pub(super) commands: Vec<Command>,
     pub(super) events: Vec<Event>,
     pub(super) milestones: Milestones,
     /// The live thread that was last looked at for how long it has waited, and when.
@@ -148,15 +149,13 @@ impl Mechanism {
         policy: Box<dyn Policy>,
         options: Options,
         epoch: Nanos,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Refusal> {
         check_seen(policy.interest())?;
         let count = machine.cores.len();
         let mut core_of = vec![None; MAX_CPUS];
         for core in &machine.cores {
             let place = core_of.get_mut(core.cpu as usize);
-            *place.ok_or_else(|| {
-                format!("CPU {} is beyond the {MAX_CPUS} that there is room for", core.cpu)
-            })? = Some(core.id);
+            *place.ok_or(Refusal::Beyond { cpu: core.cpu, room: MAX_CPUS })? = Some(core.id);
         }
         let slots = kernel.slots.len();
         let mut mechanism = Self {
@@ -186,7 +185,7 @@ impl Mechanism {
             utilisation: vec![Pelt::default(); count],
             idles: vec![0; count],
             shown_running: Vec::new(),
-            orders: Vec::new(),
+            commands: Vec::new(),
             events: Vec::new(),
             milestones: Milestones::default(),
             swept: (0, Nanos::ZERO),
@@ -270,7 +269,7 @@ impl Mechanism {
         let board = self.kernel.board();
         board.queue_count.store(self.queues.len() as u32, Relaxed);
         board.heartbeat.store(crate::watch::now().0, Relaxed);
-        self.orders.clear();
+        self.commands.clear();
         self.kernel.attach()?;
         self.attached = true;
         Ok(())
@@ -375,7 +374,7 @@ impl Mechanism {
         }
         self.sweep();
         self.look_for_ended();
-        self.command()?;
+        self.send_commands()?;
         Ok(any)
     }
 
@@ -412,26 +411,26 @@ impl Mechanism {
         }
     }
 
-    /// Has the kernel side carry out what was ordered.
-    fn command(&mut self) -> io::Result<()> {
-        let mut orders = std::mem::take(&mut self.orders);
-        for portion in orders.chunks(self.kernel.commands.len()) {
-            for (order, command) in portion.iter().zip(self.kernel.commands.iter()) {
-                command.kind.store(order.kind, Relaxed);
-                command.slot.store(order.slot, Relaxed);
-                command.other.store(order.other, Relaxed);
+    /// Has the kernel side carry out the commands.
+    fn send_commands(&mut self) -> io::Result<()> {
+        let mut commands = std::mem::take(&mut self.commands);
+        for portion in commands.chunks(self.kernel.commands.len()) {
+            for (said, command) in portion.iter().zip(self.kernel.commands.iter()) {
+                command.kind.store(said.kind, Relaxed);
+                command.slot.store(said.slot, Relaxed);
+                command.other.store(said.other, Relaxed);
                 command.done.store(0, Relaxed);
             }
             self.kernel.obey(portion.len())?;
             self.totals.calls += 1;
             let done = portion.iter().zip(self.kernel.commands.iter());
-            let swaps = done.filter(|(order, command)| {
-                order.kind == super::shared::command::SWAP && command.done.load(Relaxed) != 0
+            let swaps = done.filter(|(said, command)| {
+                said.kind == super::shared::command::SWAP && command.done.load(Relaxed) != 0
             });
             self.totals.swaps += swaps.count() as u64;
         }
-        orders.clear();
-        self.orders = orders;
+        commands.clear();
+        self.commands = commands;
         Ok(())
     }
 
@@ -458,7 +457,7 @@ impl Mechanism {
             let core =
                 Some(stats.core).filter(usable).or_else(|| anywhere.into_iter().find(usable));
             if let (State::Ready, Some(core)) = (stats.state, core) {
-                self.order(
+                self.push_command(
                     super::shared::command::MOVE,
                     thread,
                     self.machine.cores[core.index()].cpu,
@@ -489,9 +488,9 @@ impl Mechanism {
     }
 
     /// Notes a command for a thread.
-    pub(super) fn order(&mut self, kind: u32, thread: ThreadId, other: u32) {
+    pub(super) fn push_command(&mut self, kind: u32, thread: ThreadId, other: u32) {
         if let (Some(slot), true) = (self.threads[thread.index()].slot, self.attached) {
-            self.orders.push(Order { kind, slot, other });
+            self.commands.push(Command { kind, slot, other });
         }
     }
 
@@ -529,11 +528,6 @@ impl Mechanism {
         self.affinity[thread.index()].as_ref().is_none_or(|cores| cores.contains(&core))
     }
 
-    /// Whether it exists, has not ended, and is the policy's to place.
-    pub(super) fn is_placed(&self, thread: ThreadId) -> bool {
-        self.threads.get(thread.index()).is_some_and(|state| state.told)
-    }
-
     /// A policy that says nothing of cores must not keep the machine from running.
     fn serve_all_if_none(&mut self) {
         if self.queues.is_empty() {
@@ -542,8 +536,9 @@ impl Mechanism {
         let served = self.kernel.cpus.iter().any(|cpu| cpu.used.load(Relaxed) != 0);
         if !served {
             let tier = vec![evenkeel_policy::Tier::least_key([QueueId(0)])];
+            let service = Service::new(tier, None, self.queues.len());
             for core in 0..self.machine.cores.len() as u32 {
-                self.serve(CoreId(core), tier.clone(), None);
+                self.serve(CoreId(core), service.clone());
             }
         }
     }

@@ -29,7 +29,7 @@ use super::shared::pending;
 use super::support::hotplug_sequence;
 use super::{LoadError, counters, support};
 use crate::live::pace::Pace;
-use crate::live::{self, Cost, Finished, Totals, stay_on_fast_cores};
+use crate::live::{self, Cost, Finished, Refusal, Totals, stay_on_fast_cores};
 use crate::watch::now;
 
 /// Time between looks while there is something to see.
@@ -67,7 +67,7 @@ pub enum SessionError {
         /// Machine.
         machine: String,
         /// Its words.
-        why: String,
+        why: Refusal,
     },
     /// The kernel side.
     #[error(transparent)]

@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
 use evenkeel_machine::{CoreId, Nanos};
-use evenkeel_policy::{Directives, Event, Interest, Order, Policy, Start, State, ThreadId, View};
+use evenkeel_policy::{
+    Directives, Event, Interest, Order, Policy, Start, StartError, State, ThreadId, View,
+};
 use proptest::prelude::*;
 
 use super::load::by_hand::{self, Notes};
@@ -31,7 +33,7 @@ impl Policy for Listener {
         Interest::WOKE.and(Interest::BLOCKED)
     }
 
-    fn start(&mut self, _: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, _: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         say.timer(Nanos::from_millis(1));
         Ok(())
     }

@@ -6,11 +6,13 @@
 //! it does no input or output, reads no clock and starts nothing.
 
 mod directive;
+mod error;
 mod ids;
 mod knobs;
 mod view;
 
 pub use directive::{Choose, Clock, Directive, Directives, Order, Preemption, Slice, Start, Tier};
+pub use error::StartError;
 pub use ids::{AppId, QueueId, ThreadId};
 pub use knobs::{Knob, KnobError, Knobs, Value};
 pub use view::{CoreStats, Event, Interest, State, ThreadStats, View};
@@ -27,8 +29,8 @@ pub trait Policy: Send {
     /// Before anything runs: makes queues, says what each core serves. The view has no threads yet.
     ///
     /// # Errors
-    /// A machine on which this policy makes no sense, in a sentence for people.
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String>;
+    /// A machine on which this policy makes no sense, or knobs that contradict each other.
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError>;
 
     /// Something happened. Events of one instant come in order of cause, each with the view as it
     /// is after all of them.

@@ -1,8 +1,10 @@
 //! What no schedule beats.
 //!
 //! ```text
-//! path      = greatest sum of min_p w(t, p) along a path               (transfers may all be saved by one worker)
-//! capacity  = sum over t of min_p lambda_p w(t, p),   lambda_p ~ 1 / (sum over t of w(t, p)),   sum of lambda_p = 1
+//! path      = greatest sum of min_p w(t, p) along a path
+//!             (transfers may all be saved by one worker)
+//! capacity  = sum over t of min_p lambda_p w(t, p),
+//!             lambda_p ~ 1 / (sum over t of w(t, p)),   sum of lambda_p = 1
 //! ```
 //!
 //! Why `capacity` is a bound: the makespan is no less than any worker's load, so no less than a

@@ -1,12 +1,14 @@
 //! `cats`: criticality-aware task scheduling. The longest path known so far goes to the fast cores.
 //!
 //! ```text
-//! level(t)    bottom level in tasks: 0 without successors, else 1 + max over successors s of level(s);
-//!             a task that is created raises those that it waits for, and so on up
+//! level(t)    bottom level in tasks: 0 without successors, else 1 + max over successors s of
+//!             level(s); a task that is created raises those that it waits for, and so on up
 //! m           level of the last task that was found critical; 0 at first
-//! critical(t) when t becomes ready:  level(t) > m,  or t is the heir of a critical task and level(t) >= m - 1;  then m = level(t)
+//! critical(t) when t becomes ready:  level(t) > m,  or t is the heir of a critical task and
+//!             level(t) >= m - 1;  then m = level(t)
 //! heir(t)     the successor with the greatest level, the first created of several
-//! fast        takes the critical task of the greatest level; where there is none, the oldest of the others
+//! fast        takes the critical task of the greatest level; where there is none, the oldest of
+//!             the others
 //! slow        takes the oldest of the others only
 //! wake        of workers that wait, one on the fastest kind first
 //! ```

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! priority(t) = rank_u(t) + rank_d(t)                                   (ranks.rs)
-//! path        : from the entry with the greatest priority, again and again to the successor with the greatest
+//! path        : from the entry with the greatest priority, again and again to the successor with
+//!               the greatest
 //! p_path      = argmin_p sum over t in path of w(t, p)
 //! order       : among ready tasks the greatest priority first
 //! place       : t in path on p_path, any other on argmin_p EFT(t, p), both with insertion

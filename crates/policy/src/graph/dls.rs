@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! w*(t)      = median over p of w(t, p)
-//! SL(t)      = w*(t) + max over successors s of SL(s)                                     static level: no transfers
-//! DL(t, p)   = SL(t) - max( arrival(t, p), free(p) ) + w*(t) - w(t, p)                    dynamic level
+//! SL(t)      = w*(t) + max over successors s of SL(s)                   static level: no transfers
+//! DL(t, p)   = SL(t) - max( arrival(t, p), free(p) ) + w*(t) - w(t, p)               dynamic level
 //! step       : the ready t and the p with the greatest DL(t, p); t goes behind the others on p
 //! ```
 //!

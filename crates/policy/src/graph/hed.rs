@@ -2,12 +2,13 @@
 //! and keeps only copies that somebody uses.
 //!
 //! ```text
-//! order      tasks by descending rank_u                                                     (ranks.rs)
-//! on each p  while the predecessor whose data come last has no copy on p, and a copy of it, put into the earliest gap
-//!            on p that its own data allow, lets t start sooner: keep that copy
-//! place      t with those copies on the p where it then ends first, with insertion            (lanes.rs)
-//! prune      from the last task to the first: a copy stays if it is the first to end of a task without successors, or the one
-//!            from which a copy that stays has its data first
+//! order      tasks by descending rank_u                                                 (ranks.rs)
+//! on each p  while the predecessor whose data come last has no copy on p, and a copy of it, put
+//!            into the earliest gap on p that its own data allow, lets t start sooner: keep that
+//!            copy
+//! place      t with those copies on the p where it then ends first, with insertion      (lanes.rs)
+//! prune      from the last task to the first: a copy stays if it is the first to end of a task
+//!            without successors, or the one from which a copy that stays has its data first
 //! ```
 //!
 //! Source: Agarwal and Kumar, "Economical duplication based task scheduling for heterogeneous and

@@ -1,8 +1,10 @@
 //! A schedule in the making, and the questions that static policies ask of it.
 //!
 //! ```text
-//! arrival(t, p)  = max over predecessors s of min over copies of s on q ( finish + (q == p ? 0 : c(s, t)) )
-//! EST(t, p)      = the earliest gap on p of at least w(t, p) that starts at arrival(t, p) or later      (insertion)
+//! arrival(t, p)  = max over predecessors s of min over copies of s on q
+//!                  ( finish + (q == p ? 0 : c(s, t)) )
+//! EST(t, p)      = the earliest gap on p of at least w(t, p) that starts at arrival(t, p) or later
+//!                  (insertion)
 //! EFT(t, p)      = EST(t, p) + w(t, p)
 //! ```
 //!

@@ -1,13 +1,14 @@
 //! `ldcp`: longest dynamic critical path.
 //!
 //! ```text
-//! DAG_p           the graph as it would be on worker p: a placed task has its real cost, any other w(t, p);
-//!                 an edge between placed tasks of one worker is free; consecutive tasks of a worker have an edge of length 0;
-//!                 the last task on p has edges of length 0 to all ready tasks
+//! DAG_p           the graph as it would be on worker p: a placed task has its real cost, any
+//!                 other w(t, p); an edge between placed tasks of one worker is free; consecutive
+//!                 tasks of a worker have an edge of length 0; the last task on p has edges of
+//!                 length 0 to all ready tasks
 //! URank_p(t)      longest path in DAG_p from the beginning of t to an end
 //! key graph       the DAG_p with the longest path of all
-//! key task        the first task on that path that is not placed; where it waits for tasks that are not placed, the one of
-//!                 them with the greatest URank_p, and so on
+//! key task        the first task on that path that is not placed; where it waits for tasks that
+//!                 are not placed, the one of them with the greatest URank_p, and so on
 //! place           on argmin_p EFT(t, p), with insertion
 //! ```
 //!

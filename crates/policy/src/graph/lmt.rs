@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! level(t)  = 0 without predecessors, else 1 + max over predecessors s of level(s)
-//! merge     : while a level has more groups of tasks than there are workers, the two groups with the least mean cost become one
+//! merge     : while a level has more groups of tasks than there are workers, the two groups with
+//!             the least mean cost become one
 //! order     : level by level; within one, groups by descending mean cost
 //! place     : a group on the worker without a group of this level yet that has the least
 //!             sum over t in group of ( w(t, p) + sum over predecessors s not on p of c(s, t) )

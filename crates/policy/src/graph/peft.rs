@@ -2,7 +2,8 @@
 //! itself.
 //!
 //! ```text
-//! OCT(t, p)   = max over successors s of min over q ( OCT(s, q) + w(s, q) + (q == p ? 0 : c(t, s)) )      optimistic cost table
+//! OCT(t, p)   = max over successors s of min over q
+//!               ( OCT(s, q) + w(s, q) + (q == p ? 0 : c(t, s)) )             optimistic cost table
 //! order       : among ready tasks the greatest mean over p of OCT(t, p) first
 //! place       : on argmin_p ( EFT(t, p) + OCT(t, p) ), with insertion
 //! ```

@@ -2,8 +2,10 @@
 //! over costs.
 //!
 //! ```text
-//! w(t, p)        time of task t on worker p, any matrix: workers need not keep their order from task to task
-//! c(s, t)        time from the end of s on one worker until t may start on another; 0 on the same worker
+//! w(t, p)        time of task t on worker p, any matrix: workers need not keep their order from
+//!                task to task
+//! c(s, t)        time from the end of s on one worker until t may start on another; 0 on the
+//!                same worker
 //! ```
 //!
 //! The model of the literature (Topcuoglu, Hariri and Wu, TPDS 2002, section 2): no task is

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! ready  : a task goes on top of the deque of the worker that made it ready
-//! take   : the newest of one's own; else the oldest of a victim drawn at random (from there round, until one has something)
+//! take   : the newest of one's own; else the oldest of a victim drawn at random (from there
+//!          round, until one has something)
 //! ```
 //!
 //! Source: Blumofe and Leiserson, JACM 46(5), 1999. A bound of work / workers + critical path holds

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! ready   : as in steal
-//! take    : own newest first; then a fast worker goes to victims on the slowest kind first, then the next, … its own kind and faster
-//!           ones last; a worker on the slowest kind to any. Within a kind from a random victim round, the oldest of each
-//! decline : a worker on kind k at time now leaves a task t if the faster workers F, once free (now, or when what they run is
-//!           done by its cost), could do all other ready tasks and then t before now + w(t, k)
+//! take    : own newest first; then a fast worker goes to victims on the slowest kind first, then
+//!           the next, … its own kind and faster ones last; a worker on the slowest kind to any.
+//!           Within a kind from a random victim round, the oldest of each
+//! decline : a worker on kind k at time now leaves a task t if the faster workers F, once free
+//!           (now, or when what they run is done by its cost), could do all other ready tasks and
+//!           then t before now + w(t, k)
 //! wake    : of workers that wait, one on the fastest kind first
 //! ```
 //!

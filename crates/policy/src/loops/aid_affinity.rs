@@ -5,8 +5,10 @@
 //! ```text
 //! first time       as aid-dynamic,c
 //! part(w)          [ N s_0 + ... + N s_(w-1),  N s_0 + ... + N s_w )      s: speeds, of a sum of 1
-//! speed            iterations that a worker did before / time from the beginning of the loop to the end of its last
-//! taking           a worker takes the beginning of its part:  left / (4 W),  at least c,  as near as equal pieces come to that
+//! speed            iterations that a worker did before / time from the beginning of the loop to
+//!                  the end of its last
+//! taking           a worker takes the beginning of its part:  left / (4 W),  at least c,  as near
+//!                  as equal pieces come to that
 //! helping          one whose part is done makes the second half of the longest part its own
 //! ```
 //!

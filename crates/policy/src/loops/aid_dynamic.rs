@@ -3,8 +3,10 @@
 //!
 //! ```text
 //! sampling   as in aid-static: chunks of c until every worker has done one
-//! phase      each worker takes once:  round( M rate(k_w) / rate(slowest kind of these workers) ),  M = 5 c, at least c
-//! rate(k)    iterations / time over all chunks done on kind k in the last phase that has been done by all; sampling is phase 0
+//! phase      each worker takes once:  round( M rate(k_w) / rate(slowest kind of these workers) ),
+//!            M = 5 c, at least c
+//! rate(k)    iterations / time over all chunks done on kind k in the last phase that has been
+//!            done by all; sampling is phase 0
 //! end        when less is left than one phase hands out: chunks of c to whoever comes
 //! ```
 //!

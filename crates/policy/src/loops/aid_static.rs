@@ -2,10 +2,13 @@
 //! kinds, then to each worker its share at once.
 //!
 //! ```text
-//! sampling   each worker takes a chunk of c, and goes on taking chunks of c until every worker has done one
+//! sampling   each worker takes a chunk of c, and goes on taking chunks of c until every worker has
+//!            done one
 //! rate(k)    iterations / time over all chunks done on kind k until then
-//! share(w)   N rate(k_w) / (sum over workers of rate), rounded down, less what w has had; as much of it as is left
-//! rest       what rounding, and workers that had more than their share, leave over: chunks of c to whoever comes
+//! share(w)   N rate(k_w) / (sum over workers of rate), rounded down, less what w has had; as much
+//!            of it as is left
+//! rest       what rounding, and workers that had more than their share, leave over: chunks of c to
+//!            whoever comes
 //! ```
 //!
 //! With two kinds and SF = rate(big) / rate(small): small workers get N / (N_B SF + N_S), big ones

@@ -1,7 +1,8 @@
 //! `static`: shares are fixed before the loop runs.
 //!
 //! ```text
-//! static        worker w of P gets one block; blocks differ by one iteration at most, the longer ones first
+//! static        worker w of P gets one block; blocks differ by one iteration at most, the longer
+//!               ones first
 //! static,c      chunks of c iterations; worker w gets chunks w, w + P, w + 2P, …
 //! ```
 //!

@@ -2,8 +2,9 @@
 //! it sooner than it would end one chunk.
 //!
 //! ```text
-//! leave    if all that is left (the chunk in question included), dealt in such chunks to whichever faster worker at work is free first,
-//!          ends before  now + chunk x (time per iteration here)
+//! leave    if all that is left (the chunk in question included), dealt in such chunks to whichever
+//!          faster worker at work is free first, ends before
+//!          now + chunk x (time per iteration here)
 //! ```
 //!
 //! As `steal-kind` has it for tasks. It matters where iterations are long: of 128 equal ones on a

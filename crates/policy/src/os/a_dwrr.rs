@@ -7,11 +7,14 @@
 //! distributed weighted round-robin", PPoPP 2009.
 //!
 //! ```text
-//! scaled time of a thread = sum over kinds of time on kind k x scale(k)      scale(k) = mean speedup factor of all threads on k, 1 on the slowest
-//! in a round a thread may use quota x W_t / W_def of it, on whatever cores; then it waits for the next
+//! scaled time of a thread = sum over kinds of time on kind k x scale(k)
+//! scale(k)                = mean speedup factor of all threads on k, 1 on the slowest
+//! in a round a thread may use quota x W_t / W_def of it, on whatever cores;
+//!     then it waits for the next
 //! a core takes    a thread of its own queue that is in the least round of any queue;
 //!                 else one of that round that waits elsewhere, at the busiest core first;
-//!                 else one of that round that runs on a slower core: whose round has ended here goes there instead
+//!                 else one of that round that runs on a slower core: whose round has ended here
+//!                 goes there instead
 //!                 else it opens the next round
 //! ```
 //!
@@ -52,7 +55,7 @@ use super::tournament::Tournament;
 use super::{REFRESH, TICK};
 use crate::contract::{
     Clock, Directive, Directives, Event, Interest, Knob, Knobs, Order, Policy, Preemption, QueueId,
-    Slice, State, ThreadId, ThreadStats, Tier, View,
+    Slice, StartError, State, ThreadId, ThreadStats, Tier, View,
 };
 use crate::registry::{Entry, Trait};
 use crate::speedup::{Kinds, Source};
@@ -475,7 +478,7 @@ impl Policy for ADwrr {
         Interest::SLICE_USED.and(Interest::WOKE).and(Interest::BLOCKED).and(Interest::CORE_IDLE)
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         let machine = view.machine;
         let kinds = (0..machine.kinds.len() as u8).map(KindId);
         self.scale.kinds = kinds.filter(|&kind| machine.cores_of(kind).count() > 0).collect();

@@ -80,8 +80,8 @@ use evenkeel_machine::{CoreId, MAX_KINDS, Nanos, PerKind};
 use super::kind_queues::{KindQueues, SLICE};
 use super::{REFRESH, TICK};
 use crate::contract::{
-    Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, ThreadId,
-    ThreadStats, View,
+    Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, StartError,
+    ThreadId, ThreadStats, View,
 };
 use crate::registry::{Entry, Trait};
 use crate::speedup::{Applications, Rule, Source};
@@ -657,12 +657,9 @@ impl Policy for Acfs {
         Interest::CORE_IDLE.and(Interest::WOKE).and(Interest::PROGRESS)
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         if self.batch.fract() != 0.0 {
-            return Err(format!(
-                "acfs has a whole number of slices in a row; batch is {}",
-                self.batch
-            ));
+            return Err(StartError::PartOfASlice { policy: "acfs", batch: self.batch });
         }
         self.queues.start(Clock::Shared, view, say);
         self.queues.keep_sleepers(say);

@@ -1,11 +1,14 @@
 //! `bfs`: one queue for all cores, earliest virtual deadline first. Knows nothing of kinds.
 //!
 //! ```text
-//! due = now + ratio(nice) x slice      set at the start and when a slice is used up; kept when preempted or asleep
-//! a core takes the thread that is due first; who sticks to another core (the last that ran there, taken off it) is due
-//!     1 slice later for a core of the same cluster, 2 slices later for others (`os/deadline.rs`)
-//! a thread that wakes takes the core where it was last, if that idles, else an idle one; else it preempts the running thread
-//!     that is due last, if that is due later than itself; not so where its waker is about to wait (a synchronous wake-up: pipes, sockets)
+//! due = now + ratio(nice) x slice      set at the start and when a slice is used up; kept when
+//!                                      preempted or asleep
+//! a core takes the thread that is due first; who sticks to another core (the last that ran there,
+//!     taken off it) is due 1 slice later for a core of the same cluster, 2 slices later for others
+//!     (`os/deadline.rs`)
+//! a thread that wakes takes the core where it was last, if that idles, else an idle one; else it
+//!     preempts the running thread that is due last, if that is due later than itself; not so where
+//!     its waker is about to wait (a synchronous wake-up: pipes, sockets)
 //! ```
 //!
 //! Work-conserving by construction, and no balance is ever needed: there is nothing to be out of
@@ -21,7 +24,9 @@
 //! Knobs: `slice` (6 ms).
 
 use super::deadline::{Deadlines, PREEMPTION, SLICE};
-use crate::contract::{Clock, Directive, Directives, Event, Policy, QueueId, Tier, View};
+use crate::contract::{
+    Clock, Directive, Directives, Event, Policy, QueueId, StartError, Tier, View,
+};
 use crate::registry::{Entry, Trait};
 
 /// In the list of policies.
@@ -44,7 +49,7 @@ pub struct Bfs {
 }
 
 impl Policy for Bfs {
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         let queue = say.make_queue(Clock::Shared);
         say.say(Directive::Preemption(queue, Some(PREEMPTION)));
         for core in &view.machine.cores {

@@ -2,10 +2,11 @@
 //! kernel was told equal capacities, or before 4.20, when misfit migration came.
 //!
 //! ```text
-//! starts      core = argmin load(c),  load(c) = sum of W_t over its runnable threads;   ties: lowest number,
-//!                                                                          second siblings of SMT cores last
+//! starts      core = argmin load(c),  load(c) = sum of W_t over its runnable threads;
+//!             ties: lowest number, second siblings of SMT cores last
 //! wakes       previous core if idle, else an idle core (nearest first), else the previous
-//! idles       the core takes a thread that waits at the core with the greatest load of waiting threads, and keeps it
+//! idles       the core takes a thread that waits at the core with the greatest load of waiting
+//!             threads, and keeps it
 //! every tick  waiting threads go from the greatest load to the least while W_d + w < W_s
 //! on a core   virtual time += run x 1024 / W_t; least first; slice = max(3 ms / runnable, 0.75 ms)
 //!             who wakes starts at most 3 ms behind, and preempts one that is more than 1 ms ahead
@@ -24,7 +25,7 @@ use evenkeel_machine::{CoreId, Nanos};
 use super::fair;
 use super::homes::Homes;
 use crate::contract::{
-    Directives, Event, Interest, Knob, Knobs, Policy, QueueId, ThreadId, Tier, View,
+    Directives, Event, Interest, Knob, Knobs, Policy, QueueId, StartError, ThreadId, Tier, View,
 };
 use crate::registry::{Entry, Trait};
 
@@ -80,7 +81,7 @@ impl Policy for CfsUnaware {
         Interest::WOKE.and(Interest::BLOCKED)
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         let mut cores = fair::fast_first(view.machine);
         if !self.fast_first {
             cores.sort_by_key(|core| std::cmp::Reverse(view.kind(*core)));

@@ -18,7 +18,7 @@
 use evenkeel_machine::KindId;
 
 use super::switching::{KNOBS, Switching};
-use crate::contract::{Directives, Event, Interest, Policy, View};
+use crate::contract::{Directives, Event, Interest, Policy, StartError, View};
 use crate::registry::Entry;
 
 /// In the list of policies.
@@ -43,7 +43,7 @@ impl Policy for ClusterSwitching {
         Switching::INTEREST
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         self.kinds = view.machine.kinds.len();
         let kinds = (0..self.kinds).map(|rank| view.machine.cores_of(KindId(rank as u8)).collect());
         self.switching.start("cs", vec![kinds.collect()], view, say)
@@ -160,9 +160,11 @@ mod tests {
                 let set =
                     [("up".to_string(), up.to_string()), ("down".to_string(), down.to_string())];
                 let machine = machine(&[("big", 1024, 1), ("little", 512, 1)]);
-                let why =
-                    Bench::try_on(machine, make(name, &set).unwrap()).err().unwrap_or_default();
-                assert!(why.starts_with(&format!("{name} needs down below up")), "{why}");
+                let why = Bench::try_on(machine, make(name, &set).unwrap()).err();
+                assert!(
+                    matches!(&why, Some(StartError::Thresholds { policy, .. }) if *policy == name),
+                    "{name}: {why:?}"
+                );
             }
         }
     }

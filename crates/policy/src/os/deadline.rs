@@ -1,7 +1,8 @@
 //! Virtual deadlines, for policies that take the earliest first.
 //!
 //! ```text
-//! due = now + ratio(nice) x slice,    ratio(-20) = 1, a tenth more with each nice level (in 128ths, rounded down; nice 0: 6.53)
+//! due = now + ratio(nice) x slice,
+//! ratio(-20) = 1, a tenth more with each nice level (in 128ths, rounded down; nice 0: 6.53)
 //! ```
 //!
 //! A deadline is set when a thread starts and whenever it has used up a slice. It keeps it, and

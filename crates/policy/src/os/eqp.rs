@@ -7,7 +7,8 @@
 //! factor there, every `quantum`:
 //!
 //! ```text
-//! slowdown_t = sum T_k / sum (T_k SF_k / SF_fastest)         two kinds:  (T_big + T_small) / (T_big + T_small / SF_t)
+//! slowdown_t = sum T_k / sum (T_k SF_k / SF_fastest)
+//!              two kinds:  (T_big + T_small) / (T_big + T_small / SF_t)
 //! the B threads with the greatest slowdown go to the fast cores
 //! ```
 //!
@@ -31,7 +32,8 @@ use evenkeel_machine::Nanos;
 
 use super::kind_queues::{KindQueues, SLICE, Turns};
 use crate::contract::{
-    Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View,
+    Clock, Directives, Event, Interest, Knob, Knobs, Policy, StartError, ThreadId, ThreadStats,
+    View,
 };
 use crate::registry::{Entry, Trait};
 use crate::speedup::{Kinds, Source};
@@ -113,7 +115,7 @@ impl Policy for Eqp {
         Interest::CORE_IDLE.and(Interest::PROGRESS)
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         self.queues.start(Clock::Own, view, say);
         say.timer(self.quantum);
         Ok(())

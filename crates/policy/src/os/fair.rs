@@ -6,7 +6,8 @@ use evenkeel_machine::{CoreId, Machine, Nanos};
 use super::homes::Homes;
 use super::level::{Lot, level, may_help};
 use crate::contract::{
-    Clock, Directive, Directives, Order, Preemption, QueueId, Slice, Start, State, ThreadId, View,
+    Clock, Directive, Directives, Order, Preemption, QueueId, Slice, Start, StartError, State,
+    ThreadId, View,
 };
 
 /// Slice of a core's only thread. Linux CFS (kernel/sched/fair.c up to 6.5): four
@@ -128,12 +129,8 @@ pub fn at_home<'a>(core: CoreId, view: &'a View<'_>) -> impl Iterator<Item = Thr
 
 /// Why thresholds make no sense, if they do not: what is up at one of them must not be down at the
 /// other.
-pub fn check_thresholds(policy: &str, up: f64, down: f64) -> Result<(), String> {
-    if down < up {
-        Ok(())
-    } else {
-        Err(format!("{policy} needs down below up; they are {down} and {up}"))
-    }
+pub fn check_thresholds(policy: &'static str, up: f64, down: f64) -> Result<(), StartError> {
+    if down < up { Ok(()) } else { Err(StartError::Thresholds { policy, up, down }) }
 }
 
 /// Periodic balance by weight of the open queues of each class among themselves; who waits may move

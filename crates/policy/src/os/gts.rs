@@ -2,12 +2,16 @@
 //! load.
 //!
 //! ```text
-//! load_k(t) = min(1024, load(t) x 1024 / capacity(k)),  load(t) by PELT: 1024 means always runnable at the scale of kind k
+//! load_k(t) = min(1024, load(t) x 1024 / capacity(k)),
+//!             load(t) by PELT: 1024 means always runnable at the scale of kind k
 //!   on a core of kind k > 0, load_k(t) > up           -> belongs on kind k-1 (up)
 //!   on a core of kind k, load_{k+1}(t) < down         -> belongs on kind k+1 (down)
-//! judged at every tick and at wake-up; goes to an idle core of that kind, else to the least loaded there
-//! a core that goes idle, not of the slowest kind, pulls the heaviest thread that runs on the kind below and has load > up
-//! starts    an idle core, faster kinds first; else the least loaded of the fastest kind (HMP boosts new threads)
+//! judged at every tick and at wake-up; goes to an idle core of that kind,
+//!   else to the least loaded there
+//! a core that goes idle, not of the slowest kind, pulls the heaviest thread that runs on the kind
+//!   below and has load > up
+//! starts    an idle core, faster kinds first; else the least loaded of the fastest kind
+//!           (HMP boosts new threads)
 //! ```
 //!
 //! Two kinds: up is big, down is little, and loads are judged at little-core scale. More kinds:
@@ -33,7 +37,7 @@ use super::TICK;
 use super::fair;
 use super::homes::Homes;
 use crate::contract::{
-    Directives, Event, Interest, Knob, Knobs, Policy, QueueId, ThreadId, Tier, View,
+    Directives, Event, Interest, Knob, Knobs, Policy, QueueId, StartError, ThreadId, Tier, View,
 };
 use crate::registry::Entry;
 
@@ -195,7 +199,7 @@ impl Policy for Gts {
         Interest::LOAD.and(Interest::WOKE).and(Interest::BLOCKED).and(Interest::CORE_IDLE)
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         fair::check_thresholds("gts", self.up as f64, self.down as f64)?;
         self.kinds = view.machine.kinds.len();
         let cores = fair::fast_first(view.machine);

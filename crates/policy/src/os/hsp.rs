@@ -5,7 +5,8 @@
 //! 2010; in the form with which Saez et al., JPDC 102 (2017), compare.
 //!
 //! ```text
-//! claim = (S_a, SF_t), greater first: speedup of the application, then speedup factor of the thread
+//! claim = (S_a, SF_t), greater first:
+//!         speedup of the application, then speedup factor of the thread
 //! ```
 //!
 //! Claims are judged every `refresh`. If one of the two factors of some thread has changed by more
@@ -29,7 +30,9 @@ use evenkeel_machine::Nanos;
 
 use super::kind_queues::{KindQueues, SLICE, Turns};
 use super::{REFRESH, TICK};
-use crate::contract::{Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, View};
+use crate::contract::{
+    Clock, Directives, Event, Interest, Knob, Knobs, Policy, StartError, ThreadId, View,
+};
 use crate::registry::{Entry, Trait};
 use crate::speedup::{Applications, Rule, Source};
 
@@ -182,7 +185,7 @@ impl Policy for Hsp {
         Interest::CORE_IDLE.and(Interest::WOKE)
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         self.queues.start(Clock::Own, view, say);
         say.timer(self.tick);
         Ok(())

@@ -21,7 +21,7 @@
 use evenkeel_machine::{CoreId, KindId};
 
 use super::switching::{KNOBS, Switching};
-use crate::contract::{Directives, Event, Interest, Policy, View};
+use crate::contract::{Directives, Event, Interest, Policy, StartError, View};
 use crate::registry::Entry;
 
 /// In the list of policies.
@@ -49,13 +49,11 @@ impl Policy for InKernelSwitcher {
         Switching::INTEREST
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         let machine = view.machine;
         if machine.kinds.len() < 2 {
-            return Err(format!(
-                "iks pairs cores of different kinds; {} has one kind only",
-                machine.name
-            ));
+            let machine = machine.name.clone();
+            return Err(StartError::OneKind { policy: "iks", machine });
         }
         let kinds: Vec<Vec<CoreId>> = (0..machine.kinds.len())
             .map(|rank| machine.cores_of(KindId(rank as u8)).collect())
@@ -148,8 +146,8 @@ mod tests {
         let machine = crate::testing::machine(&[("big", 1024, 2)]);
         let why = Bench::try_on(machine, make("iks", &[]).unwrap()).err();
         assert_eq!(
-            why.as_deref(),
-            Some("iks pairs cores of different kinds; bench has one kind only")
+            why.unwrap().to_string(),
+            "iks pairs cores of different kinds; bench has one kind only"
         );
     }
 }

@@ -2,29 +2,34 @@
 //! kernel/sched/fair.c of Linux 6.12.
 //!
 //! ```text
-//! util(t)     PELT of runnable time (crate::pelt), scaled by capacity and clock; a new thread begins at
-//!             (capacity - util of what runs there) / 2                                  post_init_entity_util_avg
-//! est(t)      max(util(t), e);  when t blocks  e = util if util > e, else e + (util - e)/4        util_est_update
-//! fits(u, c)  <=>  1280 u < 1024 capacity(c)                                                       fits_capacity
+//! util(t)     PELT of runnable time (crate::pelt), scaled by capacity and clock; a new thread
+//!             begins at (capacity - util of what runs there) / 2         post_init_entity_util_avg
+//! est(t)      max(util(t), e);  when t blocks  e = util if util > e, else e + (util - e)/4
+//!                                                                                  util_est_update
+//! fits(u, c)  <=>  1280 u < 1024 capacity(c)                                         fits_capacity
 //!
 //! starts      the group with most idle cores, of these the least used, then the parent's; there
-//! the parent's core
-//!             if idle, else an idle one. No core idle: the least  sum of W / capacity,  but the parent's group
-//!             within 17 %; there the core with the least W           sched_balance_find_dst_group, _group_cpu
+//!             the parent's core if idle, else an idle one. No core idle: the least
+//!             sum of W / capacity,  but the parent's group within 17 %; there the core with the
+//!             least W                                     sched_balance_find_dst_group, _group_cpu
 //!             a group is a cluster, or, of a cluster with SMT, a physical core
-//! wakes       EAS in force: see below. Else the previous core if idle and fits(est), else the first idle core after
-//!             it that fits, else the idle one of the greatest capacity, else the previous
-//!                                                                select_idle_sibling, select_idle_capacity
-//! idles       takes a thread that waits in its cluster, else elsewhere (the greatest W waiting); else the heaviest
-//!             misfit; checked at once, and by idle cores every n ms      sched_balance_newidle, sched_balance_domains
-//! misfit      t that runs alone to its core, not fits(est(t), c), may run on a greater one   update_misfit_status
-//!             goes to an idle core whose capacity is more than 5 % greater, though it runs   active_load_balance_cpu_stop
-//! busy        waiting threads go from the greatest  sum of W / capacity  to the least while that levels them:
-//!             in a cluster of n cores every 16 n ms, among all likewise          get_sd_balance_interval
+//! wakes       EAS in force: see below. Else the previous core if idle and fits(est), else the
+//!             first idle core after it that fits, else the idle one of the greatest capacity, else
+//!             the previous                               select_idle_sibling, select_idle_capacity
+//! idles       takes a thread that waits in its cluster, else elsewhere (the greatest W waiting);
+//!             else the heaviest misfit; checked at once, and by idle cores every n ms
+//!                                                     sched_balance_newidle, sched_balance_domains
+//! misfit      t that runs alone to its core, not fits(est(t), c), may run on a greater one
+//!                                                                             update_misfit_status
+//!             goes to an idle core whose capacity is more than 5 % greater, though it runs
+//!                                                                     active_load_balance_cpu_stop
+//! busy        waiting threads go from the greatest  sum of W / capacity  to the least while that
+//!             levels them: in a cluster of n cores every 16 n ms, among all likewise
+//!                                                                          get_sd_balance_interval
 //! on a core   virtual time += run x 1024 / W;  least first; slice 0.75 ms (1 + log2 min(n, 8)); a
-//! thread that wakes
-//!             waits for the end of the slice, unless the running one is more than a slice of nice 0 ahead of it, as
-//!             one of SCHED_IDLE is at once           sched_update_scaling, RUN_TO_PARITY, check_preempt_wakeup_fair
+//!             thread that wakes waits for the end of the slice, unless the running one is more
+//!             than a slice of nice 0 ahead of it, as one of SCHED_IDLE is at once
+//!                                   sched_update_scaling, RUN_TO_PARITY, check_preempt_wakeup_fair
 //! ```
 //!
 //! Energy-aware placement (`energy`): in force where the machine has a power model, the governor is
@@ -54,7 +59,7 @@ use super::fair;
 use super::homes::Homes;
 use crate::contract::{
     Clock, Directive, Directives, Event, Interest, Knobs, Order, Policy, Preemption, QueueId,
-    Slice, Start, ThreadId, Tier, View,
+    Slice, Start, StartError, ThreadId, Tier, View,
 };
 use crate::registry::{Entry, Trait};
 
@@ -525,14 +530,11 @@ impl Policy for Linux {
         events.and(Interest::LOAD).and(Interest::CLOCK)
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         let machine = view.machine;
         if self.model != PowerModel::WithSchedutil && !machine.has_power_model() {
-            return Err(format!(
-                "eas goes by a power model, and {} has none: the power of idle cores, of busy ones \
-                 and of clusters at every operating point",
-                machine.name
-            ));
+            let machine = machine.name.clone();
+            return Err(StartError::NoPowerModel { policy: "eas", machine });
         }
         self.learn(machine, view.schedutil);
         let queues: Vec<_> = machine.cores.iter().map(|_| say.make_queue(Clock::Own)).collect();

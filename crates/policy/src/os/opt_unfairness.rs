@@ -30,7 +30,8 @@ use super::TICK;
 use super::kind_queues::{KindQueues, SLICE, Turns};
 use crate::bounds;
 use crate::contract::{
-    Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View,
+    Clock, Directives, Event, Interest, Knob, Knobs, Policy, StartError, ThreadId, ThreadStats,
+    View,
 };
 use crate::registry::{Entry, Trait};
 use crate::speedup::Source;
@@ -161,7 +162,7 @@ impl Policy for OptUnfairness {
         Interest::CORE_IDLE.and(Interest::PROGRESS)
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         self.queues.start(Clock::Own, view, say);
         say.timer(self.tick);
         Ok(())

@@ -2,8 +2,10 @@
 //! the order of start.
 //!
 //! ```text
-//! core(thread) = argmin over F of the number of threads bound there,  ties: first of F, when the thread starts
-//! F            = cores, fastest kind first, first siblings of SMT cores before second ones, then by number
+//! core(thread) = argmin over F of the number of threads bound there,  ties: first of F,
+//!                when the thread starts
+//! F            = cores, fastest kind first, first siblings of SMT cores before second ones,
+//!                then by number
 //! ```
 //!
 //! Whatever application a thread is of: two programs do not share a core while another has none.
@@ -21,7 +23,9 @@
 
 use evenkeel_machine::CoreId;
 
-use crate::contract::{Directives, Event, Knobs, Policy, QueueId, ThreadId, Tier, View};
+use crate::contract::{
+    Directives, Event, Knobs, Policy, QueueId, StartError, ThreadId, Tier, View,
+};
 use crate::os::fair;
 use crate::registry::Entry;
 
@@ -79,7 +83,7 @@ impl Pinned {
 }
 
 impl Policy for Pinned {
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         self.fast_first = fair::fast_first(view.machine);
         self.bound = vec![0; view.machine.cores.len()];
         for core in &view.machine.cores {

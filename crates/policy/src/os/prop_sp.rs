@@ -7,8 +7,10 @@
 //! Every `period` applications are awarded credit, which is time on fast cores:
 //!
 //! ```text
-//! value_a  = W_a S_a                  W_a mean weight of a's threads, S_a its speedup (crate::speedup);  net: W_a (S_a - 1)
-//! credit_a = period B value_a / sum of values,  but no more than period x threads of a;  the rest to the others
+//! value_a  = W_a S_a        W_a mean weight of a's threads, S_a its speedup (crate::speedup);
+//!                           net: W_a (S_a - 1)
+//! credit_a = period B value_a / sum of values,  but no more than period x threads of a;
+//!            the rest to the others
 //! ```
 //!
 //! Its runnable threads have equal parts. A thread spends credit while it is on a fast core.
@@ -35,7 +37,8 @@ use evenkeel_machine::{KindId, Nanos};
 use super::TICK;
 use super::kind_queues::{KindQueues, SLICE, Turns, fast_time};
 use crate::contract::{
-    AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, ThreadStats, View,
+    AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, StartError, ThreadId,
+    ThreadStats, View,
 };
 use crate::registry::{Entry, Trait};
 use crate::speedup::{Applications, Rule, Source};
@@ -248,7 +251,7 @@ impl Policy for PropSp {
         Interest::CORE_IDLE.and(Interest::PROGRESS)
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         self.queues.start(Clock::Own, view, say);
         self.kinds = self.queues.kinds().kinds.to_vec();
         say.timer(self.tick);

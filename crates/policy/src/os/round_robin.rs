@@ -28,7 +28,7 @@ use evenkeel_machine::Nanos;
 
 use super::kind_queues::{KindQueues, SLICE, Turns, fast_time};
 use crate::contract::{
-    AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, ThreadId, View,
+    AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, StartError, ThreadId, View,
 };
 use crate::registry::{Entry, Trait};
 
@@ -195,7 +195,7 @@ impl Policy for RoundRobin {
         Interest::CORE_IDLE.and(Interest::PROGRESS)
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         self.queues.start(Clock::Own, view, say);
         say.timer(self.period);
         Ok(())

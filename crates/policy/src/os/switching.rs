@@ -27,7 +27,9 @@ use evenkeel_machine::{CoreId, FULL_CAPACITY, Nanos};
 use super::TICK;
 use super::fair;
 use super::homes::Homes;
-use crate::contract::{Directives, Event, Interest, Knob, Knobs, QueueId, ThreadId, Tier, View};
+use crate::contract::{
+    Directives, Event, Interest, Knob, Knobs, QueueId, StartError, ThreadId, Tier, View,
+};
 
 /// Knobs of both policies.
 pub const KNOBS: &[Knob] = &[
@@ -120,11 +122,11 @@ impl Switching {
     /// Thresholds that make no sense.
     pub fn start(
         &mut self,
-        policy: &str,
+        policy: &'static str,
         units: Vec<Vec<Vec<CoreId>>>,
         view: &View<'_>,
         say: &mut Directives,
-    ) -> Result<(), String> {
+    ) -> Result<(), StartError> {
         fair::check_thresholds(policy, self.up, self.down)?;
         let mut queues = 0;
         for levels in units {

@@ -1,7 +1,7 @@
 //! `template`: what it does, in a sentence.
 //!
 //! ```text
-//! an idle core takes the thread with the least virtual time from the one queue that all cores serve
+//! an idle core takes the thread with least virtual time from the one queue that all cores serve
 //! who wakes is offered to idle cores in order of their speed, the fastest first
 //! ```
 //!
@@ -14,8 +14,8 @@
 use evenkeel_machine::{CoreId, Nanos};
 
 use crate::contract::{
-    Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, QueueId, Slice, Start, Tier,
-    View,
+    Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, QueueId, Slice, Start,
+    StartError, Tier, View,
 };
 use crate::registry::{Entry, Trait};
 
@@ -57,7 +57,7 @@ impl Policy for TemplatePolicy {
         Interest::NONE
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         let queue = say.make_queue(Clock::Shared);
         for core in &view.machine.cores {
             say.serve(core.id, vec![Tier::least_key([queue])], None);

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes echarts.min.js from the npm packages that package-lock.json names, and takes their licences in. Needs Node.js.
-# Run it by hand after a change to entry.js or a version; the result is committed, so that building Evenkeel needs no npm.
+# Makes echarts.min.js from the npm packages that package-lock.json names, and takes their licences
+# in. Needs Node.js. Run it by hand after a change to entry.js or a version; the result is
+# committed, so that building Evenkeel needs no npm.
 set -eu
 cd "$(dirname "$0")"
 npm ci --ignore-scripts --no-audit --no-fund --loglevel=error

@@ -1,5 +1,7 @@
 #!/bin/sh
-# Builds the peers of the runtime's bench, and the work that it shares with them, into a folder: setup.sh FOLDER. Installs what they need where it may. A peer that cannot be had is left out, with a line.
+# Builds the peers of the runtime's bench, and the work that it shares with them, into a folder:
+# setup.sh FOLDER. Installs what they need where it may. A peer that cannot be had is left out, with
+# a line.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1/log"
@@ -18,7 +20,8 @@ if [ -n "$missing" ] && may_install; then
         || echo "not all packages could be installed ($folder/log/packages)"
 fi
 
-# Taskflow is headers only, and new in Debian 13: its package is unpacked here, through lists of our own, and nothing is installed.
+# Taskflow is headers only, and new in Debian 13: its package is unpacked here, through lists of our
+# own, and nothing is installed.
 taskflow=/usr/include
 if [ ! -e "$taskflow/taskflow/taskflow.hpp" ]; then
     taskflow=$folder/log/taskflow/usr/include

@@ -154,7 +154,9 @@ impl<T: Index> Over<'_, T> {
     ///
     /// ```
     /// let (pool, sum) = (evenkeel_runtime::Pool::new()?, std::sync::atomic::AtomicU64::new(0));
-    /// pool.over(0..1_000_u64).for_each_chunk(|chunk| _ = sum.fetch_add(chunk.sum(), std::sync::atomic::Ordering::Relaxed));
+    /// pool.over(0..1_000_u64).for_each_chunk(|chunk| {
+    ///     sum.fetch_add(chunk.sum(), std::sync::atomic::Ordering::Relaxed);
+    /// });
     /// assert_eq!(sum.into_inner(), 499_500);
     /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```

@@ -8,11 +8,13 @@
 //! have taken its caller alone:
 //!
 //! ```text
-//! shared   time from beginning to end / iterations, mean over the loops that were shared, above all the last of them that make 64 ms, and 16 at least
+//! shared   time from beginning to end / iterations, mean over the loops that were shared, above
+//!          all the last of them that make 64 ms, and 16 at least
 //! alone    time per iteration of chunks on the caller's kind of core, mean likewise over all loops
-//! debt     what loops that were shared to look again took longer than alone, less what others took off, less 1/64 of the time of loops that were
-//!          run alone since; never less than 0
-//! share    the first 8, and then while  shared <= alone;  else while there is no debt, to see whether that has changed
+//! debt     what loops that were shared to look again took longer than alone, less what others took
+//!          off, less 1/64 of the time of loops that were run alone since; never less than 0
+//! share    the first 8, and then while  shared <= alone;  else while there is no debt, to see
+//!          whether that has changed
 //! ```
 //!
 //! So to look again costs at most 1/64 of the time, however dear it is, and where it turns out well

@@ -76,7 +76,8 @@ impl Pool {
     ///
     /// ```
     /// let (mut sum, pool) = (0, evenkeel_runtime::Pool::new()?);
-    /// let numbers = pool.try_pipeline(["1", "2", "three", "4"]).try_parallel(|text| text.parse::<u32>());
+    /// let numbers =
+    ///     pool.try_pipeline(["1", "2", "three", "4"]).try_parallel(|text| text.parse::<u32>());
     /// let result = numbers.serial(|number| sum += number).try_run();
     /// assert!(result.is_err() && sum <= 3);
     /// # Ok::<(), evenkeel_runtime::PoolError>(())

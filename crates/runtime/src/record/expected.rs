@@ -1,10 +1,12 @@
 //! What the tasks of a recorded graph are expected to cost, for policies that plan it.
 //!
 //! ```text
-//! size(t)     what was said that t costs (RecordedTask::cost); else the mean of what was said of its name; else any constant
+//! size(t)     what was said that t costs (RecordedTask::cost); else the mean of what was said of
+//!             its name; else any constant
 //! w(t, k)     = size(t) / mean size of the name * learnt(name, k)
-//! learnt      where the name has run on no worker of kind k: its time on another, by the capacities of the two;
-//!             where it has run nowhere: its mean size, taken to be said of the fastest kind
+//! learnt      where the name has run on no worker of kind k: its time on another, by the
+//!             capacities of the two; where it has run nowhere: its mean size, taken to be said of
+//!             the fastest kind
 //! ```
 //!
 //! Of tasks of which nothing was said and nothing is known each is taken to cost what the others do

@@ -4,8 +4,8 @@ use crate::support::free_odroid;
 use evenkeel_machine::{CoreId, KindId, Nanos, Work};
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::{
-    Clock, Directive, Directives, Event, Interest, Order, Policy, QueueId, Slice, Start, ThreadId,
-    Tier, View,
+    Clock, Directive, Directives, Event, Interest, Order, Policy, QueueId, Slice, Start,
+    StartError, ThreadId, Tier, View,
 };
 use evenkeel_sim::{Config, Deaf, Outcome, run};
 
@@ -50,7 +50,7 @@ impl Policy for Rows {
         Interest::SLICE_USED
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         for core in 0..view.machine.cores.len() as u32 {
             let own = say.make_queue(Clock::Shared);
             say.serve(CoreId(core), vec![Tier::least_key([own])], None);

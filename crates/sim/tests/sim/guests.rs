@@ -5,8 +5,8 @@ use crate::support::free_odroid;
 use evenkeel_machine::{CoreId, KindId, Nanos};
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::{
-    Clock, Directive, Directives, Event, Interest, Order, Policy, QueueId, Slice, Start, ThreadId,
-    Tier, View, registry,
+    Clock, Directive, Directives, Event, Interest, Order, Policy, QueueId, Slice, Start,
+    StartError, ThreadId, Tier, View, registry,
 };
 use evenkeel_sim::{Config, Deaf, Outcome, run};
 
@@ -64,7 +64,7 @@ impl Policy for Home {
         Interest::PICKED
     }
 
-    fn start(&mut self, _: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, _: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         let queues = [say.make_queue(Clock::Shared), say.make_queue(Clock::Shared)];
         for (core, own) in (0..).map(CoreId).zip(queues) {
             let others = queues.into_iter().filter(|&queue| queue != own);

@@ -11,7 +11,7 @@ use evenkeel_model::{
     ThreadSpec,
 };
 use evenkeel_policy::registry::{self, Trait};
-use evenkeel_policy::{Directives, Event, Interest, Policy, View};
+use evenkeel_policy::{Directives, Event, Interest, Policy, StartError, View};
 use evenkeel_sim::{Config, Deaf, Entry, Estimator, Governor, Log, Outcome, SimError, run};
 use proptest::prelude::*;
 
@@ -327,7 +327,7 @@ impl Policy for Onlooker {
         more.into_iter().fold(self.0.interest(), Interest::and)
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         self.0.start(view, say)
     }
 
@@ -497,7 +497,7 @@ proptest! {
     fn a_policy_that_never_answers_still_finishes_the_run(case in cases()) {
         struct Mute;
         impl Policy for Mute {
-            fn start(&mut self, _: &View<'_>, _: &mut Directives) -> Result<(), String> { Ok(()) }
+            fn start(&mut self, _: &View<'_>, _: &mut Directives) -> Result<(), StartError> { Ok(()) }
             fn event(&mut self, _: Event, _: &View<'_>, _: &mut Directives) {}
         }
         let outcome = run(&case.machine, &case.apps, &mut Mute, &case.config, &mut Deaf).unwrap();

@@ -8,8 +8,8 @@ use evenkeel_machine::{CoreId, Costs, Machine, Nanos, PerKind, Work};
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::registry::{self, Trait};
 use evenkeel_policy::{
-    AppId, CoreStats, Directive, Directives, Event, Interest, Order, Policy, Slice, Start, State,
-    ThreadId, ThreadStats, View,
+    AppId, CoreStats, Directive, Directives, Event, Interest, Order, Policy, Slice, Start,
+    StartError, State, ThreadId, ThreadStats, View,
 };
 use evenkeel_sim::{Config, Log, Outcome, run};
 use proptest::prelude::*;
@@ -175,7 +175,7 @@ impl Policy for Renumbered {
         self.policy.interest()
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         self.policy.start(view, say)
     }
 

@@ -284,7 +284,7 @@ fn calibrated_to_a_thread_that_runs_a_fifth_of_the_time_its_like_have_the_fast_c
 
 #[test]
 fn stalled_time_is_told_to_those_who_ask_for_it() {
-    use evenkeel_policy::{Directives, Event, Interest, Policy, View};
+    use evenkeel_policy::{Directives, Event, Interest, Policy, StartError, View};
     #[derive(Default)]
     struct Asks {
         wants: bool,
@@ -295,7 +295,7 @@ fn stalled_time_is_told_to_those_who_ask_for_it() {
         fn interest(&self) -> Interest {
             if self.wants { Interest::STALLED } else { Interest::NONE }
         }
-        fn start(&mut self, _: &View<'_>, _: &mut Directives) -> Result<(), String> {
+        fn start(&mut self, _: &View<'_>, _: &mut Directives) -> Result<(), StartError> {
             Ok(())
         }
         fn event(&mut self, event: Event, view: &View<'_>, _: &mut Directives) {

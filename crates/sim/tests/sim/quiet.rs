@@ -9,7 +9,7 @@ use evenkeel_model::{
     Application, GraphId, Phase, PhaseId, Program, ProgramId, Scaling, Step, Task, TaskGraph,
     ThreadSpec,
 };
-use evenkeel_policy::{Directives, Event, Interest, Policy, QueueId, View, registry};
+use evenkeel_policy::{Directives, Event, Interest, Policy, QueueId, StartError, View, registry};
 use evenkeel_sim::{Config, Deaf, Governor, Log, Outcome, run};
 use proptest::prelude::*;
 
@@ -55,7 +55,7 @@ impl Policy for Held {
         self.policy.skipped(last);
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         self.policy.start(view, say)
     }
 

@@ -8,7 +8,8 @@
 //! hsp              F = 1 for the B greatest factors (of equal ones: the first), 0 for the rest
 //! round-robin      F = B / n for all
 //! opt-unfairness   solved exactly
-//! acfs             its rule carried out tick by tick on four numbers v: F = share of ticks on a big core
+//! acfs             its rule carried out tick by tick on four numbers v:
+//!                  F = share of ticks on a big core
 //! ```
 //!
 //! Without its threshold acfs needs no carrying out: it keeps the `v` of all that contend equal, so

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use evenkeel_machine::{CoreId, KindId};
 use evenkeel_metrics::measures::mean;
 use evenkeel_policy::os::combination::ageing::{Job, deal};
-use evenkeel_policy::{Directive, Directives, Event, Interest, Policy, QueueId, ThreadId, View};
+use evenkeel_policy::{
+    Directive, Directives, Event, Interest, Policy, QueueId, StartError, ThreadId, View,
+};
 use evenkeel_sim::Profile;
 
 use super::measure::{AGE, AGE_PROFILE, MACHINE, Way, case};
@@ -111,7 +113,7 @@ impl Policy for Watched {
         self.policy.interest().and(Interest::DISTANCE)
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         self.policy.start(view, say)
     }
 

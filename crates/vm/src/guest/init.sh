@@ -1,6 +1,7 @@
 #!/bin/busybox sh
-# The guest's first process. It gets the system ready, says so, waits until its cores are as slow as they are to be, runs
-# the command, says how that ended, and sends the files asked for. What it runs and sends is in /etc/evenkeel.
+# The guest's first process. It gets the system ready, says so, waits until its cores are as slow as
+# they are to be, runs the command, says how that ended, and sends the files asked for. What it runs
+# and sends is in /etc/evenkeel.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root USER=root TERM=dumb
 
 mount -t proc proc /proc

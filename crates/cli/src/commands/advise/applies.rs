@@ -94,5 +94,5 @@ pub fn refusal(policy: &Chosen, machine: &Machine) -> Result<Option<String>> {
         waiting: &[],
         affinity: &[],
     };
-    Ok(policy.make()?.start(&view, &mut Directives::default()).err())
+    Ok(policy.make()?.start(&view, &mut Directives::default()).err().map(|why| why.to_string()))
 }

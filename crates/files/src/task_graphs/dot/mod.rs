@@ -3,7 +3,8 @@
 //! ```text
 //! digraph build {
 //!     node [weight=20ms]
-//!     parse [weight=5]                   a time: ns, us, ms or s; a plain number is milliseconds. Also `cost` or `runtime`
+//!     parse [weight=5]                   a time: ns, us, ms or s; a plain number is milliseconds.
+//!                                        Also `cost` or `runtime`
 //!     parse -> check -> link             chains and groups, as { check render } -> link
 //!     check -> link [weight=4096]        bytes that are handed over. Also `bytes` or `size`
 //! }

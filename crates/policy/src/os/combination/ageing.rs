@@ -2,15 +2,19 @@
 //!
 //! ```text
 //! rem(t) = distance(t) - progress(t)      work to the next milestone, instructions
-//!   equal     distance the same large number for all: the thread that is behind has the greatest rem
-//!   profile   distance that was told first, kept for the whole run: a profile knows a thread, not its intervals. It is of another input, so that
-//!             ratios count: once a thread has gone beyond its distance, those of all threads of its application double
-//!             (meant for a profile of a run beforehand, or the estimator `offline`, whose distance is the mean of a whole run)
+//!   equal     distance the same large number for all: the thread that is behind has the greatest
+//!             rem
+//!   profile   distance that was told first, kept for the whole run: a profile knows a thread, not
+//!             its intervals. It is of another input, so that ratios count: once a thread has gone
+//!             beyond its distance, those of all threads of its application double
+//!             (meant for a profile of a run beforehand, or the estimator `offline`, whose distance
+//!             is the mean of a whole run)
 //!   oracle    rem as the estimator tells it now (meant for `oracle`: the true one)
 //!
 //! N <= cores  one each, longest to fastest
-//! N > cores   core c should receive (sum rem / sum capacity) x capacity(c); threads, longest first, go to the core with the
-//!             greatest shortfall; when as many are left as cores have none, one each
+//! N > cores   core c should receive (sum rem / sum capacity) x capacity(c); threads, longest
+//!             first, go to the core with the greatest shortfall; when as many are left as cores
+//!             have none, one each
 //! ```
 //!
 //! A thread that may run on some cores only is dealt among those. Where they are all taken, and one
@@ -33,7 +37,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::contract::{Interest, Knob, Knobs, ThreadId, ThreadStats, View};
+use crate::contract::{Interest, Knob, Knobs, StartError, ThreadId, ThreadStats, View};
 
 /// How distances are predicted.
 pub const PREDICTION: Knob = Knob::Word {
@@ -108,13 +112,9 @@ impl Ageing {
     }
 
     /// Why the values of the knobs do not go together, if they do not.
-    pub fn contradiction(&self) -> Option<String> {
-        (self.critical_sections && self.prediction != Prediction::Equal).then(|| {
-            "milestones=bcjt goes with prediction=equal only: profiles and oracles tell distances \
-             to barriers, joins and \
-             ends, not to the end of a critical section"
-                .into()
-        })
+    pub fn contradiction(&self) -> Option<StartError> {
+        let contradicts = self.critical_sections && self.prediction != Prediction::Equal;
+        contradicts.then_some(StartError::MilestonesUnpredicted)
     }
 
     /// Whether what one thread has done may change what is left for others.

@@ -9,8 +9,8 @@ use super::ageing::Ageing;
 use super::groups::Groups;
 use super::{Assignment, Balance, Choices, Wake};
 use crate::contract::{
-    Clock, Directives, Event, Interest, Knobs, Order, Policy, QueueId, Slice, Start, State,
-    ThreadId, Tier, View,
+    Clock, Directives, Event, Interest, Knobs, Order, Policy, QueueId, Slice, Start, StartError,
+    State, ThreadId, Tier, View,
 };
 use crate::os::fair;
 use crate::os::homes::Homes;
@@ -362,7 +362,7 @@ impl Policy for Combination {
         self.ageing.as_ref().map_or(interest, |(ageing, _)| interest.and(ageing.interest()))
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         if let Some(why) = self.ageing.as_ref().and_then(|(ageing, _)| ageing.contradiction()) {
             return Err(why);
         }

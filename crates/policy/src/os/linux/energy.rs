@@ -2,12 +2,14 @@
 //! kernel/sched/fair.c and kernel/power/energy_model.c of Linux 6.12.
 //!
 //! ```text
-//! E = sum_c util(c) / capacity(point) x (busy power - idle power)  +  min(1, max_c util(c) / capacity(point)) x cluster power
-//! point = the least operating point with capacity >= 1.25 max_c util(c)                           schedutil
+//! E = sum_c util(c) / capacity(point) x (busy power - idle power)
+//!     +  min(1, max_c util(c) / capacity(point)) x cluster power
+//! point = the least operating point with capacity >= 1.25 max_c util(c)                  schedutil
 //!
-//! candidates  the previous core, and in each cluster the one with the most spare capacity, where they fit est(t)
-//!             beside what they have
-//! taken       the one that adds least to E; the previous unless another adds less; none fits: the previous
+//! candidates  the previous core, and in each cluster the one with the most spare capacity, where
+//!             they fit est(t) beside what they have
+//! taken       the one that adds least to E; the previous unless another adds less; none fits: the
+//!             previous
 //! ```
 //!
 //! `E` is the kernel's estimate and what the machine file knows beside it: the power of an idle

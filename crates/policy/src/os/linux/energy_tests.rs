@@ -171,5 +171,5 @@ fn a_machine_without_a_power_model_is_refused_in_a_sentence() {
     let mut machine = machine(1, 1);
     machine.kinds[1].idle_power = None;
     let refused = Bench::try_on(machine, make("eas", &[]).unwrap()).err();
-    assert!(refused.is_some_and(|why| why.contains("bench has none")));
+    assert!(refused.is_some_and(|why| why.to_string().contains("bench has none")));
 }

@@ -2,17 +2,24 @@
 //! for those that have shown that they compute.
 //!
 //! ```text
-//! history     run and blocked time add up to epochs of 100 ms (waiting for a core is neither; what a core spends waiting for
-//!             memory counts as blocked, where it is told).   p = run / epoch,   P_H = a p + (1 - a) P_H,   a = 0.5
+//! history     run and blocked time add up to epochs of 100 ms (waiting for a core is neither; what
+//!             a core spends waiting for memory counts as blocked, where it is told).
+//!             p = run / epoch,   P_H = a p + (1 - a) P_H,   a = 0.5
 //! qualified   P_H > up          disqualified   P_H < down
 //!
-//! LP          no fast core picks it                            -> neutral when qualified; HP if it has waited for a slice already
-//! HP          fast cores pick it, earliest deadline first      -> pinned when one does;   starving when it has waited for R
-//! pinned      HP that sticks to the fast core where it was     -> HP when that core runs another;   LP when disqualified
-//! starving    fast cores prefer it to all else                 -> pinned when one picks it;   neutral when it has waited for 2 R
-//! neutral     any core picks it                                -> pinned when a fast core does;   LP when disqualified
+//! LP          no fast core picks it
+//!             -> neutral when qualified; HP if it has waited for a slice already
+//! HP          fast cores pick it, earliest deadline first
+//!             -> pinned when one does;   starving when it has waited for R
+//! pinned      HP that sticks to the fast core where it was
+//!             -> HP when that core runs another;   LP when disqualified
+//! starving    fast cores prefer it to all else
+//!             -> pinned when one picks it;   neutral when it has waited for 2 R
+//! neutral     any core picks it
+//!             -> pinned when a fast core does;   LP when disqualified
 //!             R = residence x fast cores.  HP and starving never fall to LP: they have not run
-//! children    inherit state and history (of one that starves: HP); threads without a parent start as LP
+//! children    inherit state and history (of one that starves: HP); threads without a parent start
+//!             as LP
 //!
 //! up          + step when a thread falls into starving
 //! down        + step when a slow core picks a starving thread that has turned neutral
@@ -54,8 +61,8 @@ use super::TICK;
 use super::deadline::{Deadlines, PREEMPTION, SLICE};
 use super::fair;
 use crate::contract::{
-    Clock, Directive, Directives, Event, Interest, Knob, Knobs, Policy, QueueId, State, ThreadId,
-    ThreadStats, Tier, View,
+    Clock, Directive, Directives, Event, Interest, Knob, Knobs, Policy, QueueId, StartError, State,
+    ThreadId, ThreadStats, Tier, View,
 };
 use crate::registry::Entry;
 
@@ -389,7 +396,7 @@ impl Policy for Mclas {
         Interest::STALLED.and(Interest::PROGRESS)
     }
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), String> {
+    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
         let (up, down) = (self.thresholds.up(), self.thresholds.down());
         fair::check_thresholds("mclas", 100.0 * up, 100.0 * down)?;
         for _ in [STARVING, HIGH, NEUTRAL, LOW] {
