@@ -25,7 +25,9 @@ const MODULES: &str = "crates/policy/src/os/mod.rs";
 pub fn policy(args: &NewPolicyArgs) -> Result {
     let name = args.name.as_str();
     let module = module_of(name)?;
-    let type_name: String = name.split('-').map(capitalised).collect();
+    // The type ends in "Policy" by itself.
+    let words = name.strip_suffix("-policy").unwrap_or(name);
+    let type_name: String = words.split('-').map(capitalised).collect();
     let text = TEMPLATE.replace("Template", &type_name).replace("template", name);
     if args.print {
         return print(&text);
