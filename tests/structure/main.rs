@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod licences;
+mod lines;
 mod picture;
 
 use std::collections::{BTreeMap, BTreeSet};

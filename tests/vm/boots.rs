@@ -109,27 +109,27 @@ fn programs_and_files_go_in_and_come_back() {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn slow_cores_are_slow() {
-    let script = "spin() { taskset -c $1 sh -c 'i=0; trap \"echo $i >/tmp/$0; exit\" TERM; trap \"echo \\$i >/tmp/$0; exit\" TERM
+    let script = "spin() { taskset -c $1 sh -c 'i=0; trap \"echo \\$i >/tmp/$0; exit\" TERM
             while :; do i=$((i+1)); done' $1 & }
-        spin 0; spin 1; sleep 4; kill %1 %2; wait; cat /tmp/0 /tmp/1";
-    // The machine that runs tests is busy, and what others take from the one core the other does
-    // not lose: it is tried again. `make bench-vm-lab` has the figures of a quiet machine.
+        spin 0; spin 1; spin 2; sleep 4; kill %1 %2 %3; wait; cat /tmp/0 /tmp/1 /tmp/2";
+    // What the emulator takes for itself is the same on each core, 1 to 8 % of a core of the host,
+    // so equal steps of quota are equal steps of work, and their ratio is not that of the quotas.
+    // `make bench-vm-lab` has the figures of a quiet machine.
     let mut seen = Vec::new();
     for _ in 0..4 {
-        let Some(ended) = booted(&["--cores", "1@60+1@20", "--", "sh", "-c", script]) else {
-            return;
-        };
+        let cores = ["--cores", "1@60+1@40+1@20", "--", "sh", "-c", script];
+        let Some(ended) = booted(&cores) else { return };
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         let done: Vec<f64> = ended.text().lines().map(|line| line.parse().unwrap()).collect();
-        let ratio = done[0] / done[1];
-        if (2.4..3.75).contains(&ratio) {
+        let [fast, mid, slow] = done[..] else { panic!("{done:?}") };
+        let steps = (fast - mid) / (mid - slow);
+        let emulator = 20.0 - slow * 40.0 / (fast - slow);
+        if fast / slow > 2.4 && (0.7..1.4).contains(&steps) && emulator < 10.0 {
             return;
         }
-        seen.push(ratio);
-        tell_retry(
-            &test_name(),
-            &format!("others took from the faster core: {ratio:.2} in place of 3"),
-        );
+        seen.push(done);
+        let why = format!("others took from one of three cores: {:.0?}", seen.last());
+        tell_retry(&test_name(), &why);
     }
-    panic!("asked for a ratio of 3, got {seen:?}");
+    panic!("asked for equal steps, of which the last is to a third, got {seen:?}");
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::sched_ext::{IS, guest};
-use crate::{Ended, evenkeel};
+use crate::{Ended, evenkeel, tell_retry, test_name};
 
 /// Between the outputs of commands.
 const MARK: &str = "=====\n";
@@ -161,9 +161,20 @@ fn programs_have_the_kinds_of_core_in_the_lab_that_they_have_in_the_simulator() 
         ("gts", Programs::Alike(4), 12),
         age,
     ];
-    let Some(apart) = compare(&cases) else { return };
     let is_near = |&(_, share, unfairness): &(&str, f64, f64)| share <= 0.05 && unfairness <= 0.1;
-    assert!(apart.iter().all(is_near), "{apart:?}");
+    // Of a busy host equal cores are not equal, and two equal programs not alike: those cases are
+    // tried again.
+    let (mut left, mut seen) = (cases.to_vec(), Vec::new());
+    for _ in 0..3 {
+        let Some(apart) = compare(&left) else { return };
+        left = std::iter::zip(left, &apart).filter(|(_, it)| !is_near(it)).map(|it| it.0).collect();
+        if left.is_empty() {
+            return;
+        }
+        tell_retry(&test_name(), &format!("equal cores of a busy host are not equal: {apart:.3?}"));
+        seen.push(apart);
+    }
+    panic!("{seen:?}");
 }
 
 #[test]

@@ -26,8 +26,8 @@ pub enum Unknown {
 
 /// A mechanism, as far as directives concern it: one method for each.
 ///
-/// The methods are called by [`carry_out`] alone. Threads, queues and cores in their arguments exist,
-/// and the threads are the policy's to place.
+/// The methods are called by [`carry_out`] alone. Threads, queues and cores in their arguments
+/// exist, and the threads are the policy's to place.
 pub trait Directed {
     /// How many queues have been made.
     fn queue_count(&self) -> usize;

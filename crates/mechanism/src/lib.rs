@@ -1,7 +1,7 @@
 //! The mechanisms' half of the contract (`evenkeel_policy::contract` is the policies').
 //!
-//! A mechanism gives threads to cores as a policy directs: the simulator, the affinity mechanism and
-//! the one in the kernel. What they must do alike stands here once:
+//! A mechanism gives threads to cores as a policy directs: the simulator, the affinity mechanism
+//! and the one in the kernel. What they must do alike stands here once:
 //!
 //! - [`carry_out`]: a directive becomes a call of one method of [`Directed`], with ids that exist;
 //! - [`Service`]: which queues a core takes from, in which order, and who is compared with whom;

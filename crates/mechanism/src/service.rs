@@ -115,8 +115,8 @@ impl Guests {
         self.queues.contains(&queue)
     }
 
-    /// True if a thread with the key `guest` comes before the core's own, of which the first has the
-    /// key `own`.
+    /// True if a thread with the key `guest` comes before the core's own, of which the first has
+    /// the key `own`.
     #[inline]
     pub fn comes_before(&self, guest: u64, own: u64) -> bool {
         guest < own.saturating_sub(self.behind)
