@@ -95,7 +95,8 @@ vm-test:
 	$(CARGO) test --workspace $(SCHED_EXT) --test cgroup_v2 -- --ignored --nocapture
 	$(CARGO) build --workspace $(SCHED_EXT) --examples
 	@rm -f $(RETRIES)
-	EVENKEEL_RETRIES=$(RETRIES) $(CARGO) test --workspace $(SCHED_EXT) --test vm -- --include-ignored --skip in_the_longer_run --nocapture --test-threads=1
+	EVENKEEL_RETRIES=$(RETRIES) $(CARGO) test --workspace $(SCHED_EXT) --test vm -- \
+		--include-ignored --skip in_the_longer_run --nocapture --test-threads=1
 	@if test -s $(RETRIES); then sort $(RETRIES); fi
 	@echo "virtual machines: $$(cat $(RETRIES) 2>/dev/null | wc -l) tries were made once more, each for the reason above"
 

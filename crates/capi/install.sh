@@ -9,7 +9,8 @@
 #   SELECT="-p evenkeel-capi"
 #                       which packages and features cargo is to see: tests build nothing twice
 set -eu
-: "${PREFIX:=/usr/local}" "${DESTDIR:=}" "${PROFILE:=release}" "${CARGO:=cargo}" "${TARGET:=}" "${SELECT:=-p evenkeel-capi}"
+: "${PREFIX:=/usr/local}" "${DESTDIR:=}" "${PROFILE:=release}" "${CARGO:=cargo}" "${TARGET:=}"
+: "${SELECT:=-p evenkeel-capi}"
 case $PREFIX in /*) ;; *) PREFIX=$(pwd)/$PREFIX ;; esac
 cd "$(dirname "$0")"
 

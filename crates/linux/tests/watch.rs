@@ -159,7 +159,10 @@ fn wake_ups_tell_who_woke_whom() {
     let Some((seen, _, root)) = program(&["turns", "200"], &options) else { return };
     is_lawful(&seen);
     let woken = |by: &dyn Fn(Tid) -> bool, of: &dyn Fn(Tid) -> bool| {
-        let told = |one: &&Seen| matches!(one, Seen::Woke { tid, by: Waker::Thread(waker), .. } if of(*tid) && by(*waker));
+        let told = |one: &&Seen| match one {
+            Seen::Woke { tid, by: Waker::Thread(waker), .. } => of(*tid) && by(*waker),
+            _ => false,
+        };
         seen.iter().filter(told).count()
     };
     // Each wakes the other 200 times.

@@ -200,8 +200,11 @@ impl<L: Listener> Mechanism<'_, L> {
     /// Whether a guest's turn on this core has just ended: it waits again.
     fn had_guest(&self, core: usize) -> bool {
         let state = &self.cores[core];
-        state.last != NONE
-            && matches!(self.place_of[state.last as usize], Place::Queue { queue, .. } if state.guests.contains(QueueId(queue)))
+        if state.last == NONE {
+            return false;
+        }
+        let place = self.place_of[state.last as usize];
+        matches!(place, Place::Queue { queue, .. } if state.guests.contains(QueueId(queue)))
     }
 
     /// Whether a key is so much less than those of a core's own that whose it is may be its guest.

@@ -111,7 +111,10 @@ fn finish(args: &RecordArgs, recorded: Recorded, lost: u64, wall_s: Option<f64>)
     }
     let work_s = found.work_ns as f64 / 1e9;
     if args.json {
-        let mut object = json!({ "name": app.name, "file": args.output, "wall_s": wall_s, "work_s": work_s, "lost": lost });
+        let mut object = json!({
+            "name": app.name, "file": args.output,
+            "wall_s": wall_s, "work_s": work_s, "lost": lost
+        });
         if let (Some(object), Ok(serde_json::Value::Object(counts))) =
             (object.as_object_mut(), serde_json::to_value(found))
         {
