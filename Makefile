@@ -49,7 +49,8 @@ test:
 	@echo "All that make test has. make vm-test: the policies in virtual machines, a quarter of an hour."
 	@echo "make race: the runtime's protocols under loom and ThreadSanitizer."
 
-# The runtime for C and C++ (docs/c-and-c++.md): headers, libraries, CMake package, pkg-config file.
+# The runtime for C and C++ (docs/parallel/c-and-c++.md): headers, libraries, CMake package,
+# pkg-config file.
 install-c:
 	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" CARGO="$(CARGO)" ./crates/capi/install.sh
 
@@ -107,7 +108,7 @@ vm-test-long:
 	$(CARGO) test --workspace $(SCHED_EXT) --test vm -- --ignored in_the_longer_run --nocapture --test-threads=1
 
 # Beside simcore and SimPy, in one run; also the start of the binary itself. Writes
-# docs/benchmarks.md.
+# docs/benchmarks/simulator.md.
 bench:
 	@test -x target/venv-bench/bin/python || { python3 -m venv target/venv-bench && target/venv-bench/bin/pip install --quiet simpy; } \
 		|| echo "python3 with venv, or SimPy, is not to be had: left out"
@@ -119,15 +120,15 @@ bench-lab:
 	$(CARGO) bench -p evenkeel-linux --bench lab
 
 # Policies on real threads, in the lab and out of it: some ten minutes on a quiet machine; needs
-# CAP_SYS_NICE. Writes docs/benchmarks-live.md.
+# CAP_SYS_NICE. Writes docs/benchmarks/live.md.
 bench-live:
 	$(CARGO) build --release -p evenkeel
 	$(CARGO) build --release -p evenkeel-linux --examples
-	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-live.md $(CARGO) bench -p evenkeel-linux --bench live
+	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks/live.md $(CARGO) bench -p evenkeel-linux --bench live
 
 # Schedulers beside each other in the hybrid VM lab: an hour and a quarter on a quiet machine, or
-# less with fewer than five EVENKEEL_BENCH_ROUNDS; needs what docs/vm.md names. Writes
-# docs/benchmarks-vm.md.
+# less with fewer than five EVENKEEL_BENCH_ROUNDS; needs what docs/labs/virtual-machines.md names.
+# Writes docs/benchmarks/vm.md.
 bench-vm:
 	./tests/setup-vm.sh rt-tests
 	@for peer in scx_bpfland scx_lavd; do test -x target/peers/bin/$$peer \
@@ -135,11 +136,11 @@ bench-vm:
 	$(CARGO) build --release -p evenkeel --features sched_ext
 	$(CARGO) build --release -p evenkeel-linux --examples
 	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_PEERS=$(CURDIR)/target/peers/bin EVENKEEL_CACHE=$(CURDIR)/target/vm-cache \
-		EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-vm.md $(CARGO) bench -p evenkeel-linux --bench vm
+		EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks/vm.md $(CARGO) bench -p evenkeel-linux --bench vm
 
 # Twelve programs that Debian ships, under the kernel alone and under policies, in both labs: hours
 # on a quiet machine, in rounds of which each is kept. It can be broken off and gone on with, and
-# crates/linux/benches/programs/main.rs says what can be chosen. Writes docs/benchmarks-programs.md,
+# crates/linux/benches/programs/main.rs says what can be chosen. Writes docs/benchmarks/programs.md,
 # and what it is made of beside it. `make bench-programs QUICK=1`: one small round into
 # target/bench-programs. `make bench-programs PAGE=1`: the page alone.
 bench-programs:
@@ -147,7 +148,7 @@ bench-programs:
 	./tests/setup-programs.sh
 	$(CARGO) build --release -p evenkeel $(SCHED_EXT)
 	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_CACHE=$${EVENKEEL_CACHE:-$(CURDIR)/target/vm-cache} \
-		EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-programs.md $(CARGO) bench -p evenkeel-linux --bench programs -- $(if $(QUICK),--quick) $(if $(PAGE),--page)
+		EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks/programs.md $(CARGO) bench -p evenkeel-linux --bench programs -- $(if $(QUICK),--quick) $(if $(PAGE),--page)
 
 # How steady the cores of evenkeel vm are, and what the kernel's own scheduler makes of them: some
 # five minutes on a quiet machine, as root.
@@ -156,13 +157,13 @@ bench-vm-lab:
 
 # The runtime beside LLVM's and GNU's OpenMP, oneTBB, Taskflow and rayon, on equal cores, in the lab
 # at 2:1, 3:1 and 4:1, and beside another program: some twenty-five minutes on a quiet machine; the
-# lab needs CAP_SYS_NICE. Writes docs/benchmarks-runtime.md. `make bench-runtime QUICK=1`: few
+# lab needs CAP_SYS_NICE. Writes docs/benchmarks/runtime.md. `make bench-runtime QUICK=1`: few
 # rounds, of the lab 3:1 only, writes nothing.
 bench-runtime:
 	./crates/runtime/benches/peers/setup.sh target/bench-runtime
 	$(CARGO) build --release -p evenkeel
 	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_PEERS=$(CURDIR)/target/bench-runtime \
-		$(if $(QUICK),,EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks-runtime.md) $(CARGO) bench -p evenkeel-runtime --bench runtime $(if $(QUICK),-- --quick)
+		$(if $(QUICK),,EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks/runtime.md) $(CARGO) bench -p evenkeel-runtime --bench runtime $(if $(QUICK),-- --quick)
 
 # With and without the mechanism in BPF, where it can be built.
 lint: docs-check hot-paths

@@ -11,7 +11,7 @@ missing=
 for package in $packages; do
     [ -n "$(version "$package")" ] || missing="$missing $package"
 done
-# Guests die now and then in older ones (docs/vm.md).
+# Guests die now and then in older ones (docs/labs/virtual-machines.md).
 old=
 dpkg --compare-versions "$(version qemu-system-x86)" lt 1:8.1 2>/dev/null && old=yes
 [ -z "$missing$old" ] && exit 0

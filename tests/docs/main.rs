@@ -83,10 +83,17 @@ fn main() -> ExitCode {
 
 /// README.md and the pages of docs, in order.
 fn pages(root: &Path) -> Vec<PathBuf> {
-    let folder = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    let mut pages: Vec<PathBuf> =
-        folder.filter(|path| path.extension().is_some_and(|it| it == "md")).collect();
-    pages.push(root.join("README.md"));
+    let mut pages = vec![root.join("README.md")];
+    let mut folders = vec![root.join("docs")];
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == "md") {
+                pages.push(path);
+            }
+        }
+    }
     pages.sort();
     pages
 }

@@ -95,7 +95,9 @@ fn guest_once(
 /// Why a run says nothing of the scheduler, if so.
 fn excuse(ended: &Ended) -> Option<&str> {
     if ended.stderr.contains("Oops: int3") {
-        return Some("QEMU has lost what the kernel patched in its own code (docs/vm.md)");
+        return Some(
+            "QEMU has lost what the kernel patched in its own code (docs/labs/virtual-machines.md)",
+        );
     }
     // As measured on the host, by threads that come before all others.
     let measured = ["this host did not run the lab for ", "the emulator stands still: "];

@@ -174,7 +174,7 @@ fn the_programs_in_the_page_print_what_the_page_says() {
     if !have(&["pkg-config", "cc", "c++"]) {
         return;
     }
-    let page = std::fs::read_to_string(folder().join("../../docs/c-and-c++.md")).unwrap();
+    let page = std::fs::read_to_string(folder().join("../../docs/parallel/c-and-c++.md")).unwrap();
     let programs: Vec<_> =
         page.split("```cpp\n").skip(1).map(|it| it.split_once("```").unwrap()).collect();
     assert_eq!(programs.len(), 3);

@@ -161,7 +161,7 @@ Examples:
 Needs QEMU (apt install qemu-system-x86), no hardware virtualisation, and leave to make cgroups. Kernels are Debian's, fetched once \
 into $EVENKEEL_CACHE, $XDG_CACHE_HOME/evenkeel or ~/.cache/evenkeel. The guest has busybox, and the command's own program unless busybox \
 has one of that name; what else it is to have, --with and --file say. The command finds the lab's machine file in EVENKEEL_MACHINE. \
-docs/vm.md says what the lab models.
+docs/labs/virtual-machines.md says what the lab models.
 
 Exit codes: the command's, 127 where it is not there, 126 where it cannot be executed, 124 time-out, 125 the guest died, 1 a kernel could not be fetched or a file not brought back, 2 wrong usage or \
 something missing on this host, 128 + signal where one ended it.")]
@@ -202,7 +202,7 @@ Examples:
 
 The program keeps the terminal, gets the signals, and its exit code is ours. What the run came to goes to stderr, or as JSON to a \
 file (-o), or to stdout after the program's own output (--json). No privilege is needed; with CAP_SYS_NICE waiting threads are held \
-back so that the policy's order holds exactly. docs/live.md says how it works.
+back so that the policy's order holds exactly. docs/live/affinity.md says how it works.
 
 Exit codes: the program's, 128 + signal where one ended it, 127 where it is not there, 126 where it cannot be executed, 2 for wrong usage.")]
     Run(live::RunLiveArgs),
@@ -215,7 +215,7 @@ Examples:
       --duration 10min
   sudo evenkeel schedule --monitor 1
 
-Evenkeel is the kernel's scheduler (sched_ext) where that can be had: as root, in a build with it (docs/schedule.md). Else threads \
+Evenkeel is the kernel's scheduler (sched_ext) where that can be had: as root, in a build with it (docs/live/sched-ext.md). Else threads \
 are placed by their CPU masks, which takes CAP_PERFMON for the whole machine and for cgroups, and CAP_SYS_NICE for threads of other \
 users. The first line says which of the two it is, and why. Every thread gets its CPUs and its class back at the end; its CPUs also \
 when evenkeel is killed: then at its next start.
@@ -339,10 +339,12 @@ pub enum ShowCommand {
 #[derive(Clone, Debug, Args)]
 pub struct ScaleArgs {
     /// Scale the input of built-in workloads: 0.1 is a tenth of the work
-    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse::factor, allow_negative_numbers = true)]
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse::factor,
+    #allow_negative_numbers = true)]
     pub size: f64,
     /// Worker threads of built-in parallel workloads [default: one per core in use]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536),
+    #allow_negative_numbers = true)]
     pub workers: Option<u32>,
     /// Seed of whatever chance plays in
     #[arg(long, default_value = "1", value_parser = parse::seed, allow_negative_numbers = true)]
@@ -378,7 +380,8 @@ pub struct RunArgs {
     #[arg(long = "set", value_name = "KNOB=VALUE", value_parser = parse::setting)]
     pub settings: Vec<Setting>,
     /// Where policies have speedup factors from: oracle, offline, sampled, modelled=ERROR
-    #[arg(long, value_name = "ESTIMATOR", default_value = "oracle", value_parser = parse::estimator)]
+    #[arg(long, value_name = "ESTIMATOR", default_value = "oracle", value_parser =
+    #parse::estimator)]
     pub estimator: Estimator,
     /// Profile what is run in a run of it at this size beforehand, for policies that take one
     /// (age:prediction=profile)
@@ -386,17 +389,20 @@ pub struct RunArgs {
     pub profile_from: Option<f64>,
     /// How clusters choose their clock: performance, schedutil, fixed=MHZ (of each kind the
     /// operating point nearest to it)
-    #[arg(long, value_name = "GOVERNOR", default_value = "performance", value_parser = parse::governor)]
+    #[arg(long, value_name = "GOVERNOR", default_value = "performance", value_parser =
+    #parse::governor)]
     pub governor: Governor,
     /// What a policy says takes effect this much later, as 50us
-    #[arg(long, value_name = "TIME", default_value = "0us", value_parser = parse::time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = "0us", value_parser = parse::time,
+    #allow_hyphen_values = true)]
     pub decision_latency: Nanos,
     /// What one core's tasks hand to another's (volumes of task graphs) takes time, at this rate,
     /// as 1GB/s [default: none, they share a memory]
     #[arg(long, value_name = "RATE", value_parser = parse::rate)]
     pub link: Option<f64>,
     /// End each run after this, whatever still runs, as 10s
-    #[arg(long, value_name = "TIME", value_parser = parse::positive_time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse::positive_time, allow_hyphen_values =
+    #true)]
     pub duration: Option<Nanos>,
     /// Context switches and migrations cost nothing, as in analytical studies
     #[arg(long)]
@@ -440,7 +446,8 @@ pub struct SimulateArgs {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct JobsArgs {
     /// Runs at a time [default: one per processor of this computer]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096),
+    #allow_negative_numbers = true)]
     pub jobs: Option<u32>,
 }
 
@@ -481,10 +488,12 @@ pub struct CompareArgs {
 #[derive(Debug, Args)]
 pub struct SensorsArgs {
     /// Measure for so long, as 10s, and say the energy
-    #[arg(long, value_name = "TIME", value_parser = parse::positive_time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse::positive_time, allow_hyphen_values =
+    #true)]
     pub duration: Option<Nanos>,
     /// Read the sensors so often while measuring, from 1ms on
-    #[arg(long, value_name = "TIME", default_value = "270ms", value_parser = parse::interval, allow_hyphen_values = true, requires = "duration")]
+    #[arg(long, value_name = "TIME", default_value = "270ms", value_parser = parse::interval,
+    #allow_hyphen_values = true, requires = "duration")]
     pub interval: Nanos,
     /// Print one JSON array
     #[arg(long)]
@@ -501,7 +510,8 @@ pub struct LabArgs {
     #[arg(long, conflicts_with = "command")]
     pub measure: bool,
     /// How long to measure, as 3s: so much slowed time
-    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse::positive_time, allow_hyphen_values = true, requires = "measure")]
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse::positive_time,
+    #allow_hyphen_values = true, requires = "measure")]
     pub duration: Nanos,
     /// Print what was measured as one JSON array
     #[arg(long, requires = "measure")]
@@ -540,7 +550,8 @@ pub struct RecordArgs {
     #[arg(long, value_name = "NAME", requires = "from")]
     pub comm: Option<String>,
     /// Of that, the threads of this process and what they fork
-    #[arg(long, value_name = "PID", requires = "from", conflicts_with = "comm", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(long, value_name = "PID", requires = "from", conflicts_with = "comm", value_parser =
+    #clap::value_parser!(i32).range(1..))]
     pub pid: Option<i32>,
     /// Print what was found as one JSON object; what the command prints goes to stderr then
     #[arg(long)]

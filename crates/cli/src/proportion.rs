@@ -14,8 +14,8 @@ use evenkeel_model::{Application, Step};
 const SLICE_S: f64 = 3e-3;
 /// Simulated time between two looks of a policy that is never quiet, where no thread waits. Ours.
 const LOOK_S: f64 = 10e-3;
-/// What an event takes of one host core: docs/benchmarks.md has 2 to 13 million a second, by
-/// policy; sparse runs have more to do for each. Ours.
+/// What an event takes of one host core: docs/benchmarks/simulator.md has 2 to 13 million a second,
+/// by policy; sparse runs have more to do for each. Ours.
 const EVENT_S: f64 = 0.4e-6;
 /// Events that a thread takes to be made, started and accounted for. Ours.
 const EVENTS_PER_THREAD: f64 = 20.0;

@@ -211,9 +211,9 @@ fn what_cannot_be_a_machine_file_is_refused_without_being_read_whole() {
 
 #[test]
 fn the_example_of_the_documentation_is_a_machine_file() {
-    let page = include_str!("../../../docs/machines.md");
+    let page = include_str!("../../../docs/simulate/machines.md");
     let example = page.split("```").find_map(|block| block.strip_prefix("toml\nname")).unwrap();
-    let machine = machines::parse(&format!("name{example}"), "docs/machines.md").unwrap();
+    let machine = machines::parse(&format!("name{example}"), "docs/simulate/machines.md").unwrap();
     assert_eq!(machine.cores_label(), "6big+4little");
     assert!(machine.has_power_model());
     assert_eq!(machine.costs, Costs::default());

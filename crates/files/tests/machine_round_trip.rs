@@ -9,7 +9,7 @@ use evenkeel_machine::{
 };
 use proptest::prelude::*;
 
-/// Limits of the format (docs/machines.md), in the model's units.
+/// Limits of the format (docs/simulate/machines.md), in the model's units.
 const MAX_KHZ: u64 = 1_000_000_000;
 const MAX_POWER_UW: u64 = 1_000_000_000_000;
 const MAX_TIME_NS: u64 = 1_000_000_000_000;

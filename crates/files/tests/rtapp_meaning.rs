@@ -1,4 +1,4 @@
-//! What rt-app files mean: claims that the manual (docs/rtapp.md) makes.
+//! What rt-app files mean: claims that the manual (docs/simulate/rt-app.md) makes.
 
 use evenkeel_files::rtapp;
 use evenkeel_machine::{CoreId, Nanos, Work};

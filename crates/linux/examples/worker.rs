@@ -54,7 +54,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 ///
 /// An emulator translates block by block. With short blocks the speed of this program changed by a
 /// factor of two from one second to the next in the VM lab, with these by a quarter at most
-/// (docs/vm.md).
+/// (docs/labs/virtual-machines.md).
 const STEPS: u32 = 16;
 const BLOCKS: u32 = 600;
 

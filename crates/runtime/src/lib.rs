@@ -111,8 +111,8 @@ pub use team::{KindOfCore, Place};
 /// The book's pages on the runtime: their programs are compiled and run as tests.
 #[cfg(doctest)]
 mod book {
-    #[doc = include_str!("../../../docs/parallel-programs.md")]
+    #[doc = include_str!("../../../docs/parallel/rust.md")]
     struct ParallelPrograms;
-    #[doc = include_str!("../../../docs/from-openmp-tbb-rayon.md")]
+    #[doc = include_str!("../../../docs/parallel/from-openmp-tbb-rayon.md")]
     struct FromOthers;
 }

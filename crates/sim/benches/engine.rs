@@ -1,5 +1,5 @@
 //! Speed of the simulator beside its peers, in one run: `make bench` prints the table and writes it
-//! to docs/benchmarks.md.
+//! to docs/benchmarks/simulator.md.
 //!
 //! Every case runs several times, the cases in turn, so that a noisy neighbour hits all alike;
 //! medians count, and ratios to the peers rather than absolute figures: taken in each round, of
@@ -87,7 +87,7 @@ fn main() {
     table.print();
     policies.print();
     if !quick && let Err(error) = table.write(&policies) {
-        eprintln!("docs/benchmarks.md: {error}");
+        eprintln!("docs/benchmarks/simulator.md: {error}");
         std::process::exit(1);
     }
 }

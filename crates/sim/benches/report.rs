@@ -1,4 +1,5 @@
-//! The table of a bench: medians, spread, ratios; on the terminal and in docs/benchmarks.md.
+//! The table of a bench: medians, spread, ratios; on the terminal and in
+//! docs/benchmarks/simulator.md.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -84,9 +85,10 @@ impl Table {
         println!("{}", self.render());
     }
 
-    /// Writes docs/benchmarks.md.
+    /// Writes docs/benchmarks/simulator.md.
     pub fn write(&self, policies: &Policies) -> std::io::Result<()> {
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.md");
+        let path =
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks/simulator.md");
         let text = format!(
             "# Benchmarks\n\nWritten by `make bench` on {}, on {}. Medians of several rounds in \
              one run, the cases in turn. \

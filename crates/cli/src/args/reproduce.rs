@@ -15,7 +15,8 @@ pub struct ReproduceArgs {
     /// Which study; --list has them
     pub study: Option<String>,
     /// Only the experiment of this number, or several, as 1,3; may be repeated [default: all]
-    #[arg(short, long = "experiment", value_name = "N", value_delimiter = ',', value_parser = parse::experiment, allow_negative_numbers = true)]
+    #[arg(short, long = "experiment", value_name = "N", value_delimiter = ',', value_parser =
+    #parse::experiment, allow_negative_numbers = true)]
     pub experiments: Vec<u32>,
     /// About a tenth of the runs, for a first look; the text of each experiment says what is left
     /// out
@@ -80,7 +81,7 @@ Studies and their experiments:
     }
     text.push_str(
         "\nThe output is the same bytes for any number of --jobs, but with --live. \
-                   docs/studies.md says what was assumed and what came out.",
+                   docs/studies/studies.md says what was assumed and what came out.",
     );
     text
 }

@@ -1,5 +1,5 @@
 //! Machine files: TOML, read with the place of every error, written so that reading gives the same
-//! machine again; and those that are built in. docs/machines.md describes them.
+//! machine again; and those that are built in. docs/simulate/machines.md describes them.
 
 mod error;
 mod kind;

@@ -3,8 +3,8 @@
 //! study, system benchmarks, and simple ones; and how any workload is found by name or path.
 //!
 //! A workload is named as `name[:argument[,argument…]]`: a shape (`tasks`), a knob (`loops=100`),
-//! or a number of threads (`fma3d_m:9`). docs/workloads.md lists them with what is measured and
-//! what is assumed.
+//! or a number of threads (`fma3d_m:9`). docs/simulate/workloads.md lists them with what is
+//! measured and what is assumed.
 
 mod args;
 mod build;

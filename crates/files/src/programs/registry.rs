@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn the_book_has_everything_built_in_with_its_knobs() {
-        let book = include_str!("../../../../docs/workloads.md");
+        let book = include_str!("../../../../docs/simulate/workloads.md");
         for info in list() {
             assert!(book.contains(info.name), "{}", info.name);
             info.knobs.iter().for_each(|knob| {

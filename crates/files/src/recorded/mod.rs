@@ -7,8 +7,8 @@
 //!
 //! Time on a core becomes work, a block that a timer or somebody outside ended a sleep of that
 //! length, and a block that another thread ended a meeting with it: a barrier or a join where that
-//! can be told, else a semaphore that the waker posts to where it woke. docs/record.md says what
-//! cannot be seen.
+//! can be told, else a semaphore that the waker posts to where it woke. docs/simulate/record.md
+//! says what cannot be seen.
 //!
 //! **It ends.** Whatever facts are missing, the workload runs to its end on any machine under any
 //! policy that lets every thread run. All that happened has a place in one order, and a wait stands

@@ -8,7 +8,7 @@
 //!
 //! Every section, key and event is either carried out, or noted (once a kind, in
 //! [`Application::notes`]) where it has no meaning in a simulator, or refused with its place.
-//! docs/rtapp.md says which, and how each event maps to the model.
+//! docs/simulate/rt-app.md says which, and how each event maps to the model.
 //!
 //! Limits keep memory in proportion to the file, whatever it holds: 65,536 threads, 32 levels of
 //! nesting, names of 256 bytes.

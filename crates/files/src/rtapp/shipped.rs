@@ -142,11 +142,11 @@ fn every_shipped_file_begins_with_a_comment_that_says_what_it_shows() {
 
 #[test]
 fn the_manual_names_every_key_and_event() {
-    let manual = read(project("docs/rtapp.md"));
+    let manual = read(project("docs/simulate/rt-app.md"));
     for word in keys::SECTIONS.into_iter().chain(keys::of_global()).chain(keys::of_a_task()) {
         assert!(
             manual.contains(&format!("`{word}`")),
-            "docs/rtapp.md does not say what becomes of {word}"
+            "docs/simulate/rt-app.md does not say what becomes of {word}"
         );
     }
 }

@@ -55,7 +55,7 @@ pub fn round(order: &Order) -> Result<(), String> {
 }
 
 /// Emulated, a look takes 2 ms of a virtual core, not 20 us: age by sched_ext has to look more
-/// often than its budget lets it (docs/vm.md).
+/// often than its budget lets it (docs/labs/virtual-machines.md).
 fn in_vm(candidate: &Candidate) -> Vec<String> {
     let is_age = candidate.mechanism == Mechanism::SchedExt
         && candidate.policy.split(':').next() == Some("age");

@@ -43,7 +43,7 @@ pub fn page(head: &Head, rows: &[Row]) -> String {
     }
     let _ = writeln!(
         text,
-        "Written by `make bench-programs` on {}, on {}. [Raw results](benchmarks-programs.csv).\n",
+        "Written by `make bench-programs` on {}, on {}. [Raw results](programs.csv).\n",
         head.date, head.host
     );
     text += METHOD;

@@ -83,7 +83,7 @@ pub enum SessionError {
 }
 
 /// What the kernel takes to write a switch into perf's ring: 500,000 of them made a program 1.5 s
-/// longer (docs/live.md).
+/// longer (docs/live/affinity.md).
 const RECORD: Nanos = Nanos::from_micros(3);
 /// The part of the cores' time that telling switches may cost; beyond it threads are asked how long
 /// they have run instead.

@@ -7,8 +7,8 @@
 //!
 //! A session may leave out what its thread is charged with while it sleeps ([`Pace::sleep`]): on a
 //! virtual machine the kernel charges a thread that wakes on an idle CPU with what the virtual CPU
-//! takes to come back from its halt (docs/record.md), which may be a hundred times what a look
-//! costs, and is not saved by looking less often but by not sleeping. What is reported as the
+//! takes to come back from its halt (docs/simulate/record.md), which may be a hundred times what a
+//! look costs, and is not saved by looking less often but by not sleeping. What is reported as the
 //! session's cost is all of it.
 
 use evenkeel_machine::Nanos;

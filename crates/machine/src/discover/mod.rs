@@ -3,7 +3,7 @@
 //! Reading, under a root that stands for `/sys`; nothing is changed and nothing is measured here. A
 //! speed that someone measured may be given, and has the last word. What is missing is assumed, and
 //! the [`Report`] says so; what cannot be read or makes no sense is left out, and the report says
-//! so, too. docs/machines.md has the order of trust.
+//! so, too. docs/simulate/machines.md has the order of trust.
 
 mod assemble;
 mod classes;

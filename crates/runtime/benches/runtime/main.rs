@@ -1,7 +1,7 @@
 //! The runtime beside LLVM's and GNU's OpenMP, oneTBB, Taskflow and rayon, in one run, on equal
 //! cores, in the slow-core lab, and beside another program.
 //!
-//! `make bench-runtime` builds the peers (../peers) and writes docs/benchmarks-runtime.md.
+//! `make bench-runtime` builds the peers (../peers) and writes docs/benchmarks/runtime.md.
 //! `cargo bench -p evenkeel-runtime --bench runtime -- [FAMILY…]` measures some families of cases
 //! and prints them; `--quick`: few rounds, and of the lab only 3:1; `--equal`: on equal cores only.
 //! Peers, and the work that all share, come from the folder in `EVENKEEL_PEERS` (cases that have

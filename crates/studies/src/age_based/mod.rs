@@ -27,7 +27,7 @@ pub const STUDY: Study = Study {
                       (amp-8f, amp-4f4s, amp-8s), under lin, which knows nothing of cores, \
                       and age. Execution time of each program, all-fast under lin = 1. Programs \
                       are generated from the study's counts (sc09-*): 12 of PARSEC, 13 others \
-                      for their asymmetry; what is assumed of them is in docs/workloads.md. Means \
+                      for their asymmetry; what is assumed of them is in docs/simulate/workloads.md. Means \
                       are geometric. Time slice, balance and reassignment: 10 ms. \
                       --quick: eight of the programs.",
             carry_out: symmetric::carry_out,

@@ -69,7 +69,7 @@ fn obstacle(prepared: &Prepared) -> Option<String> {
 
 #[cfg(not(feature = "sched_ext"))]
 fn obstacle(_: &Prepared) -> Option<String> {
-    Some("this evenkeel was built without sched_ext (docs/schedule.md)".into())
+    Some("this evenkeel was built without sched_ext (docs/live/sched-ext.md)".into())
 }
 
 /// Whether other programs would keep a program in SCHED_EXT waiting: the kernel serves those of its

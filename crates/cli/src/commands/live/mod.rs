@@ -32,7 +32,7 @@ const GRACE: Nanos = Nanos::from_millis(50);
 #[cfg(not(feature = "sched_ext"))]
 pub const BUILT_WITHOUT: &str = "this evenkeel was built without sched_ext: build it with \
                                  --features sched_ext \
-                                 (docs/schedule.md), or use --backend affinity";
+                                 (docs/live/sched-ext.md), or use --backend affinity";
 
 /// Everything that is known before threads are looked at.
 struct Prepared {
