@@ -4,7 +4,7 @@
 //!
 //! `cargo bench -p evenkeel-linux --bench record`, as root, on a quiet machine of two CPUs; it runs
 //! the binary that `EVENKEEL` names, else target/release/evenkeel. Prints a table for
-//! docs/simulate/record.md. Programs are those of tests/programs.
+//! docs/decisions/0012-recording.md. Programs are those of tests/programs.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark fails by panicking")]
 
 #[path = "../tests/support/programs.rs"]

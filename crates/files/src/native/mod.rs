@@ -7,7 +7,7 @@
 //!
 //! The types in document.rs are the format, and are kept apart from the model so that either can
 //! change without the other. What is absent has the model's default; what is unknown is refused.
-//! docs/simulate/record.md shows a file.
+//! docs/simulate/workloads.md shows a file.
 
 mod document;
 mod from_model;

@@ -7,7 +7,7 @@
 //! working set of a thread, activity. Speedups and ratios of energy do not depend on the running
 //! time, activities stay within the 0.6 to 1.36 of the mean that PARTSim's table of the same board
 //! spans. (bodytrack's shares of phases, which stand with its program, were changed once after a
-//! simulated result: docs/simulate/workloads.md says how and why.)
+//! simulated result: docs/decisions/0010-assumptions-of-workloads.md says how and why.)
 
 use evenkeel_model::{Phase, Scaling};
 
