@@ -1,4 +1,4 @@
-//! Who runs where: the contract between policies and mechanisms, and one file a policy.
+//! Scheduling policies, one file each, and the contract between policies and mechanisms.
 
 pub mod bounds;
 pub mod contract;

@@ -1,8 +1,8 @@
 //! Per-entity load tracking: the average of a signal with a half-life of 32 periods of 1024 us.
 //!
-//! Linux adds up periods; between changes of the signal that sum is an exponential, so here it is
-//! one, exact at any instant and with nothing to do in between. What this does not model: the
-//! kernel's rounding to whole periods, and that it looks only at ticks and switches.
+//! Linux adds up periods. Between changes of the signal that sum is an exponential, so here it is
+//! computed as one: exact at any instant, with nothing to do in between. Not modelled: the kernel
+//! rounds to whole periods and updates only at ticks and switches.
 
 use evenkeel_machine::Nanos;
 
@@ -22,20 +22,20 @@ impl Pelt {
         Self { average, since }
     }
 
-    /// The average now, the signal having been `signal` since the last update.
+    /// The average now, if the signal has been `signal` since the last update.
     pub fn at(&self, now: Nanos, signal: f64) -> f64 {
         let elapsed = now.saturating_sub(self.since);
         signal + (self.average - signal) * (-(elapsed.0 as f64) / HALF_LIFE.0 as f64).exp2()
     }
 
-    /// Notes that the signal was `signal` until now.
+    /// Updates the average: the signal was `signal` until now.
     pub fn update(&mut self, now: Nanos, signal: f64) {
         self.average = self.at(now, signal);
         self.since = now;
     }
 
-    /// How long from the last update until the average exceeds `level` if the signal stays; none
-    /// where it never does.
+    /// Time from the last update until the average exceeds `level` if the signal stays; none if it
+    /// never does.
     pub fn until_above(&self, level: f64, signal: f64) -> Option<Nanos> {
         if self.average > level {
             return Some(Nanos::ZERO);
@@ -56,23 +56,23 @@ pub struct Load {
 }
 
 impl Load {
-    /// Of a thread that starts: nothing.
+    /// Load of a thread that starts: zero.
     pub const fn new(since: Nanos) -> Self {
         Self { average: Pelt::new(0.0, since), signal: 0.0 }
     }
 
-    /// Follows another signal from now on.
+    /// Changes the signal from now on.
     pub fn follow(&mut self, signal: f64, now: Nanos) {
         self.average.update(now, self.signal);
         self.signal = signal;
     }
 
-    /// What it follows.
+    /// The present signal.
     pub const fn signal(&self) -> f64 {
         self.signal
     }
 
-    /// As policies see it, in every mechanism alike: [`crate::contract::ThreadStats::load`].
+    /// The load as policies see it in every mechanism: [`crate::contract::ThreadStats::load`].
     pub fn shown(&self, now: Nanos) -> u16 {
         self.average.at(now, self.signal).round() as u16
     }

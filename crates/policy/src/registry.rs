@@ -1,10 +1,10 @@
-//! Every policy by name: what it is, where it comes from, its knobs, and how to make one.
+//! All policies by name: summary, source, knobs and constructor.
 
 use crate::contract::{Knob, KnobError, Knobs, Policy};
 use crate::os;
 use crate::os::combination::Choices;
 
-/// One policy of the operating-system level.
+/// A policy of the operating-system level.
 pub struct Entry {
     /// Name, as in `-p name`.
     pub name: &'static str,
@@ -12,35 +12,36 @@ pub struct Entry {
     pub summary: &'static str,
     /// Paper or system that it comes from.
     pub source: &'static str,
-    /// What holds of it.
+    /// What is claimed of it.
     pub traits: &'static [Trait],
     /// Its knobs.
     pub knobs: &'static [Knob],
-    /// Makes one, with a seed for whatever chance plays in it.
+    /// Constructor, with a seed for random choices.
     pub make: fn(&Knobs, u64) -> Box<dyn Policy>,
 }
 
-/// What may hold of a policy. Tests hold each policy to what it says of itself.
+/// A claim about a policy. Tests hold each policy to its claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trait {
     /// No core idles while a thread waits that may run there.
     WorkConserving,
-    /// It decides by threads' speedup factors. One without decides the same whatever they are.
+    /// It decides by threads' speedup factors. A policy without this decides the same whatever they
+    /// are.
     NeedsFactors,
-    /// It knows what no scheduler can know: a bound for others, in the simulator only.
+    /// It uses what no scheduler can know: a bound for other policies, in the simulator only.
     Bound,
-    /// Threads have turns in the order of their numbers.
+    /// Threads take turns in the order of their numbers.
     ByNumber,
 }
 
 impl Entry {
-    /// Whether that holds of it.
+    /// True if the claim is made of it.
     pub fn has(&self, it: Trait) -> bool {
         self.traits.contains(&it)
     }
 }
 
-/// A policy that is not there, or knobs that do not fit it.
+/// A policy that does not exist, or knobs that do not fit it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MakeError {
     /// No such policy.
@@ -48,7 +49,7 @@ pub enum MakeError {
     Unknown {
         /// As asked for.
         name: String,
-        /// ` (did you mean …?)`, or where it belongs, or nothing.
+        /// ` (did you mean …?)`, the level that the name belongs to, or nothing.
         hint: String,
     },
     /// Knobs.
@@ -56,7 +57,7 @@ pub enum MakeError {
     Knobs(#[from] KnobError),
 }
 
-/// All that have a name of their own, in the order in which `evenkeel policies` lists them.
+/// All policies with names of their own, in the order in which `evenkeel policies` lists them.
 pub static ENTRIES: &[Entry] = &[
     // Baselines.
     os::pinned::ENTRY,
@@ -86,26 +87,26 @@ pub static ENTRIES: &[Entry] = &[
     os::combination::AGE,
 ];
 
-/// Names at least this similar (Jaro-Winkler, 0 to 1) are worth a hint.
+/// Least similarity (Jaro-Winkler, 0 to 1) of a name that is worth a hint.
 #[cfg(feature = "hints")]
 const SIMILAR: f64 = 0.75;
 
-/// The seed where nobody names one.
+/// The default seed.
 pub const SEED: u64 = 1;
 
-/// As [`make_with_seed`], with [`SEED`].
+/// Makes a policy with [`SEED`]; see [`make_with_seed`].
 ///
 /// # Errors
-/// As there.
+/// As [`make_with_seed`].
 pub fn make(name: &str, set: &[(String, String)]) -> Result<Box<dyn Policy>, MakeError> {
     make_with_seed(name, set, SEED)
 }
 
-/// Makes a policy: its knobs are the defaults, overridden by `set` (name, value). Beside
-/// [`ENTRIES`], any assignment-wake-balance name of [`os::combination`] will do.
+/// Makes a policy; its knobs are the defaults, overridden by `set` (name, value). Beside the names
+/// of [`ENTRIES`], any assignment-wake-balance name of [`os::combination`] is known.
 ///
 /// # Errors
-/// A name or a knob that is not there, a value that does not fit.
+/// A policy or knob that does not exist, a value that does not fit.
 pub fn make_with_seed(
     name: &str,
     set: &[(String, String)],
@@ -115,7 +116,7 @@ pub fn make_with_seed(
     Ok(make(&Knobs::new(name, knobs, set)?, seed))
 }
 
-/// The knobs of a policy as [`make`] would have them.
+/// The knobs of a policy, as [`make`] sets them.
 ///
 /// # Errors
 /// As [`make`].

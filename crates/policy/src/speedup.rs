@@ -1,5 +1,5 @@
-//! Speedup of an application from fast cores: what its threads' speedup factors come to when they
-//! share `B` of them.
+//! Speedup of an application from fast cores, computed from the speedup factors of its threads when
+//! they share `B` such cores.
 //!
 //! With `n` runnable threads of mean speedup factor `s`:
 //!
@@ -9,19 +9,19 @@
 //! fair share   S = 1 + min(1, B / n) (s - 1)
 //! ```
 //!
-//! Both give `s` for one thread. The first says what fast cores are worth to the application, which
-//! falls quickly as its threads outnumber them; the second what it gets from an equal share of
+//! Both give `s` for one thread. The first is the worth of fast cores to the application, which
+//! falls quickly as its threads outnumber them; the second is what it gets from an equal share of
 //! them.
 //!
-//! Three or more kinds: each adjacent pair by this rule, `B` being the cores of the faster of the
-//! two and of those above it, and the speedups multiplied along the way. For one thread this gives
-//! its whole speedup factor.
+//! Three or more kinds: each adjacent pair by this rule, where `B` counts the cores of the faster
+//! kind and of all kinds above it; the speedups of the pairs are multiplied. For one thread this
+//! gives its whole speedup factor.
 
 use evenkeel_machine::{KindId, PerKind};
 
 use crate::contract::{AppId, Knob, Knobs, ThreadStats};
 
-/// How the speedup of an application is told from that of its threads.
+/// How the speedup of an application follows from that of its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// By the utility of the fast cores.
@@ -39,7 +39,7 @@ impl Rule {
                 an equal share of the fast cores",
     };
 
-    /// As set.
+    /// The rule that the knob selects.
     pub fn of(knobs: &Knobs) -> Self {
         match knobs.word("speedup") {
             "fair-share" => Self::FairShare,
@@ -62,7 +62,7 @@ impl Rule {
     }
 }
 
-/// The kinds that a policy goes by, and their cores: what a speedup depends on beside the threads.
+/// The kinds in use and their cores: what a speedup depends on beside the threads.
 #[derive(Clone, Copy)]
 pub struct Kinds<'a> {
     /// Kinds in use, fastest first.
@@ -71,7 +71,7 @@ pub struct Kinds<'a> {
     pub cores: &'a [u32],
 }
 
-/// Which estimate a policy goes by.
+/// The estimate of speedup factors that a policy uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The mechanism's estimator, refreshed as the thread runs.
@@ -89,7 +89,7 @@ impl Source {
     }
 
     /// Speedup factor of a thread from the kind of one rank to that of a faster one; at least 1,
-    /// and 1 where the estimate makes no sense.
+    /// and 1 if the estimate is not finite.
     pub fn factor(
         self,
         stats: &ThreadStats,
@@ -108,7 +108,7 @@ impl Source {
 #[derive(Clone, Debug, Default)]
 struct Sum {
     threads: u32,
-    /// By adjacent pair of ranks: speed on the faster / speed on the slower, added up over the
+    /// By adjacent pair of ranks: speed on the faster kind / speed on the slower, summed over the
     /// threads.
     factors: Vec<f64>,
 }
@@ -122,12 +122,12 @@ pub struct Applications {
 }
 
 impl Applications {
-    /// None yet.
+    /// No threads yet.
     pub fn new(rule: Rule, source: Source) -> Self {
         Self { rule, source, sums: Vec::new() }
     }
 
-    /// Forgets all threads; what a refresh begins with.
+    /// Forgets all threads, at the begin of a refresh.
     pub fn clear(&mut self) {
         for sum in &mut self.sums {
             sum.threads = 0;
@@ -135,7 +135,7 @@ impl Applications {
         }
     }
 
-    /// Counts a thread in.
+    /// Adds a thread.
     pub fn add(&mut self, stats: &ThreadStats, kinds: Kinds<'_>) {
         let app = stats.app.index();
         if self.sums.len() <= app {
@@ -149,8 +149,8 @@ impl Applications {
         }
     }
 
-    /// Counts a thread out that has ended, at its application's mean: what it had been counted in
-    /// with is not kept.
+    /// Removes a thread that has ended, at its application's mean: individual contributions are not
+    /// kept.
     pub fn remove(&mut self, app: AppId) {
         if let Some(sum) = self.sums.get_mut(app.index()).filter(|sum| sum.threads > 0) {
             let left = f64::from(sum.threads - 1) / f64::from(sum.threads);
@@ -159,13 +159,13 @@ impl Applications {
         }
     }
 
-    /// Whether any thread of an application has been counted in, so that its speedup can be told.
+    /// True if the application has runnable threads, so that it has a speedup.
     pub fn is_runnable(&self, app: AppId) -> bool {
         self.sums.get(app.index()).is_some_and(|sum| sum.threads > 0)
     }
 
-    /// Speedup of an application from the kind of `rank` to the fastest; 1 for the fastest, and for
-    /// one without runnable threads.
+    /// Speedup of an application from the kind of `rank` to the fastest; 1 for the fastest kind,
+    /// and for an application without runnable threads.
     pub fn speedup(&self, app: AppId, rank: usize, kinds: Kinds<'_>) -> f64 {
         let Some(sum) = self.sums.get(app.index()).filter(|sum| sum.threads > 0) else {
             return 1.0;
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn utility_falls_with_the_square_of_the_turns_that_threads_take() {
-        // B = 2: up to three threads one turn, up to six two.
+        // B = 2: up to three threads take one turn, up to six take two.
         assert_eq!(Rule::Utility.speedup(3, 3.0, 2), 3.0);
         assert_eq!(Rule::Utility.speedup(4, 3.0, 2), 1.5);
         assert_eq!(Rule::Utility.speedup(7, 3.0, 2), 1.0 + 2.0 / 9.0);

@@ -1,7 +1,7 @@
-//! A bench for policies: a machine of big and little cores, threads whose statistics the test sets,
-//! events that it delivers, and what the policy said. Nothing runs by itself: the bench carries
-//! directives out only as far as the view shows them (queue, core, who runs), so that a test sees
-//! the policy alone.
+//! A test bench for policies: a machine of big and little cores, threads whose statistics the test
+//! sets, events that it delivers, and the policy's directives. Nothing runs by itself: the bench
+//! carries out directives only as far as the view shows them (queue, core, running thread), so a
+//! test sees the policy alone.
 
 use evenkeel_machine::{
     Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine, MicroWatts, Nanos,
@@ -18,7 +18,7 @@ use crate::weight::DEFAULT_WEIGHT;
 /// Capacity of the bench's little cores.
 pub const LITTLE: u32 = 512;
 
-/// A machine of one cluster per kind: capacities fastest first, and how many cores of each.
+/// A machine with one cluster per kind: name, capacity and number of cores of each, fastest first.
 pub fn machine(kinds: &[(&str, u32, u32)]) -> Machine {
     let mut cores = Vec::new();
     let mut clusters = Vec::new();
@@ -65,7 +65,8 @@ pub fn machine(kinds: &[(&str, u32, u32)]) -> Machine {
     }
 }
 
-/// What a policy on the bench sees: a macro, so that the policy may be changed while it looks.
+/// The view of a policy on the bench. A macro, so that the policy can be borrowed mutably
+/// meanwhile.
 macro_rules! view {
     ($bench:ident) => {
         View {
@@ -86,21 +87,21 @@ macro_rules! view {
 
 /// A policy on the bench.
 pub struct Bench {
-    /// Answers that the policy has given, all carried out at once.
+    /// Number of the policy's answers, all carried out at once.
     answers: u64,
     /// The machine.
     pub machine: Machine,
-    /// Time, as the view tells it; the test moves it.
+    /// Time in the view; the test moves it.
     pub now: Nanos,
-    /// Whether the governor is schedutil, as the view tells it.
+    /// True if the view says that the governor is schedutil.
     pub schedutil: bool,
     /// Statistics by core; the test may change them.
     pub cores: Vec<CoreStats>,
     /// Statistics by thread; the test may change them.
     pub threads: Vec<ThreadStats>,
-    /// What the policy said last, in order.
+    /// The policy's last answer.
     pub said: Vec<Directive>,
-    /// What it said before anything ran.
+    /// The policy's answer to `start`.
     pub said_at_start: Vec<Directive>,
     live: Vec<ThreadId>,
     waiting: Vec<u32>,
@@ -111,7 +112,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A policy on `big` cores (numbers first) and `little` ones of half their capacity.
+    /// A policy on `big` cores (lower numbers) and `little` ones of half their capacity.
     pub fn start(big: u32, little: u32, policy: Box<dyn Policy>) -> Self {
         match (big, little) {
             (0, little) => Self::on(machine(&[("little", 1024, little)]), policy),
@@ -120,17 +121,17 @@ impl Bench {
         }
     }
 
-    /// A policy on any machine. Panics where the policy refuses it.
+    /// A policy on any machine. Panics if the policy refuses it.
     pub fn on(machine: Machine, policy: Box<dyn Policy>) -> Self {
         Self::try_on(machine, policy).unwrap_or_else(|why| panic!("refused: {why}"))
     }
 
-    /// A policy on any machine, or why it refuses.
+    /// A policy on any machine.
     pub fn try_on(machine: Machine, policy: Box<dyn Policy>) -> Result<Self, StartError> {
         Self::governed(machine, false, policy)
     }
 
-    /// The same under a governor that is schedutil, or another.
+    /// The same with schedutil or another governor.
     pub fn governed(
         machine: Machine,
         schedutil: bool,
@@ -160,7 +161,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// What the policy has to tell people.
+    /// The policy's notes for people.
     pub fn notes(&self) -> Vec<String> {
         self.policy.notes()
     }
@@ -170,13 +171,13 @@ impl Bench {
         View { ran, ..view!(self) }
     }
 
-    /// Tells the policy of an event and carries out what it says; see `said`.
+    /// Delivers an event and carries out the answer; see `said`.
     pub fn deliver(&mut self, event: Event) -> &[Directive] {
         self.deliver_at_once(&[event])
     }
 
-    /// Tells the policy of events of one instant, each with the view after all of them, and then
-    /// carries out what it says.
+    /// Delivers events of one instant, each with the view after all of them, and then carries out
+    /// the answers.
     pub fn deliver_at_once(&mut self, events: &[Event]) -> &[Directive] {
         self.waiting.fill(0);
         for thread in &self.threads {
@@ -203,7 +204,7 @@ impl Bench {
         self.spawn_thread(app, None, weight, None)
     }
 
-    /// A thread of the same application starts that another has forked.
+    /// A thread of the same application starts, forked by `parent`.
     pub fn fork(&mut self, parent: ThreadId) -> ThreadId {
         self.spawn_thread(self.threads[parent.index()].app.0, None, DEFAULT_WEIGHT, Some(parent))
     }
@@ -254,7 +255,7 @@ impl Bench {
         thread
     }
 
-    /// Puts a thread on a core, displacing whatever runs there; the policy is not told.
+    /// Puts a thread on a core, displacing the thread that runs there; the policy is not told.
     pub fn run(&mut self, thread: ThreadId, core: CoreId) {
         if let Some(before) = self.cores[core.index()].running.replace(thread) {
             self.threads[before.index()].state = State::Ready;
@@ -267,7 +268,7 @@ impl Bench {
         stats.runs += 1;
     }
 
-    /// A new thread of this load that runs on this core and belongs to its queue; the policy is
+    /// Starts a thread of this load that runs on this core and belongs to its queue; the policy is
     /// told that it started.
     pub fn spawn_running(&mut self, core: u32, load: u16) -> ThreadId {
         let thread = self.spawn(0);

@@ -14,12 +14,12 @@ const WEIGHTS: [u32; 40] = [
     70, 56, 45, 36, 29, 23, 18, 15,
 ];
 
-/// Weight of a nice value, -20 to 19; values beyond count as the nearest.
+/// Weight of a nice value, clamped to -20 to 19.
 pub fn weight_of(nice: i8) -> u32 {
     WEIGHTS[(nice.clamp(-20, 19) + 20) as usize]
 }
 
-/// The nice value of a weight: the least whose weight is not greater, so SCHED_IDLE counts as 19.
+/// Nice value of a weight: the least whose weight is not greater, so SCHED_IDLE counts as 19.
 pub fn nice_of(weight: u32) -> i8 {
     let place = WEIGHTS.iter().position(|&of_nice| of_nice <= weight).unwrap_or(WEIGHTS.len() - 1);
     place as i8 - 20

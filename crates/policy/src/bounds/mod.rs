@@ -1,4 +1,4 @@
-//! Bounds: what no policy can beat, from a model that is simple enough to be solved exactly.
+//! Bounds that no policy can beat, from models that can be solved exactly.
 
 mod opt_unfairness;
 

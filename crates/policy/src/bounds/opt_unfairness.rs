@@ -1,4 +1,4 @@
-//! The least unfairness attainable, and the greatest aggregate speedup at that unfairness.
+//! The least attainable unfairness, and the greatest aggregate speedup at that unfairness.
 //!
 //! Source: the analytical model of Saez, Pousa, Castro, Chaver and Prieto-Matias, "Towards
 //! completely fair scheduling on asymmetric single-ISA multicore processors", JPDC 102 (2017).
@@ -22,16 +22,17 @@
 //!
 //! A thread with `SF_i <= s` does not reach `s` even on slow cores alone: it saturates at F = 0 and
 //! leaves the set, which lowers `y` for the others. Threads of greatest SF come first, so the set
-//! is a prefix of that order. Where no more threads than `B` gain from a fast core at all, each of
-//! them has one (F = 1), and the threads of SF = 1 take what is left.
+//! is a prefix of that order. If at most `B` threads gain from a fast core at all, each of them has
+//! one (F = 1), and the threads of SF = 1 take the rest.
 //!
 //! Why this is the optimum, and the only one. Any other fractions of the same sum give some thread
-//! of the set less, so their greatest slowdown exceeds `s`. Where nobody saturates, all slowdowns
-//! are `s` here, and that for no other fractions. Where somebody does, the least slowdown here is
-//! the least SF, and no fractions can raise it, for nobody's slowdown exceeds its SF. Either way
-//! the quotient is greater elsewhere. What is left open is how threads of SF = 1 divide the rest
-//! among them, which moves neither measure; so the greatest ASP among the distributions of least
-//! unfairness is that of this one.
+//! of the set less, so their greatest slowdown exceeds `s`. If no thread saturates, all slowdowns
+//! are `s` here, and for no other fractions. If one does, the least slowdown here is the least SF,
+//! which no fractions can raise, because a thread's slowdown never exceeds its SF. Either way the
+//! quotient is greater elsewhere.
+//!
+//! Only the division of the rest among threads of SF = 1 is left open. It changes neither measure,
+//! so the greatest ASP at the least unfairness is that of this distribution.
 
 /// Speedup factors of the ten four-application workloads of the analytical study, for two fast and
 /// two slow cores (JPDC 102, 2017).
@@ -48,12 +49,12 @@ pub const WORKLOADS: [[f64; 4]; 10] = [
     [4.0, 3.2, 2.5, 1.0],
 ];
 
-/// A distribution of fast-core time, and what it comes to.
+/// A distribution of fast-core time, and its measures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Optimum {
     /// Greatest slowdown / least slowdown; 1 is best.
     pub unfairness: f64,
-    /// Slowdown of every thread that has some, but not all, of a fast core; the greatest of all.
+    /// Slowdown of every thread that has a fast core for part of the time; the greatest of all.
     pub slowdown: f64,
     /// Fraction of time on a fast core, by thread, in the order given.
     pub fractions: Vec<f64>,
@@ -92,7 +93,7 @@ pub fn asp(sf: &[f64], fractions: &[f64]) -> f64 {
 }
 
 /// The distribution of least unfairness for threads of these speedup factors on `fast` fast cores,
-/// with a slow core for everyone. A factor below 1, or one that is not finite, counts as 1.
+/// with a slow core for each thread. A factor below 1, or one that is not finite, counts as 1.
 pub fn opt_unfairness(sf: &[f64], fast: usize) -> Optimum {
     let sf: Vec<f64> =
         sf.iter().map(|&sf| if sf.is_finite() { sf.max(1.0) } else { 1.0 }).collect();
@@ -124,7 +125,7 @@ fn cost(sf: f64) -> f64 {
     sf / (sf - 1.0)
 }
 
-/// How many of the threads in `order` (greatest factor first) share the fast cores, and their
+/// The number of threads in `order` (greatest factor first) that share the fast cores, and their
 /// common `y`.
 fn share(sf: &[f64], order: &[usize], fast: usize) -> (usize, f64) {
     if order.len() <= fast {
@@ -303,7 +304,7 @@ mod tests {
             let optimum = opt_unfairness(&sf, fast);
             let sum = fast.min(sf.len()) as f64;
             let other = with_sum(&weights[..sf.len()], sum);
-            // Near the optimum as well as far from it: the feasible distributions are convex.
+            // Near the optimum as well as far from it: feasible distributions are convex.
             let mixed: Vec<f64> = optimum.fractions.iter().zip(&other).map(|(a, b)| a + distance * (b - a)).collect();
             let here = unfairness(&sf, &mixed);
             prop_assert!(here >= optimum.unfairness - 1e-9, "{here} is fairer than {optimum:?}");

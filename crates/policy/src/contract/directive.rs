@@ -1,9 +1,8 @@
-//! What a policy says: directives, and nothing else.
+//! Directives: the answers of a policy.
 //!
-//! Each must be possible to carry out on every mechanism, in the simulator, by affinity, and in BPF
-//! inside the kernel, where a queue is a dispatch queue and nothing may wait for the policy. Each
-//! is harmless when it comes late: one that names a thread that has ended, or that no longer runs,
-//! is dropped.
+//! Every mechanism can carry out each of them: the simulator, affinity, and BPF inside the kernel,
+//! where a queue is a dispatch queue and nothing may wait for the policy. A directive that comes
+//! late is harmless: one that names a thread that has ended or no longer runs is dropped.
 
 use std::rc::Rc;
 
@@ -11,18 +10,17 @@ use evenkeel_machine::{CoreId, Nanos, PerKind};
 
 use super::{QueueId, ThreadId};
 
-/// Whether the virtual times of a queue are comparable with those of others.
+/// Scope of the virtual times of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// One virtual time for all queues made so: a thread takes its time along when it changes
-    /// queues.
+    /// One virtual time for all such queues: a thread keeps its own when it changes queues.
     Shared,
-    /// The queue's own, as of a core's run queue in Linux: a thread that comes from another queue
-    /// keeps its distance to the queue's floor, not its absolute time.
+    /// One virtual time per queue, as in a core's run queue of Linux: a thread that comes from
+    /// another queue keeps its distance to the queue's floor, not its absolute time.
     Own,
 }
 
-/// A thread's place in its queue: the least key goes first, equal keys first come, first served.
+/// A thread's place in its queue: the least key goes first, equal keys by arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Key = virtual time, which grows by `ran x charge(kind) / weight` (see
@@ -34,21 +32,21 @@ pub enum Order {
         /// Where it starts from.
         start: Start,
     },
-    /// Key = a deadline. A thread *sticks* to the core that it was taken off by the end of its
-    /// slice or by preemption, until that core runs another or the thread sleeps: other cores see
-    /// its deadline postponed. Everybody else has one deadline for all cores, so that a pick looks
-    /// at one thread per core at most beside the first.
+    /// Key = a deadline. A thread that loses its core at the end of its slice or by preemption
+    /// *sticks* to that core until the core runs another thread or the thread sleeps: other cores
+    /// see its deadline postponed. All other threads have one deadline for all cores, so a pick
+    /// looks at the first of them and at most one thread per core.
     Deadline {
         /// Due at.
         at: Nanos,
-        /// Once a slice has been used up, the deadline becomes now + this.
+        /// Once a slice is used up, the deadline becomes now + this.
         renew: Nanos,
         /// By how much it is postponed, by distance from the core that it sticks to: \[that core,
         /// the same cluster, another cluster\].
         postpone: [Nanos; 3],
     },
-    /// Key = a number of the policy's own, which grows by `step` whenever a slice has been used up:
-    /// a round, or, with step 0, a priority.
+    /// Key = a number that the policy chooses, which grows by `step` whenever a slice is used up: a
+    /// round or, with step 0, a priority.
     Fixed {
         /// Now.
         key: u64,
@@ -61,8 +59,8 @@ pub enum Order {
 
 impl Order {
     /// Key of a thread in its queue, for a core at no distance: `virtual_time` (nanoseconds at
-    /// nominal weight), or what the order has in its place: a deadline in nanoseconds, the policy's
-    /// own number, or 0 for order of arrival.
+    /// nominal weight) or, for the other orders, a deadline in nanoseconds, the policy's number, or
+    /// 0 for order of arrival.
     pub const fn key(&self, virtual_time: u64) -> u64 {
         match *self {
             Self::VirtualTime { .. } => virtual_time,
@@ -73,8 +71,8 @@ impl Order {
     }
 
     /// Weight by which virtual time grows (`ran x charge(kind) / weight`) and queues are compared;
-    /// nice 0 is 1024. The policy's, where the order has one, else the thread's `own`; at least 1,
-    /// since it is divided by.
+    /// nice 0 is 1024. It is the order's weight or, if the order has none, the thread's `own`; at
+    /// least 1, because it is a divisor.
     pub fn weight(&self, own: u32) -> u32 {
         let weight = match *self {
             Self::VirtualTime { weight, .. } => weight,
@@ -89,8 +87,8 @@ impl Order {
 pub enum Start {
     /// As it is.
     Keep,
-    /// At the floor of the thread's queue: the greatest virtual time of those picked from it, or
-    /// going on when their slice has ended because nobody else waits.
+    /// At the floor of the thread's queue: the greatest virtual time of all threads picked from it,
+    /// or that ran on after their slice because no other thread waited.
     Floor,
     /// At this.
     At(u64),
@@ -101,57 +99,59 @@ pub enum Start {
 pub struct Slice {
     /// By kind of core.
     pub time: PerKind<Nanos>,
-    /// Divide by the number of runnable threads of the queue, but never below this. `None`: do not
+    /// Divide by the number of runnable threads of the queue, down to at least this. `None`: do not
     /// divide.
     pub divided_to: Option<Nanos>,
-    /// What is left when the thread blocks or is preempted is kept, as a share of the slice so that
-    /// it means the same on every kind, and renewed only when used up (rounds, credit).
+    /// True if a thread that blocks or is preempted keeps the rest of its slice until it is used up
+    /// (rounds, credit). The rest is kept as a share of the slice, so that it means the same on
+    /// every kind.
     pub carry: bool,
-    /// How many in a row, at least 1: when one ends, another follows without a choice as long as
-    /// nobody waits who has woken or started and not run since, in a queue of the core's first tier
-    /// or in one whose threads may be its guests. Who only computes loses nothing by longer turns
-    /// and fewer switches; who has slept waits for no more than one slice of each that goes before
-    /// it. What the end of a slice comes to (a deadline renewed, a step added to a fixed key,
-    /// [`Event::SliceUsed`](super::Event::SliceUsed)) comes after the last. In the kernel a core
-    /// whose first tier has more than 8 queues goes by 1.
+    /// Number of slices in a row, at least 1. When one ends, the next follows without a pick,
+    /// unless a thread waits that has not run since it woke or started, in a queue of the core's
+    /// first tier or of its guests. Threads that compute switch less often; a thread that has slept
+    /// waits for at most one slice of each thread ahead of it.
+    ///
+    /// What the end of a slice triggers (a renewed deadline, a step of a fixed key,
+    /// [`Event::SliceUsed`](super::Event::SliceUsed)) follows the last slice of the row. In the
+    /// kernel a core whose first tier has more than 8 queues behaves as with 1.
     pub batch: u32,
 }
 
 impl Slice {
-    /// The same on every kind, granted anew at each pick.
+    /// The same time on every kind, granted anew at each pick.
     pub const fn of(time: Nanos) -> Self {
         Self { time: PerKind::all(time), divided_to: None, carry: false, batch: 1 }
     }
 }
 
-/// Whom a thread that arrives in a queue preempts, where no core idles for it.
+/// Which thread is preempted by one that arrives in a queue and finds no idle core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preemption {
     /// A thread whose key is greater by more than this.
     pub margin: u64,
-    /// Whether one that was woken synchronously preempts, too: its waker has told the kernel that
-    /// it is about to wait itself (`WF_SYNC`, as pipes and sockets do). By affinity nobody knows
-    /// how a thread was woken, and it does.
+    /// True if a thread that was woken synchronously preempts, too: its waker has told the kernel
+    /// that it is about to wait itself (`WF_SYNC`, as pipes and sockets do). The affinity mechanism
+    /// cannot tell such wake-ups apart and always lets them preempt.
     pub synchronous: bool,
 }
 
 impl Preemption {
-    /// However the thread was woken.
+    /// Preemption beyond a margin, however the thread was woken.
     pub const fn beyond(margin: u64) -> Self {
         Self { margin, synchronous: true }
     }
 }
 
-/// Queues among which a core chooses at equal rank.
+/// Queues of equal rank among which a core chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tier {
-    /// Which; earlier ones win ties.
+    /// The queues; earlier ones win ties.
     pub queues: Vec<QueueId>,
-    /// By what it chooses.
+    /// How the core chooses among them.
     pub choose: Choose,
 }
 
-/// By what a core chooses within a tier.
+/// How a core chooses within a tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choose {
     /// The queue whose first thread has the least key.
@@ -172,20 +172,20 @@ impl Tier {
     }
 }
 
-/// Ten thousand threads may be told of at once.
+/// A policy may answer with one directive for each of ten thousand threads.
 const _: () = assert!(size_of::<Directive>() <= 56);
 
-/// What a policy says.
+/// One answer of a policy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Directive {
-    /// Makes the next queue: its number is the count of those made before. The queues of an answer
-    /// are made before the rest of it is carried out, so that what it says first may name what it
-    /// makes last.
+    /// Makes the next queue, numbered by the count of queues made before. The queues of an answer
+    /// are made before the rest of it is carried out, so directives may name queues that are made
+    /// after them.
     MakeQueue(Clock),
     /// The thread waits in this queue when runnable. One that waits elsewhere moves now; one that
     /// runs goes on.
     Assign(ThreadId, QueueId),
-    /// The same for many threads, one after the other; each is named once.
+    /// The same for many threads, one after another; each is named once.
     AssignAll(Box<[(ThreadId, QueueId)]>),
     /// The thread's place in its queue.
     Order(ThreadId, Order),
@@ -193,8 +193,8 @@ pub enum Directive {
     Charge(ThreadId, PerKind<u32>),
     /// How long it may run once picked.
     Slice(ThreadId, Rc<Slice>),
-    /// What the core takes from: tiers in order. None: the core is not used; its thread is
-    /// preempted.
+    /// The tiers that the core takes threads from, in order. No tiers: the core is not used, and
+    /// its thread is preempted.
     Serve {
         /// Which core.
         core: CoreId,
@@ -203,57 +203,58 @@ pub enum Directive {
         /// A thread that the core takes from another queue is assigned to this one from then on.
         adopt: Option<QueueId>,
     },
-    /// Of all first threads of these queues the one with the least key goes before those of the
-    /// core's own queue, which is the first of its first tier, if somebody waits there whom the
-    /// core may run (or is back from the core, the slice being over) and its key is less than
-    /// theirs by more than `behind`. It is a guest: it stays in its queue, whatever the core
-    /// adopts. Where a guest's turn is over one of the core's own is next. What was said before
-    /// counts no more; no queues: no guests. At most 8 queues, which some tier of the core has.
+    /// The threads at the head of these queues may be *guests* of the core. The guest with the
+    /// least key goes before the core's own queue (the first of its first tier) if a thread that
+    /// may run on the core waits in that queue, or has just used up its slice on the core, and the
+    /// guest's key is less than that thread's by more than `behind`. After a guest's turn one of
+    /// the core's own threads is next.
+    ///
+    /// A guest stays in its queue, whatever the core adopts. Each such directive replaces the one
+    /// before; no queues: no guests. At most 8 queues, each in some tier of the core.
     Host {
         /// Which core.
         core: CoreId,
-        /// Whose threads may be guests.
+        /// Queues whose threads may be guests.
         guests: Vec<QueueId>,
-        /// By more than this.
+        /// Least advantage of a guest, exclusive.
         behind: u64,
     },
-    /// The order in which idle cores are looked at when a thread arrives in the queue; those that
-    /// do not serve it are passed over. Unless said: the core where the thread was last, then by
-    /// number. In the kernel, of cores of one kind those go first whose SMT sibling idles, too, and
-    /// of these the one where the thread was last; the simulator and the affinity mechanism keep to
-    /// the order.
+    /// The order in which idle cores are tried when a thread arrives in the queue; cores that do
+    /// not serve the queue are skipped. By default: the thread's last core, then by number. In the
+    /// kernel, among cores of one kind, those whose SMT sibling is idle too go first, and among
+    /// these the thread's last core; the simulator and the affinity mechanism keep to the order.
     Prefer(QueueId, Vec<CoreId>),
-    /// A thread that arrives in the queue, with no idle core to take it, preempts a running thread
-    /// whose key is greater by more than a margin, the greatest of them: on a core that has the
-    /// queue in its first tier, and a thread of a queue that is there, too; of the same queue where
-    /// the tier does not choose by key. So nobody is preempted who would be picked before. Never
-    /// unless said.
+    /// A thread that arrives in the queue and finds no idle core preempts a running thread whose
+    /// key is greater by more than a margin; of several the one with the greatest key. Candidates
+    /// run on a core that has the queue in its first tier, and come from a queue of that tier, or
+    /// from the same queue if the tier does not choose by key. So no thread is preempted that would
+    /// be picked first. By default there is no preemption.
     Preemption(QueueId, Option<Preemption>),
     /// How far below its queue's floor a thread that wakes may start, in virtual time (Linux: half
     /// a latency); 0 unless said.
     Sleeper(QueueId, u64),
-    /// Two threads trade places: if both run, their cores; otherwise nothing.
+    /// Two threads trade cores if both run; otherwise nothing happens.
     Swap(ThreadId, ThreadId),
-    /// The thread, running or waiting, runs on this core next; what runs there goes back to its
-    /// queue.
+    /// The thread, running or waiting, runs on this core next; the thread that runs there goes back
+    /// to its queue.
     Move(ThreadId, CoreId),
     /// The core's thread goes back to its queue, and the core picks again.
     Preempt(CoreId),
-    /// When to be asked again: every so often, from now. `Nanos::ZERO`: not.
+    /// Period of [`Event::Timer`](super::Event::Timer), from now on. `Nanos::ZERO`: no timer.
     Timer(Nanos),
 }
 
-/// Collects what a policy says in answer to events.
+/// Collects the directives of a policy in answer to events.
 #[derive(Debug, Default)]
 pub struct Directives {
     said: Vec<Directive>,
     queues: u32,
-    /// The last slice: many threads in a row have the same, and share it.
+    /// The last slice: successive threads often have the same, and share it.
     slice: Option<Rc<Slice>>,
 }
 
 impl Directives {
-    /// Says one.
+    /// Adds a directive.
     pub fn say(&mut self, directive: Directive) {
         self.said.push(directive);
     }
@@ -271,7 +272,7 @@ impl Directives {
         self.said.push(Directive::Assign(thread, queue));
     }
 
-    /// See [`Directive::AssignAll`]. Of none, nothing is said.
+    /// See [`Directive::AssignAll`]. Does nothing if there are no threads.
     pub fn assign_all(&mut self, threads: impl Iterator<Item = (ThreadId, QueueId)>) {
         let threads: Box<[_]> = threads.collect();
         if !threads.is_empty() {
@@ -332,13 +333,12 @@ impl Directives {
         self.said.push(Directive::Timer(period));
     }
 
-    /// What has been said, in order; it is forgotten here.
+    /// Takes out all directives, in order.
     pub fn drain(&mut self) -> std::vec::Drain<'_, Directive> {
         self.said.drain(..)
     }
 
-    /// Hands out what has been said, new queues first, the rest in order; it is forgotten here.
-    /// What mechanisms use.
+    /// Takes out all directives and hands them to a mechanism: new queues first, the rest in order.
     pub fn drain_queues_first(&mut self, mut carry_out: impl FnMut(Directive)) {
         for directive in &self.said {
             if let Directive::MakeQueue(clock) = directive {
@@ -352,7 +352,7 @@ impl Directives {
         }
     }
 
-    /// Whether nothing has been said.
+    /// True if there are no directives.
     pub fn is_empty(&self) -> bool {
         self.said.is_empty()
     }

@@ -1,9 +1,9 @@
-//! Why a policy does not start.
+//! Reasons why a policy does not start.
 
-/// Why a policy does not start: it makes no sense on this machine, or with these knobs.
+/// Reason why a policy does not start on this machine or with these knobs.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StartError {
-    /// What is up at one threshold would be down at the other.
+    /// The thresholds overlap: load above one may be below the other.
     #[error("{policy} needs down below up; they are {down} and {up}")]
     Thresholds {
         /// Name of the policy.
@@ -32,13 +32,13 @@ pub enum StartError {
         /// Name of the machine.
         machine: String,
     },
-    /// Ends of critical sections are milestones, and distances are to be predicted.
+    /// Ends of critical sections cannot be milestones whose distances are predicted.
     #[error(
         "milestones=bcjt goes with prediction=equal only: profiles and oracles tell distances to \
          barriers, joins and ends, not to the end of a critical section"
     )]
     MilestonesUnpredicted,
-    /// A number of slices has a fraction.
+    /// The number of slices in a row is not whole.
     #[error("{policy} has a whole number of slices in a row; batch is {batch}")]
     PartOfASlice {
         /// Name of the policy.

@@ -23,7 +23,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// What a knob is.
+/// Description of a knob.
 #[derive(Clone, Copy, Debug)]
 pub enum Knob {
     /// A number within bounds.
@@ -65,7 +65,7 @@ impl Knob {
         }
     }
 
-    /// The value that it has unless set.
+    /// The knob's default value.
     pub fn default(&self) -> Value {
         match self {
             Self::Number { default, .. } => Value::Number(*default),
@@ -93,17 +93,17 @@ impl Knob {
     }
 }
 
-/// A number in a unit, as it is given: without a unit it is in this one already; after times any
-/// unit of time may stand, after others their own.
+/// A number given in a unit: without a suffix it is in `unit`; a time may have any unit of time,
+/// other numbers their own unit.
 fn in_unit(text: &str, unit: &str) -> Option<f64> {
     match split_time(text) {
-        // Divided, which is exact where a product is not.
+        // Division is exact where multiplication is not.
         Some((number, ns)) if unit == "ms" => Some(number.parse::<f64>().ok()? * ns / 1e6),
         _ => text.strip_suffix(unit).unwrap_or(text).trim_end().parse().ok(),
     }
 }
 
-/// A knob that does not exist, or a value that it cannot take.
+/// A knob that does not exist, or a value that it does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KnobError {
     /// No such knob.
@@ -113,10 +113,10 @@ pub enum KnobError {
         policy: String,
         /// As asked for.
         name: String,
-        /// What there is, for people.
+        /// The knobs that exist, for people.
         known: String,
     },
-    /// Not a value of it.
+    /// A value that the knob does not accept.
     #[error("knob {name} of {policy}: '{text}' found, {expected}")]
     Bad {
         /// Policy.
@@ -125,7 +125,7 @@ pub enum KnobError {
         name: String,
         /// As given.
         text: String,
-        /// What would do.
+        /// Description of accepted values.
         expected: String,
     },
 }
@@ -135,7 +135,7 @@ pub enum KnobError {
 pub struct Knobs(BTreeMap<&'static str, Value>);
 
 impl Knobs {
-    /// Defaults of `known`, overridden by `set` (name, value), the last one counting.
+    /// The defaults of `known`, overridden by `set` (name, value); the last of several wins.
     ///
     /// # Errors
     /// A name that is not known, a value that does not fit.
@@ -164,8 +164,7 @@ impl Knobs {
         Ok(Self(values))
     }
 
-    /// A number. Panics where the policy asks for a knob that it did not declare: a mistake in its
-    /// own file.
+    /// A number. Panics if the policy did not declare the knob, which is a bug in the policy.
     pub fn number(&self, name: &str) -> f64 {
         match self.0.get(name) {
             Some(Value::Number(number)) => *number,

@@ -1,4 +1,4 @@
-//! What no schedule beats.
+//! Lower bounds of any schedule's makespan.
 //!
 //! ```text
 //! path      = greatest sum of min_p w(t, p) along a path
@@ -7,19 +7,19 @@
 //!             lambda_p ~ 1 / (sum over t of w(t, p)),   sum of lambda_p = 1
 //! ```
 //!
-//! Why `capacity` is a bound: the makespan is no less than any worker's load, so no less than a
-//! weighted mean of the loads, and in that mean each task counts with no less than its least
-//! `lambda_p w(t, p)`. Any weights will do. With these, where workers only differ in speed, it is
-//! the total work over the total capacity.
+//! `capacity` is a bound because the makespan is no less than any worker's load, and thus no less
+//! than a weighted mean of the loads, in which each task counts with at least its least `lambda_p
+//! w(t, p)`. Any weights will do. With these, if workers differ in speed only, it is the total work
+//! over the total capacity.
 
 use evenkeel_machine::Nanos;
 
 use super::problem::Problem;
 
-/// Rounding of sums of floats that must not make a bound too high.
+/// Margin for rounding of float sums, which must not make a bound too high.
 const SLACK: f64 = 1e-9;
 
-/// See the file's head.
+/// Lower bounds of the makespan of a problem; the module's head has the formulas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The critical path, each task on the worker that is fastest for it.
@@ -29,7 +29,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Of a problem.
+    /// Bounds of a problem.
     pub fn of(problem: &Problem) -> Self {
         let mut longest = vec![Nanos::ZERO; problem.tasks().len()];
         for task in problem.tasks().rev() {
@@ -39,7 +39,7 @@ impl Bound {
         }
         let load =
             |worker| problem.tasks().map(|task| problem.cost(task, worker).0 as f64).sum::<f64>();
-        // A worker that does everything at once makes every load but its own irrelevant.
+        // A worker that does everything in no time makes every load but its own irrelevant.
         let rates: Vec<f64> =
             problem.workers().map(|worker| 1.0 / load(worker).max(f64::MIN_POSITIVE)).collect();
         let total: f64 = rates.iter().sum();
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn independent_tasks_are_bounded_by_work_over_capacity() {
-        // A worker twice as fast: six tasks of 10 are 60 of work on capacities 1 and 1/2.
+        // One worker is twice as fast: six tasks of 10 are 60 of work on capacities 1 and 1/2.
         let bound = Bound::of(&problem(&[[10, 20].as_slice(); 6], &[]));
         assert_eq!((bound.path, bound.capacity), (Nanos(10), Nanos(40)));
     }

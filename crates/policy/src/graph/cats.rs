@@ -14,12 +14,12 @@
 //! ```
 //!
 //! Source: Chronaki, Rico, Badia, Ayguadé, Labarta and Valero, "Criticality-aware dynamic task
-//! scheduling for heterogeneous architectures", ICS 2015. Costs do not count, so nothing need be
-//! known or learnt. That a task has to be an heir, or on a path longer than the one being followed,
-//! is what keeps slow cores at work where many tasks are at the same level: one path is followed,
-//! not all that are as long.
+//! scheduling for heterogeneous architectures", ICS 2015. Costs do not count, so nothing needs to
+//! be known or learnt. A critical task must be an heir or on a path longer than the one being
+//! followed: one path is followed, not all of the same length, so slow cores keep work when many
+//! tasks have the same level.
 //!
-//! In the paper idle workers poll, so that nobody need be chosen to be woken.
+//! In the paper idle workers poll, so no worker has to be chosen for a wake-up.
 //!
 //! Ties: of critical tasks of one level the first created. Three or more kinds: *fast* is the
 //! fastest kind that a worker of this graph is on, or is expected on; all others are slow.
@@ -33,7 +33,7 @@ use evenkeel_model::TaskId;
 use super::roster::Roster;
 use super::{GraphPolicy, Situation, WorkerId};
 
-/// What is known of a task.
+/// State of a task.
 #[derive(Clone, Debug, Default)]
 struct Known {
     level: u32,
@@ -44,11 +44,11 @@ struct Known {
     done: bool,
 }
 
-/// See the file's head.
+/// Criticality-aware task scheduling.
 #[derive(Clone, Debug, Default)]
 pub struct Cats {
-    /// From the first that is not done on: of those before it nothing need be known, and where
-    /// tasks come for ever they are many.
+    /// Tasks from the first that is not done. Those before it are dropped, because a program may
+    /// create tasks for ever.
     tasks: VecDeque<Known>,
     /// Number of the first in `tasks`.
     first: u32,
@@ -60,7 +60,7 @@ pub struct Cats {
 }
 
 impl Cats {
-    /// None: it is done, and so are all before it.
+    /// The state of a task; none if it and all before it are done.
     fn known(&mut self, task: TaskId) -> Option<&mut Known> {
         let at = task.0.checked_sub(self.first)? as usize;
         if self.tasks.len() <= at {
@@ -69,7 +69,7 @@ impl Cats {
         self.tasks.get_mut(at)
     }
 
-    /// None: it is done.
+    /// The state of a task that is not done.
     fn pending(&mut self, task: TaskId) -> Option<&mut Known> {
         self.known(task).filter(|known| !known.done)
     }
@@ -85,7 +85,7 @@ impl GraphPolicy for Cats {
     }
 
     fn created(&mut self, _at: &Situation<'_>, task: TaskId, predecessors: &[TaskId]) {
-        // What is done has nobody left to go before.
+        // Tasks that are done precede nothing any more.
         let mut above = Vec::with_capacity(predecessors.len());
         for &before in predecessors {
             if let Some(known) = self.pending(before) {
@@ -226,7 +226,7 @@ mod tests {
         policy.ready(&at, TaskId(0), None);
         for task in 1..1_000 {
             let before = TaskId(task - 1);
-            // The first of all is done long ago: that it was waited for changes nothing.
+            // The first task is done long ago: waiting for it changes nothing.
             policy.created(&at, TaskId(task), &[TaskId(0), before]);
             assert_eq!(policy.take(&at, WorkerId(0), KindId(0)), Some(before));
             policy.done(&at, WorkerId(0), before, KindId(0), Nanos(1));
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn whoever_is_on_the_fastest_kind_in_use_is_fast() {
-        // Nobody is on kind 0 here: kind 1 is the fast one of kinds 1 and 2.
+        // No worker is on kind 0 here: kind 1 is the fast one of kinds 1 and 2.
         let run = Bench::run(&mut Cats::default(), &fork(), &team(&[1, 2, 2]));
         assert!((9..14).all(|task| run.worker_of(TaskId(task)) == WorkerId(0)));
     }

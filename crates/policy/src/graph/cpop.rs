@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Source: Topcuoglu, Hariri and Wu, TPDS 13(3), 2002, section 4.3. O(e p). The paper follows
-//! successors whose priority *equals* the entry's; those are the greatest, and to look for the
-//! greatest does not hang on rounding.
+//! successors whose priority *equals* the entry's. Those are the greatest, and looking for the
+//! greatest does not depend on rounding.
 //!
 //! Ties: of equal priorities the lower task number; of workers equally fast for the path, or done
 //! at the same time, the lower number, which is a faster kind. Any number of kinds: only the cost
@@ -25,7 +25,7 @@ use super::problem::Problem;
 use super::ranks::{ReadyByRank, downward, upward};
 use super::schedule::Schedule;
 
-/// See the file's head.
+/// Schedules a problem by CPOP.
 pub fn schedule(problem: &Problem) -> Schedule {
     let priorities: Vec<f64> =
         upward(problem).iter().zip(downward(problem)).map(|(up, down)| up + down).collect();
@@ -46,7 +46,7 @@ pub fn schedule(problem: &Problem) -> Schedule {
     lanes.finish()
 }
 
-/// By task, whether it is on the critical path.
+/// By task: true if it is on the critical path.
 fn critical_path(problem: &Problem, priorities: &[f64]) -> Vec<bool> {
     let mut path = vec![false; priorities.len()];
     let greatest = |tasks: &mut dyn Iterator<Item = TaskId>| {

@@ -1,7 +1,7 @@
-//! A deque of ready tasks for each worker: its owner takes the newest, others steal the oldest.
+//! A deque of ready tasks for each worker: the owner takes the newest, others steal the oldest.
 //!
 //! Source: Blumofe and Leiserson, "Scheduling multithreaded computations by work stealing", JACM
-//! 46(5), 1999. Here plain lists: where workers are threads, the runtime keeps them in concurrent
+//! 46(5), 1999. These are plain lists; the runtime, whose workers are threads, uses concurrent
 //! deques.
 
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use evenkeel_model::{SplitMix64, TaskId};
 
 use super::WorkerId;
 
-/// See the file's head.
+/// The deques of all workers.
 #[derive(Clone, Debug, Default)]
 pub struct Deques {
     deques: Vec<VecDeque<TaskId>>,
@@ -18,13 +18,13 @@ pub struct Deques {
 }
 
 impl Deques {
-    /// Empty ones, and the seed by which victims are drawn.
+    /// Empty deques, and the seed for the choice of victims.
     pub fn new(workers: usize, seed: u64) -> Self {
         Self { deques: vec![VecDeque::new(); workers.max(1)], random: SplitMix64(seed) }
     }
 
-    /// A task goes to the worker that made it ready. One that was ready when it was created goes to
-    /// worker 0, who is the first to come and creates them.
+    /// Adds a task to the deque of the worker that made it ready. A task that was ready when
+    /// created goes to worker 0, which starts first and creates the tasks.
     pub fn push(&mut self, task: TaskId, by: Option<WorkerId>) {
         let owner = by.map_or(0, WorkerId::index).min(self.deques.len() - 1);
         self.deques[owner].push_back(task);
@@ -35,22 +35,22 @@ impl Deques {
         &self.deques[worker]
     }
 
-    /// All tasks that are ready.
+    /// All ready tasks.
     pub fn tasks(&self) -> impl Iterator<Item = TaskId> + '_ {
         self.deques.iter().flatten().copied()
     }
 
-    /// Takes the newest task of a worker for itself.
+    /// The owner takes its newest task.
     pub fn pop(&mut self, worker: WorkerId) -> Option<TaskId> {
         self.deques.get_mut(worker.index())?.pop_back()
     }
 
-    /// Takes the oldest task of a worker for another.
+    /// Another worker takes the oldest task of a victim.
     pub fn steal(&mut self, victim: usize) -> Option<TaskId> {
         self.deques[victim].pop_front()
     }
 
-    /// A worker at which a round through victims begins.
+    /// A random worker, at which a round through victims begins.
     pub fn draw(&mut self) -> usize {
         self.random.below(self.deques.len())
     }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Source: Sih and Lee, IEEE TPDS 4(2), 1993: the generalised dynamic level with the term for
-//! unlike processors, but not the terms for descendants and for links, which here are alike. O(v r
+//! unlike processors, without the terms for descendants and for links, which are alike here. O(v r
 //! p) for up to r tasks ready at once.
 //!
 //! Ties: the lower task number, then the lower worker number, which is a faster kind. Any number of
@@ -23,14 +23,14 @@ use super::problem::Problem;
 use super::schedule::Schedule;
 use super::waiting::Waiting;
 
-/// A task of which all predecessors have been placed.
+/// A task whose predecessors have all been placed.
 struct Ready {
     task: TaskId,
     /// By worker.
     arrivals: Vec<Nanos>,
 }
 
-/// See the file's head.
+/// Schedules a problem by DLS.
 pub fn schedule(problem: &Problem) -> Schedule {
     let medians: Vec<f64> = problem.tasks().map(|task| median(problem.costs(task))).collect();
     let levels = static_levels(problem, &medians);

@@ -1,8 +1,7 @@
-//! `fifo`: first ready, first served, whatever the core. One queue for all workers.
+//! `fifo`: first ready, first served, on any core. One queue for all workers.
 //!
 //! Source: the breadth-first schedulers of task runtimes (Nanos++ `bf`; Duran, Corbalán and
-//! Ayguadé, IWOMP 2008). Unaware of kinds, and the baseline that the aware ones are measured
-//! against.
+//! Ayguadé, IWOMP 2008). Unaware of kinds; the baseline for policies that are aware.
 
 use std::collections::VecDeque;
 
@@ -11,7 +10,7 @@ use evenkeel_model::TaskId;
 
 use super::{GraphPolicy, Situation, WorkerId};
 
-/// See the file's head.
+/// One queue of ready tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Fifo {
     ready: VecDeque<TaskId>,

@@ -1,5 +1,5 @@
-//! `hed`: heterogeneous economical duplication. Does a task again where its data are waited for,
-//! and keeps only copies that somebody uses.
+//! `hed`: heterogeneous economical duplication. Runs a task again where others wait for its data,
+//! and keeps only copies that are used.
 //!
 //! ```text
 //! order      tasks by descending rank_u                                                 (ranks.rs)
@@ -13,7 +13,7 @@
 //!
 //! Source: Agarwal and Kumar, "Economical duplication based task scheduling for heterogeneous and
 //! homogeneous computing systems", IEEE IACC 2009. Only immediate predecessors are duplicated.
-//! Without transfers nothing is gained by a copy, and this is `heft`.
+//! Without transfers copies gain nothing, and this is `heft`.
 //!
 //! Ties: of equal ranks the lower task number; of predecessors whose data come at the same time, of
 //! equal finish times and of equal copies the lower number. Any number of kinds: only the cost
@@ -28,7 +28,7 @@ use super::problem::{Link, Problem};
 use super::ranks::{descending, upward};
 use super::schedule::Schedule;
 
-/// See the file's head.
+/// Schedules a problem by HED.
 pub fn schedule(problem: &Problem) -> Schedule {
     let mut lanes = Lanes::new(problem);
     for task in descending(problem, &upward(problem)) {
@@ -49,7 +49,7 @@ pub fn schedule(problem: &Problem) -> Schedule {
     lanes.finish()
 }
 
-/// Places the copies on a worker that let a task start sooner there; which.
+/// Places those copies on a worker that let a task start sooner there, and returns them.
 fn duplicate(
     problem: &Problem,
     lanes: &mut Lanes<'_>,
@@ -72,7 +72,7 @@ fn duplicate(
     }
 }
 
-/// The predecessor whose data are the last on a worker.
+/// The predecessor whose data reach a worker last.
 fn last_to_come(
     problem: &Problem,
     lanes: &Lanes<'_>,
@@ -83,7 +83,7 @@ fn last_to_come(
     problem.predecessors(task).iter().max_by_key(arrival).map(|link| link.task)
 }
 
-/// Takes out copies that nobody has data from.
+/// Removes copies whose data no task uses.
 fn prune(problem: &Problem, lanes: &mut Lanes<'_>) {
     let mut used: Vec<Vec<WorkerId>> = vec![Vec::new(); problem.tasks().len()];
     for task in problem.tasks().rev() {
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_copy_that_nobody_uses_any_more_is_taken_out() {
-        // 0 is first placed on worker 1, where it ends sooner; its only successor then has a copy
+        // 0 is first placed on worker 1, where it ends sooner; its only successor then gets a copy
         // of its own.
         let problem = problem(&[&[4, 3], &[1, 90]], &[(0, 1, 50)]);
         assert_eq!(placed(&schedule(&problem)), [(0, 0, 0, 4), (1, 0, 4, 5)]);

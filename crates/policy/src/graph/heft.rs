@@ -15,7 +15,7 @@ use super::problem::Problem;
 use super::ranks::{descending, upward};
 use super::schedule::Schedule;
 
-/// See the file's head.
+/// Schedules a problem by HEFT.
 pub fn schedule(problem: &Problem) -> Schedule {
     let mut lanes = Lanes::new(problem);
     for task in descending(problem, &upward(problem)) {
@@ -56,8 +56,8 @@ mod tests {
 
     #[test]
     fn a_short_task_goes_into_the_gap_that_a_transfer_leaves() {
-        // 0 -> 1 over a transfer of 10 from worker 1, where alone 0 is fast, to worker 0, where
-        // alone 1 is; 2 fits before 1.
+        // 0 -> 1 needs a transfer of 10 from worker 1, where only 0 is fast, to worker 0, where
+        // only 1 is; 2 fits before 1.
         let problem = problem(&[&[90, 10], &[5, 90], &[12, 90]], &[(0, 1, 10)]);
         assert_eq!(placed(&schedule(&problem)), [(0, 1, 0, 10), (1, 0, 20, 25), (2, 0, 0, 12)]);
     }

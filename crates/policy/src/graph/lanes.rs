@@ -1,4 +1,4 @@
-//! A schedule in the making, and the questions that static policies ask of it.
+//! A schedule under construction, and the quantities that static policies read from it.
 //!
 //! ```text
 //! arrival(t, p)  = max over predecessors s of min over copies of s on q
@@ -17,11 +17,11 @@ use super::WorkerId;
 use super::problem::{Link, Problem};
 use super::schedule::{Schedule, Slot};
 
-/// See the file's head.
+/// A schedule under construction.
 pub struct Lanes<'a> {
     problem: &'a Problem,
     schedule: Schedule,
-    /// By task, where it has been placed and when it ends there.
+    /// By task: the workers that it has been placed on, and when it ends there.
     copies: Vec<Vec<(WorkerId, Nanos)>>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Lanes<'a> {
         Self { problem, schedule, copies: vec![Vec::new(); problem.tasks().len()] }
     }
 
-    /// Where a task is, and when it ends there.
+    /// The workers that a task has been placed on, and when it ends there.
     pub fn copies(&self, task: TaskId) -> &[(WorkerId, Nanos)] {
         &self.copies[task.index()]
     }
@@ -42,8 +42,8 @@ impl<'a> Lanes<'a> {
         &self.schedule.lanes[worker.index()]
     }
 
-    /// When the data over one edge are on a worker, and from which copy of the predecessor: the one
-    /// that has them there first.
+    /// When the data of one edge reach a worker, and from which copy of the predecessor: the one
+    /// whose data arrive first.
     pub fn source(&self, link: &Link, worker: WorkerId) -> Option<(Nanos, WorkerId)> {
         let at = |&(from, finish): &(WorkerId, Nanos)| {
             let transfer = if from == worker { Nanos::ZERO } else { link.transfer };
@@ -52,12 +52,12 @@ impl<'a> Lanes<'a> {
         self.copies(link.task).iter().map(at).min()
     }
 
-    /// When the data over one edge are on a worker.
+    /// When the data of one edge reach a worker.
     pub fn arrival_over(&self, link: &Link, worker: WorkerId) -> Nanos {
         self.source(link, worker).map_or(Nanos::MAX, |(at, _)| at)
     }
 
-    /// When all that a task waits for is on a worker; its predecessors have been placed.
+    /// When all data that a task needs have reached a worker; its predecessors have been placed.
     pub fn arrival(&self, task: TaskId, worker: WorkerId) -> Nanos {
         let links = self.problem.predecessors(task).iter();
         links.map(|link| self.arrival_over(link, worker)).max().unwrap_or_default()
@@ -68,7 +68,7 @@ impl<'a> Lanes<'a> {
         self.lane(worker).last().map_or(Nanos::ZERO, |slot| slot.finish)
     }
 
-    /// Start of the first gap of a length that begins at `from` or later, and its place in the
+    /// Start of the first gap of a length that begins at `from` or later, and its index in the
     /// lane.
     fn gap(&self, worker: WorkerId, from: Nanos, length: Nanos) -> (usize, Nanos) {
         let lane = self.lane(worker);
@@ -94,7 +94,7 @@ impl<'a> Lanes<'a> {
         self.earliest_start(task, worker).saturating_add(self.problem.cost(task, worker))
     }
 
-    /// The worker with the least `EFT(t, p)`, the lowest number where several have it.
+    /// The worker with the least `EFT(t, p)`; of several the lowest number.
     pub fn quickest(&self, task: TaskId) -> WorkerId {
         let workers = self.problem.workers();
         workers.min_by_key(|&worker| self.earliest_finish(task, worker)).unwrap_or(WorkerId(0))
@@ -119,13 +119,13 @@ impl<'a> Lanes<'a> {
         self.place_from(task, worker, self.arrival(task, worker).max(self.free(worker)));
     }
 
-    /// Takes a task that nobody counts on from a worker.
+    /// Removes a task from a worker; no other task may depend on this copy.
     pub fn remove(&mut self, task: TaskId, worker: WorkerId) {
         self.schedule.lanes[worker.index()].retain(|slot| slot.task != task);
         self.copies[task.index()].retain(|&(other, _)| other != worker);
     }
 
-    /// Done.
+    /// The finished schedule.
     pub fn finish(self) -> Schedule {
         self.schedule
     }

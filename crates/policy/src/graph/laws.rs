@@ -1,4 +1,4 @@
-//! What holds for all graph policies on any graph.
+//! Laws that hold for all graph policies on any graph.
 
 use evenkeel_machine::Nanos;
 use evenkeel_model::TaskGraph;
@@ -10,8 +10,7 @@ use super::schedule::Duplicates;
 use super::testing::{Bench, graph, problem, team};
 use super::{ENTRIES, Family, Situation, make};
 
-/// Any cost matrix, tasks without cost among them, and transfers from none to far longer than
-/// tasks.
+/// Any cost matrix, including tasks of no cost, with transfers from none to far longer than tasks.
 fn problems() -> impl Strategy<Value = Problem> {
     let few = (1usize..5, 1usize..14);
     let many = (1usize..9, 60usize..150);
@@ -60,7 +59,7 @@ proptest! {
         let bound = Bound::of(&Situation::at_start(&graph, &team).problem());
         for entry in ENTRIES {
             let mut policy = make(entry.name, seed).map_err(|error| TestCaseError::fail(error.to_string()))?;
-            // Twice: the second run must not remember the first.
+            // Twice: nothing of the first run may influence the second.
             let run = Bench::run(policy.as_mut(), &graph, &team);
             prop_assert_eq!(&Bench::run(policy.as_mut(), &graph, &team).placed, &run.placed, "{}", entry.name);
             prop_assert!(run.makespan() >= bound.makespan(), "{}", entry.name);

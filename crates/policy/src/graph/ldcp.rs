@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Source: Daoud and Kharma, Journal of Parallel and Distributed Computing 68(4), 2008. Each step
-//! goes over what is placed: O(v e p).
+//! visits everything that is placed: O(v e p).
 //!
 //! Ties: lower numbers of workers (a faster kind) and tasks. Any number of kinds: only the cost
 //! matrix counts.
@@ -27,7 +27,7 @@ use super::problem::Problem;
 use super::schedule::Schedule;
 use super::waiting::Waiting;
 
-/// See the file's head.
+/// Schedules a problem by LDCP.
 pub fn schedule(problem: &Problem) -> Schedule {
     let mut graphs: Vec<_> = problem.workers().map(|worker| OnOne::new(problem, worker)).collect();
     let mut waiting = Waiting::new(problem);
@@ -48,7 +48,7 @@ pub fn schedule(problem: &Problem) -> Schedule {
     lanes.finish()
 }
 
-/// Start, place on its worker, and worker of all that is placed, the earliest first.
+/// Start, index on its worker, and worker of each placed slot, the earliest first.
 fn by_start(problem: &Problem, lanes: &Lanes<'_>) -> Vec<(Nanos, usize, WorkerId)> {
     let of = |worker| {
         lanes.lane(worker).iter().enumerate().map(move |(place, slot)| (slot.start, place, worker))
@@ -62,8 +62,8 @@ fn by_start(problem: &Problem, lanes: &Lanes<'_>) -> Vec<(Nanos, usize, WorkerId
 struct OnOne<'a> {
     problem: &'a Problem,
     worker: WorkerId,
-    /// `URank_p` by task. That of a task that is not placed does not change: all that it leads to
-    /// is not placed either.
+    /// `URank_p` by task. The rank of a task that is not placed does not change: all tasks after it
+    /// are not placed either.
     ranks: Vec<Nanos>,
     /// The next task on the longest path from each.
     next: Vec<Option<TaskId>>,
@@ -83,7 +83,7 @@ impl<'a> OnOne<'a> {
         graph
     }
 
-    /// Ranks a task by what comes after it: tasks, and how far they are.
+    /// Ranks a task by its successors and their distances.
     fn rank(&mut self, task: TaskId, cost: Nanos, after: impl Iterator<Item = (TaskId, Nanos)>) {
         let mut longest = (Nanos::ZERO, None);
         for (other, transfer) in after {
@@ -96,7 +96,7 @@ impl<'a> OnOne<'a> {
         self.next[task.index()] = longest.1;
     }
 
-    /// Ranks what is placed anew, the latest first, and finds the longest path.
+    /// Ranks the placed tasks again, the latest first, and finds the longest path.
     fn update(
         &mut self,
         lanes: &Lanes<'_>,
@@ -136,7 +136,7 @@ impl<'a> OnOne<'a> {
         while let Some(task) = on_path.filter(|&task| is_placed(task)) {
             on_path = self.next[task.index()];
         }
-        // The longest path may lie wholly in what is placed: then what is longest of the rest.
+        // If the longest path is entirely placed: the greatest rank of the rest.
         let rest = || self.problem.tasks().filter(|&task| !is_placed(task));
         let greatest = |tasks: &mut dyn Iterator<Item = TaskId>| {
             tasks.max_by(|a, b| self.ranks[a.index()].cmp(&self.ranks[b.index()]).then(b.cmp(a)))
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_path_that_is_longest_on_any_worker_goes_first() {
-        // On worker 1, task 1 is the longest; on worker 0 task 0 is. The longest of all is that of
+        // On worker 1 the longest task is 1, on worker 0 it is 0. The longest of all is that on
         // worker 1.
         let problem = problem(&[&[6, 7], &[5, 9]], &[]);
         assert_eq!(placed(&schedule(&problem)), [(0, 1, 0, 7), (1, 0, 0, 5)]);

@@ -11,12 +11,12 @@
 //! ```
 //!
 //! Source: Iverson, Özgüner and Follen, "Parallelizing existing applications in a distributed
-//! heterogeneous environment", Heterogeneous Computing Workshop 1995. O(v p + e p). It knows no
-//! paths: a level waits for nobody, but a task that many wait for goes no sooner.
+//! heterogeneous environment", Heterogeneous Computing Workshop 1995. O(v p + e p). It ignores
+//! paths: a task that many others wait for goes no sooner.
 //!
-//! The rule of placing is that of the survey in Topcuoglu, Hariri and Wu (TPDS 2002, section 3).
-//! Their ten-task example takes 76 by it; the 95 that they report for it (HCW 1999) is of some
-//! other reading.
+//! The placing rule is that of the survey in Topcuoglu, Hariri and Wu (TPDS 2002, section 3). Their
+//! ten-task example takes 76 by it; the 95 that they report for it (HCW 1999) comes from some other
+//! reading.
 //!
 //! Ties: of equal means the lower task number, of equal costs the lower worker number, which is a
 //! faster kind. Any number of kinds: only the cost matrix counts.
@@ -35,12 +35,12 @@ use super::schedule::Schedule;
 /// Tasks of one level that go to one worker.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
-    /// Sum over tasks and workers: the mean but for a factor.
+    /// Sum over tasks and workers: proportional to the mean.
     cost: u128,
     tasks: Vec<TaskId>,
 }
 
-/// See the file's head.
+/// Schedules a problem by LMT.
 pub fn schedule(problem: &Problem) -> Schedule {
     let mut lanes = Lanes::new(problem);
     for level in levels(problem) {
@@ -85,7 +85,7 @@ fn merged(problem: &Problem, tasks: Vec<TaskId>) -> Vec<Group> {
         else {
             break;
         };
-        // The shorter list joins the longer one, so that a level costs O(n log n) as a whole.
+        // The shorter list joins the longer one, so a level costs O(n log n) in total.
         if one.tasks.len() < other.tasks.len() {
             std::mem::swap(&mut one, &mut other);
         }

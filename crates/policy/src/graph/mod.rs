@@ -1,9 +1,9 @@
 //! Policies for task graphs: which worker runs which ready task.
 //!
-//! Sequential code over plain data, as all policies: the simulator calls it directly, the runtime
-//! behind its own concurrency. *Online* policies learn of tasks as they are created and become
-//! ready; *static* ones make a whole [`schedule::Schedule`] from a [`problem::Problem`] beforehand,
-//! which [`planned`] then carries out in the place of an online one.
+//! They are sequential code over plain data, as all policies: the simulator calls them directly,
+//! the runtime behind its own concurrency. *Online* policies learn of tasks as they are created and
+//! become ready. *Static* ones make a whole [`schedule::Schedule`] from a [`problem::Problem`]
+//! beforehand, which [`planned`] then carries out as an online policy.
 
 use evenkeel_machine::{KindId, Machine, Nanos, PerKind};
 use evenkeel_model::{Phase, TaskGraph, TaskId};
@@ -54,24 +54,23 @@ impl WorkerId {
     }
 }
 
-/// Who runs a graph, and how fast they are.
+/// The workers that run a graph, and their speeds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Team {
-    /// The kind of core that each worker is expected on, fastest first. Workers say where they are
-    /// when they ask.
+    /// The kind of core that each worker is expected on, fastest first. Workers report their actual
+    /// kind when they ask for a task.
     pub kinds: Vec<KindId>,
-    /// By phase, nanoseconds per unit of work on each kind: as the machine has it, or as it has
-    /// been learnt.
+    /// By phase, nanoseconds per unit of work on each kind: from the machine's model, or learnt.
     pub pace: Vec<PerKind<f64>>,
-    /// Bytes per nanosecond over the link between any two workers. `None`: they share a memory, and
-    /// handing data over takes no time.
+    /// Bytes per nanosecond over the link between any two workers. `None`: they share memory, and
+    /// transfers take no time.
     pub link: Option<f64>,
 }
 
 impl Team {
-    /// So many workers for work of these phases on a machine: worker `i` on its `i`-th fastest
-    /// core, and round again where they are more. Paces are those of the highest operating points,
-    /// without contention for memory.
+    /// A team of `workers` for work of these phases on a machine: worker `i` on its `i`-th fastest
+    /// core, starting over if there are more workers than cores. Paces are those of the highest
+    /// operating points, without contention for memory.
     pub fn on(machine: &Machine, phases: &[Phase], workers: u32) -> Self {
         let mut cores: Vec<_> = machine.cores.iter().map(|core| core.kind).collect();
         cores.sort_unstable();
@@ -88,12 +87,12 @@ impl Team {
     }
 }
 
-/// What a policy may know whenever it is told or asked something.
+/// What a policy knows in every call.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
-    /// The graph, as far as it has been created where that is online.
+    /// The graph, as far as it has been created if it is online.
     pub graph: &'a TaskGraph,
-    /// Who runs it.
+    /// The workers that run it.
     pub team: &'a Team,
     /// The time.
     pub now: Nanos,
@@ -105,20 +104,20 @@ impl<'a> Situation<'a> {
         Self { graph, team, now: Nanos::ZERO }
     }
 
-    /// Time of a task on a kind of core, taking it included. A phase without a pace takes a
-    /// nanosecond for a unit of work.
+    /// Time of a task on a kind of core, including the time to take it. A phase without a pace
+    /// takes a nanosecond per unit of work.
     pub fn cost(&self, task: TaskId, kind: KindId) -> Nanos {
         let it = &self.graph.tasks[task.index()];
         let pace = self.team.pace.get(it.phase.index()).map_or(1.0, |pace| pace[kind]);
         Nanos((self.graph.take_cost.saturating_add(it.work).0 as f64 * pace).round() as u64)
     }
 
-    /// Time of so many bytes from one worker to another.
+    /// Time of a transfer of so many bytes between two workers.
     pub fn transfer(&self, bytes: u64) -> Nanos {
         self.team.link.map_or(Nanos::ZERO, |link| Nanos((bytes as f64 / link).round() as u64))
     }
 
-    /// The whole graph on the team, as static policies want it.
+    /// The whole graph on the team, for static policies.
     pub fn problem(&self) -> Problem {
         let kind =
             |worker: WorkerId| self.team.kinds.get(worker.index()).copied().unwrap_or_default();
@@ -128,34 +127,33 @@ impl<'a> Situation<'a> {
     }
 }
 
-/// Chooses among ready tasks.
+/// A policy that chooses among ready tasks.
 pub trait GraphPolicy: Send {
-    /// A graph is about to run; forgets all about an earlier one.
+    /// A graph is about to run; the policy forgets earlier ones.
     fn start(&mut self, at: &Situation<'_>);
 
-    /// The graph that ran last runs again, at the same costs or nearly so: what was planned for it
-    /// may be kept.
+    /// The last graph runs again at about the same costs; its plan may be kept.
     fn again(&mut self, at: &Situation<'_>) {
         self.start(at);
     }
 
-    /// A task has been created, which waits for these (those that are done included).
+    /// A task has been created that waits for these tasks (including those that are done).
     fn created(&mut self, _at: &Situation<'_>, _task: TaskId, _predecessors: &[TaskId]) {}
 
-    /// A task has become ready (created, and all that it waits for is done). `by`: the worker that
-    /// finished its last predecessor.
+    /// A task has become ready: it is created, and all that it waits for is done. `by`: the worker
+    /// that finished its last predecessor.
     fn ready(&mut self, at: &Situation<'_>, task: TaskId, by: Option<WorkerId>);
 
-    /// A worker that runs on a core of this kind asks for a task. None: nothing for it now; it
-    /// waits until there may be something ([`GraphPolicy::would_take`]) or the graph is done.
+    /// A worker on a core of this kind asks for a task. None: there is no task for it now, and it
+    /// waits until [`GraphPolicy::would_take`] or the end of the graph.
     fn take(&mut self, at: &Situation<'_>, worker: WorkerId, kind: KindId) -> Option<TaskId>;
 
-    /// Whether a worker that waits would be given a task now. Where nobody runs a task and one is
-    /// ready, somebody would.
+    /// True if a worker that waits would get a task now. If no task runs and one is ready, this is
+    /// true of some worker.
     fn would_take(&self, at: &Situation<'_>, worker: WorkerId) -> bool;
 
-    /// Which of the workers that wait, who has waited longest first, is to be woken for a task.
-    /// None: none of them would be given one.
+    /// The worker to wake for a task, of those that wait (the longest waiting first). None: none of
+    /// them would get a task.
     fn wake(
         &self,
         at: &Situation<'_>,
@@ -164,13 +162,13 @@ pub trait GraphPolicy: Send {
         Iterator::find(&mut waiting, |&worker| self.would_take(at, worker))
     }
 
-    /// How often a task is done, and so taken: more than once where handing its data over takes
-    /// longer than making them anew ([`Team::link`]; so in the simulator alone).
+    /// Number of times that a task runs: more than once if transferring its data takes longer than
+    /// making them again ([`Team::link`]; thus in the simulator only).
     fn copies(&self, _task: TaskId) -> u32 {
         1
     }
 
-    /// A worker has done a task on a kind of core in this time: what costs are learnt from.
+    /// A worker has done a task on a kind of core in this time. Costs are learnt from this.
     fn done(
         &mut self,
         _at: &Situation<'_>,
@@ -182,16 +180,16 @@ pub trait GraphPolicy: Send {
     }
 }
 
-/// How a graph policy comes to its decisions, and what makes one.
+/// How a graph policy decides, and its constructor.
 #[derive(Clone, Copy)]
 pub enum Family {
-    /// From what is ready. Made from a seed.
+    /// From the ready tasks. Made from a seed.
     Online(fn(u64) -> Box<dyn GraphPolicy>),
     /// From the whole graph and its costs.
     Static(Scheduler),
 }
 
-/// One graph policy.
+/// A graph policy.
 pub struct Entry {
     /// Name, as in `-p name`.
     pub name: &'static str,
@@ -199,11 +197,11 @@ pub struct Entry {
     pub summary: &'static str,
     /// Paper or system that it comes from.
     pub source: &'static str,
-    /// What makes it.
+    /// Family and constructor.
     pub family: Family,
 }
 
-/// All, in the order in which `evenkeel policies` lists them.
+/// All graph policies, in the order in which `evenkeel policies` lists them.
 pub static ENTRIES: &[Entry] = &[
     Entry {
         name: "fifo",
@@ -274,7 +272,7 @@ pub static ENTRIES: &[Entry] = &[
     },
 ];
 
-/// A graph policy that is not there.
+/// A graph policy that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no graph policy '{name}'; there are {}", names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownGraphPolicy {
@@ -292,10 +290,10 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     ENTRIES.iter().find(|entry| entry.name == name)
 }
 
-/// Makes a graph policy by name. `seed`: of whatever chance plays in.
+/// Makes a graph policy by name. `seed` is for random choices.
 ///
 /// # Errors
-/// A name that is not there.
+/// A name that does not exist.
 pub fn make(name: &str, seed: u64) -> Result<Box<dyn GraphPolicy>, UnknownGraphPolicy> {
     match find(name).map(|entry| entry.family) {
         Some(Family::Online(make)) => Ok(make(seed)),

@@ -1,4 +1,4 @@
-//! `peft`: predict earliest finish time. HEFT's step with a look ahead that costs no more than HEFT
+//! `peft`: predict earliest finish time. HEFT with a look-ahead that costs no more than HEFT
 //! itself.
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Source: Arabnejad and Barbosa, IEEE TPDS 25(3), 2014. O(e p): the least over `q` is either on
-//! `p` itself or the least of all with its transfer.
+//! `p` itself or the least of all plus its transfer.
 //!
 //! Ties: of equal ranks the lower task number, of equal sums the lower worker number, which is a
 //! faster kind. Any number of kinds: only the cost matrix counts.
@@ -23,7 +23,7 @@ use super::problem::Problem;
 use super::ranks::ReadyByRank;
 use super::schedule::Schedule;
 
-/// See the file's head.
+/// Schedules a problem by PEFT.
 pub fn schedule(problem: &Problem) -> Schedule {
     let table = OptimisticCosts::new(problem);
     let mean =
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_table_looks_one_path_ahead_and_spares_the_transfer_on_the_same_worker() {
-        // 0 -> 1 over a transfer of 4; 1 costs 10 on worker 0 and 3 on worker 1.
+        // 0 -> 1 needs a transfer of 4; 1 costs 10 on worker 0 and 3 on worker 1.
         let table = OptimisticCosts::new(&problem(&[&[1, 1], &[10, 3]], &[(0, 1, 4)]));
         assert_eq!(
             (table.row(TaskId(0)), table.row(TaskId(1))),

@@ -1,8 +1,8 @@
-//! A static policy at work: makes its schedule when a graph starts, and hands each worker its tasks
-//! in the order of the schedule.
+//! Runs a static policy: makes its schedule when a graph starts, and hands each worker its tasks in
+//! the order of the schedule.
 //!
-//! Only the order and the place are kept, not the times: a task that takes longer than planned
-//! delays what waits for it, and nobody else steps in.
+//! Only order and place are kept, not times: a task that takes longer than planned delays the tasks
+//! that wait for it, and no other worker steps in.
 
 use evenkeel_machine::KindId;
 use evenkeel_model::TaskId;
@@ -12,25 +12,25 @@ use super::roster::Roster;
 use super::schedule::Schedule;
 use super::{GraphPolicy, Situation, WorkerId};
 
-/// Makes a schedule of a problem.
+/// Function that makes a schedule of a problem.
 pub type Scheduler = fn(&Problem) -> Schedule;
 
-/// See the file's head.
+/// A static policy as an online one.
 #[derive(Clone, Debug)]
 pub struct Planned {
     scheduler: Scheduler,
     roster: Roster,
-    /// By slot, its tasks in the order of the plan.
+    /// By slot, its tasks in planned order.
     lanes: Vec<Vec<TaskId>>,
-    /// By slot, how many of them have been handed out.
+    /// By slot, the number of tasks handed out.
     taken: Vec<usize>,
     ready: Vec<bool>,
-    /// By task, how often the plan has it.
+    /// By task, the number of its copies in the plan.
     copies: Vec<u32>,
 }
 
 impl Planned {
-    /// By this scheduler.
+    /// A policy that runs the schedules of this scheduler.
     pub fn new(scheduler: Scheduler) -> Self {
         Self {
             scheduler,

@@ -1,5 +1,4 @@
-//! What a static policy schedules: tasks, what each costs on each worker, and what handing data
-//! over costs.
+//! Input of a static policy: tasks, their costs on each worker, and transfer costs.
 //!
 //! ```text
 //! w(t, p)        time of task t on worker p, any matrix: workers need not keep their order from
@@ -9,8 +8,8 @@
 //! ```
 //!
 //! The model of the literature (Topcuoglu, Hariri and Wu, TPDS 2002, section 2): no task is
-//! interrupted, transfers cost neither party a core and do not disturb each other, links between
-//! any two workers are alike.
+//! interrupted, transfers occupy no worker and do not disturb each other, links between all pairs
+//! of workers are alike.
 
 use evenkeel_machine::Nanos;
 use evenkeel_model::{TaskGraph, TaskId};
@@ -26,7 +25,7 @@ pub struct Link {
     pub transfer: Nanos,
 }
 
-/// See the file's head. Tasks are in a topological order: edges run from lower to higher numbers.
+/// A scheduling problem. Tasks are in a topological order: edges run from lower to higher numbers.
 #[derive(Clone, Debug)]
 pub struct Problem {
     workers: usize,
@@ -38,7 +37,7 @@ pub struct Problem {
 
 impl Problem {
     /// The tasks of a graph on so many workers, at least one. `cost`: time of a task on a worker;
-    /// `transfer`: time of so many bytes from one worker to another (edges without volumes have 0).
+    /// `transfer`: time of so many bytes between two workers (edges without volumes have 0).
     pub fn new(
         graph: &TaskGraph,
         workers: u32,

@@ -1,4 +1,4 @@
-//! Ranks of tasks, and the line of ready ones that is ordered by them.
+//! Ranks of tasks, and a queue of ready tasks in their order.
 //!
 //! ```text
 //! w(t)       = mean over p of w(t, p)
@@ -39,8 +39,8 @@ pub fn downward(problem: &Problem) -> Vec<f64> {
     ranks
 }
 
-/// All tasks by descending rank, equal ones by number. A topological order wherever no successor's
-/// rank is greater than its predecessor's.
+/// All tasks by descending rank, equal ones by number. This is a topological order if no
+/// successor's rank is greater than its predecessor's.
 pub fn descending(problem: &Problem, ranks: &[f64]) -> Vec<TaskId> {
     let mut order: Vec<_> = problem.tasks().collect();
     order.sort_by(|a, b| ranks[b.index()].total_cmp(&ranks[a.index()]).then(a.cmp(b)));
@@ -65,7 +65,7 @@ impl Ord for Rank {
     }
 }
 
-/// Tasks of which all predecessors have been placed, greatest rank first, equal ones by number.
+/// Tasks whose predecessors have all been placed, greatest rank first, equal ones by number.
 pub struct ReadyByRank<'a> {
     waiting: Waiting<'a>,
     ranks: &'a [f64],
@@ -73,7 +73,7 @@ pub struct ReadyByRank<'a> {
 }
 
 impl<'a> ReadyByRank<'a> {
-    /// At first, tasks that wait for none.
+    /// Starts with the tasks that wait for none.
     pub fn new(problem: &'a Problem, ranks: &'a [f64]) -> Self {
         let waiting = Waiting::new(problem);
         let heap = waiting.ready().map(|task| (Rank(ranks[task.index()]), Reverse(task))).collect();
@@ -84,7 +84,7 @@ impl<'a> ReadyByRank<'a> {
 impl Iterator for ReadyByRank<'_> {
     type Item = TaskId;
 
-    /// The next, which counts as placed from then on.
+    /// The next task, which counts as placed from then on.
     fn next(&mut self) -> Option<TaskId> {
         let (_, Reverse(task)) = self.heap.pop()?;
         let ranks = self.ranks;

@@ -1,34 +1,34 @@
-//! Who is on which kind of core, as far as a policy can know.
+//! The kinds of core that workers are on, as far as a policy can know.
 //!
-//! A graph is started for workers that are expected on kinds ([`Team::kinds`]): *slots*. A worker
-//! shows its kind when it asks for a task; at its first time it takes the first free slot of that
-//! kind, or, where there is none, the first free one. A slot that nobody has taken yet stands for a
-//! worker that is still to come.
+//! A graph is started for workers that are expected on kinds ([`Team::kinds`]), its *slots*. A
+//! worker shows its kind when it asks for a task; the first time it takes the first free slot of
+//! that kind or, if there is none, the first free one. A free slot stands for a worker that is
+//! still to come.
 
 use evenkeel_machine::KindId;
 
 use super::{Team, WorkerId};
 
-/// See the file's head.
+/// Slots and their workers; the module's head explains them.
 #[derive(Clone, Debug, Default)]
 pub struct Roster {
-    /// By slot, the kind where its worker was seen last, or is expected.
+    /// By slot, the kind where its worker was seen last or is expected.
     kinds: Vec<KindId>,
-    /// By slot, whether a worker has it.
+    /// By slot: true if a worker has it.
     taken: Vec<bool>,
-    /// By worker.
+    /// By worker, its slot.
     slots: Vec<Option<usize>>,
 }
 
 impl Roster {
-    /// Nobody has come yet.
+    /// No worker has come yet.
     pub fn new(team: &Team) -> Self {
         let workers = team.kinds.len();
         Self { kinds: team.kinds.clone(), taken: vec![false; workers], slots: vec![None; workers] }
     }
 
-    /// A worker asks on a core of this kind: its slot. None for a worker that the team does not
-    /// have.
+    /// A worker asks on a core of this kind. Returns its slot, or none if the team has no such
+    /// worker.
     pub fn seen(&mut self, worker: WorkerId, kind: KindId) -> Option<usize> {
         let known = *self.slots.get(worker.index())?;
         let free = |alike: bool| {
@@ -47,7 +47,7 @@ impl Roster {
         self.slots.get(worker.index()).copied().flatten()
     }
 
-    /// By slot, its kind.
+    /// Kinds by slot.
     pub fn kinds(&self) -> &[KindId] {
         &self.kinds
     }
@@ -57,7 +57,7 @@ impl Roster {
         self.slot(worker).map(|slot| self.kinds[slot])
     }
 
-    /// The fastest kind that somebody is on, or is expected on.
+    /// The fastest kind that a worker is on, or is expected on.
     pub fn fastest(&self) -> Option<KindId> {
         self.kinds.iter().copied().min()
     }

@@ -1,4 +1,4 @@
-//! A static schedule: which worker does which tasks from when to when; and whether it is one.
+//! Static schedules, and a check of their validity.
 
 use evenkeel_machine::Nanos;
 use evenkeel_model::TaskId;
@@ -6,7 +6,7 @@ use evenkeel_model::TaskId;
 use super::WorkerId;
 use super::problem::Problem;
 
-/// A task on a worker.
+/// A task's place in a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// Task.
@@ -17,14 +17,14 @@ pub struct Slot {
     pub finish: Nanos,
 }
 
-/// By worker its tasks in the order in which it does them.
+/// A static schedule: by worker, its tasks in execution order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     /// By worker, in order of time.
     pub lanes: Vec<Vec<Slot>>,
 }
 
-/// Whether a task may be done more than once.
+/// Number of times that a task may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duplicates {
     /// Each task exactly once.
@@ -33,10 +33,10 @@ pub enum Duplicates {
     Allowed,
 }
 
-/// Why a schedule is none.
+/// Why a schedule is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// Another number of workers than the problem has.
+    /// The number of workers differs from the problem's.
     #[error("{found} workers, and there are {expected}")]
     Workers {
         /// In the schedule.
@@ -50,7 +50,7 @@ pub enum Fault {
         /// Task.
         task: TaskId,
     },
-    /// Done too often or never.
+    /// A task is done too often or never.
     #[error("task {} is done {times} times", task.0)]
     Times {
         /// Task.
@@ -58,7 +58,7 @@ pub enum Fault {
         /// How often.
         times: usize,
     },
-    /// Shorter or longer than its cost.
+    /// A slot is shorter or longer than the task's cost.
     #[error("task {} does not take what it costs on worker {}", slot.task.0, worker.0)]
     Length {
         /// Where.
@@ -66,7 +66,7 @@ pub enum Fault {
         /// What.
         slot: Slot,
     },
-    /// Two at once.
+    /// Two tasks overlap on one worker.
     #[error("tasks {} and {} overlap on worker {}", first.task.0, second.task.0, worker.0)]
     Overlap {
         /// Where.
@@ -76,15 +76,15 @@ pub enum Fault {
         /// The later one.
         second: Slot,
     },
-    /// Before what it waits for has come.
+    /// A task starts before its data have come.
     #[error("task {} starts at {} on worker {}, before task {} is done and its data are \
              there", slot.task.0, slot.start, worker.0, before.0)]
     TooEarly {
-        /// Where.
+        /// Worker.
         worker: WorkerId,
-        /// What.
+        /// Task that starts too early.
         slot: Slot,
-        /// For whom it did not wait.
+        /// Predecessor that it did not wait for.
         before: TaskId,
     },
 }
@@ -95,14 +95,14 @@ impl Schedule {
         self.lanes.iter().flatten().map(|slot| slot.finish).max().unwrap_or_default()
     }
 
-    /// All, with their workers.
+    /// All slots, with their workers.
     pub fn slots(&self) -> impl Iterator<Item = (WorkerId, Slot)> + '_ {
         let lanes = (0..).map(WorkerId).zip(&self.lanes);
         lanes.flat_map(|(worker, lane)| lane.iter().map(move |&slot| (worker, slot)))
     }
 
-    /// Whether every task is done, takes its cost, alone on its worker, and after what it waits
-    /// for.
+    /// Checks that every task is done, takes its cost, is alone on its worker, and starts after its
+    /// predecessors.
     ///
     /// # Errors
     /// The first fault.
@@ -161,7 +161,7 @@ mod tests {
         Schedule { lanes: lanes.map(|lane| lane.iter().map(slot).collect()).into() }
     }
 
-    /// Task 0 hands 5 to task 1; each costs 10 on worker 0 and 20 on worker 1.
+    /// Task 0 sends 5 to task 1; each costs 10 on worker 0 and 20 on worker 1.
     fn pair() -> Problem {
         problem(&[&[10, 20], &[10, 20]], &[(0, 1, 5)])
     }

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! ready  : a task goes on top of the deque of the worker that made it ready
-//! take   : the newest of one's own; else the oldest of a victim drawn at random (from there
-//!          round, until one has something)
+//! take   : the newest of one's own; else the oldest of a victim: victims in turn from a random
+//!          one, until one has a task
 //! ```
 //!
 //! Source: Blumofe and Leiserson, JACM 46(5), 1999. A bound of work / workers + critical path holds
-//! in expectation for equal workers; on uneven ones a slow worker may hold the last task, or one of
-//! the critical path, while a fast one has nothing.
+//! in expectation for equal workers. On uneven ones a slow worker may hold the last task, or one of
+//! the critical path, while a fast one idles.
 //!
-//! Deterministic: victims are drawn by splitmix64 from the run's seed. Any number of kinds: none is
-//! told from another.
+//! Deterministic: victims are drawn by splitmix64 from the run's seed. Any number of kinds: kinds
+//! are not distinguished.
 
 use evenkeel_machine::KindId;
 use evenkeel_model::TaskId;
@@ -20,7 +20,7 @@ use super::deques::Deques;
 use super::victims::Victims;
 use super::{GraphPolicy, Situation, WorkerId};
 
-/// See the file's head.
+/// Work stealing that ignores kinds.
 #[derive(Clone, Debug, Default)]
 pub struct Steal {
     seed: u64,
@@ -30,7 +30,7 @@ pub struct Steal {
 }
 
 impl Steal {
-    /// Draws victims from this seed.
+    /// Uses this seed for the choice of victims.
     pub fn new(seed: u64) -> Self {
         Self { seed, ..Self::default() }
     }

@@ -4,7 +4,7 @@
 //! ready   : as in steal
 //! take    : own newest first; then a fast worker goes to victims on the slowest kind first, then
 //!           the next, … its own kind and faster ones last; a worker on the slowest kind to any.
-//!           Within a kind from a random victim round, the oldest of each
+//!           Within a kind victims in turn from a random one, the oldest task of each
 //! decline : a worker on kind k at time now leaves a task t if the faster workers F, once free
 //!           (now, or when what they run is done by its cost), could do all other ready tasks and
 //!           then t before now + w(t, k)
@@ -12,14 +12,15 @@
 //! ```
 //!
 //! `w(t, k)` is the cost of the task on the kind: known to the simulator, learnt by the runtime.
-//! The tasks before `t` are dealt to whoever of `F` is free first, each at its cost there; as soon
-//! as that takes longer than `now + w(t, k)`, `t` is taken.
+//! The tasks before `t` go one by one to the worker of `F` that is free first, each at its cost
+//! there; once that takes longer than `now + w(t, k)`, `t` is taken.
 //!
-//! Source: the first rule after Bender and Rabin (Theory of Computing Systems 35, 2002), whose fast
-//! workers take tasks from slow ones; the second is ours, for coarse tasks at the end of a graph.
+//! Source: the first rule follows Bender and Rabin (Theory of Computing Systems 35, 2002), whose
+//! fast workers take tasks from slow ones; the second is ours, for coarse tasks at the end of a
+//! graph.
 //!
-//! Three or more kinds: `F` is all on a faster kind than one's own, so each kind gives way to those
-//! above it; the fastest declines nothing. Equal finish times are no reason to decline.
+//! Three or more kinds: `F` is every worker on a faster kind, so each kind gives way to those above
+//! it; the fastest declines nothing. Equal finish times are no reason to decline.
 
 use evenkeel_machine::{KindId, Nanos};
 use evenkeel_model::TaskId;
@@ -29,23 +30,23 @@ use super::roster::Roster;
 use super::victims::Victims;
 use super::{GraphPolicy, Situation, WorkerId};
 
-/// See the file's head.
+/// Work stealing that distinguishes kinds.
 #[derive(Clone, Debug, Default)]
 pub struct StealKind {
     seed: u64,
     deques: Deques,
     roster: Roster,
-    /// By slot, when what it runs should be done.
+    /// By slot, when its present task should be done.
     free_at: Vec<Nanos>,
-    /// By worker; none: to be found anew, somebody has come or moved.
+    /// By worker; none: to be computed again, because a worker has come or moved.
     victims: Vec<Option<Victims>>,
 }
 
-/// The rule `decline`: whether faster workers would do all of `before` and then `task` sooner than
-/// `own`, when it would be done here.
+/// The rule `decline`: true if faster workers would finish all of `before` and then `task` sooner
+/// than `own`, the time at which it would be done here.
 ///
-/// `faster`: the workers `F`, when they are free and on which kind; what is dealt to them is added
-/// to it. `cost`: `w(t, k)`.
+/// `faster`: the workers `F`, each with the time at which it is free and its kind; updated as tasks
+/// are dealt. `cost`: `w(t, k)`.
 pub fn declines<T: Copy>(
     own: Nanos,
     faster: &mut [(Nanos, KindId)],
@@ -64,12 +65,12 @@ pub fn declines<T: Copy>(
 }
 
 impl StealKind {
-    /// Draws victims from this seed.
+    /// Uses this seed for the choice of victims.
     pub fn new(seed: u64) -> Self {
         Self { seed, ..Self::default() }
     }
 
-    /// Whether faster workers would have the task done sooner than one on this kind.
+    /// True if faster workers would finish the task sooner than a worker on this kind.
     fn declines(&self, at: &Situation<'_>, task: TaskId, kind: KindId) -> bool {
         let own = at.now.saturating_add(at.cost(task, kind));
         let slots = self.roster.kinds().iter().zip(&self.free_at);
@@ -80,7 +81,7 @@ impl StealKind {
         declines(own, &mut faster, before, task, |task, kind| at.cost(task, kind))
     }
 
-    /// A worker asks on a kind of core: its slot.
+    /// A worker asks on a kind of core. Returns its slot.
     fn seen(&mut self, worker: WorkerId, kind: KindId) -> Option<usize> {
         if self.roster.kind(worker) == Some(kind) {
             return self.roster.slot(worker);
@@ -89,7 +90,7 @@ impl StealKind {
         self.roster.seen(worker, kind)
     }
 
-    /// Whom else a worker takes from, in its order.
+    /// The victim that a worker takes from.
     fn victim(&mut self, at: &Situation<'_>, worker: WorkerId, kind: KindId) -> Option<usize> {
         let from = self.deques.draw();
         if self.victims[worker.index()].is_none() {
@@ -190,7 +191,7 @@ mod tests {
     #[test]
     fn a_slow_worker_leaves_a_last_task_that_a_fast_one_would_end_sooner() {
         // Kind 1 takes twice as long as kind 0. Task 0 runs on the fast worker until 4; task 1
-        // would take 10 there, 20 here.
+        // would take 10 there and 20 here.
         let (graph, team) = (graph(&[4, 10], &[]), team(&[0, 1]));
         let mut at = Situation::at_start(&graph, &team);
         let mut policy = StealKind::new(1);
@@ -217,8 +218,8 @@ mod tests {
     #[test]
     fn of_two_equal_tasks_the_second_waits_for_the_fast_worker_only_if_that_is_sooner() {
         let two = graph(&[10; 2], &[]);
-        // Twice as slow: 20 either way, which is no reason to decline. Three times: 20 on the fast
-        // one against 30.
+        // Twice as slow: 20 either way, which is no reason to decline. Three times as slow: 20 on
+        // the fast worker against 30.
         let slow_part = |kinds| {
             Bench::run(&mut StealKind::new(1), &two, &team(kinds)).tasks_of(WorkerId(1)).len()
         };

@@ -1,5 +1,5 @@
-//! What the tests of graph policies share: problems, graphs and teams to order, the ten tasks of
-//! Topcuoglu et al., and a bench that runs a policy without a machine.
+//! Shared by tests of graph policies: problems, graphs and teams, the ten tasks of Topcuoglu et
+//! al., and a bench that runs a policy without a machine.
 
 use evenkeel_machine::{KindId, Nanos, PerKind, Work};
 use evenkeel_model::{PhaseId, Task, TaskGraph, TaskId};
@@ -8,7 +8,7 @@ use super::problem::Problem;
 use super::schedule::Schedule;
 use super::{GraphPolicy, Situation, Team, WorkerId};
 
-/// Costs by task and worker, and edges (before, after, transfer).
+/// A problem of costs by task and worker, and edges (before, after, transfer).
 pub fn problem(costs: &[&[u64]], edges: &[(u32, u32, u64)]) -> Problem {
     let tasks = vec![Task { work: Work(0), phase: PhaseId(0) }; costs.len()];
     let edges =
@@ -68,7 +68,7 @@ pub fn graph(work: &[u64], edges: &[(u32, u32)]) -> TaskGraph {
         .unwrap()
 }
 
-/// Workers on these kinds, of which kind `k` takes `k + 1` nanoseconds for a unit of work.
+/// Workers on these kinds; kind `k` takes `k + 1` nanoseconds per unit of work.
 pub fn team(kinds: &[u8]) -> Team {
     let mut pace = PerKind::all(1.0);
     for (kind, pace) in pace.0.iter_mut().enumerate() {
@@ -77,7 +77,7 @@ pub fn team(kinds: &[u8]) -> Team {
     Team { kinds: kinds.iter().map(|&kind| KindId(kind)).collect(), pace: vec![pace], link: None }
 }
 
-/// What came of a graph under a policy.
+/// The run of a graph under a policy.
 pub struct Bench {
     /// Task, worker, start, finish, in the order in which they were taken.
     pub placed: Vec<(TaskId, WorkerId, Nanos, Nanos)>,

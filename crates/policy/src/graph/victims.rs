@@ -1,28 +1,28 @@
-//! From whom a worker that has nothing takes, in which order: what `steal` and `steal-kind` have in
-//! common with the runtime, where each worker is a thread.
+//! The order in which an idle worker tries its victims. Shared by `steal`, `steal-kind` and the
+//! runtime, whose workers are threads.
 
 use evenkeel_machine::KindId;
 
-/// Groups of workers, one group after the other; within a group from a drawn one round.
+/// Groups of workers, one group after another; within a group in turn from a random one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Victims {
-    /// Group after group; in each by number.
+    /// Group after group, each by number.
     workers: Box<[usize]>,
-    /// Where each group ends.
+    /// End of each group.
     ends: Box<[usize]>,
 }
 
 impl Victims {
-    /// All others, whatever their kinds: `steal`.
+    /// All other workers, whatever their kinds: `steal`.
     pub fn blind(thief: usize, workers: usize) -> Self {
         Self::grouped((0..workers).filter(|&other| other != thief).collect(), |_| ())
     }
 
-    /// All others, those on the slowest kind first and those on the fastest last: `steal-kind`. A
-    /// thief on the slowest kind takes from any.
+    /// All other workers, those on the slowest kind first and those on the fastest last:
+    /// `steal-kind`. A thief on the slowest kind takes from any.
     ///
-    /// `kinds`: by worker, `None` for those that have not been seen yet, who come last. `slowest`:
-    /// of all that there are.
+    /// `kinds`: by worker, `None` for those that have not been seen yet, which come last.
+    /// `slowest`: the slowest kind of all.
     pub fn by_kind(thief: usize, kinds: &[Option<KindId>], slowest: Option<KindId>) -> Self {
         if kinds.get(thief).is_none_or(|&own| own == slowest) {
             return Self::blind(thief, kinds.len());
@@ -40,7 +40,7 @@ impl Victims {
         Self { ends: ends.collect(), workers: workers.into() }
     }
 
-    /// All, each group from the first that is `from` or above round.
+    /// All victims; each group in turn from the first worker numbered `from` or above.
     pub fn round(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
         let starts = std::iter::once(&0).chain(&self.ends);
         starts.zip(&self.ends).flat_map(move |(&start, &end)| {

@@ -1,17 +1,17 @@
-//! Which tasks may be placed, where each is placed after all that it waits for.
+//! Tasks that may be placed, when each is placed after its predecessors.
 
 use evenkeel_model::TaskId;
 
 use super::problem::Problem;
 
-/// By task, how many of its predecessors have not been placed.
+/// By task, the number of its predecessors that have not been placed.
 pub struct Waiting<'a> {
     problem: &'a Problem,
     missing: Vec<usize>,
 }
 
 impl<'a> Waiting<'a> {
-    /// Nothing has been placed.
+    /// No task has been placed.
     pub fn new(problem: &'a Problem) -> Self {
         Self {
             problem,
@@ -24,7 +24,7 @@ impl<'a> Waiting<'a> {
         self.problem.tasks().filter(|task| self.missing[task.index()] == 0)
     }
 
-    /// A task has been placed: those that waited for nothing but it.
+    /// Places a task. Returns the tasks that waited only for it.
     pub fn place(&mut self, task: TaskId) -> impl Iterator<Item = TaskId> + '_ {
         self.problem.successors(task).iter().filter_map(|link| {
             let missing = &mut self.missing[link.task.index()];

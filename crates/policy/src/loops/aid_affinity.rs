@@ -1,6 +1,6 @@
 //! `aid-affinity,c`: each worker begins with a part of the iterations that stays about the same
-//! from one execution to the next. Then what an iteration reads and writes lies in the caches of
-//! the core that does it, and the parts follow the speed of the cores without being sampled.
+//! from one execution to the next. The data of an iteration then lie in the caches of the core that
+//! runs it, and the parts follow the speed of the cores without sampling.
 //!
 //! ```text
 //! first time       as aid-dynamic,c
@@ -9,23 +9,23 @@
 //!                  the end of its last
 //! taking           a worker takes the beginning of its part:  left / (4 W),  at least c,  as near
 //!                  as equal pieces come to that
-//! helping          one whose part is done makes the second half of the longest part its own
+//! helping          a worker whose part is done makes the second half of the longest part its own
 //! ```
 //!
-//! `left` is what of the whole loop has not been taken, and W the number of workers: pieces are
-//! long at first, and short at the end. What somebody else's part loses by helping is its end, so
-//! the boundaries between parts move, and the rest of a part stays where it is.
+//! `left` is the number of iterations of the whole loop that have not been taken, W the number of
+//! workers: pieces are long at first and short at the end. Helping takes the end of another
+//! worker's part, so boundaries between parts move and the rest of a part stays where it is.
 //!
-//! So all would end together. What a worker did is no measure of that by itself: near the end
-//! little is left that is worth to be helped with, so that who has too little keeps too little.
-//! Which executions `s` is of, is for who runs the loop to say: the last, or a mean of some.
+//! The parts aim at a common end. A worker's count of iterations alone does not measure its speed:
+//! near the end little is left that is worth helping with, so a part that is too small stays too
+//! small. The caller decides which executions `s` comes from: the last, or a mean of several.
 //!
 //! Sources: Markatos and LeBlanc, "Using processor affinity in loop scheduling on shared-memory
-//! multiprocessors", IEEE TPDS 1994 (a queue for each processor; the idle take from the most
+//! multiprocessors", IEEE TPDS 1994 (a queue for each processor; idle ones take from the most
 //! loaded); Subramaniam and Eager, "Affinity scheduling of unbalanced workloads", SC 1994 (parts
 //! that follow from the last execution); Saez, Castro and Prieto-Matias, ICPP 2020 (unequal parts
-//! on unequal cores). That pieces are a quarter of a fair share of what is left, and half of a part
-//! goes to who helps, are assumptions.
+//! on unequal cores). Two rules are ours: pieces are a quarter of a fair share of what is left, and
+//! a helper gets half of a part.
 
 use std::ops::Range;
 
@@ -33,24 +33,24 @@ use evenkeel_machine::{KindId, Nanos};
 
 use super::{AidDynamic, LoopPolicy, equal_piece};
 
-/// A piece is what is left / (so many x workers).
+/// A piece is the number of iterations left / (this x workers).
 const PIECES: u64 = 4;
 
-/// See the file's head.
+/// Loop policy with parts that stay on their workers.
 #[derive(Clone, Debug)]
 pub struct AidAffinity {
     chunk: u64,
     workers: u32,
     first_time: AidDynamic,
-    /// By worker, what of its part has not been taken; empty where nothing is known of an execution
-    /// before, and shorter where nothing is of some.
+    /// By worker, the rest of its part. Empty if no earlier execution is known, shorter if some
+    /// workers are unknown.
     parts: Vec<Range<u64>>,
-    /// Their sum.
+    /// Sum of the parts' lengths.
     left: u64,
 }
 
 impl AidAffinity {
-    /// Pieces of about this many iterations at least, 1 or more.
+    /// Pieces of at least about this many iterations, 1 or more.
     pub fn new(chunk: u64) -> Self {
         Self {
             chunk: chunk.max(1),
@@ -61,7 +61,7 @@ impl AidAffinity {
         }
     }
 
-    /// The end of the longest part, which is somebody's new part.
+    /// Takes the end of the longest part, as a worker's new part.
     fn help(&mut self) -> Range<u64> {
         let length = |part: &Range<u64>| part.end - part.start;
         let Some(longest) = self.parts.iter_mut().max_by_key(|part| length(part)) else {
@@ -94,7 +94,7 @@ impl LoopPolicy for AidAffinity {
             end = ((iterations as f64 * (sum / total)).round() as u64).clamp(first, iterations);
             first..end
         }));
-        // What rounding has left over.
+        // The rest that rounding leaves.
         self.parts.last_mut().into_iter().for_each(|last| last.end = iterations);
     }
 
@@ -104,7 +104,7 @@ impl LoopPolicy for AidAffinity {
         }
         let own = worker as usize;
         if own >= self.parts.len() {
-            // Of whom nothing is known.
+            // A worker of unknown speed.
             self.parts.resize(own + 1, 0..0);
         }
         if self.parts[own].is_empty() {
@@ -132,7 +132,7 @@ mod tests {
     use super::super::testing::{Run, run, run_again};
     use super::*;
 
-    /// The first and the last iteration that a worker did, and how many.
+    /// The first and the last iteration of a worker, and their number.
     fn span(run: &Run, worker: u32) -> (u64, u64, u64) {
         let chunks = run.chunks_of(worker);
         let ends = chunks.iter().map(|(first, count)| first + count);
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn parts_that_no_longer_fit_are_made_even_from_their_ends() {
-        // Equal parts, though one worker takes three times as long: its part loses the end.
+        // Equal parts, though one worker takes three times as long: its part shrinks at the end.
         let run = run_again(&mut AidAffinity::new(1), 800, &[0, 1], &[10, 30], &[1.0, 1.0]);
         let (_, end, count) = span(&run, 1);
         assert!(run.makespan() <= Nanos(6_000 + 2 * 30), "{:?}", run.makespan());

@@ -1,5 +1,5 @@
-//! `aid-dynamic,c`: asymmetric iteration distribution in several phases. Like `aid-static`, but the
-//! ratio of the kinds is measured anew as the loop runs, and a phase hands out only a part of it.
+//! `aid-dynamic,c`: asymmetric iteration distribution in phases. Like `aid-static`, but the ratio
+//! of the kinds is measured again as the loop runs, and a phase hands out only a part of it.
 //!
 //! ```text
 //! sampling   as in aid-static: chunks of c until every worker has done one
@@ -7,15 +7,15 @@
 //!            M = 5 c, at least c
 //! rate(k)    iterations / time over all chunks done on kind k in the last phase that has been
 //!            done by all; sampling is phase 0
-//! end        when less is left than one phase hands out: chunks of c to whoever comes
+//! end        when less is left than one phase hands out: chunks of c to any worker that asks
 //! ```
 //!
-//! A worker that is done with its part of a phase goes on with the next: nobody waits. So chunks
-//! are long where that does no harm, and the end is as fine as with `dynamic,c`. Any number of
-//! kinds. `c` is 1 unless said.
+//! A worker that is done with its part of a phase goes on with the next; none waits. So chunks are
+//! long where that does no harm, and the end is as fine as with `dynamic,c`. Any number of kinds.
+//! `c` is 1 by default.
 //!
 //! Source: Saez, Castro and Prieto-Matias, ICPP 2020 (AID-dynamic, with a minor chunk m = c and a
-//! major chunk M). That M is five times m is an assumption.
+//! major chunk M). M = 5 m is our assumption.
 
 use evenkeel_machine::{KindId, Nanos};
 
@@ -25,7 +25,7 @@ use super::sample::Sample;
 /// Major chunk / minor chunk.
 const MAJOR: u64 = 5;
 
-/// See the file's head.
+/// Asymmetric iteration distribution in phases.
 #[derive(Clone, Debug)]
 pub struct AidDynamic {
     chunk: u64,
@@ -33,7 +33,7 @@ pub struct AidDynamic {
     next: u64,
     workers: u32,
     sample: Sample,
-    /// By worker, what it takes in a phase; empty while the first is being sampled.
+    /// By worker, its part of a phase; empty during the first sampling.
     parts: Vec<u64>,
 }
 
@@ -44,7 +44,7 @@ impl AidDynamic {
         Self { chunk, iterations: 0, next: 0, workers: 0, sample, parts: Vec::new() }
     }
 
-    /// Where everybody has done something since the last time: what each takes from now on.
+    /// Updates the parts if every worker has done a chunk since the last time.
     fn renew(&mut self) {
         let Some(rates) = self.sample.rates() else { return };
         let slowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
@@ -85,8 +85,7 @@ mod tests {
     #[test]
     fn a_phase_gives_slow_workers_five_chunks_and_fast_ones_as_much_more_as_they_are_faster() {
         let run = run(&mut AidDynamic::new(1), 100, &[0, 1], &[10, 30]);
-        // Sampled at 30, the moment in which the fast worker takes its fourth single chunk; from
-        // then on 15 and 5.
+        // Sampled at 30, when the fast worker takes its fourth single chunk; from then on 15 and 5.
         assert_eq!(run.of(0)[..6], [1, 1, 1, 1, 15, 15]);
         assert_eq!(run.of(1)[..3], [1, 5, 5]);
     }

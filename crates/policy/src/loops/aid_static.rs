@@ -1,5 +1,5 @@
 //! `aid-static,c`: asymmetric iteration distribution. One chunk each to sample the speed of the
-//! kinds, then to each worker its share at once.
+//! kinds, then each worker gets its share at once.
 //!
 //! ```text
 //! sampling   each worker takes a chunk of c, and goes on taking chunks of c until every worker has
@@ -8,16 +8,16 @@
 //! share(w)   N rate(k_w) / (sum over workers of rate), rounded down, less what w has had; as much
 //!            of it as is left
 //! rest       what rounding, and workers that had more than their share, leave over: chunks of c to
-//!            whoever comes
+//!            any worker that asks
 //! ```
 //!
 //! With two kinds and SF = rate(big) / rate(small): small workers get N / (N_B SF + N_S), big ones
-//! SF times as much, as in the source. Any number of kinds: each has its own rate. `c` is 1 unless
-//! said.
+//! SF times as much, as in the source. Any number of kinds: each has its own rate. `c` is 1 by
+//! default.
 //!
-//! Few takings, like `static`, and blocks that follow the speed of the core. It hurts where
-//! iterations are unlike, for the first chunk says nothing of the others then, and where a core's
-//! speed changes while it has its share.
+//! Few chunks, like `static`, and blocks that follow the speed of the core. It loses if iterations
+//! differ, because the first chunk then says nothing about the others, or if a core's speed changes
+//! during its share.
 //!
 //! Source: Saez, Castro and Prieto-Matias, "Enabling performance portability of data-parallel
 //! OpenMP applications on asymmetric multicore processors", ICPP 2020 (AID-static).
@@ -27,21 +27,21 @@ use evenkeel_machine::{KindId, Nanos};
 use super::LoopPolicy;
 use super::sample::Sample;
 
-/// See the file's head.
+/// Asymmetric iteration distribution in one step.
 #[derive(Clone, Debug)]
 pub struct AidStatic {
     chunk: u64,
     iterations: u64,
     next: u64,
     sample: Sample,
-    /// By worker, iterations that it has had.
+    /// By worker, its iterations so far.
     had: Vec<u64>,
-    /// By worker, what it is still to get at once; made when all have been sampled.
+    /// By worker, the share it has yet to get; made when all have been sampled.
     shares: Option<Vec<u64>>,
 }
 
 impl AidStatic {
-    /// Chunks of this many iterations to sample with, at least 1.
+    /// Samples with chunks of this many iterations, at least 1.
     pub fn new(chunk: u64) -> Self {
         let chunk = chunk.max(1);
         Self {
@@ -54,7 +54,7 @@ impl AidStatic {
         }
     }
 
-    /// By worker, what it is to get at once. The sum is no more than what is left.
+    /// Shares by worker. Their sum is at most what is left.
     fn shares(&self) -> Option<Vec<u64>> {
         let rates = self.sample.rates()?;
         let total: f64 = rates.iter().sum();
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn after_one_chunk_each_every_worker_gets_its_share_at_once() {
-        // Kind 1 takes three times as long. 80 iterations on one of each: 60 and 20; the fast one
-        // takes single ones until it comes and finds that the slow one has done its first: it ends
-        // at 30, the moment in which the fast one asks for its fourth.
+        // Kind 1 takes three times as long. 80 iterations on one of each: 60 and 20. The fast
+        // worker takes single iterations until the slow one has done its first, at 30, when the
+        // fast one asks for its fourth.
         let run = run(&mut AidStatic::new(1), 80, &[0, 1], &[10, 30]);
         assert_eq!(run.of(0), [1, 1, 1, 1, 56]);
         assert_eq!(run.of(1), [1, 19]);

@@ -1,14 +1,14 @@
-//! `dynamic,c`: whoever is free takes the next c iterations.
+//! `dynamic,c`: a worker that is free takes the next c iterations.
 //!
-//! Fast cores come back sooner and so do more; the loop ends within one chunk on the slowest core
-//! of the ideal, at the price of one taking per chunk. Source: OpenMP 5.2, section 11.5.3
-//! (`schedule(dynamic[, chunk])`, chunk 1 unless said).
+//! Fast cores come back sooner and so do more. The loop ends within one chunk on the slowest core
+//! of the ideal, at the price of one take per chunk. Source: OpenMP 5.2, section 11.5.3
+//! (`schedule(dynamic[, chunk])`, chunk 1 by default).
 
 use evenkeel_machine::KindId;
 
 use super::LoopPolicy;
 
-/// See the file's head.
+/// Chunks of equal size, first come, first served.
 #[derive(Clone, Debug)]
 pub struct Dynamic {
     chunk: u64,

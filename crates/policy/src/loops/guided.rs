@@ -4,16 +4,16 @@
 //! chunk = max(ceil(left / P), c)
 //! ```
 //!
-//! Few takings at first, fine grain at the end. On uneven cores the first chunks are too long for
-//! slow workers: a slow core that takes the first 1/P holds it longer than the rest may take.
+//! Few takes at first, fine grain at the end. On uneven cores the first chunks are too long for
+//! slow workers: a slow core that takes the first 1/P may hold it longer than all the rest takes.
 //! Source: Polychronopoulos and Kuck, IEEE Transactions on Computers C-36 (1987); OpenMP 5.2,
-//! section 11.5.3 (`schedule(guided[, chunk])`, chunk 1 unless said).
+//! section 11.5.3 (`schedule(guided[, chunk])`, chunk 1 by default).
 
 use evenkeel_machine::KindId;
 
 use super::LoopPolicy;
 
-/// See the file's head.
+/// Chunks that shrink with what is left.
 #[derive(Clone, Debug)]
 pub struct Guided {
     least: u64,

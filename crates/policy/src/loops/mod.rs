@@ -21,27 +21,27 @@ pub use dynamic::Dynamic;
 pub use guided::Guided;
 pub use static_::Static;
 
-/// Hands out the iterations of one execution of a loop.
+/// A policy that hands out the iterations of one execution of a loop.
 pub trait LoopPolicy: Send {
     /// An execution begins: `iterations` to hand out to `workers`.
     fn start(&mut self, iterations: u64, workers: u32);
 
-    /// As `start`, of a loop that may have been run before: by worker, how fast that one was then,
-    /// in any unit; empty where nothing is known.
+    /// As `start`, for a loop that may have run before. `speeds`: by worker, its speed then, in any
+    /// unit; empty if unknown.
     fn start_again(&mut self, iterations: u64, workers: u32, _speeds: &[f64]) {
         self.start(iterations, workers);
     }
 
-    /// Worker `worker` (dense from 0, in order of arrival the first time) on a core of this kind
-    /// asks for more: the first iteration and how many, or None where nothing is left for it.
+    /// Worker `worker` (dense from 0, in order of first arrival) on a core of this kind asks for
+    /// more. Returns the first iteration and their number, or None if nothing is left for it.
     fn take(&mut self, worker: u32, kind: KindId) -> Option<(u64, u64)>;
 
-    /// A chunk took this long: what the ratio of kinds is sampled from.
+    /// A chunk took this long. The ratio of kinds is sampled from this.
     fn done(&mut self, _worker: u32, _kind: KindId, _iterations: u64, _time: Nanos) {}
 }
 
-/// How many iterations of so many to take where about `wanted`, 1 or more, are: equal pieces, as
-/// near as they come to that. For to take a crumb that is left over costs as much as to take a
+/// Length of the next of equal pieces into which `length` divides, as near to `wanted` (1 or more)
+/// as possible. Equal pieces leave no crumb at the end, which would cost as much to take as a
 /// piece.
 pub fn equal_piece(length: u64, wanted: u64) -> u64 {
     length.div_ceil((length.saturating_add(wanted / 2) / wanted).max(1))
@@ -51,17 +51,17 @@ pub fn equal_piece(length: u64, wanted: u64) -> u64 {
 pub const NAMES: &[&str] =
     &["static", "dynamic", "guided", "aid-static", "aid-dynamic", "aid-affinity"];
 
-/// One loop policy, for people.
+/// Description of a loop policy.
 pub struct Entry {
     /// Name, one of [`NAMES`].
     pub name: &'static str,
-    /// One line on it.
+    /// One line about it.
     pub summary: &'static str,
     /// Paper or standard that it comes from.
     pub source: &'static str,
 }
 
-/// All, in the order of [`NAMES`].
+/// All loop policies, in the order of [`NAMES`].
 pub static ENTRIES: &[Entry] = &[
     Entry {
         name: "static",
@@ -97,7 +97,7 @@ pub static ENTRIES: &[Entry] = &[
     },
 ];
 
-/// A loop schedule that is not one.
+/// An invalid loop schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoopError {
     /// No such policy.
@@ -120,11 +120,11 @@ pub enum LoopError {
     },
 }
 
-/// Makes a loop policy from `name` or `name,chunk`, as OpenMP's `OMP_SCHEDULE` has it. Spaces
-/// around the parts do not count.
+/// Makes a loop policy from `name` or `name,chunk`, the form of OpenMP's `OMP_SCHEDULE`. Spaces
+/// around the parts are ignored.
 ///
 /// # Errors
-/// A name that is not there, a chunk that is no whole number of 1 or more.
+/// A name that does not exist, a chunk that is not a whole number of 1 or more.
 pub fn make(schedule: &str) -> Result<Box<dyn LoopPolicy>, LoopError> {
     let (name, chunk) = match schedule.split_once(',') {
         None => (schedule.trim(), None),
@@ -137,7 +137,7 @@ pub fn make(schedule: &str) -> Result<Box<dyn LoopPolicy>, LoopError> {
     named(name, chunk).ok_or_else(|| LoopError::Unknown { name: name.into() })
 }
 
-/// Makes a loop policy from its name and its chunk, 1 or more; none: there is none of that name.
+/// Makes a loop policy from its name and its chunk, 1 or more; none if there is no such name.
 pub fn named(name: &str, chunk: Option<u64>) -> Option<Box<dyn LoopPolicy>> {
     let at_least = chunk.unwrap_or(1);
     Some(match name {
@@ -213,7 +213,8 @@ mod tests {
         ) {
             let chunk = chunk.map_or_else(String::new, |chunk| format!(",{chunk}"));
             let mut policy = make(&format!("{}{chunk}", NAMES[policy])).map_err(|e| TestCaseError::fail(e.to_string()))?;
-            // Executions one after the other: none is to remember the one before but as it is told.
+            // Executions one after another: each may remember the one before only through
+            // `start_again`.
             for again in [false, true, false] {
                 if again { policy.start_again(iterations, 5, &speeds) } else { policy.start(iterations, 5) }
                 let mut seen = vec![0; iterations as usize];

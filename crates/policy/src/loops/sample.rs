@@ -1,20 +1,20 @@
-//! How fast the kinds do iterations, as the workers that are on them have shown.
+//! Measured speed of the kinds, from the chunks of the workers on them.
 
 use evenkeel_machine::{KindId, Nanos, PerKind};
 
 /// Chunks that were done since sampling began.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
-    /// By worker, the kind on which it did its last chunk; none: it has not done one.
+    /// By worker, the kind on which it did its last chunk; none before the first.
     seen: Vec<Option<KindId>>,
-    /// Workers that have not done one.
+    /// Number of workers that have not done a chunk.
     missing: usize,
     /// Iterations and time by kind.
     done: PerKind<(u64, u64)>,
 }
 
 impl Sample {
-    /// Of so many workers, none of which has done anything.
+    /// An empty sample for so many workers.
     pub fn new(workers: u32) -> Self {
         let workers = workers as usize;
         Self { seen: vec![None; workers], missing: workers, done: PerKind::all((0, 0)) }
@@ -30,7 +30,7 @@ impl Sample {
     }
 
     /// Iterations per nanosecond by worker, once each has done a chunk. A chunk that took no time
-    /// counts as a nanosecond.
+    /// counts as one nanosecond.
     pub fn rates(&self) -> Option<Vec<f64>> {
         if self.missing > 0 {
             return None;

@@ -13,14 +13,14 @@ use evenkeel_machine::KindId;
 
 use super::LoopPolicy;
 
-/// See the file's head.
+/// Shares that are fixed before the loop runs.
 #[derive(Clone, Debug)]
 pub struct Static {
     /// `None`: one block each.
     chunk: Option<u64>,
     iterations: u64,
     workers: u64,
-    /// By worker, how often it has taken.
+    /// By worker, its number of takes.
     taken: Vec<u64>,
 }
 

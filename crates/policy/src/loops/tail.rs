@@ -1,14 +1,14 @@
-//! The tail rule: near the end of a loop a slow worker leaves the rest to faster ones, if those end
-//! it sooner than it would end one chunk.
+//! The tail rule: near the end of a loop a slow worker leaves the rest to faster ones if they
+//! finish it sooner than it would finish one chunk.
 //!
 //! ```text
-//! leave    if all that is left (the chunk in question included), dealt in such chunks to whichever
-//!          faster worker at work is free first, ends before
+//! leave    if all that is left (the chunk in question included), dealt in such chunks to the
+//!          faster worker at work that is free first, ends before
 //!          now + chunk x (time per iteration here)
 //! ```
 //!
-//! As `steal-kind` has it for tasks. It matters where iterations are long: of 128 equal ones on a
-//! fast core and one of a third of its speed, the last that the slow one takes would keep the fast
+//! The same as the rule of `steal-kind` for tasks. It matters if iterations are long: of 128 equal
+//! ones on a fast core and one of a third of its speed, the slow core's last would keep the fast
 //! one waiting for two thirds of it. Equal ends are no reason to leave anything.
 
 use evenkeel_machine::Nanos;
@@ -16,20 +16,20 @@ use evenkeel_machine::Nanos;
 /// A faster worker that is at work in the loop.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Faster {
-    /// When it should be done with what it has.
+    /// When it should be done with its present chunk.
     pub free_at: Nanos,
     /// Its time for one iteration, nanoseconds.
     pub pace: f64,
 }
 
-/// Whether a worker that would end a chunk of `chunk` iterations at `own_end` should leave it:
-/// `left` iterations are nobody's yet, those included.
+/// True if a worker that would end a chunk of `chunk` iterations at `own_end` should leave it.
+/// `left`: iterations that no worker has taken yet, including those.
 pub fn leaves(own_end: Nanos, chunk: u64, left: u64, faster: &mut [Faster]) -> bool {
     let mut left = left;
     while left > 0 {
         let Some(first) = faster.iter_mut().min_by_key(|it| it.free_at) else { return false };
         let count = left.min(chunk.max(1));
-        // At least a nanosecond: of many that take no time, not each is to be dealt.
+        // At least a nanosecond, so that iterations of no time are not dealt one by one.
         let time = ((count as f64 * first.pace).round() as u64).max(1);
         first.free_at = first.free_at.saturating_add(Nanos(time));
         if first.free_at >= own_end {

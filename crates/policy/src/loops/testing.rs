@@ -1,4 +1,4 @@
-//! A bench for loop policies: workers of kinds that take a time per iteration.
+//! A test bench for loop policies: workers on kinds that take a given time per iteration.
 
 use evenkeel_machine::{KindId, Nanos};
 
@@ -34,14 +34,14 @@ impl Run {
     }
 }
 
-/// Runs a loop: kinds by worker, nanoseconds per iteration by kind. Who is done first asks first,
-/// the lower number of two.
+/// Runs a loop: kinds by worker, nanoseconds per iteration by kind. Workers ask in the order in
+/// which they finish, equal ones by number.
 pub fn run(policy: &mut dyn LoopPolicy, iterations: u64, kinds: &[u8], pace: &[u64]) -> Run {
     policy.start(iterations, kinds.len() as u32);
     to_the_end(policy, kinds, pace)
 }
 
-/// The same, where it is known how fast each worker was before.
+/// The same with known speeds of each worker in earlier executions.
 pub fn run_again(
     policy: &mut dyn LoopPolicy,
     iterations: u64,

@@ -1,56 +1,59 @@
-//! `a-dwrr`: distributed weighted round-robin by scaled time. Every thread has had the same,
-//! weighted, whenever a round ends.
+//! `a-dwrr`: distributed weighted round-robin by scaled time. At the end of each round every thread
+//! has had the same scaled time, by weight.
 //!
 //! Source: Li, Brett, Knauerhase, Koufaty, Reddy, Hahn, "Operating system support for
-//! overlapping-ISA heterogeneous multi-core architectures", HPCA 2010; rounds and stealing are
-//! those of Li, Baumberger, Hahn, "Efficient and scalable multiprocessor fair scheduling using
-//! distributed weighted round-robin", PPoPP 2009.
+//! overlapping-ISA heterogeneous multi-core architectures", HPCA 2010; rounds and stealing follow
+//! Li, Baumberger, Hahn, "Efficient and scalable multiprocessor fair scheduling using distributed
+//! weighted round-robin", PPoPP 2009.
 //!
 //! ```text
 //! scaled time of a thread = sum over kinds of time on kind k x scale(k)
 //! scale(k)                = mean speedup factor of all threads on k, 1 on the slowest
-//! in a round a thread may use quota x W_t / W_def of it, on whatever cores;
+//! in a round a thread may use quota x W_t / W_def of it, on any cores;
 //!     then it waits for the next
 //! a core takes    a thread of its own queue that is in the least round of any queue;
 //!                 else one of that round that waits elsewhere, at the busiest core first;
-//!                 else one of that round that runs on a slower core: whose round has ended here
-//!                 goes there instead
+//!                 else one of that round that runs on a slower core: the thread whose round has
+//!                 ended here goes there instead
 //!                 else it opens the next round
 //! ```
 //!
-//! It counts threads, not applications, and one scale for all: it does not ask who gains most from
-//! a fast core, on purpose.
+//! The policy counts threads, not applications, and has one scale for all: by design it does not
+//! look for the thread that gains most from a fast core.
 //!
-//! How it is said: a queue per core, whose key is the round (`Order::Fixed`, step 1: a thread whose
-//! slice has been used up lands behind all of its round, which is the paper's expired queue), a
-//! slice of the quota at the core's scale, carried over blocking, and one tier of all queues by
-//! least key, which adopts. So the first two lines need no answer of this code.
+//! Directives: a queue per core whose key is the round (`Order::Fixed`, step 1: a thread that has
+//! used up its slice goes behind all threads of its round, which is the paper's expired queue); a
+//! slice of the quota at the core's scale, carried over blocking; one tier of all queues by least
+//! key, which adopts. So the first two choices of a core need no answer of the policy.
 //!
-//! What the paper leaves open. *Light threads.* While none is as heavy as W_def, the heaviest has
-//! the whole quota and the others their part of it; and nobody has less than 0.75 ms (CFS's least
-//! slice): swaps at every few microseconds would leave no time between them. *Rounds differ by one
-//! at most.* Where a thread needs its core for longer than the others have to wait for (a heavy
-//! one; a core for each thread and nobody to steal from), who would get two rounds ahead stays in
-//! its round, and is given its quota again: what nobody else could have used is not counted.
-//! *Running threads* are stolen by faster cores only; with a core for every thread that is all that
-//! makes scaled times equal. *Sleepers* wake in their core's round, with what is left of the quota
-//! that they had. *Bound threads* do not hold rounds up. A new thread goes to the core with the
-//! fewest, fast ones first.
+//! The paper leaves open:
 //!
-//! Three or more kinds: each has its scale; who runs on the slowest core is stolen first. More than
-//! 64 cores: a pick looks at the queues of its own cluster first, and every `quota` waiting threads
-//! of the least round go to clusters that have none left, so that a pick does not cost O(cores).
+//! - *Light threads.* While no thread is as heavy as W_def, the heaviest has the whole quota and
+//!   the others their part of it. No thread has less than 0.75 ms (CFS's least slice), since swaps
+//!   every few microseconds would leave no time between them.
+//! - *Rounds differ by one at most.* A thread that would get two rounds ahead stays in its round
+//!   and gets its quota again. This happens if one needs its core for longer than the others can
+//!   wait (a heavy thread; a core for each thread and none to steal from); time that no other
+//!   thread could have used is not counted.
+//! - *Running threads* are stolen by faster cores only; with a core for every thread, nothing else
+//!   makes scaled times equal.
+//! - *Sleepers* wake in their core's round with the rest of their quota.
+//! - *Bound threads* do not hold rounds up.
+//! - A *new thread* goes to the core with the fewest, fast ones first.
 //!
-//! Where a mechanism tells of fewer ends of slices than there were (`evenkeel schedule` looks every
-//! few milliseconds), rounds are still kept by the queues; only running threads may be stolen
-//! later.
+//! Three or more kinds: each has its scale; threads on the slowest cores are stolen first. More
+//! than 64 cores: a pick looks at the queues of its own cluster first, and every `quota` waiting
+//! threads of the least round go to clusters that have none left, so a pick does not cost O(cores).
 //!
-//! Threads move often: with a core for each of them, fast cores end a round first and take over
-//! threads that still run in it on slow cores. A longer `quota` is calmer. Answers that come later
-//! than a fast core's quota cost fairness.
+//! If a mechanism reports fewer ends of slices than there were (`evenkeel schedule` looks every few
+//! milliseconds), the queues still keep the rounds; only running threads may be stolen later.
+//!
+//! Threads move often: with a core for each, fast cores end a round first and take over threads
+//! that still run in it on slow cores. A longer `quota` is calmer. Answers that are later than a
+//! fast core's quota cost fairness.
 //!
 //! Knobs: `quota` (30 ms), `tick` (4 ms), `refresh` of speedup factors (200 ms). The end of a slice
-//! costs O(1), and O(cores) where all that are left in the round run.
+//! costs O(1), and O(cores) if all threads left in the round are running.
 
 use evenkeel_machine::{CoreId, KindId, MAX_KINDS, Nanos, PerKind};
 
@@ -69,7 +72,7 @@ mod rounds;
 
 use rounds::Rounds;
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "a-dwrr",
     summary: "weighted round-robin by time scaled with core speed, in rounds that differ by one at \
@@ -90,10 +93,10 @@ pub const ENTRY: Entry = Entry {
     make: |knobs, _| Box::new(ADwrr::new(knobs)),
 };
 
-/// On machines of more cores a tier of all queues would make every pick dear.
+/// With more cores, a tier of all queues would make every pick expensive.
 const ONE_TIER: usize = 64;
 
-/// See the file's head. Queue `q` is core `q`'s.
+/// The policy `a-dwrr`. Queue `q` belongs to core `q`.
 #[derive(Debug)]
 pub struct ADwrr {
     quota: Nanos,
@@ -103,26 +106,26 @@ pub struct ADwrr {
     scale: Scale,
     refreshed: Nanos,
     ranked: Nanos,
-    /// By thread: the weight and the state of the scale that its slice was said for.
+    /// By thread: the weight and the state of the scale that its last slice was computed for.
     said: Vec<(u32, u64)>,
     /// By thread: 1 + the answer in which it was last sent to another core; 0: never.
     sent: Vec<u64>,
-    /// By core: the same of whoever was sent there.
+    /// By core: 1 + the answer in which a thread was last sent there; 0: never.
     promised: Vec<u64>,
-    /// By core: its fellows' queues, in the order in which they are stolen from.
+    /// By core: the other cores' queues, in the order of stealing.
     others: Vec<Vec<QueueId>>,
-    /// By core: how many of them, the first ones, are in one tier with its own.
+    /// By core: the number of those, from the first, that share a tier with its own.
     near: Vec<usize>,
     /// Fastest first.
     cores: Vec<CoreId>,
     /// Slowest kind first, each by number.
     slow_first: Vec<CoreId>,
-    /// By core: its place among those.
+    /// By core: its index in `slow_first`.
     slow_place: Vec<u32>,
-    /// By place among `cores`: how many threads the core has, as of the answer `counted`.
+    /// By index in `cores`: number of threads of the core, as of the answer `counted`.
     counts: Tournament,
     counted: Option<u64>,
-    /// Scratch: waiting threads of the least round, and how many of them each cluster has.
+    /// Scratch: waiting threads of the least round, and their number in each cluster.
     left: Vec<ThreadId>,
     left_in: Vec<u32>,
 }
@@ -131,7 +134,7 @@ pub struct ADwrr {
 /// have started since.
 #[derive(Debug)]
 struct Scale {
-    /// With cores, fastest first.
+    /// Kinds with cores, fastest first.
     kinds: Vec<KindId>,
     /// By rank.
     sums: [f64; MAX_KINDS],
@@ -139,7 +142,7 @@ struct Scale {
     means: [f64; MAX_KINDS],
     /// Greatest weight of those threads.
     heaviest: u32,
-    /// Raised whenever what slices depend on changes.
+    /// Raised when anything changes that slices depend on.
     state: u64,
 }
 
@@ -170,7 +173,7 @@ impl Scale {
         self.heaviest.clamp(1, DEFAULT_WEIGHT)
     }
 
-    /// After counting: given the weight that had the whole quota before.
+    /// Recomputes the means after counting; `full_weight` is its value before.
     fn settle(&mut self, full_weight: u32) {
         let slowest = self.kinds.len() - 1;
         let threads = f64::from(self.threads.max(1));
@@ -181,14 +184,14 @@ impl Scale {
         self.means = means;
     }
 
-    /// With a thread that has started.
+    /// Adds a thread that has started.
     fn add(&mut self, stats: &ThreadStats) {
         let full_weight = self.full_weight();
         self.count(stats);
         self.settle(full_weight);
     }
 
-    /// Over the threads that are runnable now.
+    /// Counts the threads that are runnable now.
     fn refresh(&mut self, view: &View<'_>) {
         let full_weight = self.full_weight();
         (self.sums, self.threads, self.heaviest) = ([0.0; MAX_KINDS], 0, 0);
@@ -229,14 +232,14 @@ impl ADwrr {
         say.serve(core, vec![Tier::least_key(first), Tier::most_loaded(far)], Some(own));
     }
 
-    /// The core with the fewest threads that one may run on, fast ones first. O(log cores),
-    /// O(cores) for one that may not run on the first of all.
+    /// The core with the fewest threads, of those that the thread may run on, fast ones first.
+    /// O(log cores); O(cores) if it may not run on the first.
     fn first_place(&mut self, thread: ThreadId, view: &View<'_>) -> Option<CoreId> {
         if self.counted != Some(view.answer) {
             self.counted = Some(view.answer);
             for (place, core) in self.cores.iter().enumerate() {
                 let stats = &view.cores[core.index()];
-                // Before the first answer has been carried out there are no queues to look at.
+                // Before the first answer has been carried out there are no queues.
                 let waiting = view.waiting.get(core.index()).copied().unwrap_or(0);
                 let count = u64::from(stats.running.is_some()) + u64::from(waiting);
                 self.counts.set(place, stats.online.then_some(count));
@@ -251,7 +254,7 @@ impl ADwrr {
         Some(self.cores[place])
     }
 
-    /// The round that the core of a queue is in: that of the thread that it runs.
+    /// The round of the core that owns a queue: that of the thread that it runs.
     fn round_of(&self, queue: Option<QueueId>, view: &View<'_>) -> u64 {
         let running = queue.and_then(|queue| view.cores[queue.index()].running);
         running.map_or(self.rounds.base(), |thread| self.rounds.of(thread))
@@ -272,8 +275,7 @@ impl ADwrr {
         self.tell_slice(thread, stats, say);
     }
 
-    /// Says a thread's slice where weight or scale are not those of when it was said last: from its
-    /// next round on it has that.
+    /// Sets a thread's slice if its weight or the scale has changed; it counts from its next round.
     fn tell_slice(&mut self, thread: ThreadId, stats: &ThreadStats, say: &mut Directives) {
         if self.said.len() <= thread.index() {
             self.said.resize(thread.index() + 1, (0, 0));
@@ -316,8 +318,8 @@ impl ADwrr {
             say.order(thread, Order::Fixed { key, step: 1 });
         }
         self.tell_slice(thread, view.thread(thread), say);
-        // Somebody is still in the round that has ended for this one. Who waits the core takes by
-        // itself; from the slowest kind nobody is stolen to.
+        // Some thread is still in the round that has ended for this one. The core takes waiting
+        // threads by itself, and the slowest kind steals no running ones.
         let may_steal = Some(&view.kind(core)) != self.scale.kinds.last();
         let may_all_run = self.rounds.in_base() <= view.cores.len();
         if !may_steal || key <= self.rounds.base() || !may_all_run {
@@ -332,9 +334,9 @@ impl ADwrr {
         }
     }
 
-    /// Where all that are left in the least round run, the first of them for a core of a kind to
-    /// take over. Of threads of which none is bound these are all that run and are in a round
-    /// before others', so that one look at them tells both.
+    /// If all threads left in the least round run, the first of them that a core of this kind may
+    /// take over. If no thread is bound, these are all running threads of earlier rounds, so one
+    /// pass answers both questions.
     fn left_behind(&mut self, kind: KindId, view: &View<'_>) -> Option<ThreadId> {
         let (mut least, mut stolen) = (self.slower_than(kind, view) as u32, None);
         let all_run = self.rounds.all_in_base(|thread| {
@@ -348,13 +350,13 @@ impl ADwrr {
         stolen.filter(|_| all_run)
     }
 
-    /// How many cores, the first of those that are slow first, are slower than a kind.
+    /// The number of cores in `slow_first`, from the first, that are slower than a kind.
     fn slower_than(&self, kind: KindId, view: &View<'_>) -> usize {
         self.slow_first.partition_point(|&other| view.kind(other) > kind)
     }
 
-    /// A core takes over a thread that runs on a slower one, of a round before this: of the least,
-    /// from the slowest.
+    /// A core takes over a thread that runs on a slower one and is in a round before `before`: of
+    /// the least round, from the slowest core.
     fn steal(&mut self, core: CoreId, before: u64, view: &View<'_>, say: &mut Directives) {
         if is_due(self.promised.get(core.index()), view) {
             return;
@@ -368,12 +370,12 @@ impl ADwrr {
         let slower = self.slower_than(view.kind(core), view);
         let running =
             self.slow_first[..slower].iter().filter_map(|other| view.cores[other.index()].running);
-        // What is at hand first: of most threads nothing else need be looked at.
+        // Lazily: for most threads only the first need be examined.
         let mut stealable = running
             .map(|thread| (self.rounds.of(thread), thread))
             .filter(|&(round, thread)| round < before && is_stealable(thread, &self.sent, view))
             .filter(|&(_, thread)| view.allowed(thread, core));
-        // Bound threads may be in earlier rounds than all who count.
+        // Bound threads may be in earlier rounds than all that count.
         let least = if view.affinity.is_empty() { self.rounds.base() } else { 0 };
         let mut stolen = stealable.next();
         while let Some((round, _)) = stolen.filter(|&(round, _)| round > least) {
@@ -383,7 +385,7 @@ impl ADwrr {
         stolen.map(|(_, thread)| thread)
     }
 
-    /// A core takes a thread over, unless it has been promised one already.
+    /// A core takes over a thread, unless another one is on its way there.
     fn take(&mut self, thread: ThreadId, core: CoreId, view: &View<'_>, say: &mut Directives) {
         if is_due(self.promised.get(core.index()), view) {
             return;
@@ -420,7 +422,7 @@ impl ADwrr {
         }
     }
 
-    /// The busiest core is stolen from first.
+    /// Orders the other queues so that the busiest core is stolen from first.
     fn rank_by_load(&mut self, view: &View<'_>, say: &mut Directives) {
         let load = |queue: &QueueId| view.waiting.get(queue.index()).copied().unwrap_or(0);
         for core in view.machine.cores.iter().map(|core| core.id) {
@@ -433,8 +435,7 @@ impl ADwrr {
         }
     }
 
-    /// Waiting threads of the least round go to clusters that are through with it, one to each
-    /// core.
+    /// Sends waiting threads of the least round to clusters that have none left, one to each core.
     fn spread(&mut self, view: &View<'_>, say: &mut Directives) {
         let cluster = |core: usize| view.machine.cores[core].cluster.index();
         let base = self.rounds.base();
@@ -462,12 +463,12 @@ impl ADwrr {
     }
 }
 
-/// Whether what was said in an answer (1 + its number) has not been carried out yet.
+/// True if answer `answer - 1` has not been carried out yet.
 fn is_due(answer: Option<&u64>, view: &View<'_>) -> bool {
     answer.is_some_and(|&answer| answer > view.carried_out)
 }
 
-/// Whether a running thread is the policy's, and not on its way to another core already.
+/// True if a running thread is the policy's and not on its way to another core already.
 fn is_stealable(thread: ThreadId, sent: &[u64], view: &View<'_>) -> bool {
     !is_due(sent.get(thread.index()), view) && view.thread(thread).queue.is_some()
 }
@@ -497,7 +498,7 @@ impl Policy for ADwrr {
         let alike: Vec<_> = self.cores.chunk_by(|&a, &b| rank(a) == rank(b)).collect();
         let queues: Vec<_> = machine.cores.iter().map(|_| say.make_queue(Clock::Own)).collect();
         for (core, &own) in machine.cores.iter().zip(&queues) {
-            // A thread of an earlier round does not wait for one of a later.
+            // A thread of an earlier round preempts one of a later round.
             say.say(Directive::Preemption(own, Some(Preemption::beyond(0))));
             let mut others = fair::nearest_first(machine, core.id, &self.cores);
             let idle = alike.iter().flat_map(|alike| fair::nearest_first(machine, core.id, alike));
