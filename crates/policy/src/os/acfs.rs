@@ -1,4 +1,4 @@
-//! `acfs`: completely fair scheduling for asymmetric cores. Every application shall suffer the same
+//! `acfs`: completely fair scheduling for asymmetric cores. Every application suffers the same
 //! slowdown.
 //!
 //! Source: Saez, Pousa, Castro, Chaver, Prieto-Matias, "Towards completely fair scheduling on
@@ -12,8 +12,8 @@
 //!
 //! with `S_a` the speedup of its application from fast cores ([`crate::speedup`]). Equal `v` is
 //! equal slowdown, weighted by priority.
-//! - A new thread goes to the idlest cores, fast ones first; its `v` is the greatest of those that
-//!   contend for fast cores.
+//! - A new thread goes to the idlest cores, fast ones first. Its `v` is the greatest of the threads
+//!   that contend for fast cores.
 //! - Every `tick`, A = greatest `v` on fast cores and B = least `v` on slow ones trade places while
 //!   `v_A - v_B > threshold`:
 //!
@@ -22,54 +22,58 @@
 //! ```
 //!
 //!   with `N` runnable threads, `B` fast cores, `SF_avg` the mean speedup factor. So a thread
-//!   changes cores about every `T_swap`. While `N <= B` nobody moves. `threshold=fixed` is `base`
-//!   alone. (The paper counts `v` in units of 100 per tick of 4 ms; here it is nanoseconds of a
-//!   fast core, which makes the paper's `100 T_swap / (2 T_tick)` half a `T_swap`.)
+//!   changes cores about every `T_swap`. While `N <= B` no thread moves. `threshold=fixed` is
+//!   `base` alone. (The paper counts `v` in units of 100 per tick of 4 ms; here it is nanoseconds
+//!   of a fast core, which makes the paper's `100 T_swap / (2 T_tick)` half a `T_swap`.)
 //! - Unfairness factor `uf`: applications that gain more from fast cores get more of them. With
 //!   weights `W_t (1 + (uf - 1)(S_a - S_min) / (S_max - S_min))`, unfairness stays within `uf`
 //!   times the optimum.
-//! - `acfs-static` is the same, fed with each thread's whole-run speedup factors instead of the
+//! - `acfs-static` is the same with each thread's whole-run speedup factors instead of the
 //!   estimator's present ones.
 //!
-//! Where this departs from the paper. There, a new thread starts at the greatest `v` of all threads
-//! (`newcomer=all`). But a thread that gains so little from fast cores that it is ahead even
-//! without them runs further ahead for as long as it lives, and whoever starts at its `v` must make
-//! up for a time before its own: with applications that end and start again, that alone costs
-//! several percent of unfairness (shown on three of the paper's workloads by
-//! `acfs_newcomers_that_start_behind_all_others_cost_fairness_where_somebody_is_ahead_for_good`
-//! among the simulator's tests). Here the greatest `v` is that of the threads on all but the
-//! slowest cores; where nobody is ahead for good, the two differ by less than the threshold. Where
-//! nobody runs on a faster core (all ended in the same instant), it is the greatest of the last
-//! refresh, and for a newcomer that may not use faster cores the greatest `v` of the threads that
-//! run where it may.
+//! Departure from the paper. There, a new thread starts at the greatest `v` of all threads
+//! (`newcomer=all`). A thread that gains so little from fast cores that it is ahead even without
+//! them runs further ahead all its life, and a thread that starts at its `v` has to make up for a
+//! time before its own. With applications that end and start again, that alone costs several
+//! percent of unfairness (the simulator's test
+//! `acfs_newcomers_that_start_behind_all_others_cost_fairness_where_somebody_is_ahead_for_good`).
 //!
-//! What the paper leaves open. A thread that sleeps keeps its `v`, but wakes no further than
-//! `T_swap` behind the least `v` of the others that run. The first time it also wakes no further
-//! ahead of that than what its `v` can have grown by while it ran: that a new one starts at the
-//! greatest `v` is for those that then always run, and who soon sleeps would have to wait until all
-//! others have got as far (100 to 280 ms were seen). It is put back by no more than half a `T_swap`
-//! for that, however far behind somebody may be who cannot catch up; and not at all with
-//! `newcomer=all`. A thread that sleeps keeps weight and charge while its application has no
-//! runnable thread, whose speedup there is nothing to tell by. With more threads than cores, kinds
-//! have their share of them (`os/kind_queues.rs`), each queue picks the least `v`, and those that
-//! wait are looked at for a trade at each refresh: between two of them their `v` stands still. Who
-//! waits for its kind and is further behind than half a `T_swap` has slept for long: any kind takes
-//! it up for a slice, as a guest, for it is soon done, and whoever of its own kind is furthest
-//! ahead of it, by as much, makes room as it wakes (`guests=far-behind`: nobody makes room;
-//! `guests=none`: and nobody takes it up). The threshold lets threads that always work part by
-//! less, unless a few fast cores are beside many slow ones and speedups are high (one beside seven,
-//! 3: 448 ms). Three or more kinds: adjacent pairs, `S_core` being the product of the speedups
-//! along the way, `B` the cores of the pair's faster kind and of those above it. With SMT `B`
-//! counts hardware threads, since that is how many threads a kind runs at once.
+//! Here the greatest `v` is that of the threads on all but the slowest cores; if no thread is ahead
+//! for good, the two differ by less than the threshold. If no thread runs on a faster core (all
+//! ended in the same instant), it is the greatest of the last refresh. A newcomer that may not use
+//! faster cores starts at the greatest `v` of the threads that run on its cores.
 //!
-//! A slice is as much work on every kind, `slice` long on the fastest and longer on slow ones by
-//! the speedup (`slices=equal-time`: as long on all). What a switch costs a thread, of its time and
-//! of what caches held, is a part of its slice; were slow cores' slices as long, they would lose
-//! more of their work to switches than fast cores do. No slice is longer for that than a tenth of
-//! `T_swap`, whatever the speedup is said to be. Where only threads wait that have run since they
-//! last slept, a thread has `batch` slices in a row, as far as they come to no more than that
-//! tenth: they lose nothing by longer turns, and who has slept still waits for one slice at most.
-//! (Linux's CFS has turns of 9 ms where two share each of four CPUs.)
+//! The paper leaves open:
+//!
+//! - *Sleepers* keep their `v`, but wake no further than `T_swap` behind the least `v` of the other
+//!   running threads. A thread that sleeps keeps weight and charge while its application has no
+//!   runnable thread to compute a speedup from.
+//! - *Newcomers that sleep.* The greatest `v` suits new threads that then always run; one that soon
+//!   sleeps would wait until all others have caught up. So a thread's first wake-up is no further
+//!   ahead of the least `v` than its `v` can have grown while it ran. It is put back by at most
+//!   half a `T_swap`, however far behind a thread that cannot catch up may be, and not at all with
+//!   `newcomer=all`.
+//! - *More threads than cores.* Kinds have their share of the threads (`os/kind_queues.rs`), each
+//!   queue picks the least `v`, and waiting threads are considered for a trade at each refresh:
+//!   between two of them their `v` stands still.
+//! - *Guests.* A thread that waits for its kind and is more than half a `T_swap` behind has slept
+//!   for long and is soon done. Any kind takes it up for a slice, and the thread of its own kind
+//!   that is furthest ahead of it, by as much, makes room when it wakes (`guests=far-behind`: none
+//!   makes room; `guests=none`: no guests either).
+//! - *Threads that always work* part by less than that threshold, unless a few fast cores are
+//!   beside many slow ones and speedups are high (one beside seven, 3: 448 ms).
+//! - *Three or more kinds.* Adjacent pairs trade; `S_core` is the product of the speedups along the
+//!   way, `B` the cores of the pair's faster kind and of those above it. With SMT `B` counts
+//!   hardware threads, the number of threads that a kind runs at once.
+//!
+//! A slice is the same amount of work on every kind: `slice` long on the fastest and longer on slow
+//! ones by the speedup (`slices=equal-time`: equally long on all). A switch costs a thread time and
+//! cached data; with equally long slices, slow cores would lose more of their work to switches than
+//! fast ones. At most a slice is lengthened to a tenth of `T_swap`, whatever the speedup.
+//!
+//! A thread has `batch` slices in a row, up to the same tenth, while all waiting threads have run
+//! since they last slept. They lose nothing by longer turns, and a thread that has slept still
+//! waits for at most one slice.
 //!
 //! Knobs: `uf` (1), `swap` (`T_swap`, 850 ms), `threshold` (adjusted), `newcomer` (contending),
 //! `guests` (at-once), `speedup` (utility), `tick` (4 ms), `refresh` of speedup factors (200 ms),
@@ -143,7 +147,7 @@ const KNOBS: &[Knob] = &[
     },
 ];
 
-/// In the list of policies.
+/// Entry of `acfs` in the registry.
 pub const ENTRY: Entry = Entry {
     name: "acfs",
     summary: "equal slowdown for all applications, by swaps between fast and slow cores",
@@ -153,7 +157,7 @@ pub const ENTRY: Entry = Entry {
     make: |knobs, _| Box::new(Acfs::new(knobs, Source::Estimator)),
 };
 
-/// In the list of policies.
+/// Entry of `acfs-static` in the registry.
 pub const STATIC_ENTRY: Entry = Entry {
     name: "acfs-static",
     summary: "acfs, fed with whole-run speedup factors",
@@ -163,20 +167,19 @@ pub const STATIC_ENTRY: Entry = Entry {
     make: |knobs, _| Box::new(Acfs::new(knobs, Source::Offline)),
 };
 
-/// Parts of one in a charge and of a unit of weight in an order, beyond the contract's 1024: a
+/// Parts of one in a charge and of a unit of weight in an order, beyond the contract's 1024. A
 /// charge of 1024 / 4.7 rounded to an integer would be off by 0.2 %, and the error would add up.
 const FINE: u32 = 64;
-/// What mechanisms may have rounded rates by is less than this part of them.
+/// Mechanisms may round rates by less than this part of them.
 const ROUNDED: f64 = 0.001;
-/// How many ticks must be between two trades, in the mean, for the time of the next one to be
-/// foreseen.
+/// Mean number of ticks between two trades below which the time of the next trade is not predicted.
 const FEW_TICKS: f64 = 4.0;
 /// A charge of 1, in these parts.
 const UNIT_CHARGE: f64 = (1024 * FINE) as f64;
 /// The weight of nice 0, in these parts.
 const UNIT_WEIGHT: f64 = (1024 * FINE) as f64;
 
-/// See the file's head.
+/// The policy `acfs`, or `acfs-static` by its source of factors.
 #[derive(Debug)]
 pub struct Acfs {
     uf: f64,
@@ -185,32 +188,32 @@ pub struct Acfs {
     tick: Nanos,
     refresh: Nanos,
     slice: Nanos,
-    /// Whether a slice is as much work on every kind, not as much time.
+    /// True if a slice is the same work on every kind, not the same time.
     equal_work: bool,
     /// Slices in a row.
     batch: f64,
     source: Source,
     queues: KindQueues<i64>,
     apps: Applications,
-    /// By thread: what was said last.
+    /// By thread: its last weight and charge.
     said: Vec<Said>,
     refreshed: Option<Nanos>,
-    /// Whether threads came or went since.
+    /// True if threads came or went since.
     stale: bool,
-    /// Whether who waits and is far behind is taken up by any kind.
+    /// True if waiting threads that are far behind are taken up by any kind.
     has_guests: bool,
-    /// And does not wait for a slice to end.
+    /// True if they do not wait for a slice to end.
     at_once: bool,
-    /// Whether a new thread starts at the greatest virtual time of all threads, not of those on
-    /// faster cores only.
+    /// True if a new thread starts at the greatest virtual time of all threads, not only of those
+    /// on faster cores.
     behind_all: bool,
     /// That greatest virtual time, as of the last refresh that found any.
     greatest: u64,
-    /// By thread: whether it has woken since it started.
+    /// By thread: true if it has woken since it started.
     has_woken: Vec<bool>,
-    /// Where those that run stand, as of the last look at it.
+    /// Virtual times of the running threads when last examined.
     field: Option<Field>,
-    /// When that was: at most once per tick, and only if somebody wakes.
+    /// Time of that: at most once per tick, and only if a thread wakes.
     looked_behind: Option<Nanos>,
     /// By rank of the faster kind of a pair: mean speedup factor between the two.
     mean_factors: [f64; MAX_KINDS],
@@ -224,13 +227,13 @@ struct Said {
     charge: PerKind<u32>,
 }
 
-/// Where those that run stand.
+/// Least virtual times of the running threads.
 #[derive(Clone, Copy, Debug)]
 struct Field {
     least: u64,
-    /// Unless that has ended, and its number is another's.
+    /// The thread with the least, unless it has ended and its number has been reused.
     whose: Option<ThreadId>,
-    /// The least but for that one.
+    /// The least of the others.
     second: Option<u64>,
 }
 
@@ -249,23 +252,23 @@ impl Field {
         ))
     }
 
-    /// The least virtual time of the others. Who is told late to have woken may be among those that
-    /// run.
+    /// The least virtual time of the other threads. A thread whose wake-up is reported late may
+    /// already run.
     fn least_beside(&self, thread: ThreadId) -> Option<u64> {
         if self.whose == Some(thread) { self.second } else { Some(self.least) }
     }
 }
 
 impl Said {
-    /// How far virtual time gets in all the time that a thread has run, at most: on the fastest
-    /// kind.
+    /// Upper bound of the growth of virtual time in all the time that a thread has run: as if on
+    /// the fastest kind.
     fn at_most(&self, stats: &ThreadStats) -> u64 {
         let ran: Nanos = stats.time_on.0.iter().copied().sum();
         (ran.0 as f64 * UNIT_WEIGHT / f64::from(self.weight.max(1))) as u64
     }
 }
 
-/// Who has run least has the greatest claim.
+/// The thread with the least virtual time has the greatest claim.
 fn claim(_: ThreadId, stats: &ThreadStats) -> i64 {
     -(stats.virtual_time as i64)
 }
@@ -299,8 +302,8 @@ impl Acfs {
         }
     }
 
-    /// How far behind those of a kind a thread does not wait for another kind alone: about as far
-    /// as trades let threads part at most.
+    /// Distance behind the threads of its kind from which a thread may run on any kind: about the
+    /// most that trades let threads part.
     fn far_behind(&self) -> u64 {
         (self.swap_ns / 2.0) as u64
     }
@@ -319,7 +322,7 @@ impl Acfs {
         self.stale = true;
     }
 
-    /// Says a thread's weight and charge where they are not those said last.
+    /// Sets a thread's weight and charge if they have changed.
     fn tell(&mut self, thread: ThreadId, stats: &ThreadStats, start: Start, say: &mut Directives) {
         if self.said.len() <= thread.index() {
             self.said.resize(thread.index() + 1, Said::default());
@@ -338,7 +341,7 @@ impl Acfs {
         self.said[thread.index()] = now;
     }
 
-    /// A thread's slices, by what it is charged for its time.
+    /// A thread's slices, by its charges.
     fn slice_of(&self, charge: PerKind<u32>) -> Slice {
         let mut slice = Slice::of(self.slice);
         let mut slowest = self.slice;
@@ -350,7 +353,7 @@ impl Acfs {
         slice
     }
 
-    /// A slice on a kind on which the fastest has this speedup over it.
+    /// A slice on a kind over which the fastest has this speedup.
     fn slice_where(&self, speedup: f64) -> Nanos {
         if !self.equal_work {
             return self.slice;
@@ -358,12 +361,12 @@ impl Acfs {
         Nanos(((self.slice.0 as f64 * speedup) as u64).min(self.longest()))
     }
 
-    /// No slice is longer, ns, nor are several in a row.
+    /// Upper limit of a slice, or of several in a row, in ns.
     fn longest(&self) -> u64 {
         self.slice.0.max(self.swap_ns as u64 / 10)
     }
 
-    /// For how long a thread may run there, at most, while others wait.
+    /// Longest time that a thread may run there while others wait.
     fn turn_where(&self, speedup: f64) -> Nanos {
         Nanos(self.slice_where(speedup).0.saturating_mul(self.batch as u64).min(self.longest()))
     }
@@ -383,8 +386,8 @@ impl Acfs {
         Said { weight, charge }
     }
 
-    /// A thread that slept for long is brought forward, and a newcomer that does not run all the
-    /// time is put back, once.
+    /// Brings a thread forward that slept for long; puts a newcomer back, once, that does not run
+    /// all the time.
     fn woke(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
         if self.looked_behind.is_none_or(|at| view.now.saturating_sub(at) >= self.tick) {
             self.field = Field::of(self.those_running(view, |_, _| true)).or(self.field);
@@ -396,7 +399,7 @@ impl Acfs {
         let mut start = stats.virtual_time.max(least.saturating_sub(self.swap_ns as u64));
         let has_woken =
             self.has_woken.get_mut(thread.index()).map(|woken| std::mem::replace(woken, true));
-        // Who is bound to some cores has only those on them to go by.
+        // A thread bound to some cores can be compared with threads on those cores only.
         if has_woken == Some(false) && start > least && !self.behind_all && !stats.restricted {
             let from = least.max(self.start_of(thread, view).saturating_sub(self.far_behind()));
             start = start.min(from.saturating_add(said.at_most(stats)));
@@ -415,7 +418,8 @@ impl Acfs {
         1.0 + (self.uf - 1.0) * ((speedup - least) / (greatest - least)).clamp(0.0, 1.0)
     }
 
-    /// Virtual times of the threads that run on cores that will do, given with their ranks.
+    /// Virtual times of the threads that run on cores that satisfy `will_do`, given with their
+    /// ranks.
     fn running<'a>(
         &'a self,
         view: &'a View<'_>,
@@ -424,8 +428,7 @@ impl Acfs {
         self.those_running(view, will_do).map(|(_, virtual_time)| virtual_time)
     }
 
-    /// The same, and whose they are. Threads of higher classes, which no policy places, do not
-    /// count.
+    /// The same with the threads. Threads of higher classes, which no policy places, do not count.
     fn those_running<'a>(
         &'a self,
         view: &'a View<'_>,
@@ -433,14 +436,14 @@ impl Acfs {
     ) -> impl Iterator<Item = (ThreadId, u64)> + 'a {
         view.machine.cores.iter().zip(view.cores).filter_map(move |(core, stats)| {
             let id = stats.running?;
-            // A newcomer whose start has not been carried out yet has run from nothing: nobody is
-            // to go by that.
+            // A newcomer whose start has not been carried out yet has run from 0, which must not
+            // count.
             if self.queues.on_its_way(id, view) {
                 return None;
             }
             let thread = view.thread(id);
             let rank = thread.queue.and_then(|_| self.queues.rank(thread, view))?;
-            // Who slept for long is behind all others.
+            // A thread that slept for long is behind all others.
             if self.queues.is_guest(thread, rank, view) {
                 return None;
             }
@@ -448,7 +451,7 @@ impl Acfs {
         })
     }
 
-    /// Whether threads on cores of this rank contend for fast cores.
+    /// True if threads on cores of this rank contend for fast cores.
     fn contends(&self, rank: usize) -> bool {
         rank + 1 < self.queues.len() || self.queues.len() == 1
     }
@@ -466,8 +469,8 @@ impl Acfs {
         contending.or_else(|| if bound { beside_it() } else { None }).unwrap_or(self.greatest)
     }
 
-    /// The greatest virtual time that a newcomer goes by where nobody runs. Where there is nobody
-    /// to go by, it stays what it was.
+    /// Updates the greatest virtual time, used by newcomers when no thread runs. It stays if there
+    /// is no thread to take it from.
     fn note_greatest(&mut self, view: &View<'_>) {
         let all = || {
             view.live
@@ -484,7 +487,7 @@ impl Acfs {
         self.greatest = greatest.unwrap_or(self.greatest);
     }
 
-    /// Speedups anew, and what follows from them. O(threads).
+    /// Recomputes speedups, and weights and charges from them. O(threads).
     fn refresh(&mut self, view: &View<'_>, say: &mut Directives) {
         (self.refreshed, self.stale) = (Some(view.now), false);
         self.note_greatest(view);
@@ -526,8 +529,7 @@ impl Acfs {
         Some((if self.adjusted { base * scale } else { base }) as i64)
     }
 
-    /// The threads of a kind as far as a trade with the kind of rank `other` is about them. `None`:
-    /// nobody is there.
+    /// The threads of a kind that may trade with the kind of rank `other`. `None`: there are none.
     fn side(&self, rank: usize, other: usize, view: &View<'_>) -> Option<Side> {
         let kind = self.queues.kinds().kinds[rank];
         let mut side = Side {
@@ -562,7 +564,8 @@ impl Acfs {
         let cores = self.queues.cores_of(rank);
         if threads > cores || bound {
             side.turn = turn;
-            // Who may not run on all cores of the kind may run more than its share, or less.
+            // A thread that may not run on all cores of the kind may run more or less than its
+            // share.
             let share = (f64::from(cores) / f64::from(threads)).min(1.0);
             side.rate =
                 if bound { (0.0, side.rate.1) } else { (side.rate.0 * share, side.rate.1 * share) };
@@ -570,14 +573,14 @@ impl Acfs {
         (side.v.0 <= side.v.1).then_some(side)
     }
 
-    /// For how long no two threads of a pair of kinds part by more than its threshold: the longer
-    /// of two times that are both short enough.
+    /// Time for which no two threads of a pair of kinds part by more than its threshold: the longer
+    /// of two safe times.
     ///
-    /// Of those that share the cores of a kind the one of least `v` runs next. So whoever has the
-    /// greatest gets ahead no faster than by an equal share of the cores, whoever has the least no
-    /// slower, but for the turn that each of them may be in, or wait for. And nobody gets ahead
-    /// faster than by running all the time, or falls behind: which says more when they have parted
-    /// that far that a turn is all that is missing.
+    /// Among threads that share the cores of a kind the one of least `v` runs next. So the thread
+    /// of greatest `v` advances no faster than by an equal share of the cores, and that of least
+    /// `v` no slower, but for the turn that each may be in or wait for. The other bound is that no
+    /// thread advances faster than by running all the time; it is better when only about a turn is
+    /// missing to the threshold.
     fn apart(&self, faster: usize, view: &View<'_>) -> Option<Nanos> {
         let Some(threshold) = self.threshold(faster) else { return Some(Nanos::MAX) };
         let sides = (self.side(faster, faster + 1, view), self.side(faster + 1, faster, view));
@@ -598,8 +601,8 @@ impl Acfs {
         Some(alone.max(shared))
     }
 
-    /// For how long nobody who waits falls so far behind that it becomes a guest, which takes turns
-    /// from those of another kind.
+    /// Time for which no waiting thread falls so far behind that it becomes a guest, which takes
+    /// turns from threads of another kind.
     fn no_guests(&self, view: &View<'_>) -> Option<Nanos> {
         let threads = || view.runnable().map(|thread| view.thread(thread));
         let cores: u32 = (0..self.queues.len()).map(|rank| self.queues.cores_of(rank)).sum();
@@ -645,10 +648,9 @@ struct Side {
     v: (i64, i64),
     /// Greatest `dv/dt` of one that always runs.
     greatest_rate: f64,
-    /// Least and greatest `dv/dt` of whoever has the least and the greatest `v`.
+    /// Least and greatest `dv/dt` of the threads with the least and the greatest `v`.
     rate: (f64, f64),
-    /// What one gets ahead by within its turn; where nobody has to wait, as far as can be told:
-    /// nothing.
+    /// Growth of `v` within one turn; 0 if no thread seems to have to wait.
     turn: f64,
 }
 
@@ -689,8 +691,8 @@ impl Policy for Acfs {
         }
     }
 
-    /// Until speedups are refreshed, or two threads may have parted by the threshold. With so many
-    /// threads that one is to change cores every few ticks, that is not worth looking for.
+    /// Until speedups are refreshed, or two threads may have parted by the threshold. Not computed
+    /// if there are so many threads that one changes cores every few ticks.
     fn quiet_until(&self, view: &View<'_>) -> Option<Nanos> {
         let trades = f64::from(self.queues.runnable()) * FEW_TICKS * self.tick.0 as f64;
         if self.stale || trades > self.swap_ns || !self.queues.even(view) {

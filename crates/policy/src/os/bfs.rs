@@ -1,25 +1,25 @@
-//! `bfs`: one queue for all cores, earliest virtual deadline first. Knows nothing of kinds.
+//! `bfs`: one queue for all cores, earliest virtual deadline first. Ignores kinds.
 //!
 //! ```text
 //! due = now + ratio(nice) x slice      set at the start and when a slice is used up; kept when
 //!                                      preempted or asleep
-//! a core takes the thread that is due first; who sticks to another core (the last that ran there,
-//!     taken off it) is due 1 slice later for a core of the same cluster, 2 slices later for others
-//!     (`os/deadline.rs`)
-//! a thread that wakes takes the core where it was last, if that idles, else an idle one; else it
-//!     preempts the running thread that is due last, if that is due later than itself; not so where
-//!     its waker is about to wait (a synchronous wake-up: pipes, sockets)
+//! a core takes the thread that is due first; one that sticks to another core (the last that ran
+//!     there, taken off it) is due 1 slice later for a core of the same cluster, 2 slices later for
+//!     others (`os/deadline.rs`)
+//! a thread that wakes takes its last core if that is idle, else an idle one; else it preempts the
+//!     running thread that is due last, if that is due later than itself; not if its waker is about
+//!     to wait (a synchronous wake-up: pipes, sockets)
 //! ```
 //!
-//! Work-conserving by construction, and no balance is ever needed: there is nothing to be out of
-//! balance. The price is that threads wander: between clusters that costs caches, between kinds it
-//! makes every thread as fast as chance has it.
+//! Work-conserving by construction, and never out of balance. The price is that threads wander:
+//! between clusters that costs caches; between kinds a thread's speed is left to chance.
 //!
-//! Source: Con Kolivas, BFS (Brain Fuck Scheduler), 2009. Of its idle cores, nearest first, only
-//! the nearest is looked for: the previous one. SCHED_IDLE counts as nice 19; a nice value counts
-//! as it is when the thread starts.
+//! Source: Con Kolivas, BFS (Brain Fuck Scheduler), 2009. Of its search for idle cores, nearest
+//! first, only the nearest is modelled: the previous core. SCHED_IDLE counts as nice 19; a nice
+//! value counts as it is when the thread starts.
 //!
-//! Any number of kinds: they make no difference. Everything is said once per thread, at its start.
+//! Any number of kinds: they make no difference. All directives about a thread are given at its
+//! start.
 //!
 //! Knobs: `slice` (6 ms).
 
@@ -29,7 +29,7 @@ use crate::contract::{
 };
 use crate::registry::{Entry, Trait};
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "bfs",
     summary: "one queue for all cores, earliest virtual deadline first; unaware of kinds",
@@ -39,10 +39,10 @@ pub const ENTRY: Entry = Entry {
     make: |knobs, _| Box::new(Bfs { deadlines: Deadlines::of(knobs) }),
 };
 
-/// The one queue.
+/// The only queue.
 const ALL: QueueId = QueueId(0);
 
-/// See the file's head.
+/// The policy `bfs`.
 #[derive(Debug)]
 pub struct Bfs {
     deadlines: Deadlines,

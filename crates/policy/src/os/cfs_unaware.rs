@@ -1,5 +1,5 @@
-//! `cfs-unaware`: a fair scheduler that does not know that cores differ: Linux's CFS where the
-//! kernel was told equal capacities, or before 4.20, when misfit migration came.
+//! `cfs-unaware`: a fair scheduler that does not know that cores differ: Linux's CFS if the kernel
+//! was told equal capacities, or before 4.20, which introduced misfit migration.
 //!
 //! ```text
 //! starts      core = argmin load(c),  load(c) = sum of W_t over its runnable threads;
@@ -9,16 +9,17 @@
 //!             threads, and keeps it
 //! every tick  waiting threads go from the greatest load to the least while W_d + w < W_s
 //! on a core   virtual time += run x 1024 / W_t; least first; slice = max(3 ms / runnable, 0.75 ms)
-//!             who wakes starts at most 3 ms behind, and preempts one that is more than 1 ms ahead
+//!             a thread that wakes starts at most 3 ms behind, and preempts one that is more than
+//!             1 ms ahead
 //! ```
 //!
-//! Source: kernel/sched/fair.c of Linux up to 6.5 (CFS). Not modelled: domains' hierarchy and load
-//! averages in balance (the present weights are taken), and active balance of running threads.
-//! Kinds do not count at all, so any number of them will do.
+//! Source: kernel/sched/fair.c of Linux up to 6.5 (CFS). Not modelled: the hierarchy of domains,
+//! load averages in balance (present weights are used), and active balance of running threads.
+//! Kinds do not count at all, so there may be any number of them.
 //!
-//! Knobs: `first` (slow), whether the lowest numbers belong to the slowest or the fastest kind,
-//! since an unaware scheduler may meet either; `balance` (8 ms), the time between balances (Linux:
-//! as many ms as the domain has cores).
+//! Knobs: `first` (slow), the kind with the lowest core numbers, since an unaware scheduler may
+//! meet either; `balance` (8 ms), the time between balances (Linux: as many ms as the domain has
+//! cores).
 
 use evenkeel_machine::{CoreId, Nanos};
 
@@ -29,7 +30,7 @@ use crate::contract::{
 };
 use crate::registry::{Entry, Trait};
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "cfs-unaware",
     summary: "fair and unaware of asymmetry: least load, idle pull, periodic balance",
@@ -53,12 +54,12 @@ pub const ENTRY: Entry = Entry {
     make: |knobs, _| Box::new(CfsUnaware::new(knobs)),
 };
 
-/// See the file's head.
+/// The policy `cfs-unaware`.
 #[derive(Debug)]
 pub struct CfsUnaware {
     fast_first: bool,
     balance: Nanos,
-    /// Queue `q` is core `q`'s.
+    /// Queue `q` belongs to core `q`.
     homes: Homes,
 }
 
@@ -86,8 +87,8 @@ impl Policy for CfsUnaware {
         if !self.fast_first {
             cores.sort_by_key(|core| std::cmp::Reverse(view.kind(*core)));
         }
-        // An idle sibling of a busy core is taken last: Linux knows that much of a machine whose
-        // kinds it does not tell apart.
+        // An idle sibling of a busy core is taken last: Linux knows about SMT even if it does not
+        // distinguish kinds.
         cores.sort_by_key(|core| fair::is_second_sibling(view.machine, *core));
         self.homes = Homes::new(fair::places(&cores).into_iter().map(|place| (0, place)));
         let queues: Vec<_> = cores.iter().map(|_| fair::make_queue(say)).collect();

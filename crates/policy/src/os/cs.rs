@@ -1,4 +1,4 @@
-//! `cs`: cluster switching. The cores of one kind work at a time, all others are off.
+//! `cs`: cluster switching. The cores of one kind are in use at a time, all others are off.
 //!
 //! ```text
 //! u = mean utilisation of the working kind's cores (PELT)
@@ -6,14 +6,14 @@
 //! ```
 //!
 //! Thresholds, `settle` and bound threads: see `os/switching.rs`. Each thread pays one migration
-//! per switch. Two kinds: the fast one or the slow one. More: they are ranked by capacity and taken
-//! one step at a time. All clusters of a kind count as one.
+//! per switch. With two kinds the fast or the slow one is in use; more kinds are ranked by capacity
+//! and switched one step at a time. All clusters of a kind count as one.
 //!
 //! Source: the cluster migration of the first big.LITTLE products (Arm, "big.LITTLE Technology: The
 //! Future of Mobile", 2013).
 //!
-//! Knobs: `up` (0.8), `down` (0.3), `tick` (4 ms), `settle` (128 ms), `first` (slow): the kind that
-//! works at the start.
+//! Knobs: `up` (0.8), `down` (0.3), `tick` (4 ms), `settle` (128 ms), `first` (slow): the kind in
+//! use at the start.
 
 use evenkeel_machine::KindId;
 
@@ -21,7 +21,7 @@ use super::switching::{KNOBS, Switching};
 use crate::contract::{Directives, Event, Interest, Policy, StartError, View};
 use crate::registry::Entry;
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "cs",
     summary: "cluster switching: one kind of core works at a time, chosen by utilisation",
@@ -31,7 +31,7 @@ pub const ENTRY: Entry = Entry {
     make: |knobs, _| Box::new(ClusterSwitching { switching: Switching::new(knobs), kinds: 0 }),
 };
 
-/// See the file's head.
+/// The policy `cs`.
 #[derive(Debug)]
 pub struct ClusterSwitching {
     switching: Switching,

@@ -1,16 +1,16 @@
-//! Virtual deadlines, for policies that take the earliest first.
+//! Virtual deadlines, for policies that run the earliest first.
 //!
 //! ```text
 //! due = now + ratio(nice) x slice,
 //! ratio(-20) = 1, a tenth more with each nice level (in 128ths, rounded down; nice 0: 6.53)
 //! ```
 //!
-//! A deadline is set when a thread starts and whenever it has used up a slice. It keeps it, and
-//! what is left of the slice, when it is preempted and when it sleeps: who sleeps much is overdue
-//! when it wakes, and goes first.
+//! A deadline is set when a thread starts and whenever it has used up a slice. The thread keeps it,
+//! and the rest of its slice, when it is preempted or sleeps: one that sleeps much is overdue when
+//! it wakes, and goes first.
 //!
 //! A thread that was taken off a core and is still the last that the core ran *sticks* to it: for
-//! others it is due later, by one slice in the same cluster, by two elsewhere.
+//! other cores it is due later, by one slice in the same cluster, by two elsewhere.
 //!
 //! Source: BFS (Con Kolivas, 2009), `prio_ratios`, `prio_deadline_diff`, `sticky_task`.
 
@@ -19,11 +19,11 @@ use evenkeel_machine::Nanos;
 use crate::contract::{Knob, Knobs, Order, Preemption, Slice};
 use crate::weight::nice_of;
 
-/// Whoever is due earlier does not wait; but one whose waker is about to wait itself waits for that
-/// (`ttwu_activate` of BFS).
+/// A thread that is due earlier preempts, unless its waker is about to wait itself (`ttwu_activate`
+/// of BFS).
 pub const PREEMPTION: Preemption = Preemption { margin: 0, synchronous: false };
 
-/// How long a thread runs while others wait.
+/// Time that a thread runs while others wait.
 pub const SLICE: Knob = Knob::Number {
     name: "slice",
     default: 6.0,
@@ -33,10 +33,10 @@ pub const SLICE: Knob = Knob::Number {
             rr_interval)",
 };
 
-/// Ratios are of this.
+/// Denominator of ratios.
 const UNIT: u64 = 128;
 
-/// By nice value from -20.
+/// Ratios by nice value from -20.
 const RATIOS: [u64; 40] = {
     let mut ratios = [UNIT; 40];
     let mut i = 1;
@@ -62,12 +62,12 @@ impl Deadlines {
         self.0
     }
 
-    /// From now to the deadline of a thread of this weight.
+    /// Time from now to the deadline of a thread of this weight.
     pub fn span(self, weight: u32) -> Nanos {
         Nanos(self.0.0 * RATIOS[(nice_of(weight) + 20) as usize] / UNIT)
     }
 
-    /// The place of a thread that is due at `at`.
+    /// Order of a thread that is due at `at`.
     pub fn order(self, weight: u32, at: Nanos) -> Order {
         Order::Deadline {
             at,
@@ -76,12 +76,12 @@ impl Deadlines {
         }
     }
 
-    /// The place of a thread whose slice begins.
+    /// Order of a thread whose slice begins.
     pub fn order_from(self, weight: u32, now: Nanos) -> Order {
         self.order(weight, now.saturating_add(self.span(weight)))
     }
 
-    /// The slice, as it is granted: what is left of it outlives preemption and sleep.
+    /// The slice as granted: the rest of it survives preemption and sleep.
     pub const fn grant(self) -> Slice {
         Slice { carry: true, ..Slice::of(self.0) }
     }

@@ -1,4 +1,4 @@
-//! `eas`: energy-aware scheduling: `linux` with the power model in force whatever the governor.
+//! `eas`: energy-aware scheduling: `linux` with the power model in force under any governor.
 //!
 //! ```text
 //! while every core fits what it has        1280 util(c) < 1024 capacity(c)
@@ -8,19 +8,19 @@
 //! starts      as linux: the cluster with most idle cores
 //! ```
 //!
-//! One code with [`super::linux`], whose head has the rules; those of energy are at the head of
-//! `linux/energy.rs`. As in the kernel one thread that is always busy makes the machine
+//! The code is that of [`super::linux`], whose head has the rules; those of energy are at the head
+//! of `linux/energy.rs`. As in the kernel, one thread that is always busy makes the machine
 //! over-utilised, even on the largest core.
 //!
 //! Source: `find_energy_efficient_cpu` of kernel/sched/fair.c, Linux 6.12;
 //! Documentation/scheduler/sched-energy.rst. A machine without a power model is refused: all
-//! clusters would cost the same. Where there is SMT the kernel has no energy-aware scheduling; here
+//! clusters would cost the same. With SMT the kernel has no energy-aware scheduling; here
 //! capacities count then, too.
 //!
 //! Live, only a machine file has power (`--machine FILE`), loads count as if cores ran at their
 //! highest clock, and the answer to a wake-up counts for the next one.
 //!
-//! Knobs: `clock` (schedutil), at which clusters are taken to run; `tick` (4 ms). A wake-up costs
+//! Knobs: `clock` (schedutil), the assumed clock of clusters; `tick` (4 ms). A wake-up costs
 //! O(cores), a tick O(threads).
 
 use super::TICK;
@@ -28,7 +28,7 @@ use super::linux::{Linux, PowerModel};
 use crate::contract::Knob;
 use crate::registry::Entry;
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "eas",
     summary: "linux with the power model in force: wakes threads where they cost least energy",

@@ -1,4 +1,4 @@
-//! `eqp`: equal progress. Every thread shall be slowed down as much as every other.
+//! `eqp`: equal progress. All threads are slowed down equally.
 //!
 //! Source: Van Craeynest, Akram, Heirman, Jaleel, Eeckhout, "Fairness-aware scheduling on
 //! single-ISA heterogeneous multi-cores", PACT 2013.
@@ -12,19 +12,19 @@
 //! the B threads with the greatest slowdown go to the fast cores
 //! ```
 //!
-//! The whole past is judged by the present factor: a thread whose phase has changed is taken to
-//! have been so all along. That is the paper's rule and the weakness that acfs (JPDC 102) shows of
-//! it. It counts threads, not applications, and knows no priorities; time spent waiting for a core
-//! does not count. A thread that gains nothing (`SF_t` = 1) is never slowed down by its rule, and
-//! stays on slow cores.
+//! The whole past is judged by the present factor, as if a thread whose phase has changed had
+//! always been so. That is the paper's rule and the weakness that acfs (JPDC 102) shows of it. It
+//! counts threads, not applications, and ignores priorities; time spent waiting for a core does not
+//! count. By this rule a thread that gains nothing (`SF_t` = 1) is never slowed down, and stays on
+//! slow cores.
 //!
 //! The paper samples: the factor is the ratio of the instructions per cycle last seen on each kind.
-//! That is an estimator here, and not the policy's: `--estimator sampled` (live mechanisms with
-//! hardware counters sample anyway). A thread that has not run yet has a slowdown of 1.
+//! Here that is an estimator and no part of the policy: `--estimator sampled` (live mechanisms with
+//! hardware counters always sample). A thread that has not run yet has a slowdown of 1.
 //!
-//! Three or more kinds: as above; of two adjacent kinds the faster has the greater slowdowns, so
-//! that threads settle within as many quanta as there are pairs. `B` counts hardware threads, with
-//! SMT. More threads than cores: `os/kind_queues.rs`; those of a kind take turns, all alike.
+//! Three or more kinds: as above; of two adjacent kinds the faster gets the greater slowdowns, so
+//! threads settle within as many quanta as there are pairs. `B` counts hardware threads, with SMT.
+//! More threads than cores: `os/kind_queues.rs`; the threads of a kind take equal turns.
 //!
 //! Knobs: `quantum` (200 ms), `slice` (3 ms). A quantum costs O(threads).
 
@@ -39,7 +39,7 @@ use crate::registry::{Entry, Trait};
 use crate::speedup::{Kinds, Source};
 use crate::weight::DEFAULT_WEIGHT;
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "eqp",
     summary: "equal progress: the threads slowed down most go to the fast cores",
@@ -58,24 +58,24 @@ pub const ENTRY: Entry = Entry {
     make: |knobs, _| Box::new(Eqp::new(knobs)),
 };
 
-/// See the file's head.
+/// The policy `eqp`.
 #[derive(Debug)]
 pub struct Eqp {
     quantum: Nanos,
     slice: Nanos,
     queues: KindQueues<f64>,
-    /// By thread, as of the last quantum.
+    /// Slowdowns by thread, as of the last quantum.
     slowdowns: Vec<f64>,
 }
 
-/// Of a thread that has not run.
+/// Slowdown of a thread that has not run.
 const NONE_YET: f64 = 1.0;
 
 fn slowdown_of(slowdowns: &[f64], thread: ThreadId) -> f64 {
     slowdowns.get(thread.index()).copied().unwrap_or(NONE_YET)
 }
 
-/// Time so far / time that the same would have taken on the fastest kind, by the present factors.
+/// Time so far / time of the same work on the fastest kind, by the present factors.
 fn slowdown(stats: &ThreadStats, kinds: Kinds<'_>) -> f64 {
     let (mut real, mut fast) = (0.0, 0.0);
     for (rank, &kind) in kinds.kinds.iter().enumerate() {
@@ -124,7 +124,7 @@ impl Policy for Eqp {
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         match event {
             Event::Started(thread) => {
-                // Its number may be one that somebody has had.
+                // The number may be reused.
                 if let Some(known) = self.slowdowns.get_mut(thread.index()) {
                     *known = slowdown(view.thread(thread), self.queues.kinds());
                 }
@@ -159,7 +159,7 @@ mod tests {
         bench
     }
 
-    /// Lets quanta pass.
+    /// Runs for some quanta.
     fn play(bench: &mut Bench, big: usize, quanta: u32) {
         let quantum = Nanos::from_millis(200);
         for _ in 0..quanta {

@@ -1,5 +1,5 @@
-//! What the policies that share cores as Linux does have in common: the figures of CFS, its queues,
-//! and balance by weight.
+//! Shared by policies that share cores as Linux does: the constants of CFS, its queues, and balance
+//! by weight.
 
 use evenkeel_machine::{CoreId, Machine, Nanos};
 
@@ -25,15 +25,14 @@ const SLEEPER_CREDIT: u64 = 3_000_000;
 /// 3 ms, divided by the number of runnable threads of the queue, at least 0.75 ms.
 pub const SLICE: Slice = Slice { divided_to: Some(SLICE_LEAST), ..Slice::of(SLICE_ALONE) };
 
-/// Whether a core is the second hardware thread of its physical core.
+/// True if a core is the second hardware thread of its physical core.
 pub fn is_second_sibling(machine: &Machine, core: CoreId) -> bool {
     machine.cores[core.index()].sibling.is_some_and(|sibling| sibling < core)
 }
 
 /// Cores, fastest kind first; within a kind the first sibling of every physical core before all
-/// second ones, then by number. Second siblings of a fast kind still come before slower kinds: how
-/// fast a sibling is depends on what the other runs, and whoever asks for fast cores first asks for
-/// kinds in order of capacity.
+/// second ones, then by number. Second siblings of a fast kind still come before slower kinds: a
+/// sibling's speed depends on what the other runs, so the order is that of capacity.
 pub fn fast_first(machine: &Machine) -> Vec<CoreId> {
     let mut cores: Vec<_> = machine.cores.iter().map(|core| core.id).collect();
     cores.sort_by_key(|core| {
@@ -42,7 +41,7 @@ pub fn fast_first(machine: &Machine) -> Vec<CoreId> {
     cores
 }
 
-/// By core, its place in an order of all cores.
+/// By core, its index in an order of all cores.
 pub fn places(cores: &[CoreId]) -> Vec<u32> {
     let mut places = vec![0; cores.len()];
     for (place, core) in cores.iter().enumerate() {
@@ -64,7 +63,7 @@ pub fn nearest_first(machine: &Machine, core: CoreId, cores: &[CoreId]) -> Vec<C
     near
 }
 
-/// Makes a queue as one of CFS: its own clock, preemption at wake-up, credit for sleepers.
+/// Makes a queue like one of CFS: its own clock, preemption at wake-up, credit for sleepers.
 pub fn make_queue(say: &mut Directives) -> QueueId {
     let queue = say.make_queue(Clock::Own);
     say.say(Directive::Preemption(queue, Some(Preemption::beyond(WAKEUP_MARGIN))));
@@ -72,7 +71,7 @@ pub fn make_queue(say: &mut Directives) -> QueueId {
     queue
 }
 
-/// A thread starts in a queue made so.
+/// A thread starts in a queue made by [`make_queue`].
 pub fn enter(thread: ThreadId, queue: QueueId, view: &View<'_>, say: &mut Directives) {
     say.assign(thread, queue);
     say.order(
@@ -82,7 +81,7 @@ pub fn enter(thread: ThreadId, queue: QueueId, view: &View<'_>, say: &mut Direct
     say.slice(thread, SLICE);
 }
 
-/// The same, where `homes` keeps who belongs where.
+/// The same, with `homes` kept up to date.
 pub fn settle(
     homes: &mut Homes,
     thread: ThreadId,
@@ -94,8 +93,8 @@ pub fn settle(
     enter(thread, queue, view, say);
 }
 
-/// A thread woke, blocked or ended: its weight counts where it belongs, or no more. With a view
-/// newer than the event, the view is right.
+/// A thread woke, blocked or ended: adds or removes its weight. If the view is newer than the
+/// event, the view counts.
 pub fn recount(homes: &mut Homes, thread: ThreadId, view: &View<'_>) {
     let stats = view.thread(thread);
     match stats.queue {
@@ -118,8 +117,8 @@ pub fn rehome(
     }
 }
 
-/// Threads that belong to the queue of a core, where queue `q` is core `q`'s: who must find another
-/// when the core leaves.
+/// Threads that belong to the queue of a core (queue `q` is core `q`'s), and must move when the
+/// core goes offline.
 pub fn at_home<'a>(core: CoreId, view: &'a View<'_>) -> impl Iterator<Item = ThreadId> + 'a {
     view.live
         .iter()
@@ -127,15 +126,14 @@ pub fn at_home<'a>(core: CoreId, view: &'a View<'_>) -> impl Iterator<Item = Thr
         .filter(move |&thread| view.thread(thread).queue == Some(QueueId(core.0)))
 }
 
-/// Why thresholds make no sense, if they do not: what is up at one of them must not be down at the
-/// other.
+/// Checks thresholds: load above one of them must not be below the other.
 pub fn check_thresholds(policy: &'static str, up: f64, down: f64) -> Result<(), StartError> {
     if down < up { Ok(()) } else { Err(StartError::Thresholds { policy, up, down }) }
 }
 
-/// Periodic balance by weight of the open queues of each class among themselves; who waits may move
-/// to where `may` lets it. O(threads + queues), and O(log queues) a move; mostly nothing is out of
-/// balance, and then a thread costs a look.
+/// Periodic balance by weight of the open queues of each class among themselves; waiting threads
+/// may move where `may` allows. O(threads + queues), and O(log queues) per move; usually nothing is
+/// out of balance, and a thread costs one look.
 pub fn balance(
     homes: &mut Homes,
     may: impl Fn(ThreadId, QueueId) -> bool,
@@ -160,7 +158,7 @@ pub fn balance_by(
     }
 }
 
-/// The same of these queues among themselves, where `homes` is up to date.
+/// The same for these queues among themselves; `homes` must be up to date.
 pub fn balance_among(
     homes: &mut Homes,
     mut queues: Vec<QueueId>,
@@ -173,7 +171,7 @@ pub fn balance_among(
     if !may_help(loads, homes.lightest(), 0) {
         return;
     }
-    // Of queues with equal loads the first by number gives, and gets.
+    // Of queues with equal loads the first by number gives and receives.
     queues.sort_unstable();
     let mut place = vec![None; homes.len()];
     let mut lots = Vec::with_capacity(queues.len());
@@ -188,7 +186,7 @@ pub fn balance_among(
     for &thread in view.live {
         let stats = view.thread(thread);
         if stats.state == State::Ready
-            // Not where the view has it: it may have been sent on in this answer.
+            // By `homes` and not by the view: this answer may have moved it already.
             && let Some(lot) = homes.of(thread).and_then(|queue| place.get(queue.index()).copied().flatten())
         {
             lots[lot].movable.push((stats.weight, thread));

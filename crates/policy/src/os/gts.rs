@@ -1,5 +1,4 @@
-//! `gts`: global task scheduling (HMP): every core is in use, a thread goes up or down by its own
-//! load.
+//! `gts`: global task scheduling (HMP): every core is in use, and a thread's load decides its kind.
 //!
 //! ```text
 //! load_k(t) = min(1024, load(t) x 1024 / capacity(k)),
@@ -18,16 +17,16 @@
 //! ranked by capacity, each adjacent pair by the same rule.
 //!
 //! Within a kind it is as [`super::cfs_unaware`]: fair queues per core, idle pull, balance by
-//! weight. With `offload`, as the HMP patches do it, an idle core also takes threads that wait (not
-//! those that run) for a busy faster kind, so that no thread waits while a slower core idles. A
-//! thread taken so is not sent up again at a tick as long as the least loaded core above has no
-//! fewer threads than its own: else the two rules would pass it to and fro.
+//! weight. With `offload`, as in the HMP patches, an idle core also takes threads that wait (not
+//! those that run) for a busy faster kind, so that no thread waits while a slower core idles. Such
+//! a thread is not sent up again at a tick while the least loaded core above has at least as many
+//! threads as its own; otherwise the two rules would pass it to and fro.
 //!
 //! A thread younger than one half-life of PELT (32 ms) is not sent down: its load has not settled.
 //!
 //! Source: the HMP patches to Linux (Rasmussen and others, Arm and Linaro, 2012 to 2014):
-//! `hmp_up_migration`, `hmp_down_migration`, `hmp_idle_pull`, `hmp_offload_down`. That an idle core
-//! pulls only who belongs there is theirs, too.
+//! `hmp_up_migration`, `hmp_down_migration`, `hmp_idle_pull`, `hmp_offload_down`. As there, an idle
+//! core pulls only threads that belong on its kind.
 //!
 //! Knobs: `up` (700 of 1024), `down` (256 of 1024), `tick` (4 ms), `offload` (on).
 
@@ -41,7 +40,7 @@ use crate::contract::{
 };
 use crate::registry::Entry;
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "gts",
     summary: "global task scheduling: heavy threads up, light threads down, by PELT load",
@@ -75,17 +74,17 @@ pub const ENTRY: Entry = Entry {
     make: |knobs, _| Box::new(Gts::new(knobs)),
 };
 
-/// PELT's half-life: until then a new thread's load says little.
+/// PELT's half-life: a younger thread's load says little.
 const SETTLE: Nanos = Nanos::from_millis(32);
 
-/// See the file's head.
+/// The policy `gts`.
 #[derive(Debug)]
 pub struct Gts {
     up: u64,
     down: u64,
     tick: Nanos,
     offload: bool,
-    /// Queue `q` is core `q`'s; its class is the core's kind.
+    /// Queue `q` belongs to core `q`; its class is the core's kind.
     homes: Homes,
     kinds: usize,
 }
@@ -107,7 +106,7 @@ impl Gts {
         self.homes.least(kind.index(), |queue| view.allowed(thread, CoreId(queue.0)))
     }
 
-    /// An idle core, faster kinds first; else the least loaded one of the fastest kind that the
+    /// An idle core, faster kinds first; else the least loaded core of the fastest kind that the
     /// thread may run on.
     fn first_place(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
         let least: Vec<_> =
@@ -116,7 +115,7 @@ impl Gts {
         idle.or(least.first()).map(|&(_, queue)| queue)
     }
 
-    /// The kind that a thread belongs on, given the kind it is on.
+    /// The kind that a thread belongs on, given its present kind.
     fn belongs(&self, thread: ThreadId, on: KindId, view: &View<'_>) -> KindId {
         let stats = view.thread(thread);
         let at_scale = |kind: KindId| {
@@ -133,9 +132,8 @@ impl Gts {
         }
     }
 
-    /// Whether a tick leaves the threads of a queue where they are whatever their loads: there is
-    /// no kind below, and above nobody has less to do. Of most threads nothing else need be looked
-    /// at.
+    /// True if a tick leaves the threads of a queue where they are, whatever their loads: there is
+    /// no kind below, and no less loaded core above. This saves looking at most threads.
     fn keeps_all(&self, home: QueueId, view: &View<'_>) -> bool {
         let on = view.kind(CoreId(home.0));
         let may_rise =
@@ -145,7 +143,7 @@ impl Gts {
         stays && on.index() + 1 >= self.kinds
     }
 
-    /// Judges a runnable thread and moves it where it belongs; `woke`: it runs nowhere yet, so that
+    /// Moves a runnable thread to the kind where it belongs. `woke`: it does not run yet, so the
     /// load there does not keep it.
     fn judge(&mut self, thread: ThreadId, woke: bool, view: &View<'_>, say: &mut Directives) {
         let Some(home) = self.homes.of(thread) else { return };
@@ -169,7 +167,7 @@ impl Gts {
         }
     }
 
-    /// A core with nothing to do pulls the heaviest thread that runs one kind below it.
+    /// An idle core pulls the heaviest thread that runs one kind below it.
     fn pull(&mut self, core: CoreId, view: &View<'_>, say: &mut Directives) {
         let below = KindId(view.kind(core).0 + 1);
         if below.index() >= self.kinds || view.cores[core.index()].running.is_some() {
@@ -324,7 +322,7 @@ mod tests {
     fn loads_are_judged_at_little_core_scale() {
         let mut bench = bench(1, 1, &[]);
         bench.now = SETTLE;
-        // 130 x 1024 / 512 = 260: no less than the threshold of 256.
+        // 130 x 1024 / 512 = 260: not below the threshold of 256.
         let thread = bench.spawn_running(0, 130);
         bench.threads[thread.index()].started = Nanos::ZERO;
         bench.now = SETTLE + SETTLE;
@@ -408,7 +406,7 @@ mod tests {
             threads in prop::collection::vec((0u32..6, 0u16..=1024, any::<bool>()), 0..12), offload in any::<bool>(),
         ) {
             let machine = machine(&[("prime", 1024, 1), ("big", 800, 2), ("little", 300, 3)]);
-            // What threads are and do, on a bench whose own policy is of no account.
+            // Threads and their states, from a bench whose own policy does not matter.
             let mut bench = Bench::on(machine, make("pinned", &[]).unwrap());
             let set = [("offload".into(), if offload { "on" } else { "off" }.into())];
             let mut gts = Gts::new(&Knobs::new("gts", ENTRY.knobs, &set).unwrap());

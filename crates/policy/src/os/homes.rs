@@ -1,15 +1,15 @@
-//! Who belongs where: for policies with a queue per core, the queue that each thread belongs to and
-//! what runnable threads each queue has. Kept by the policy itself, because many threads may start
-//! in one instant, before the view shows any of them placed.
+//! Home queues: for policies with a queue per core, the queue that each thread belongs to and the
+//! load of each queue. The policy keeps this itself because many threads may start in one instant,
+//! before the view shows any of them placed.
 //!
-//! Queues are in classes (a kind of core, or one class for all); the least loaded of a class is
+//! Queues are in classes (a kind of core, or one class for all). The least loaded of a class is
 //! known at all times, and a change costs O(log queues).
 
 use super::tournament::Tournament;
 use crate::contract::{QueueId, ThreadId, View};
 
-/// Where threads belong, and the load of each queue: the sum of the weights of its runnable
-/// threads.
+/// The home queue of each thread, and the load of each queue: the sum of the weights of its
+/// runnable threads.
 #[derive(Clone, Debug, Default)]
 pub struct Homes {
     threads: Vec<Home>,
@@ -17,7 +17,7 @@ pub struct Homes {
     classes: Vec<Class>,
     /// The least weight that any thread has had.
     lightest: Option<u32>,
-    /// Queues whose loads have changed, and are not in order yet.
+    /// Queues whose loads have changed and are not in order yet.
     unordered: Vec<QueueId>,
 }
 
@@ -25,18 +25,18 @@ pub struct Homes {
 #[derive(Clone, Debug, Default)]
 struct Class {
     queues: Vec<QueueId>,
-    /// Their loads, where they are open.
+    /// Their loads; only of open queues.
     loads: Tournament,
 }
 
-/// The number of no queue.
+/// Stands for no queue.
 pub const NO_QUEUE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Home {
     /// By number, or [`NO_QUEUE`].
     queue: u32,
-    /// What it weighs there; nothing as long as it does not count.
+    /// Its weight there; 0 if it does not count.
     weight: u32,
 }
 
@@ -47,11 +47,11 @@ impl Home {
 #[derive(Clone, Copy, Debug)]
 struct Queue {
     class: usize,
-    /// Its place among those of its class.
+    /// Its index among the queues of its class.
     place: usize,
     load: u64,
     open: bool,
-    /// Whether it is among those that are not in order yet.
+    /// True if it is in `unordered`.
     unordered: bool,
 }
 
@@ -110,7 +110,7 @@ impl Homes {
         queues.iter().copied().filter(|&queue| self.is_open(queue))
     }
 
-    /// No thread has ever weighed less.
+    /// The least weight that any thread has had.
     pub fn lightest(&self) -> u32 {
         self.lightest.unwrap_or(0)
     }
@@ -136,8 +136,8 @@ impl Homes {
         self.bring_into_order();
     }
 
-    /// The same where many follow: who is least loaded is not known before
-    /// [`Homes::bring_into_order`]. Of threads that trade places, no load changes.
+    /// The same for one of many changes: the least loaded queue is not known before
+    /// [`Homes::bring_into_order`]. Threads that trade places change no load.
     pub fn put_unordered(&mut self, thread: ThreadId, queue: QueueId, weight: u32) {
         if self.threads.len() <= thread.index() {
             self.threads.resize(thread.index() + 1, Home::NONE);
@@ -154,7 +154,7 @@ impl Homes {
         self.change(queue, |load| load + u64::from(weight));
     }
 
-    /// A thread is not runnable any more; it still belongs where it did.
+    /// A thread is no longer runnable; its home stays.
     pub fn leave(&mut self, thread: ThreadId) {
         self.leave_unordered(thread);
         self.bring_into_order();
@@ -168,20 +168,20 @@ impl Homes {
         }
     }
 
-    /// Whether threads may be placed in this queue: its core is there and in use.
+    /// Sets if threads may be placed in this queue: its core is online and in use.
     pub fn open(&mut self, queue: QueueId, open: bool) {
         self.queues[queue.index()].open = open;
         self.change(queue, |load| load);
         self.bring_into_order();
     }
 
-    /// Whether threads may be placed in this queue.
+    /// True if threads may be placed in this queue.
     pub fn is_open(&self, queue: QueueId) -> bool {
         self.queues[queue.index()].open
     }
 
-    /// The open queue of a class with the least load that will do, and its load. O(1), or, where
-    /// the least loaded of all will not do, O(queues).
+    /// The open queue of a class with the least load that satisfies `will_do`, and its load. O(1)
+    /// or, if the least loaded of all does not, O(queues).
     pub fn least(&self, class: usize, will_do: impl Fn(QueueId) -> bool) -> Option<(u64, QueueId)> {
         debug_assert!(self.unordered.is_empty());
         let Class { queues, loads } = self.classes.get(class)?;
@@ -189,7 +189,7 @@ impl Homes {
         if will_do(queues[place]) {
             return Some((load, queues[place]));
         }
-        // Of equal ones the first, which is that of the least rank.
+        // Of equal ones the first, which has the least rank.
         let others = self.open_queues(class).filter(|&queue| will_do(queue));
         others.map(|queue| (self.load(queue), queue)).min_by_key(|&(load, _)| load)
     }
@@ -200,7 +200,7 @@ impl Homes {
         Some(self.classes.get(class)?.loads.first()?.0)
     }
 
-    /// Counts anew from the view, where cores may have taken threads over: O(threads).
+    /// Recounts from the view, since cores may have taken threads over: O(threads).
     pub fn sync(&mut self, view: &View<'_>, weight: impl Fn(ThreadId) -> u32) {
         for &thread in view.live {
             let stats = view.thread(thread);
@@ -226,7 +226,7 @@ impl Homes {
         }
     }
 
-    /// Finds the least loaded again.
+    /// Brings changed queues into order, so that the least loaded is known.
     #[inline]
     pub fn bring_into_order(&mut self) {
         for queue in self.unordered.drain(..) {

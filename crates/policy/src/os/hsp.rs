@@ -1,27 +1,29 @@
-//! `hsp`: high speedup. Fast cores to those that gain most from them: the most throughput, and no
-//! fairness.
+//! `hsp`: high speedup. Fast cores go to the threads that gain most from them: greatest throughput,
+//! no fairness.
 //!
 //! Source: Kumar, Tullsen, Ranganathan, Jouppi, Farkas, ISCA 2004; Koufaty, Reddy, Hahn, EuroSys
-//! 2010; in the form with which Saez et al., JPDC 102 (2017), compare.
+//! 2010; in the form used for comparison by Saez et al., JPDC 102 (2017).
 //!
 //! ```text
 //! claim = (S_a, SF_t), greater first:
 //!         speedup of the application, then speedup factor of the thread
 //! ```
 //!
-//! Claims are judged every `refresh`. If one of the two factors of some thread has changed by more
-//! than `hysteresis` since the last decision, or other threads are runnable than then, or run on
-//! another kind than where it left them, or some have slept, it is reconsidered who has the fast
-//! cores (where threads come, go, wake or are elsewhere, at the next tick): A = least claim on fast
-//! cores and B = greatest on slow ones trade places while `claim_B > claim_A`, tick by tick until
-//! nobody wants to. Otherwise nobody moves, however much two of them differ. A fast core that idles
-//! takes the thread of greatest claim from a slower one. With more threads than cores, kinds have
-//! their share of them (`os/kind_queues.rs`), and threads of a kind take turns by weight.
+//! Claims are judged every `refresh`. The use of fast cores is reconsidered if a factor of some
+//! thread has changed by more than `hysteresis` since the last decision, if other threads are
+//! runnable or some have slept, or if a thread runs on another kind than the decision left it on;
+//! if threads come, go, wake or are elsewhere, at the next tick.
 //!
-//! Three or more kinds: both factors are those from the slowest kind to the fastest; adjacent pairs
-//! trade, so that threads settle in order of their claims within as many ticks as there are pairs.
+//! Then A = least claim on fast cores and B = greatest on slow ones trade places while `claim_B >
+//! claim_A`, tick by tick until none trade. Otherwise no thread moves, however much two of them
+//! differ. A fast core that idles takes the thread of greatest claim from a slower one. With more
+//! threads than cores, kinds have their share of them (`os/kind_queues.rs`), and threads of a kind
+//! take turns by weight.
 //!
-//! `B` counts hardware threads, with SMT: as many threads as have fast cores at once.
+//! Three or more kinds: both factors are those from the slowest kind to the fastest. Adjacent pairs
+//! trade, so threads settle in order of their claims within as many ticks as there are pairs.
+//!
+//! `B` counts hardware threads, with SMT: the number of threads that have fast cores at once.
 //!
 //! Knobs: `hysteresis` (5 %), `speedup` (utility), `tick` (4 ms), `refresh` (200 ms), `slice` (3
 //! ms).
@@ -36,7 +38,7 @@ use crate::contract::{
 use crate::registry::{Entry, Trait};
 use crate::speedup::{Applications, Rule, Source};
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "hsp",
     summary: "fast cores to the threads with the greatest speedup",
@@ -62,7 +64,7 @@ pub const ENTRY: Entry = Entry {
 /// Speedup of the application, speedup factor of the thread.
 type Claim = (f64, f64);
 
-/// See the file's head.
+/// The policy `hsp`.
 #[derive(Debug)]
 pub struct Hsp {
     /// As a fraction.
@@ -72,20 +74,20 @@ pub struct Hsp {
     slice: Nanos,
     queues: KindQueues<Claim>,
     apps: Applications,
-    /// By thread, as of the last refresh.
+    /// Claims by thread, as of the last refresh.
     claims: Vec<Claim>,
-    /// Who was runnable at the last decision, and with what claim.
+    /// Threads that were runnable at the last decision, with their claims.
     decided: Vec<(ThreadId, Claim)>,
-    /// Scratch: the same for now.
+    /// Scratch: the same at present.
     present: Vec<(ThreadId, Claim)>,
-    /// By thread: rank of the kind where the last decision left it.
+    /// By thread: rank of the kind that the last decision left it on.
     left_on: Vec<Option<usize>>,
     refreshed: Nanos,
-    /// Whether there is something to reconsider at the next tick.
+    /// True if there is something to reconsider at the next tick.
     undecided: bool,
 }
 
-/// Of a thread that gains nothing.
+/// Claim of a thread that gains nothing.
 const NO_CLAIM: Claim = (1.0, 1.0);
 
 fn claim_of(claims: &[Claim], thread: ThreadId) -> Claim {
@@ -120,7 +122,7 @@ impl Hsp {
         self.claims[thread.index()] = (self.apps.speedup(stats.app, slowest, kinds), factor);
     }
 
-    /// Claims anew, and whether they or the threads have changed since the last decision.
+    /// Judges claims. True if they or the threads have changed since the last decision.
     fn judge(&mut self, view: &View<'_>) -> bool {
         self.refreshed = view.now;
         self.apps.clear();
@@ -139,8 +141,8 @@ impl Hsp {
             })
     }
 
-    /// Whether a thread runs on another kind than the last decision left it on: whoever has to wait
-    /// for a moment, as for an urgent thread, may be taken over by a core that idles.
+    /// True if a thread runs on another kind than the last decision left it on. A thread that waits
+    /// for a moment, such as for an urgent thread, may be taken over by an idle core.
     fn is_disturbed(&self, view: &View<'_>) -> bool {
         view.cores.iter().filter_map(|core| core.running).any(|thread| {
             let left_on = self.left_on.get(thread.index()).copied().flatten();
@@ -148,7 +150,7 @@ impl Hsp {
         })
     }
 
-    /// Nobody trades any more: this is where everybody is to stay.
+    /// No threads trade any more: notes where each of them is.
     fn settle(&mut self, view: &View<'_>) {
         for &(thread, _) in &self.decided {
             if self.left_on.len() <= thread.index() {
@@ -202,7 +204,7 @@ impl Policy for Hsp {
                 self.apps.remove(view.thread(thread).app);
                 self.undecided = true;
             }
-            // Who woke may have lost its place meanwhile.
+            // A thread that woke may have lost its place meanwhile.
             Event::Woke(_) | Event::CoreOnline(_) | Event::CoreOffline(_) => self.undecided = true,
             Event::Timer => self.tick(view, say),
             _ => {}
@@ -293,8 +295,8 @@ mod tests {
             bench.now = Nanos::from_millis(now_ms);
             bench.deliver(Event::Timer);
         }
-        // Both waited for a moment, and the cores took them up the other way round: nobody is told
-        // of that.
+        // Both waited for a moment, and the cores took them up the other way round; no event says
+        // so.
         bench.run(ThreadId(1), CoreId(0));
         bench.run(ThreadId(0), CoreId(1));
         bench.now = Nanos::from_millis(1_008);

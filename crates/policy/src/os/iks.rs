@@ -1,22 +1,22 @@
-//! `iks`: the in-kernel switcher. Cores are paired, one of each pair works, and each pair is
+//! `iks`: the in-kernel switcher. Cores are paired, one of each pair is in use, and each pair is
 //! switched by its own utilisation.
 //!
 //! ```text
 //! pair i = (i-th core of the fast kind, i-th core of the slow kind)
-//! u_i = utilisation of the working core of pair i (PELT)
-//! u_i > up -> its faster core works        u_i < down -> its slower core works
+//! u_i = utilisation of the core of pair i that is in use (PELT)
+//! u_i > up -> its faster core is used      u_i < down -> its slower core is used
 //! ```
 //!
-//! Pairs need as many cores of each kind: those beyond the least number stay off, and
-//! [`Policy::notes`] says so. Thresholds, `settle` and bound threads: see `os/switching.rs`. More
-//! than two kinds: tuples of one core of each kind, ranked by capacity and taken one step at a
+//! Pairs need equally many cores of each kind: those beyond the least number stay off, which
+//! [`Policy::notes`] reports. Thresholds, `settle` and bound threads: see `os/switching.rs`. More
+//! than two kinds: tuples of one core of each kind, ranked by capacity and switched one step at a
 //! time.
 //!
 //! Source: Poirier, "In Kernel Switcher: A solution to support ARM's new big.LITTLE technology",
 //! Embedded Linux Conference 2013; arch/arm/common/bL_switcher.c.
 //!
 //! Knobs: `up` (0.8), `down` (0.3), `tick` (4 ms), `settle` (128 ms), `first` (slow): the core of
-//! each pair that works at the start.
+//! each pair that is in use at the start.
 
 use evenkeel_machine::{CoreId, KindId};
 
@@ -24,7 +24,7 @@ use super::switching::{KNOBS, Switching};
 use crate::contract::{Directives, Event, Interest, Policy, StartError, View};
 use crate::registry::Entry;
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "iks",
     summary: "in-kernel switcher: pairs of a fast and a slow core, one of each works, chosen by \
@@ -37,7 +37,7 @@ pub const ENTRY: Entry = Entry {
     },
 };
 
-/// See the file's head.
+/// The policy `iks`.
 #[derive(Debug)]
 pub struct InKernelSwitcher {
     switching: Switching,

@@ -1,33 +1,32 @@
-//! One queue per kind of core, and threads that trade places between adjacent kinds: what the
-//! policies have in common that decide who deserves a fast core, and leave who runs next to the
-//! queues.
+//! One queue per kind of core, and threads that trade places between adjacent kinds: shared by the
+//! policies that decide which threads deserve fast cores and leave the next pick to the queues.
 //!
 //! - A core serves the queue of its own kind, then those of other kinds, nearest in speed first, so
-//!   that no core idles while a thread waits; it adopts what it takes. Whoever becomes ready goes
+//!   no core idles while a thread waits; it adopts what it takes. A thread that becomes ready goes
 //!   to the fastest idle core.
 //! - A core that idles while a slower one runs a thread *pulls* the thread with the greatest claim
 //!   from the nearest slower kind.
 //! - With more threads than cores, each kind has its share of them by its number of cores
-//!   ([`KindQueues::balance`]), rounded down for the faster kinds: their threads then never advance
-//!   more slowly than the others', and whoever falls behind is always on the slower side, where a
-//!   trade helps.
+//!   ([`KindQueues::balance`]), rounded down for the faster kinds. Their threads then never advance
+//!   more slowly than the others', and a thread that falls behind is always on the slower side,
+//!   where a trade helps.
 //! - A *trade* sends a thread to the next slower kind and one from there to its place
 //!   ([`KindQueues::exchange`]): the thread of least claim on the faster side for the one of
 //!   greatest claim on the slower, as long as the policy wants it. Three or more kinds: each
-//!   adjacent pair in turn, fastest first, nobody twice in one instant.
-//! - Where the policy wants it ([`KindQueues::host_those_behind`]), who waits and is far behind is
-//!   a guest of any kind for a slice, and not adopted.
+//!   adjacent pair in turn, fastest first, no thread twice in one instant.
+//! - If the policy wants it ([`KindQueues::host_those_behind`]), a waiting thread that is far
+//!   behind is a guest of any kind for a slice, and not adopted.
 //!
-//! What is said may be carried out late. Until the view shows a thread where it was sent last, it
-//! is *on its way*: it is counted where it goes, its core there is not given away, and nobody pulls
-//! or trades it again. (Said twice, a trade that is carried out twice undoes itself.) The view
-//! tells which answers have been carried out: what was said in them has come true, or was dropped.
+//! Directives may be carried out late. Until the view shows a thread where it was sent last, it is
+//! *on its way*: it counts where it goes, its core there is reserved, and no core pulls or trades
+//! it again. (Otherwise a trade might be carried out twice, which undoes it.) The view tells which
+//! answers have been carried out: their directives have taken effect or were dropped.
 //!
 //! Cores are hardware threads: of a kind with SMT each sibling counts as one, and the first
 //! siblings of all its cores are preferred to the second ones.
 //!
-//! A claim `K` is whatever the policy compares by; who has the greater one belongs on the faster
-//! core. All scratch space is kept: a look around allocates nothing once it has grown.
+//! A claim `K` is what the policy compares threads by; the greater claim belongs on the faster
+//! core. All scratch space is kept, so a steady state allocates nothing.
 
 use std::cmp::Ordering;
 
@@ -40,7 +39,7 @@ use crate::contract::{
 };
 use crate::speedup::Kinds;
 
-/// How long a thread runs while others wait.
+/// Time that a thread runs while others wait.
 pub const SLICE: Knob = Knob::Number {
     name: "slice",
     default: 3.0,
@@ -49,26 +48,26 @@ pub const SLICE: Knob = Knob::Number {
     about: "how long a thread runs while others wait for its kind of core (Linux CFS: 3 ms)",
 };
 
-/// What a slice may take longer where it is only seen at a kernel's ticks that it is over (250 Hz).
+/// Possible excess of a slice if its end is only noticed at a kernel's ticks (250 Hz).
 const GRAIN: Nanos = Nanos::from_millis(4);
 
 /// How threads of one queue take turns.
 #[derive(Clone, Copy, Debug)]
 pub struct Turns {
-    /// How long each is, while others wait.
+    /// Length of a turn, while others wait.
     pub slice: Nanos,
-    /// By this weight; none: by the thread's own.
+    /// This weight; none: the thread's own.
     pub weight: Option<u32>,
 }
 
 impl Turns {
-    /// By weight.
+    /// Turns by weight.
     pub const fn of(slice: Nanos) -> Self {
         Self { slice, weight: None }
     }
 }
 
-/// Time on fast cores, ns, given the kinds in use, fastest first: those between the fastest and the
+/// Time on fast cores, ns, given the kinds in use, fastest first. Kinds between the fastest and the
 /// slowest count in part.
 pub fn fast_time(stats: &ThreadStats, kinds: &[KindId]) -> u64 {
     let slowest = kinds.len() - 1;
@@ -79,17 +78,17 @@ pub fn fast_time(stats: &ThreadStats, kinds: &[KindId]) -> u64 {
     weighted.sum::<u64>() / slowest.max(1) as u64
 }
 
-/// What was said of a thread last.
+/// Where a thread was sent last.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     to: QueueId,
-    /// In which answer.
+    /// Number of the answer.
     answer: u64,
-    /// That it starts there: it may be sent on in the same answer.
+    /// True if it starts there: it may be sent on in the same answer.
     placed: bool,
 }
 
-/// See the file's head. Ranks are kinds, 0 the fastest.
+/// Queues by kind, and the threads on their way between them. Ranks are kinds, 0 the fastest.
 #[derive(Debug)]
 pub struct KindQueues<K> {
     /// By rank.
@@ -100,13 +99,13 @@ pub struct KindQueues<K> {
     counts: Vec<u32>,
     /// Rank of each kind; kinds without cores: the last.
     ranks: [usize; MAX_KINDS],
-    /// By thread.
+    /// By thread, where it was sent last.
     sent: Vec<Option<Sent>>,
-    /// Everybody who is on the way, and some who have arrived since the last count.
+    /// All threads on their way, and some that have arrived since the last count.
     under_way: Vec<ThreadId>,
-    /// By core: whom it was promised last, and in which answer.
+    /// By core: the thread that is last promised to it, and the number of that answer.
     promised: Vec<Option<(ThreadId, u64)>>,
-    /// For how long who runs on another kind than that of its queue is taken for a guest.
+    /// Time for which a thread that runs on another kind than its queue's counts as a guest.
     visit: Nanos,
     /// Scratch, by rank.
     claims: Vec<Vec<(K, ThreadId)>>,
@@ -114,7 +113,7 @@ pub struct KindQueues<K> {
 }
 
 impl<K: Copy + PartialOrd> KindQueues<K> {
-    /// Before [`KindQueues::start`].
+    /// Without queues; see [`KindQueues::start`].
     pub const fn new() -> Self {
         Self {
             kinds: Vec::new(),
@@ -159,9 +158,10 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.count(view);
     }
 
-    /// Has every kind take up for a slice, as guests, who waits for another and is further behind
-    /// than by so much, in virtual time: whoever has slept for long, and is soon done, is not to
-    /// wait for cores of one kind alone. A guest trades with nobody, and counts where it belongs.
+    /// Lets every kind take up, for a slice and as guests, waiting threads of another kind that are
+    /// further behind than `behind` in virtual time. Such a thread has slept for long and is soon
+    /// done, so it need not wait for cores of one kind alone. A guest trades with no thread, and
+    /// counts where it belongs.
     pub fn host_those_behind(
         &mut self,
         behind: u64,
@@ -179,39 +179,40 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         }
     }
 
-    /// Says how long the longest slice of a guest is.
+    /// Sets the length of a guest's longest slice.
     pub fn visits_last(&mut self, slice: Nanos) {
         self.visit = slice.saturating_add(GRAIN);
     }
 
-    /// Has whoever of a kind is furthest ahead make room for one of it that comes to wait and is
-    /// further behind than by so much.
+    /// Lets the thread of a kind that is furthest ahead make room for one of that kind that arrives
+    /// and is further behind than `behind`.
     pub fn make_room_for_those_behind(&self, behind: u64, say: &mut Directives) {
         let preemption = Some(Preemption::beyond(behind));
         self.queues.iter().for_each(|&queue| say.say(Directive::Preemption(queue, preemption)));
     }
 
-    /// Whether a thread that runs on a core of a rank is a guest there: it goes back when its turn
-    /// is over. Who has stayed for longer, because nobody else came, is no guest any more.
+    /// True if a thread that runs on a core of this rank is a guest there, which returns when its
+    /// turn is over. One that has stayed for longer, because no other thread came, is no guest any
+    /// more.
     #[inline]
     pub fn is_guest(&self, stats: &ThreadStats, rank: usize, view: &View<'_>) -> bool {
-        // Mostly it is where it belongs.
+        // Usually a thread runs where it belongs.
         stats.queue != Some(self.queues[rank])
             && stats.queue.is_some()
             && self.visit > Nanos::ZERO
             && view.now.saturating_sub(stats.since) <= self.visit
     }
 
-    /// Threads that sleep keep their virtual times, however long: what to do about them is left to
-    /// the policy.
+    /// Lets sleeping threads keep their virtual times, however long they sleep; the policy deals
+    /// with them.
     pub fn keep_sleepers(&self, say: &mut Directives) {
         for &queue in &self.queues {
             say.say(Directive::Sleeper(queue, u64::MAX));
         }
     }
 
-    /// Counts online cores and runnable threads per kind, those on their way where they go, and
-    /// looks who idles. O(cores).
+    /// Counts online cores and runnable threads per kind (those on their way where they go) and
+    /// collects idle cores. O(cores).
     pub fn count(&mut self, view: &View<'_>) {
         let mut under_way = std::mem::take(&mut self.under_way);
         under_way.sort_unstable();
@@ -251,7 +252,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         }
     }
 
-    /// Kinds that have cores, fastest first, and how many are online.
+    /// Kinds with cores, fastest first, and how many are online.
     pub fn kinds(&self) -> Kinds<'_> {
         Kinds { kinds: &self.kinds, cores: &self.online }
     }
@@ -261,14 +262,14 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.kinds.len()
     }
 
-    /// Whether everybody is where it was sent, and, as of the last count, nothing is left to be
-    /// done by [`KindQueues::pull_all`] and [`KindQueues::balance`], however those take turns who
-    /// share a queue. O(cores), and a look at those on their way.
+    /// True if every thread is where it was sent and, as of the last count,
+    /// [`KindQueues::pull_all`] and [`KindQueues::balance`] have nothing to do, whatever turns are
+    /// taken within a queue. O(cores + threads on their way).
     pub fn even(&self, view: &View<'_>) -> bool {
         if self.under_way.iter().any(|&thread| self.on_its_way(thread, view)) {
             return false;
         }
-        // Who runs elsewhere goes back to its queue when its turn is over.
+        // A thread that runs elsewhere returns to its queue when its turn is over.
         let at_home = view.cores.iter().filter_map(|core| core.running).all(|thread| {
             let queue = view.thread(thread).queue.and_then(|queue| self.rank_of_queue(queue));
             queue.is_none() || queue == self.rank(view.thread(thread), view)
@@ -290,7 +291,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.online[rank]
     }
 
-    /// Whether everybody had arrived where it was sent, as of the last count.
+    /// True if every thread had arrived where it was sent, as of the last count.
     pub fn settled(&self) -> bool {
         self.under_way.is_empty()
     }
@@ -311,8 +312,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         (f64::from(self.runnable()) / f64::from(cores)).max(1.0)
     }
 
-    /// Rank where a runnable thread is: of its core's kind, or of its queue. `None`: it has not
-    /// been placed yet, or is not runnable.
+    /// Rank of a runnable thread: of its core's kind, or of its queue. `None`: it has not been
+    /// placed yet, or is not runnable.
     pub fn rank(&self, stats: &ThreadStats, view: &View<'_>) -> Option<usize> {
         let queue = stats.queue?;
         match stats.state {
@@ -326,8 +327,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.queues.iter().position(|&other| other == queue)
     }
 
-    /// Puts a new thread where a core idles, fast ones first, else on the fastest kind with less
-    /// than its share.
+    /// Puts a new thread on a kind with an idle core, fast ones first, else on the fastest kind
+    /// with less than its share.
     pub fn place(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
         let last = self.len() - 1;
         let shares = self.shares(self.runnable() + 1);
@@ -340,9 +341,9 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.assign(thread, rank, true, view, say);
     }
 
-    /// What all of these policies do: a thread that starts is placed, one that ends is counted out,
-    /// a core that idles pulls by `claim`, and cores that come or go are counted. Call it after
-    /// what is the policy's own.
+    /// The common part of all these policies: places a thread that starts, counts out one that
+    /// ends, lets an idle core pull by `claim`, and counts cores that come or go. Call it after the
+    /// policy's own part.
     pub fn keep(
         &mut self,
         event: Event,
@@ -365,14 +366,14 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         }
     }
 
-    /// Counts out a thread that has ended.
+    /// Removes a thread that has ended from the count.
     pub fn ended(&mut self, thread: ThreadId, view: &View<'_>) {
         let stats = view.thread(thread);
         let rank = self.ranks[view.kind(stats.core).index()];
         self.counts[rank] = self.counts[rank].saturating_sub(1);
     }
 
-    /// Threads that each rank should have of `total`, by its number of cores, rounded down for the
+    /// The share of `total` threads of each rank, by its number of cores, rounded down for the
     /// faster kinds.
     fn shares(&self, total: u32) -> [u32; MAX_KINDS] {
         let cores = u64::from(self.online.iter().sum::<u32>().max(1));
@@ -387,7 +388,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         shares
     }
 
-    /// Whether some online core of a rank may run a thread.
+    /// True if some online core of a rank may run a thread.
     pub fn may_run(&self, thread: ThreadId, rank: usize, view: &View<'_>) -> bool {
         !view.thread(thread).restricted
             || view
@@ -396,8 +397,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
                 .any(|core| view.cores[core.index()].online && view.allowed(thread, core))
     }
 
-    /// Whether a thread was sent in an answer that has not been carried out, so that the view does
-    /// not show it where it goes.
+    /// True if a thread was sent in an answer that has not been carried out, so the view does not
+    /// show it where it goes.
     pub fn on_its_way(&self, thread: ThreadId, view: &View<'_>) -> bool {
         self.sent.get(thread.index()).copied().flatten().is_some_and(|sent| {
             let stays = sent.placed && sent.answer == view.answer;
@@ -405,8 +406,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         })
     }
 
-    /// Whether the policy may send a thread somewhere: it is the policy's to place, and has arrived
-    /// where it was sent last.
+    /// True if the policy may send a thread: it is the policy's to place and has arrived where it
+    /// was sent last.
     fn may_be_sent(&self, thread: ThreadId, view: &View<'_>) -> bool {
         view.thread(thread).queue.is_some()
             && (self.under_way.is_empty() || !self.on_its_way(thread, view))
@@ -415,13 +416,13 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     fn is_promised(&self, core: CoreId, view: &View<'_>) -> bool {
         !self.under_way.is_empty()
             && self.promised[core.index()].is_some_and(|(thread, answer)| {
-                // Not if it has been sent elsewhere since, or its number is somebody else's.
+                // Not if the thread has been sent elsewhere since, or its number reused.
                 let is_still = self.sent[thread.index()].is_some_and(|sent| sent.answer == answer);
                 is_still && self.on_its_way(thread, view) && view.thread(thread).runnable()
             })
     }
 
-    /// A thread belongs to the queue of a rank from now on, and is not sent on in this instant.
+    /// A thread belongs to the queue of a rank from now on, and is not sent again in this instant.
     fn send(&mut self, thread: ThreadId, rank: usize, view: &View<'_>, say: &mut Directives) {
         self.assign(thread, rank, false, view, say);
     }
@@ -463,8 +464,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         running.filter(|&thread| self.may_be_sent(thread, view))
     }
 
-    /// Gives an idle core the running thread of greatest claim of the nearest slower kind that has
-    /// one.
+    /// Gives an idle core the running thread of greatest claim, from the nearest slower kind that
+    /// has one.
     pub fn pull(
         &mut self,
         core: CoreId,
@@ -486,7 +487,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         }
     }
 
-    /// Lets every core that idles pull, as of the last count: for cores that went idle before a
+    /// Lets every core that is idle as of the last count pull: for cores that went idle before a
     /// slower one found work. O(cores log cores), and for each idle core a look at the threads that
     /// may not run there.
     pub fn pull_all(
@@ -524,8 +525,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     }
 
     /// With more threads than cores: waiting threads change kinds until each kind has its share.
-    /// Those sent to a faster kind have the greatest claim of their queue, those sent to a slower
-    /// one the least. O(cores) where nothing is to be done, as of the last count.
+    /// Those sent to a faster kind have the greatest claims of their queue, those sent to a slower
+    /// one the least. O(cores) if there is nothing to do, as of the last count.
     pub fn balance(
         &mut self,
         view: &View<'_>,
@@ -574,9 +575,8 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     }
 
     /// Trades between adjacent kinds while the policy `wants` it, given the rank of the faster
-    /// kind, the claim of its thread of least claim, and that of the slower kind's thread of
-    /// greatest claim. Looks at running threads, and at `waiting` ones if so asked. Returns whether
-    /// anybody traded.
+    /// kind, its least claim, and the greatest claim of the slower kind. Considers running threads
+    /// and, on request, `waiting` ones. True if any threads traded.
     pub fn exchange(
         &mut self,
         view: &View<'_>,
@@ -602,8 +602,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         self.under_way.len() > sent
     }
 
-    /// Threads that may trade, with their ranks: those that run, and those that are `waiting`, if
-    /// so asked.
+    /// Threads that may trade, with their ranks: running ones and, on request, `waiting` ones.
     fn traders<'a>(
         &'a self,
         view: &'a View<'_>,
@@ -622,8 +621,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
         running.chain(waiting).filter(|&(_, thread)| self.may_be_sent(thread, view))
     }
 
-    /// Whether any pair of kinds trades at all: mostly none does, and nothing need be sorted to see
-    /// that.
+    /// True if any pair of kinds trades. Usually none does, and this needs no sorting.
     fn is_wanted(
         &self,
         view: &View<'_>,
@@ -711,7 +709,7 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
     }
 }
 
-/// By claim; equal ones by number, so that the order is one and the same everywhere.
+/// By claim; equal ones by number, so that the order is the same everywhere.
 fn ascending<K: PartialOrd>(a: &(K, ThreadId), b: &(K, ThreadId)) -> Ordering {
     a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal).then(a.1.cmp(&b.1))
 }

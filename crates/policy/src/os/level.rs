@@ -6,11 +6,11 @@
 //! move of weight w from s to d helps  <=>  (W_d + w) / c_d < W_s / c_s
 //! ```
 //!
-//! Each move takes the greatest weight that does not turn the difference round, else the least that
+//! Each move takes the greatest weight that does not reverse the difference, else the least that
 //! helps. It lowers the greater load of the two, so the loads in descending order fall
-//! lexicographically and levelling ends. Where no thread of the most loaded core may go to the
-//! least loaded one, the next in order of load is tried. O(k log n) a move for n cores of k
-//! capacities, beside the removal from a list, as long as threads may go where they are needed.
+//! lexicographically and levelling ends. If no thread of the most loaded core may go to the least
+//! loaded one, the next in order of load is tried. O(k log n) per move for n cores of k capacities,
+//! beside the removal from a list, as long as threads may go where they are needed.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -19,10 +19,10 @@ use evenkeel_machine::MAX_KINDS;
 
 use crate::contract::ThreadId;
 
-/// What one core has.
+/// The load of one core.
 #[derive(Clone, Debug, Default)]
 pub struct Lot {
-    /// Capacity, of 1024; at least 1. All the same where asymmetry is not to count.
+    /// Capacity, of 1024; at least 1. Equal for all cores to ignore asymmetry.
     pub capacity: u64,
     /// Weight of all its threads.
     pub weight: u64,
@@ -30,7 +30,7 @@ pub struct Lot {
     pub movable: Vec<(u32, ThreadId)>,
 }
 
-/// Loads are compared as fractions of this.
+/// Unit of loads.
 const UNIT: u64 = 1 << 20;
 
 impl Lot {
@@ -39,13 +39,13 @@ impl Lot {
     }
 }
 
-/// The load of one thread of this weight on a core of this capacity: what `within` of [`level`] is
-/// said in.
+/// The load of one thread of this weight on a core of this capacity, in the unit of `within` of
+/// [`level`].
 pub fn load_of(weight: u32, capacity: u64) -> u64 {
     u64::from(weight) * UNIT / capacity
 }
 
-/// Whether a move of a thread of this weight helps.
+/// True if a move of a thread of this weight helps.
 fn helps(weight: u64, source: (u64, u64), target: (u64, u64)) -> bool {
     let ((source, of_source), (target, of_target)) = (source, target);
     (target + weight) * of_source < source * of_target
@@ -59,14 +59,14 @@ struct Extremes {
     most: u64,
 }
 
-/// Whether [`level`] could move anybody at all: given lots by weight and capacity, and a weight
-/// that no thread is below. Mostly nobody can, and nothing need be sorted to see that. Exact as far
-/// as weights go, for as many capacities as there can be kinds.
+/// False if [`level`] could move no thread, given lots by weight and capacity and a lower bound of
+/// thread weights. Usually none can move, and this needs no sorting. Exact as far as weights go,
+/// for up to as many capacities as there can be kinds.
 pub fn may_help(lots: impl Iterator<Item = (u64, u64)>, lightest: u32, within: u64) -> bool {
     let mut classes = [Extremes::default(); MAX_KINDS];
     let mut last = 0;
     for (weight, capacity) in lots {
-        // Mostly that of the one before.
+        // Usually that of the lot before.
         if classes[last].capacity != capacity {
             let known =
                 classes.iter().position(|class| class.capacity == capacity || class.capacity == 0);
@@ -91,10 +91,10 @@ pub fn may_help(lots: impl Iterator<Item = (u64, u64)>, lightest: u32, within: u
     })
 }
 
-/// Of threads of weight 1 that may go anywhere, leaves those out of the movable that [`level`],
-/// within nothing, would not move: of each lot the last go, as many as it has beyond its share. So
-/// that not all have to be sorted who might have gone. Where a lot has not as many that may move,
-/// or capacities differ, all stay in.
+/// Takes threads out of `movable` that [`level`] would not move, so that they need not be sorted:
+/// in each lot all but the last ones beyond its share. For threads of weight 1 that may go
+/// anywhere, with `within` 0. Does nothing if a lot has too few movable threads, or if capacities
+/// differ.
 pub fn leave_out_who_stays(lots: &mut [Lot]) {
     let Some(capacity) = lots.first().map(|lot| lot.capacity) else { return };
     let share = lots.iter().map(|lot| lot.weight).sum::<u64>() / lots.len() as u64;
@@ -111,8 +111,8 @@ pub fn leave_out_who_stays(lots: &mut [Lot]) {
     }
 }
 
-/// Lots in order of load, those of each capacity apart: among these, who may be given a weight
-/// stands before who may not.
+/// Lots in order of load, separately for each capacity: within a capacity, all lots that may be
+/// given a weight stand before those that may not.
 struct ByLoad {
     capacities: Vec<u64>,
     /// By capacity: load and number.
@@ -153,7 +153,7 @@ impl ByLoad {
         self.lots.iter().filter_map(|lots| lots.last().copied()).max()
     }
 
-    /// Those that a move of a weight from a source with the load `most` would help, in order of
+    /// Lots that a move of a weight from a source with the load `most` would help, in order of
     /// load.
     fn targets<'a>(
         &'a self,
@@ -180,8 +180,8 @@ impl ByLoad {
     }
 }
 
-/// Levels until no move helps, or greatest and least load differ by no more than `within`. Returns
-/// who goes to which lot, in order; `may` tells whether a thread may.
+/// Levels until no move helps, or until greatest and least load differ by at most `within`. Returns
+/// each moved thread with its new lot, in order; `may` tells if a thread may go to a lot.
 pub fn level(
     lots: &mut [Lot],
     within: u64,
@@ -192,15 +192,15 @@ pub fn level(
     }
     let mut by_load = ByLoad::new(lots);
     let mut moves = Vec::new();
-    // A lot from which nothing can move leaves `by_load`. It is not needed as a target, for it has
-    // more than all the others, and as a source not before some other lot that it may give to has
-    // given in its turn: that is left to the next time.
+    // A lot from which no thread can move leaves `by_load`. It is not needed as a target, because
+    // it has more than all others. As a source it could only give again after a lot that it may
+    // give to has itself given; that is left to the next time.
     while let (Some((most, source)), Some((least, _))) = (by_load.most(), by_load.least()) {
         if most - least <= within {
             break;
         }
         by_load.remove(source, &lots[source]);
-        // Where not even the lightest thread helps, none does.
+        // If not even the lightest thread helps, none does.
         let Some(&(lightest, _)) = lots[source].movable.first() else { continue };
         let found = by_load.targets(lots, lightest, (most, source), within).find_map(|target| {
             choose(&lots[source], &lots[target], |thread| may(thread, target))
@@ -219,7 +219,7 @@ pub fn level(
     moves
 }
 
-/// Which of the source's movable threads to give to the target.
+/// Index of the thread to move from the source to the target.
 fn choose(source: &Lot, target: &Lot, may: impl Fn(ThreadId) -> bool) -> Option<usize> {
     let ideal = (source.weight * target.capacity).saturating_sub(target.weight * source.capacity)
         / (source.capacity + target.capacity);
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(moves.into_iter().map(|(_, target)| target).collect::<Vec<_>>(), [2]);
     }
 
-    /// Who gives to whom, by trying all.
+    /// The same by trying all moves.
     fn level_by_trying(
         lots: &mut [Lot],
         within: u64,
@@ -330,7 +330,7 @@ mod tests {
             let mut next = 0;
             let lots: Vec<_> = counts.iter().map(|(threads, capacity)| {
                 let capacity = if alike { 1024 } else { capacity * 512 };
-                // Those that run count, and may not move.
+                // Running threads count, but may not move.
                 let movable = threads.iter().filter(|&&ready| ready).map(|_| { next += 7; (1, ThreadId(next % 199)) });
                 Lot { capacity, weight: threads.len() as u64, movable: movable.collect() }
             }).collect();
